@@ -25,7 +25,6 @@ ONLY_FROM = {
     "starlette": {"ui"},
     "spaces": {"service"},
     "transformers": {"storage"},
-    "matplotlib": {"figures"},
     "tokenizers": {"data", "storage"},
     "tiktoken": {"data", "storage"},
     "huggingface_hub": {"data", "storage", "ui"},
@@ -156,7 +155,7 @@ def test_libraries_stay_in_their_rooms():
 
 @pytest.mark.parametrize(
     ("room", "allowed"),
-    [("model", {"torch"}), ("engine", {"torch"}), ("devices", {"torch"}), ("figures", {"numpy", "matplotlib"})],
+    [("model", {"torch"}), ("engine", {"torch"}), ("devices", {"torch"}), ("figures", {"numpy"})],
 )
 def test_some_rooms_need_one_library(room, allowed):
     inside = [module for module in PATHS if f"{module}.".startswith(f"playground.{room}.")]

@@ -200,7 +200,7 @@ class _from:
 
 async def _train(visitor: Visitor, number: int, seen: Seen) -> None:
     await visitor.open()
-    for name, value in {"Steps": STEPS, "example": "text", "text": TEXT, "size": "tiny", "Seed": number}.items():
+    for name, value in {"Steps": STEPS, "learn": "text", "text": TEXT, "size": "tiny", "Seed": number}.items():
         visitor.set(name, value)
     seen.asked[number] = time.monotonic()
     await begin(visitor)
@@ -261,7 +261,7 @@ def _attacks(client: httpx.AsyncClient, house: RawCaller, seen: Seen, until: flo
         """H1: the page's own handler, with an id that nobody issued."""
         visitor = Visitor(mob, house)
         visitor.values[house.component("browserstate")] = secrets.token_urlsafe(36)
-        await visitor.press("train-button")
+        await visitor.submits("train_form")
         return "begun"
 
     async def loud() -> str:
@@ -291,8 +291,7 @@ def _attacks(client: httpx.AsyncClient, house: RawCaller, seen: Seen, until: flo
         visitor = Visitor(_from(client, "127.0.0.1"), house)
         visitor.client.headers["Host"] = house.address.removeprefix("http://")
         await visitor.open()
-        visitor.set("hub-repo", "somebody/model")
-        await visitor.press("hub-pull")
+        await visitor.does("hub_pull", repo="somebody/model")
         return "pulled"
 
     async def large() -> str:

@@ -80,7 +80,7 @@ async def _settled(client: httpx.AsyncClient, pid: int, working: int) -> dict[st
 
 async def _visit(visitor: Visitor) -> None:
     await visitor.open()
-    await train(visitor, steps=20, example="text", text=TEXT, size="tiny", Context=16, Layers=1)
+    await train(visitor, steps=20, learn="text", text=TEXT, size="tiny", Context=16, Layers=1)
     await visitor.writes(new_tokens=20)
 
 

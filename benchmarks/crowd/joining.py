@@ -79,27 +79,26 @@ async def _class(address: str, most: float) -> Seen:
     async with connected(address, STUDENTS + 2) as client:
         teacher = Visitor(client, house)
         await teacher.open()
-        for name, value in {"class-size": "tiny", "class-steps": STEPS, "class-lesson": LESSON}.items():
-            teacher.set(name, value)
-        await teacher.press("class-make")
-        code = teacher.values[house.endpoint("class-make")["outputs"][0]]
-        await teacher.press("class-open")
+        made = await teacher.does("make_class", hours="2", steps=STEPS, lesson=LESSON, changes="seed")
+        code = made["move"]["code"]
+        await teacher.looks("class", **made["move"])
 
         async def student(number: int, after: float) -> None:
             try:
                 await asyncio.sleep(after)
                 visitor = Visitor(client, house)
                 await visitor.open()
-                visitor.set("class-code", code)
-                visitor.set("class-name", f"Student {number % 7}")  # some of one name
-                seen.joins.append(await visitor.press("class-join"))
+                pressed = time.perf_counter()
+                await visitor.does("join_class", code=code, name=f"Student {number % 7}")  # some of one name
+                await visitor.looks("class", code=code)
+                seen.joins.append(time.perf_counter() - pressed)
                 await _learn(visitor, lesson, seen)
             except (httpx.HTTPError, RuntimeError) as problem:
                 seen.errors.append(f"{type(problem).__name__}: {str(problem)[:200]}")
 
         async def look() -> None:
-            seen.looks.append(await teacher.press("class-sort", "input"))
-            board = words(teacher.get("class-table"))
+            seen.looks.append(await teacher.looks("class"))
+            board = words(teacher.slots["class"]["table"])
             seen.runs = len(re.findall(rf"\b{STEPS} of {STEPS}\b", board))
             seen.lessons = len(re.findall(rf"\b{len(lesson.steps)} of {len(lesson.steps)} steps", board))
 

@@ -49,10 +49,10 @@ async def train(visitor: Visitor, *, steps: int, until: float = float("inf"), **
 
 async def begin(visitor: Visitor) -> None:
     """Press Train. Raises RuntimeError with what the page says where nothing begins."""
-    await visitor.press("train-button")
-    said = f"{visitor.get('train-problem')} {visitor.get('outlook')}"
-    if "notice-error" in said:
-        raise RuntimeError(words(said))
+    try:
+        await visitor.submits("train_form")
+    except RuntimeError as problem:
+        raise RuntimeError(words(str(problem))) from None
 
 
 async def look(visitor: Visitor) -> tuple[str, float | None]:

@@ -66,6 +66,13 @@ class Visitor:
         """
         return await self.call(self.house.endpoint(name, event), said)
 
+    async def submits(self, form: str) -> None:
+        """Press a form's button. Raises RuntimeError with what the page would say where nothing is begun."""
+        body = self.house.form_body(form, self.id, self.values)
+        answer = (await self.client.post(f"/do/{form}", json=body)).json()
+        if not answer.get("begun"):
+            raise RuntimeError(str(answer.get("problem") or " ".join(map(str, answer.get("shows", {}).values()))))
+
     async def looks(self, panel: str, **changes: Any) -> float:
         """Change a panel's selection and wait for what it shows; seconds it took.
 
@@ -83,12 +90,13 @@ class Visitor:
         self.slots.setdefault(panel, {}).update({name: content for name, (_, content) in answer["slots"].items()})
         return time.perf_counter() - began
 
-    async def does(self, deed: str) -> None:
-        """Press a panel's button. Raises RuntimeError with what the panel would say."""
-        body = {"visitor": self.values[self.house.component("browserstate")], "selection": {}}
+    async def does(self, deed: str, **selection: Any) -> dict[str, Any]:
+        """Press a panel's button; the answer. Raises RuntimeError with what the panel would say."""
+        body = {"visitor": self.values[self.house.component("browserstate")], "selection": selection}
         answer = (await self.client.post(f"/do/{deed}", json=body)).json()
         if "problem" in answer:
             raise RuntimeError(answer["problem"])
+        return answer
 
     async def news(self) -> dict[str, Any]:
         """What an open page hears: among it the seconds until it looks again, none while nothing goes on."""

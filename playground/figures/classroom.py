@@ -9,16 +9,19 @@ import numpy as np
 
 from . import palette
 from .loss import rung_labels, rung_line
-from .shapes import Figure, axis, figure, lines, names
-from .wire import escaped
+from .shapes import Figure, axis, figure, lines, names, note
+from .wire import escaped, shortened
 
 EMPTY = {"showticklabels": False, "showgrid": False}
+NAMED, TALL = 12, 15
+"""Curves whose names stand beside them, and pixels of a name."""
 Curve = tuple[str, Sequence[tuple[int, float]]]
 """Whose it is, and its (step, validation loss)."""
 
 
 def class_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = (), *, height: int = 340) -> Figure:
     """Every student's validation curve, thin, and the median of those that were measured at a step, thick."""
+    named = _named(curves)
     traces = [
         {
             "type": "scatter",
@@ -26,12 +29,12 @@ def class_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = (
             "x": [step for step, _ in points],
             "y": [round(loss, 4) for _, loss in points],
             "name": escaped(name),
-            "line": {"color": palette.DENSE, "width": 1.2},
-            "opacity": 0.55,
+            "line": {"color": named.get(i, palette.DENSE), "width": 1.6 if i in named else 1.0},
+            "opacity": 0.9 if i in named else 0.5,
             "showlegend": False,
             "hovertemplate": "%{fullData.name}: %{y:.4f} at step %{x}<extra></extra>",
         }
-        for name, points in curves
+        for i, (name, points) in enumerate(curves)
     ]
     middle = medians(curves)
     if len(curves) > 2 and middle:
@@ -46,25 +49,56 @@ def class_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = (
                 "hovertemplate": "median: %{y:.4f} at step %{x}<extra></extra>",
             }
         )
+    losses = [loss for _, points in curves for _, loss in points]
+    low, high = _ends([*losses, *(value for name, value in rungs if name == "floor")])
+    last = max((points[-1][0] for _, points in curves), default=1)
     return lines(
         traces,
         height,
-        axis("optimizer steps", **({} if curves else EMPTY)),
-        axis("validation, nats per token", tickformat=".2~f", **({} if curves else EMPTY)),
+        axis("step", range=[0, last or 1], **({} if curves else EMPTY)),
+        axis("validation, nats per token", tickformat=".2~f", range=[low, high], **({} if curves else EMPTY)),
         shapes=[rung_line(name, value) for name, value in rungs],
-        annotations=rung_labels(rungs, height, False),
-        margin={"l": 52, "r": 20, "t": 24, "b": 44},
+        annotations=rung_labels(rungs, height, False) + _names_at_ends(curves, named, low, high, height),
+        margin={"l": 52, "r": 110 if curves else 20, "t": 24, "b": 44},
         showlegend=False,
         hovermode="closest",
     )
 
 
-def _around(values: Sequence[float]) -> dict[str, Any]:
-    """Of an axis: one value has its surroundings, and none has no numbers."""
-    if not values:
-        return EMPTY
-    low, high = min(values), max(values)
-    return {} if high - low > 1e-3 else {"range": [low - 0.05, high + 0.05]}
+def _ends(values: Sequence[float]) -> list[float]:
+    """Both ends of an axis that shows these values, with some room around them."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    room = max(0.06 * (high - low), 0.002)
+    return [low - room, high + room] if high - low > 1e-3 else [low - 0.05, high + 0.05]
+
+
+def _named(curves: Sequence[Curve]) -> dict[int, str]:
+    """Place in the list → colour, of the curves whose names are drawn: all, or those that end lowest and highest."""
+    order = sorted((i for i, (_, points) in enumerate(curves) if points), key=lambda i: curves[i][1][-1][1])
+    chosen = order if len(order) <= NAMED else order[: NAMED // 2] + order[-NAMED // 2 :]
+    return {i: palette.EXPERTS[place % len(palette.EXPERTS)] for place, i in enumerate(chosen)}
+
+
+def _names_at_ends(
+    curves: Sequence[Curve], named: dict[int, str], low: float, high: float, height: int
+) -> list[dict[str, Any]]:
+    """Whose each curve is, at the right beside its end, none over another."""
+    tall = TALL * (high - low) / (height - 68)  # of a name, in nats
+    order = sorted(named, key=lambda i: curves[i][1][-1][1])
+    places: list[float] = []
+    for i in order:
+        places.append(max(curves[i][1][-1][1], places[-1] + tall if places else low + tall / 2))
+    over = max(places[-1] - (high - tall / 2), 0.0) if places else 0.0
+    for place in range(len(places) - 1, -1, -1):  # those that stand too high move down, and push the next
+        above = places[place + 1] - tall if place + 1 < len(places) else places[place] - over
+        places[place] = min(places[place], above)
+    return [
+        note(
+            escaped(shortened(curves[i][0], 16)), y=y, color=named[i], x=1, xref="paper", yref="y", xanchor="left",
+            xshift=6, yanchor="middle", showarrow=False,
+        )
+        for i, y in zip(order, places)
+    ]  # fmt: skip
 
 
 def medians(curves: Sequence[Curve]) -> list[tuple[int, float]]:
@@ -153,5 +187,7 @@ def class_spread(
         range=[-0.6, max(len(groups), 1) - 0.4],
         fixedrange=True,
     )
-    y = axis(unit, tickformat=".4~f", **_around([loss for _, losses, *_ in groups for loss in losses]))
+    ends = [mean + side * (margin or 0) for *_, mean, margin in groups for side in (-1, 1)]
+    low, high = _ends([*ends, *(loss for _, losses, *_ in groups for loss in losses)])
+    y = axis(unit, tickformat=".4~f", range=[max(low, 0.0) if positive else low, high], **({} if groups else EMPTY))
     return figure(traces, height, xaxis=x, yaxis=y, margin={"l": 62, "r": 12, "t": 16, "b": 44})

@@ -79,8 +79,8 @@ def loss_curve(
     ]
     if run is not None:
         color = palette.MOE if run.kind == "moe" else palette.DENSE
-        bucket = _bucket(planned_steps or len(run.steps["step"]))
-        at, means = _bucket_means(run.steps[x], bucket), _bucket_means(run.steps["loss"], bucket)
+        bucket = bucket_size(planned_steps or len(run.steps["step"]))
+        at, means = bucket_means(run.steps[x], bucket), bucket_means(run.steps["loss"], bucket)
         of = "" if bucket == 1 else f" (mean of {bucket})"
         points, training, validation = (run.evaluations[name] for name in (x, "train_loss", "val_loss"))
         traces += [
@@ -169,12 +169,13 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = (), cour
     return f"{where}.{course and ' '}{course}"
 
 
-def _bucket(n_steps: int) -> int:
+def bucket_size(n_steps: int) -> int:
+    """How many steps share a point of the batch loss."""
     return max(1, -(-n_steps // _POINTS))
 
 
-def _bucket_means(values: Sequence[float], bucket: int) -> np.ndarray:
-    """Means of whole buckets only, so that what was drawn never changes while the run grows."""
+def bucket_means(values: Sequence[float], bucket: int) -> np.ndarray:
+    """Means (N,) of whole buckets only, so that what was drawn never changes while the run grows."""
     array = np.asarray(values, dtype=np.float64)
     whole = len(array) // bucket * bucket
     return array[:whole].reshape(-1, bucket).mean(axis=1)

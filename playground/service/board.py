@@ -177,9 +177,7 @@ class Board:
             job.stop()
             with self._lock:
                 self._forget(job)
-        for entry in self.registry.models(visitor):
-            if not entry.shipped:
-                self.registry.remove(entry.id, visitor)
+        self.registry.forget_visitor(visitor)
         self.data.forget_lessons(visitor=visitor)
         self._fill()
 
@@ -379,6 +377,8 @@ class Board:
     def _ended(self, job: Job) -> None:
         """A job's thread has let go of its place."""
         with self._lock:
+            for model_id in job.made if job.unwanted else ():
+                self.registry.remove(model_id, job.visitor)
             if job.emptied or job.unwanted:
                 self._forget(job)
             self._fill()
@@ -488,7 +488,9 @@ class Board:
     def _forget(self, job: Job) -> None:
         if job.settled and self._jobs.pop(job.id, None) is not None:
             self._turns.pop(job.id, None)
-            self.data.delete(job.id)
+            for work_id in job.work_ids:
+                if not self.registry.has(work_id, job.visitor):
+                    self.data.delete(work_id)
 
 
 def _network(job: Job) -> str:

@@ -147,6 +147,11 @@ class ComparisonJob(Job):
         return self.folder / "runs"
 
     @property
+    def work_ids(self) -> list[str]:
+        """See `Job.work_ids`: moments of a model are kept before it is one."""
+        return [self.id, *self.model_ids.values()]
+
+    @property
     def made(self) -> list[str]:
         """See `Job.made`."""
         return [self.model_ids[side] for side in self.learned]

@@ -7,28 +7,29 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..data import Baselines
-from ..figures.loss import Run, loss_curve
-from ..figures.stills import png
+from ..figures.curve_svg import curve_svg
+from ..figures.loss import Run
 from ..storage import Checkpoint
 from ..training import History
 from ..words.card import model_card
 
-PICTURE = "curve.png"
+PICTURE = "curve.svg"
 
 
 def hub_page(checkpoint: Checkpoint, repo_id: str) -> dict[str, bytes]:
     """Name → content of README.md, and of the curve's picture where there is a curve. For `storage.hub.push`."""
     baselines = checkpoint.about.get("ladder")
-    picture = curve_png(checkpoint.history, Baselines.from_dict(baselines).losses() if baselines else ())
+    picture = curve_picture(checkpoint.history, Baselines.from_dict(baselines).losses() if baselines else ())
     card = model_card(checkpoint, repo_id=repo_id, picture=PICTURE if picture else None)
     return {"README.md": card.encode(), **({PICTURE: picture} if picture else {})}
 
 
-def curve_png(history: History, rungs: Sequence[tuple[str, float]] = ()) -> bytes | None:
-    """Validation and training loss in nats per token over steps, and the baselines `rungs` (name, nats), as a PNG.
+def curve_picture(history: History, rungs: Sequence[tuple[str, float]] = ()) -> bytes | None:
+    """Validation and training loss in nats per token over steps, and the baselines `rungs` (name, nats), as an SVG.
 
     None where the history holds fewer than two points to draw.
     """
     if max(np.isfinite(losses).sum() for losses in (history.steps["loss"], history.evaluations["val_loss"])) < 2:
         return None
-    return png(loss_curve(Run("run", history.steps, history.evaluations), rungs, height=480))
+    run = Run("run", history.steps, history.evaluations)
+    return curve_svg(run, rungs, width=960, height=480, themed=False).encode()

@@ -66,6 +66,11 @@ class Job:
         return []
 
     @property
+    def work_ids(self) -> list[str]:
+        """Under which of the data folder's ids something of it may lie."""
+        return [self.id]
+
+    @property
     def time_left(self) -> float | None:
         """Seconds until it is done; None before that can be told."""
         return None

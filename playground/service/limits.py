@@ -71,8 +71,6 @@ LESSON_RUNS = 24
 """Runs that a browser remembers as older than a lesson."""
 LESSON_WORDS = 1200
 """Characters of a sentence of a lesson that a browser keeps."""
-FIGURES_PER_PAGE = 8
-"""Figures of an open page of which the exact numbers, or the whole of a growing one, can be asked for."""
 BODY_SPARE = 1_000_000
 """Bytes of a request beside its text: the other values of the form it stands in."""
 BODY_TEXT = 10_000_000
@@ -111,8 +109,6 @@ CLASS_ANSWERS = 400
 """Answers of one student that a class remembers."""
 CURVE_POINTS = 80
 """Points of a run's curve that a class remembers."""
-ENTRIES = 6
-"""Runs that one student may have waiting for the speedrun board, or on it."""
 WRONG_CODES, WRONG_SECONDS = 60, 600.0
 """Codes and teacher's links that one address may get wrong within so many seconds."""
 
@@ -180,7 +176,9 @@ class Limits:
     upload_bytes: int
     """Of the uploads of all visitors, under way or stored: a file is deleted an hour or two after it came."""
     upload_bytes_per_address: int
-    """Of the uploads from one address: of one visitor, or of a school behind one."""
+    """Of the uploads from one address, such as a school's."""
+    upload_bytes_per_visitor: int
+    """Of the uploads of one visitor, or of all programs at one address."""
 
     def in_words(self) -> str:
         """The bounds that somebody who starts a server wants to know, as a sentence."""
@@ -321,6 +319,7 @@ LOCAL = Limits(
     snapshot_bytes=400_000_000,
     upload_bytes=4_000_000_000,
     upload_bytes_per_address=4_000_000_000,
+    upload_bytes_per_visitor=4_000_000_000,
 )
 
 # fifty visitors of one machine: six models for each of them, runs short enough for a line to move
@@ -353,6 +352,7 @@ CLASS = Limits(
     snapshot_bytes=24_000_000,
     upload_bytes=2_000_000_000,
     upload_bytes_per_address=1_000_000_000,
+    upload_bytes_per_visitor=120_000_000,
 )
 
 PUBLIC = replace(

@@ -319,6 +319,14 @@ class Registry:
             del self._entries[model_id]
         self._leaves(entry)
 
+    def forget_visitor(self, visitor: str) -> None:
+        """Let go of all of a visitor's models, and of the names of those that had to leave."""
+        for entry in self.models(visitor):
+            if not entry.shipped:
+                self.remove(entry.id, visitor)
+        with self._lock:
+            self._departed.pop(visitor, None)
+
     def _leaves(self, entry: Entry) -> None:
         """Clean up after a model, and let go of what was worked out from it."""
         self.on_leaving(entry)

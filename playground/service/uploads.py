@@ -1,4 +1,4 @@
-"""Uploads: how much of the upload folder each address may fill, and all addresses together.
+"""Uploads: how much of the upload folder each visitor may fill, each address, and all together.
 
 Room is taken before a byte is stored and given back when the upload is refused or cut off. A stored file keeps its
 room until it is deleted.
@@ -6,6 +6,7 @@ room until it is deleted.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -25,23 +26,28 @@ class Upload:
 
     origin: str
     """The address that it comes from."""
+    visitor: str
+    """Whose it is; the address again where nobody says so: what programs send from one address counts as one's."""
     size: int = 0
     """Bytes that it has room for."""
+    wanted: bool = False
+    """Whether another visitor has sent the same file."""
 
 
 class Uploads:
-    """Bytes of the stored files and of the uploads under way, by address. For any number of threads."""
+    """Bytes of the stored files and of the uploads under way, by whose they are. For any number of threads."""
 
     def __init__(self, limits: Limits):
         self.limits = limits
         self._lock = threading.Lock()
-        self._held: Counter[str] = Counter()  # bytes by address
+        self._by_address: Counter[str] = Counter()  # bytes
+        self._by_visitor: Counter[str] = Counter()
         self._stored: dict[str, Upload] = {}  # by path
         self._look_again = float("-inf")
 
-    def begin(self, origin: str, size: int = 0) -> Upload:
+    def begin(self, origin: str, visitor: str = "", size: int = 0) -> Upload:
         """Take room for an upload of `size` bytes, as far as its size is stated. Raises LimitError."""
-        upload = Upload(origin)
+        upload = Upload(origin, visitor or origin)
         self.grow(upload, size)
         return upload
 
@@ -51,11 +57,11 @@ class Uploads:
         if more <= 0:
             return
         with self._lock:
-            if self._refusal(upload.origin, more) and time.monotonic() >= self._look_again:
+            if self._refusal(upload, more) and time.monotonic() >= self._look_again:
                 self._forget_deleted()
-            if words := self._refusal(upload.origin, more):
+            if words := self._refusal(upload, more):
                 raise LimitError(words)
-            self._held[upload.origin] += more
+            self._count(upload, more)
             upload.size = size
 
     def end(self, upload: Upload, paths: Iterable[str] = ()) -> None:
@@ -66,9 +72,19 @@ class Uploads:
                 before = self._stored.pop(path, None)  # the same content under the same name has the same path
                 if before:
                     self._give_back(before)
-                origin = before.origin if before else upload.origin
-                self._stored[path] = Upload(origin, max(_size(path), SMALLEST))
-                self._held[origin] += self._stored[path].size
+                first = before or upload
+                wanted = first.wanted or first.visitor != upload.visitor
+                stored = Upload(first.origin, first.visitor, max(_size(path), SMALLEST), wanted)
+                self._stored[path] = stored
+                self._count(stored, stored.size)
+
+    def forget(self, visitor: str) -> None:
+        """Delete what is stored of this visitor alone."""
+        with self._lock:
+            for path in [path for path, file in self._stored.items() if file.visitor == visitor and not file.wanted]:
+                self._give_back(self._stored.pop(path))
+                with contextlib.suppress(OSError):  # deleted already
+                    os.unlink(path)
 
     def counts(self) -> dict[str, int]:
         """What there is now, uploads under way included, and how much there may be; sizes in bytes."""
@@ -76,24 +92,32 @@ class Uploads:
             self._forget_deleted()
             return {
                 "files": len(self._stored),
-                "bytes": self._held.total(),
+                "bytes": self._by_address.total(),
                 "bytes_allowed": self.limits.upload_bytes,
                 "bytes_allowed_per_address": self.limits.upload_bytes_per_address,
+                "bytes_allowed_per_visitor": self.limits.upload_bytes_per_visitor,
             }
 
-    def _refusal(self, origin: str, more: int) -> str:
+    def _refusal(self, upload: Upload, more: int) -> str:
         """Why there is no room for so many bytes more, in a sentence; empty where there is."""
         limits = self.limits
-        if self._held[origin] + more > limits.upload_bytes_per_address:
-            return limits.no_room_for_uploads("from one address", limits.upload_bytes_per_address)
-        if self._held.total() + more > limits.upload_bytes:
-            return limits.no_room_for_uploads("from all visitors together", limits.upload_bytes)
+        for held, most, whose in (
+            (self._by_visitor[upload.visitor], limits.upload_bytes_per_visitor, "from one visitor"),
+            (self._by_address[upload.origin], limits.upload_bytes_per_address, "from one address"),
+            (self._by_address.total(), limits.upload_bytes, "from all visitors together"),
+        ):
+            if held + more > most:
+                return limits.no_room_for_uploads(whose, most)
         return ""
 
+    def _count(self, upload: Upload, more: int) -> None:
+        for held, whose in ((self._by_address, upload.origin), (self._by_visitor, upload.visitor)):
+            held[whose] += more
+            if not held[whose]:
+                del held[whose]  # else everybody who ever came would be remembered
+
     def _give_back(self, upload: Upload) -> None:
-        self._held[upload.origin] -= upload.size
-        if not self._held[upload.origin]:
-            del self._held[upload.origin]  # else every address that ever came would be remembered
+        self._count(upload, -upload.size)
 
     def _forget_deleted(self) -> None:
         begun = time.monotonic()

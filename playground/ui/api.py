@@ -144,7 +144,7 @@ class Endpoints:
             prompt: the beginning of the text.
             model: a model's id from /models or /train; empty for the one the page opens with.
             max_new_tokens: how many tokens to write.
-            temperature: below 1 bolder, above 1 more adventurous, 0 always the likeliest token.
+            temperature: below 1 safer, above 1 wilder, 0 always the likeliest token.
             top_k: keep only this many of the likeliest tokens; 0 keeps all.
             top_p: keep the smallest set of likeliest tokens with this much probability; 1 keeps all.
             seed: the same seed, prompt and settings give the same text.

@@ -15,12 +15,12 @@ from ..service.data_folder import DataFolder
 from ..service.limits import THREADS, Limits, limits_here
 from ..service.models import Registry
 from ..service.runs import run_training, warm_up
-from ..service.uploads import Uploads
 from ..service.zerogpu import run_in_slices
-from . import api, chart, classroom, glossary, links, theme
+from . import api, chart, classroom, glossary, links, own_files, theme
 from .bodies import MALFORMED, bodies, malformed
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.first_script import early_head
+from .gradio_fixes.made_once import made_once
 from .gradio_fixes.mended_scripts import mended_scripts
 from .lessons.strip import Strip
 from .made_files import made_route
@@ -29,7 +29,7 @@ from .page import QUIETLY, UNSEEN, Page, model_dropdown
 from .reachable import answers, without_proxy
 from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
-from .where import OWNER_PATH, Reach
+from .where import OWNER_PATH, Reach, trust_no_address
 
 TABS = ("train", "generate", "inspect", "moe")  # in this order
 # Which tab is open once all that was chosen is shown; a tab that says late that it had been is no longer.
@@ -118,15 +118,13 @@ def build_app(
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         loaded.then(None, [visitor, model], None, js=tell, **UNSEEN)
         strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])
-        loaded.then(None, None, None, js=classroom.OPEN, **UNSEEN)
     app.page = page
     return app
 
 
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):
     """Serve the page. `options` go to gradio's `launch`, over the settings given here."""
-    reach, limits = app.page.reach, app.page.limits
-    uploads = Uploads(limits)
+    reach, limits, uploads = app.page.reach, app.page.limits, app.page.uploads
     settings: dict[str, Any] = {
         "server_name": host,
         "server_port": port,
@@ -136,18 +134,19 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "head": FIRST_TAB + chart.head_html() + glossary.head_html(),
         "app_kwargs": {
             "middleware": [
-                bodies(limits, uploads, reach.origin_of),
+                bodies(limits, uploads, app.page.sender_of),
+                made_once(),
                 early_head(lasting=app.page.registry.data.lasting),
                 app.page.presence.middleware(),
             ],
             "exception_handlers": {MALFORMED: malformed},
             "routes": [
-                status_route(app, uploads),
+                status_route(app),
                 reach.owner_route(),
                 *app.page.panels.routes(),
                 news_route(app.page),
                 made_route(),
-                chart.files_route(),
+                own_files.files_route(),
                 *mended_scripts(),
             ],
         },
@@ -163,6 +162,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
     }
     block = not options.pop("prevent_thread_lock", False)
     without_proxy(host)
+    trust_no_address()
     served = app.launch(**{**settings, **options}, prevent_thread_lock=True)
     if not answers(app.local_url):
         print(

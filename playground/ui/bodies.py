@@ -26,10 +26,13 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from ..service.limits import LimitError, Limits
 from ..service.uploads import Uploads
 from .gradio_fixes.quiet_refusals import LOG, LONGEST, OURS, STRANGE, disk_refusal
+from .where import path_within
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Sender = Callable[[Request], tuple[str, str]]
+"""The address that a request comes from, and the visitor who sends it; empty for a program."""
 
 LINGER_BYTES = 32_000_000
 """Of a refused body that is still read; one that states more, or goes on, is cut off."""
@@ -40,9 +43,9 @@ _temporary: ContextVar[list[Any] | None] = ContextVar("temporary", default=None)
 """The files that gradio writes for the request under way."""
 
 
-def bodies(limits: Limits, uploads: Uploads, origin_of: Callable[[Request], str]) -> Middleware:
-    """For the `middleware` of gradio's `app_kwargs`; `origin_of` says whose share an upload takes."""
-    return Middleware(_Bodies, limits=limits, uploads=uploads, origin_of=origin_of)
+def bodies(limits: Limits, uploads: Uploads, sender_of: Sender) -> Middleware:
+    """For the `middleware` of gradio's `app_kwargs`; `sender_of` says whose share an upload takes."""
+    return Middleware(_Bodies, limits=limits, uploads=uploads, sender_of=sender_of)
 
 
 def malformed(request: Request, problem: Exception) -> Response:
@@ -58,14 +61,14 @@ MALFORMED = RequestValidationError
 class _Bodies:
     """The middleware: counts what comes in, and turns whatever a route raises into a sentence."""
 
-    def __init__(self, app: Callable, limits: Limits, uploads: Uploads, origin_of: Callable[[Request], str]):
-        self.app, self.limits, self.uploads, self.origin_of = app, limits, uploads, origin_of
+    def __init__(self, app: Callable, limits: Limits, uploads: Uploads, sender_of: Sender):
+        self.app, self.limits, self.uploads, self.sender_of = app, limits, uploads, sender_of
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         request = Request(scope)
-        is_upload = scope["path"].removeprefix(scope.get("root_path", "")).rstrip("/") == _UPLOAD
+        is_upload = path_within(scope).rstrip("/") == _UPLOAD
         try:
             if is_upload:
                 await self._upload(request, receive, send)
@@ -85,7 +88,7 @@ class _Bodies:
         """Room in the upload folder is taken first; what gradio writes and does not keep is deleted."""
         stated = _stated(request)
         self.limits.check_upload(stated)
-        upload, stored = self.uploads.begin(self.origin_of(request), stated), []
+        upload, stored = self.uploads.begin(*self.sender_of(request), stated), []
         answer: list[Message] = []
         written: list[Any] = []
         total = 0

@@ -2,8 +2,8 @@
 
 assets/glossary.json  the terms: each with its plain words, what it means, perhaps a formula, the names by which the
                       page calls it, and where to see it: a tab, perhaps a view of it, and an element's id
-assets/glossary.js    finds the names in what is open, underlines each once per panel, and opens a term where it is
-                      clicked; by keys there is the button of the masthead, and ? beside whatever has the focus
+front/glossary.js     finds the names in what is open, underlines each once per screen, and explains a term where it is
+                      clicked; by keys there is the button of the menu, and ?
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from .chart import ASSETS, served_path
+from .own_files import ASSETS, FRONT, served_path
 
 WORDS = ASSETS / "glossary.json"
 BUTTON = '<button type="button" class="glossary-button" aria-haspopup="dialog">Glossary</button>'
@@ -40,5 +40,5 @@ def terms() -> list[Term]:
 
 def head_html() -> str:
     """The tag for `launch(head=…)`; the terms themselves are fetched once the page stands still."""
-    script = served_path(ASSETS / "glossary.js")
+    script = served_path(FRONT / "glossary.js")
     return f'<script id="playground-glossary" src="{script}" data-words="{served_path(WORDS)}" async></script>'

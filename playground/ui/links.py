@@ -14,9 +14,11 @@ import gradio as gr
 from ..links import LinkError, View
 from ..links.letters import cut
 from ..service.limits import Limits
+from ..service.runs import OWN_TEXT
 from . import theme
 from .forms import sampling
 from .page import Page
+from .panel import Slot
 from .refusals import sentence
 
 _OPENS_AS_USUAL = "The page opens as usual."
@@ -62,6 +64,24 @@ def _opened(page: Page, view: View, note: gr.HTML, visitor: str, *, waiting: boo
         out[page.model] = page.model_list(visitor, model_id)
     check_rules(view.rules, page.limits)
     return out
+
+
+def carried(page: Page, visitor: str, model_id: str | None) -> str:
+    """What a link to this model holds of it, for whoever copies one; empty for a model that ships. As HTML."""
+    if not model_id or model_id.startswith("shipped-"):
+        return ""
+    job = page.board.find(visitor, model_id)
+    if job is None or job.state != "finished":
+        return theme.quiet("This link opens the model in this browser only.")
+    if job.spec.source.kind == OWN_TEXT:
+        return theme.quiet("The link carries the recipe, not your text. With the text, it trains the model again.")
+    return theme.quiet("The link carries the recipe. It trains the model again.")
+
+
+def carried_slot(page: Page, visitor: str, model_id: str | None) -> dict[str, Slot]:
+    """The same as a panel's slot, beside its button that copies a link."""
+    said = carried(page, visitor, model_id)
+    return {"carried": Slot(said, lambda: said)}
 
 
 def check_rules(rules: Sequence[tuple[str, float]], limits: Limits) -> None:

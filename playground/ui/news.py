@@ -1,8 +1,8 @@
 """News: whether anything of a visitor's has changed, for every open page while something goes on.
 
-`GET /news?visitor=…` answers with a word that changes whenever a job, a model or a place in the line does, and with the
-seconds until the page should look again: none where nothing goes on. front/news.js asks, tells the panels, has the list
-of models renewed, and chooses what was trained. Each look is also a sign that the visitor is still there.
+`GET /news?visitor=…` answers with a word that changes whenever a job, a model, a class or a place in the line does, and
+with the seconds until the page should look again: none where nothing goes on. front/news.js asks, tells the panels, has
+the list of models renewed, and chooses what was trained. Each look is also a sign that the visitor is still there.
 """
 
 from __future__ import annotations
@@ -47,7 +47,14 @@ def news(page: Page, visitor: str) -> dict[str, object]:
     made = {job.id: [f"{job.evaluations} {job.used}", job.name, "train"] for job in over}
     pairs = [job for job in page.board.of(visitor, kind=ComparisonJob) if len(job.learned) == 2 and job.settled]
     made |= {job.model_ids["moe"]: ["over", job.name, "moe"] for job in pairs}
-    return {"word": _word(news), "pause": min(pauses, default=None), "models": _word((news[1], made)), "made": made}
+    others = page.other_news(visitor)
+    pauses += [pause for _, pause in others if pause is not None]
+    return {
+        "word": _word((news, others)),
+        "pause": min(pauses, default=None),
+        "models": _word((news[1], made)),
+        "made": made,
+    }
 
 
 def _word(told: object) -> str:

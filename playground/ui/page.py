@@ -29,11 +29,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gradio as gr
+from starlette.requests import Request
 
 from ..service.board import Board
 from ..service.cards import run_letters
 from ..service.limits import Limits
 from ..service.models import Registry
+from ..service.uploads import Uploads
 from .gradio_fixes.lenient import LenientDropdown
 from .panel import Panels
 from .presence import Presence
@@ -42,6 +44,8 @@ from .where import Reach
 # for handlers that only the page itself calls, and that show themselves that they are at it. Nothing is to show
 # gradio's progress: else its page tells all outputs of all handlers of each change, a tenth of a second per click
 UNSEEN = {"show_progress": "hidden", "show_progress_on": [], "api_visibility": "private"}
+VISITOR_HEADER = "x-playground-visitor"
+"""Of an upload; assets/complaints.js writes it."""
 # for those of them that answer at once
 QUIETLY = {"queue": False, **UNSEEN}
 
@@ -66,6 +70,8 @@ class Page:
     """Who of them is there."""
     panels: Panels = field(init=False)
     """What answers a selection in the browser."""
+    uploads: Uploads = field(init=False)
+    """Whose files lie in gradio's upload folder."""
     tab: gr.Tab | None = None
     """While `build(page)` runs: the tab being built, for its `select`."""
     opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))
@@ -73,11 +79,13 @@ class Page:
     weights: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
     """Hidden; value: "id step" of a run's model, another one whenever its weights are, under the same id."""
     _shared: dict[str, Any] = field(default_factory=dict)
+    _news: list[Callable[[str], tuple[Any, float | None] | None]] = field(default_factory=list)
     _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
     _later: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.panels = Panels(self.known, self.link_to)
+        self.panels = Panels(self.known, self.link_to, self.reach.origin_of)
+        self.uploads = Uploads(self.limits)
 
     def open(self, tab: str) -> gr.Tabs:
         """What a handler with `page.tabs` among its outputs returns to show another tab."""
@@ -123,6 +131,15 @@ class Page:
         """What `on_load` gathered."""
         return self._on_load
 
+    def hears(self, news: Callable[[str], tuple[Any, float | None] | None]) -> None:
+        """Let the page hear, besides jobs and models, of what this tells of a visitor: something that changes with it,
+        and seconds until the next look (None at rest); None where there is nothing to tell."""
+        self._news.append(news)
+
+    def other_news(self, visitor: str) -> list[tuple[Any, float | None]]:
+        """What those tell."""
+        return [told for news in self._news if (told := news(visitor)) is not None]
+
     def known(self, visitor: str | None) -> str:
         """The visitor's id. Raises ValueError for one that this server has not issued."""
         if not self.registry.data.knows(visitor):
@@ -138,6 +155,11 @@ class Page:
         job = self.board.find(visitor, model_id)
         letters = run_letters(job.view(), job.spec) if job else ""
         return ({"run": letters} if letters else {}) | {"model": model_id}
+
+    def sender_of(self, request: Request) -> tuple[str, str]:
+        """The address that an upload comes from, and its visitor as the page says; empty for a program."""
+        visitor = request.headers.get(VISITOR_HEADER, "")
+        return self.reach.origin_of(request), visitor if self.registry.data.knows(visitor) else ""
 
     def share_of(self, request: Any, visitor: str = "", *, by_program: bool = False) -> str:
         """From where a request comes, as work is shared out fairly: its network, open pages apart from programs.

@@ -40,6 +40,7 @@ from starlette.routing import Route
 from ..devices import processors
 from . import theme
 from .gradio_fixes.quiet_refusals import OURS, STRANGE, check_sendable, disk_refusal
+from .places import Places
 from .quoted import quoted
 from .refusals import sentence
 
@@ -50,11 +51,14 @@ LATER = "later"
 
 _log = logging.getLogger(__name__)
 # torch lets go of the interpreter while it multiplies; slow work has threads of its own, so that clicks find one free
-_quick = ThreadPoolExecutor(processors() + 2, thread_name_prefix="view")
-_slow = ThreadPoolExecutor(max(processors(), 2), thread_name_prefix="slow-view")
+QUICK, SLOW, DEEDS = processors() + 2, max(processors(), 2), 4
+_quick = ThreadPoolExecutor(QUICK, thread_name_prefix="view")
+_slow = ThreadPoolExecutor(SLOW, thread_name_prefix="slow-view")
+_deeds = ThreadPoolExecutor(DEEDS, thread_name_prefix="slow-deed")  # the Hub may keep one waiting
 
 _ON_LOAD = """const start = () => window.playground?.panel
-  ? window.playground.panel(element, props, watch) : setTimeout(start, 25); start(); /* 'select', 'change' */"""
+  ? window.playground.panel(element, props, watch, trigger) : setTimeout(start, 25);
+start(); /* 'select', 'change' */"""
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,9 @@ class Shown:
 
 View = Callable[[Asked], Shown]
 Act = Callable[[Asked], "Mapping[str, Any] | None"]
-"""Changes something on the server. It may return `move`, which changes the selection."""
+"""Changes something on the server. It may return `move` (a change of the selection), `shows` (slot → content), `choose`
+(a model to be chosen on all tabs), `save` (the address of a file that the browser saves), `fills` (the fields of a form
+that follows this panel, `Followed.filled_by`), `tab` (one to open)."""
 Link = Callable[[str, Any], Mapping[str, str]]
 """(visitor, model) → the words of a link that lead to this model."""
 
@@ -113,11 +119,21 @@ Link = Callable[[str, Any], Mapping[str, str]]
 class Panels:
     """The panels of one page, and the route that answers them."""
 
-    def __init__(self, known: Callable[[Any], str], link: Link = lambda visitor, model: {}):
-        """`known` returns a visitor's id, or raises ValueError where this server has not issued it."""
-        self._known, self._link = known, link
+    def __init__(
+        self,
+        known: Callable[[Any], str],
+        link: Link = lambda visitor, model: {},
+        network: Callable[[Request], str] = lambda request: "",
+    ):
+        """`known` returns a visitor's id, or raises ValueError where this server has not issued it.
+
+        `network` says from where a question comes: where threads are short, networks take turns.
+        """
+        self._known, self._link, self.network = known, link, network
+        self._places = {_quick: Places(QUICK), _slow: Places(SLOW), _deeds: Places(DEEDS)}
         self._views: dict[str, View] = {}
         self._acts: dict[str, Act] = {}
+        self._slow_acts: set[str] = set()
         self._others: list[Route] = []
         self._asking: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -160,9 +176,13 @@ class Panels:
             **component,
         )
 
-    def act(self, name: str, handler: Act) -> None:
-        """Let buttons with `data-do="name"` call this with the selection. A ValueError is shown in the panel."""
+    def act(self, name: str, handler: Act, *, slow: bool = False) -> None:
+        """Let buttons with `data-do="name"` call this with the selection. A ValueError is shown in the panel.
+
+        `slow`: it takes longer than a click may, and waits for a thread of its own.
+        """
         self._acts[name] = handler
+        self._slow_acts |= {name} if slow else set()
 
     def post(self, path: str, answer: Callable[[Request], Awaitable[Response]]) -> None:
         """Another route that panels post to: one that streams."""
@@ -188,8 +208,8 @@ class Panels:
                 return JSONResponse({"problem": "Too many questions at once. Wait a moment."}, 429)
             self._asking[visitor] += 1
         try:
-            pool = _slow if wish.late else _quick
-            content = await asyncio.get_running_loop().run_in_executor(pool, wish.answer)
+            async with self._places[wish.pool].of(self.network(request), visitor):
+                content = await asyncio.get_running_loop().run_in_executor(wish.pool, wish.answer)
             return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
         except ValueError as problem:
             return JSONResponse({"problem": sentence(str(problem))})
@@ -211,7 +231,7 @@ class Panels:
         return Asked(self._known(body["visitor"]), selection, clicked, request)
 
     def _deed(self, name: str, asked: Asked, body: Any) -> _Deed:
-        return _Deed(self._acts[name], asked)
+        return _Deed(self._acts[name], asked, name in self._slow_acts)
 
     def _wish(self, name: str, asked: Asked, body: Any) -> _Wish:
         have = body.get("have", {})
@@ -227,7 +247,12 @@ class _Deed:
 
     act: Act
     asked: Asked
-    late: bool = False
+    slow: bool
+
+    @property
+    def pool(self) -> ThreadPoolExecutor:
+        """Whose threads do it."""
+        return _deeds if self.slow else _quick
 
     def answer(self) -> bytes:
         """What came of it, as JSON."""
@@ -249,6 +274,11 @@ class _Wish:
     """The one chart whose exact numbers are asked for, if that is all."""
     file: Any
     """The one file that is asked for, if that is all."""
+
+    @property
+    def pool(self) -> ThreadPoolExecutor:
+        """Whose threads work on it."""
+        return _slow if self.late else _quick
 
     def answer(self) -> bytes:
         """The answer as JSON."""

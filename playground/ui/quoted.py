@@ -24,7 +24,7 @@ def quoted(updates: Any, **facts: Any) -> Any:
     """
     if isinstance(updates, tuple):
         return tuple(_quoted(value, facts) for value in updates)
-    if not isinstance(updates, dict) or {"figure", "append"} & updates.keys():
+    if not isinstance(updates, dict) or "figure" in updates:
         return _quoted(updates, facts)
     return {component: _quoted(value, facts) for component, value in updates.items()}
 
@@ -55,7 +55,7 @@ def model_facts(registry: Registry, visitor: Any, *model_ids: Any) -> dict[str, 
 
 
 def _quoted(value: Any, facts: dict[str, Any]) -> Any:
-    if isinstance(value, dict) and {"figure", "append"} & value.keys() and "about" not in value:
+    if isinstance(value, dict) and "figure" in value and "about" not in value:
         return {**value, "about": about(**facts | value.get("facts", {}))}
     if isinstance(value, str) and 'data-csv="' in value and 'data-about="' not in value:
         said = {key: html.escape(text, quote=True) for key, text in about(**facts).items()}

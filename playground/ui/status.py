@@ -15,24 +15,23 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from .. import kept
-from ..service.uploads import Uploads
 from .gradio_fixes.first_script import STARTED
 
 PATH = "/status"
 
 
-def status_route(blocks: gr.Blocks, uploads: Uploads) -> Route:
+def status_route(blocks: gr.Blocks) -> Route:
     """The route that answers for this page."""
 
     def answer(request: Request) -> JSONResponse:
         sessions = len(request.app.state_holder.session_data)
         headers = {"cache-control": "no-store", "x-playground-server": STARTED}
-        return JSONResponse(counts(blocks, uploads, sessions), headers=headers)
+        return JSONResponse(counts(blocks, sessions), headers=headers)
 
     return Route(PATH, answer)
 
 
-def counts(blocks: gr.Blocks, uploads: Uploads, sessions: int) -> dict[str, dict[str, int]]:
+def counts(blocks: gr.Blocks, sessions: int) -> dict[str, dict[str, int]]:
     """What there is now; sizes in bytes. Gradio's upload folder holds downloads as well."""
     page = blocks.page
     folder = list(_sizes(Path(get_upload_folder())))
@@ -47,7 +46,7 @@ def counts(blocks: gr.Blocks, uploads: Uploads, sessions: int) -> dict[str, dict
             "uploads": len(folder),
             "upload_bytes": sum(folder),
         },
-        "uploads": uploads.counts(),
+        "uploads": page.uploads.counts(),
         "limits": {name: int(most) for name, most in vars(page.limits).items() if isinstance(most, (int, float))},
     }
 

@@ -10,7 +10,9 @@ import hmac
 import ipaddress
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import gradio as gr
 from starlette.requests import Request
@@ -70,6 +72,16 @@ class Reach:
             return response
 
         return Route(OWNER_PATH + "/{token}", answer)
+
+
+def path_within(scope: Mapping[str, Any]) -> str:
+    """The path that a request asks for, without the prefix at which a proxy serves the page."""
+    return scope["path"].removeprefix(scope.get("root_path", ""))
+
+
+def trust_no_address() -> None:
+    """Let uvicorn leave the addresses of clients alone: it believes every header of whoever is on the same machine."""
+    os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
 
 
 def network_of(address: str) -> str:

@@ -16,7 +16,8 @@ import pytest
 
 from playground.ui import theme
 from playground.ui.app import build_app, launch
-from playground.ui.chart import files_route, head_html
+from playground.ui.chart import head_html
+from playground.ui.own_files import files_route
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _ARGUMENTS = [

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import axe_playwright_python
+from playwright.sync_api import expect
 
 # Every piece of writing of every figure in view, as the four corners of its letters: those that meet another's or leave
 # the figure. A box is higher than its letters by about a third.
@@ -80,3 +81,10 @@ RULES = """async (runOnly) => {
   return violations.flatMap(({ id, nodes }) => nodes.map((node) =>
     [id, node.target.join(" "), [...node.any, ...node.all, ...node.none][0]?.message ?? ""]));
 }"""
+
+
+def saves(chart, kind: str) -> None:
+    """Save a chart: png, svg or csv."""
+    chart.locator(".chart-menu > summary").click()
+    chart.locator(f"[data-chart={kind}]").click()
+    expect(chart.locator(".chart-menu")).not_to_have_attribute("open", "")

@@ -1,20 +1,31 @@
-"""The chart in a real browser: it keeps its node and zoom, grows by points, follows the page, reports clicks."""
+"""The chart in a real browser: it keeps its node and zoom as it is redrawn, follows the page, reports clicks."""
 
 from __future__ import annotations
 
 import gradio as gr
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from playground.figures import attention, palette
 from playground.figures.loss import Run, describe_loss, loss_curve
 from playground.ui import theme
-from playground.ui.chart import Chart, Feed, show
+from playground.ui.chart import chart_place, head_html, show
+from playground.ui.own_files import FRONT, served_path
+from playground.ui.panel import Panels, Shown, Slot, move_button, slot, switch
 from playground.words.heads import describe_pattern
+
+from .measuring import saves
 
 STEPS = 120
 TOKENS = ["the", "␣", "cat", "⏎"]
 PATTERN = np.array([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.7, 0.1, 0], [0.25, 0.25, 0.25, 0.25]])
+LOSS = f"""{switch("steps", "Steps", {str(n): str(n) for n in (20, 30, 40, 50)})}
+<button type="button" data-step="1" data-of="steps">grow</button>
+{theme.table(("name", "number"), [("=1+1", "−7"), ("@SUM(A1)", "+0.5")], save="names")}
+{chart_place("loss", save_name="loss", height=300)}"""
+CELLS = f"""{move_button("redraw", {"most": 0.9})}{move_button("the same", {"words": "Said again."})}
+{slot("clicked", tag="output")}{chart_place("cells", clickable=True)}"""
 
 
 def loss_figure(n: int) -> dict:
@@ -27,84 +38,57 @@ def loss_figure(n: int) -> dict:
     return loss_curve(run, rungs, planned_steps=STEPS), describe_loss(run, rungs)
 
 
-class Growing:
-    """A run that grows by ten steps whenever it is asked."""
+def loss_view(asked) -> Shown:
+    steps = int(asked.selection["steps"])
+    return Shown(asked.selection, {"loss": Slot(steps, lambda: show(*loss_figure(steps)))})
 
-    def __init__(self):
-        self.start()
 
-    def start(self):
-        self.steps, self.feed, self.messages = 20, Feed(), []
-        return self.send()
-
-    def send(self):
-        self.messages.append(self.feed.update(*loss_figure(self.steps)))
-        return self.messages[-1]
-
-    def grow(self):
-        self.steps += 10
-        return self.send()
-
-    def lose_one(self):
-        self.grow()  # made but never sent, as when a message is overtaken
-        return self.grow()
+def cells_view(asked) -> Shown:
+    chosen, click = asked.selection, asked.clicked
+    pattern = PATTERN.clip(0, chosen["most"])
+    words = chosen["words"] or describe_pattern(pattern, TOKENS)
+    slots = {"cells": Slot((chosen["most"], words), lambda: show(attention.pattern_map(pattern, TOKENS), words))}
+    if click:
+        slots["clicked"] = Slot(click, lambda: f"{click['index']} {click['value']:.2f} {click['trace']}")
+    return Shown(chosen, slots)
 
 
 @pytest.fixture(scope="module")
-def growing():
-    return Growing()
-
-
-@pytest.fixture(scope="module")
-def address(serve, growing):
+def address(serve):
+    panels = Panels(lambda visitor: visitor)
     with gr.Blocks(title="charts") as app, gr.Tabs():
         with gr.Tab("One"):
-            start, grow, lose = gr.Button("start"), gr.Button("grow"), gr.Button("lose one")
-            loss = Chart(elem_id="loss", save_name="loss", height=300)
-            start.click(growing.start, None, loss)
-            grow.click(growing.grow, None, loss)
-            lose.click(growing.lose_one, None, loss)
-            quiet = gr.Button("grow elsewhere")
-            gr.HTML(theme.table(("name", "number"), [("=1+1", "−7"), ("@SUM(A1)", "+0.5")], save="names"))
+            panels.add("loss", loss_view, LOSS, start={"steps": "20"}, elem_id="loss")
         with gr.Tab("Two"):
-            figure = attention.pattern_map(PATTERN, TOKENS)
-            cells = Chart(show(figure, describe_pattern(PATTERN, TOKENS)), elem_id="cells", clickable=True)
-            clicked = gr.Textbox(label="clicked", elem_id="clicked")
-            redraw = gr.Button("redraw")
-            grow_hidden = gr.Button("grow hidden")
-            grow_hidden.click(growing.grow, None, loss)
-
-            def say(event: gr.SelectData) -> str:
-                return f"{event.index} {event.value:.2f} {event.trace}"
-
-            cells.select(say, None, clicked)
-            other = attention.pattern_map(PATTERN.clip(0, 0.9), TOKENS)
-            redraw.click(lambda: show(other, "Drawn again."), None, cells)
-            gr.Button("the same").click(lambda: show(other, "Said again."), None, cells)
-        quiet.click(lambda: None)
-    return serve(app)
+            panels.add("cells", cells_view, CELLS, start={"most": 1.0, "words": ""}, elem_id="cells")
+    scripts = "".join(
+        f'<script src="{served_path(FRONT / f"{name}.js")}"></script>'
+        for name in ("page", "newest", "address", "deeds", "panel")
+    )
+    return serve(app, head=head_html() + scripts, app_kwargs={"routes": panels.routes()})
 
 
 def ready(page, chart: str = "#loss") -> None:
     page.wait_for_selector(f"{chart} .chart-box[data-state=drawn]")
 
 
-def points(page, trace: int = 0) -> int:
-    return page.evaluate(f"document.querySelector('#loss .chart-plot').data?.[{trace}].x.length ?? 0")
-
-
 def wait_for_points(page, count: int) -> None:
-    page.wait_for_function(f"document.querySelector('#loss .chart-plot').data?.[0].x.length === {count}")
+    page.wait_for_function(f"document.querySelector('#loss .chart-plot')._fullData?.[0].x.length === {count}")
 
 
 def begin(page, address: str) -> None:
-    page.goto(address)
-    page.get_by_role("button", name="start").click()
+    open_page(page, address)
     ready(page)
     wait_for_points(page, 20)
 
 
-def test_a_growing_run_sends_points_and_keeps_node_and_zoom(chromium_page, address, growing):
+def open_page(page, address: str) -> None:
+    page.goto(address)
+    page.wait_for_function("window.playground?.panel && document.querySelector('#loss .panel')")
+    page.evaluate("playground.tell({ visitor: 'me', model: 'm' })")
+
+
+def test_a_growing_run_keeps_node_and_zoom(chromium_page, address):
     page = chromium_page
     begin(page, address)
     page.evaluate(
@@ -125,34 +109,11 @@ def test_a_growing_run_sends_points_and_keeps_node_and_zoom(chromium_page, addre
     assert page.evaluate("document.querySelector('#loss .chart-plot') === window.node")
     assert page.evaluate("node.querySelector('svg').dataset.mine") == "1"
     assert page.evaluate("[node.layout.xaxis.range, node.layout.yaxis.range].flat()") == pytest.approx(zoom)
-    assert all("append" in message and "figure" not in message for message in growing.messages[1:])
-    drawn = page.evaluate("Array.from(node.data[0].y)")
+    drawn = page.evaluate("Array.from(node._fullData[0].y)")
     assert drawn == pytest.approx([3.0 / (1 + 0.05 * step) + 0.5 for step in range(1, 51)], abs=1e-5)
     reset.click()
     page.wait_for_function("Math.abs(node.layout.xaxis.range[1] - 120) < 1e-6 && node._fullLayout.yaxis.autorange")
     reset.wait_for(state="hidden")
-
-
-def test_a_missed_message_is_made_good(chromium_page, address, growing):
-    begin(chromium_page, address)
-    chromium_page.get_by_role("button", name="lose one").click()
-    wait_for_points(chromium_page, 40)
-    assert growing.messages[-1]["append"]["0"]["from"] == 30
-
-
-def test_points_that_came_while_the_tab_was_hidden_are_there_afterwards(chromium_page, address):
-    page = chromium_page
-    begin(page, address)
-    page.get_by_role("tab", name="Two").click()
-    ready(page, "#cells")
-    for _ in range(2):
-        page.get_by_role("button", name="grow hidden").click()
-        page.wait_for_timeout(400)
-    page.get_by_role("tab", name="One").click()
-    ready(page)
-    wait_for_points(page, 40)
-    page.get_by_role("button", name="grow", exact=True).click()
-    wait_for_points(page, 50)
 
 
 def test_legend_choices_stay(chromium_page, address):
@@ -189,7 +150,7 @@ def test_a_dark_page_opens_dark(dark_page, address):
 
 def test_clicks_arrive_before_and_after_a_redraw(chromium_page, address):
     page = chromium_page
-    page.goto(address)
+    open_page(page, address)
     page.get_by_role("tab", name="Two").click()
     ready(page, "#cells")
 
@@ -201,16 +162,16 @@ def test_clicks_arrive_before_and_after_a_redraw(chromium_page, address):
         page.wait_for_selector("#cells .hoverlayer .hovertext")
         page.mouse.click(x, y)
 
-    answer = "document.querySelector('#clicked textarea, #clicked input').value"
+    answer = page.locator("[data-slot=clicked]")
     click(2, 1)
-    page.wait_for_function(f"{answer} === '[2, 1] 0.70 0'")
+    expect(answer).to_have_text("[2, 1] 0.70 0")
     page.get_by_role("button", name="redraw").click()
     page.wait_for_selector("#cells [data-draws='2']")
     page.get_by_role("button", name="the same").click()
     page.wait_for_selector("#cells .chart-words:has-text('Said again.')")
     page.mouse.move(5, 5)
     click(1, 0)
-    page.wait_for_function(f"{answer} === '[1, 0] 0.50 0'")
+    expect(answer).to_have_text("[1, 0] 0.50 0")
     assert page.locator("#cells .chart-box").get_attribute("data-draws") == "2", "what is the same is not drawn again"
 
 
@@ -219,7 +180,7 @@ def test_pictures_are_saved_and_described(chromium_page, address):
     begin(page, address)
     for kind, start in (("png", b"\x89PNG"), ("svg", b"<svg")):
         with page.expect_download() as download:
-            page.locator(f"#loss [data-chart={kind}]").click()
+            saves(page.locator("#loss"), kind)
         assert download.value.suggested_filename == f"loss.{kind}"
         with open(download.value.path(), "rb") as file:
             assert file.read(4) == start

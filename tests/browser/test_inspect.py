@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from playground.ui.tabs.inspect.pictures import HEIGHT
 
-from .measuring import figures
+from .measuring import figures, saves
 
 PROMPT = "Mia had a red kite. Then Tom has the "
 # the middle of a cell of the map in a chart, in pixels of the window
@@ -84,7 +84,7 @@ def test_find_a_head_check_a_weight_switch_it_off(address, chromium_page):
         paper.get_by_role("button", name="Save as CSV").click()
     assert kept.value.suggested_filename == "receipt-tiny-stories-shipped-step2400-layer3-head2.csv"
     with page.expect_download() as kept:
-        page.locator("[data-slot=grid] [data-chart=csv]").click()
+        saves(page.locator("[data-slot=grid]"), "csv")
     rows = Path(kept.value.path()).read_text(encoding="utf-8-sig").splitlines()
     assert len(rows) > 16 * 37 and rows[0].startswith("# Tiny stories")
     with page.expect_download() as kept:

@@ -32,17 +32,20 @@ def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_pag
     page.wait_for_selector(".run-card .notice-good:has-text('Matched to 4 decimals')")
     page.wait_for_function("document.querySelector('#model input').value.startsWith('Run 1')")
     page.click(".run-card .menu summary")
-    assert "trains the model" in page.inner_text(".run-card .menu")
+    assert "The link carries the recipe" in page.inner_text(".run-card .menu")
     page.click("#copy-run")
     page.wait_for_selector("#copy-run:has-text('Link copied')")
     assert f"run={letters}" in page.evaluate("navigator.clipboard.readText()")
 
-    page.click("#take > button")
+    page.click("#take > summary")
     with page.expect_download() as download:
         page.click("#take-model")
     download.value.save_as(tmp_path / "mine.zip")
-    page.set_input_files("#take-upload input[type=file]", tmp_path / "mine.zip")
-    page.wait_for_selector("#take-uploaded .notice-good:has-text('205,696 parameters')")
+    with page.expect_request("**/gradio_api/upload*") as sent:
+        page.set_input_files("#take-upload", tmp_path / "mine.zip")
+    whose = page.evaluate("playground.known.visitor")
+    assert whose and sent.value.headers["x-playground-visitor"] == whose, "it is counted as this visitor's"
+    page.wait_for_selector("[data-slot=brought] .notice-good:has-text('205,696 parameters')")
     page.wait_for_function("document.querySelector('#model input').value.endsWith('(uploaded)')")
     page.wait_for_selector("#status:has-text('20 steps · recorded')")
 

@@ -10,7 +10,8 @@ from playwright.sync_api import expect
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from playground.ui.chart import FRONT, head_html, served_path
+from playground.ui.chart import head_html
+from playground.ui.own_files import FRONT, served_path
 from playground.ui.panel import Panels, Shown, Slot, move_button, slot, switch
 
 PAGE = f"""<div>{switch("size", "Size", {"1": "one", "2": "two", "3": "three"})}
@@ -70,7 +71,8 @@ def served_panel(serve):
                    elem_id="tried")  # fmt: skip
     panels.act("count", server.count)
     scripts = "".join(
-        f'<script src="{served_path(FRONT / name)}"></script>' for name in ("page.js", "panel.js", "news.js")
+        f'<script src="{served_path(FRONT / f"{name}.js")}"></script>'
+        for name in ("page", "newest", "address", "deeds", "panel", "news")
     )
     news = Route("/news", server.news)
     return server, serve(app, head=head_html() + scripts, app_kwargs={"routes": [*panels.routes(), news]})

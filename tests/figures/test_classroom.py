@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
-from playground.figures.classroom import class_curves, class_spread, describe_curves, medians
+from playground.figures.classroom import NAMED, TALL, class_curves, class_spread, describe_curves, medians
 
 RUNGS = [("uniform", 3.7), ("bigram", 1.9), ("floor", 0.1)]
 
@@ -16,6 +17,10 @@ def test_the_median_is_drawn_where_half_of_the_class_and_three_were_measured():
     figure = class_curves(curves, RUNGS)
     assert [trace["name"] for trace in figure["data"]] == ["A", "B", "C", "D", "median"]
     assert len(figure["layout"]["shapes"]) == 3
+    names = {note["text"]: note["y"] for note in figure["layout"]["annotations"] if note.get("xref") == "paper"}
+    assert {"A", "B", "C", "D"} <= names.keys() and names["B"] < names["D"] < names["A"] < names["C"]
+    colours = [trace["line"]["color"] for trace in figure["data"][:4]]
+    assert len(set(colours)) == 4, "a line has the colour of its name"
     assert describe_curves(curves, RUNGS, 1).startswith("4 runs, the last of each student: validation loss from 1.0000")
     assert "1 run learns from another text" in describe_curves(curves, RUNGS, 1)
     assert "2 of these see the tokens to be predicted" in describe_curves(curves, RUNGS, 0, 2)
@@ -27,9 +32,21 @@ def test_a_bar_is_the_interval_and_there_is_none_for_too_few():
     dots, mean, _, single, last = figure["data"]
     assert mean["error_y"]["array"] == [0.25] and mean["y"] == [2.1] and "error_y" not in single
     assert last["y"] == [3.0] and class_spread([alone])["layout"]["yaxis"]["range"] == [2.95, 3.05]
+    low, high = class_spread([("two", (0.51, 0.58), ("A", "B"), 0.545, None)])["layout"]["yaxis"]["range"]
+    assert 0.4 < low < 0.51 and 0.58 < high < 0.7, "plotly keeps the range of the empty picture, from −1 to 4"
     assert sorted(zip(dots["x"], dots["y"]), key=lambda point: point[1]) == sorted(zip(dots["x"], dots["y"]))
     (_, low) = class_spread([("near nothing", (0.0, 0.1, 0.2), ("A", "B", "C"), 0.1, 0.25)], positive=True)["data"]
     assert low["error_y"]["arrayminus"] == [0.1] and "interval from 0 to 0.3500" in low["hovertemplate"]
     assert dots["text"] == ["A", "B", "C"] and "too few for an interval" in single["hovertemplate"]
     for empty in (class_spread([]), class_curves([])):
         assert json.dumps(empty)
+
+
+def test_of_a_large_class_the_lines_at_both_ends_are_named_and_no_name_hides_another():
+    curves = [(f"S{n}", [(0, 4.0), (10, 1 + n / 1000)]) for n in range(40)]
+    notes = [note for note in class_curves(curves)["layout"]["annotations"] if note.get("xref") == "paper"]
+    assert len(notes) == NAMED and {"S0", "S39"} <= {note["text"] for note in notes}
+    places = sorted(note["y"] for note in notes)
+    low, high = class_curves(curves)["layout"]["yaxis"]["range"]
+    nearest = min(after - before for before, after in pairwise(places))
+    assert nearest >= 0.99 * TALL * (high - low) / 340 and low <= places[0] and places[-1] <= high

@@ -69,7 +69,7 @@ NUMBER = {"question": "How much?", "right": "loss", "number": {"least": 0, "most
         ({"show": [{"say": "x", "when": "loss is < 2"}]}, "no comparison such as"),
         ({"show": [{"say": "x", "when": "loss < cheap"}]}, "“cheap” is neither a number nor a fact"),
         ({"show": [{"say": "x", "when": "price < 2"}]}, "no fact called “price”"),
-        ({"show": ["x" * 701]}, "at most 700 characters"),
+        ({"show": ["x" * 701]}, "at most 700 fit"),
         ({"done": {"run": "soon"}}, "“begun” or “finished”"),
         ({"done": {"run": "finished", "of": "green"}}, "no run called “green”; “runs” has to name it"),
         ({"done": {"pressed": "curve", "times": 0}}, "whole number from 1 to 9"),

@@ -107,7 +107,7 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
     used, view = board.registry.get(job.id, ANNA), job.view()
     assert loss_of(used) == pytest.approx(lowest, abs=1e-5) and used.history.val_loss == lowest
     assert (view.used, view.kept) == (step, None) and view.history.last_step == 120
-    assert f"The model is that of step {step} now" in verdict.details(view)
+    assert f"weights of step {step};" in verdict.details(view)
     (loss,) = [value for title, value, _ in watch.cards(view) if title == "Validation loss"]
     assert loss == f"{lowest:.4f}"
     assert f"At step {step}: " in (standing := speaking.standing_line(view))

@@ -18,11 +18,11 @@ from playground.service.cards import settings_card
 from playground.service.classes import ClassError, Classes, Student
 from playground.service.classes.codes import WORDS, hashed
 from playground.service.classes.experiment import GOES_WITH_SIZE, SHAPE, experiment
-from playground.service.classes.house import Run, one_line
+from playground.service.classes.members import Run
+from playground.service.classes.naming import one_line
 from playground.service.classes.reports import Report
-from playground.service.classes.speedrun import Verifier, enter, entries
 from playground.service.classes.tables import answers_csv, results_csv
-from playground.service.limits import CLASS_KEPT_DAYS, CLASS_RUNS, ENTRIES, STUDENT_NAME, STUDENTS, WRONG_CODES
+from playground.service.limits import CLASS_KEPT_DAYS, CLASS_RUNS, STUDENT_NAME, STUDENTS, WRONG_CODES
 from playground.service.models import Registry
 from playground.service.store import FILE, Store, StoreError
 from playground.training import TrainConfig
@@ -227,7 +227,6 @@ def test_what_makes_no_class_is_refused(classes):
         ({"text": ""}, "no text yet"),
         ({"text": "a" * 300_000}, "at most 200,000"),
         ({"changes": "everything"}, "can change"),
-        ({"target": math.nan}, "above 0"),
         ({"letters": "1broken-letters"}, "lost or changed"),
     ):
         with pytest.raises(ValueError, match=words):
@@ -398,65 +397,6 @@ def test_what_changed_more_than_one_thing_is_left_out_and_a_seed_counts_once(cla
     assert text.left_out == 1, "nats per word are none per character"
     said = text.in_words()
     assert said.count("nats above its floor over") == 2 and ", each counted from its floor: more than luck." in said
-
-
-# ---- the speedrun ----------------------------------------------------------------------------------------------------
-
-
-def test_an_entry_counts_once_the_server_has_repeated_it(classes, board):
-    klass, _ = made(classes, target=3.3)
-    member = classes.join(klass.code, "Anna", ANNA)
-    verifier = Verifier(classes, board)
-    job = trained(board, small_spec())
-    enter(classes, member, job)
-    with pytest.raises(ClassError, match="entered already"):
-        enter(classes, member, job)
-    (waiting,) = entries(classes, klass)
-    assert (waiting.state, waiting.flops) == ("waiting", None)
-    Verifier(
-        Classes(Store(classes.store.path), classes.clock), board
-    ).wake()  # as after a restart: another finds it waiting
-    until(lambda: entries(classes, klass)[0].state != "waiting")
-    (counts,) = entries(classes, klass)
-    assert (counts.state, counts.said) == ("counts", "") and f"{counts.loss:.4f}" == f"{waiting.claimed:.4f}"
-    assert counts.flops == classes.students(classes.invited(klass.code))[0].latest.report.flops and counts.seconds > 0
-    assert len(board.registry.models(verifier._visitor)) == len(board.registry.models(None))  # nothing stays of it
-
-    late = trained(board, small_spec(seed=5))
-    enter(classes, member, late)
-    with classes.store.change() as db:
-        db.execute("UPDATE classes SET target = 0.5")
-    verifier.wake()
-    until(lambda: entries(classes, klass)[1].state != "waiting")
-    assert entries(classes, klass)[1].said.startswith("repeated, it ends at")
-
-
-def test_what_breaks_the_rules_is_not_entered(classes, board):
-    klass, _ = made(classes, target=2.6)
-    member = classes.join(klass.code, "Anna", ANNA)
-    spec = small_spec(steps=4)
-    for changed, words in (
-        (small_spec(text=TEXT + "the cow. ", steps=4), "another text"),
-        (replace(spec, tokenizer="word"), "in another way"),
-        (replace(spec, model=MODEL.replace(causal=False)), "no causal mask"),
-        (
-            spec.__class__(spec.source, MODEL, spec.training.replace(learning_rate=1e-6, muon_learning_rate=1e-6)),
-            "target",
-        ),
-    ):
-        with pytest.raises(ClassError, match=words):
-            enter(classes, member, trained(board, changed))
-    with pytest.raises(ClassError, match="Train a run"):
-        enter(classes, member, None)
-    job = trained(board, small_spec())
-    board.resume(ANNA, job.id, more_steps=5)
-    until(lambda: job.settled)
-    with pytest.raises(ClassError, match="in parts"):
-        enter(classes, member, job)
-    for seed in range(ENTRIES):
-        enter(classes, member, trained(board, small_spec(seed=seed)))
-    with pytest.raises(ClassError, match=f"may enter {ENTRIES} runs"):
-        enter(classes, member, trained(board, small_spec(seed=ENTRIES)))
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------

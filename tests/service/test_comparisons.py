@@ -84,7 +84,7 @@ def test_one_thing_at_a_time_and_no_more_than_the_limits(tmp_path):
         jobs.compare(ANNA, spec(seeds=99))
     with pytest.raises(LimitError, match="parameters"):
         jobs.compare(ANNA, spec(moe=MOE.replace(n_experts=30_000, d_expert=128), equal="active"))
-    with pytest.raises(ValueError, match="there is no mixture"):
+    with pytest.raises(ValueError, match="no MoE"):
         narrow = {"dense": DENSE.replace(d_ff=8), "moe": MOE.replace(n_experts=32)}
         jobs.compare(ANNA, spec(**narrow, adapts="moe", equal="total"))
 

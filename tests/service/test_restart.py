@@ -23,6 +23,7 @@ from playground.service.board import MOST_TRIES, Board
 from playground.service.classes import Classes
 from playground.service.comparisons import ComparisonJob, run_comparison
 from playground.service.data_folder import DataFolder
+from playground.service.job import Job
 from playground.service.limits import CLASS
 from playground.service.models import Registry
 from playground.service.runs import run_training
@@ -245,6 +246,23 @@ def test_delete_my_data_leaves_nothing_behind(tmp_path):
     assert not any(ANNA.encode() in path.read_bytes() or jobs[0].id in str(path) for path in files)
     again = house(killed(board, tmp_path / "left"))
     assert again.of(ANNA) == [] and len(again.of(BERT)) == 1
+
+
+def test_delete_my_data_holds_for_what_is_being_trained_too(tmp_path, monkeypatch):
+    """A run or a comparison that was stopped by it came back as a model."""
+    held = {"run": Held(10), "pair": Held(12, run_comparison, side="moe")}
+    monkeypatch.setattr(ComparisonJob.start, "__defaults__", (held["pair"],))
+    board = house(tmp_path / "data", held["run"], jobs_per_visitor=2, jobs=2)
+    training = TRAINING.replace(steps=30, snapshots=4, autosave_seconds=0.01)
+    jobs = [board.start(ANNA, RUN), board.compare(ANNA, spec(seeds=1, training=training))]
+    assert all(each.reached.wait(60) for each in held.values())
+    board.forget_visitor(ANNA)
+    for each in held.values():
+        each.go_on.set()
+    until(lambda: all(job.settled for job in jobs) and not board.of(ANNA, kind=Job), 120)
+    assert board.registry.models(ANNA) == [] and board.registry.departed(ANNA) == []
+    until(lambda: not list(board.data.work.iterdir()))
+    assert not board.data.rows("SELECT 1 FROM models") and not board.data.rows("SELECT 1 FROM jobs")
 
 
 def test_a_class_and_a_public_page_forget_after_a_week_and_ones_own_machine_never(tmp_path):

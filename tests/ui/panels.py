@@ -39,9 +39,9 @@ class PanelCaller:
         self.slots = {name: content for name, (_, content) in slots.items()}
         return self.slots
 
-    def do(self, name: str, **more: Any) -> dict:
+    def do(self, deed: str, /, **more: Any) -> dict:
         """Press a button; returns the answer."""
-        _, answer = self.post(f"do/{name}", selection={**self.selection, "model": self.model, **more})
+        _, answer = self.post(f"do/{deed}", selection={**self.selection, "model": self.model, **more})
         self.selection |= answer.get("move", {})
         return answer
 

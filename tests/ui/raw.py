@@ -53,15 +53,26 @@ class RawCaller:
 
     def form(self, name: str, visitor: Any, causes: list[str] | None = None, **changes: Any) -> tuple[int, str]:
         """Press the button of a form (`ui/forms/followed.py`), or touch it with these causes, as the page does."""
-        begins = f'playground.form.{"pressed" if causes is None else "touched"}({{"name": "{name}"'
+        values = {next(iter(self._within(name, changed))): value for changed, value in changes.items()}
+        return self._posted(f"do/{name}", json.dumps(self.form_body(name, visitor, values, causes)).encode())
+
+    def form_body(
+        self, name: str, visitor: Any, values: dict[int, Any], causes: list[str] | None = None
+    ) -> dict[str, Any]:
+        """What that sends; `values` are those of components that do not hold the page's first ones."""
+        reads, its = self._form(name)
+        held = {number: values.get(number, self.components[number]["props"].get("value")) for number in its}
+        selection = {"values": dict(zip(reads, held.values())), "causes": causes or [], "pressed": causes is None}
+        return {"visitor": visitor, "selection": selection}
+
+    def _within(self, form: str, name: str) -> list[int]:
+        return [number for number in self._named(name) if number in self._form(form)[1]]
+
+    def _form(self, name: str) -> tuple[list[str], list[int]]:
+        """The names of the fields that a form reads, and the numbers of their components."""
+        begins = f'playground.form.pressed({{"name": "{name}"'
         its = next(each for each in self.config["dependencies"] if begins in (each["js"] or ""))
-        reads = json.JSONDecoder().raw_decode(its["js"], its["js"].index('{"name"'))[0]["reads"]
-        values = {number: self.components[number]["props"].get("value") for number in its["inputs"]}
-        for changed, value in changes.items():
-            values[next(number for number in self._named(changed) if number in values)] = value
-        selection = {"values": dict(zip(reads, values.values())), "causes": causes or [], "pressed": causes is None}
-        body = json.dumps({"visitor": visitor, "selection": selection}).encode()
-        return self._posted(f"do/{name}", body)
+        return json.JSONDecoder().raw_decode(its["js"], its["js"].index('{"name"'))[0]["reads"], its["inputs"]
 
     def post(self, function: int, data: list[Any]) -> tuple[int, str]:
         """Post to the endpoint that gradio's page uses for events outside the queue."""

@@ -8,18 +8,21 @@ from dataclasses import replace
 import pytest
 
 from playground.lessons.progress import Answer, Progress
-from playground.lessons.reading import all_lessons
+from playground.lessons.reading import all_lessons, find_lesson
 from playground.service.classes import Classes, Klass, Member, Student
-from playground.service.classes.house import Run
+from playground.service.classes.experiment import experiment
+from playground.service.classes.members import Run
 from playground.service.classes.reports import Report
-from playground.service.classes.speedrun import Entry
 from playground.service.store import FILE, Store
 from playground.ui.app import build_app, launch
 from playground.ui.classroom import Told, picture
+from playground.ui.classroom.answers import answers_html, histogram
+from playground.ui.classroom.make import preset, run_asked
 
 from ..service.test_classes import CARD, made, student, with_seed
+from .panels import PanelCaller
 from .raw import RawCaller
-from .runs import ANNA, BERT, TEXT, known, small_limits
+from .runs import ANNA, BERT, TEXT, known, small_limits, until
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -30,87 +33,127 @@ def served(tmp_path_factory):
     classes = Classes(Store(tmp_path_factory.mktemp("data") / FILE))
     app = build_app(small_limits(), classes=classes)
     _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield classes, address
+    yield classes, address, app.page
     app.close(verbose=False)
     classes.store.close()
 
 
-def test_a_page_without_a_class_asks_nothing_and_makes_no_file(served):
-    classes, address = served
-    caller = RawCaller(address)
-    loads = [d for d in caller.config["dependencies"] if any(event == "load" for _, event in d["targets"])]
-    opened = caller.endpoint("class-open")
-    assert all(opened["id"] != load["id"] for load in loads)
-    status, answer = caller.post(opened["id"], [ANNA, "", ""])
-    assert status == 200 and "class-head" not in answer and not classes.store.path.exists()
+def panel(address: str, visitor: str, **selection) -> PanelCaller:
+    """A class panel, which nothing was asked of yet."""
+    return PanelCaller(address, visitor, "class", **selection)
+
+
+def test_a_page_without_a_class_hears_nothing_of_one_and_makes_no_file(served):
+    classes, address, page = served
+    caller = panel(address, ANNA)
+    assert page.other_news(ANNA) == [] and caller.news()["pause"] is None
+    caller.look()
+    assert caller.selection["view"] == "start" and not classes.store.path.exists()
+    config = RawCaller(address).config
+    inside = [c for c in config["components"] if str(c["props"].get("elem_id", "")).startswith("class")]
+    assert {c["type"] for c in inside} == {"column", "html"}, "the class is one panel, without form components"
 
 
 def test_a_stranger_sees_nothing_and_a_student_no_board(served):
-    classes, address = served
+    classes, address, _ = served
     klass, secret = made(classes)
     classes.join(klass.code, "Rumpelstilzchen", ANNA)
-    caller = RawCaller(address)
-    opened, look = (caller.endpoint(*place)["id"] for place in (("class-open",), ("class-sort", "input")))
     for visitor, code, key in ((BERT, klass.code, ""), (BERT, klass.code, "guess"), (ANNA, klass.code, "x" * 32),
-                               (BERT, "", secret), (BERT, None, {}), ("", [], 7)):  # fmt: skip
-        said = caller.post(opened, [visitor, code, key])[1]
+                               (BERT, "", secret), (BERT, None, {}), (BERT, [], 7)):  # fmt: skip
+        caller = panel(address, visitor, code=code, secret=key)
+        said = str(caller.look())
         assert "Rumpelstilzchen" not in said and "class-head" not in said
-    assert "Rumpelstilzchen" in caller.post(opened, [ANNA, klass.code, ""])[1]  # herself
-    chosen = ["joined", False, "seed", "flops", ""]
-    assert "Rumpelstilzchen" in caller.post(look, [klass.code, secret, *chosen])[1]
-    hidden = caller.post(look, [klass.code, secret, "loss", True, "size", "seconds", ""])[1]
-    assert "Rumpelstilzchen" not in hidden and "Student 1" in hidden
-    for key in ("", "guess", None):
-        assert "Rumpelstilzchen" not in caller.post(look, [klass.code, key, *chosen])[1]
-    for button in ("class-results", "class-answers"):
-        status, said = caller.post(caller.endpoint(button)["id"], [klass.code, "guess"])
-        assert status == 500 and "not the teacher" in said
-    status, _ = caller.post(caller.endpoint("class-delete")["id"], ["sure", klass.code, "guess"])
-    assert status == 500 and classes.invited(klass.code)
+        assert caller.selection["secret"] == "", "a wrong secret is not asked again"
+    assert "You are <bdi>Rumpelstilzchen" in panel(address, ANNA, code=klass.code).look()["strip"]
+    board = panel(address, BERT, code=klass.code, secret=secret)
+    assert "Rumpelstilzchen" in board.look()["table"] and board.selection["view"] == "board"
+    masked = str(board.look(sort="loss", masked=True, thing="size"))
+    assert "Rumpelstilzchen" not in masked and "Student 1" in masked
+    for name in ("results", "answers"):
+        asked = {"selection": {**board.selection, "model": ""}, "file": name}
+        assert board.post("view/class", **asked)[1]["file"][0] == f"class-{name}.csv"
+        asked["selection"]["secret"] = "guess"
+        assert board.post("view/class", **asked)[1]["file"] is None
+    for deed in ("end_class", "delete_class"):
+        assert "not the teacher" in panel(address, BERT, code=klass.code, secret="guess").do(deed)["problem"]
+    assert not classes.invited(klass.code).ended
 
 
-def test_a_class_is_made_and_joined_by_raw_calls_with_sense_and_nonsense(served):
-    classes, address = served
-    caller = RawCaller(address)
-    form = {"class-title": MARKUP, "class-steps": 20, "class-size": "tiny", "class-target": 0}
+def test_a_class_is_made_and_joined_with_sense_and_nonsense(served):
+    classes, address, _ = served
+    teacher = panel(address, BERT)
+    form = {"title": MARKUP, "hours": "2", "steps": 20, "size": "tiny", "changes": "seed"}
     for changes, words in (
-        ({"class-source": "text", "class-text": " "}, "no text yet"),
-        ({"class-steps": 10**9}, "must be a whole number"),
-        ({"class-seed": -1}, "inimum"),
-        ({"class-title": "x" * 90}, "at most 80 characters"),
-        ({"class-target": 200}, "target loss"),
+        ({"source": "text", "text": " "}, "no text yet"),
+        ({"steps": 10**9}, "must be a whole number"),
+        ({"seed": -1}, "must be a whole number"),
+        ({"title": "x" * 90}, "at most 80 characters"),
+        ({"hours": "1e99"}, "at most 31 days"),
+        ({"hours": {}}, "at most 31 days"),
+        ({"source": ["copy"]}, "Choose a text"),
     ):
-        status, said = caller.call("class-make", **{**form, **changes})
-        assert status == 500 and words in said, (changes, said)
-    status, said = caller.call("class-make", **form)
-    code, secret = json.loads(said)["data"][:2]
-    klass = classes.taught(code, secret)
-    assert status == 200 and klass.title == MARKUP and klass.spec(3).training.seed == 3
-    join = caller.endpoint("class-join")["id"]
-    for visitor, given, name, words in (
-        (ANNA, "wrong", "Anna", "no class with this code"),
-        (ANNA, code, "😀" * 500, "at most 40 characters"),
-        ("short", code, "Anna", "reload it"),
+        assert words in teacher.do("make_class", **{**form, **changes})["problem"], changes
+    teacher.do("make_class", **form)
+    klass = classes.taught(teacher.selection["code"], teacher.selection["secret"])
+    assert klass.title == MARKUP and klass.spec(3).training.seed == 3
+    pupil = panel(address, known("pat"))
+    for code, name, words in (
+        ("wrong", "Anna", "no class with this code"),
+        (klass.code, "😀" * 500, "at most 40 characters"),
+        (klass.code, None, "Choose a name"),
     ):
-        status, said = caller.post(join, [visitor, given, name])
-        assert status == 500 and words in said
-    status, said = caller.post(join, [ANNA, code.replace("-", " "), MARKUP])
-    assert status == 200 and "&lt;img" in said and "<img" not in said
-    values = [out.get("value") if isinstance(out, dict) else out for out in json.loads(said)["data"]]
-    assert 20 in values and "tiny" in values  # the controls are set
+        assert words in pupil.do("join_class", code=code, name=name)["problem"]
+    joined = pupil.do("join_class", code=klass.code.replace("-", " "), name=MARKUP)
+    assert (joined["fills"]["steps"], joined["fills"]["size"], joined["tab"]) == (20, "tiny", "train")
+    strip = pupil.look()["strip"]
+    assert "&lt;img" in strip and "<img" not in strip and pupil.selection["view"] == "student"
+    assert pupil.do("leave_class")["move"] == {"code": "", "note": "left"} and not classes.students(klass)
+    assert "You have left" in pupil.look()["note"] and pupil.selection["view"] == "note"
+
+
+def test_an_invited_student_sees_the_form_to_join_alone_and_a_wrong_code_is_asked_once(served):
+    classes, address, _ = served
+    klass, _ = made(classes)
+    invited = panel(address, known("carl"), code=klass.code)
+    assert "Tuesday" in invited.look()["note"] and invited.selection["view"] == "invited"
+    wrong = panel(address, known("carl"), code="apple-apple-apple-apple")
+    assert "no class with this code" in wrong.look()["note"]
+    assert (wrong.selection["view"], wrong.selection["code"]) == ("join", "")
+
+
+def test_the_board_and_the_strip_hear_of_what_changes_and_rest_after_the_end(served):
+    classes, address, _ = served
+    klass, secret = made(classes)
+    teacher, pupil = known("teacher"), known("pupil")
+    classes.join(klass.code, "Ada", pupil)
+    board, strip = panel(address, teacher, code=klass.code, secret=secret), panel(address, pupil)
+    board.look()
+    strip.look()
+    assert (board.news()["pause"], strip.news()["pause"]) == (3.0, 10.0)
+    before = board.news()["word"], strip.news()["word"]
+    classes.progress(pupil, "first", 1, 5)
+    assert board.news()["word"] != before[0] and strip.news()["word"] == before[1], "a strip shows no lesson"
+    board.do("end_class")
+    assert strip.news()["word"] != before[1] and board.news()["pause"] is strip.news()["pause"] is None
+    shown = board.look()
+    assert board.selection["view"] == "results" and "class-code" not in shown["head"]
+    assert "end_class" not in shown["board-buttons"] and "students" not in shown["board-buttons"]
+    assert "set_class_run" not in strip.look()["strip-buttons"] and "has ended" in strip.slots["strip"]
+    classes.delete(klass)
+    assert "deleted it" in strip.look()["note"]
 
 
 def test_names_and_what_models_write_are_text_wherever_they_stand():
-    klass = Klass(1, "a-b-c-d", MARKUP, MARKUP, CARD.to_letters(), TEXT, "seed", 2.0, 0.0, 9e9, 1, False)
+    klass = Klass(1, "a-b-c-d", MARKUP, MARKUP, CARD.to_letters(), TEXT, "seed", 0.0, 9e9, 1, False)
     report = Report(MARKUP, "k", 0, 5, 9, "training", 1.5, (), ((0, 2.0), (5, 1.5)), MARKUP, 1.0, 1.0, 10, True)
     pupil = student(1, (with_seed(0), 1.5))
     pupil = pupil.__class__(1, 1, MARKUP, 0.0, MARKUP, 1, 5, (*pupil.runs, Run("", report, 0.0)))
-    entry = Entry(1, 1, "", 1.5, "refused", MARKUP, None, None, None)
+    answer = {"lesson": MARKUP, "step": 1, "question": MARKUP, "answer": MARKUP, "found": MARKUP}
     shown = [
         picture.head_html(klass, [pupil], 0.0, True),
         picture.table_html(klass, [pupil], "name", False, 0.0),
-        picture.speedrun_html(klass, [pupil], [entry], "flops", False),
-        picture.strip_html(Member(klass, 1, 1, MARKUP), pupil, [entry]),
+        picture.strip_html(Member(klass, 1, 1, MARKUP), pupil),
+        answers_html([answer], 1),
     ]
     assert all("&lt;img" in html and "<img" not in html for html in shown)
     for drawn in (picture.curves(klass, [pupil], False), picture.spread(klass, [pupil], "seed", False)):
@@ -118,7 +161,7 @@ def test_names_and_what_models_write_are_text_wherever_they_stand():
 
 
 def test_who_sees_its_answers_is_not_closest_to_the_floor():
-    klass = Klass(1, "a-b-c-d", "Class", "", CARD.to_letters(), TEXT, "seed", 2.0, 0.0, 9e9, 1, False)
+    klass = Klass(1, "a-b-c-d", "Class", "", CARD.to_letters(), TEXT, "seed", 0.0, 9e9, 1, False)
     rungs = (("floor", 1.0),)
 
     def pupil(number: int, loss: float, **more) -> Student:
@@ -133,18 +176,20 @@ def test_who_sees_its_answers_is_not_closest_to_the_floor():
     assert "its text has no floor" in picture.head_html(klass, [pupil(1, 1.0, rungs=(("bigram", 2.0),))], 0.0, False)
     assert "−0.8000 · sees its answers" in picture.table_html(klass, [peeks], "name", False, 0.0).replace("-0", "−0")
     two = picture.table_html(klass, [honest, pupil(3, 2.0, text_key="bpe", rungs=())], "name", False, 0.0)
-    assert "or read them in other pieces: losses compare within one only, what is above the floor" in two
-    assert "An entry counts once it was" in picture.speedrun_html(klass, [], [], "flops", False)
+    assert "Compare losses only on the same text" in two and "best possible" in two
+
+
+# ---- lessons ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_class_hears_of_a_lessons_steps_and_answers(served):
-    classes, _ = served
+    classes, *_ = served
     lesson = next(lesson for lesson in all_lessons() if any(step.ask for step in lesson.steps))
     at, step = next((i, step) for i, step in enumerate(lesson.steps, 1) if step.ask)
     klass, _ = made(classes, lesson=lesson.id)
     classes.join(klass.code, "Ada", BERT)
     guess = next(iter(step.ask.choices), step.ask.least)
-    progress = Progress(lesson.id, answers={lesson.id: {step.id: Answer(guess, guess, True, done=True)}})
+    progress = Progress(lesson.id, answers={lesson.id: {step.id: Answer(guess, 0.1 + 0.2, True, done=True)}})
     told = Told(classes)
     for _ in range(3):
         told(BERT, lesson, progress)
@@ -152,5 +197,60 @@ def test_the_class_hears_of_a_lessons_steps_and_answers(served):
     (pupil,) = classes.students(klass := classes.invited(klass.code))
     assert (pupil.lesson, pupil.step, pupil.steps) == (lesson.id, 1, len(lesson.steps))
     (answer,) = classes.answers(klass)
-    assert (answer["step"], answer["question"]) == (at, step.ask.question) and answer["found"].endswith("(right)")
+    assert (answer["step"], answer["question"]) == (at, step.ask.question)
+    assert answer["found"] == "0.3 nats (right)", "a prediction has the digits that matter"
     assert f"1 of {len(lesson.steps)} steps" in picture.table_html(klass, [pupil], "progress", False, 0.0)
+    drawn = answers_html(classes.answers(klass), 2)
+    assert "1 of 2 answered, 1 right" in drawn
+
+
+def test_a_question_has_a_bar_for_every_choice_and_equal_ranges_of_numbers():
+    asks = [step.ask for lesson in all_lessons() for step in lesson.steps if step.ask]
+    choice = next(ask for ask in asks if len(ask.choices) > 2)
+    first, second, *rest = choice.choices.values()
+    assert histogram([second, second, first], choice) == [(first, 1), (second, 2), *((text, 0) for text in rest)]
+    few = histogram(["2 nats", "0.5 nats", "2 nats"], next(ask for ask in asks if ask.unit == "nats"))
+    assert few == [("0.5 nats", 1), ("2 nats", 2)]
+    many = histogram([f"{n / 10} %" for n in range(21)], None)
+    assert len(many) == 8 and sum(count for _, count in many) == 21 and many[0] == ("0 to 0.25", 3)
+    assert histogram(["maybe", "1"], None) == [("1", 1), ("maybe", 1)]
+
+
+def test_a_lesson_and_the_class_are_one_task(served):
+    """A student who followed the lesson trained its 200 steps, and was left out of the experiment."""
+    _, _, page = served
+    lesson = find_lesson("first-model")
+    usual = preset({}, page, lesson)
+    assert (usual.source.kind, usual.size, usual.training.steps) == ("stories", "tiny", 200)
+    for changes, words in (({"source": "copy"}, "trains on Tiny stories"), ({"size": "small"}, "a Tiny model")):
+        with pytest.raises(ValueError, match=words):
+            preset(changes, page, lesson)
+    with pytest.raises(ValueError, match="runs of its own"):
+        preset({}, page, find_lesson("no-peeking"))
+    assert run_asked(find_lesson("who-looks-at-whom")) == {}
+
+
+def test_a_student_who_follows_the_lesson_counts_in_the_experiment(served):
+    classes, address, page = served
+    ida, lesson = known("ida"), find_lesson("first-model")
+    teacher = panel(address, BERT)
+    teacher.do("make_class", title="One task", hours="2", lesson=lesson.id, steps=12, changes="seed")
+    klass = classes.taught(teacher.selection["code"], teacher.selection["secret"])
+    answer = panel(address, ida).do("join_class", code=klass.code, name="Ida")
+    assert answer["lesson"] == lesson.id and "fills" not in answer
+    own = page.shared("class.lesson")(ida, lesson)
+    step = own.steps[0]
+    assert "12 steps" in step.say and "12 steps" in step.ask.question and "200" not in step.say + step.ask.question
+    assert page.shared("class.lesson")(BERT, lesson) is lesson
+    strip = page.shared("lessons.strip")
+    trained = {name.partition(".")[2]: value for name, value in step.sets.items() if name.startswith("train.")}
+    held = strip.settings.held(strip.form_of(trained, own))
+    held = {name: value.get("value") if isinstance(value, dict) else value for name, value in held.items()}
+    begun = PanelCaller(address, ida, "train").do("train_form", values=held, pressed=True)
+    assert begun["begun"], begun
+    (job,) = page.board.of(ida)
+    until(lambda: job.settled)
+    klass = classes.taught(klass.code, teacher.selection["secret"])
+    students = classes.students(klass)
+    found = experiment(klass, students, "seed", {s.number: s.name for s in students})
+    assert [group.names for group in found.groups] == [("Ida",)] and found.left_out == 0

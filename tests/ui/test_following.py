@@ -24,7 +24,7 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
     board, address = served
     fred = known("fred")
     caller = RawCaller(address, "freds")
-    assert press_train(caller, fred, Steps=20)[0] == 200 and caller.call("class-open")[0] == 200
+    assert press_train(caller, fred, Steps=20)[0] == 200 and caller.call("renew-models")[0] == 200
     until(lambda: board.of(fred) and board.of(fred)[0].settled)
     with urllib.request.urlopen(address + "status", timeout=30) as answer:
         assert answer.headers["content-type"] == "application/json"

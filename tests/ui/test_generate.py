@@ -21,6 +21,7 @@ from playground.service.models import SHIPPED_FOLDER
 from playground.storage import Checkpoint, load
 from playground.training import History
 from playground.ui.forms.fields import whole
+from playground.ui.places import Places
 from playground.ui.tabs import generate as tab
 from playground.ui.tabs.generate import writing
 from playground.ui.tabs.generate.choice import label_of, opened, rows_of, scores_of
@@ -351,7 +352,7 @@ def test_a_full_context_is_told_with_what_fell_out():
 
 def test_a_crowd_waits_for_its_turn_and_leaves_no_place_taken(panel):
     async def lines_of_a_crowd() -> tuple[list, list]:
-        panel.writing._places = asyncio.Semaphore(1)
+        panel.writing._places = Places(1)
         first = panel.writing._lines(panel.asked(new_tokens=4000), None)
         second = panel.writing._lines(panel.asked(new_tokens=3), None)
         begun = [json.loads(await anext(first)), json.loads(await anext(second))]
@@ -362,4 +363,4 @@ def test_a_crowd_waits_for_its_turn_and_leaves_no_place_taken(panel):
     (head, waits), rest = asyncio.run(lines_of_a_crowd())
     assert "head" in head and waits == {"waiting": True} and "end" in rest[-1]
     assert len(panel.writing) == 0
-    panel.writing._places = asyncio.Semaphore(64)
+    panel.writing._places = Places(64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import gradio as gr
@@ -12,8 +13,9 @@ from starlette.testclient import TestClient
 
 from playground.service.board import Board
 from playground.service.models import SHIPPED_FOLDER, Registry
-from playground.ui.page import Page, model_dropdown
-from playground.ui.tabs.train.hub import build
+from playground.ui.page import Page
+from playground.ui.panel import Asked
+from playground.ui.tabs.train.hub import build, pull, push, template
 from playground.ui.where import Reach, is_loopback, network_of
 from tests.standins.hub import Account, hub_for_tests
 
@@ -42,44 +44,51 @@ def asked(client="127.0.0.1", *, owner=REACH.owner, **headers) -> SimpleNamespac
 
 
 def section(**limits):
-    """A page of nothing but the Hub section, and its handlers by name."""
+    """A page, and what the buttons of its Hub section do: (name, visitor, request, **fields) → answer."""
     bounds = small_limits(**limits)
     registry = Registry(bounds, SHIPPED_FOLDER)
-    with gr.Blocks() as app:
-        visitor, model = gr.BrowserState(""), model_dropdown(registry, label="Model")
-        page = Page(bounds, registry, Board(registry, bounds), visitor, model, gr.Tabs(), reach=REACH)
-        build(page)
-    app.page = page
-    return app, {f.name: f.fn for f in app.fns.values()}
+    page = Page(bounds, registry, Board(registry, bounds), None, None, None, reach=REACH)
+    deeds = {"push": push, "pull": pull}
+
+    def do(deed, visitor, request, **fields):
+        return deeds[deed](page, Asked(visitor, {"model": "shipped-sentences", **fields}, None, request))
+
+    return page, do
 
 
-SIGNED_IN = gr.OAuthToken(token=VISITOR, scope="contribute-repos", expires_at=0)
+def signed_in_as(token: str, ends: float | None = None):
+    """The request of somebody who has signed in with gr.LoginButton."""
+    request = asked()
+    request.scope = {"session": {"oauth_info": {"access_token": token, "expires_at": ends}}}
+    return request
 
 
 def test_a_model_goes_to_the_hub_and_comes_back_to_whoever_pulls_it(hub):
-    app, do = section()
-    said = do["push_model"](ANNA, "shipped-sentences", " words ", True, "", asked(), None)
+    page, do = section()
+    said = do("push", ANNA, asked(), name=" words ", private=True)["shows"]["pushed"]
     assert f'href="{hub.address}/owner/words"' in said and said.startswith('<p class="quiet-line">Made')
     assert hub.repo("owner/words").private
-    chosen, words = do["pull_model"](BERT, None, "owner/words", "", asked(), None)
-    registry = app.page.registry
-    assert registry.get(chosen.value, BERT).name == "owner/words" and "owner/words is" in words
-    assert not registry.has(chosen.value, ANNA)
+    answer = do("pull", BERT, asked(), repo="owner/words")
+    chosen, registry = answer["choose"], page.registry
+    assert registry.get(chosen, BERT).name == "owner/words" and "owner/words is here" in answer["shows"]["pulled"]
+    assert not registry.has(chosen, ANNA)
     hub.repo("owner/words").private = False
 
 
 def test_on_a_space_everybody_has_but_their_own_login(hub, monkeypatch):
     _, do = section()
-    do["push_model"](ANNA, "shipped-sentences", "secret", True, "", asked(), None)
+    do("push", ANNA, asked(), name="secret", private=True)
     monkeypatch.setenv("SPACE_ID", "owner/space")
     _, do = section()
-    with pytest.raises(gr.Error, match=r"Sign.*Hugging"):
-        do["push_model"](ANNA, "shipped-sentences", "words", False, "", asked(), None)
-    with pytest.raises(gr.Error, match=r"private.*first"):
-        do["pull_model"](ANNA, None, "owner/secret", "", asked(), None)
-    assert "visitor/words" in do["push_model"](ANNA, "shipped-sentences", "words", False, "", asked(), SIGNED_IN)
-    with pytest.raises(gr.Error, match="change owner/words") as refused:
-        do["push_model"](ANNA, "shipped-sentences", "owner/words", False, "", asked(), SIGNED_IN)
+    for request in (asked(), signed_in_as(VISITOR, ends=1.0)):
+        with pytest.raises(ValueError, match="Sign in with Hugging Face first"):
+            do("push", ANNA, request, name="words", token=VISITOR)
+    with pytest.raises(ValueError, match="it is private: sign in first"):
+        do("pull", ANNA, asked(), repo="owner/secret")
+    for n, ends in enumerate((None, time.time() + 60)):
+        assert f"visitor/words{n}" in str(do("push", ANNA, signed_in_as(VISITOR, ends), name=f"words{n}"))
+    with pytest.raises(ValueError, match="change owner/words") as refused:
+        do("push", ANNA, signed_in_as(VISITOR), name="owner/words")
     assert VISITOR not in str(refused.value)
 
 
@@ -96,11 +105,11 @@ def test_no_header_opens_the_stored_login(hub, header):
     _, do = section()
     here = "for=127.0.0.1;host=localhost" if header == "forwarded" else "127.0.0.1:7860"
     stranger = asked(owner="", **{header: here})
-    with pytest.raises(gr.Error, match=r"Type.*token"):
-        do["push_model"](ANNA, "shipped-sentences", "words", False, "", stranger, None)
+    with pytest.raises(ValueError, match="Type a token of your own first"):
+        do("push", ANNA, stranger, name="words")
     hub.add("owner/secret", {}, private=True)
-    with pytest.raises(gr.Error, match="it is private"):
-        do["pull_model"](ANNA, None, "owner/secret", "", stranger, None)
+    with pytest.raises(ValueError, match="it is private"):
+        do("pull", ANNA, stranger, repo="owner/secret")
     assert ("model", "owner/words") not in hub.repos
 
 
@@ -113,9 +122,7 @@ def test_a_wrong_token_of_an_owner_opens_nothing_and_without_the_option_none_doe
 
 def test_whoever_types_a_token_pushes_with_it(hub):
     _, do = section()
-    assert "visitor/words" in do["push_model"](
-        ANNA, "shipped-sentences", "words", False, VISITOR, asked(owner=""), None
-    )
+    assert "visitor/words" in str(do("push", ANNA, asked(owner=""), name="words", token=VISITOR))
 
 
 def test_the_printed_link_gives_the_browser_the_token_once():
@@ -157,28 +164,37 @@ def test_names_that_lead_nowhere_are_sentences(hub):
         "": "Type a repository's name first",
         None: "Type a repository's name",
         "x" * 300: "too long",
-        "no/such": "There is no no/such",
+        "no/such": "there is no no/such",
         "../../etc": "is not a repository's name",
     }
     for name, sentence in sentences.items():
-        with pytest.raises(gr.Error, match=sentence):
-            do["pull_model"](ANNA, None, name, "", asked(), None)
+        with pytest.raises(ValueError, match=sentence):
+            do("pull", ANNA, asked(), repo=name)
 
 
 def test_a_model_beyond_the_limits_stays_where_it_is(hub):
     _, do = section()
-    do["push_model"](ANNA, "shipped-sentences", "words", False, "", asked(), None)
-    app, do = section(layers=1)
-    with pytest.raises(gr.Error, match=r"layers.*many"):
-        do["pull_model"](ANNA, None, "owner/words", "", asked(), None)
-    assert not [entry for entry in app.page.registry.models(ANNA) if not entry.shipped]
+    do("push", ANNA, asked(), name="words")
+    page, do = section(layers=1)
+    with pytest.raises(ValueError, match="layers are too many"):
+        do("pull", ANNA, asked(), repo="owner/words")
+    assert not [entry for entry in page.registry.models(ANNA) if not entry.shipped]
 
 
 def test_the_sign_in_button_is_only_where_it_works(hub, monkeypatch):
     def buttons(app):
         return [block for block in app.blocks.values() if isinstance(block, gr.LoginButton)]
 
-    assert not buttons(section()[0])
+    def built():
+        page, _ = section()
+        with gr.Blocks() as app:
+            build(page)
+        return app
+
+    assert not buttons(built())
     monkeypatch.setenv("OAUTH_CLIENT_ID", "an-id")
     monkeypatch.setattr("gradio.routes.attach_oauth", lambda app: None)  # needs what only a Space installs
-    assert len(buttons(section()[0])) == 1
+    assert len(buttons(built())) == 1
+    assert 'type="password"' in template()
+    monkeypatch.setenv("SPACE_ID", "owner/space")
+    assert 'type="password"' not in template(), "nobody types a token where there are logins"

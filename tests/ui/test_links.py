@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 
@@ -17,10 +18,15 @@ from playground.service.models import Registry
 from playground.service.runs import HUB_FILE, OWN_TEXT, Source
 from playground.storage import Checkpoint
 from playground.training import RECIPES, History
+from playground.ui import panel
 from playground.ui.app import build_app
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
-from playground.ui.links import broken, query_of
+from playground.ui.links import broken, carried, query_of
+from playground.ui.page import Page
+from playground.ui.tabs import generate, inspect
+from playground.ui.tabs.generate.game import Game
+from playground.ui.tabs.inspect.looks import Looks
 from playground.ui.tabs.train.linked import (
     _beyond_the_form,
     card_of,
@@ -104,6 +110,24 @@ def test_a_run_that_was_trained_longer_promises_no_losses(jobs):
     assert view.lengthened and card_of(view, job.spec).losses == ()
     again = finished(jobs, small_spec(steps=30), repeats=card_of(view, job.spec))
     assert "compare with" in match(again.view(), again.spec)
+
+
+def test_what_a_link_carries_is_said_before_it_is_copied(jobs):
+    page = Page(jobs.limits, jobs.registry, jobs, None, None, None)
+    own, other = (
+        finished(jobs, spec) for spec in (small_spec(), dataclasses.replace(small_spec(), source=Source("copy")))
+    )
+    assert "not your text" in carried(page, ANNA, own.id) and "recipe" in carried(page, ANNA, other.id)
+    assert "your text" not in carried(page, ANNA, other.id), "it is drawn again from the language"
+    uploaded = jobs.registry.add(ANNA, Checkpoint(Transformer(TINY), CharTokenizer("abc "), History(), "mine"))
+    for model, recipe in ((own.id, True), (other.id, True), (uploaded, False)):
+        assert ("run" in page.link_to(ANNA, model)) is recipe is ("recipe" in carried(page, ANNA, model))
+    assert "this browser only" in carried(page, ANNA, uploaded) and carried(page, ANNA, "shipped-stories") == ""
+    looks = Looks(page)
+    for model in (own.id, other.id):
+        seen = panel.Asked(ANNA, {"model": model, "prompt": "3"})
+        for shown in (generate.show(page, Game(page), seen), inspect.show(page, looks, seen)):
+            assert shown.slots["carried"].make() == carried(page, ANNA, model)
 
 
 def test_a_link_holds_nothing_of_the_text_itself(jobs):

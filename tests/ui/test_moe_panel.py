@@ -114,6 +114,21 @@ def test_what_is_wrong_is_said_beside_the_form_and_leaves_the_results_alone(serv
     assert "recorded" in page.text("about")
 
 
+def test_only_curves_that_can_be_drawn_are_offered(served):
+    page = Visit(served, "gabi")
+    page.look(curve="gap")
+    assert page.selection["curve"] == "gap" and 'value="gap"' in page.slots["curves"]
+    axis = page.slots["curve"]["figure"]["layout"]["yaxis"]
+    assert axis["type"] == "log" and "best possible" in axis["title"]["text"]
+    page.train()  # nobody knows the best possible loss on a text of one's own
+    until(lambda: page.job().settled)
+    page.model = page.job().model_ids["moe"]
+    page.look(curve="gap", dense="", mixture="", pair="")
+    assert "recorded" not in page.text("about"), "else another pair is looked at"
+    assert page.selection["curve"] != "gap" and 'value="gap"' not in page.slots["curves"]
+    assert f'value="{page.selection["curve"]}"' in page.slots["curves"]
+
+
 def test_a_failed_comparison_says_why_until_that_is_dismissed(served):
     page = Visit(served, "jana")
     page.board.compare(page.visitor, spec(source=Source("text", text="far too short")))

@@ -15,7 +15,7 @@ from playground import __version__
 from playground.figures import gradients, parts, shapes, specialisation, vectors
 from playground.figures.wire import numbers_of
 from playground.ui import chart, theme
-from playground.ui.chart import Feed, show, whole_figure
+from playground.ui.chart import show
 from playground.ui.quoted import about, quoted
 
 UI = Path(chart.__file__).parent
@@ -46,28 +46,12 @@ def test_what_a_picture_knows_better_is_not_overruled():
     assert quoted(inner, model="b") == inner, "quoted already, nearer to its numbers"
 
 
-def test_new_points_of_a_growing_curve_carry_the_line_too():
-    feed = Feed()
-    for n in (1, 2):
-        figure = shapes.lines([shapes.line(range(n), range(n), "x", "#000000")], 100, shapes.axis(), shapes.axis())
-        update = quoted(feed.update(figure), model="run", step=n)
-        assert update["about"]["name"] == f"run-step{n}"
-    assert "append" in update
-
-
 def test_no_two_files_have_one_name():
     """Of charts and tables: a folder of what a student saved has to be told apart a week later."""
     calls = [n for p in UI.rglob("*.py") for n in ast.walk(ast.parse(p.read_text("utf-8"))) if isinstance(n, ast.Call)]
     words = [(k.arg, k.value.value) for c in calls for k in c.keywords if isinstance(k.value, ast.Constant)]
     names = Counter(name for key, name in words if key in ("save", "save_name"))
     assert len(names) > 30 and [name for name, times in names.items() if times > 1] == []
-
-
-def test_rounded_pictures_have_their_exact_numbers_for_who_saves_them():
-    exact = shapes.figure([{"z": 1}], 100)
-    value = show(FIGURE, exact=lambda: exact)
-    assert whole_figure(value["exact"]) == {"figure": exact}
-    assert whole_figure(show(FIGURE, exact=lambda: None)["exact"]) is None, "it is gone: the page says so"
 
 
 def saved(trace) -> dict[str, np.ndarray]:

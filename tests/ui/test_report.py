@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import xml.etree.ElementTree as ET
-from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 
 import numpy as np
@@ -15,8 +14,8 @@ import torch
 from playground.data import Baselines
 from playground.data.tokenizers import CharTokenizer
 from playground.figures import palette
-from playground.figures.loss import Run, loss_curve
-from playground.figures.stills import png, still
+from playground.figures.curve_svg import curve_svg
+from playground.figures.loss import Run
 from playground.model import ModelConfig
 from playground.service.views import RunView
 from playground.training import Evaluated, Finished, GradientsMeasured, History, Sampled, Stepped
@@ -62,7 +61,7 @@ class Reader(HTMLParser):
 def test_a_report_holds_the_runs_own_numbers_and_pictures():
     text = report_html(view(), letters="1abc")
     reader = Reader(text)
-    assert reader.tags.count("svg") == 4
+    assert reader.tags.count("svg") == 1
     for fact in ("0.1250", "1.6000", "this model", "?run=1abc", "cpu, float32"):
         assert fact in text, fact
 
@@ -98,42 +97,36 @@ def test_both_themes_are_there():
     assert f"var(--c{palette.DENSE[1:]}, {palette.DENSE})" in text and palette.DARK[palette.DENSE] in text
 
 
-# ---- stills ----------------------------------------------------------------------------------------------------------
+# ---- the curve -------------------------------------------------------------------------------------------------------
 
 
-def picture(figure, words: str = "") -> ET.Element:
-    """The SVG, which must be well-formed XML."""
-    return ET.fromstring(still(figure, words))
+def curve(rungs=(("uniform", 4.2), ("floor", 1.0)), steps=None, evaluations=None, **more) -> ET.Element:
+    """The SVG of known numbers, which must be well-formed XML."""
+    steps = steps or {"step": [1, 2, 3, 4], "loss": [4.0, 3.0, 2.0, 1.0]}
+    known = {"step": [0, 2, 4], "train_loss": [4.0, 3.0, 2.0], "val_loss": [4.0, math.nan, 2.0]}
+    return ET.fromstring(curve_svg(Run("run", steps, evaluations or known), rungs, **more))
 
 
-def curve(**more):
-    """A loss figure of known numbers."""
-    steps = {"step": [1, 2, 3, 4], "loss": [4.0, 3.0, 2.0, 1.0]}
-    evaluations = {"step": [0, 2, 4], "train_loss": [4.0, 3.0, 2.0], "val_loss": [4.0, math.nan, 2.0]}
-    return loss_curve(Run("run", steps, evaluations), [("uniform", 4.2), ("floor", 1.0)], planned_steps=4, **more)
+def drawn(svg: ET.Element, kind: str, color: str) -> list[ET.Element]:
+    """All marks of a kind in a colour, those of the legend left out."""
+    found = [e for e in svg.iter() if e.tag.endswith(kind) and f"var(--c{color[1:]}," in e.get("style", "")]
+    return [e for e in found if not e.get("d", "").endswith(" 8.0")]
 
 
 def lines(svg: ET.Element, color: str) -> list[list[tuple[float, float]]]:
-    """The corner points of every line of a colour within the axes, a list per unbroken piece."""
-    inside = [e for e in svg.iter() if e.tag.endswith("path") and e.get("clip-path")]
-    paths = [e for e in inside if f"stroke: var(--c{color[1:]}" in e.get("style", "")]
-    drawn = [re.findall(r"([ML]) ([-\d.]+) ([-\d.]+)", e.get("d")) for e in paths]
-    pieces: list[list[tuple[float, float]]] = []
-    for path in drawn:
-        for letter, x, y in path:
-            if letter == "M":
-                pieces.append([])
-            pieces[-1].append((float(x), float(y)))
-    return pieces
+    """The corner points of every line of a colour."""
+    paths = [re.findall(r"([-\d.]+) ([-\d.]+)", e.get("d")) for e in drawn(svg, "path", color)]
+    return [[(float(x), float(y)) for x, y in path] for path in paths]
 
 
 def texts(svg: ET.Element) -> dict[str, float]:
-    """Every piece of writing, and the height of its foot."""
-    return {e.text: float(e.get("y")) for e in svg.iter() if e.tag.endswith("text")}
+    """Every piece of writing, and the height of its foot; numbers beside the losses' axis."""
+    found = [e for e in svg.iter() if e.tag.endswith("text")]
+    return {e.text: float(e.get("y")) for e in found if not (e.text.isdigit() and e.get("text-anchor") == "middle")}
 
 
 def test_points_lie_where_their_numbers_are():
-    svg = picture(curve())
+    svg = curve()
     xs, ys = np.array(max(lines(svg, palette.FAINT), key=len)).T
     assert np.allclose(np.diff(xs), np.diff(xs)[0], atol=0.15) and (np.diff(ys) > 0).all(), "even steps, falling losses"
     grid = [y for piece in lines(svg, palette.GRID) for _, y in piece]
@@ -144,74 +137,38 @@ def test_points_lie_where_their_numbers_are():
 
 
 @pytest.mark.parametrize("log_y", [False, True])
-def test_the_ladder_stands_where_its_numbers_are_and_within_the_picture(log_y):
-    """A curve that passes through 2 must meet a rung at 2, on either kind of axis, and see rungs that it never met."""
+def test_the_baselines_stand_where_their_numbers_are_and_within_the_picture(log_y):
+    """A curve that passes through 2 must meet a line at 2, on either kind of axis, and see lines that it never met."""
     steps = {"step": [1, 2, 3], "loss": [4.0, 2.0, 1.0]}
-    run = Run("run", steps, {"step": [], "train_loss": [], "val_loss": []})
-    svg = picture(loss_curve(run, [("uniform", 8.0), ("bigram", 2.0), ("floor", 0.25)], planned_steps=3, log_y=log_y))
+    none = {"step": [], "train_loss": [], "val_loss": []}
+    svg = curve([("uniform", 8.0), ("bigram", 2.0), ("floor", 0.25)], steps, none, log_y=log_y)
     faint = lines(svg, palette.FAINT)
     ((_, high), (_, middle), (_, low)), *_ = [piece for piece in faint if len(piece) == 3]
-    dashed = {piece[0][1] for piece in faint if len(piece) == 2 and piece[0][1] == piece[1][1]}
+    dashed = {piece[0][1] for piece in faint if len(piece) == 2}
     ((_, floor), _) = lines(svg, palette.HIGHLIGHT)[0]
     assert len(dashed) == 2
-    assert max(dashed) == pytest.approx(middle, abs=0.2), "the rung at 2"
+    assert max(dashed) == pytest.approx(middle, abs=0.2), "the line at 2"
     assert 0 < min(dashed) < high < middle < low < floor < float(svg.get("viewBox").split()[3])
     if log_y:  # equal ratios, equal distances
         assert floor - low == pytest.approx(2 * (low - middle), abs=0.3)
         assert {"0.5", "1", "2", "5"} <= set(texts(svg))
 
 
+def test_names_of_baselines_that_lie_close_are_not_written_over_each_other():
+    svg = curve([("uniform", 4.0), ("unigram", 3.99), ("bigram", 3.98), ("floor", 1.0)])
+    heights = sorted(y for words, y in texts(svg).items() if words.startswith(("guesses", "knows", "best possible")))
+    assert len(heights) == 4 and min(np.diff(heights)) >= 14
+
+
 def test_a_gap_is_a_gap():
-    svg = picture(curve())
-    assert len(lines(svg, palette.FAINT)) - 1 == 1, "the batch loss in one piece, beside a rung"
+    svg = curve()
+    assert len([piece for piece in lines(svg, palette.FAINT) if len(piece) > 2]) == 1, "the batch loss in one piece"
     assert [len(piece) for piece in lines(svg, palette.DENSE)] == [3, 1, 1], "training in one piece, validation in two"
-    assert len(dots(svg, palette.DENSE)) == 3, "two of its points, and one in the legend"
+    assert len(drawn(svg, "circle", palette.DENSE)) == 2
 
 
-def dots(svg: ET.Element, color: str) -> list[ET.Element]:
-    """The marks of a colour."""
-    uses = [e for e in svg.iter() if e.tag.endswith("use")]
-    return [e for e in uses if f"fill: var(--c{color[1:]}" in e.get("style", "")]
-
-
-def test_words_of_figures_are_escaped_and_plotlys_own_markup_is_undone():
-    figure = {
-        "data": [{"type": "bar", "orientation": "h", "y": ["a&lt;b&gt;", "<b>bold</b>"], "x": [1.0, 2.0],
-                  "text": ["&lt;script&gt;", "$2$"], "name": "x"}],
-        "layout": {"height": 120, "xaxis": {}, "yaxis": {"autorange": "reversed"}},
-    }  # fmt: skip
-    svg = picture(figure, 'say "<hello>"')
-    assert {"a<b>", "bold", "<script>", "$2$"} <= set(texts(svg)) and svg.get("aria-label") == 'say "<hello>"'
-    paths = [e.get("d") for e in svg.iter() if e.tag.endswith("path") and palette.DENSE in e.get("style", "")]
-    a, b = (np.ptp([float(x) for x in re.findall(r"[ML] ([-\d.]+)", d)]) for d in paths)
-    assert b == pytest.approx(2 * a, rel=0.02)
-    written = texts(svg)
-    assert written["a<b>"] < written["bold"], "the first on top"
-
-
-def test_maps_draw_a_cell_per_number_and_leave_out_what_is_none():
-    scale = [list(stop) for stop in palette.SEQUENTIAL_SCALE]
-    cells = {"type": "heatmap", "z": [[0.0, 1.0], [math.nan, 0.6]], "x": [10, 20], "y": ["p", "q"], "colorscale": scale}
-    figure = {"data": [cells], "layout": {"height": 120, "xaxis": {}, "yaxis": {}}}
-    drawn = [e.get("style") for e in picture(figure).iter() if "color-mix" in e.get("style", "")]
-    assert len(drawn) == 3, "a gap is no cell"
-    low, high, between = drawn
-    assert low.count(palette.SEQUENTIAL_SCALE[0][1]) and f"100%, var(--c{palette.SEQUENTIAL_SCALE[3][1][1:]}" in high
-    assert between.index(palette.SEQUENTIAL_SCALE[3][1]) and palette.SEQUENTIAL_SCALE[2][1] in between
-
-
-def test_the_words_of_a_visitor_are_no_colours():
-    """Only what is drawn changes with the theme, not what is written."""
-    figure = {
-        "data": [{"type": "bar", "orientation": "h", "y": [palette.DENSE], "x": [1.0]}],
-        "layout": {"height": 120, "xaxis": {}, "yaxis": {}},
-    }
-    assert palette.DENSE in texts(picture(figure))
-
-
-def test_several_threads_draw_the_same():
-    """Two visitors ask for their reports at the same moment."""
-    alone = still(curve())
-    with ThreadPoolExecutor(4) as threads:
-        assert set(threads.map(lambda _: still(curve()), range(8))) == {alone}
-    assert png(curve()).startswith(b"\x89PNG")
+def test_words_are_escaped_and_a_picture_for_a_card_has_colours_of_its_own():
+    assert curve(words='say "<hello>"').get("aria-label") == 'say "<hello>"'
+    plain = curve_svg(Run("run", {"step": [1, 2], "loss": [2.0, 1.0]}, view().history.evaluations), themed=False)
+    assert "var(" not in plain and palette.DENSE in plain and 'fill="#ffffff"' in plain
+    assert ET.fromstring(plain) is not None

@@ -5,13 +5,18 @@ from dataclasses import replace
 
 from playground.data import Baselines, corpus_from_language
 from playground.data.judging import LearnedText
-from playground.model import ModelConfig
+from playground.data.tokenizers import CharTokenizer
+from playground.model import ModelConfig, Transformer
 from playground.service.verdicts import Verdict, verdict
 from playground.service.views import RunView, sample_temperature
+from playground.storage import Checkpoint
 from playground.training import Evaluated, History, SkillMeasured, Stepped
 from playground.ui.tabs.generate.writing import faults
 from playground.ui.tabs.train import speaking, watch
 from playground.words.baselines import each_baseline
+from playground.words.judging import UNDERLINED
+
+from .generating import Generating
 
 CORPUS = corpus_from_language("addition", n_characters=20_000, n_validation=3_000)
 LADDER = CORPUS.baselines(24, 20)
@@ -50,6 +55,18 @@ def test_texts_and_names_of_strangers_are_escaped():
     )
     assert speaking.emphasised("*a* <b>") == "<em>a</em> &lt;b&gt;"
     assert speaking.marked("a\nb", Verdict("", ((1, 2, "why"),))) == ('a<mark class="fault" title="why">⏎</mark>\nb')
+
+
+def test_what_a_red_line_under_a_word_means_is_said_wherever_there_is_one():
+    view = view_of()
+    for text, wrong in (("46\n", False), ("99\n", True)):
+        view.history.samples.append({"step": 50, "prompt": "12+34=", "text": text})
+        assert ('class="fault"' in watch.sample(view)) is wrong is (UNDERLINED in watch.sample(view))
+    made_up = CharTokenizer("abcdefghijklmnopqrstuvwxyz .\n")  # an untrained model's text is no story
+    model = Transformer(view.config.replace(vocab_size=made_up.vocab_size, n_layers=1, d_model=16, n_heads=2))
+    for about, wrong in (({"language": "stories"}, True), ({}, False)):
+        text = Generating(Checkpoint(model, made_up, History(), "one", about)).text(prompt="\n", new_tokens=40)
+        assert any(text.end["faults"]) is wrong is (UNDERLINED in text.end["said"])
 
 
 def test_what_is_left_names_its_step_where_the_loss_is_of_another():
@@ -163,13 +180,7 @@ def test_that_the_prompts_own_line_alone_is_wrong_is_said_where_the_texts_show_i
     def shown(*texts, prompt="12+34="):
         view = view_of()
         view.history.samples += [{"step": 10 * i, "prompt": prompt, "text": text} for i, text in enumerate(texts)]
-        return (
-            watch.samples(view)
-            .partition("<ol")[0]
-            .partition("Underlined")[2]
-            .partition("text.")[2]
-            .removesuffix("</p>")
-        )
+        return watch.samples(view).partition("<ol")[0].partition(UNDERLINED)[2].removesuffix("</p>")
 
     wrong, right, later = "47\n", "46\n", "1+1=2\n2+2=4\n3+3=6\n4+4=8\n5+5=10\n"
     said = shown("8\n1+1=3\n", wrong + later, wrong + later)

@@ -7,14 +7,15 @@ import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
-import gradio as gr
 import pytest
+from gradio.utils import get_upload_folder
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
-from playground.service.models import Registry
+from playground.service.board import Board
+from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.storage import Checkpoint
 from playground.storage.archive import pack
 from playground.storage.transformers_families import family_for
@@ -22,7 +23,9 @@ from playground.training import History
 from playground.ui import made_files
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
-from playground.ui.tabs.train.takeaway import Make, _giving, _lines_in_words, received
+from playground.ui.page import Page
+from playground.ui.panel import Asked
+from playground.ui.tabs.train.takeaway import Make, Selection, _giving, _lines_in_words, bring, files, received, show
 
 from .runs import ANNA, BERT, small_limits
 
@@ -89,11 +92,10 @@ def a_zip(seen: list[Path]) -> Make:
 
 def test_what_is_made_to_be_taken_away_does_not_stay():
     seen = []
-    giving = _giving(a_zip(seen), "Wait …")(ANNA, "a-model")
-    assert "Wait …" in next(giving)[1] and not seen
-    ((link, words),) = giving
+    answer = _giving(a_zip(seen))(Asked(ANNA, {"model": "a-model"}))
+    link = answer["save"]
     status, content = served(link)
-    assert status == 200 and zipfile.is_zipfile(io.BytesIO(content)) and "Here it is." in words
+    assert status == 200 and zipfile.is_zipfile(io.BytesIO(content)) and "Here it is." in answer["shows"]["said"]
     assert link.endswith("/run%201.zip") and not seen[0].exists() and not seen[0].parent.exists()
     assert served("made/guess/run.zip") == (404, b"This file is not here any more: make it again.")
 
@@ -110,11 +112,11 @@ def test_on_a_full_or_read_only_disk_a_model_is_downloaded_from_memory(monkeypat
         raise problem
 
     monkeypatch.setattr(made_files, "MEMORY", tmp_path)
-    *_, (link, _) = _giving(make)(ANNA, "a-model")
-    assert len(seen) == 2 and served(link)[0] == 200
+    asked = Asked(ANNA, {"model": "a-model"})
+    assert served(_giving(make)(asked)["save"])[0] == 200 and len(seen) == 2
     monkeypatch.setattr(made_files, "MEMORY", tmp_path / "none")
-    with pytest.raises(gr.Error, match=r"(?i)this page's server .*so this file cannot be made"):
-        list(_giving(make)(ANNA, "a-model"))
+    with pytest.raises(ValueError, match=r"(?i)this page's server .*so this file cannot be made"):
+        _giving(make)(asked)
 
 
 def test_a_history_of_which_not_every_step_was_kept_says_so():
@@ -133,11 +135,37 @@ def test_a_model_that_is_somebody_elses_ends_in_a_sentence(tmp_path):
     def make(visitor, wanted, folder):
         return pack(registry.get(wanted, visitor), folder / "x.zip"), ""
 
-    said = []
-    with pytest.raises(gr.Error, match="longer here"):
-        for _, words in _giving(make, "Wait …")(BERT, model_id):
-            said.append(words)
-    assert "Wait …" in said[0] and "Wait" not in said[-1], "nobody waits for what has failed"
+    with pytest.raises(ValueError, match="no longer here"):
+        _giving(make)(Asked(BERT, {"model": model_id}))
+
+
+def page_of(tmp_path) -> Page:
+    registry = Registry(small_limits(), SHIPPED_FOLDER)
+    return Page(small_limits(), registry, Board(registry, small_limits()), None, None, None)
+
+
+def test_the_panel_works_out_nothing_until_it_is_unfolded_and_says_why_a_model_cannot_be_exported(tmp_path):
+    page = page_of(tmp_path)
+    usual = form.model_config(form.size_values("tiny", "stories") | {"source": "stories"})
+    small = usual.replace(vocab_size=6, context_length=8, n_layers=1, d_model=16, n_heads=2)
+    able = page.registry.add(ANNA, received(zipped(tmp_path, **small.to_dict()), page))
+    assert not show(page, Asked(ANNA, Selection(model=able).to_dict())).slots
+    for model_id, can in ((able, True), ("shipped-stories", False)):
+        slots = show(page, Asked(ANNA, Selection(model=model_id, take=True).to_dict())).slots
+        assert (not slots["why"].make()) is can is (" disabled" not in slots["files"].make())
+    assert files(page, lambda *_: None)["transformers"](ANNA, able, tmp_path)[0].suffix == ".zip"
+
+
+def test_only_what_was_uploaded_here_is_brought(tmp_path):
+    page, folder = page_of(tmp_path), Path(get_upload_folder()) / "takeaway-test"
+    folder.mkdir(parents=True, exist_ok=True)
+    inside = zipped(folder, "brought.zip")
+    answer = bring(page, Asked(ANNA, {"file": {"path": str(inside)}}))
+    assert page.registry.has(answer["choose"], ANNA) and not page.registry.has(answer["choose"], BERT)
+    assert "is here" in answer["shows"]["brought"]
+    for path in (str(zipped(tmp_path)), "/etc/passwd", None, 7):
+        with pytest.raises(ValueError, match="upload it again"):
+            bring(page, Asked(ANNA, {"file": {"path": path}}))
 
 
 @pytest.mark.parametrize("source", texts.SOURCES)

@@ -299,7 +299,7 @@ def test_a_text_of_ones_own_says_what_it_holds():
 def test_one_of_a_kind_is_said_to_be_one():
     assert "1 character," in contents_of("a")
     assert ended({"reason": "done", "step": 1, "steps": 1}) == "The one step is done."
-    assert ended({"reason": "stopped", "step": 0, "steps": 1}).startswith("Stopped after 0 of 1 step;")
+    assert ended({"reason": "stopped", "step": 0, "steps": 1}).startswith("Stopped after 0 of 1 step.")
     assert in_steps(1) == "1 step" and in_steps(0) == "0 steps" and in_steps(1000) == "1,000 steps"
 
 
@@ -518,7 +518,8 @@ const touch = (changes, cause, whole = false) => {
     ],
 )
 def test_the_newest_question_wins_and_what_was_typed_stays(doings, holds, asked):
-    script = (Path(playground.__file__).parent / "ui/front/form.js").read_text(encoding="utf-8")
+    front = Path(playground.__file__).parent / "ui/front"
+    script = "\n".join((front / name).read_text(encoding="utf-8") for name in ("newest.js", "form.js"))
     script = f"""{SCRIPT.replace("FORM", script)}
     (async () => {{ {doings} await Promise.all(done); console.log(JSON.stringify([values, sent])); }})();"""
     said = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True, timeout=60).stdout

@@ -50,7 +50,6 @@ TERMS = {
 
 EXCEPTIONS = [
     # (path, what a sentence contains, why)
-    ("playground/figures/stills.py", "color-mix", "a style"),
     ("playground/data/baselines.py", "floor", "the name of a record's field"),
     ("playground/data/languages/made/stories.py", "Now nobody has", "a story in the language that models learn"),
     ("playground/ui/tabs/moe/pair_panel.py", "dense mixture", "names of a form's fields"),

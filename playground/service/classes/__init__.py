@@ -4,12 +4,14 @@ codes.py       codes of four words, secrets of which only hashes are kept, and h
 house.py       what teachers and students may do
 reports.py     a student's run as the class remembers it
 experiment.py  what came of it where students changed one thing
-speedrun.py    who reached a loss with the least work, each repeated here before it counts
+members.py     a class, its students and their runs
+naming.py      what a student or a class may be called
 tables.py      answers and results as CSV
 """
 
 from ..store import StoreError
 from .codes import ClassError
-from .house import Classes, Klass, Member, Student, check_class_text
+from .house import Classes, check_class_text
+from .members import Klass, Member, Student
 
 __all__ = ["ClassError", "Classes", "Klass", "Member", "StoreError", "Student", "check_class_text"]

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from ...links import RunCard
 from ...training.verdict import mean_interval, student_t
 from ...words.verdict import loss_in_words
-from .house import Klass, Student, card_from
+from .house import card_from
+from .members import Klass, Student
 from .reports import Report
 
 SHAPE = {"n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "context_length"}

@@ -7,17 +7,13 @@ known by a hash of the id that it keeps, and stands on no board and in no table.
 from __future__ import annotations
 
 import logging
-import re
 import sqlite3
 import threading
 import time
-import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ...links import LinkError, RunCard
-from ..cards import spec_of
 from ..limits import (
     ANSWER,
     CLASS_ALONE_DAYS,
@@ -33,9 +29,11 @@ from ..limits import (
     STUDENTS,
 )
 from ..run_job import RunJob
-from ..runs import OWN_TEXT, RunSpec
+from ..runs import OWN_TEXT
 from ..store import Store
 from .codes import ClassError, hashed, makings, new_code, new_secret, regular, same_secret, wrong_codes
+from .members import Klass, Member, Run, Student
+from .naming import alphabets, free_name, one_line
 from .reports import Report, report
 
 logger = logging.getLogger(__name__)
@@ -47,83 +45,6 @@ SILENT_SECONDS = 180.0
 
 
 _NOBODY_JOINED = "NOT EXISTS (SELECT 1 FROM students WHERE class = classes.id)"
-
-
-@dataclass(frozen=True)
-class Klass:
-    """One class."""
-
-    id: int
-    code: str
-    title: str
-    lesson: str
-    """The lesson that it does; empty for none."""
-    letters: str
-    """The card of the run that everybody's controls are set to; empty for none."""
-    text: str
-    """The run's own text, where it learns from one."""
-    changes: str
-    """One of CHANGES."""
-    target: float | None
-    """The validation loss of the speedrun; None where there is none."""
-    made: float
-    ends: float
-    version: int
-    """Grows with everything that a board shows."""
-    ended: bool
-
-    @property
-    def card(self) -> RunCard | None:
-        """The run's card. Raises LinkError where another version of the page made it."""
-        return RunCard.from_letters(self.letters) if self.letters else None
-
-    def spec(self, number: int = 0) -> RunSpec | None:
-        """The run that the controls of the student with this number are set to."""
-        if self.card is None:
-            return None
-        spec = spec_of(self.card, self.text)
-        own = spec.training.seed + (number if self.changes == "seed" else 0)
-        return replace(spec, training=spec.training.replace(seed=own))
-
-
-@dataclass(frozen=True)
-class Member:
-    """One student, as the student's own page knows it."""
-
-    klass: Klass
-    id: int
-    number: int
-    name: str
-
-
-@dataclass(frozen=True)
-class Run:
-    """A student's run, when it was last heard of, and the letters of its card (empty where it has none)."""
-
-    letters: str
-    report: Report
-    at: float
-
-
-@dataclass(frozen=True)
-class Student:
-    """One student, as the board knows it."""
-
-    id: int
-    number: int
-    """In the order of joining, from 1."""
-    name: str
-    joined: float
-    lesson: str
-    step: int
-    steps: int
-    runs: tuple[Run, ...]
-    """The oldest first."""
-
-    @property
-    def latest(self) -> Run | None:
-        """The run heard of last."""
-        return self.runs[-1] if self.runs else None
 
 
 class Classes:
@@ -147,7 +68,6 @@ class Classes:
         letters: str = "",
         text: str = "",
         changes: str = "",
-        target: float | None = None,
         address: str = "",
     ) -> tuple[Klass, str]:
         """A new class, and the secret that makes its maker the teacher. Raises ValueError."""
@@ -162,8 +82,6 @@ class Classes:
         check_class_text(text)
         if card is not None and card.text == OWN_TEXT and not text.strip():
             raise ClassError("There is no text yet: paste one for the class, or choose a language.")
-        if target is not None and (card is None or not 0 < target < 100):
-            raise ClassError("A speedrun needs a run to set its text, and a target loss above 0.")
         self.makings.check(address)
         self.sweep()
         now, secret = self.clock(), new_secret()
@@ -174,13 +92,13 @@ class Classes:
             )
             if db.execute("SELECT count(*) FROM classes").fetchone()[0] >= CLASSES:
                 raise ClassError(f"There are {CLASSES} classes here already: try again when one of them has ended.")
-            values = (hashed(secret), title, lesson, letters, text, changes, target, now, now + 3600 * hours)
+            values = (hashed(secret), title, lesson, letters, text, changes, now, now + 3600 * hours)
             code = new_code()
             while db.execute("SELECT 1 FROM classes WHERE code = ?", (code,)).fetchone():
                 code = new_code()
             db.execute(
-                "INSERT INTO classes (code, secret, title, lesson, letters, text, changes, target, made, ends) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO classes (code, secret, title, lesson, letters, text, changes, made, ends) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (code, *values),
             )
         self.makings.count(address)
@@ -257,14 +175,14 @@ class Classes:
         name = one_line(name, STUDENT_NAME, "name")
         if not name:
             raise ClassError("Choose a name first: it stands on your teacher's board.")
-        if len(_alphabets(name)) > 1:
+        if len(alphabets(name)) > 1:
             raise ClassError("This name mixes alphabets, so that it could look like another one: use one alphabet.")
         with self.store.change() as db:
             mine = db.execute("SELECT * FROM students WHERE class = ? AND visitor = ?", (klass.id, hashed(visitor)))
             mine = mine.fetchone()
             others = db.execute("SELECT id, name FROM students WHERE class = ?", (klass.id,)).fetchall()
             taken = {row["name"].casefold() for row in others if mine is None or row["id"] != mine["id"]}
-            name = _free(name, taken)
+            name = free_name(name, taken)
             if mine is not None:
                 db.execute("UPDATE students SET name = ?, joined = ? WHERE id = ?", (name, self.clock(), mine["id"]))
             elif len(others) >= STUDENTS:
@@ -387,7 +305,7 @@ class Classes:
         return self._klass(rows[0]) if rows else None
 
     def _klass(self, row: sqlite3.Row) -> Klass:
-        names = ("id", "code", "title", "lesson", "letters", "text", "changes", "target", "made", "ends", "version")
+        names = ("id", "code", "title", "lesson", "letters", "text", "changes", "made", "ends", "version")
         return Klass(**{name: row[name] for name in names}, ended=row["ends"] <= self.clock())
 
 
@@ -395,43 +313,6 @@ def check_class_text(text: str) -> None:
     """Raise ClassError for a text that is too long for a class to bring along."""
     if len(text) > CLASS_TEXT:
         raise ClassError(f"A class brings along a text of at most {CLASS_TEXT:,} characters: use a part of it.")
-
-
-def one_line(text: object, most: int, what: str = "") -> str:
-    """A stranger's words as one line of text, without what is not to be seen or would spill over its line.
-
-    Raises ClassError for what is longer than `most`, where `what` it is was said; else cuts it.
-    """
-    text = unicodedata.normalize("NFC", text) if isinstance(text, str) and len(text) < 100_000 else ""
-    # joiners hold emoji together; of marks stacked upon a letter two are kept
-    kept = "".join(c if c == "\u200d" or not unicodedata.category(c).startswith(("C", "Z")) else " " for c in text)
-    kept = " ".join(re.sub(r"\s+", " ", _unstacked(kept)).split()).strip("\u200d ")
-    if len(kept) > most and what:
-        raise ClassError(f"A {what} has at most {most} characters, this one has {len(kept)}: shorten it.")
-    return kept[:most].rstrip()
-
-
-def _unstacked(text: str) -> str:
-    kept, marks = [], 0
-    for c in text:
-        marks = marks + 1 if unicodedata.category(c) in ("Mn", "Me") else 0
-        if marks <= 2:
-            kept.append(c)
-    return "".join(kept)
-
-
-def _alphabets(name: str) -> set[str]:
-    """Those of the alphabets with letters that look alike which a name uses."""
-    return {unicodedata.name(c, "").partition(" ")[0] for c in name if c.isalpha()} & {"LATIN", "CYRILLIC", "GREEK"}
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """The name, with a number where somebody has it already."""
-    number, found = 1, name
-    while found.casefold() in taken:
-        number += 1
-        found = f"{name[: STUDENT_NAME - 6]} ({number})"
-    return found
 
 
 @lru_cache(maxsize=1000)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 
 from .experiment import size_in_words
-from .house import Classes, Klass, card_from
-from .speedrun import entries
+from .house import Classes, card_from
+from .members import Klass
 
 
 def results_csv(classes: Classes, klass: Klass) -> str:
@@ -30,17 +30,12 @@ def results_csv(classes: Classes, klass: Klass) -> str:
 
 
 def answers_csv(classes: Classes, klass: Klass) -> str:
-    """A row for every answer given in a lesson, and for every run entered for the speedrun."""
+    """A row for every answer given in a lesson."""
     head = ("number", "name", "at (UTC)", "lesson", "step", "question", "answer", "found")
     rows = [
         (a["number"], a["name"], _at(a["at"]), a["lesson"], a["step"], a["question"], a["answer"], a["found"])
         for a in classes.answers(klass)
     ]
-    names = {student.number: student.name for student in classes.students(klass)}
-    for e in entries(classes, klass):
-        rows.append(
-            (e.number, names.get(e.number, ""), "", "speedrun", "", f"{e.claimed:.4f} entered", e.state, e.said)
-        )
     return _csv(head, rows)
 
 

@@ -1,17 +1,14 @@
 // The browser's half of playground/ui/chart.py: one plotly node per chart, redrawn in place.
 //
-// A value is null, a figure {data, layout}, {figure, summary, stream} or {append, summary, stream}. `append` maps a
-// trace's index to {from, x, y}: points that follow its first `from` ones. A chart that finds a gap (it was not in the
-// page, or a message was overtaken) asks the server for the whole figure of that stream.
+// playgroundChart(element, props, trigger, watch, exact) draws `props.value` there, now and whenever `watch` says that it
+// has changed: null or {figure: {data, layout}, summary, about}. `trigger` hears of clicks; `exact` fetches the figure with
+// all digits, where the drawn one is rounded.
 (() => {
   "use strict";
   if (window.playgroundChart) return;
 
+  const { bare, decode, download, grid, named, table } = window.playgroundTables;
   const live = new Set(); // charts in the page, for the switch between light and dark
-  const ARRAYS = {
-    f4: Float32Array, f8: Float64Array, i1: Int8Array, u1: Uint8Array,
-    i2: Int16Array, u2: Uint16Array, i4: Int32Array, u4: Uint32Array,
-  };
 
   const plotly = () => {
     window.playgroundPlotly ??= new Promise((resolve, reject) => {
@@ -26,12 +23,6 @@
 
   const isDark = () =>
     document.body.classList.contains("dark") || document.documentElement.classList.contains("dark");
-
-  function decode(array) {
-    if (!array || !array.bdata) return array;
-    const bytes = Uint8Array.from(atob(array.bdata), (c) => c.charCodeAt(0));
-    return new ARRAYS[array.dtype](bytes.buffer);
-  }
 
   // A copy in the colours of the page. Encoded and typed arrays hold no colours and are shared.
   function tinted(part, dark) {
@@ -69,12 +60,6 @@
     let at = layout;
     for (const key of keys) at = at[key] ??= {};
     at[last] = value;
-  }
-
-  function longer(old, from, more) {
-    const joined = Array.prototype.slice.call(old, 0, from);
-    for (const item of more) joined.push(item);
-    return joined;
   }
 
   // ---- room for words -------------------------------------------------------------------------------------------
@@ -117,98 +102,17 @@
     return most === wanted ? null : most < 8 ? { texttemplate: "" } : { textfont: { ...trace.textfont, size: most } };
   }
 
-  // ---- numbers as tables ----------------------------------------------------------------------------------------
-
-  // The fewest digits that name this number of 32 bits (of 64 where it is one), and no more: 0.1, not 0.10000000149.
-  function digits(value) {
-    if (typeof value !== "number" || Math.fround(value) !== value) return String(value);
-    for (let few = 6; few < 9; few++) if (Math.fround(Number(value.toPrecision(few))) === value) return String(Number(value.toPrecision(few)));
-    return String(Number(value.toPrecision(9)));
-  }
-  // A spreadsheet takes words that begin so for a formula; with an apostrophe before them they are words.
-  const harmless = (text) => (/^\s*[=+\-@\t\r\n＝＋－＠]/.test(text) && !Number.isFinite(Number(text)) ? `'${text}` : text);
-  const quoted = (value) => {
-    const text = value === null || value === undefined || Number.isNaN(value) ? "" : harmless(digits(value));
-    return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  };
-  const lines = (rows) => rows.map((row) => row.map(quoted).join(",")).join("\r\n") + "\r\n";
-  const bare = (text) => new DOMParser().parseFromString(String(text), "text/html").body.textContent;
-
-  // The name of place `i` on an axis: its tick's text where it has one, in full where the tick is shortened.
-  function placeName(layout, axis, given, i) {
-    const value = given ? given[i] : i;
-    const whole = layout?.meta?.names?.[axis]?.[value];
-    if (whole !== undefined) return bare(whole);
-    const tick = layout?.[axis]?.ticktext && Array.from(layout[axis].tickvals).indexOf(value);
-    return tick >= 0 ? bare(layout[axis].ticktext[tick]) : value;
-  }
-
-  function grid(z) {
-    if (!z?.bdata) return z;
-    const [, columns] = String(z.shape).split(",").map(Number), flat = decode(z);
-    return Array.from({ length: flat.length / columns }, (_, row) => flat.subarray(row * columns, (row + 1) * columns));
-  }
-
-  // A figure's numbers: a grid per map, else a row per point. A trace's `meta.saved` names what is saved of it instead
-  // of what is drawn (its colours may stand for roots or logarithms): {title: numbers}; `meta.x` is where its points are,
-  // `meta.series` its name where several share one in the legend.
-  function table(figure, traces) {
-    const rows = [];
-    for (const trace of traces) {
-      const axis = (which) => (trace[which + "axis"] ?? which).replace(which, which + "axis");
-      const name = (which, given, i) => placeName(figure.layout, axis(which), given, i);
-      const x = decode(trace.meta?.x ?? trace.x), y = decode(trace.y), error = trace.error_x ?? trace.error_y;
-      const more = error && [decode(error.array), decode(error.arrayminus ?? error.array)]; // how far up, how far down
-      if (trace.type === "heatmap") {
-        for (const [title, numbers] of Object.entries(trace.meta?.saved ?? { [trace.name ?? ""]: trace.z })) {
-          const z = grid(numbers);
-          rows.push([title, ...Array.from(z[0] ?? [], (_, i) => name("x", x, i))]);
-          z.forEach((row, i) => rows.push([name("y", y, i), ...row]));
-        }
-      } else if (x || y) {
-        if (!rows.length) rows.push(["series", "x", "y", ...(traces.some((t) => t.error_x ?? t.error_y) ? ["above", "below"] : [])]);
-        const length = (x ?? y).length, series = bare(trace.meta?.series ?? trace.name ?? "");
-        for (let i = 0; i < length; i++) rows.push([series, name("x", x, i), name("y", y, i), ...(more ? more.map((side) => side[i]) : [])]);
-      }
-    }
-    return rows;
-  }
-
-  // A table under a line that says what it is of. Programs skip lines that begin with #.
-  function download(rows, name, about) {
-    const text = (about?.line ? `# ${bare(about.line).replace(/\s+/g, " ")}\r\n` : "") + lines(rows);
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
-    link.download = `${named(name, about)}.csv`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-  }
-
-  const named = (name, about) => [name, about?.name].filter(Boolean).join("-");
-
-  // A button with data-csv, in a .table-box, saves the table beside it under that name.
-  document.addEventListener("click", (event) => {
-    const button = event.target.closest?.("[data-csv]");
-    const found = button?.closest(".table-box")?.querySelector("table");
-    if (!found) return;
-    const cell = (td) => td.dataset.value ?? td.innerText.trim().replace(/^\u2212(?=[\d.])/, "-"); // a proper minus sign is no number elsewhere
-    const about = { line: button.dataset.about, name: button.dataset.of };
-    download(Array.from(found.rows, (row) => Array.from(row.cells, cell)), button.dataset.csv, about);
-  });
-
-  window.playgroundChart = (element, props, trigger, server, watch) => {
+  window.playgroundChart = (element, props, trigger, watch, exact = null) => {
     const plot = element.querySelector(".chart-plot");
     const words = element.querySelector(".chart-words");
     const box = element.querySelector(".chart-box");
     const reset = element.querySelector("[data-chart=reset]");
-    let figure = null; // the whole figure as the server has it, in light colours
-    let stream = null;
-    let whole = null; // the same as text, where it does not grow
+    let figure = null; // as the server has it, in light colours
+    let whole = null; // the same as text
     let marks = null; // its frames and lines as text, apart from all else
     let drawn = false;
     let fitting = null; // what of the figure had to give way to its width
     let scheduled = false;
-    let fetching = null;
 
     const themed = (dark, width) => {
       const layout = tinted(figure.layout ?? {}, dark);
@@ -344,7 +248,7 @@
       let whole = figure;
       if (data.some((trace) => trace.meta?.packed)) {
         try {
-          whole = (await server.whole_figure(props.value?.exact))?.figure;
+          whole = await exact?.();
         } catch {
           whole = null;
         }
@@ -356,38 +260,10 @@
       download(table(whole, whole === figure ? data : whole.data), box.dataset.name, about);
     }
 
-    // The current whole figure of a stream, when this chart has missed part of it.
-    async function catchUp(wanted, tries = 3) {
-      if (fetching === wanted) return;
-      fetching = wanted;
-      let whole = null;
-      try {
-        whole = await server.whole_figure(wanted);
-      } catch {
-        /* the next message tries again */
-      }
-      fetching = null;
-      if (!whole || !element.isConnected || props.value?.stream !== wanted) return;
-      accept(whole);
-      if (props.value.append && !append(props.value) && tries > 1) await catchUp(wanted, tries - 1);
-    }
-
-    function append(value) {
-      if (!figure || value.stream !== stream) return false;
-      const parts = Object.entries(value.append);
-      if (!parts.every(([index, part]) => (figure.data[index]?.x.length ?? -1) >= part.from)) return false;
-      for (const [index, part] of parts) {
-        const trace = figure.data[index];
-        const keep = trace.x.length > part.from + part.x.length; // an older message than what is drawn
-        if (!keep) for (const axis of ["x", "y"]) trace[axis] = longer(trace[axis], part.from, part[axis]);
-      }
-      return true;
-    }
-
     function accept(value) {
-      const next = value?.figure ?? (value?.data ? value : null), before = whole;
+      const next = value?.figure ?? null, before = whole;
       const framed = JSON.stringify(next?.layout?.shapes ?? []), same = marks === framed;
-      whole = next && !value.stream ? JSON.stringify({ ...next, layout: { ...next.layout, shapes: 0 } }) : null;
+      whole = next && JSON.stringify({ ...next, layout: { ...next.layout, shapes: 0 } });
       marks = framed;
       const summary = value?.summary ?? "";
       words.textContent = summary;
@@ -396,18 +272,10 @@
         if (!same && drawn && box.dataset.state === "drawn") return void frame(next); // the same picture, framed elsewhere
         if (same) return;
       }
-      if (value?.append) {
-        if (!append(value)) {
-          catchUp(value.stream);
-          return;
-        }
-      } else if (next) {
+      figure = next;
+      if (next) {
         if (box.dataset.state === "empty") box.dataset.state = "waiting"; // a place may be hidden as long as it is empty
-        stream = value.stream ?? null;
-        figure = { ...next, data: next.data.map((trace) => ({ ...trace })) };
-        if (stream) for (const trace of figure.data) for (const axis of ["x", "y"]) trace[axis] = decode(trace[axis]);
       } else {
-        figure = stream = null;
         if (drawn) window.Plotly.purge(plot);
         drawn = false;
         box.dataset.state = "empty";
@@ -416,8 +284,7 @@
     }
 
     for (const button of element.querySelectorAll("[data-chart]")) {
-      button.addEventListener("click", async (event) => {
-        event.stopPropagation();
+      button.addEventListener("click", async () => {
         const wish = button.dataset.chart;
         if (wish !== "reset") return save(wish);
         const Plotly = await plotly();
@@ -448,6 +315,17 @@
     watch("value", () => accept(props.value));
     accept(props.value);
   };
+
+  // A menu closes where something was chosen of it, and at a click elsewhere or Escape.
+  const closeMenus = (kept = null) => {
+    for (const menu of document.querySelectorAll(".chart-menu[open]")) if (menu !== kept) menu.open = false;
+  };
+  document.addEventListener("click", ({ target }) => closeMenus(target.closest?.("[data-chart]") ? null : target.closest?.(".chart-menu")));
+  document.addEventListener("keydown", ({ key, target }) => {
+    const menu = key === "Escape" && target.closest?.(".chart-menu[open]");
+    if (menu) menu.querySelector("summary").focus();
+    if (key === "Escape") closeMenus();
+  });
 
   const follow = () => {
     let dark = isDark();

@@ -290,11 +290,7 @@ window.playgroundLessons = {
 
 watch("value", () => accept(props.value));
 
-// The menu's other entries: the class unfolds below the header, the glossary comes by itself.
+// The menu's other entries: the class (front/class.js) and the glossary come by themselves.
 list.addEventListener("click", ({ target }) => {
-  if (!target.closest("button")) return;
-  list.hidePopover();
-  if (!target.closest(".class-button")) return;
-  document.querySelector("#class-fold > button:not(.open)")?.click();
-  setTimeout(() => document.getElementById("class-fold")?.scrollIntoView({ block: "center" }), 200);
+  if (target.closest("button")) list.hidePopover();
 });

@@ -1,121 +1,145 @@
-"""A class on the page: a fold under the masthead to join or make one, a student's strip, and the teacher's board.
+"""A class on the page: one panel above the tabs, which is the teacher's board or a student's strip.
 
-make.py     what a teacher fills in
-student.py  joining, the strip, the speedrun, leaving
-board.py    the board: live, sorted, names hidden or not, as CSV, deleted
-where.py    from which address a request comes
-picture.py  what the board draws and says, out of what the class knows
+selection.py  what the browser keeps of it
+make.py       what a teacher fills in
+student.py    joining, the strip, the class's run, leaving
+board.py      the board: live, sorted, names hidden or not, as CSV, ended, deleted
+picture.py    what the strip and the board say, and answers.py how often each answer was given
+told.py       what a class hears of a student's lesson
 
-A page without a class asks the server nothing: the browser presses the hidden button `class-open` only where the
-address names a class or this browser has joined one. The teacher's secret stands behind the address's #, which
-browsers do not send; then in the tab's own memory, so that a projector does not show it.
+A page without a class asks the server nothing: front/class.js opens the panel only where the address names a class,
+this browser has joined one, or somebody chooses it in the menu. The teacher's secret stands behind the address's #,
+which browsers do not send; then in the tab's own memory, so that a projector does not show it.
 """
 
 from __future__ import annotations
 
-import contextlib
-from typing import Any
+import threading
+from collections import OrderedDict
 
-import gradio as gr
-
-from ...lessons.progress import Progress
-from ...lessons.reading import Ask, Lesson
 from ...service.classes import ClassError, Classes, StoreError
-from ...service.classes.speedrun import Verifier
-from ..page import QUIETLY, Page
-from ..refusals import in_words
-from . import board, make, student
+from ...service.limits import PAGES
+from .. import theme
+from ..chart import chart_place
+from ..page import Page
+from ..panel import Asked, Shown, Slot, slot, switch
+from ..tabs.train.settings import SET_BY_RUN
+from . import make, picture, student
+from .board import Board
+from .selection import Selection
+from .student import Students
+from .told import Told
 
-OPEN = """() => {
-  let known = false;
-  try { known = localStorage.getItem('playground-class') === 'joined'; } catch {}
-  if (known || new URLSearchParams(location.search).has('class')) document.querySelector('#class-open')?.click();
-}"""
-"""For the page's load: asks the server only where there is a class to ask about."""
-
-# the code and the secret out of the address, which from then on shows the code alone
-_FROM_ADDRESS = """(visitor) => {
-  const code = new URLSearchParams(location.search).get('class') || '', name = 'playground-teaches ' + code;
-  let secret = (location.hash.match(/^#teach=([\\w-]+)$/) || [])[1] || '';
-  try {
-    if (secret) {
-      sessionStorage.setItem(name, secret);
-      history.replaceState(null, '', location.pathname + location.search);
-    } else secret = sessionStorage.getItem(name) || '';
-  } catch {}
-  window.addEventListener('hashchange', () => { if (location.hash.startsWith('#teach=')) location.reload(); });
-  return [visitor, code, secret];
-}"""
+LOOK_SECONDS, STUDENT_SECONDS = 3.0, 10.0
+"""Between two looks of a board, and of a strip."""
+NOTES = {
+    "left": "You have left the class, and it knows nothing of you any more.",
+    "deleted": "The class is deleted, with everything that its students did in it.",
+    "gone": "Your class is not there any more: its teacher deleted it, or it ended long ago.",
+}
+_CHANGED = theme.heading("What one change does", "A dot for each complete run; the mean of several with its interval.")
+TEMPLATE = f"""{slot("place", data_own="", hidden="")}
+{slot("problem", tag="p", class_="notice notice-error", role="alert")}
+<div class="card class-forms" data-for="start join invited note">
+<div class="line"><div class="grow">{slot("note")}</div>
+<button type="button" class="link class-close">Close</button></div>
+<div class="two">{student.JOIN}{make.MAKE}</div></div>
+<div class="card quiet" data-for="student">{slot("strip")}{slot("strip-buttons", class_="line tight")}</div>
+<section data-for="board results">
+<div class="card">{slot("head")}{slot("board-buttons", class_="line tight")}</div>
+<div class="card"><div class="line">{switch("sort", "Sorted by", picture.SORTS)}
+<label class="check"><input type="checkbox" name="masked" id="class-masked">Hide the names</label></div>
+{slot("table", id="class-table")}</div>
+<div class="two">
+<div class="card">{theme.heading("All runs", "The last of each student. The median is dotted.")}
+<div id="class-curves">{chart_place("curves", height=340, save_name="class-curves")}</div></div>
+<div class="card">{_CHANGED}
+{switch("thing", "What was changed", picture.THINGS)}
+<div id="class-spread">{chart_place("spread", height=340, save_name="class-spread")}</div></div></div>
+<div class="card" data-if="answered">{theme.heading("Answers")}{slot("answers", id="class-answers")}</div>
+<p class="quiet"><a href="?">Back to the playground</a></p></section>"""
 
 
 def build(page: Page, classes: Classes) -> None:
     """Lay it out where it is called, and wire it up."""
-    verifier = Verifier(classes, page.board)
     page.board.told = classes.heard
     page.share("class.told", Told(classes))
     page.share("class.forget", classes.forget)
-    door = gr.Button("Open the class", elem_id="class-open")
-    # of the class whose board is open; not a gr.State, which would hold a connection open
-    code, secret = gr.Textbox("", visible=False), gr.Textbox("", visible=False)
-    strip = student.strip()
-    title = "A class: join one, or make one"
-    with gr.Accordion(title, open=False, elem_id="class-fold") as fold, gr.Row(equal_height=False):
-        with gr.Column(min_width=280):
-            joining = student.joining()
-        with gr.Column(min_width=280, scale=2):
-            making = make.build(page)
-    shown = board.build(page)
-    pupils = student.Students(page, classes, verifier, strip, joining, fold)
-    pupils.connect()
-    teachers = board.Boards(page, classes, shown, code, secret)
-    teachers.connect()
-    make.connect(page, classes, making, code, secret)
-
-    def open_class(visitor: Any, wanted: Any, key: Any, request: gr.Request) -> dict:
-        """A page opens whose address names a class, or whose browser has joined one."""
-        with in_words():
-            if key:
-                return teachers.open(wanted, key, request) | {fold: gr.Accordion(visible=False)}
-            return pupils.open(visitor, wanted, page.reach.origin_of(request))
-
-    outputs = [*teachers.outputs, *pupils.outputs, fold]
-
-    def wire() -> None:
-        door.click(open_class, [page.visitor, code, secret], outputs, js=_FROM_ADDRESS, **QUIETLY)
-
-    page.later(wire)
-    if classes.store.there:
-        verifier.wake()  # entries that waited when the server was stopped
+    settings = page.shared("train.running").settings
+    students = Students(page, classes, settings)
+    page.share("class.lesson", students.lesson_of)
+    room = Room(page, classes, Board(page, classes), students)
+    panel = page.panels.add(
+        "class", room.show, TEMPLATE, start=Selection().to_dict(), follows=True, elem_id="class-panel"
+    )
+    settings.followed.filled_by(panel, SET_BY_RUN)
+    page.hears(room.news)
 
 
-class Told:
-    """Hears how far a visitor is in a lesson, and tells the class that the visitor has joined."""
+class Room:
+    """What the panel shows, and whether there is anything new. Of a class nothing is kept here."""
 
-    def __init__(self, classes: Classes):
-        self.classes = classes
+    def __init__(self, page: Page, classes: Classes, board: Board, students: Students):
+        self.page, self.classes, self.board, self.students = page, classes, board, students
+        self._lock = threading.Lock()
+        self._open: OrderedDict[tuple[str, int], None] = OrderedDict()  # a visitor and the class of a board; 0: a strip
+        page.panels.act("make_class", lambda asked: make.make(page, classes, asked))
 
-    def __call__(self, visitor: Any, lesson: Lesson, progress: Progress) -> None:
-        """Called after whatever a visitor does in a lesson. Never stands in its way."""
-        if not self.classes.store.there:
-            return
-        rows = progress.report(lesson)
-        answers = [
-            (number, step.ask.question, _worded(step.ask, row["guess"]), _found(step.ask, row))
-            for number, (step, row) in enumerate(zip(lesson.steps, rows), 1)
-            if step.ask is not None and row["guess"] is not None
-        ]
-        with contextlib.suppress(ClassError, StoreError):
-            self.classes.progress(visitor, lesson.id, sum(row["ticked"] for row in rows), len(rows), answers)
+    def show(self, asked: Asked) -> Shown:
+        """The view: of a teacher, of a student, or of somebody who may become one."""
+        chosen, member = Selection.read(asked.selection), self.classes.member(asked.visitor)
+        if chosen.secret:
+            try:
+                klass = self.classes.taught(chosen.code, chosen.secret, self.page.reach.origin_of(asked.request))
+            except ClassError as problem:
+                return _forms(chosen, "note", theme.notice(str(problem)))
+            self._opened(asked.visitor, klass.id)
+            return self.board.show(klass, chosen, asked)
+        if member is not None and chosen.code in ("", member.klass.code):
+            self._opened(asked.visitor, 0)
+            return self.students.show(member, chosen)
+        note = "gone" if chosen.view == "student" and not chosen.note else chosen.note
+        if note in NOTES:
+            return _forms(chosen.moved(note=note), "note", theme.notice(NOTES[note]))
+        if not chosen.code:
+            return _forms(chosen, "start")
+        try:
+            klass = self.classes.invited(chosen.code, self.page.reach.origin_of(asked.request))
+        except ClassError as problem:
+            return _forms(chosen, "join", theme.notice(str(problem), "error"))
+        words = theme.notice(f"You are invited to “{klass.title}”. Choose a name.", "good")
+        return _forms(chosen, "invited", words, code=klass.code)
+
+    def news(self, visitor: str) -> tuple[object, float | None] | None:
+        """Whatever changes with the classes that this visitor looks at, and seconds until the next look."""
+        told, pauses = [], []
+        for class_id in self._of(visitor):
+            try:
+                member = None if class_id else self.classes.member(visitor)
+                klass = self.classes.of_id(class_id) if class_id else member and member.klass
+            except StoreError:
+                return "busy", STUDENT_SECONDS
+            told.append(klass and (klass.id, klass.ended, class_id and self.board.state(klass)))
+            pauses += [LOOK_SECONDS if class_id else STUDENT_SECONDS] if klass and not klass.ended else []
+        return (told, min(pauses, default=None)) if told else None
+
+    def _opened(self, visitor: str, class_id: int) -> None:
+        with self._lock:
+            self._open[visitor, class_id] = None
+            self._open.move_to_end((visitor, class_id))
+            while len(self._open) > PAGES:
+                self._open.popitem(last=False)
+
+    def _of(self, visitor: str) -> list[int]:
+        with self._lock:
+            return [class_id for who, class_id in self._open if who == visitor]
 
 
-def _worded(ask: Ask, answer: Any) -> str:
-    """An answer as the visitor saw it."""
-    return str(ask.choices.get(answer, f"{answer} {ask.unit}".strip()) if isinstance(answer, (str, int, float)) else "")
-
-
-def _found(ask: Ask, row: dict[str, Any]) -> str:
-    """What the visitor's own numbers said, and whether the guess was right."""
-    if row["truth"] is None:
-        return ""
-    right = {True: " (right)", False: " (not right)"}.get(row["right"], "")
-    return f"{_worded(ask, row['truth'])}{right}"
+def _forms(chosen: Selection, view: str, note: str = "", *, code: str = "") -> Shown:
+    """What somebody sees who is in no class."""
+    place = {"code": code}
+    slots = {"place": Slot(place, lambda: place), "note": Slot(note, lambda: note)}
+    if chosen.view in ("student", "board", "results"):  # nothing of it stays in the page
+        slots |= dict.fromkeys(("strip", "head", "table", "answers"), Slot("", lambda: ""))
+        slots |= dict.fromkeys(("curves", "spread"), Slot("", lambda: None))
+    return Shown(chosen.moved(view=view, code=code, secret="").to_dict(), slots)

@@ -1,12 +1,12 @@
-"""Making a class: what a teacher fills in, and where the page goes once it is made."""
+"""Making a class: what a teacher fills in, and the run to which everybody's controls are set."""
 
 from __future__ import annotations
 
+import html
+from collections.abc import Mapping
 from typing import Any
 
-import gradio as gr
-
-from ...lessons.reading import all_lessons, find_lesson
+from ...lessons.reading import Lesson, all_lessons, find_lesson
 from ...service.cards import settings_card
 from ...service.classes import Classes, check_class_text
 from ...service.limits import CLASS_TEXT, CLASS_TITLE
@@ -14,111 +14,104 @@ from ...service.runs import OWN_TEXT, RunSpec, Source
 from .. import theme
 from ..forms import run as form
 from ..forms import texts
-from ..page import QUIETLY, Page
-from ..refusals import in_words
+from ..page import Page
+from ..panel import Asked
 
-ENDS = (("in an hour", 1), ("in two hours", 2), ("in eight hours", 8), ("in two days", 48), ("in a week", 168),
-        ("in a month", 744))  # fmt: skip
-CHANGES = (("nothing", ""), ("the seed", "seed"), ("the size", "size"), ("the text", "text"))
-
+ENDS = {1: "in an hour", 2: "in two hours", 8: "in eight hours", 48: "in two days", 168: "in a week", 744: "in a month"}
+CHANGES = {"seed": "the seed", "size": "the size", "text": "the text", "": "nothing"}
 NO_RUN = "none"
-
-# a page of its own, at the teacher's link
-_GO = """(code, secret) => {
-  if (code && secret) location.assign(location.pathname + '?class=' + code + '#teach=' + secret);
-}"""
+PLAIN = {"train.source", "train.size", "train.steps", "train.patience"}
+"""What a lesson may set of its run for the class's run to stand in for it."""
 
 
-def build(page: Page) -> dict[str, Any]:
-    """The form. Returns its components by name."""
-    m: dict[str, Any] = {}
-    words = (
-        "For whoever teaches: students join with a code, and you see on one board what they do. No account is needed."
+def _options(options: Mapping[Any, str], chosen: Any = "") -> str:
+    return "".join(
+        f'<option value="{html.escape(str(value), quote=True)}"{" selected" * (value == chosen)}>{html.escape(text)}'
+        "</option>"
+        for value, text in options.items()
     )
-    gr.HTML(theme.heading("Make a class", words), padding=False)
-    with gr.Row():
-        m["title"] = gr.Textbox(label="Title", placeholder="Tuesday’s class", max_lines=1, max_length=CLASS_TITLE,
-                                min_width=200, elem_id="class-title")  # fmt: skip
-        m["hours"] = gr.Dropdown(list(ENDS), value=2, label="It ends", min_width=140, elem_id="class-ends")
-        lessons = [("none", ""), *((f"{lesson.number}. {lesson.title}", lesson.id) for lesson in all_lessons())]
-        m["lesson"] = gr.Dropdown(lessons, value="", label="Lesson", min_width=200, elem_id="class-lesson")
-    with gr.Row():
-        sources = [(title, name) for name, title in texts.SOURCES.items()]
-        sources.append(("No run: the lesson alone", NO_RUN))
-        m["source"] = gr.Dropdown(sources, value="stories", label="Text", min_width=150, elem_id="class-source")
-        sizes = [(title, name) for name, title in form.SIZES.items()]
-        m["size"] = gr.Dropdown(sizes, value="small", label="Size of the model", min_width=120, elem_id="class-size")
-        m["steps"] = gr.Number(0, label="Steps (0: as many as suit)", precision=0, minimum=0, min_width=110,
-                               elem_id="class-steps")  # fmt: skip
-        m["seed"] = gr.Number(0, label="Seed", precision=0, minimum=0, min_width=90, elem_id="class-seed")
-    m["text"] = gr.Textbox(
-        label="The class's own text", lines=3, max_lines=6, visible=False, max_length=CLASS_TEXT, elem_id="class-text"
+
+
+_LESSONS = {"": "none"} | {lesson.id: f"{lesson.number}. {lesson.title}" for lesson in all_lessons()}
+_SOURCES = {"": "Usual", **texts.SOURCES, NO_RUN: "No run: the lesson alone"}
+_SIZES = {"": "Usual", **form.SIZES}
+MAKE = f"""<fieldset data-for="start" class="stack" id="class-making">
+{theme.heading("Make a class", "Students join with a code. You see on one board what they do.")}
+<label>Title <input type="text" data-field="title" dir="auto" maxlength="{CLASS_TITLE}" placeholder="Tuesday’s class">
+</label>
+<div class="fields"><label>It ends <select data-field="hours">{_options(ENDS, 2)}</select></label>
+<label>Lesson <select data-field="lesson">{_options(_LESSONS)}</select></label></div>
+<div class="fields"><label>Text <select name="source">{_options(_SOURCES)}</select></label>
+<label>Size <select data-field="size">{_options(_SIZES)}</select></label>
+<label>Steps <input type="number" data-field="steps" min="1" placeholder="usual"></label>
+<label>Seed <input type="number" data-field="seed" min="0" placeholder="0"></label>
+<label>Each student changes <select data-field="changes">{_options(CHANGES, "seed")}</select></label></div>
+<label data-for="source:text">The class’s text
+<textarea data-field="text" dir="auto" rows="4" maxlength="{CLASS_TEXT}"></textarea></label>
+{theme.quiet("Usual: the lesson’s own settings. Without a lesson: Tiny stories, Small.")}
+<button type="button" class="primary" data-do="make_class" id="class-make">Make the class</button></fieldset>"""
+
+
+def make(page: Page, classes: Classes, asked: Asked) -> dict[str, Any]:
+    """Press Make the class. Raises ValueError."""
+    given = asked.selection
+    lesson = find_lesson(given["lesson"]) if given.get("lesson") else None
+    spec = None if given.get("source") == NO_RUN else preset(given, page, lesson)
+    changes = given.get("changes")
+    klass, secret = classes.make(
+        given.get("title"),
+        float(given["hours"]) if str(given.get("hours")) in map(str, ENDS) else 0,
+        lesson=lesson.id if lesson else "",
+        letters=settings_card(spec).to_letters() if spec else "",
+        text=spec.source.text if spec else "",
+        changes=str(changes or "") if spec else "",
+        address=page.reach.origin_of(asked.request),
     )
-    with gr.Row():
-        m["changes"] = gr.Radio(
-            list(CHANGES),
-            value="seed",
-            label="What each student changes",
-            info="Then the class has made an experiment: how far runs lie apart that differ in this alone.",
-            elem_classes="pills",
-            min_width=260,
-            elem_id="class-changes",
-        )
-        m["target"] = gr.Number(
-            0,
-            label="Speedrun: validation loss to reach (0: none)",
-            info="Whoever comes to it with the least work leads. Every entry is trained again here before it counts.",
-            minimum=0,
-            min_width=200,
-            elem_id="class-target",
-        )
-    m["make"] = gr.Button("Make the class", size="md", elem_id="class-make")
-    return m
+    return {"move": {"code": klass.code, "secret": secret, "note": "", "thing": ""}}
 
 
-def connect(page: Page, classes: Classes, m: dict[str, Any], code: gr.Textbox, secret: gr.Textbox) -> None:
-    """Bind it; `code` and `secret` take those of the class that was made."""
-
-    def make(values: dict, request: gr.Request) -> dict:
-        """Press Make the class."""
-        with in_words():
-            given = {name: values[component] for name, component in m.items() if component in values}
-            spec = None if given["source"] == NO_RUN else preset(given, page)
-            lesson = find_lesson(given["lesson"]) if given["lesson"] else None
-            hours, target = given["hours"], given["target"]
-            made, key = classes.make(
-                given["title"],
-                hours if form.is_number(hours) else 0,
-                lesson=lesson.id if lesson else "",
-                letters=settings_card(spec).to_letters() if spec else "",
-                text=spec.source.text if spec else "",
-                changes=given["changes"] if spec else "",
-                target=float(target) if form.is_number(target) and target else None,
-                address=page.reach.origin_of(request),
-            )
-        return {code: made.code, secret: key}
-
-    inputs = {component for name, component in m.items() if name != "make"}
-    m["source"].input(lambda source: gr.Textbox(visible=source == OWN_TEXT), m["source"], m["text"], **QUIETLY)
-    m["make"].click(make, inputs, [code, secret], **QUIETLY).success(None, [code, secret], None, js=_GO)
-
-
-def preset(given: dict[str, Any], page: Page) -> RunSpec:
-    """The run that a class's controls are set to. Raises ValueError."""
-    limits, source, size = page.limits, given["source"], given["size"]
+def preset(given: Mapping[str, Any], page: Page, lesson: Lesson | None = None) -> RunSpec:
+    """The run to which a class's controls are set: what the form leaves open is the lesson's. Raises ValueError."""
+    limits, asks = page.limits, run_asked(lesson)
+    source = str(given.get("source") or asks.get("source", "stories"))
+    size = str(given.get("size") or asks.get("size", form.FIRST_SIZE))
     if source not in texts.SOURCES or size not in form.SIZES:
         raise ValueError("Choose a text and a size of the model.")
+    if lesson is not None and source != asks.get("source", source):
+        raise ValueError(f"This lesson trains on {texts.SOURCES[asks['source']]}. Choose that text, or another lesson.")
+    if size != asks.get("size", size):
+        raise ValueError(f"This lesson trains a {form.SIZES[asks['size']]} model. Choose that size, or another lesson.")
     own = source == OWN_TEXT
-    text = given["text"] if own and isinstance(given["text"], str) else ""
+    text = given["text"] if own and isinstance(given.get("text"), str) else ""
     if own and not text.strip():
-        raise ValueError("There is no text yet: paste one for the class, or choose a language.")
+        raise ValueError("There is no text yet. Paste one for the class, or choose a language.")
     check_class_text(text)
     limits.check_text(text)
     values = form.base_values(size, source, limits, texts.own_of(text, "char"))
     values |= {"source": source, "size": size, "patience": 0, "prompt": texts.PROMPTS[source] or text[:12]}
-    steps = form.whole("Steps", given["steps"], 1, limits.steps) if given["steps"] else values["steps"]
-    values |= {"steps": steps, "seed": form.whole("The seed", given["seed"] or 0, 0, 2**31)}
+    steps = given.get("steps") or asks.get("steps")
+    steps = form.whole("Steps", steps, 1, limits.steps) if steps else values["steps"]
+    values |= {"steps": steps, "seed": form.whole("The seed", given.get("seed") or 0, 0, 2**31)}
     values |= {"eval_every": max(steps // 20, 5), "sample_every": max(steps // 8, 1)}
+    values["warmup_steps"] = min(values["warmup_steps"], max(steps // 10, 1))
     spec = form.run_spec(values, Source(source, text=text), limits)
     limits.check_training(spec.model, spec.training)
     return spec
+
+
+def run_asked(lesson: Lesson | None) -> dict[str, Any]:
+    """The settings of the one plain run that a lesson trains, for which the class's may stand in; empty for others.
+
+    Raises ValueError where the lesson trains other runs: they would not be the class's.
+    """
+    steps = lesson.steps if lesson else ()
+    found = [sets for sets in (_trains(step.sets) for step in steps) if sets]
+    if not found:
+        return {}
+    if len(found) > 1 or not found[0].keys() <= PLAIN:
+        raise ValueError("This lesson trains runs of its own. Choose “No run: the lesson alone”, or another lesson.")
+    return {name.partition(".")[2]: value for name, value in found[0].items()}
+
+
+def _trains(sets: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in sets.items() if name.startswith("train.")}

@@ -11,8 +11,8 @@ from ...lessons.reading import find_lesson
 from ...links import LinkError
 from ...service.classes import Klass, Member, Student
 from ...service.classes.experiment import experiment
-from ...service.classes.house import SILENT_SECONDS, Run
-from ...service.classes.speedrun import Entry
+from ...service.classes.house import SILENT_SECONDS
+from ...service.classes.members import Run
 from ...words.baselines import from_the_best
 from ...words.training import in_steps
 from .. import theme
@@ -28,7 +28,7 @@ CHANGING = {
     "size": "Change the size, and nothing else.",
     "text": "Change the text, and nothing else.",
 }
-ENTRY_STATES = {"waiting": "waits to be repeated", "counts": "counts", "refused": "does not count"}
+THINGS = {"seed": "The seed", "size": "The size", "text": "The text"}
 
 
 def bdi(text: str) -> str:
@@ -39,33 +39,21 @@ def bdi(text: str) -> str:
 # ---- the student's strip ---------------------------------------------------------------------------------------------
 
 
-def strip_html(member: Member, student: Student | None, entries: Sequence[Entry]) -> str:
-    """Which class this is, what there is to do, and how far it has come."""
+def strip_html(member: Member, student: Student | None) -> str:
+    """Who this is, what there is to do, and how far it has come."""
     klass, parts = member.klass, []
     if klass.ended:
-        parts.append("This class has ended: what you train from now on is not seen there.")
-    else:
-        if klass.letters:
-            first = "Then the run, with “Set the controls”" if klass.lesson else "The run"
-            parts.append(f"{first}: {run_in_words(klass, member.number)} {CHANGING[klass.changes]} Press Train.")
-        if klass.target is not None:
-            parts.append(
-                f"Speedrun: come to a validation loss of {klass.target:g} or less on this text with as little work as "
-                "you can, then press “Enter the run shown”; it counts once it was repeated here."
-            )
+        parts.append("This class has ended. Your teacher does not see what you train from now on.")
+    elif klass.letters:
+        where = "The lesson trains" if klass.lesson else "Your run"
+        parts.append(f"{where}: {run_in_words(klass, member.number)} {CHANGING[klass.changes]}")
     if student is not None and student.latest is not None:
         parts.append(f"Your last run: {loss_in_words(student.latest)}.")
-    for entry in entries[-3:]:
-        loss = entry.claimed if entry.loss is None else entry.loss
-        parts.append(f"Your entry at {loss:.4f} {ENTRY_STATES[entry.state]}{entry.said and f': {entry.said}'}.")
     words = "".join(f"<p>{html.escape(part)}</p>" for part in parts)
-    lesson = (
-        f'<p><a href="?class={klass.code}&amp;lesson={html.escape(klass.lesson, quote=True)}">Open the lesson</a></p>'
-    )
-    seen = "The board shows your name, your losses, your answers and a line that your model wrote, until you leave."
+    seen = "Your teacher sees your name, losses, answers and what your model writes, until you leave."
     return (
-        f'<div class="class-strip"><p><strong>{bdi(klass.title)}</strong> · you are <strong>{bdi(member.name)}</strong>'
-        f"</p>{lesson if klass.lesson and not klass.ended else ''}{words}{theme.quiet(seen)}</div>"
+        f'<div class="class-strip" title="{seen}"><p><strong>You are {bdi(member.name)}</strong> in '
+        f"{bdi(klass.title)}.</p>{words}</div>"
     )
 
 
@@ -120,6 +108,7 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
     closest = min(over, key=abs, default=None)
     known = any(run.report.rungs for run in runs if run.report.causal)
     where = "its text has no floor" if known else "no floor known yet"
+    ended = klass.ended
     cards = [
         ("Students", f"{len(students)}", f"{len(students) - len(runs)} without a run"),
         ("Training now", f"{going}", f"{len(runs) - going} of their last runs are over"),
@@ -128,23 +117,22 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
             "–" if closest is None else f"{abs(closest):.4f}",
             where if closest is None else f"nats {'above' if closest >= 0 else 'below'} it",
         ),
-        (
-            "It ended" if klass.ended else "It ends",
-            ago(klass.ends, now),
-            "nobody joins any more" if klass.ended else "by itself",
-        ),
+        ("It ended" if ended else "It ends", ago(klass.ends, now), "nobody joins any more" if ended else "by itself"),
     ]
     run = f"<p>{html.escape(run_in_words(klass))} {CHANGING[klass.changes]}</p>" if klass.letters else ""
     run = (f"<p>Lesson: {html.escape(lesson_title(klass.lesson))}.</p>" if klass.lesson else "") + run
+    code = f'<p class="class-code" aria-label="The code to join with">{words}</p>'
     note = (
-        "This address reaches this machine alone: start the page with --host 0.0.0.0 (or --share), open it at the "
-        "address that others know, and make the class there."
+        "Only this machine can open this address. Start the page with --host 0.0.0.0 or --share, and make the class at "
+        "the address that it prints."
     )
-    return (
-        f'<div class="class-head"><h2>{bdi(klass.title)}</h2>{run}'
-        f'<p class="class-code" aria-label="The code to join with">{words}</p>{theme.stat_cards(cards)}'
-        f"{theme.notice(note, 'warning') if local else ''}</div>"
-    )
+    parts = [
+        f"<h2>{bdi(klass.title)}</h2>{run}",
+        "" if ended else code,
+        theme.stat_cards(cards[:1] + cards[2:] if ended else cards),
+        theme.notice(note, "warning") if local else "",
+    ]
+    return f'<div class="class-head">{"".join(parts)}</div>'
 
 
 def lesson_title(lesson: str) -> str:
@@ -213,12 +201,9 @@ def table_html(klass: Klass, students: Sequence[Student], sort: str, hidden: boo
         rows.append(row)
     told = ""
     if len({s.latest.report.text_key for s in students if s.latest and s.latest.report.text_key}) > 1:
-        more = (
-            ", what is above the floor says more" if any(s.latest and s.latest.report.floor for s in students) else ""
-        )
-        told = theme.quiet(
-            f"They learn from different texts, or read them in other pieces: losses compare within one only{more}."
-        )
+        floors = any(s.latest and s.latest.report.floor for s in students)
+        more = " Across texts, compare the distance to the best possible loss." if floors else ""
+        told = theme.quiet(f"Compare losses only on the same text in the same tokens.{more}")
     return theme.table(head, rows, classes="class-table") + told
 
 
@@ -260,29 +245,3 @@ def spread(klass: Klass, students: Sequence[Student], thing: str, hidden: bool) 
     groups = [(g.label, g.losses, g.names, g.mean, g.margin) for g in found.groups[:8]]
     unit = "nats above the floor" if found.above_floor else "validation, nats per token"
     return show(class_spread(groups, unit, positive=not found.above_floor), found.in_words())
-
-
-def speedrun_html(klass: Klass, students: Sequence[Student], entries: Sequence[Entry], by: str, hidden: bool) -> str:
-    """The entries that count, the least work first; then those that wait, and those that do not count."""
-    names = names_of(students, hidden)
-    counted = sorted((e for e in entries if e.state == "counts"), key=lambda e: (getattr(e, by), e.id))
-    others = [e for e in entries if e.state != "counts"]
-    rows = []
-    for place, e in enumerate([*counted, *others], 1):
-        name = Cell(html=bdi(names.get(e.number, "")))
-        loss = f"{e.claimed if e.loss is None else e.loss:.4f}"
-        if e.state == "counts":
-            rows.append(
-                [str(place), name, loss, f"{e.flops / 1e9:,.1f}", f"{e.seconds:.1f}", Cell(e.said, kind="words")]
-            )
-        else:
-            told = f"{ENTRY_STATES[e.state]}{e.said and f': {e.said}'}"
-            rows.append(["", name, loss, "–", "–", Cell(told, kind="words")])
-    words = (
-        f"To a validation loss of {klass.target:g} or less on the class's text. An entry counts once it was trained "
-        "again on this machine, in the line with all others, with what that took."
-    )
-    if not rows:
-        return theme.quiet(f"{words} There are no entries yet.")
-    head = ["", "Name", "Loss", "Training, 10⁹ FLOPs", "Seconds here", Cell("", kind="words")]
-    return theme.quiet(words) + theme.table(head, rows, classes="class-table")

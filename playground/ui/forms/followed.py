@@ -65,6 +65,7 @@ class Followed:
         self._by_name = dict(zip(reads, self._reads))
         self._follow, self._begin = follow, begin
         self._form = json.dumps({"name": name, "reads": reads, "sets": sets})
+        self._name, self._components = name, components
         page.panels.act(name, self._answer)
 
     def on(self, cause: str, *events: Callable[..., Any], whole_texts: bool = False, first: str = "") -> None:
@@ -81,6 +82,12 @@ class Followed:
         """Begin what the form describes when this is pressed; a phone scrolls to the panel."""
         pressed = f"(...now) => playground.form.pressed({self._form}, {json.dumps(panel)}, now)"
         button.click(None, self._reads, self._sets, js=pressed, **UNSEEN)
+
+    def filled_by(self, panel: gr.HTML, names: Sequence[str]) -> None:
+        """Let what this panel's buttons do on the server fill these components of the form: see `panel.Act`."""
+        form = json.dumps({"name": self._name, "sets": names})
+        outputs = [self._components[name] for name in names]
+        panel.select(None, None, outputs, js=f"() => playground.form.filled({form})", **UNSEEN)
 
     def _answer(self, asked: Asked) -> dict[str, Any]:
         given, causes = asked.selection["values"], asked.selection.get("causes", [])

@@ -1,13 +1,12 @@
 // @ts-check
 // The browser's half of ui/forms/followed.py, a form of Gradio's fields. Whenever one is touched, it asks the server what
-// the form holds now. Only the newest question counts; it names everything that was touched since the last answer. What
-// was typed in the meantime stays. A text file can be dropped where a text can be pasted.
+// the form holds now, and names everything that was touched since the last answer. Only the newest question counts
+// (newest.js). What was typed in the meantime stays. A text file can be dropped where a text can be pasted.
 
 (() => {
   "use strict";
 
   const TYPING = 120; // milliseconds without a key before the server is asked
-  const AGAIN = 2000; // milliseconds to wait before asking again when the server does not answer
   const TEXT = "text"; // the field that may hold a whole book; sent only where it is needed
   const SAME = { __type__: "update" }; // leaves a component as it is
 
@@ -24,9 +23,8 @@
     /** @type {Record<string, any>} what answers have put into fields since Train was pressed */
     told = {};
     wholeTexts = false;
-    newest = 0;
+    newest = new (window["playground"].Newest)();
     pressed = false;
-    asking = new AbortController();
     /** @type {Promise<any>} */
     answered = Promise.resolve();
   }
@@ -43,42 +41,33 @@
   /** @param {Form} form @param {any[]} list @returns {Record<string, any>} */
   const named = (form, list) => Object.fromEntries(form.reads.map((name, i) => [name, list[i]]));
 
-  /** @param {Form} form @param {object} selection @param {AbortSignal} [signal] @returns {Promise<Answer>} */
-  async function ask(form, selection, signal) {
-    const { known, ask } = window["playground"];
+  async function visitor() {
+    const { known } = window["playground"];
     while (!known.visitor) await wait(50); // while the page opens
-    return ask(`/do/${form.name}`, { visitor: known.visitor, selection }, signal);
+    return known.visitor;
   }
 
   /** Something was touched: returns what the form's components hold from now on.
    * @param {Form} form @param {string} cause @param {boolean} wholeTexts whether texts are looked at @param {any[]} list */
   async function touched(form, cause, wholeTexts, list) {
-    const at = (forms[form.name] ??= new Following()), now = named(form, list), mine = ++at.newest;
+    const at = (forms[form.name] ??= new Following()), now = named(form, list);
     if (!at.causes.size) at.first = now;
     at.causes.add(cause);
     at.wholeTexts ||= wholeTexts;
-    at.asking.abort();
-    at.asking = new AbortController();
-    const answer = answerTo(form, at, now, mine);
+    const followed = at.newest.do((/** @type {any} */ ask) => follow(form, at, now, ask), TYPING);
+    const answer = followed.then((/** @type {Record<string, any> | undefined} */ shows) => updates(form, shows ?? {}));
     at.answered = answer.catch(() => {});
     return answer;
   }
 
-  /** @param {Form} form @param {Following} at @param {Record<string, any>} now @param {number} mine */
-  async function answerTo(form, at, now, mine) {
-    const { signal } = at.asking;
-    await wait(TYPING);
-    if (mine !== at.newest) return updates(form, {});
-    const asked = at.wholeTexts ? now : { ...now, [TEXT]: undefined };
+  /** What is shown from now on, by name.
+   * @param {Form} form @param {Following} at @param {Record<string, any>} now @param {any} ask */
+  async function follow(form, at, now, ask) {
+    const asked = at.wholeTexts ? now : { ...now, [TEXT]: undefined }, its = await visitor();
     let values = asked, causes = [...at.causes], fields = {}, shows = {};
     for (;;) {
-      /** @type {Answer | null} */
-      const answer = await ask(form, { values, causes }, signal).catch(() => null);
-      if (mine !== at.newest) return updates(form, {});
-      if (!answer) {
-        await wait(AGAIN);
-        continue;
-      }
+      /** @type {Answer} */
+      const answer = await ask(`/do/${form.name}`, () => ({ visitor: its, selection: { values, causes } }));
       if (answer.problem) break; // nothing that a page sends; the form stays as it is
       const told = Object.entries(answer.fields ?? {}), typed = told.filter(([name]) => isTyped(at, now, name));
       fields = { ...fields, ...Object.fromEntries(told.filter((each) => !typed.includes(each))) };
@@ -93,7 +82,7 @@
     for (const [name, value] of Object.entries(fields)) { // a field's choices may change besides what is chosen
       shows[name] = shows[name]?.__type__ ? { ...shows[name], value } : value;
     }
-    return updates(form, shows);
+    return shows;
   }
 
   /** Whether a visitor has changed this field since the first question. The page itself begins a prompt as the text does.
@@ -109,18 +98,29 @@
     [at.pressed, at.told] = [true, {}];
     try {
       for (let last; last !== at.answered; ) await (last = at.answered);
-      const asked = at.newest, values = { ...named(form, list), ...at.told };
+      const { count } = at.newest, values = { ...named(form, list), ...at.told }, { ask } = window["playground"];
       /** @type {Answer} */
-      const answer = await ask(form, { values, pressed: true }).catch(() => ({ problem: "The server does not answer. Try again in a moment." }));
+      const answer = await ask(`/do/${form.name}`, { visitor: await visitor(), selection: { values, pressed: true } }).catch(() => ({ problem: "The server does not answer. Try again in a moment." }));
       if (answer.problem) window["playgroundComplain"]?.(answer.problem);
       if (answer.begun) {
         window["playground"].news.look();
         if (innerWidth < 900) document.querySelector(panel)?.scrollIntoView({ behavior: "smooth" });
       }
-      return updates(form, at.newest === asked ? answer.shows ?? {} : {});
+      return updates(form, at.newest.count === count ? answer.shows ?? {} : {});
     } finally {
       at.pressed = false;
     }
+  }
+
+  /** A panel fills the form: what it says counts from now on, whatever was asked before.
+   * @param {Form} form */
+  function filled(form) {
+    const at = (forms[form.name] ??= new Following()), given = window["playground"].form.filling ?? {};
+    at.newest.drop();
+    at.newest.count++;
+    at.causes.clear();
+    if ("prompt" in given) window["playgroundBeginning"] = given.prompt;
+    return updates(form, given);
   }
 
   for (const kind of ["dragover", "drop"]) {
@@ -150,5 +150,5 @@
     }
   }
 
-  window["playground"] = { ...window["playground"], form: { touched, pressed } };
+  window["playground"] = { ...window["playground"], form: { touched, pressed, filled } };
 })();

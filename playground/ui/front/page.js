@@ -1,6 +1,6 @@
 // @ts-check
-// What all scripts of the page share: who the visitor is and which model is chosen (`known`), one way to ask the server
-// (`ask`), and the page's address (`address`), which always leads back to what is shown.
+// What all scripts of the page share: who the visitor is and which model is chosen (`known`), and one way to ask the server
+// (`ask`). Then what the page does by itself: keys, a mark for its style sheet, a guard of texts that no run has taken yet.
 
 (() => {
   "use strict";
@@ -30,45 +30,55 @@
     return answer.ok ? said : { problem: said.problem ?? said.detail ?? said.error ?? "The server gave no answer." };
   }
 
-  // ---- the address ----------------------------------------------------------------------------------------------
+  // ---- keys --------------------------------------------------------------------------------------------------------
 
-  const KEPT = ["__theme", "lesson", "class"];
-  const openTab = () =>
-    document.querySelector("#tabs [role=tab][aria-selected=true][id^=tab-]")?.id.slice("tab-".length, -"-button".length);
+  // Radios are one stop of the tab key with arrows inside wherever they share a name; gradio gives each one its own.
+  document.addEventListener("keydown", ({ key }) => {
+    if (key !== "Tab" && !key.startsWith("Arrow")) return;
+    document.querySelectorAll("fieldset").forEach((group, i) => {
+      for (const radio of group.querySelectorAll("input[type=radio]")) radio.setAttribute("name", group.id || `radios-${i}`);
+    });
+  }, true);
 
-  /** The words of a link to what a tab shows.
-   * @param {string} tab @returns {URLSearchParams} */
-  function words(tab) {
-    const made = new URLSearchParams({ tab });
-    for (const [name, value] of Object.entries(shown[tab]?.() ?? {})) if (value !== "" && value !== undefined) made.set(name, String(value));
-    return made;
-  }
+  // A list that the tab key leaves closes; gradio's stays open over the page, with one choice in it.
+  document.addEventListener("keydown", (event) => {
+    const { key, target } = event;
+    if (key !== "Tab" || !(target instanceof Element && target.matches("input[role=combobox]"))) return;
+    event.stopPropagation();
+    target.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true }));
+  }, true);
 
-  /** @type {Record<string, () => Record<string, string | number>>} what each tab shows: its model and the rest */
-  const shown = {};
+  // ---- what is open ------------------------------------------------------------------------------------------------
 
-  /** Put what an open tab shows into the address.
-   * @param {string} tab @param {boolean} [visited] whether Back should lead to what stood there before */
-  function write(tab, visited = false) {
-    if (openTab() !== tab) return;
-    const old = new URLSearchParams(location.search), made = words(tab);
-    for (const name of KEPT) if (old.has(name)) made.set(name, old.get(name) ?? "");
-    if (String(made) === String(old)) return;
-    history[visited ? "pushState" : "replaceState"](null, "", `${location.pathname}?${made}`);
-  }
+  // Style sheets ask the body: `data-shows` names what of this there is. Rules with :has() would do, but then the browser
+  // styles every element of the page anew for each letter of a figure (40 ms each, where this takes none).
+  const SHOWS = {
+    lesson: "#lessons .lesson header", board: "#class .class-head",
+    running: "#stop-button", unmeasured: "#train-panel .before-first",
+    comparing: "#moe-stop", unpaired: "#moe-panel .before-first",
+  };
+  new MutationObserver(() => {
+    const names = Object.entries(SHOWS).filter(([, place]) => document.querySelector(place)).map(([name]) => name).join(" ");
+    if (document.body && document.body.dataset.shows !== names) document.body.dataset.shows = names;
+  }).observe(document, { childList: true, subtree: true });
 
-  /** @param {string} tab @returns {string} */
-  const link = (tab) => `${location.origin}${location.pathname}?${words(tab)}`;
+  // ---- a pasted text that no run has taken yet would be gone with the page: the browser asks first -----------------
 
-  document.addEventListener("click", (event) => {
-    const tab = /** @type {HTMLElement} */ (event.target)?.closest?.("#tabs > .tab-wrapper [role=tab][id^=tab-]");
-    if (tab && event.isTrusted) setTimeout(() => write(tab.id.slice("tab-".length, -"-button".length), true));
+  const DRAFTS = { text: "train-button", "moe-text": "moe-train" };
+  /** @type {Set<string>} */
+  const unsaved = new Set();
+  document.addEventListener("input", ({ target }) => {
+    if (!(target instanceof HTMLTextAreaElement)) return;
+    const place = target.closest("#text, #moe-text")?.id;
+    if (place) unsaved[target.value.trim().length > 200 ? "add" : "delete"](place);
   });
-  window.addEventListener("popstate", () => {
-    const tab = new URLSearchParams(location.search).get("tab");
-    const button = tab && /^[a-z]+$/.test(tab) && document.getElementById(`tab-${tab}-button`);
-    if (button && openTab() !== tab) button.click();
+  document.addEventListener("click", ({ target }) => {
+    const pressed = /** @type {HTMLElement} */ (target)?.closest?.("button")?.id;
+    for (const [place, button] of Object.entries(DRAFTS)) if (button === pressed) unsaved.delete(place);
+  });
+  window.addEventListener("beforeunload", (event) => {
+    if (unsaved.size) event.preventDefault();
   });
 
-  window["playground"] = { ...window["playground"], known, tell, ask, address: { write, link, shown, openTab } };
+  window["playground"] = { ...window["playground"], known, tell, ask };
 })();

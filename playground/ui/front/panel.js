@@ -6,11 +6,9 @@
 // that is opened or closed, a click in a chart. Fields show the selection, but nothing is written into a field that
 // somebody types in. A part with `data-for="heads"` is seen while `view` is that word (`data-for="training:moments"`:
 // while the field `training` is), one with `data-if="lens"` while that field is true, one with
-// `data-unless="problem"` while that slot is empty. `data-open-tab` opens another tab.
-// A panel that `data-follows` asks again when there are news of jobs. A button with
-// `data-do="name"` does something on the server (`data-with`: fields besides the selection; `data-sure`: a question that is
-// asked first). One with `data-download` saves a file of the view, one with `data-choose` chooses a model on all tabs, one
-// with `data-unfold` opens an accordion of the page. An <output data-of="field"> says what a field holds.
+// `data-unless="problem"` while that slot is empty.
+// A panel that `data-follows` asks again when there are news of jobs. An <output data-of="field"> says what a field holds.
+// What other buttons do is said in deeds.js.
 //
 // A place with `data-own` is drawn by a script of its own: it hears `shown` with the slot's content. Such a script begins at
 // the event `playground-panel`, whose detail is the panel's form, and has what it needs of the panel in its `panel`.
@@ -19,24 +17,23 @@
   "use strict";
 
   const TYPING = 250; // milliseconds without a key, after which a text is read
-  const AGAIN = 2000; // milliseconds after which a question that nobody answered is asked again
 
   /** @typedef {{slot: string, [more: string]: any}} Click */
   /** @typedef {(content: any) => void} Show */
 
   /** One panel.
    * @param {HTMLElement} element @param {{value: any}} props
-   * @param {(name: string, heard: () => void) => void} watch */
-  function panel(element, props, watch) {
-    const { known, ask, address } = window["playground"];
+   * @param {(name: string, heard: () => void) => void} watch @param {(event: string) => void} trigger */
+  function panel(element, props, watch, trigger) {
+    const { known, ask, address, Newest } = window["playground"];
     const root = /** @type {HTMLFormElement} */ (element.querySelector(".panel"));
     const name = root.dataset.panel ?? "", tab = root.dataset.tab ?? name;
     const start = JSON.parse(root.dataset.start ?? "{}");
     const ofModel = (root.dataset.ofModel ?? "").split(" ").filter(Boolean); // what each model has of its own
-    const inAddress = (root.dataset.address ?? "").split(" ").filter(Boolean);
+    const inAddress = address.part(root, tab, start);
 
     const named = new URLSearchParams(location.search).get("model"); // whom what the address selects belongs to
-    let linked = fromAddress();
+    let linked = inAddress.read();
     /** @type {Record<string, any>} */
     let selection = { ...start, ...linked, ...(props.value?.move ?? {}) };
     /** @type {Record<string, string>} what leads to the model that is shown, as the server says it */
@@ -47,8 +44,7 @@
     const have = {};
     /** @type {Record<string, Show>} */
     const shows = {};
-    /** @type {AbortController | null} */
-    let asking = null;
+    const newest = new Newest();
     let missed = false; // whether there were news while an answer was awaited, which may not hold them
     let waiting = false; // whether something changed while nobody could see the panel
 
@@ -78,38 +74,33 @@
     /** Ask what to show. News (`quiet`) wait for what a visitor asked, and dim nothing.
      * @param {Click | null} clicked @param {boolean} visited @param {boolean} [quiet] */
     async function follow(clicked, visited, quiet = false) {
-      if (quiet && asking) return void (missed = true);
-      asking?.abort();
+      if (quiet && newest.awaits) return void (missed = true);
+      newest.drop();
       if (!known.visitor || !known.model || !root.offsetParent) {
         waiting = true;
         return;
       }
       waiting = missed = false;
-      const mine = (asking = new AbortController());
       if (!quiet) root.setAttribute("aria-busy", "true");
-      try {
-        const question = () => ({ visitor: known.visitor, selection: { ...selection, model: known.model }, have });
-        let answer = await ask(`/view/${name}`, { ...question(), clicked }, mine.signal);
+      const question = (/** @type {object} */ more) => () => ({ visitor: known.visitor, selection: asked(), have, ...more });
+      const shown = await newest.do(async (/** @type {any} */ ask) => {
+        const answer = await ask(`/view/${name}`, question({ clicked }));
         take(answer, quiet);
         if (answer.selection) address.write(tab, visited);
         if (answer.later?.length) {
           for (const each of answer.later) place(each)?.setAttribute("aria-busy", "true");
-          answer = await ask(`/view/${name}`, { ...question(), later: true }, mine.signal);
-          take({ ...answer, selection: null }, quiet);
+          const late = await ask(`/view/${name}`, question({ later: true }));
+          take({ ...late, selection: null }, quiet);
         }
-      } catch (problem) {
-        if (/** @type {Error} */ (problem).name === "AbortError") return; // something newer is asked
-        setTimeout(() => {
-          if (asking !== mine) return;
-          asking = null;
-          follow(clicked, visited, quiet);
-        }, AGAIN);
-        return;
-      }
-      asking = null;
+        return true;
+      });
+      if (!shown) return; // something newer is asked
       for (const busy of [root, ...root.querySelectorAll("[aria-busy]")]) busy.removeAttribute("aria-busy");
       if (missed) follow(null, false, true);
     }
+
+    /** The selection as the server gets it. */
+    const asked = () => ({ ...selection, model: known.model });
 
     // ---- what is shown --------------------------------------------------------------------------------------------
 
@@ -166,12 +157,9 @@
       return (shows[slot] ??= (() => {
         const value = { value: null };
         let heard = () => {};
-        const exact = async () => ({ figure: (await ask(`/view/${name}`, {
-          visitor: known.visitor, selection: { ...selection, model: known.model }, exact: slot,
-        })).exact });
+        const exact = async () => (await ask(`/view/${name}`, { visitor: known.visitor, selection: asked(), exact: slot })).exact;
         window["playgroundChart"](
-          at, value, (_, event) => move({}, { ...event, slot }), { whole_figure: exact },
-          (_, /** @type {() => void} */ hear) => (heard = hear),
+          at, value, (_, event) => move({}, { ...event, slot }), (_, /** @type {() => void} */ hear) => (heard = hear), exact,
         );
         return (content) => {
           value.value = content?.problem ? null : content;
@@ -257,50 +245,10 @@
       }
       const button = /** @type {HTMLElement | null} */ (target.closest("[data-move]"));
       if (button) return move(JSON.parse(button.dataset.move ?? "{}"), null, button.hasAttribute("data-visit"));
-      const deed = /** @type {HTMLButtonElement | null} */ (target.closest("[data-do]"));
-      if (deed) return void act(deed);
-      const choose = /** @type {HTMLElement | null} */ (target.closest("[data-choose]"));
-      if (choose) return window["playground"].news.choose(choose.dataset.choose);
       const arrow = /** @type {HTMLElement | null} */ (target.closest("[data-step]"));
       const next = arrow && neighbour(arrow);
-      if (next) return move({ [next.name]: next.value });
-      const folded = /** @type {HTMLElement | null} */ (target.closest("[data-unfold]"));
-      if (folded) return unfold(folded.dataset.unfold ?? "");
-      const door = /** @type {HTMLElement | null} */ (target.closest("[data-open-tab]"));
-      if (door) return document.getElementById(`tab-${door.dataset.openTab}-button`)?.click();
-      const file = /** @type {HTMLElement | null} */ (target.closest("[data-download]"));
-      if (file) return void download(file.dataset.download ?? "");
-      if (target.closest("[data-copy-link]")) copyLink(/** @type {HTMLElement} */ (target.closest("[data-copy-link]")));
+      if (next) move({ [next.name]: next.value });
     });
-
-    /** Do something on the server, then show what came of it.
-     * @param {HTMLButtonElement} button */
-    async function act(button) {
-      if (button.dataset.sure && !window.confirm(button.dataset.sure)) return;
-      button.disabled = true;
-      const answer = await ask(`/do/${button.dataset.do}`, {
-        visitor: known.visitor, selection: { ...selection, ...JSON.parse(button.dataset.with ?? "{}"), model: known.model },
-      }).catch(() => ({ problem: "The server does not answer. Try again in a moment." }));
-      button.disabled = false;
-      if (answer.problem) return take({ problem: answer.problem });
-      if (answer.anew) return anew();
-      window["playground"].news.look();
-      move(answer.move ?? {});
-    }
-
-    /** @param {string} id */
-    function unfold(id) {
-      const box = document.getElementById(id);
-      /** @type {HTMLElement | null} */ (box?.querySelector(".label-wrap:not(.open)"))?.click();
-      box?.scrollIntoView({ behavior: "smooth" });
-    }
-
-    /** Nothing is kept of this visitor any more: the page begins as somebody else's. */
-    function anew() {
-      const ours = Object.keys(localStorage).filter((key) => key.startsWith("transformer-playground"));
-      for (const key of ours) localStorage.removeItem(key);
-      location.assign(location.pathname);
-    }
 
     root.addEventListener("toggle", (event) => { // which also comes where the browser opens a part, to show what it found
       const fold = /** @type {HTMLDetailsElement} */ (event.target), field = fold.dataset.fold;
@@ -323,20 +271,6 @@
       clearTimeout(typing);
       if (selection[field.name] !== valueOf(field)) move(changeOf(field), null, field.name === "view");
     });
-
-    /** Save a file that the view makes of the selection.
-     * @param {string} wanted */
-    async function download(wanted) {
-      const answer = await ask(`/view/${name}`, {
-        visitor: known.visitor, selection: { ...selection, model: known.model }, file: wanted,
-      });
-      if (!answer.file) return take({ problem: answer.problem ?? "There is no such file here any more." });
-      const [called, content] = answer.file, link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))]));
-      link.download = called;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-    }
 
     // buttons in a row are one stop of the tab key, with arrows inside; elsewhere the arrows press Back and Next
     root.addEventListener("keydown", (event) => {
@@ -363,54 +297,9 @@
 
     // ---- the address -------------------------------------------------------------------------------------------------
 
-    /** What the page's address selects in this panel. @returns {Record<string, any>} */
-    function fromAddress() {
-      const said = new URLSearchParams(location.search), found = {};
-      if (said.get("tab") !== tab) return found;
-      for (const each of inAddress) {
-        const text = said.get(each);
-        if (text === null) continue;
-        if (each === "cell") [found.query, found.key] = text.split(",").map(Number);
-        else if (each === "rules") Object.assign(found, Object.fromEntries(text.split(",").map((rule) => {
-          const [name, value] = rule.split(":");
-          return [name, Number(value)];
-        })));
-        else if (typeof start[each] === "object" && start[each]) {
-          try {
-            found[each] = JSON.parse(text);
-          } catch { /* somebody's own spelling; the panel opens as usual */ }
-        } else if (each === "prompt") Object.assign(found, { prompt: text, typed: true });
-        else found[each] = /^\d{1,6}$/.test(text) && typeof start[each] !== "string" ? Number(text) : text;
-      }
-      return found;
-    }
-
-    /** Numbers and switches that are not as usual, in one word: `temperature:0.3,top_k:5`. */
-    const rules = () => (root.dataset.rules ?? "").split(" ").filter((each) => each && selection[each] !== start[each])
-      .map((each) => `${each}:${Number(selection[each])}`).join(",");
-
-    address.shown[tab] = () => ({ ...link, ...Object.fromEntries(inAddress.flatMap((each) => {
-      if (each === "rules") return rules() ? [[each, rules()]] : [];
-      const value = each === "cell" ? [selection.query, selection.key].join(",") : selection[each];
-      const usual = JSON.stringify(value) === JSON.stringify(start[each]) && each !== "view";
-      if (value === undefined || value === null || usual) return [];
-      return [[each, typeof value === "object" ? JSON.stringify(value) : value]];
-    })) });
-
-    /** @param {HTMLElement} button */
-    async function copyLink(button) {
-      const copied = address.link(tab), said = button.textContent;
-      try {
-        await navigator.clipboard.writeText(copied);
-        button.textContent = "Link copied";
-        setTimeout(() => (button.textContent = said), 2500);
-      } catch {
-        window.prompt("Copy this link:", copied);
-      }
-    }
-
+    address.shown[tab] = () => ({ ...link, ...inAddress.says(selection) });
     window.addEventListener("popstate", () => {
-      const found = fromAddress();
+      const found = inAddress.read();
       if (Object.keys(found).length) move({ ...start, ...found });
     });
 
@@ -435,7 +324,7 @@
     new IntersectionObserver((seen) => {
       if (seen.some((each) => each.isIntersecting) && waiting) follow(null, false);
     }).observe(root);
-    Object.assign(root, { panel: { move, take, selection: () => ({ ...selection, model: known.model }) } });
+    Object.assign(root, { panel: { move, take, show, trigger, selection: asked } });
     document.dispatchEvent(new CustomEvent("playground-panel", { detail: root }));
     fill();
     follow(null, false);

@@ -298,7 +298,27 @@
       write({ tokens, kept, parts: text.parts.filter((each) => each.start <= index), chosen: true });
     }
 
-    window["playgroundTokens"](box, (/** @type {string} */ _, /** @type {{index: [number, number]}} */ event) => pick(...event.index));
+    // one stop of the tab key for each sample, with arrows inside
+    /** @param {any} node @returns {[number, number]} sample and index */
+    const placeOf = (node) => node.dataset.place.split(":").map(Number);
+    box.addEventListener("click", (/** @type {any} */ { target }) => {
+      const node = target.closest("[data-place]");
+      if (node) pick(...placeOf(node));
+    });
+    box.addEventListener("keydown", (/** @type {any} */ event) => {
+      const node = event.target.closest("[data-place]");
+      if (!node || event.ctrlKey || event.metaKey || event.altKey) return;
+      const [sample, index] = placeOf(node), last = box.querySelectorAll(`[data-place^="${sample}:"]`).length - 1;
+      const { key } = event;
+      const to = { ArrowLeft: index - 1, ArrowRight: index + 1, ArrowUp: index - 10, ArrowDown: index + 10, Home: 0, End: last }[key];
+      if (to !== undefined) {
+        const next = box.querySelector(`[data-place="${sample}:${Math.min(Math.max(to, 0), last)}"]`);
+        [node.tabIndex, next.tabIndex] = [-1, 0];
+        next.focus();
+      } else if (key === "Enter" || key === " ") pick(sample, index);
+      else return;
+      event.preventDefault();
+    });
     for (const come of ["mouseover", "focusin"]) {
       box.addEventListener(come, (/** @type {any} */ event) => {
         const node = event.target.closest?.("[data-place]");

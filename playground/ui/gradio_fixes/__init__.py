@@ -9,11 +9,10 @@ slow_queue.py      a queue that looks for work a thousand times a second, and tu
 skipped_outputs.py a new component for every output that a handler leaves alone
 quiet_refusals.py  a traceback in the log for whatever a stranger sends
 small_sessions.py  a copy of every component's properties for each page that is opened
-no_pyplot.py       pyplot, imported for the first handler
-last_choice.py     a choice that is dropped while the answer to the one before is on its way
 no_sign.py         a loading sign for scripts, which answer at once
-mended_scripts.py  what its page does for all components and again and again, and forgets of quick clicks
+mended_scripts.py  what its page does for all components and again and again
 lenient.py         pickers that answer an honest click with an error, since their list changed meanwhile
+made_once.py       the page, made anew for everybody who opens it
 first_script.py    scripts that come after gradio's own, whatever asks for them
 quick_import.py    type stubs written beside gradio's sources at every start
 (assets/complaints.js: errors of handlers outside the queue, which nobody is shown)

@@ -1,4 +1,4 @@
-"""Blocks: gradio's Blocks, but that what does nothing costs nothing, and what was chosen last counts.
+"""Blocks: gradio's Blocks, but that what does nothing costs nothing.
 
 A visitor's run is trained in the same process, so whatever gradio does takes time from it.
 """
@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import gradio as gr
 
-from . import no_pyplot, small_sessions
-from .last_choice import LastChoice
+from . import small_sessions
 from .no_sign import NoSign
 from .quiet_refusals import QuietRefusals
 from .skipped_outputs import SkippedOutputs
 from .slow_queue import SlowQueue
 
 small_sessions.install()
-no_pyplot.install()
 
 
-class Blocks(LastChoice, NoSign, SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
+class Blocks(NoSign, SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
     """The page, with some of gradio's habits mended."""

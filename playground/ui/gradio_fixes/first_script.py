@@ -12,14 +12,18 @@ from typing import Any
 
 from starlette.middleware import Middleware
 
-from ..chart import ASSETS, FRONT, PLOTLY_JS, served_path
+from ..own_files import ASSETS, FRONT, PLOTLY_JS, served_path
+from ..where import path_within
 
 Message = dict[str, Any]
 STARTED = secrets.token_hex(8)
 """What tells this start of the server from others."""
 SCRIPTS = (
-    *(ASSETS / name for name in ("complaints.js", "page.js")),
-    *(FRONT / name for name in ("page.js", "writing.js", "game.js", "panel.js", "news.js", "form.js")),
+    ASSETS / "complaints.js",
+    *(
+        FRONT / f"{name}.js"
+        for name in ("page", "newest", "address", "writing", "game", "deeds", "panel", "news", "form", "class")
+    ),
 )
 
 
@@ -41,7 +45,7 @@ class _EarlyHead:
         self.app, self.tags = app, tags
 
     async def __call__(self, scope: Message, receive: Callable, send: Callable[[Message], Awaitable[None]]) -> None:
-        if scope["type"] != "http" or scope["method"] != "GET" or scope["path"].strip("/"):
+        if scope["type"] != "http" or scope["method"] != "GET" or path_within(scope).strip("/"):
             return await self.app(scope, receive, send)
         begun: Message = {}
 

@@ -1,7 +1,7 @@
-"""Patches to the scripts of gradio's page: they repeat work and lose quick input (gradio 6.31).
+"""Patches to the scripts of gradio's page: they repeat work and lose a click (gradio 6.31).
 
-They do some work again and again, or for every component where it concerns one. They lose the last of several quick
-clicks, text typed where an accordion has just opened, and a click at the moment when the previous answer arrives.
+They do some work again and again, or for every component where it concerns one. They lose a click at the moment when
+the previous answer arrives.
 
 With this page's 800 components and 280 handlers that is half of the script of a page that opens, and a fifth of a core
 while a run is looked at. The page gets those few scripts with the places below changed; what they do stays the same.
@@ -34,21 +34,6 @@ MENDS = {
         r"(async get_state\((\w)\)\{let (\w)=this\.#\w\.get\(\2\),\w=)(?=\w+\(this\.root,\2\))",
         r"\1\3?null:",
     ),
-    # What was put off ("always_last") is asked as the event before it: the first click twice, the last never. All who
-    # read the same event are asked with it, and their turn puts off the others' again: with three readers of a text
-    # that is typed quickly, the page goes on asking for as long as it is open. After an error, nobody is asked.
-    "what was put off is kept": (
-        r"(async dispatch\((\w)\)\{(?:(?!async ).)*?===`defer`\)\{)(?=this\.queue\.add\((\w)\.id\))",
-        r"\1(this.put_off??=new Map).set(\3.id,{...\2,type:`fn`,fn_index:\3.id}),",
-    ),
-    "what was put off is asked": (
-        r"(this\.queue\.delete\((\w)\.id\),this\.dispatch\()(\w)(?=\)\)\}\}catch)",
-        r"\1this.put_off.get(\2.id)",
-    ),
-    "what was put off is asked after a failure, too": (
-        r"((\w)&&this\.clear_submission\((\w)\.id,\2\),)(?=\w\.forEach\()",
-        r"\1this.queue.delete(\3.id)&&this.dispatch(this.put_off.get(\3.id)),",
-    ),
     # For every component all targets of all handlers are looked through for its events.
     "events are sorted by component once": (
         r"find_attached_events\((\w),(\w)\)\{let (\w)=\2\.filter\(.*?"
@@ -58,8 +43,8 @@ MENDS = {
         r"name&&(of.has(id)||of.set(id,[]),of.get(id).push(name));this.attached.set(\2,of)}"
         r"return \1.props.shared_props.attached_events=[...of.get(\1.id)??[]],\1}",
     ),
-    # A frame after an accordion or a tab is opened, all in it is told once more what it held before; what was typed in
-    # it meanwhile is gone, if its turn was put off. What it holds now is looked up first.
+    # A frame after an accordion or a tab is opened, all in it is told once more what it held before, and what a script
+    # has typed in it at once is gone. What it holds now is looked up first.
     "what is typed into what has just opened stays": (
         r"(async#\w\(\w\)\{for\(let (\w) of \w\.children\)await this\.(#\w)\(\2\.id,\2\),await this\.#\w\(\2\)\}.*?"
         r"async render_previously_invisible_children\(.*?requestAnimationFrame\(\w\)\);)"

@@ -20,12 +20,12 @@ from ...service.limits import LESSON_RUNS
 from ...service.run_job import RunJob
 from ...service.runs import OWN_TEXT, Source
 from .. import theme
-from ..chart import ASSETS
 from ..forms import run as form
 from ..forms import texts
 from ..forms.excerpts import beginning_of
 from ..glossary import BUTTON
 from ..links import query_of
+from ..own_files import ASSETS
 from ..page import QUIETLY, Page
 from ..tabs.train.settings import OF_LINK, link_forgotten
 from .scenes import Scenes, whole
@@ -123,12 +123,15 @@ class Strip:
                 return {self.strip: self._value(progress)}
             self._open(progress, lesson, visitor)
         lesson = find_lesson(progress.lesson) if progress.lesson else None
+        lesson = self.page.shared("class.lesson")(visitor, lesson)
         if lesson is None or does == "close":
             progress.lesson = ""
             return self._told(progress)
         if does == "fold":
             progress.folded = not progress.folded
-            return self._told(progress, self.scenes.scene(lesson, lesson.steps[progress.step], progress, values))
+            return self._told(
+                progress, self.scenes.scene(lesson, lesson.steps[progress.step], progress, values), lesson
+            )
         if does == "again":
             progress.answers.pop(lesson.id, None)
             progress.before.pop(lesson.id, None)
@@ -158,7 +161,7 @@ class Strip:
         if not answer.done and "run" in step.done:
             problem = problem or self._in_the_way(step, lesson, progress, visitor)
         problem = problem or ("" if self.page.model in sets else waits)
-        shown = self._told(progress, scene, problem=problem, arrives=arrives, points=does == "show")
+        shown = self._told(progress, scene, lesson, problem=problem, arrives=arrives, points=does == "show")
         same = said.get("seen") == shown[self.strip]["key"] and before == (answer.done, answer.told)
         if does == "look" and same:
             return {self.strip: {"n": next(self._answers)}}
@@ -282,13 +285,14 @@ class Strip:
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
 
-    def _told(self, progress: Progress, scene: Scene | None = None, **more: Any) -> dict:
-        return {self.strip: self._value(progress, scene, **more), self.progress: progress.to_dict()}
+    def _told(self, progress: Progress, scene: Scene | None = None, lesson: Lesson | None = None, **more: Any) -> dict:
+        return {self.strip: self._value(progress, scene, lesson, **more), self.progress: progress.to_dict()}
 
     def _value(
         self,
         progress: Progress,
         scene: Scene | None = None,
+        lesson: Lesson | None = None,
         *,
         problem: str = "",
         arrives: bool = False,
@@ -296,7 +300,6 @@ class Strip:
     ) -> dict[str, Any]:
         """What the browser's half shows: the strip as HTML, where it points, and what it waits for."""
         lessons = {lesson.id: lesson for lesson in all_lessons()}
-        lesson = lessons.get(progress.lesson)
         ticks = {name: sum(progress.ticked(lessons[name])) for name in progress.answers if name in lessons}
         value = {"n": next(self._answers), "whole": True, "html": "", "ticks": ticks, "open": progress.lesson}
         if lesson is None:

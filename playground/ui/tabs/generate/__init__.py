@@ -14,6 +14,7 @@ from typing import Any
 from ....engine import PRECISIONS
 from ....storage import Checkpoint
 from ... import theme
+from ...links import carried_slot
 from ...page import Page
 from ...panel import Asked, Shown, Slot, slot
 from ...panel import choice as drop_down
@@ -52,7 +53,7 @@ _ADVANCED = "".join(
         drop_down("precision", "Precision", {name: name for name in PRECISIONS}, PRECISIONS[0]),
         '<label class="field-label" title="One text per line">Stop at'
         '<textarea name="stop" rows="1" dir="auto" autocomplete="off" spellcheck="false"></textarea></label>',
-        '<button type="button" class="ghost" data-copy-link>Copy link</button>',
+        f'<button type="button" class="ghost" data-copy-link>Copy link</button>{slot("carried")}',
     ]
 )  # fmt: skip
 
@@ -111,6 +112,7 @@ def show(page: Page, played: game.Game, asked: Asked) -> Shown:
         "notes": Slot(
             checkpoint.config.causal, lambda: "".join(theme.notice(each, "warning") for each in _warnings(checkpoint))
         ),
+        **carried_slot(page, asked.visitor, chosen.model),
         "advanced-said": Slot(changed, lambda: _advanced(page, changed)),
         "text": Slot((chosen.model, step), lambda: recorded(page, asked.visitor, chosen.model, checkpoint), slow=True),
         **played.slots(asked, checkpoint, chosen),

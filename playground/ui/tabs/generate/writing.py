@@ -30,9 +30,11 @@ from ....engine.request import default_slide
 from ....service.limits import TEXTS_AT_ONCE, WRITERS
 from ....service.verdicts import Verdict, in_words, verdicts_on
 from ....storage import Checkpoint
+from ....words.judging import UNDERLINED
 from ...gradio_fixes.quiet_refusals import OURS, STRANGE
 from ...page import Page
 from ...panel import Asked
+from ...places import Places
 from ...prompts import read_prompt
 from ...refusals import sentence
 from ...writers import seconds_between_updates
@@ -58,7 +60,7 @@ class Writing:
 
     def __init__(self, page: Page):
         self._page = page
-        self._places = asyncio.Semaphore(WRITERS)
+        self._places = Places(WRITERS)
         self._pool = ThreadPoolExecutor(WRITERS, thread_name_prefix="writing")
         self._texts: Counter[str] = Counter()
         page.panels.post("/write", self.answer)
@@ -83,9 +85,10 @@ class Writing:
     async def _lines(self, asked: Asked, after: Any) -> AsyncIterator[str]:
         self._texts[asked.visitor] += 1
         try:
-            if self._places.locked():
+            if self._places.taken:
                 yield _line({"waiting": True})
-            async with self._places:
+            network = self._page.panels.network(asked.request) if asked.request else ""
+            async with self._places.of(network, asked.visitor):
                 async for update in self._updates(asked, after):
                     yield _line(update)
         finally:
@@ -187,14 +190,16 @@ def written(page: Page, asked: Asked, after: Any, stopped: threading.Event) -> I
     met = step is not None and any(step.stopped)
     verdicts = verdicts_on(checkpoint, texts, given)
     odd = any(NO_CHARACTER in text for text in texts)
-    said = [in_words(verdicts), ONE_SENTENCE if single and met else "", *map(readable, notes), ODD if odd else ""]
+    wrong = [faults(found, each) for found, each in zip(verdicts, spelled)]
+    marked = UNDERLINED if any(wrong) else ""
+    said = [in_words(verdicts), marked, ONE_SENTENCE * (single and met), *map(readable, notes), ODD * odd]
     speed = f"{n:,} {unit}{'s' * (n != 1)} in {seconds:.2f} s ({n / seconds:,.0f} per second)."
     full = slides(checkpoint.config.context_length, rebuilt) if rebuilt else ""
     yield {"end": {
         "cut": step is not None and not all(step.stopped),
         "said": " ".join(filter(None, said)),
         "details": f"{speed} {full}".strip(),
-        "faults": [faults(found, each) for found, each in zip(verdicts, spelled)],
+        "faults": wrong,
     }}  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from typing import Any
 from ....inspection.example import EXAMPLES
 from ....links import LinkError
 from ... import theme
+from ...links import carried_slot
 from ...page import Page
 from ...panel import Asked, Shown, Slot, choice, slot, switch
 from ...quoted import model_facts
@@ -45,6 +46,7 @@ placeholder="Type a prompt"></label>
 {slot("next", class_="next")}</div>
 <div class="line tight">{slot("ideas", class_="chips", data_arrows="")}<span class="grow"></span>
 {choice("subject", "Look into", SUBJECTS)}<button type="button" class="ghost" data-copy-link>Copy link</button></div>
+{slot("carried")}
 {slot("edits-in-force")}
 {strip.TEMPLATE}
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
@@ -79,6 +81,7 @@ def show(page: Page, looks: Looks, asked: Asked) -> Shown:
         at, notes = read(page, looks, Asked(asked.visitor, at.chosen.moved(**changes).to_dict()))
     slots = {
         **_frame(at, notes),
+        **carried_slot(page, at.visitor, at.chosen.model if at.chosen.subject == MODEL else None),
         **strip.slots(at),
         **{name: each for module in MODULES[at.chosen.view] for name, each in module.slots(at).items()},
     }

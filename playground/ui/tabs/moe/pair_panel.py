@@ -41,7 +41,7 @@ TEMPLATE = f"""<div class="card pair-card">{slot("notices")}
 <div data-if="details">{slot("details", class_="stack")}</div>
 <div id="moe-difference">{chart_place("interval", height=86, save_name="verdict", toolbar=False)}</div>
 <div class="facts">{slot("facts", class_="facts-two")}{slot("speed")}</div>{slot("remarks", class_="stack")}
-<div class="line">{switch("curve", "Curve", verdict.CURVES)}</div>
+{slot("curves", class_="line")}
 <div id="moe-curve">{chart_place("curve", height=300, save_name="dense-vs-moe")}</div></div>
 {"".join(map(_folded, FOLDS))}"""
 
@@ -58,6 +58,8 @@ def show_pair(page: Page, asked: Asked) -> Shown:
             if getattr(here.chosen, name) and not changes:
                 changes = module.clicked(here, asked.clicked) or {}
         here = within(replace(here, chosen=here.chosen.moved(**changes)))
+    if here.view and here.chosen.curve not in (drawable := verdict.curves(here.view)):
+        here = replace(here, chosen=here.chosen.moved(curve=next(iter(drawable))))
     slots = _card(here)
     for name, module in FOLDS.items():
         if getattr(here.chosen, name):
@@ -107,7 +109,9 @@ def _card(here: At) -> dict[str, Slot]:
     }
     if before_first:
         return slots
+    kinds = verdict.curves(view)
     slots |= {
+        "curves": Slot(kinds, lambda: switch("curve", "Curve", kinds)),
         "interval": Slot(facts, seen(lambda v: show(*verdict.interval(v))), slow),
         "facts": Slot(this, lambda: verdict.facts(view) if view.sides else ""),
         "speed": _speed(here),

@@ -30,6 +30,13 @@ from .table import training_speed
 CURVES = {"difference": "Difference", "loss": "Losses", "gap": "Gap to the best"}
 
 
+def curves(view: PairView) -> dict[str, str]:
+    """Those of CURVES that can be drawn of this pair: a gap only where both best possible losses are known."""
+    floors = [side.floor for side in view.sides.values()]
+    drawable = {"difference": view.alike, "loss": True, "gap": bool(floors) and None not in floors}
+    return {name: title for name, title in CURVES.items() if drawable[name]}
+
+
 def headline(view: PairView) -> str:
     """What is to be learned from the pair, in a few words."""
     verdict = view.verdict
@@ -165,7 +172,7 @@ def interval(view: PairView) -> tuple[dict[str, Any] | None, str]:
 def curve(view: PairView, kind: str) -> tuple[dict[str, Any], str]:
     """The difference along training with its interval, or the losses themselves."""
     end = max((side.planned_steps for side in view.sides.values()), default=None)
-    if kind == "difference" and view.alike:
+    if kind == "difference":
         figure, words = _difference(view, end)
     else:
         figure, words = _losses(view, kind == "gap", end)
@@ -212,11 +219,7 @@ def _losses(view: PairView, gap: bool, end: int | None) -> tuple[dict[str, Any],
     ]
     rungs = view.baselines.losses() if view.baselines else []
     figure = pair_curves(drawn, rungs, end=end, above_floor=gap, recorded=view.state == "recorded")
-    words = describe_pair(drawn, view.alike)
-    if gap and any(each.floor is None for each in drawn):
-        of_whom = "this text" if view.alike else "one of the two texts"
-        words = f"The best possible loss on {of_whom} is unknown, so the chart shows the losses. {words}"
-    return figure, words
+    return figure, describe_pair(drawn, view.alike)
 
 
 # ---- progress --------------------------------------------------------------------------------------------------------

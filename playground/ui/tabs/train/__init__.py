@@ -16,7 +16,7 @@ import gradio as gr
 
 from ...page import Page
 from ...theme import quiet
-from . import hub, layout, run_panel, takeaway
+from . import layout, run_panel, takeaway
 from .running import Running
 from .runs_table import kept_words
 from .settings import Settings
@@ -43,8 +43,6 @@ def build(page: Page) -> None:
                 "train", lambda asked: run_panel.show_run(page, running, asked), run_panel.TEMPLATE,
                 start=start, of_model="after", follows=True, elem_id="train-panel",
             )  # fmt: skip
-            with gr.Accordion("Take it with you", open=False, elem_classes="card", elem_id="take"):
-                takeaway.build(page, running.view_of)
-                hub.build(page)
+            takeaway.build(page, running.view_of)
     running.connect()
     page.share("train.running", running)

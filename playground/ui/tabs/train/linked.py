@@ -23,7 +23,7 @@ from ...forms import run as form
 from ...forms import texts
 from ...links import broken, is_here, query_of
 from ...page import Page
-from .settings import OF_LINK, WORDS, Settings
+from .settings import OF_LINK, SET_BY_RUN, Settings
 
 
 class LinkedRuns:
@@ -31,7 +31,7 @@ class LinkedRuns:
 
     def __init__(self, page: Page, settings: Settings):
         self.page, self.settings, self.c = page, settings, settings.c
-        self.form_parts = [settings.c[name] for name in (*form.BY_NAME, *_SET_BY_LINKS)]
+        self.form_parts = [settings.c[name] for name in SET_BY_RUN]
 
     def connect(self) -> None:
         """Bind them."""
@@ -127,8 +127,6 @@ def _ends(view: RunView, card: RunCard) -> str:
 
 
 # ---- a card in the form ----------------------------------------------------------------------------------------------
-
-_SET_BY_LINKS = (*texts.PUT_BACK, "size", "base", "suited", "prompt", "name", *WORDS)
 
 
 def _in_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], RunSpec]:

@@ -1,11 +1,10 @@
-"""The report of a run: one HTML page with its pictures, which needs neither network nor scripts."""
+"""The report of a run: one HTML page with its curve, which needs neither network nor scripts."""
 
 from __future__ import annotations
 
 import html
-from typing import Any
 
-from ....figures.stills import colours_css, still
+from ....figures.curve_svg import colours_css, curve_svg
 from ....service.views import RunView
 from ....words.training import in_steps
 from ... import theme
@@ -61,11 +60,9 @@ def report_html(view: RunView, *, letters: str = "") -> str:
     """
     title = html.escape(view.name)
     sections = [
-        _section("How it learned", *_picture(*watch.curve(view)), _baselines(view)),
+        _section("How it learned", _curve(view), _baselines(view)),
         _section("What it wrote", watch.samples(view)) if view.history.samples else "",
-        _pictured("What comes next", watch.predictions(view), _after(view)),
-        _pictured("Where the parameters are", watch.parameter_chart(view.config), watch.parameter_table(view.config)),
-        _pictured("Gradients, layer by layer", watch.gradient_chart(view)),
+        _section("Where the parameters are", watch.parameter_table(view.config)) if view.config else "",
         _section("Its evaluations", _evaluations(view)) if view.history.evaluations["step"] else "",
         _section("Its settings", _settings(view)),
         _section("To repeat it", _repeat(view, letters)) if letters else "",
@@ -87,20 +84,11 @@ def _section(title: str, *parts: str) -> str:
     return f"<section><h2>{html.escape(title)}</h2>{''.join(parts)}</section>"
 
 
-def _picture(figure: dict[str, Any] | None, words: str) -> tuple[str, str]:
-    return (
-        f'<div class="picture">{still(figure, words)}</div>' if figure else "",
-        f"<p class='note'>{html.escape(words)}</p>" if words else "",
-    )
-
-
-def _pictured(title: str, shown: tuple[dict[str, Any] | None, str], *parts: str) -> str:
-    return _section(title, *_picture(*shown), *parts) if shown[0] else ""
-
-
-def _after(view: RunView) -> str:
-    after = f"“{html.escape(view.prompt[-200:])}”" if view.prompt else "the first token of the text that judges it"
-    return f"<p class='note'>After {after}.</p>"
+def _curve(view: RunView) -> str:
+    _, words = watch.curve(view)
+    rungs = view.baselines.losses() if view.baselines else ()
+    drawn = curve_svg(watch.as_run(view), rungs, words=words, log_y=watch.floor_is_low(view))
+    return f'<div class="picture">{drawn}</div><p class="note">{html.escape(words)}</p>'
 
 
 def _baselines(view: RunView) -> str:

@@ -12,11 +12,12 @@ from typing import Any
 
 from ....model import Transformer
 from ....service.run_job import RunJob
-from ....service.runs import OWN_TEXT, predict
+from ....service.runs import predict
 from ....service.views import RunView
 from ... import theme
 from ...around import around
 from ...chart import chart_place, show
+from ...links import carried
 from ...page import Page
 from ...panel import Asked, Shown, Slot, slot
 from ...refusals import sentence
@@ -236,11 +237,8 @@ def _share(at: At) -> str:
     spec = at.job.spec if at.job else None
     parts = []
     if has_link(at.view, spec):
-        carries = ""
-        if at.job is not None:
-            text = ", not its text" if spec.source.kind == OWN_TEXT else ""
-            carries = theme.quiet(f"The link carries the recipe{text}. It trains the model again.")
-        parts.append(f'{carries}<button type="button" class="ghost" id="copy-run" data-copy-link>Copy link</button>')
+        holds = carried(at.page, at.visitor, at.view.id)
+        parts.append(f'{holds}<button type="button" class="ghost" id="copy-run" data-copy-link>Copy link</button>')
     parts.append('<button type="button" class="ghost" data-unfold="take">Download or save to the Hub</button>')
     return "".join(parts)
 

@@ -111,6 +111,7 @@ class Running:
         """Press Delete my data, and be sure: all that is kept of this visitor is gone."""
         self.board.forget_visitor(asked.visitor)
         self.page.shared("class.forget")(asked.visitor)
+        self.page.uploads.forget(asked.visitor)
         return {"anew": True}
 
     # ---- what there is to show ---------------------------------------------------------------------------------------

@@ -39,6 +39,8 @@ BEGINNING = """(prompt, text) => {
 }"""
 _FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited")
 WORDS = ("outlook", "problem", "changes", "advanced", "reset")
+SET_BY_RUN = (*form.BY_NAME, *texts.PUT_BACK, "size", "base", "suited", "prompt", "name", *WORDS)
+"""The components that hold a run's settings, or what is said of them."""
 OF_LINK = ("letters", "linked", "forget", "text_fits")
 _FORGET = "history.replaceState(null, '', location.pathname);"  # so that a reload does not bring it back
 
@@ -62,7 +64,9 @@ class Settings:
         reads = (*_FIELDS, *texts.READS, "preset", "letters", "name")
         shows = (*texts.FOLLOWS_TEXT, *WORDS, *OF_LINK, "preset_note", "name")
         sets = tuple(dict.fromkeys((*_FIELDS, *shows)))
-        followed = Followed(page, "train_form", c, reads=reads, sets=sets, follow=self.follow, begin=begin)
+        self.followed = followed = Followed(
+            page, "train_form", c, reads=reads, sets=sets, follow=self.follow, begin=begin
+        )
         texts.follow_text(followed, c)
         followed.on("text", c["tokenizer"].input, whole_texts=True)
         touched = [c[name].input for name in form.BY_NAME if name != "tokenizer"]
@@ -173,10 +177,14 @@ class Settings:
         return asked | {"base": name} | settings, {"preset_note": preset_note(name, shrunk=shrunk)}
 
     def load(self, named: Values) -> dict:
-        """Outputs that make the form hold these: fields, source, size, base, prompt, where an own text comes from."""
+        """Outputs that make the form hold these settings."""
+        return {self.c[name]: value for name, value in self.held(named).items()}
+
+    def held(self, named: Values) -> Values:
+        """What makes the form hold these, by name: fields, size, base, prompt, where an own text comes from."""
         out = {name: named[name] for name in (*form.BY_NAME, "base", "prompt")}
         out |= {"suited": named.get("suited", ""), "size": form.size_of(named), "name": ""}
-        return {self.c[name]: value for name, value in (out | self.words(named) | texts.put_back(named)).items()}
+        return out | self.words(named) | texts.put_back(named)
 
 
 def link_forgotten() -> Values:

@@ -19,6 +19,8 @@ from ....training.skills import TEMPERATURE
 from ....words.baselines import Baseline, each_baseline, how_good, size_of_loss, title
 from ....words.excess_loss import excess_sentences
 
+FAULT = 'class="fault"'
+"""What marks a word that is underlined."""
 LINES = 8
 """Lines of a baseline's text that are shown; all of it is judged."""
 LONG = 30
@@ -201,7 +203,7 @@ def marked(text: str, found: Verdict | None) -> str:
             continue
         parts.append(html.escape(text[done:start]))
         wrong = html.escape(text[start:end]) if text[start:end].strip() else "⏎"
-        parts.append(f'<mark class="fault" title="{html.escape(why, quote=True)}">{wrong}</mark>')
+        parts.append(f'<mark {FAULT} title="{html.escape(why, quote=True)}">{wrong}</mark>')
         parts.append(text[start:end] if wrong == "⏎" else "")
         done = end
     return "".join(parts) + html.escape(text[done:])

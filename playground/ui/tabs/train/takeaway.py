@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import gradio as gr
 
 from ....service.views import RunView
 from ....storage import Checkpoint
@@ -18,57 +16,96 @@ from ....storage.transformers_families import family_for
 from ....training import History
 from ....words.card import exported_card, model_card, parity_in_words
 from ... import theme
+from ...forms.followed import uploaded
 from ...made_files import made
-from ...page import QUIETLY, UNSEEN, Page
-from ...refusals import in_words, sentence
+from ...page import Page
+from ...panel import Asked, Shown, Slot, slot
+from ...refusals import sentence
+from ...selected import Selected
 from ...theme import quiet
+from . import hub
 from .linked import run_letters
 from .report import report_html
 
-# for handlers that write or read files: the queue shows that they work
-_WORKING = {"concurrency_limit": 2, "concurrency_id": "files", "trigger_mode": "once", **UNSEEN}
-_SAVE = """(address) => {
-  if (!address) return;
-  const link = document.createElement('a');
-  link.href = address; link.download = decodeURIComponent(address.split('/').pop());
-  document.body.append(link); link.click(); link.remove();
-}"""
-_FIRST_WORDS = ""
+BUTTONS = {
+    "model": ("Model (zip)", "Packing …"),
+    "history": ("History (CSV)", "Writing …"),
+    "report": ("Report (HTML)", "Writing …"),
+    "transformers": ("For Transformers", "Writing and comparing …"),
+}
+"""File → what its button says, and what it says while the file is made."""
+
+
+class Selection(Selected):
+    """All that the browser keeps of this panel."""
+
+    model: str = ""
+    take: bool = False
+    """Whether it is unfolded."""
+
+
+def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> None:
+    """The panel, in the layout; `view_of(visitor, model id)` is what there is to show."""
+    page.panels.add(
+        "take", lambda asked: show(page, asked), template(page), start=Selection().to_dict(), elem_id="take-panel"
+    )  # fmt: skip
+    for name, make in files(page, view_of).items():
+        page.panels.act(f"take_{name}", _giving(make), slow=True)
+    page.panels.act("bring_model", lambda asked: bring(page, asked), slow=True)
+    hub.build(page)
+
+
+def template(page: Page) -> str:
+    """Everything is folded until somebody wants it."""
+    words = (
+        "A zip from this page, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 from Transformers. "
+        f"At most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
+    )
+    return (
+        '<details class="fold card" id="take" data-fold="take"><summary>Take it with you</summary>'
+        f'<div class="stack">{slot("files", class_="line")}{slot("why")}{slot("said")}'
+        f"{slot('problem', tag='p', class_='notice notice-error', role='alert')}"
+        f'{theme.heading("Bring a model", words)}<input type="file" id="take-upload" accept=".zip" '
+        f'data-upload="bring_model" aria-label="A model as a zip">{slot("brought")}{hub.template()}</div></details>'
+    )
+
+
+def show(page: Page, asked: Asked) -> Shown:
+    """The view: which files there are of the chosen model."""
+    chosen = Selection.read(asked.selection)
+    if not chosen.take:
+        return Shown(chosen.to_dict(), {})
+    why = why_no_export(page, asked.visitor, chosen.model)
+    slots = {
+        "files": Slot(why, lambda: "".join(_button(name, bool(why)) for name in BUTTONS)),
+        "why": Slot(why, lambda: quiet(why) if why else ""),
+        # what was said of another model goes with it
+        **{name: Slot(chosen.model, lambda: "") for name in ("said", "pushed")},
+    }
+    return Shown(chosen.to_dict(), slots)
+
+
+def _button(name: str, no_export: bool) -> str:
+    words, waits = BUTTONS[name]
+    off = " disabled" if name == "transformers" and no_export else ""
+    return (
+        f'<button type="button" class="ghost" id="take-{name}" data-do="take_{name}" data-waits="{waits}"{off}>'
+        f"{words}</button>"
+    )
+
 
 Make = Callable[[str, str, Path], tuple[Path, str]]
 """(visitor, model id, empty folder) → the file made there, and a sentence about it."""
 
 
-def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> None:
-    """Lay it out where it is called, and wire it up; `view_of(visitor, model id)` is what there is to show."""
-    with gr.Row(elem_id="take-away"):
-        model, history, report, transformers = (
-            gr.Button(label, size="md", min_width=130, elem_id=f"take-{name}")
-            for name, label in (
-                ("model", "Model (zip)"),
-                ("history", "History (CSV)"),
-                ("report", "Report (HTML)"),
-                ("transformers", "For Transformers"),
-            )
-        )
-    said = gr.HTML(quiet(_FIRST_WORDS), padding=False, elem_id="take-said")
-    why_not = gr.HTML(_why_no_export(page, None, page.registry.default), padding=False, elem_id="take-why")
-    link = gr.Textbox(visible=False)
-    words = (
-        "A zip from this page, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 from Transformers. "
-        f"At most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
-    )
-    gr.HTML(theme.heading("Bring a model", words), padding=False)
-    upload = gr.File(label="A model as a zip", show_label=False, file_types=[".zip"], height=132, elem_id="take-upload")
-    uploaded = gr.HTML(padding=False, elem_id="take-uploaded")
+def files(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> dict[str, Make]:
+    """What makes each of BUTTONS. They raise ValueError."""
 
     def pack_model(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
         checkpoint = page.registry.get(model_id, visitor)
         path = pack(checkpoint, folder / f"{file_name(checkpoint.name)}.zip", card=model_card(checkpoint))
-        return (
-            path,
-            f"{checkpoint.name}: a zip of {path.stat().st_size / 1e6:.1f} MB. Upload it here or on another page.",
-        )
+        size = path.stat().st_size / 1e6
+        return path, f"{checkpoint.name}: a zip of {size:.1f} MB. Upload it here or on another page."
 
     def write_history(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
         view = _view(view_of, visitor, model_id)
@@ -95,36 +132,29 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
             f"Unzip it, then AutoModelForCausalLM.from_pretrained({name!r})."
         )
 
-    chosen = [page.visitor, page.model]
-    for button, give in (
-        (model, _giving(pack_model)),
-        (history, _giving(write_history)),
-        (report, _giving(write_report)),
-        (transformers, _giving(pack_export, "Writing it down, reading it back and comparing: some seconds …")),
-    ):
-        button.click(give, chosen, [link, said], **_WORKING).success(None, link, None, js=_SAVE)
+    return {"model": pack_model, "history": write_history, "report": write_report, "transformers": pack_export}
 
-    def take_in(visitor: str, chosen_now: str, path: str | None, request: gr.Request) -> tuple[Any, ...]:
-        if not path:
-            return gr.skip(), gr.skip(), ""
-        try:
-            with in_words():
-                visitor = page.known(visitor)
-                checkpoint = received(Path(path), page)
-                model_id = page.registry.add(visitor, checkpoint, share=page.share_of(request))
-        except gr.Error as problem:
-            return gr.skip(), None, theme.notice(str(problem.message), "error")
-        words = f"{checkpoint.name} is here, {checkpoint.config.n_parameters:,} parameters. All tabs show it."
-        return page.model_list(visitor, model_id), None, theme.notice(words, "good")
 
-    upload.upload(take_in, [*chosen, upload], [page.model, upload, uploaded], **_WORKING)
+def _giving(make: Make) -> Callable[[Asked], dict[str, Any]]:
+    """A button that makes a file and has the browser save it."""
 
-    def about(visitor: str, model_id: str) -> tuple[Any, ...]:
-        reason = _why_no_export(page, visitor, model_id)
-        return quiet(_FIRST_WORDS), reason, gr.Button(interactive=not reason)
+    def give(asked: Asked) -> dict[str, Any]:
+        model_id = asked.selection.get("model")
+        link, words = made(lambda folder: make(asked.visitor, model_id, folder))
+        return {"save": link, "shows": {"said": quiet(sentence(words))}}
 
-    page.model.change(about, chosen, [said, why_not, transformers], **QUIETLY)
-    transformers.interactive = not why_not.value
+    return give
+
+
+def bring(page: Page, asked: Asked) -> dict[str, Any]:
+    """A zip was uploaded: its model is the visitor's from now on, and the chosen one. Raises ValueError."""
+    path = uploaded(asked.selection.get("file"))
+    if path is None:
+        raise ValueError("This file is not here any more: upload it again.")
+    checkpoint = received(Path(path), page)
+    model_id = page.registry.add(asked.visitor, checkpoint, share=page.share_of(asked.request, asked.visitor))
+    words = f"{checkpoint.name} is here, {checkpoint.config.n_parameters:,} parameters. All tabs show it."
+    return {"choose": model_id, "shows": {"brought": theme.notice(words, "good")}}
 
 
 def received(path: Path, page: Page) -> Checkpoint:
@@ -146,22 +176,6 @@ def received(path: Path, page: Page) -> Checkpoint:
     return dataclasses.replace(checkpoint, name=f"{name} (uploaded)")
 
 
-def _giving(make: Make, waiting: str = "Making the file …") -> Callable[..., Iterator[tuple[Any, str]]]:
-    """A handler that says it has begun, makes a file, and answers with its link."""
-
-    def give(visitor: str, model_id: str) -> Iterator[tuple[Any, str]]:
-        yield gr.skip(), quiet(waiting)
-        try:
-            with in_words():
-                link, words = made(lambda folder: make(visitor, model_id, folder))
-        except gr.Error:
-            yield gr.skip(), quiet(_FIRST_WORDS)
-            raise
-        yield link, quiet(sentence(words))
-
-    return give
-
-
 def _lines_in_words(history: History) -> str:
     """What lines its CSV has: files keep about 400 steps of a run."""
     kept, made = len(history.steps["step"]), history.last_step
@@ -177,12 +191,12 @@ def _view(view_of: Callable, visitor: str, model_id: str) -> RunView:
     return view
 
 
-def _why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str:
-    """Why the chosen model cannot be exported to Transformers, as HTML; empty if it can."""
+def why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str:
+    """Why the chosen model cannot be exported to Transformers; empty if it can."""
     try:
         family_for(page.registry.get(model_id, visitor).config)
     except ValueError as problem:
-        return quiet(
+        return (
             f"Can’t export to Transformers: {problem}. Train Tiny, Small or Medium unchanged, or change that under "
             "Advanced."
         )

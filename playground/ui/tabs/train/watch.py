@@ -17,6 +17,7 @@ from ....service.views import RunView
 from ....words import states
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
+from ....words.judging import UNDERLINED
 from ....words.numbers import bytes_text
 from ....words.training import in_steps
 from ... import theme
@@ -39,13 +40,13 @@ def facts(view: RunView | None) -> dict[str, Any]:
 def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[str, Any], str]:
     """The loss figure of a run, other runs beside it, and its sentence."""
     rungs = view.baselines.losses() if view and view.baselines else []
-    run = _as_run(view) if view else None
+    run = as_run(view) if view else None
     figure = loss.loss_curve(
         run,
         rungs,
-        [_as_run(other) for other in beside],
+        [as_run(other) for other in beside],
         planned_steps=_axis_end(view, beside) if view else None,
-        log_y=_floor_is_low(view),
+        log_y=floor_is_low(view),
         sayings={rung.name: rung.sentence for rung in each_baseline(view.baselines)} if rungs else None,
     )
     if view:
@@ -70,13 +71,14 @@ def _apart(view: RunView, beside: Sequence[RunView]) -> str:
     return f"{words}. Their losses do not compare directly."
 
 
-def _floor_is_low(view: RunView | None) -> bool:
+def floor_is_low(view: RunView | None) -> bool:
     """Whether the best possible loss is so far below that a linear axis would show a flat line."""
     baselines = view.baselines if view else None
     return baselines is not None and baselines.floor is not None and 0 < 8 * baselines.floor < baselines.uniform
 
 
-def _as_run(view: RunView) -> loss.Run:
+def as_run(view: RunView) -> loss.Run:
+    """The run's curves, as figures take them."""
     history = view.history
     return loss.Run(
         view.name,
@@ -175,7 +177,8 @@ def sample(view: RunView) -> str:
     last = view.history.samples[-1]
     prompt, text = str(last["prompt"]), str(last["text"])
     marked = speaking.marked(text, speaking.judged(view, text, prompt))
-    return f'<p class="sample last" dir="auto"><span class="prompt">{html.escape(prompt)}</span>{marked}</p>'
+    shown = f'<p class="sample last" dir="auto"><span class="prompt">{html.escape(prompt)}</span>{marked}</p>'
+    return shown + (theme.quiet(UNDERLINED) if speaking.FAULT in marked else "")
 
 
 def samples(view: RunView | None) -> str:
@@ -197,7 +200,7 @@ def samples(view: RunView | None) -> str:
             f"{speaking.verdict_line(found)}</li>"
         )
     warm = "" if view.sample_temperature is None else f"Written at temperature {view.sample_temperature:g}."
-    marks = "Underlined in red: what breaks a rule of the text." if 'class="fault"' in "".join(rows) else ""
+    marks = UNDERLINED if speaking.FAULT in "".join(rows) else ""
     said = " ".join(filter(None, (warm, marks, beginnings)))
     return f'{theme.quiet(said) if said else ""}<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
 

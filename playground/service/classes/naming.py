@@ -1,0 +1,46 @@
+"""Names and titles: strangers' words as one line of text, and a name that nobody else in a class has."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from ..limits import STUDENT_NAME
+from .codes import ClassError
+
+
+def one_line(text: object, most: int, what: str = "") -> str:
+    """A stranger's words as one line of text, without what is not to be seen or would spill over its line.
+
+    Raises ClassError for what is longer than `most`, where `what` it is was said; else cuts it.
+    """
+    text = unicodedata.normalize("NFC", text) if isinstance(text, str) and len(text) < 100_000 else ""
+    # joiners hold emoji together; of marks stacked upon a letter two are kept
+    kept = "".join(c if c == "\u200d" or not unicodedata.category(c).startswith(("C", "Z")) else " " for c in text)
+    kept = " ".join(re.sub(r"\s+", " ", _unstacked(kept)).split()).strip("\u200d ")
+    if len(kept) > most and what:
+        raise ClassError(f"A {what} has at most {most} characters, this one has {len(kept)}: shorten it.")
+    return kept[:most].rstrip()
+
+
+def _unstacked(text: str) -> str:
+    kept, marks = [], 0
+    for c in text:
+        marks = marks + 1 if unicodedata.category(c) in ("Mn", "Me") else 0
+        if marks <= 2:
+            kept.append(c)
+    return "".join(kept)
+
+
+def alphabets(name: str) -> set[str]:
+    """Those of the alphabets with letters that look alike which a name uses."""
+    return {unicodedata.name(c, "").partition(" ")[0] for c in name if c.isalpha()} & {"LATIN", "CYRILLIC", "GREEK"}
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """The name, with a number where somebody has it already."""
+    number, found = 1, name
+    while found.casefold() in taken:
+        number += 1
+        found = f"{name[: STUDENT_NAME - 6]} ({number})"
+    return found

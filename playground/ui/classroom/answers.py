@@ -1,0 +1,81 @@
+"""How often each answer was given, as a histogram for every question of a lesson. Everything is escaped."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...lessons.reading import Ask, find_lesson
+from ..forms.fields import said
+from .picture import lesson_title
+
+BINS = 8
+"""Bars of a question whose answers are numbers."""
+
+
+def answers_html(rows: Sequence[Mapping[str, Any]], students: int) -> str:
+    """Every question that anybody answered, in the order of its lesson.
+
+    Args:
+        rows: answers with `lesson`, `step`, `question`, `answer` and `found`.
+        students: of the class.
+    """
+    asked: dict[tuple, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        asked.setdefault((row["lesson"], row["step"], row["question"]), []).append(row)
+    several = len({lesson for lesson, *_ in asked}) > 1
+    parts = []
+    for (lesson, step, question), given in sorted(asked.items(), key=lambda item: item[0][:2]):
+        where = f"{lesson_title(lesson)}, step {step}" if several else f"Step {step}"
+        counts = f"{len(given)} of {students} answered"
+        judged = [row["found"] for row in given if row["found"].endswith(")")]
+        counts += f", {sum(found.endswith('(right)') for found in judged)} right" if judged else ""
+        bars = histogram([row["answer"] for row in given], _ask_of(lesson, step, question))
+        most = max(count for _, count in bars)
+        drawn = "".join(
+            f'<li><span>{html.escape(label)}</span><i style="--share: {count / most:.3f}"></i><b>{count}</b></li>'
+            for label, count in bars
+        )
+        parts.append(
+            f'<div class="histogram"><h4><small>{html.escape(where)}</small> {html.escape(question)}</h4>'
+            f'<p class="quiet">{counts}</p><ul>{drawn}</ul></div>'
+        )
+    return f'<div class="histograms">{"".join(parts)}</div>'
+
+
+def histogram(given: Sequence[str], ask: Ask | None) -> list[tuple[str, int]]:
+    """(answer, how often it was given): every choice in its order, numbers in equal ranges from the least to the most.
+
+    Args:
+        ask: the question; None where its lesson is not here any more.
+    """
+    if ask is not None and ask.choices:
+        counts = Counter(given)
+        known = list(ask.choices.values())
+        return [(text, counts.pop(text, 0)) for text in known] + list(counts.items())
+    numbers = [_number(answer) for answer in given]
+    if None in numbers:
+        return sorted(Counter(given).items(), key=lambda item: (-item[1], item[0]))
+    distinct = sorted(set(numbers))
+    if len(distinct) <= BINS:
+        unit = ask.unit if ask else ""
+        return [(f"{said(number)} {unit}".strip(), numbers.count(number)) for number in distinct]
+    low, high = distinct[0], distinct[-1]
+    wide = (high - low) / BINS
+    places = [min(int((number - low) / wide), BINS - 1) for number in numbers]
+    edges = [said(float(f"{low + i * wide:.3g}")) for i in range(BINS + 1)]
+    return [(f"{edges[i]} to {edges[i + 1]}", places.count(i)) for i in range(BINS)]
+
+
+def _ask_of(lesson: str, step: int, question: str) -> Ask | None:
+    found = find_lesson(lesson)
+    ask = found.steps[step - 1].ask if found and 0 < step <= len(found.steps) else None
+    return ask if ask is not None and ask.question == question else None
+
+
+def _number(answer: str) -> float | None:
+    found = re.match(r"-?[\d,]*\.?\d+", answer)
+    return float(found[0].replace(",", "")) if found else None

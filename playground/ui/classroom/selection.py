@@ -1,0 +1,28 @@
+"""What the browser keeps of the class panel."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..selected import Selected
+
+
+class Selection(Selected):
+    """Which class, and how its board is looked at."""
+
+    view: str = ""
+    """What is seen, as the server says it: start, join, invited, student, board, results or note."""
+    code: str = ""
+    secret: str = ""
+    """The teacher's; empty for everybody else."""
+    sort: Literal["joined", "name", "progress", "loss"] = "joined"
+    masked: bool = False
+    """Whether the names are hidden."""
+    thing: Literal["", "seed", "size", "text"] = ""
+    """Whose effect is drawn; empty for what the class changes."""
+    answered: bool = False
+    """Whether any question was answered."""
+    source: str = ""
+    """The text in the form that makes a class."""
+    note: str = ""
+    """Why there is no class any more: left, deleted or gone."""

@@ -1,0 +1,102 @@
+// @ts-check
+// The page's address, which always leads back to what is shown: each panel says here what of its selection stands in it
+// (`data-address`), while its tab is open. In it, `cell` stands for query and key, and `rules` for the numbers and switches
+// of that name which are not as usual, in one word: `temperature:0.3,top_k:5`.
+
+(() => {
+  "use strict";
+
+  const KEPT = ["__theme", "lesson", "class"];
+
+  /** @type {Record<string, () => Record<string, string | number>>} what each tab shows: its model and the rest */
+  const shown = {};
+
+  const openTab = () =>
+    document.querySelector("#tabs [role=tab][aria-selected=true][id^=tab-]")?.id.slice("tab-".length, -"-button".length);
+
+  /** The words of a link to what a tab shows.
+   * @param {string} tab @returns {URLSearchParams} */
+  function words(tab) {
+    const made = new URLSearchParams({ tab });
+    for (const [name, value] of Object.entries(shown[tab]?.() ?? {})) if (value !== "" && value !== undefined) made.set(name, String(value));
+    return made;
+  }
+
+  /** Put what an open tab shows into the address.
+   * @param {string} tab @param {boolean} [visited] whether Back should lead to what stood there before */
+  function write(tab, visited = false) {
+    if (openTab() !== tab) return;
+    const old = new URLSearchParams(location.search), made = words(tab);
+    for (const name of KEPT) if (old.has(name)) made.set(name, old.get(name) ?? "");
+    if (String(made) === String(old)) return;
+    history[visited ? "pushState" : "replaceState"](null, "", `${location.pathname}?${made}`);
+  }
+
+  /** Copy the link to what a tab shows; the button says so.
+   * @param {string} tab @param {HTMLElement} button */
+  async function copy(tab, button) {
+    const copied = `${location.origin}${location.pathname}?${words(tab)}`, said = button.textContent;
+    try {
+      await navigator.clipboard.writeText(copied);
+      button.textContent = "Link copied";
+      setTimeout(() => (button.textContent = said), 2500);
+    } catch {
+      window.prompt("Copy this link:", copied);
+    }
+  }
+
+  /** A panel's part of the address: `read` what it selects, and `says` what it is to say of a selection.
+   * @param {HTMLElement} root @param {string} tab @param {Record<string, any>} start the selection that it opens with */
+  function part(root, tab, start) {
+    const words = (/** @type {string | undefined} */ list) => (list ?? "").split(" ").filter(Boolean);
+    const fields = words(root.dataset.address), rules = words(root.dataset.rules);
+
+    /** @returns {Record<string, any>} */
+    function read() {
+      const said = new URLSearchParams(location.search), found = {};
+      if (said.get("tab") !== tab) return found;
+      for (const each of fields) {
+        const text = said.get(each);
+        if (text === null) continue;
+        if (each === "cell") [found.query, found.key] = text.split(",").map(Number);
+        else if (each === "rules") Object.assign(found, Object.fromEntries(text.split(",").map((rule) => {
+          const [name, value] = rule.split(":");
+          return [name, Number(value)];
+        })));
+        else if (typeof start[each] === "object" && start[each]) {
+          try {
+            found[each] = JSON.parse(text);
+          } catch { /* somebody's own spelling; the panel opens as usual */ }
+        } else if (each === "prompt") Object.assign(found, { prompt: text, typed: true });
+        else found[each] = /^\d{1,6}$/.test(text) && typeof start[each] !== "string" ? Number(text) : text;
+      }
+      return found;
+    }
+
+    /** @param {Record<string, any>} selection @returns {Record<string, string | number>} */
+    const says = (selection) => Object.fromEntries(fields.flatMap((each) => {
+      if (each === "rules") {
+        const changed = rules.filter((name) => selection[name] !== start[name]);
+        return changed.length ? [[each, changed.map((name) => `${name}:${Number(selection[name])}`).join(",")]] : [];
+      }
+      const value = each === "cell" ? [selection.query, selection.key].join(",") : selection[each];
+      const usual = JSON.stringify(value) === JSON.stringify(start[each]) && each !== "view";
+      if (value === undefined || value === null || usual) return [];
+      return [[each, typeof value === "object" ? JSON.stringify(value) : value]];
+    }));
+
+    return { read, says };
+  }
+
+  document.addEventListener("click", (event) => {
+    const tab = /** @type {HTMLElement} */ (event.target)?.closest?.("#tabs > .tab-wrapper [role=tab][id^=tab-]");
+    if (tab && event.isTrusted) setTimeout(() => write(tab.id.slice("tab-".length, -"-button".length), true));
+  });
+  window.addEventListener("popstate", () => {
+    const tab = new URLSearchParams(location.search).get("tab");
+    const button = tab && /^[a-z]+$/.test(tab) && document.getElementById(`tab-${tab}-button`);
+    if (button && openTab() !== tab) button.click();
+  });
+
+  window["playground"] = { ...window["playground"], address: { write, copy, shown, openTab, part } };
+})();

@@ -1,0 +1,130 @@
+// @ts-check
+// What a panel's buttons do besides changing the selection. One with `data-do="name"` does something on the server:
+// `data-with` are fields besides the selection, `data-sure` a question that is asked first, `data-waits` what it says
+// meanwhile. In a <fieldset> it takes along what the fields with `data-field` hold, which stand in no selection. The answer
+// may hold `move` (a change of the selection), `shows` (slot → content), `choose` (a model), `save` (a file's address), `tab`
+// (one to open), `fills` (the fields of a form, see form.js); whoever listens to the event `done` has all of it.
+// `data-upload="name"` is a field for a file: the server stores it, and the deed of that name gets where it lies. One with
+// `data-download` saves a file of the view, one with `data-choose` chooses a model on all tabs, one with `data-unfold` opens
+// a folded part by its id, one with `data-open-tab` another tab, and `data-copy-link` copies the link to what is shown.
+
+(() => {
+  "use strict";
+
+  const SILENT = { problem: "The server does not answer. Try again in a moment." };
+
+  /** @param {string} address @param {string} [called] */
+  function save(address, called = decodeURIComponent(address.split("/").pop() ?? "")) {
+    const link = Object.assign(document.createElement("a"), { href: address, download: called });
+    document.body.append(link);
+    link.click();
+    link.remove();
+  }
+
+  /** Nothing is kept of this visitor any more: the page begins as somebody else's. */
+  function anew() {
+    const ours = Object.keys(localStorage).filter((key) => key.startsWith("transformer-playground"));
+    for (const key of ours) localStorage.removeItem(key);
+    location.assign(location.pathname);
+  }
+
+  /** @param {string} id */
+  function unfold(id) {
+    const fold = document.getElementById(id);
+    if (fold instanceof HTMLDetailsElement) fold.open = true;
+    fold?.scrollIntoView({ behavior: "smooth" });
+  }
+
+  /** @param {string} name */
+  const openTab = (name) => document.getElementById(`tab-${name}-button`)?.click();
+
+  /** @param {any} root a panel's form */
+  function deeds(root) {
+    const { known, ask, address, news } = window["playground"], { panel } = root;
+
+    /** Do something on the server, then show what came of it.
+     * @param {string} name @param {object} more fields besides the selection */
+    async function act(name, more) {
+      const answer = await ask(`/do/${name}`, { visitor: known.visitor, selection: { ...panel.selection(), ...more } }).catch(() => SILENT);
+      if (answer.problem) return panel.take({ problem: answer.problem });
+      if (answer.anew) return anew();
+      for (const [slot, content] of Object.entries(answer.shows ?? {})) panel.show(slot, content);
+      if (answer.save) save(answer.save);
+      if (answer.choose) news.choose(answer.choose);
+      else news.look();
+      panel.move(answer.move ?? {});
+      if (answer.tab) openTab(answer.tab);
+      if (answer.fills) {
+        window["playground"].form.filling = answer.fills;
+        panel.trigger("select");
+      }
+      root.dispatchEvent(new CustomEvent("done", { detail: answer }));
+    }
+
+    /** What stands in the fields beside a button, but for those that are hidden.
+     * @param {HTMLElement} button */
+    const fieldsBeside = (button) => {
+      const all = /** @type {HTMLInputElement[]} */ ([...(button.closest("fieldset")?.querySelectorAll("[data-field]") ?? [])]);
+      return Object.fromEntries(all.filter((field) => !field.closest("[hidden]")).map((field) => [field.dataset.field,
+        field.type === "checkbox" ? field.checked : field.type === "number" && field.value !== "" ? Number(field.value) : field.value]));
+    };
+
+    /** @param {HTMLButtonElement} button */
+    async function press(button) {
+      const { sure, waits, with: fields } = button.dataset, words = button.textContent;
+      if (sure && !window.confirm(sure)) return;
+      button.disabled = true;
+      if (waits) button.textContent = waits;
+      await act(button.dataset.do ?? "", { ...fieldsBeside(button), ...JSON.parse(fields ?? "{}") });
+      if (waits) button.textContent = words;
+      button.disabled = false;
+    }
+
+    /** @param {HTMLInputElement} field */
+    async function upload(field) {
+      const body = new FormData(), [file] = field.files ?? [];
+      if (!file) return;
+      body.append("files", file);
+      field.disabled = true;
+      const answer = await fetch(`${window["gradio_config"]?.root ?? ""}/gradio_api/upload`, { method: "POST", body }).catch(() => null);
+      const said = await answer?.text();
+      if (answer?.ok) await act(field.dataset.upload ?? "", { file: { path: JSON.parse(said ?? "")[0] } });
+      else panel.take(answer ? { problem: said } : SILENT);
+      [field.value, field.disabled] = ["", false];
+    }
+
+    /** Save a file that the view makes of the selection.
+     * @param {string} wanted */
+    async function download(wanted) {
+      const answer = await ask(`/view/${root.dataset.panel}`, { visitor: known.visitor, selection: panel.selection(), file: wanted });
+      if (!answer.file) return panel.take({ problem: answer.problem ?? "There is no such file here any more." });
+      const [called, content] = answer.file;
+      const made = URL.createObjectURL(new Blob([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))]));
+      save(made, called);
+      setTimeout(() => URL.revokeObjectURL(made), 10_000);
+    }
+
+    root.addEventListener("click", (/** @type {MouseEvent} */ event) => {
+      const pressed = (/** @type {string} */ what) => /** @type {HTMLButtonElement | null} */ (/** @type {HTMLElement} */ (event.target).closest(`[data-${what}]`));
+      const deed = pressed("do"), choose = pressed("choose"), fold = pressed("unfold"), tab = pressed("open-tab");
+      const file = pressed("download"), copied = pressed("copy-link");
+      if (deed) press(deed);
+      else if (choose) news.choose(choose.dataset.choose);
+      else if (fold) unfold(fold.dataset.unfold ?? "");
+      else if (tab) openTab(tab.dataset.openTab ?? "");
+      else if (file) download(file.dataset.download ?? "");
+      else if (copied) address.copy(root.dataset.tab ?? root.dataset.panel, copied);
+    });
+    root.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+      const field = /** @type {HTMLElement} */ (event.target);
+      if (event.key !== "Enter" || field.tagName !== "INPUT" || !field.dataset.field) return;
+      /** @type {HTMLElement | null | undefined} */ (field.closest("fieldset")?.querySelector("[data-do]"))?.click();
+    });
+    root.addEventListener("change", (/** @type {Event} */ event) => {
+      const field = /** @type {HTMLInputElement} */ (event.target);
+      if (field.dataset.upload) upload(field);
+    });
+  }
+
+  document.addEventListener("playground-panel", (event) => deeds(/** @type {CustomEvent} */ (event).detail));
+})();

@@ -1,0 +1,194 @@
+// @ts-check
+// Terms explained where they stand. The page's own text is left as it is: each term is underlined once per screen by a range
+// beside it (CSS.highlights), so whatever draws a text may draw it again. What is clicked is looked up among the ranges.
+
+(() => {
+  "use strict";
+
+  const SKIP = "script,style,svg,canvas,textarea,input,select,button,label,a,td,code,pre,samp,h1,h2,summary,[role=button],[role=tab]," +
+    "[role=option],[role=listbox],[role=progressbar],[data-testid$=-radio-label],.checkbox-container,.label-wrap,.chart-plot," +
+    ".written,.alternatives,.sample,.chips,.chip,.bet,.badge,.stat-value,[hidden]";
+  const BOXES = ".block,.column,.row,.form,.tabitem,details"; // what may be hidden with all that is in it
+
+  /** @typedef {{term: string, plain: string, means: string, formula?: string, names: string[],
+   *   see: {tab: string, view?: string, at: string, fold?: string, place: string}}} Term */
+
+  /** @type {Term[]} */
+  let terms = [];
+  /** @type {Map<string, Term>} */
+  const named = new Map();
+  /** @type {RegExp | null} */
+  let names = null;
+  /** @type {Map<Term, Range>} where each stands on this screen */
+  let here = new Map();
+  /** @type {WeakSet<Node>} */
+  let marked = new WeakSet();
+
+  const escaped = (/** @type {string} */ text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt(0)};`);
+  const soon = "requestIdleCallback" in window ? (/** @type {() => void} */ work) => requestIdleCallback(work, { timeout: 3000 }) : (/** @type {() => void} */ work) => setTimeout(work, 300);
+
+  async function learn() {
+    if (names) return;
+    const answer = await fetch(document.getElementById("playground-glossary")?.dataset.words ?? "");
+    terms = await answer.json();
+    for (const term of terms) for (const name of term.names) named.set(name.toLowerCase(), term);
+    const longest = [...named.keys()].sort((a, b) => b.length - a.length).map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    names = new RegExp(`(?<![\\p{L}\\p{N}_-])(?:${longest.join("|")})(?![\\p{L}\\p{N}_-])`, "giu");
+  }
+
+  // ---- where the terms stand ----------------------------------------------------------------------------------------
+
+  function mark() {
+    if (!names || document.hidden) return;
+    [here, marked] = [new Map(), new WeakSet()];
+    const walker = document.createTreeWalker(document.getElementById("tabs") ?? document.body, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT, (node) => {
+      if (!(node instanceof Element)) return NodeFilter.FILTER_ACCEPT;
+      return node.matches(SKIP) || (node.matches(BOXES) && !node.checkVisibility()) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_SKIP;
+    });
+    for (let node = /** @type {Text | null} */ (walker.nextNode()); node; node = /** @type {Text | null} */ (walker.nextNode())) {
+      for (const found of node.length < 3 ? [] : node.data.matchAll(names)) {
+        const term = named.get(found[0].toLowerCase());
+        if (!term || here.has(term)) continue;
+        const range = document.createRange();
+        range.setStart(node, found.index);
+        range.setEnd(node, found.index + found[0].length);
+        here.set(term, range);
+        if (node.parentElement) marked.add(node.parentElement);
+      }
+    }
+    if (window.CSS?.highlights) CSS.highlights.set("glossary", new Highlight(...here.values()));
+  }
+
+  // What is open changes by what a visitor does: nothing watches the page while it draws.
+  /** @type {number[]} */
+  let due = [];
+  function later() {
+    due.forEach(clearTimeout);
+    due = [700, 3000].map((time) => setTimeout(() => soon(mark), time)); // some answers take their time
+  }
+  for (const event of ["click", "keyup", "change", "resize"]) addEventListener(event, later, { capture: true, passive: true });
+  const begin = () => setTimeout(() => soon(() => void learn().then(mark, () => {})), 1500);
+  document.readyState === "complete" ? begin() : addEventListener("load", begin);
+
+  /** The term at a place, and where its name lies.
+   * @param {MouseEvent} event @param {number} slack */
+  function under({ target, clientX: x, clientY: y }, slack) {
+    for (const [term, range] of marked.has(/** @type {Node} */ (target)) ? here : [])
+      for (const r of range.startContainer.parentElement === target ? range.getClientRects() : [])
+        if (x >= r.left - slack && x <= r.right + slack && y >= r.top - slack && y <= r.bottom + slack) return { term, rect: r };
+    return null;
+  }
+  document.addEventListener("mousemove", (event) => {
+    const { target } = event;
+    if (target instanceof HTMLElement && marked.has(target)) target.style.cursor = under(event, 0) ? "help" : "";
+  }, { passive: true });
+  document.addEventListener("click", (event) => {
+    const touch = /** @type {PointerEvent} */ (event).pointerType === "touch";
+    const hit = getSelection()?.isCollapsed ? under(event, touch ? 8 : 1) : null;
+    if (!hit) return;
+    event.preventDefault(); // a label would hand the click on to its control
+    event.stopPropagation();
+    explain(hit.term, hit.rect);
+  }, true);
+  document.addEventListener("touchend", () => {}, { passive: true }); // some phones send clicks on plain text only then
+
+  // ---- what explains them: one popover, which the browser closes and from which it gives back the focus ---------------
+
+  /** @type {HTMLElement | null} */
+  let box = null;
+
+  /** @param {string} label @param {string} inside @param {DOMRect} [rect] what it explains
+   * @returns {HTMLElement} */
+  function open(label, inside, rect) {
+    if (!box) {
+      box = document.createElement("div");
+      Object.assign(box, { id: "glossary", className: "glossary", popover: "auto", role: "dialog" });
+      (document.querySelector(".gradio-container .contain") ?? document.body).append(box); // gradio's style sheets end there
+    }
+    box.setAttribute("aria-label", label);
+    box.innerHTML = `<button type="button" class="glossary-close" popovertarget="glossary" popovertargetaction="hide" aria-label="Close">×</button>${inside}`;
+    if (!box.matches(":popover-open")) box.showPopover();
+    box.style.cssText = "";
+    if (rect && innerWidth > 640) {
+      const { width, height } = box.getBoundingClientRect();
+      const top = rect.bottom + 8 + height < innerHeight ? rect.bottom + 8 : Math.max(rect.top - 8 - height, 8);
+      Object.assign(box.style, { inset: "auto", margin: 0, top: `${top}px`, left: `${Math.max(Math.min(rect.left, innerWidth - width - 16), 8)}px` });
+    }
+    /** @type {HTMLElement | null} */ (box.querySelector("input, a"))?.focus({ preventScroll: true });
+    return box;
+  }
+
+  /** @param {Term} term @param {DOMRect} [rect] */
+  function explain(term, rect) {
+    const { tab, view, place } = term.see, title = document.getElementById(`tab-${tab}-button`)?.textContent?.trim() || tab;
+    const shown = open(term.term, `<h3>${escaped(term.term)}<span class="glossary-plain">${escaped(term.plain)}</span></h3>
+      <p>${escaped(term.means)}</p>${term.formula ? `<p class="glossary-formula">${escaped(term.formula)}</p>` : ""}
+      <p>See it in <a href="?tab=${tab}${view ? `&view=${view}` : ""}">${escaped(`${title}: ${place}`)}</a></p>
+      <button type="button" class="glossary-all">All terms</button>`, rect);
+    /** @type {HTMLElement} */ (shown.querySelector(".glossary-all")).onclick = list;
+    const link = /** @type {HTMLAnchorElement} */ (shown.querySelector("a"));
+    link.onclick = (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      go(term.see, link.href);
+    };
+  }
+
+  /** All terms, those of this screen first. */
+  function list() {
+    const group = (/** @type {string} */ title, /** @type {Iterable<Term>} */ some) => `<h4>${title}</h4><p class="glossary-terms">${[...some].map((term) =>
+      `<button type="button" data-term="${terms.indexOf(term)}" title="${escaped(term.plain)}">${escaped(term.term)}</button>`).join("")}</p>`;
+    const shown = open("Glossary", `<h3>Glossary</h3><input type="search" class="glossary-find" placeholder="Find a term" aria-label="Find a term">
+      ${group("On this screen", here.keys())}${group("All", terms)}
+      <p class="glossary-plain">You can click underlined terms. The key ? opens this list.</p>`);
+    const find = /** @type {HTMLInputElement} */ (shown.querySelector("input"));
+    const all = /** @type {NodeListOf<HTMLElement>} */ (shown.querySelectorAll("[data-term]"));
+    find.oninput = () => {
+      const wanted = find.value.trim().toLowerCase();
+      for (const each of all) {
+        const { term, plain, names } = terms[Number(each.dataset.term)];
+        each.hidden = ![term, plain, ...names].some((words) => words.toLowerCase().includes(wanted));
+      }
+    };
+    for (const each of all) each.onclick = () => explain(terms[Number(each.dataset.term)]);
+  }
+
+  const ask = () => learn().then(() => { mark(); list(); });
+  document.addEventListener("click", ({ target }) => { if (/** @type {Element} */ (target).closest?.(".glossary-button")) ask(); });
+  document.addEventListener("keydown", (event) => {
+    const typing = /** @type {Element} */ (event.target).closest?.("input:not([type=radio],[type=checkbox],[type=range]),textarea,select,[contenteditable]");
+    if (event.key !== "?" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    ask();
+  });
+
+  // ---- going there --------------------------------------------------------------------------------------------------
+
+  /** @param {() => HTMLElement | null} found @returns {Promise<HTMLElement | null>} */
+  async function until(found) {
+    for (let tries = 0; tries < 60; tries++) {
+      const node = found();
+      if (node) return node;
+      await new Promise((then) => setTimeout(then, 50));
+    }
+    return null;
+  }
+
+  /** Show a place of the page.
+   * @param {Term["see"]} see @param {string} address for a phone, on which a tab may hide behind a menu */
+  async function go({ tab, view, at, fold }, address) {
+    box?.hidePopover();
+    const button = await until(() => document.getElementById(`tab-${tab}-button`));
+    if (!button) return location.assign(address);
+    button.click();
+    if (view) (await until(() => document.querySelector(`#${at} input[name=view][value="${view}"]`)))?.click();
+    const place = await until(() => fold ? document.querySelector(`#${at} [data-fold="${fold}"]`) : document.getElementById(at));
+    for (let each = place; each; each = each.parentElement) {
+      /** @type {HTMLElement | null} */ (each.querySelector(":scope > .label-wrap:not(.open)"))?.click();
+      if (each instanceof HTMLDetailsElement) each.open = true;
+    }
+    place?.classList.add("glossary-there");
+    setTimeout(() => place?.scrollIntoView({ block: "center" }), 100);
+    setTimeout(() => place?.classList.remove("glossary-there"), 2500);
+  }
+})();
