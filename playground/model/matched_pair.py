@@ -97,9 +97,7 @@ def _solve(
     best = min((pair_at(width) for width in {max(low - 1, 1), low}), key=lambda pair: abs(pair.difference))
     if abs(best.difference) > TOLERANCE:
         dense, moe = best.counted
-        raise ValueError(
-            f"there is no {what} at this size: the nearest has {dense:,} against {moe:,}. {remedy}."
-        )
+        raise ValueError(f"there is no {what} at this size: the nearest has {dense:,} against {moe:,}. {remedy}.")
     return best
 
 
