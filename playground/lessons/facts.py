@@ -34,7 +34,7 @@ from ..service.verdicts import learned_by
 from ..service.views import PairView, RunView
 from ..storage import Checkpoint
 from ..training import History
-from ..words.baselines import choices
+from ..words.baselines import equally_likely
 from ..words.heads import ROLE_NAMES
 from ..words.slips import SLIPS, slip_sentences, slip_values
 
@@ -149,7 +149,7 @@ def _view(scene: Scene, run: str) -> RunView:
 def _baselines(scene: Scene, run: str) -> Baselines:
     baselines = _view(scene, run).baselines
     if baselines is None:
-        raise NotYet("The ladder is not measured yet: wait a moment.")
+        raise NotYet("The baselines are not measured yet: wait a moment.")
     return baselines
 
 
@@ -157,7 +157,7 @@ def _rung(name: str) -> Callable[[Scene, str], float]:
     def find(scene: Scene, run: str) -> float:
         value = getattr(_baselines(scene, run), name)
         if value is None:
-            raise NotYet("This text's generator is not known, so nobody can tell its floor.")
+            raise NotYet("This text's grammar is unknown, so its best possible loss is, too.")
         return value
 
     return find
@@ -208,8 +208,7 @@ def _passed(scene: Scene, run: str) -> str:
 
 
 def _equally_likely(scene: Scene, run: str) -> str:
-    baselines = _baselines(scene, run)
-    return choices(baselines, _loss(scene, run))
+    return f"perplexity {equally_likely(_loss(scene, run))}"
 
 
 _said = Kept(entries=300, megabytes=4)

@@ -121,9 +121,9 @@ class Board:
         with self._lock:
             job = self.find(visitor, run_id)
             if job is None or not job.can_resume:
-                raise ValueError("There is no run to go on with: start one with Train.")
+                raise ValueError("There is no run to continue. Start one with Train.")
             if not job.settled:
-                raise ValueError("This run is still putting its things away: try again in a moment.")
+                raise ValueError("This run is still saving its files. Try again in a moment.")
             self._check_room(visitor, job.share)
             done, planned = job.view().history.last_step, job.spec.training.steps
             steps = planned if done < planned else done + max(more_steps, 1)
@@ -286,7 +286,7 @@ class Board:
     def _check_room(self, visitor: str, share: str) -> None:
         mine = [job for job in self.of(visitor, kind=Job) if job.active]
         if len(mine) >= self.limits.jobs_per_visitor:
-            raise LimitError(f"A {mine[-1].kind} of yours is going on: stop it first, or wait until it is done.")
+            raise LimitError(f"You already have a {mine[-1].kind} in progress. Stop it, or wait until it is done.")
         line = self._line()
         if len(line) < self.limits.waiting:
             return
@@ -448,7 +448,7 @@ class Board:
                 self._stand_in_line(job)
                 job.seen = None
             else:
-                job.leave("The server ended several times while this was going on, so it was not begun again.")
+                job.leave("The server stopped several times during this job, so it did not start it again.")
             self._noted(job)
 
     def _look_up(self, visitor: str | None) -> None:

@@ -185,9 +185,9 @@ class Limits:
     def in_words(self) -> str:
         """The bounds that somebody who starts a server wants to know, as a sentence."""
         return (
-            f"models of at most {self.parameters:,} parameters, runs of at most {self.seconds / 60:,.0f} minutes, "
-            f"{self.jobs} at once and {self.waiting} waiting in line, {self.models_per_visitor} models for each "
-            f"visitor and {self.models} in all."
+            f"models of at most {self.parameters:,} parameters, runs of at most {self.seconds / 60:,.0f} minutes. "
+            f"{self.jobs} runs at once, {self.waiting} waiting; {self.models_per_visitor} models per visitor, "
+            f"{self.models} in all."
         )
 
     @property

@@ -173,8 +173,8 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
     served = app.launch(**{**settings, **options}, prevent_thread_lock=True)
     if not answers(app.local_url):
         print(
-            f"The page at {app.local_url} has not answered this machine for a minute, and is served all the same. "
-            "If a browser cannot open it: is the machine very busy, or does a firewall stand before it?",
+            f"The page at {app.local_url} has not answered for a minute, but the server is running. "
+            "If a browser cannot open it, the machine may be very busy, or a firewall may block it.",
             file=sys.stderr,
         )
     if reach.owner:

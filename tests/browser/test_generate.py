@@ -45,7 +45,7 @@ def test_write_open_a_choice_and_go_on_with_another_token(page):
     page.locator(".written [data-place='0:40']").click()
     letter = page.locator(".written [data-place='0:40']").inner_text()
     heading = page.locator("[data-slot=choice] h2")
-    expect(heading).to_contain_text(f"“{letter.strip() or '␣'}” was drawn, at" if letter != "⏎" else "was drawn")
+    expect(heading).to_contain_text(f"“{letter.strip() or '␣'}” was sampled" if letter != "⏎" else "was sampled")
     page.locator(".scores summary").click()
     assert page.locator(".scores tbody tr").count() >= 12
 
