@@ -108,6 +108,8 @@ class Lesson:
     """Names of runs → what the visitor's run has to be to count as that one: its text, its mask."""
     prompt: str = ""
     """What facts on a run's writing go on from; empty for the run's own."""
+    group: str = ""
+    """The heading in the list that it stands under; empty for the path that everybody takes."""
 
     def step(self, step_id: str) -> Step | None:
         """The step of that id."""
@@ -167,7 +169,7 @@ def read_lesson(data: bytes | str, name: str) -> Lesson:
     number = given.take("number", int)
     lesson = Lesson(
         name, number, given.words("title", TITLE), given.words("about", SENTENCES), steps, runs,
-        given.words("prompt", CHOICE, ""),
+        given.words("prompt", CHOICE, ""), given.words("group", TITLE, ""),
     )  # fmt: skip
     given.is_empty()
     return lesson

@@ -104,7 +104,7 @@ SLIPS: dict[str, Slip] = {
         "judges its model on held-out text with dropout still on",
         "The same weights then look worse than they are: our prose model loses {on:.2f} nats with its dropout of "
         "{p:g}, "
-        "{off:.2f} without. A held-out text must also not repeat the training text, as S2's does.",
+        "{off:.2f} without. A held-out text must also not repeat the training text.",
     ),
 }
 """By name."""
