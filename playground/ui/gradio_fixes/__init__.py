@@ -1,6 +1,8 @@
-"""What gradio 6.31 does badly for this page, mended: a patch a file, which says what it mends and how one tells that it
-is still needed. `tests/ui/test_gradio_fixes.py` tries each against plain gradio, so that a release which needs one no
-longer, or takes it no longer, is seen. requirements.txt holds gradio to the minor version that was tried.
+"""Patches for what gradio 6.31 does badly on this page, one per file.
+
+Each says what it fixes and how to tell that it is still needed. `tests/ui/test_gradio_fixes.py` tries each against
+plain gradio, so it shows when a release no longer needs a patch or no longer takes it. requirements.txt pins gradio to
+the minor version that was tested.
 
 blocks.py          gr.Blocks with what follows
 slow_queue.py      a queue that looks for work a thousand times a second, and turns the third visitor away

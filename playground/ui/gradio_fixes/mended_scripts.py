@@ -1,6 +1,7 @@
-"""Gradio's page does some work again and again, or for every component what concerns one (gradio 6.31); and it forgets
-the last of several quick clicks, what is typed where an accordion has just opened, and a click at the moment at which
-the answer to the one before has come.
+"""Patches to the scripts of gradio's page: they repeat work and lose quick input (gradio 6.31).
+
+They do some work again and again, or for every component where it concerns one. They lose the last of several quick
+clicks, text typed where an accordion has just opened, and a click at the moment when the previous answer arrives.
 
 With this page's 800 components and 280 handlers that is half of the script of a page that opens, and a fifth of a core
 while a run is looked at. The page gets those few scripts with the places below changed; what they do stays the same.

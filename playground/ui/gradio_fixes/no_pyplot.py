@@ -1,5 +1,6 @@
-"""Gradio imports pyplot around every handler, lest one draws with it: half a second of the first visitor's time, and
-twenty megabytes (gradio 6.31). No handler here does.
+"""Gradio imports pyplot around every handler, in case it draws with it (gradio 6.31). No handler here does.
+
+The import costs the first visitor half a second, and the server twenty megabytes.
 """
 
 from __future__ import annotations
