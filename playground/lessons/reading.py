@@ -324,7 +324,7 @@ def _done(done: dict, where: str, runs: frozenset[str]) -> tuple[dict[str, Any],
     if len(kinds) != 1:
         raise LessonError(f"{where}: “done” needs one of {', '.join(DOINGS)}")
     kind, value, rest = kinds[0], done[kinds[0]], done.keys() - {kinds[0]}
-    if kind in ("run", "balance"):
+    if kind in ("run", "pair", "balance"):
         allowed = {"of"} if kind == "run" else set()
         if value not in ("begun", "finished"):
             raise LessonError(f"{where}: a {kind} can be “begun” or “finished”")

@@ -195,6 +195,7 @@ SETS = (
     *(f"inspect.{name}" for name in ("prompt", "layer", "head", "query", "key", "step")),
     *(f"generate.{name}" for name in ("prompt", "temperature", "new_tokens", "samples")),
     *(f"train.{name}" for name in _RUN.split()),
+    *(f"pair.{name}" for name in ("n_experts", "experts_per_token", "d_expert", "seeds", "steps")),
 )
 """The controls that `set` may set."""
 WATCHED = (
@@ -203,5 +204,5 @@ WATCHED = (
 )
 """The controls that a step may wait for."""
 
-DOINGS = ("run", "balance", "when", "pressed", "shown", "changed", "control")
+DOINGS = ("run", "pair", "balance", "when", "pressed", "shown", "changed", "control")
 """What `done` may say; see docs/lessons.md."""

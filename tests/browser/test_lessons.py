@@ -74,6 +74,8 @@ def do(page, step: Step) -> None:
     page.wait_for_selector(".lesson-here")
     if "run" in done:
         page.click("#train-button:not([disabled])")
+    elif "pair" in done:
+        page.click("#moe-train")
     elif "balance" in done:
         page.click("#train-unbalanced")
     elif "control" in done:

@@ -75,7 +75,7 @@ NUMBER = {"question": "How much?", "right": "loss", "number": {"least": 0, "most
         ({"done": {"pressed": "curve", "times": 0}}, "whole number from 1 to 9"),
         ({"done": {"pressed": "curve", "code": "x"}}, "nothing called “code”"),
         ({"done": {"control": "train.steps"}}, "no step can wait for a control “train.steps”"),
-        ({"done": {"eval": "1"}}, "“done” needs one of run, balance"),
+        ({"done": {"eval": "1"}}, "“done” needs one of run, pair, balance"),
         ({"ask": {"question": "Which?", "choices": {"a": "This", "b": "That"}, "right": "c"}}, "none of its choices"),
         ({"ask": {"question": "Which?", "choices": {"a": "This"}, "right": "a"}}, "two to six choices"),
         ({"ask": {**NUMBER, "right": "much"}}, "“much” is neither a number nor a fact"),

@@ -16,6 +16,7 @@ from playground.lessons.reading import Lesson, all_lessons, find_lesson
 from playground.lessons.vocabulary import PLACES, SETS, WATCHED
 from playground.service.runs import RunSpec, Source
 from playground.ui.app import build_app
+from playground.ui.forms import pair as pair_form
 from playground.ui.forms import run as form
 from playground.ui.tabs import generate
 from playground.ui.tabs.inspect.selection import Selection
@@ -110,7 +111,12 @@ def test_every_place_and_control_is_on_the_page(app, page):
     controls = page.shared("lessons.strip").controls
     for name in {*SETS, *WATCHED} - {"tab", "view", "model"}:
         tab, _, field = name.partition(".")
-        assert name in controls or tab == "train" or hasattr(SELECTIONS[tab](), field), name
+        assert (
+            name in controls
+            or tab == "train"
+            or (tab == "pair" and field in pair_form.BY_NAME)
+            or hasattr(SELECTIONS[tab](), field)
+        ), name
 
 
 @pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.id)
@@ -128,7 +134,7 @@ def test_every_lesson_sets_what_there_is_and_can_be_walked(page, lesson: Lesson)
             visitor.does("did", step=step.id)
         assert "{" not in visitor.shown["html"]
         waits += "lesson-still" in visitor.shown["html"] or bool(
-            step.done.keys() & {"run", "balance", "when", "control"}
+            step.done.keys() & {"run", "pair", "balance", "when", "control"}
         )
     assert sum(visitor.progress.ticked(lesson)) + waits >= len(lesson.steps)
 

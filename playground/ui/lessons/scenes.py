@@ -86,10 +86,10 @@ class Scenes:
             return jobs[-1].view(), jobs[-1].checkpoint
 
         def balance(kind: str) -> tuple[ModelConfig, History]:
-            if kind == "with":
+            job = self.pair_job(lesson, progress, visitor, balanced=kind == "with")
+            if kind == "with" and job is None:
                 recorded = page.registry.get(SHIPPED[1], visitor)
                 return recorded.config, recorded.history
-            job = self.balance_job(lesson, progress, visitor)
             side = job.view().sides.get("moe") if job else None
             if side is None or not side.histories:
                 raise NotYet("Press “Train this pair without balance” first.")
@@ -165,11 +165,13 @@ class Scenes:
             if job.id not in old and job.state != "failed" and _fits(needed, job)
         ]
 
-    def balance_job(self, lesson: Lesson, progress: Progress, visitor: str) -> ComparisonJob | None:
-        """The newest comparison of this lesson whose mixture was trained without balance."""
+    def pair_job(self, lesson: Lesson, progress: Progress, visitor: str, *, balanced: bool) -> ComparisonJob | None:
+        """The newest comparison of this lesson whose mixture was trained with balance, or without."""
         old = progress.before.get(lesson.id, ())
         jobs = self.page.board.of(visitor, kind=ComparisonJob)
-        return next((job for job in reversed(jobs) if job.id not in old and job.spec.moe.balance == "none"), None)
+        return next(
+            (job for job in reversed(jobs) if job.id not in old and (job.spec.moe.balance != "none") == balanced), None
+        )
 
 
 def _fits(needed: Mapping[str, Any], job: RunJob) -> bool:

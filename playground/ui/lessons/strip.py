@@ -34,6 +34,7 @@ from .words import list_html, strip_html
 STORAGE_KEY = SECRET = "transformer-playground-lessons"
 LISTENS = {
     "run": ("#status",),
+    "pair": ("#moe-bar", "#moe-verdict"),
     "balance": ("#moe-bar", "#moe-verdict"),
     "when": ("#status", "#samples", "#generate-panel [data-slot=game-result]"),
 }
@@ -71,14 +72,14 @@ class Strip:
     def _connect(self) -> None:
         page = self.page
         self.running = page.shared("train.running")
-        self.settings = self.running.settings
+        self.settings, self.comparing = self.running.settings, page.shared("moe.comparing")
         self.controls = {name: page.shared(name) for name in (*SETS, *WATCHED) if page.shared(name) is not None}
         self.scenes = Scenes(page, self.controls)
         self.panels = {name: getattr(self.scenes, name) for name in ("inspect", "generate", "moe")}
         c = self.settings.c
         inputs = {self.progress, *self.scenes.inputs}
         outputs = [self.strip, self.progress, page.tabs, page.model, *self.panels.values(), *self.controls.values()]
-        outputs += [*self.running.linked.form_parts, *(c[name] for name in OF_LINK)]
+        outputs += [*self.running.linked.form_parts, *(c[name] for name in OF_LINK), *self.comparing.parts]
         outputs = list(dict.fromkeys(outputs))
         self.strip.select(self.act, inputs, outputs, trigger_mode="multiple", **QUIETLY)
 
@@ -201,9 +202,9 @@ class Strip:
             if not jobs or done["run"] == "begun":
                 return bool(jobs)
             return jobs[-1].has_result and not jobs[-1].active and not self._another(step, jobs[-1])
-        if "balance" in done:
-            job = self.scenes.balance_job(lesson, progress, visitor)
-            return job is not None and (done["balance"] == "begun" or (job.has_result and not job.active))
+        for kind in {"pair", "balance"} & done.keys():
+            job = self.scenes.pair_job(lesson, progress, visitor, balanced=kind == "pair")
+            return job is not None and (done[kind] == "begun" or (job.has_result and not job.active))
         if "when" in done:
             return holds(scene, step.when)
         if "control" in done:
@@ -263,8 +264,10 @@ class Strip:
         if trained and (going is None or going.id in progress.before.get(lesson.id, ())):
             out |= self.settings.load(self.form_of(trained, lesson))
             out |= {self.settings.c[name]: value for name, value in link_forgotten().items()}
+        if pair := {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("pair.")}:
+            out |= self.comparing.load(pair)
         for name, value in sets.items():
-            if not name.startswith(("train.", *(f"{panel}." for panel in self.panels))):
+            if not name.startswith(("train.", "pair.", *(f"{panel}." for panel in self.panels))):
                 out[self.controls[name]] = value
         return out
 

@@ -191,6 +191,8 @@ def _waits(step: Step, answer: Answer) -> str:
         return (
             f"{guess}Press *Train*. This step is done {'when the run ends' if done['run'] == 'finished' else 'then'}."
         )
+    if "pair" in done:
+        return f"{guess}Press *Train both*. This step is done when both are trained."
     if "balance" in done:
         return f"{guess}Press *Train this pair without balance*. This step is done when the pair is trained."
     for kind in ("pressed", "shown", "changed"):
