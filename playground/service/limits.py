@@ -61,8 +61,6 @@ PRECISION_WRITTEN = 64
 """Tokens that it writes in each."""
 GAMES = 500
 """Games of bets on the next token that are remembered, of one visitor with one model each; others begin anew."""
-STAKES = 20
-"""Tokens that one of these bets may name."""
 TYPED = 60
 """Characters of a token that is typed."""
 CANDIDATES = 20

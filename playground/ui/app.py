@@ -24,6 +24,7 @@ from .gradio_fixes.checks import out_of_place
 from .gradio_fixes.first_script import early_head
 from .gradio_fixes.made_once import made_once
 from .gradio_fixes.mended_scripts import mended_scripts
+from .lessons import welcome as first_visit
 from .lessons.strip import Strip
 from .made_files import made_route
 from .news import news_route
@@ -80,6 +81,7 @@ def build_app(
             gr.HTML("<h1><span>Transformer </span>Playground</h1>", padding=False, elem_id="head-title")
             model = model_dropdown(registry, label="Model", elem_id="model", container=False, min_width=120, scale=0)
             gr.HTML(LEARN, padding=False, elem_id="head-learn")
+        first_visit.build()
         strip = Strip()
         link_note = gr.HTML(padding=False, elem_id="link-note")
         above_tabs = gr.Column(elem_id="class")

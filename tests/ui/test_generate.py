@@ -324,14 +324,14 @@ def test_a_game_is_played_by_bets_and_shows_no_token_before_its_bet(panel):
     board = slots["game-board"].make()
     again = panel.shown(**chosen).slots["game-board"]
     assert not again.slow and again.make() == board and board["round"] == 0
-    bet = {"game": board["game"], "round": 0, "choice": board["candidates"][0][0]}
+    bet = {"game": board["game"], "round": 0, "choice": board["candidates"][0][0], "sure": "think"}
     panel.game.bet(panel.asked(**chosen, bet=bet))
     after = panel.shown(**chosen).slots
     assert after["game-board"].digest != again.digest and after["game-board"].make()["round"] == 1
-    assert "bits" in after["game-result"].make()
-    too_many = {"game": bet["game"], "round": 1, "chips": [[1, 10**9]]}
+    assert "came" in after["game-result"].make() and "bits" in after["game-bits"].make()
+    unsure = {"game": bet["game"], "round": 1, "choice": 1, "sure": "very"}
     client, position = panel.client(), panel.shown(**chosen).slots["game-board"].make()
-    for odd in [*NONSENSE, {"game": "", "round": 0, "choice": 1}, too_many, bet]:
+    for odd in [*NONSENSE, {"game": "", "round": 0, "choice": 1}, unsure, bet]:
         body = json.dumps({"visitor": panel.visitor, "selection": panel.asked(**chosen, bet=odd).selection})
         answer = client.post("/do/bet", content=body)
         assert answer.status_code in (200, 400) and not answer.json().keys() - {"problem"}, odd

@@ -83,7 +83,7 @@ def receipt_html(r: Receipt, look: Look) -> str:
         lines += [
             ("mask: this key is the query itself or comes before it", "visible") if look.config.causal
             else ("mask: this model has none", "visible"),
-            (f"exp(score − {largest}, the row's largest)", _full(r.exponential)),
+            (f'exp(score − <span class="receipt-score">{largest}</span>, the row\'s largest)', _full(r.exponential)),
             (f"÷ {_full(r.exponential_sum)}, the row's sum: the <b class=s>weight</b>", _full(r.weight)),
         ]  # fmt: skip
     else:
@@ -140,7 +140,7 @@ def parcel(look: Look, layer: int, head: int) -> bytes:
 
 
 def _score(r: Receipt) -> theme.Cell:
-    # a lesson covers it until it was worked out by hand
+    # a lesson covers it until it was worked out by hand, and the row's largest, which may be the same
     return theme.Cell(html=f'<span class="receipt-score">{_full(r.score)}</span>')
 
 
