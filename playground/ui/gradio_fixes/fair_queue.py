@@ -1,7 +1,7 @@
-"""Gradio's queue takes whatever comes in its order, 500 events in all: one address that asks for a look at a head 500
-times keeps everybody waiting, and then has them turned away (gradio 6.31).
+"""A fair queue: each address has a bounded part of gradio's queue, and addresses take turns (gradio 6.31).
 
-Here an address has a bounded part of the queue, and where calls of the same handler wait, addresses take turns.
+Gradio's own takes whatever comes in its order, 500 events in all. One address that asks 500 times for a look at a head
+keeps everybody waiting, and then has them turned away.
 """
 
 from __future__ import annotations

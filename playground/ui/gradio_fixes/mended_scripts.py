@@ -1,5 +1,6 @@
-"""Two places of Gradio's scripts, changed as the page gets them (gradio 6.31): one forgets what a script types into an
-accordion at the moment at which it opens, one counts the seconds of a loading sign that is gone.
+"""Patches to two places of gradio's scripts, made as the page gets them (gradio 6.31).
+
+One forgets what a script types into an accordion just as it opens; one counts the seconds of a loading sign that is gone.
 """
 
 from __future__ import annotations
