@@ -173,6 +173,19 @@ def test_what_was_unfolded_folds_when_a_lesson_begins(address, open_page):
     expect(page.locator("details[data-fold][open]")).to_have_count(0)
 
 
+def test_training_before_the_guess_says_that_it_trains(address, open_page):
+    page = open_page()
+    page.goto(f"{address}?lesson=first-model")
+    page.wait_for_selector(".lesson-ask")
+    mark = "() => getComputedStyle(document.querySelector('#curve'), '::after').content"
+    assert "guess" in page.evaluate(mark) and "training" not in page.evaluate(mark)
+    page.click("#train-button:not([disabled])")
+    page.wait_for_function(f"() => ({mark})().includes('training')")
+    guess(page, find_lesson("first-model").steps[0])
+    page.wait_for_function(f"() => ({mark})() === 'none'")
+    page.click("#stop-button")
+
+
 def kinds(lesson: Lesson) -> set[tuple[str, str]]:
     """What its steps ask for and how, and where on the page they are."""
     asks = {("ask", step.ask.kind) for step in lesson.steps if step.ask}
