@@ -52,6 +52,7 @@ _log = logging.getLogger(__name__)
 # torch lets go of the interpreter while it multiplies; slow work has threads of its own, so that clicks find one free
 _quick = ThreadPoolExecutor(processors() + 2, thread_name_prefix="view")
 _slow = ThreadPoolExecutor(max(processors(), 2), thread_name_prefix="slow-view")
+_long = ThreadPoolExecutor(4, thread_name_prefix="deed")  # files and networks, for which no view should wait
 
 _ON_LOAD = """const start = () => window.playground?.panel
   ? window.playground.panel(element, props, watch, trigger) : setTimeout(start, 25);
@@ -197,8 +198,7 @@ class Panels:
                 return JSONResponse({"problem": "Too many questions at once. Wait a moment."}, 429)
             self._asking[visitor] += 1
         try:
-            pool = _slow if wish.late else _quick
-            content = await asyncio.get_running_loop().run_in_executor(pool, wish.answer)
+            content = await asyncio.get_running_loop().run_in_executor(wish.pool, wish.answer)
             return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
         except ValueError as problem:
             return JSONResponse({"problem": sentence(str(problem))})
@@ -236,7 +236,12 @@ class _Deed:
 
     act: Act
     asked: Asked
-    late: bool
+    slow: bool
+
+    @property
+    def pool(self) -> ThreadPoolExecutor:
+        """The threads that do it."""
+        return _long if self.slow else _quick
 
     def answer(self) -> bytes:
         """What came of it, as JSON."""
@@ -258,6 +263,11 @@ class _Wish:
     """The one chart whose exact numbers are asked for, if that is all."""
     file: Any
     """The one file that is asked for, if that is all."""
+
+    @property
+    def pool(self) -> ThreadPoolExecutor:
+        """The threads that answer it."""
+        return _slow if self.late else _quick
 
     def answer(self) -> bytes:
         """The answer as JSON."""
