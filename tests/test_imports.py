@@ -1,4 +1,4 @@
-"""How the house hangs together: no imports in a circle, and none against the arrows that the README draws."""
+"""How the house hangs together: no imports in a circle, and none against the arrows of docs/architecture.md."""
 
 import ast
 import re
@@ -112,8 +112,9 @@ def test_no_files_know_each_other_for_type_checkers_either():
 
 
 def chains() -> list[list[set[str]]]:
-    """The README's arrows: chains of steps, each of one or more names."""
-    drawn = re.search(r"Imports run one way: (.*?)\n\n", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    """The arrows of docs/architecture.md: chains of steps, each of one or more names."""
+    drawing = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    drawn = re.search(r"Imports run one way: (.*?)\n\n", drawing, re.DOTALL)
     return [
         [set(step.split(", ")) for step in " ".join(chain.split()).split(" → ")]
         for chain in re.findall(r"`([^`]*→[^`]*)`", drawn.group(1))
@@ -136,7 +137,7 @@ def against(chain: list[set[str]], of: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("n", "of"), [(0, "playground"), (1, "playground.ui")])
-def test_imports_run_along_the_readmes_arrows(n, of):
+def test_imports_run_along_the_arrows(n, of):
     assert not against(chains()[n], of)
 
 

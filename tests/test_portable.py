@@ -105,13 +105,10 @@ def test_what_ships_runs_on_every_system(slip):
     assert not {path: slips for path, slips in found.items() if slips}
 
 
-def test_the_readmes_script_does_too():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert not [
-        slip
-        for block in re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-        for slip in without_encoding(ast.parse(block))
-    ]
+def test_the_documented_scripts_do_too():
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *ROOT.glob("docs/*.md"))]
+    blocks = [block for page in pages for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)]
+    assert len(blocks) >= 3 and not [slip for block in blocks for slip in without_encoding(ast.parse(block))]
 
 
 def test_every_file_is_python_3_10():

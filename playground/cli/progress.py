@@ -1,5 +1,4 @@
-"""How a training run looks in a shell: a line that rewrites itself on a terminal, a line per evaluation elsewhere, or
-JSON."""
+"""How a run looks in a shell: a line that updates itself on a terminal, a line per evaluation elsewhere, or JSON."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Byte-level byte-pair encodings: those trained here or opened from a `tokenizer.json`, which `tokenizers` runs, and
-OpenAI's own, which tiktoken runs. They know every text, and decoding gives it back exactly.
+"""Byte-level byte-pair encodings: trained here, opened from a `tokenizer.json`, or OpenAI's own.
+
+`tokenizers` runs the first two, tiktoken the last. They know every text, and decoding gives it back exactly.
 """
 
 from __future__ import annotations

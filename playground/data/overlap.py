@@ -1,5 +1,4 @@
-"""Overlap: how much of the text that judges a model stands word for word in the text that it learns from, and whether
-it is another kind of text altogether."""
+"""Overlap: how much of the validation text is copied from the training text, and whether the two differ in kind."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A run looked back at: losses above, what heads do below, on one axis of optimizer steps, with the moment marked.
+"""The timeline of a run: losses above, what heads attend to below, over the steps, with the chosen moment marked.
 
-The axis goes with the square root of the step, as the kept moments do: early steps change most.
+The x axis is the square root of the step, as the snapshots are spaced: early steps change most.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def timeline(
     rungs: Sequence[tuple[str, float]] = (),
     recorded: bool = False,
 ) -> Figure:
-    """Two panels: validation loss and the prompt's own; a line per head with its score of one habit.
+    """Two panels: validation loss and the prompt's own; one line per head, its weight on one kind of token.
 
     Args:
         evaluations: columns `step` and `val_loss` of the run's history; may be empty.
-        steps: the M kept moments; prompt_losses: (M,) nats; scores: (M, L, H).
-        moment: the step to mark; chosen: (layer, head) of the line to stress.
+        steps: the M snapshots; prompt_losses: (M,) nats; scores: (M, L, H).
+        moment: the step to mark; chosen: (layer, head) of the line to highlight.
 
-    A click's x is a square root: `step_at` makes it a step.
+    The x of a click is a square root: `step_at` converts it to a step.
     """
     M, L, H = scores.shape
     measured = [evaluations.get(column, ()) for column in ("step", "val_loss")]
@@ -73,35 +73,45 @@ def timeline(
 
 
 def step_at(x: float) -> float:
-    """The optimizer step at this place of the timeline's axis."""
+    """The optimizer step at this point of the timeline's axis."""
     return max(x, 0.0) ** 2
 
 
 def describe_appearance(name: str, found: Any, last: int, ends: tuple[float, float] = (0.0, 0.0)) -> str:
-    """When a habit appeared; `found` is inspection.replay's Appearance or None, `ends` what its strongest head had of
-    it before any training and has in the end."""
+    """When a head began to attend to what `name` says, such as "the token before".
+
+    `found` is the Appearance of inspection.replay, or None. `ends` is the weight there of the strongest head, at the
+    first snapshot and at the last.
+    """
     if math.isnan(ends[1]):
-        return f"Nothing in this prompt could tell which heads have this habit ({name})."
+        return f"This prompt cannot show which heads attend to {name}."
     if found is None and 0 < ends[1] <= ends[0]:
-        so = f"ends with {ends[1]:.2f} and began with {ends[0]:.2f}: training did not bring it."
-        return f"The head with most of this habit ({name}) on this prompt {so}"
+        so = f"ends with a mean weight of {ends[1]:.2f} and began with {ends[0]:.2f}. Training did not bring it."
+        return f"The head that attends most to {name} on this prompt {so}"
     if found is None:
-        return f"No head ends with much of this habit ({name}) on this prompt."
+        return f"At the end, no head attends much to {name} on this prompt."
     began = "before any training" if found.first == 0 else f"at step {found.first:,}"
-    named = [f"head {head} of layer {layer} ({score:.2f})" for layer, head, score in found.near]
-    if len(named) >= NAMED:
-        named = [f"{len(named)} others"]
-    level = f", too close there to tell from {all_of(named)}" if named else ""
-    who = "The first" if named else "It"
+    near = [f"head {head} of layer {layer} ({score:.2f})" for layer, head, score in found.near]
+    near = [f"{len(near)} others"] if len(near) >= NAMED else near
+    best = f"head {found.head} of layer {found.layer}"
+    close = (
+        f" {_capital(all_of(near))} {'is' if len(found.near) == 1 else 'are'} too close to tell apart." if near else ""
+    )
     return (
-        f"Head {found.head} of layer {found.layer} has most of this habit ({name}) on this prompt in the end: "
-        f"{found.final:.2f}{level}. {who} had {found.score_first:.2f} {began} and stays above halfway from step "
-        f"{found.after:,} of {last:,} on ({found.score_after:.2f}; {found.score_before:.2f} at step {found.before:,})."
+        f"At the end, {best} attends most to {name} on this prompt, with a mean weight of {found.final:.2f}.{close} "
+        f"{_capital(best) if near else 'It'} had {found.score_first:.2f} {began}. It crossed halfway for good between "
+        f"step {found.before:,} ({found.score_before:.2f}) and step {found.after:,} ({found.score_after:.2f}) "
+        f"of {last:,}."
     )
 
 
+def _capital(words: str) -> str:
+    """These words as the beginning of a sentence."""
+    return words[0].upper() + words[1:]
+
+
 def _ticks(last: int) -> dict[str, Any]:
-    """Round steps that stand about a tenth of the axis apart."""
+    """Round steps, about a tenth of the axis apart."""
     unit = 10 ** max(math.floor(math.log10(max(last, 1))) - 2, 0)
     shown: list[int] = [0]
     for share in range(1, 11):

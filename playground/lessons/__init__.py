@@ -1,5 +1,4 @@
-"""Lessons: files of plain data that lead through the page, ask before they show, and answer with the visitor's own
-numbers.
+"""Lessons: data files that guide a visitor, ask before they show, and answer with the visitor's own numbers.
 
 vocabulary.py   the places, controls and doings that a file may name
 reading.py      a file → Lesson, checked

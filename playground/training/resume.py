@@ -1,8 +1,7 @@
-"""Resume: a run that was saved goes on exactly where it was, or with a notice that its last digits differ (another
-machine), or is refused with the names of what differs.
+"""Resume: continue a saved run exactly, or say that its last digits will differ, or refuse and name what differs.
 
-`config.ON_RESUME` says which settings may change; the model, the text and the tokenizer may not. All of the file is
-checked (`SavedRun.check`) before anything is changed (`restore`).
+The last digits differ on another machine. `config.ON_RESUME` says which settings may change; the model, the text and
+the tokenizer may not. All of the file is checked (`SavedRun.check`) before anything is changed (`restore`).
 """
 
 from __future__ import annotations

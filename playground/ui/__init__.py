@@ -1,0 +1,1 @@
+"""The page in gradio, and its API."""

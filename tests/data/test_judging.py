@@ -1,5 +1,7 @@
-"""Texts are judged as they are: the languages' own are without a mistake, and one mistake of each kind is found where
-it stands; shares come with honest intervals; copies and strange words are counted as they are planted."""
+"""Judging: our own texts have no mistake, a planted one of each kind is found, and intervals are honest.
+
+Planted copies and unknown words are counted.
+"""
 
 import random
 import re

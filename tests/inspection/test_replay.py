@@ -84,19 +84,16 @@ def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
     found = appeared(scores)
     assert (found.before, found.after, found.first, found.score_first) == (20, 40, 0, 0.4)
     said = describe_appearance("what followed last time", found, 40)
-    assert "on this prompt in the end: 0.80. It had 0.40 before any training and stays above halfway from step" in said
+    assert "0.80. It had 0.40 before any training. It crossed halfway for good between step 20 (0.50) and" in said
     scores[-1] = [[0.77, 0.74], [0.8, 0.79]]
     level = describe_appearance("what followed last time", appeared(scores), 40)
-    assert "Head 0 of layer 1 has most" in level
-    assert (
-        "0.80, too close there to tell from head 1 of layer 1 (0.79) and head 0 of layer 0 (0.77). The first had"
-        in level
-    )
+    assert "head 0 of layer 1 attends most" in level
+    assert "0.80. Head 1 of layer 1 (0.79) and head 0 of layer 0 (0.77) are too close to tell apart. Head 0" in level
     assert appeared(scores * 0.1) is None  # too little
     assert appeared(np.ones((4, 2, 2))) is None  # nothing came
-    assert "ends with 0.40 and began with 0.42" in describe_appearance("the first token", None, 40, (0.42, 0.4))
-    assert "Nothing in this prompt could tell" in describe_appearance("it", None, 40, (math.nan, math.nan))
-    assert "No head ends with much" in describe_appearance("the first token", None, 40, (0.1, 0.2))
+    assert "weight of 0.40 and began with 0.42" in describe_appearance("the first token", None, 40, (0.42, 0.4))
+    assert "This prompt cannot show" in describe_appearance("it", None, 40, (math.nan, math.nan))
+    assert "no head attends much" in describe_appearance("the first token", None, 40, (0.1, 0.2))
 
 
 def test_the_shipped_run_shows_copying_appear():

@@ -1,4 +1,4 @@
-"""Programs: the README's example runs, answers are what the model computes, and a stranger gets only sentences."""
+"""Programs: the documented examples run, answers are what the model computes, and a stranger gets only sentences."""
 
 import json
 import re
@@ -46,15 +46,19 @@ def trained(served):
     return list(client.submit(text=TEXT, steps=30, prompt="the ", settings=TINY, api_name="/train"))
 
 
-def test_the_readme_example_runs(served, capsys):
+@pytest.mark.parametrize(
+    ("page", "printed"),
+    [
+        ("README.md", r"^5 \d\.\d+$(.|\n)*attends most to"),
+        ("docs/running.md", r"^Tiny stories finds this text less surprising: 0\.\d{4} nats"),
+    ],
+)
+def test_the_examples_run(served, capsys, page, printed):
     *_, address = served
-    (script,) = re.findall(r"```python\n(from gradio_client.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (script,) = re.findall(r"```python\n(from gradio_client.*?)```", (ROOT / page).read_text(), re.DOTALL)
     script = script.replace("http://127.0.0.1:7860", address).replace("steps=200", "steps=5")
-    exec(compile(script, "README", "exec"), {})
-    printed = capsys.readouterr().out.strip()
-    assert re.search(r"^5 \d\.\d+$", printed, re.MULTILINE)
-    assert "attends most to" in printed
-    assert re.search(r"Tiny stories finds this text less surprising: 0\.\d{4} nats", printed.splitlines()[-1])
+    exec(compile(script, page, "exec"), {})
+    assert re.search(printed, capsys.readouterr().out.strip(), re.MULTILINE)
 
 
 def test_a_run_to_which_nobody_listens_is_never_begun(served, monkeypatch):

@@ -251,7 +251,7 @@ def test_a_student_who_follows_the_lesson_counts_in_the_experiment(served):
     begun = PanelCaller(address, ida, "train").do("train_form", values=held, pressed=True)
     assert begun["begun"], begun
     (job,) = page.board.of(ida)
-    until(lambda: job.settled)
+    until(lambda: job.settled, seconds=180)
     klass = classes.taught(klass.code, teacher.selection["secret"])
     students = classes.students(klass)
     found = experiment(klass, students, "seed", {s.number: s.name for s in students})

@@ -1,9 +1,10 @@
-"""What gradio 6.31 does badly for this page, mended: a patch a file, which says what it mends and how one tells that it
-is still needed. `tests/ui/test_gradio_fixes.py` tries each against plain gradio, so that a release which needs one no
-longer is seen. One that has no place any more says so whenever the page starts. requirements.txt holds gradio to the
-minor version that was tried.
+"""Patches for what gradio 6.31 does badly on this page, one per file.
 
-checks.py          whether each still has its place
+Each says what it fixes and how to tell that it is still needed. `tests/ui/test_gradio_fixes.py` tries each against
+plain gradio, so it shows when a release no longer needs a patch. A patch that no longer applies is named whenever the
+page starts. requirements.txt pins gradio to the minor version that was tested.
+
+checks.py          whether each patch still applies
 blocks.py          gr.Blocks with the next three
 slow_queue.py      a queue that looks for work a thousand times a second, and turns the third visitor away
 skipped_outputs.py a new component for every output that a handler leaves alone

@@ -1,5 +1,7 @@
-"""Two places of Gradio's scripts, changed as the page gets them (gradio 6.31): one forgets what a script types into an
-accordion at the moment at which it opens, one counts the seconds of a loading sign that is gone.
+"""Patches of two places in the scripts of gradio's page (gradio 6.31).
+
+One loses what a script types into an accordion that is just opening. One counts the seconds of a loading sign that is
+gone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The walk in words: what each step is for, its formula, its lines of PyTorch, and what to see in its numbers.
 
 vectors.py     before attention: embedding, the layers before, the norm
-attention.py   from vectors to queries, keys and values that are ready to meet
-weights.py     scores, mask, softmax, mixed values
+attention.py   from vectors to queries, keys and values
+weights.py     scores, mask, softmax, weighted average of the values
 stream.py      after attention: projected back, added, MLP, prediction
 described.py   what all of them share
 

@@ -1,4 +1,4 @@
-"""The steps that make queries, keys and values ready to meet: project, split, normalise, rotate, share."""
+"""The steps that prepare queries, keys and values: project, split, normalise, rotate, share."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def project(at: Here) -> Described:
         ends = {"q": (0, H * D), "k": (H * D, (H + Hkv) * D), "v": ((H + Hkv) * D, wide)}
         expressions = {n: f"qkv[0, {at.query}, {start}:{end}]" for n, (start, end) in ends.items()}
     why = (
-        "One vector has three jobs: to ask ({q:query}), to be found ({k:key}) and to hand something over ({v:value}). "
-        "Three matrices take from it what each job needs; without them a token could only look for its own like."
+        "Each token needs three vectors: a {q:query} to look for others, a {k:key} to be matched with queries, and a "
+        "{v:value} to pass on. Three matrices make them; without them a token could only look for vectors like its own."
     )
     q, k, v = (at.facts["lengths"][n] for n in "qkv")
     sentence = (
-        f"In head {at.head}, {at.asks} asks with a query of length {q:.2f}, can be found by a key of length {k:.2f} "
-        f"and hands over a value of length {v:.2f}."
+        f"In head {at.head}, {at.query_token} has a query of length {q:.2f}, a key of length {k:.2f} and a value of "
+        f"length {v:.2f}."
     )
     expressions = {"x": f"h[0, {at.query}]", **expressions}
     return Described("Query, key and value", why, formula, code, sentence, expressions)
@@ -64,14 +64,14 @@ def split(at: Here) -> Described:
         sentence = f"No number changes here: head 0 owns all {D} numbers of the query."
     else:
         why = (
-            "A token has one row of attention weights per head, and each row sums to 1. One head can look at one thing "
-            f"well; {H} heads, each with {D} numbers of its own, can look at {H} things."
+            "A token has one row of attention weights per head, and each row sums to 1. One head can attend to one "
+            f"thing well; {H} heads, each with {D} numbers of its own, can attend to {H} things."
         )
-        loudest = f"{at.asks} asks loudest in head {most} (query of length {lengths[most]:.2f})"
+        longest = f"The query of {at.query_token} is longest in head {most} ({lengths[most]:.2f})"
         own = f"; head {at.head} has {lengths[at.head]:.2f}" if most != at.head else ""
         sentence = (
             f"No number changes here: head {at.head} owns numbers {at.head * D} to {at.head * D + D - 1} of the query. "
-            f"{loudest}{own}."
+            f"{longest}{own}."
         )
     expressions = {n: f"{n}[0, :, {at.query}]" for n in "qkv"}
     return Described("Split into heads", why, formula, code, sentence, expressions)
@@ -87,13 +87,13 @@ def qk_norm(at: Here) -> Described:
     )
     formula = f"{{q:q}} ← {{q:q}} ÷ √(mean({{q:q}}²) + {config.norm_eps:g}) ⊙ gain, {{k:k}} likewise, each ({at.D},)"
     why = (
-        "A score is a sum of products, so long queries and keys would make scores huge, and a head would stare at one "
-        "token for their length alone. With one scale for all, what counts is where they point (QK-norm)."
+        "A score is a sum of products, so long queries and keys make scores huge, and a head would attend to one token "
+        "for their length alone. With one scale for all, only their direction counts (QK-norm)."
     )
     sentence = (
-        f"The query of {at.asks} goes from length {lengths['q_before']:.2f} to {lengths['q_after']:.2f}, its key from "
-        f"{lengths['k_before']:.2f} to {lengths['k_after']:.2f}. Over the prompt, queries of this head ran from "
-        f"{before.min():.2f} to {before.max():.2f}, and now from {after.min():.2f} to {after.max():.2f}."
+        f"The query of {at.query_token} goes from length {lengths['q_before']:.2f} to {lengths['q_after']:.2f}, its "
+        f"key from {lengths['k_before']:.2f} to {lengths['k_after']:.2f}. Over the prompt, queries of this head ran "
+        f"from {before.min():.2f} to {before.max():.2f}, and now from {after.min():.2f} to {after.max():.2f}."
     )
     expressions = {
         "q_before": f"before[0][0, {at.head}, {at.query}]", "q_after": f"q[0, {at.head}, {at.query}]",
@@ -120,14 +120,14 @@ def rotate(at: Here) -> Described:
         f"p · {base}^(−2i/{D}), i = 0 … {half - 1}"
     )
     why = (
-        "A head should be able to say “the token before”, wherever that is. Query and key are turned by angles that "
-        "grow with their places, so what two of them have between them is an angle that grows with their distance; "
-        "moved together, they keep it."
+        "A head should be able to find “the token before”, wherever that is. Rotation turns each query and key by "
+        "angles that grow with its position. The angle between two of them then depends on their distance; moved "
+        "together, they keep it."
     )
     sentence = (
-        f"At position {query} pair 0 of {at.asks} turns by {angles[0]:,.0f}°, pair {half - 1} by "
+        f"At position {query} pair 0 of {at.query_token} turns by {angles[0]:,.0f}°, pair {half - 1} by "
         f"{angles[-1]:.1f}°; {at.facts['full_circles']} of {half} have gone full circle. {{q:q}} · {{k:k}} with "
-        f"{at.answers} is {signed(here)}: were both five places later, {signed(later)}; were only the query, "
+        f"{at.key_token} is {signed(here)}: were both five places later, {signed(later)}; were only the query, "
         f"{signed(nearer)}."
     )
     pairs = f"[0, {at.head}, {query}].view(2, {half}).T"
@@ -143,13 +143,13 @@ def share(at: Here) -> Described:
     code = f"k, v = k.repeat_interleave({group}, dim=1), v.repeat_interleave({group}, dim=1)"
     formula = f"{{k:k}}, {{v:v}} ({Hkv}, {at.T}, {at.D}) → ({H}, {at.T}, {at.D}): each of {Hkv} stands {group} times"
     why = (
-        "Keys and values of all tokens so far are kept while a text is written, queries are not. With "
+        "The cache keeps keys and values of all tokens so far, but not the queries. With "
         f"{'one key and value' if Hkv == 1 else f'{Hkv} keys and values'} for {H} queries (grouped-query attention) "
-        f"that store is {group} times smaller, and each query still asks in its own way."
+        f"that store is {group} times smaller, and each head keeps its own queries."
     )
     sentence = (
-        f"Head {at.head} meets key and value {at.kv_head}, together with head{'s' * (len(fellows) > 1)} "
-        f"{' and '.join(map(str, fellows))}: their rows of {at.answers} are the same numbers. "
+        f"Head {at.head} uses key and value {at.kv_head}, together with head{'s' * (len(fellows) > 1)} "
+        f"{' and '.join(map(str, fellows))}: their rows of {at.key_token} are the same numbers. "
         f"{Hkv * at.D:,} numbers per token are kept for keys instead of {H * at.D:,}."
     )
     labels = tuple(f"head {h} ← key {at.look.kv_head(h)}" for h in range(H))

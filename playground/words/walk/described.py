@@ -48,12 +48,12 @@ class Here:
         return self.config.norm_placement == "pre"
 
     @property
-    def asks(self) -> str:
+    def query_token(self) -> str:
         """The query token, in quotes."""
         return self.named(self.query)
 
     @property
-    def answers(self) -> str:
+    def key_token(self) -> str:
         """The key token, in quotes."""
         return self.named(self.key)
 

@@ -23,13 +23,13 @@ def output(at: Here) -> Described:
         f"written = torch.stack([z[0, h, {query}] @ W_o[h] for h in range({H})])"
     )
     why = (
-        f"What a head found stands in {D} numbers that only this head understands. W_o says it in the {d} numbers that "
-        "all layers share, and so lets several heads write about one thing."
+        f"A head's result has {D} numbers of its own. W_o turns them into the {d} numbers that all layers share, so "
+        "several heads can write about the same thing."
     )
-    sentence = f"Head {most} writes most for {at.asks} (length {lengths[most]:.2f})"
+    sentence = f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f})"
     sentence += "" if at.head == most else f", head {at.head} writes {lengths[at.head]:.2f}"
     if lengths[most] < 0.005:
-        sentence = f"No head writes anything for {at.asks} that two decimals show"
+        sentence = f"No head writes anything for {at.query_token} that two decimals show"
     elif (lengths > 0.05 * lengths.sum()).sum() > 1:
         sentence += f". {together(at.facts)}"
     labels = (*(f"head {h} · {n:.2f}" for h, n in enumerate(lengths)), f"sum{bias} = out")
@@ -76,14 +76,14 @@ def add(at: Here) -> Described:
     )
     formula += f": ({at.T}, {at.d}); ‖Δ‖ = length of (x after − x before)"
     by = f"‖Δ‖ = {delta[query]:.2f} (cosine {signed(alike[query])})"
-    sentence = f"Attention changes {at.asks} by {by}."
+    sentence = f"Attention changes {at.query_token} by {by}."
     if not at.pre:
         stream, added, after = facts["lengths"]
         sentence = (
-            f"Attention adds a vector of length {facts['written']:.2f} to {at.asks}, of length {stream:.2f}; the norm "
-            f"takes their sum from length {added:.2f} to {after:.2f}. Both together change it by {by}."
+            f"Attention adds a vector of length {facts['written']:.2f} to {at.query_token}, of length {stream:.2f}; "
+            f"the norm takes their sum from length {added:.2f} to {after:.2f}. Both together change it by {by}."
         )
-    sentence += f" Head {at.head} watches {at.placed(int(most[query]))} most."
+    sentence += f" Head {at.head} attends most to {at.placed(int(most[query]))}."
     if signed(alike[turned]) != signed(alike[query]):
         sentence += f" The token turned most is {at.placed(turned)} (cosine {signed(alike[turned])})."
     if config.n_layers > 1:
@@ -123,15 +123,15 @@ def _neurons(at: Here) -> Described:
         "x + mlp_out" if at.pre else "norm(x + mlp_out)"
     )
     why = (
-        "Attention only mixes what tokens have. Here each token is worked on alone: a number that is bent "
-        f"({BENDS[config.activation]}) can say “this and that, but not the third”, which no sum can. "
-        f"{percent(at.facts['share'], 0)} of this model's weights stand in such parts of its layers."
+        "Attention only averages what tokens have. The MLP works on each token alone: its nonlinear function "
+        f"({BENDS[config.activation]}) can express “this and that, but not the third”, which no sum can. "
+        f"{percent(at.facts['share'], 0)} of this model's weights are in the feed-forward parts of its layers."
     )
-    sentence = f"None of {width} neurons answers to {at.asks}. "
+    sentence = f"None of {width} neurons answers to {at.query_token}. "
     if active:
         sentence = (
-            f"{active} of {width} neurons answer{'s' * (active == 1)} to {at.asks} (above 0.01 or below −0.01), number "
-            f"{neurons[0]} most ({signed(at.arrays['values'][0])}). "
+            f"{active} of {width} neurons answer{'s' * (active == 1)} to {at.query_token} (above 0.01 or below −0.01), "
+            f"number {neurons[0]} most ({signed(at.arrays['values'][0])}). "
         )
     expressions = {"values": f"hidden[0, {query}, {neurons}]"}
     labels = tuple(f"neuron {n}" for n in neurons)
@@ -164,7 +164,7 @@ def _experts(at: Here) -> Described:
     if config.shared_expert:
         why += " One more, the shared expert, is visited by all."
     visits = " and ".join(f"expert {e} ({w:.2f})" for e, w in zip(at.facts["experts"], at.facts["weights"]))
-    sentence = f"{at.asks} visits {visits}. {_effect(at)}"
+    sentence = f"{at.query_token} visits {visits}. {_effect(at)}"
     expressions = {"values": f"probabilities[0, {query}]", "chosen": "chosen"}
     labels = tuple(f"expert {e}" for e in range(E))
     return Described("Feed-forward: experts", why, formula, code, sentence, expressions, labels)
@@ -215,9 +215,8 @@ def predict(at: Here) -> Described:
         )
     else:
         what = "This is the model's guess for the token after the prompt."
-    sentence = (
-        f"After {at.asks} the model expects “{labels[0]}” ({percent(float(at.arrays['probabilities'][0]))}). {what}"
-    )
+    chance = percent(float(at.arrays["probabilities"][0]))
+    sentence = f"After {at.query_token} the model expects “{labels[0]}” ({chance}). {what}"
     expressions = {"probabilities": f"probabilities[0, {query}, {best}]", "logits": f"logits[0, {query}, {best}]"}
     expressions["tokens"] = f"logits[0, {query}].topk({len(best)}).indices"
     return Described("Logits, then probabilities", why, formula, code, sentence, expressions, labels)

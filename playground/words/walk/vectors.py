@@ -14,25 +14,22 @@ def embed(at: Here) -> Described:
     scale = ""
     if config.scale_embeddings:
         scale, code = " · √d", code + f" * math.sqrt({d})"
-    why = (
-        "A token's number is only a name: number 7 is not more than number 3. So each token gets a row of numbers of "
-        "its own, which training fills. "
-    )
+    why = "Token ids are only names: number 7 is not more than number 3. So each token gets its own learned vector. "
     if config.positions in ("learned", "sinusoidal"):
         table = "model.position_embedding.weight" if config.positions == "learned" else "model.sinusoids"
         kind = "a learned vector" if config.positions == "learned" else "a vector of sines and cosines"
         code += f"\nx = x + {table}[:{T}]"
         formula = f"x = E[ids]{scale} + P[0 … {T - 1}]: ({T}, {d}) + ({T}, {d}) = ({T}, {d})"
-        why += f"Attention by itself does not tell order, so {kind} is added for the place."
+        why += f"Attention alone ignores order, so {kind} is added for each position."
     else:
         formula = f"x = E[ids]{scale}: ids ({T},) → ({T}, {d})"
         why += {
-            "rotary": "Where it stands is told later, by turning queries and keys.",
-            "none": "Where it stands is told by nothing but the mask, which lets later tokens see more."
+            "rotary": "Position comes later: the model rotates queries and keys.",
+            "none": "Its position shows in nothing but the mask, which lets later tokens see more."
             if config.causal
-            else "Where it stands is told by nothing: this model cannot tell order.",
+            else "Its position shows nowhere: this model cannot tell order.",
         }[config.positions]
-    sentence = f"{at.asks} is row {at.look.ids[at.query]} of a table of {config.vocab_size:,}. {_copies(at)}"
+    sentence = f"{at.query_token} is row {at.look.ids[at.query]} of a table of {config.vocab_size:,}. {_copies(at)}"
     return Described("Tokens become vectors", why, formula, code, sentence, {"stream": "x[0]"})
 
 
@@ -69,7 +66,7 @@ def arrive(at: Here) -> Described:
     if abs(alike - 0.5) > 0.2:
         left = "it still points much as it began" if alike > 0.5 else "little of where it began is left"
     sentence = (
-        f"{at.asks} came in with length {then:.2f} and has {now:.2f} here; the cosine of the two is "
+        f"{at.query_token} came in with length {then:.2f} and has {now:.2f} here; the cosine of the two is "
         f"{signed(alike)}: {left}."
     )
     return Described(f"What {layers} made of it", why, formula, code, sentence, {"stream": "x[0]"})
@@ -80,8 +77,8 @@ def norm(at: Here) -> Described:
     lengths = at.facts["lengths_before"], at.facts["lengths_after"]
     code = f"block = model.blocks[{at.layer}]\n" + norm_code(at.config, "x", "block.attention_norm", "h")
     why = (
-        "What stands in a vector grows from layer to layer, and more for some tokens than for others. Brought to one "
-        "scale first, the weights that follow meet numbers of the size that they were trained for."
+        "Vectors grow from layer to layer, some more than others. The norm brings them to one scale, so the weights "
+        "that follow get numbers of the size they were trained for."
     )
     ranges = [f"{each.min():.2f} to {each.max():.2f}" for each in lengths]
     factor = [each.max() / max(each.min(), 1e-12) for each in lengths]
@@ -89,7 +86,7 @@ def norm(at: Here) -> Described:
         f"Lengths of the {at.T} vectors: {ranges[0]} before, {ranges[1]} after; the longest was {factor[0]:.1f} times "
         f"the shortest, now it is {factor[1]:.1f} times."
         if at.T > 1
-        else f"{at.asks} has length {lengths[0][0]:.2f} before and {lengths[1][0]:.2f} after."
+        else f"{at.query_token} has length {lengths[0][0]:.2f} before and {lengths[1][0]:.2f} after."
     )
     formula = f"h = {norm_formula(at.config)}: ({at.T}, {at.d}), each row by itself"
     return Described("Bring every vector to one scale", why, formula, code, sentence, {"stream": "h[0]"})
