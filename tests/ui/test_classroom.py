@@ -202,6 +202,8 @@ def test_the_class_hears_of_a_lessons_steps_and_answers(served):
     assert f"1 of {len(lesson.steps)} steps" in picture.table_html(klass, [pupil], "progress", False, 0.0)
     drawn = answers_html(classes.answers(klass), 2)
     assert "1 of 2 answered, 1 right" in drawn
+    own = {**classes.answers(klass)[0], "question": step.ask.question.replace("200", "60")}
+    assert "<span>0 nats</span>" in answers_html([own], 2), "a class's own steps change the question's words alone"
 
 
 def test_a_question_has_a_bar_for_every_choice_and_equal_ranges_of_numbers():
@@ -249,7 +251,7 @@ def test_a_student_who_follows_the_lesson_counts_in_the_experiment(served):
     begun = PanelCaller(address, ida, "train").do("train_form", values=held, pressed=True)
     assert begun["begun"], begun
     (job,) = page.board.of(ida)
-    until(lambda: job.settled)
+    until(lambda: job.settled, seconds=180)
     klass = classes.taught(klass.code, teacher.selection["secret"])
     students = classes.students(klass)
     found = experiment(klass, students, "seed", {s.number: s.name for s in students})

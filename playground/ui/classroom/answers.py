@@ -73,7 +73,12 @@ def histogram(given: Sequence[str], ask: Ask | None) -> list[tuple[str, int]]:
 def _ask_of(lesson: str, step: int, question: str) -> Ask | None:
     found = find_lesson(lesson)
     ask = found.steps[step - 1].ask if found and 0 < step <= len(found.steps) else None
-    return ask if ask is not None and ask.question == question else None
+    return ask if ask is not None and _without_numbers(ask.question) == _without_numbers(question) else None
+
+
+def _without_numbers(question: str) -> str:
+    """A class's own number of steps stands in a lesson's question."""
+    return re.sub(r"[\d,]+", "", question)
 
 
 def _number(answer: str) -> float | None:
