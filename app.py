@@ -66,11 +66,20 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
     """The page, the address to serve it at, and what serves it; says on which limits it stands where others come."""
     if os.environ.get("SPACES_ZERO_GPU"):
         import spaces  # noqa: F401 (installed there; has to come before anything that could ask for a GPU)
+    from playground.service.data_folder import (
+        BusyError,
+        DataFolder,
+        data_folder,
+        folder_for_uploads,
+        forget_crashed_servers,
+    )  # fmt: skip
     from playground.ui.gradio_fixes.quick_import import import_gradio
 
+    forget_crashed_servers()
+    if not os.environ.get("GRADIO_TEMP_DIR"):
+        os.environ["GRADIO_TEMP_DIR"] = str(folder_for_uploads())
     import_gradio()
     from playground.processes import tune_process
-    from playground.service.data_folder import BusyError, DataFolder, data_folder, forget_crashed_servers
     from playground.service.limits import limits_here
     from playground.ui.app import build_app, launch
     from playground.ui.where import Reach, is_loopback
@@ -91,7 +100,6 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
         print(f"Others can reach this page, so it keeps the limits “{limits.kind}”: {limits.in_words()}")
         print("Choose others with --limits local, class or public.", flush=True)
     reach = Reach.here(behind_proxy=arguments.behind_proxy, use_hub_login=arguments.use_hub_login)
-    forget_crashed_servers()
     try:
         data = DataFolder(None if arguments.ephemeral else data_folder())
     except BusyError:

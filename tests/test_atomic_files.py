@@ -170,7 +170,7 @@ def test_what_safetensors_raises_on_a_full_disk_is_an_os_error(tmp_path):
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
     for write in (write_file, write_folder):
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError, match="space left"):
             write(tmp_path / "x", fail)
 
 
@@ -207,7 +207,7 @@ def test_a_reader_never_mixes_two_states(tmp_path):
 
     write("state 0")
     assert read_folder(folder, names, read) == "state 3state 3"
-    with pytest.raises(OSError, match="being written all the time"):
+    with pytest.raises(OSError, match="being written"):
         read_folder(folder, names, lambda: write("again"))
 
 
@@ -248,7 +248,7 @@ def test_whatever_is_saved_can_be_loaded_however_long_its_record(tmp_path):
     again = load(tmp_path / "m").history
     assert again.gradients[-1]["step"] == 2099 and again.samples[-1]["step"] == 2099
     assert 100 < len(again.gradients) < 2100 and json.loads((tmp_path / "m" / "history.json").read_text())
-    with pytest.raises(CheckpointError, match="too long to be saved"):
+    with pytest.raises(CheckpointError, match=r"long.*saved"):
         save(tmp_path / "m", OLD.model, OLD.tokenizer, name="x" * 10**7)
     with pytest.raises(CheckpointError, match="n_layers is 300; at most 256"):
         save(tmp_path / "deep", Transformer(TINY.replace(n_layers=300)), OLD.tokenizer)

@@ -19,13 +19,13 @@ def test_what_is_declared_overrules_the_hardware(declared, dtype, monkeypatch):
 
 def test_an_unclear_declaration_is_refused(monkeypatch):
     monkeypatch.setenv("PLAYGROUND_BF16", "yes")
-    with pytest.raises(ValueError, match="PLAYGROUND_BF16 is 'yes': set it to 1 or 0"):
+    with pytest.raises(ValueError, match=r"PLAYGROUND_BF16.*'yes'.*1"):
         has_fast_bf16(CPU)
 
 
 @pytest.mark.parametrize("name", ["gpu", "meta", "xpu", "", "cpu:x"])
 def test_a_device_nobody_has_is_refused_by_name(name):
-    with pytest.raises(ValueError, match="choose auto, cpu, cuda or mps"):
+    with pytest.raises(ValueError, match="choose auto"):
         pick_device(name)
 
 
@@ -33,5 +33,5 @@ def test_a_gpu_that_is_not_there_is_refused_by_name(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     assert pick_device("cuda:1") == torch.device("cuda", 1)
-    with pytest.raises(ValueError, match="this machine has 2 CUDA devices, numbered from 0: not 'cuda:2'"):
+    with pytest.raises(ValueError, match=r"2.*0.*'cuda:2'"):
         pick_device("cuda:2")

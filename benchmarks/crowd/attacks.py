@@ -25,6 +25,7 @@ import httpx
 
 from playground import kept
 from playground.service.limits import PUBLIC
+from playground.ui.followers import tick
 from tests.ui.raw import RawCaller
 
 from ..serving import resident_mb
@@ -33,10 +34,14 @@ from .visitor import Visitor, connected
 from .watching import logged, tell
 from .writing import PROMPT
 
-STEPS, TOKENS, LOOK = 50, 100, 1.0
+STEPS, TOKENS = 50, 100
+SOMETIMES = tick(None, waits=True)
+"""Seconds between two looks of a page whose run waits in the line."""
 BARE, LOUD, SHORT, LARGE = 63, 24, 120, 40
 """H1: calls without a listener, and pages that train as long as they may; H2: runs of a step; H4: texts of 200 MB."""
-MINUTES = 8.0
+SMALL = {"size": "tiny", "Context": 32, "Batch": 8, "Steps between samples": 0}
+"""What else forty runs of two cores are like that begin and end within minutes."""
+MINUTES = 4.5
 """For each of the two passes, at most."""
 OWN_MB = 700.0
 """What the server takes before there are models and caches: torch, gradio, the runs' activations."""
@@ -46,9 +51,10 @@ OWN_MB = 700.0
 class Seen:
     """What the visitors saw."""
 
-    asked: dict[int, float] = field(default_factory=dict)
-    began: dict[int, float] = field(default_factory=dict)
-    """Seconds at which each run was asked for, and was first seen to be at work."""
+    asked: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """Between which two seconds each run was asked for."""
+    began: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """When it was last seen in the line, and first seen to be at work."""
     trained: int = 0
     wrote: int = 0
     first: list[float] = field(default_factory=list)
@@ -72,7 +78,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     yield "runs that one begun later had asked for earlier", f"{_passed(calm)}", f"{_passed(attacked)}", "", "0"
     evenly = (f"{_unfair(seen):.2f}×" for seen in (calm, attacked))
     yield "longest wait for a place ÷ that of a line that moves evenly from first to last", *evenly, "", "≤ 1.5×"
-    last = [max((seen.began[n] - seen.asked[n] for n in seen.began), default=0.0) for seen in (calm, attacked)]
+    last = [max((seen.began[n][1] - seen.asked[n][0] for n in seen.began), default=0.0) for seen in (calm, attacked)]
     fair = last[0] * (count + 1) / count
     what = "longest wait for a place, s ÷ fair share (as in peace, with one address more)"
     yield what, *(f"{x:.1f}" for x in last), f"{last[1] / max(fair, 0.1):.2f}×", "≤ 1.5×"
@@ -87,9 +93,9 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
 
 
 def _passed(seen: Seen) -> int:
-    """Pairs in which whoever asked later was first, by more than a look can be late."""
-    at = [(seen.asked[number], seen.began[number]) for number in seen.began]
-    return sum(a < b - LOOK and begun > other + 2 * LOOK for a, begun in at for b, other in at)
+    """Pairs of which one was certainly asked for before the other, and was still in the line when that was at work."""
+    at = [(*seen.asked[number], *seen.began[number]) for number in seen.began]
+    return sum(answered < sent and waited > begun for _, answered, waited, _ in at for sent, _, _, begun in at)
 
 
 def _unfair(seen: Seen) -> float:
@@ -97,15 +103,15 @@ def _unfair(seen: Seen) -> float:
 
     As many begin at once as there are places, so each counts as the last of as many.
     """
-    order = sorted(seen.began, key=seen.asked.__getitem__)
+    order = sorted(seen.began, key=lambda number: seen.asked[number][1])
     if not order:
         return float("nan")
-    start = min(seen.asked.values())
-    whole, count = max(seen.began.values()) - start, len(order)
+    start = min(sent for sent, _ in seen.asked.values())
+    whole, count = max(begun for _, begun in seen.began.values()) - start, len(order)
     worst = 0.0
     for place, number in enumerate(order, PUBLIC.jobs):
-        share = max(whole * min(place / count, 1.0), 2 * LOOK)
-        worst = max(worst, (seen.began[number] - start) / share)
+        share = max(whole * min(place / count, 1.0), 2 * SOMETIMES)
+        worst = max(worst, (seen.began[number][1] - start) / share)
     return worst
 
 
@@ -200,17 +206,22 @@ class _from:
 
 async def _train(visitor: Visitor, number: int, seen: Seen) -> None:
     await visitor.open()
-    for name, value in {"Steps": STEPS, "learn": "text", "text": TEXT, "size": "tiny", "Seed": number}.items():
+    for name, value in {**SMALL, "learn": "text", "text": TEXT, "Steps": STEPS, "Seed": number}.items():
         visitor.set(name, value)
-    seen.asked[number] = time.monotonic()
+    sent = time.monotonic()
     await begin(visitor)
+    seen.asked[number] = sent, (waited := time.monotonic())
     while True:
+        asked = time.monotonic()
         said, pause = await look(visitor)
-        if number not in seen.began and not re.search(r"in line|Waiting for a place", said):
-            seen.began[number] = time.monotonic()
+        if number not in seen.began:
+            if re.search(r"in line|Waiting for a place", said):
+                waited = asked
+            else:
+                seen.began[number] = waited, time.monotonic()
         if pause is None:
             break
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(pause)
     if f"All {STEPS} steps are done" not in said:
         raise RuntimeError(said[:160])
     seen.trained += 1
@@ -271,7 +282,7 @@ def _attacks(client: httpx.AsyncClient, house: RawCaller, seen: Seen, until: flo
         visitor.set("Steps", 5000)
         await begin(visitor)
         for _ in range(200):
-            await asyncio.sleep(2 * LOOK)
+            await asyncio.sleep(2.0)
             said, _ = await look(visitor)
         return said
 

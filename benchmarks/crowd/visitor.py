@@ -17,7 +17,7 @@ from tests.ui.raw import RawCaller
 @contextlib.asynccontextmanager
 async def connected(address: str, most: int) -> AsyncIterator[httpx.AsyncClient]:
     """The connections of a crowd of so many."""
-    limits = httpx.Limits(max_connections=2 * most + 4)
+    limits = httpx.Limits(max_connections=2 * most + 4, keepalive_expiry=2)  # the server closes them after 5 seconds
     async with httpx.AsyncClient(base_url=address, timeout=600, limits=limits) as client:
         yield client
 

@@ -39,9 +39,10 @@ def run(options: argparse.Namespace) -> int:
         "val_loss": history.val_loss,
         "best": history.best
         and {"step": history.best[0], "val_loss": history.best[1], "kept": checkpoint.best is not None},
-        "state": {"kind": state.kind, "since": state.since, "words": states.in_words(state)},
+        "state": {"kind": state.kind, "since": state.since, "words": str(states.result(state))},
         "changes": history.changes,
-        "ladder": baselines,
+        "baselines": baselines,
+        "ladder": baselines,  # its name for scripts of earlier versions
         "judged": history.judged,
         "config": config.to_dict(),
     }

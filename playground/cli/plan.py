@@ -67,7 +67,7 @@ def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
     """What --set changes of a new run's model, and how to train it: all that can be checked before the text is read."""
     out, preset = Path(options.out), PRESET if options.preset is None else options.preset
     if not _free(out):
-        raise ValueError(f"{out} exists already: choose another --out, or add --resume to go on with its run")
+        raise ValueError(f"{out} exists already: choose another --out, or add --resume to continue its run")
     if preset not in PRESETS:
         raise ValueError(f"there is no preset called {preset!r}; choose one of {', '.join(PRESETS)}")
     if options.language is not None and options.language not in LANGUAGE_NAMES:
@@ -102,7 +102,7 @@ def resumed(options: argparse.Namespace) -> PlannedRun:
         raise ValueError(f"{out} holds a model but not the state of its run, so it cannot be resumed")
     saved = _beginning(checkpoint.config, about) if begins else SavedRun.of(out)
     if options.preset not in (None, about["preset"]):
-        raise ValueError(f"this run cannot go on otherwise than it began: --preset was {about['preset']}")
+        raise ValueError(f"this run must continue as it began: --preset was {about['preset']}")
     model_changes, training_changes = parse_settings(options.set)
     if options.seed is not None:
         training_changes.setdefault("seed", options.seed)
@@ -120,9 +120,9 @@ def resumed(options: argparse.Namespace) -> PlannedRun:
     if over and not unwritten:
         raise ValueError(over)
     about |= {"source": source, "training": config.to_dict(), "prompt": _prompt(options, about["prompt"])}
-    notice = "Nothing was saved of this run yet: it begins anew." if begins else ""
+    notice = "Nothing of this run was saved, so it begins again." if begins else ""
     if unwritten:  # the loop then ends at once, with the saved weights
-        notice = "This run was over, but killed before its model was written: it is written now."
+        notice = "This run ended before its model was saved; it is saved now."
     return PlannedRun(corpus, Transformer(shape, seed=about["seed"]), config, about, history, not begins, notice)
 
 
@@ -136,8 +136,8 @@ def _why_over(saved: SavedRun, config: TrainConfig) -> str:
         return f"the {config.max_seconds:g} seconds of this run are over: add --set max_seconds=none, or more"
     if 0 < config.patience <= risen_for(saved.history, config.eval_every):
         return (
-            f"this run ended because validation had risen for {config.patience:,} evaluations: add --set patience=0 to "
-            "train on all the same, or use its best weights with generate --step best"
+            f"this run ended because the validation loss rose for {config.patience:,} evaluations. Add --set "
+            "patience=0 to train longer, or use its best weights with generate --step best"
         )
     return ""
 

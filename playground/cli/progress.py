@@ -12,6 +12,7 @@ from ..data import Baselines, Corpus
 from ..service.verdicts import verdict
 from ..storage.json_files import finite
 from ..training import TrainEvent
+from ..words.baselines import title
 from ..words.shell import event_line
 from ..words.training import as_dict
 
@@ -39,9 +40,10 @@ class Progress:
 
     def __init__(self, steps: int, corpus: Corpus, baselines: Baselines):
         self.steps, self.corpus, self.live = steps, corpus, sys.stderr.isatty()
-        rungs = ", ".join(f"{name} {loss:.4f}" for name, loss in baselines.losses())
+        known = ", ".join(f"{title(name)} {loss:.4f}" for name, loss in baselines.losses())
         print(
-            f"{corpus.name}: {len(corpus.train):,} tokens to learn, {corpus.vocab_size:,} different. Ladder: {rungs}."
+            f"{corpus.name}: {len(corpus.train):,} training tokens, {corpus.vocab_size:,} different. Baselines: "
+            f"{known}."
         )
 
     def show(self, event: TrainEvent) -> None:

@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, check) -> int:
     """Submit the command, follow its log, and write what was learned to --out."""
     out = Path(options.out)
     if options.resume:
-        raise ValueError("a job begins anew: --resume works only on this machine")
+        raise ValueError("a job cannot continue a run: --resume works only on this machine")
     check()
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", out.name).strip("-.") or "model"
     text = Path(options.text) if options.text else None
@@ -45,8 +45,8 @@ def run(options: argparse.Namespace, check) -> int:
             print(line, flush=True)
     except KeyboardInterrupt:
         print(
-            f"\nThe job goes on without you: {job.url}. To end it: hf jobs cancel {job.id}. "
-            f"What it learns will be at {model}: python -m playground pull {model} --out {out}",
+            f"\nThe job continues without you: {job.url}. To end it: hf jobs cancel {job.id}. "
+            f"Its model will be at {model}: python -m playground pull {model} --out {out}",
             file=sys.stderr,
         )
         return INTERRUPTED

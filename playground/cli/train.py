@@ -16,7 +16,6 @@ from ..training.autosave import FILE
 from ..training.skills import judged, judged_in_the_end
 from ..training.states import UNMASKED, state_of
 from ..words import states
-from ..words.baselines import NO_MASK
 from ..words.corpus import corpus_warning
 from ..words.shell import best_lines
 from . import remote
@@ -49,9 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, help="of the weights, the batches and a language's text (default: 0)")
     parser.add_argument("--prompt", help="what the samples during training continue")
     parser.add_argument("--out", metavar="DIR", required=True, help="the checkpoint folder to write")
-    parser.add_argument(
-        "--resume", action="store_true", help="go on with the run that DIR holds; --steps trains longer"
-    )
+    parser.add_argument("--resume", action="store_true", help="continue the run in DIR; --steps trains longer")
     remote.add_arguments(parser)
 
 
@@ -81,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         kept = find_snapshots(out, plan.model.config)
         for line in best_lines(Checkpoint(plan.model, plan.corpus.tokenizer, history, snapshots=kept)):
             print(line)
-        again = f"; --resume --out {out}{MORE.get(reason, '')} goes on" if (out / FILE).exists() else ""
+        again = f"; --resume --out {out}{MORE.get(reason, '')} continues" if (out / FILE).exists() else ""
         print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
     return STOPPED if reason == "stopped" else 0
 
@@ -102,10 +99,10 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
     def tell(event: TrainEvent) -> None:
         try:
             show(event)
-        except BrokenPipeError:  # whoever read along has left; the run goes on in silence
+        except BrokenPipeError:  # the reader has left; the run continues in silence
             print_no_more()
 
-    for sentence in (plan.notice, corpus_warning(corpus), "" if model.config.causal else NO_MASK):
+    for sentence in (plan.notice, corpus_warning(corpus), "" if model.config.causal else states.NO_MASK):
         if sentence:
             tell(Remark(history.last_step, 0.0, sentence))
     windows = plan.config.eval_windows
@@ -121,7 +118,7 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
             before, state = state, state_of(history, causal=model.config.causal, baselines=baselines)
             worse = states.TONES[state.kind] in ("warning", "error") and (before is None or state.kind != before.kind)
             if state.kind != UNMASKED and (worse or event.event == "finished"):
-                tell(Remark(event.step, event.seconds, states.in_words(state)))
+                tell(Remark(event.step, event.seconds, str(states.result(state))))
         tell(event)
         if event.event == "evaluated" and history.best and history.best[0] == event.step:
             drop_best(out)

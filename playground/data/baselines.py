@@ -112,17 +112,19 @@ class Baselines:
         try:
             made = cls(**values)
         except TypeError as problem:
-            raise ValueError("baselines are called uniform, unigram, bigram, and perhaps ngram and floor") from problem
+            raise ValueError(
+                "the baselines need the names uniform, unigram and bigram, and may have ngram and floor"
+            ) from problem
         losses = [made.uniform, made.unigram, made.bigram, made.characters_per_token, made.order]
         losses += [loss for loss in (made.floor, made.ngram) if loss is not None]
         if not all(type(x) in (int, float) and math.isfinite(x) for x in losses):
-            raise ValueError("baselines are losses in nats")
+            raise ValueError("the baselines must be finite losses in nats")
         if made.floor is not None and not made.floor < made.uniform:
-            raise ValueError("the floor of baselines lies below the loss of guessing all tokens alike")
+            raise ValueError("the floor of the baselines must be below guessing at random")
         if made.unit not in WRITTEN or not 0 < made.characters_per_token < 1000 or not 2 <= made.order < 100:
-            raise ValueError("baselines say what their tokens are")
+            raise ValueError("the baselines do not say what their tokens are")
         if type(made.tokens) is not int or made.tokens < 0 or (made.chance and not made.tokens):
-            raise ValueError("baselines say how many tokens judge")
+            raise ValueError("the baselines do not say how many tokens they were measured on")
         names = {name for name, _ in made.losses()}
         for what, fine in (
             ("texts", lambda text: isinstance(text, str)),
@@ -131,7 +133,7 @@ class Baselines:
         ):
             found = getattr(made, what)
             if not isinstance(found, dict) or not found.keys() <= names or not all(map(fine, found.values())):
-                raise ValueError(f"the {what} of baselines go by their names")
+                raise ValueError(f"the {what} of the baselines do not match their names")
         return made
 
 

@@ -177,8 +177,8 @@ def load_encoding(name: str, *, patience: float = 20.0) -> PublishedEncoding:
     thread.join(patience)
     if not found:
         raise TextError(
-            f"the {name} encoding's file is neither on this machine nor reachable: "
-            "go online once, or choose characters, words or a BPE trained on your text"
+            f"the file of the {name} encoding is neither on this machine nor reachable. Go online once, or choose "
+            "characters, words or a BPE trained on your text"
         )
     return PublishedEncoding(found[0])
 
@@ -316,7 +316,7 @@ def _last_merge(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
         joined = [(ranks.get(a + b, len(ranks)), i) for i, (a, b) in enumerate(pairwise(parts))]
         rank, at = min(joined)
         if rank >= ranks[token]:
-            raise TextError("the tokenizer's merges cannot be told from its tokens")
+            raise TextError("the tokenizer's merges do not follow from its tokens")
         parts[at : at + 2] = [parts[at] + parts[at + 1]]
     return parts[0], parts[1]
 

@@ -295,7 +295,7 @@ def corpus_from_language(
     if name not in LANGUAGES:
         raise TextError(f"there is no language called {name!r}; choose one of {', '.join(LANGUAGES)}")
     if unit not in ("char", "word"):
-        raise TextError(f"a synthetic language is read by char or word, not by {unit!r}: its floor needs one of them")
+        raise TextError(f"a synthetic language needs tokens that are char or word, not {unit!r}")
     language = LANGUAGES[name]
     # the whole vocabulary, so that the same language always has the same tokens in the same order
     tokenizer = build_tokenizer(unit, "".join(dict.fromkeys(language.graph.texts)))

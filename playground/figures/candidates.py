@@ -108,7 +108,7 @@ def describe_temperatures(labels: Sequence[str], by_temperature: Mapping[float, 
         return f"At temperature {low:g} “{labels[best]}” has {percent(by_temperature[low][best])}."
     return (
         f"“{labels[best]}” has {percent(by_temperature[low][best])} at temperature {low:g} and "
-        f"{percent(by_temperature[high][best])} at {high:g}: heat spreads the choice but keeps the order."
+        f"{percent(by_temperature[high][best])} at {high:g}. A higher temperature keeps the order."
     )
 
 

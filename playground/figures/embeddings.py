@@ -75,8 +75,8 @@ def describe_similarity(similarity: np.ndarray, words: Sequence[str], part: bool
     def named(pair: int) -> str:
         return f"“{words[upper[0][pair]]}” and “{words[upper[1][pair]]}”"
 
-    most = f"Of the first {len(words)} words of its vocabulary, most" if part else "Most"
+    most = f"Among the first {len(words)} words, most" if part else "Most"
     return (
-        f"{most} alike: {named(best)} (cosine {signed(pairs[best])}); "
-        f"least alike: {named(worst)} ({signed(pairs[worst])}). Unrelated words sit near 0."
+        f"{most} similar: {named(best)} (cosine {signed(pairs[best])}). "
+        f"Least similar: {named(worst)} ({signed(pairs[worst])}). Unrelated words are near 0."
     )

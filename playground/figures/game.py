@@ -10,6 +10,8 @@ from . import palette
 from .shapes import Figure, axis, line, lines
 
 _DASHES = {"bigram": "dash", "floor": "dot"}
+NAMES = {"floor": "best possible"}
+"""What the picture calls a player, where it is not the player's name."""
 
 
 def bits_curve(bits: Mapping[str, np.ndarray], *, kind: str = "dense", height: int = 240) -> Figure:
@@ -20,7 +22,8 @@ def bits_curve(bits: Mapping[str, np.ndarray], *, kind: str = "dense", height: i
         total = np.concatenate(([0.0], np.cumsum(costs)))
         color = colors.get(player, palette.MOE if kind == "moe" else palette.DENSE)
         dash, width = _DASHES.get(player, "solid"), 2.8 if player == "you" else 2
-        traces.append(line(range(len(total)), total, player, color, dash=dash, width=width, hover="%{y:.2f} bits"))
+        name = NAMES.get(player, player)
+        traces.append(line(range(len(total)), total, name, color, dash=dash, width=width, hover="%{y:.2f} bits"))
     return lines(
         traces, height, axis("bets", rangemode="tozero", dtick=5), axis("bits paid so far", rangemode="tozero")
     )
@@ -28,10 +31,10 @@ def bits_curve(bits: Mapping[str, np.ndarray], *, kind: str = "dense", height: i
 
 def describe_bits(bits: Mapping[str, np.ndarray]) -> str:
     """Who has paid what so far, the least first."""
-    totals = sorted((float(np.sum(costs)), player) for player, costs in bits.items())
+    totals = sorted((float(np.sum(costs)), NAMES.get(player, player)) for player, costs in bits.items())
     n = len(next(iter(bits.values()), ()))
     if not n:
         return ""
     said = ", ".join(f"{player} {total:.1f}" for total, player in totals)
     bets = f"{n} bets" if n > 1 else "1 bet"
-    return f"Bits paid in {bets}, the least first: {said}. The flatter a line, the better its guesses."
+    return f"Bits paid in {bets}, the least first: {said}."

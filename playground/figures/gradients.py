@@ -51,7 +51,7 @@ def describe_gradients(records: Sequence[Mapping[str, Any]]) -> str:
         return "No gradients have been measured yet."
     last = norms[:, -1]
     if not np.isfinite(last).any():
-        return f"The gradients at step {steps[-1]:,} are not numbers: the run has diverged."
+        return f"The gradients at step {steps[-1]:,} are not numbers: the run diverged."
     hardest = int(np.nanargmax(last))
     words = f"At step {steps[-1]:,} the gradient is longest in {parts[hardest]} ({last[hardest]:.2g})"
     gentlest = int(np.nanargmin(np.where(last > 0, last, np.nan))) if (last > 0).any() else hardest
@@ -60,7 +60,7 @@ def describe_gradients(records: Sequence[Mapping[str, Any]]) -> str:
     whole = np.sqrt(np.nansum(norms**2, axis=0))
     if len(steps) > 1 and whole[0] > 0 and np.isfinite(whole[-1]):
         ratio = whole[-1] / whole[0]
-        words += f"; over all parts it is now {ratio:.2g} times what it was at step {steps[0]:,}"
+        words += f". Over all parts it is now {ratio:.2g} times that of step {steps[0]:,}"
     return words + "."
 
 

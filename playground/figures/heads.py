@@ -49,7 +49,7 @@ def describe_head_map(values: np.ndarray, name: str, enough: float = 0.4) -> str
     """How many heads do it with that score, and which does it most."""
     values = np.asarray(values, dtype=np.float64)
     if not np.isfinite(values).any():
-        return f"These tokens cannot tell which heads {name}: too few of them come again with something between."
+        return f"Too few of these tokens repeat to measure which heads {name}."
     layer, head = np.unravel_index(int(np.nanargmax(values)), values.shape)
     many = int(np.nansum(values >= enough))
     return (
@@ -59,28 +59,28 @@ def describe_head_map(values: np.ndarray, name: str, enough: float = 0.4) -> str
 
 
 def describe_worth(values: np.ndarray, margins: np.ndarray | None, unit: str, first: np.ndarray | None = None) -> str:
-    """The head that is missed most, and how many are missed, or better missing, beyond the interval if there is one.
+    """The most important head, and how many matter, or harm, by more than the interval if there is one.
 
     Args:
-        first: (L, H) that head, and those that the text cannot tell from it.
+        first: (L, H) that head, and those too close to rank.
     """
     values = np.asarray(values, dtype=np.float64)
     layer, head = np.unravel_index(int(values.argmax()), values.shape)
     if margins is None:
         if values.max() < UNSEEN:
-            return f"No head is missed measurably here, none by {UNSEEN:g} {unit}."
-        return f"Missed most: layer {layer}, head {head}, by {values[layer, head]:.4f} {unit}."
+            return f"No single head matters here: none changes the result by {UNSEEN:g} {unit}."
+        return f"Most important: layer {layer}, head {head}, with {values[layer, head]:.4f} {unit}."
     clear = int((values > margins).sum())
     if not clear:
         layer, head = np.unravel_index(int(np.abs(values).argmax()), values.shape)
     size = f"layer {layer}, head {head}, by {signed(values[layer, head], 4)} ± {margins[layer, head]:.4f} {unit}"
     better = better_without(values, margins, unit)
     if not clear:
-        return f"No head is missed by more than the interval; the largest difference is that of {size}.{better}"
-    many = f"{clear} of {values.size} {'is' if clear == 1 else 'are'} missed by more than the interval.{better}"
+        return f"No single head matters by more than its interval. The largest difference: {size}.{better}"
+    many = f"{clear} of {values.size} matter{'s' * (clear == 1)} by more than the interval.{better}"
     if first is not None and np.sum(first) > 1 and np.isfinite(margins).all():
         size = f"{on_one_level(values, margins, first)} {unit}"
-    return f"Missed most: {size}. {many}"
+    return f"Most important: {size}. {many}"
 
 
 def better_without(values: np.ndarray, margins: np.ndarray, unit: str) -> str:
@@ -89,9 +89,9 @@ def better_without(values: np.ndarray, margins: np.ndarray, unit: str) -> str:
     if not clear.any():
         return ""
     layer, head = np.unravel_index(int(np.where(clear, values, np.inf).argmin()), values.shape)
-    each, most = (", one at a time,", ", most") if clear.sum() > 1 else ("", "")
+    each = ", one at a time," if clear.sum() > 1 else ""
     return (
-        f" Without {clear.sum()} of {values.size}{each} the model predicts better by more than the interval{most}: "
+        f" Without {clear.sum()} of {values.size}{each} the model predicts better. The largest effect: "
         f"layer {layer}, head {head}, by {-values[layer, head]:.4f} ± {margins[layer, head]:.4f} {unit}."
     )
 
@@ -117,8 +117,8 @@ def on_one_level(
     ]
     sizes = [f"{signed(values[each], 4)} ± {margins[each]:.4f}" for own in rows.values() for each in own]
     if len(at) <= NAMED:
-        return f"{all_of(named)}, which this text cannot tell apart: {all_of(sizes)}"
-    return f"{named[0]}, from which this text cannot tell {len(at) - 1} others: {sizes[0]}"
+        return f"{all_of(named)}, too close to rank. In this order: {all_of(sizes)}"
+    return f"{named[0]}, too close to rank with {len(at) - 1} others: {sizes[0]}"
 
 
 def all_of(words: Sequence[str]) -> str:

@@ -62,8 +62,8 @@ def describe_token_times(
     beyond = ""
     if within < len(lengths):
         beyond = (
-            f" Beyond {context:,} tokens the context is full: each time, its oldest part falls out, which the keys and "
-            "values that are kept had seen. So the cache has to be rebuilt, which takes longer; then it grows again."
+            f" Beyond {context:,} tokens the context is full. Each time, its oldest part falls out. The remaining "
+            "keys and values depend on it, so the model rebuilds the cache, which takes longer."
         )
     if within:
         lengths, with_cache, without_cache = lengths[:within], with_cache[:within], without_cache[:within]
@@ -78,10 +78,10 @@ def describe_token_times(
     taken, where = median(with_cache, len(with_cache))
     words = f"With the cache a token took {taken:.2f} ms, {where}"
     if len(with_cache) >= 10:
-        words += " ({:.2f} ms, {})".format(*median(with_cache, part))
+        words += ". At first it took {:.2f} ms, {}".format(*median(with_cache, part))
     if end := min(len(without_cache), len(with_cache)):
         (other, there), (same, _) = median(without_cache, end), median(with_cache, end)
-        words += f"; without it {other:.2f} ms" + (f", {there}" if there != where else "")
+        words += f". Without it {other:.2f} ms" + (f", {there}" if there != where else "")
         words += f", {other / same:.1f} times as long" if same > 0 else ""
     return f"{words}.{beyond}"
 
@@ -104,7 +104,7 @@ def describe_cache_growth(lengths: Sequence[int], nbytes: Sequence[int], held: i
     held = int(lengths[-1]) if held is None else held
     words = f"{bytes_text(nbytes[-1])} for {held:,} token{'s' * (held != 1)}"
     if held:
-        words += f": {bytes_text(nbytes[-1] / held)} for each token, whatever stands in it"
+        words += f": {bytes_text(nbytes[-1] / held)} for each token"
     if held < lengths[-1]:
         words += ". It holds no more than the context"
     return words + "."

@@ -71,15 +71,15 @@ def describe_lens(
     path = f"After “{token}”, “{answer}” has {percent(chances[0])} at the {stages[0]}"
     if stage == len(stages):
         led = [stages[i] for i in np.flatnonzero(places == 1)]
-        so = f"it led at {led[-1]} and has lost the lead" if led else "never the lead"
-        return f"{path} and {percent(chances[-1])} in the end, where it is number {int(places[-1]):,}: {so}."
+        so = f"It led at {led[-1]}" if led else "It never leads"
+        return f"{path} and {percent(chances[-1])} in the end, with rank {int(places[-1]):,}. {so}."
     if stage == 0:
         end, moves = percent(chances[-1]), "raise" if chances[-1] > chances[0] else "lower"
-        so = f"the layers {moves} it to {end}" if end != percent(chances[0]) else "the layers leave it at that"
-        return f"{path} and leads from the very start; {so}."
+        so = f"the layers {moves} it to {end}" if end != percent(chances[0]) else "the layers do not change it"
+        return f"{path} and leads from the start. {so[0].upper()}{so[1:]}."
     rise = int(np.diff(chances).argmax())
     points = signed(100 * np.diff(chances)[rise], 1, plus=True)
-    words = f"{path} (rank {int(places[0]):,}), takes the lead for good at {stages[stage]} and ends with "
+    words = f"{path} (rank {int(places[0]):,}). It takes the lead for good at {stages[stage]} and ends with "
     rises = f" It rises most at {stages[rise + 1]} ({points} points)." if np.diff(chances)[rise] > 0 else ""
     return f"{words}{percent(chances[-1])}.{rises}"
 
@@ -105,7 +105,7 @@ def describe_norms(norms: np.ndarray, stages: Sequence[str], chosen: int) -> str
     if len(line) < 2 or line[0] == 0:
         return "The residual stream's length."
     rise = int(np.diff(line).argmax())
-    grows = f"; it grows most at {stages[rise + 1]} (+{np.diff(line)[rise]:.2f})" if np.diff(line)[rise] > 0 else ""
+    grows = f". It grows most at {stages[rise + 1]} (+{np.diff(line)[rise]:.2f})" if np.diff(line)[rise] > 0 else ""
     return (
         f"The residual stream of this token goes from length {line[0]:.2f} to {line[-1]:.2f} "
         f"({line[-1] / line[0]:.{1 if line[-1] >= line[0] else 2}f} times){grows}."

@@ -30,7 +30,7 @@ _KNOWS = {
     "floor": "best possible",
 }  # fmt: skip
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_RUNG_NAMES = {"uniform": "uniform, ln V", "unigram": "unigram", "bigram": "bigram", "floor": "floor"}
+_RUNG_NAMES = {"uniform": "uniform, ln V", "unigram": "unigram", "bigram": "bigram", "floor": "best possible"}
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = (), cour
     evaluations = [] if run is None else list(zip(run.evaluations["step"], run.evaluations["val_loss"]))
     measured = [(step, loss) for step, loss in evaluations if math.isfinite(loss)]
     if not measured:
-        lines = "; the dashed lines show what a guesser of each kind would reach" if rungs else ""
+        lines = "; the dashed lines are baselines" if rungs else ""
         return f"No loss has been measured yet{lines}."
     step, last = measured[-1]
     if course.startswith(said := f"The validation loss is {last:.4f}"):  # it says where already
@@ -158,9 +158,9 @@ def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = (), cour
     beaten = [name for name, value in rungs if last < value and name != "floor"]
     if floor is not None:
         gap = last - floor
-        where += f", {abs(gap):.4f} nats {'above' if gap >= 0 else 'below'} the floor"
+        where += f", {abs(gap):.4f} nats {'above' if gap >= 0 else 'below'} the best possible loss"
         if gap < -NEXT_TO_NOTHING:
-            where += " (too few validation tokens to judge by, or a leak)"
+            where += ". Too few validation tokens, or a leak"
     elif beaten:
         where += f", {known[beaten[-1]] - last:.4f} nats below the {beaten[-1]} line"
     elif known:

@@ -155,11 +155,14 @@ def describe_pair(curves: Sequence[Curve], alike: bool = True) -> str:
     dense, moe = (c.y[-1] for c in both)
     gaps = [signed(c.y[-1] - c.floor, 4) if c.floor is not None else "" for c in both]
     if not alike:
-        each = [f"{loss:.4f}" + (f" ({gap} above its floor)" if gap else "") for loss, gap in zip((dense, moe), gaps)]
-        return f"Dense {each[0]}, MoE {each[1]}, each on validation text of its own: these losses cannot be compared."
+        each = [
+            f"{loss:.4f}" + (f" ({gap} above its best possible)" if gap else "")
+            for loss, gap in zip((dense, moe), gaps)
+        ]
+        return f"Dense {each[0]}, MoE {each[1]}, on different validation texts: do not compare these losses."
     words = f"First seed: dense {dense:.4f}, MoE {moe:.4f}"
     if all(gaps):
-        words += f", {gaps[0]} and {gaps[1]} above the floor"
+        words += f", {gaps[0]} and {gaps[1]} above the best possible loss"
     return words + "."
 
 
@@ -200,7 +203,7 @@ def describe_verdict(differences: Sequence[float], mean: float | None, margin: f
     marks = ", ".join(signed(d, 4) for d in differences)
     if mean is None or margin is None:
         return f"MoE minus dense by seed: {marks}."
-    return f"MoE minus dense by seed: {marks}. The interval {'leaves out' if abs(mean) > margin else 'holds'} zero."
+    return f"MoE minus dense by seed: {marks}. The interval {'excludes' if abs(mean) > margin else 'includes'} zero."
 
 
 def _trace(curve: Curve, y: np.ndarray) -> dict[str, Any]:

@@ -59,22 +59,22 @@ def describe_removal(heads: np.ndarray, margins: np.ndarray, first: np.ndarray, 
     """The head that matters most, or all that may, and how many make no difference: their 95 % interval holds zero."""
     heads, margins = np.asarray(heads, dtype=np.float64), np.asarray(margins, dtype=np.float64)
     layer, head = (int(i) for i in np.unravel_index(int(heads.argmax()), heads.shape))
-    words = f"The whole model loses {before:.4f} nats per token."
+    words = f"With all parts, the loss is {before:.4f}."
     size = signed(heads[layer, head], 4, plus=True)
-    most = f"{words} Of the heads, head {head} of layer {layer} is worth most: without it {size}"
+    most = f"{words} The most important head is head {head} of layer {layer}: without it {size}"
     if not np.isfinite(margins).all():
         if size == signed(0.0, 4, plus=True) or heads[layer, head] < 0:
             least = signed(heads.min(), 4, plus=True)
-            return f"{words} No head is worth anything here: the loss without one changes by {least} to {size} nats."
-        return f"{most} nats, here: this one window cannot tell what of it is luck."
+            return f"{words} No single head matters here: without one the loss changes by {least} to {size} nats."
+        return f"{most} nats. One window is too little to rule out chance."
     idle = int((np.abs(heads) <= margins).sum())
     make = "makes" if idle == 1 else "make"
-    none = f"; {idle} of {heads.size} heads {make} no difference that this text could tell" if idle else ""
+    none = f". {idle} of {heads.size} heads {make} no measurable difference" if idle else ""
     better = better_without(heads, margins, "nats")
     if not (heads > margins).any():
-        return f"{words} No head is worth anything that this text could tell.{better}"
+        return f"{words} No single head makes a measurable difference.{better}"
     if first.sum() > 1:
-        return f"{words} Of the heads, worth most: {on_one_level(heads, margins, first)} nats{none}.{better}"
+        return f"{words} Most important: {on_one_level(heads, margins, first)} nats{none}.{better}"
     return f"{most} nats (± {margins[layer, head]:.4f}){none}.{better}"
 
 
@@ -85,7 +85,7 @@ def describe_sublayers(heads: np.ndarray, sublayers: np.ndarray, margins: np.nda
     most, margin = sublayers[layer, which], margins[layer, which]
     if round(most - np.max(heads), 4) <= 0 or (np.isfinite(margin) and most <= margin):
         return ""
-    name = ("the whole attention", "the feed-forward layer")[which]
+    name = ("attention", "the MLP")[which]
     interval = f" (± {margin:.4f})" if np.isfinite(margin) else ""
     size = f"{signed(most, 4, plus=True)} nats{interval}"
-    return f" Of all parts, {name} of layer {layer} has the largest number: without it {size}."
+    return f" The most important part is {name} of layer {layer}: without it {size}."

@@ -67,7 +67,7 @@ def describe_routing(experts: np.ndarray, weights: np.ndarray, tokens: Sequence[
     busiest = int(visits.argmax())
     who = "this one token uses" if T == 1 else f"these {T:,} tokens use"
     words = (
-        f"In layer {layer} {who} {np.count_nonzero(visits)} of {E} experts; expert {busiest} gets the most, "
+        f"In layer {layer} {who} {np.count_nonzero(visits)} of {E} experts. Expert {busiest} gets the most, "
         f"{100 * visits[busiest] / visits.sum():.0f} % (an even share is {100 / E:.3g} %)."
     )
     if K > 1:
@@ -110,7 +110,7 @@ def load_bars(load: np.ndarray, weight: np.ndarray) -> Figure:
     colors, experts = [expert_color(e) for e in range(E)], list(range(E))
     bars = [
         bar(shares, experts, colors, f"expert %{{x}}<br>%{{y:.1%}} of the {name}<extra></extra>", name=name)
-        for name, shares in (("visits", load), ("weight", weight))
+        for name, shares in (("tokens", load), ("weight", weight))
     ]
     bars[1]["marker"]["pattern"] = {"shape": "/", "size": 5, "solidity": 0.4}
     return figure(
@@ -139,7 +139,7 @@ def describe_weights(
     """
     (visits, dead), (heard, unheard) = load, weight
     like = f"{visits:.1f}", f"{heard:.1f}"
-    words = f"This text uses its experts as evenly as {like[0]} equal ones would be used"
+    words = f"The load is as even as with {like[0]} equal experts"
     # with one expert per token every visit counts fully
     words += "." if like[0] == like[1] else f"; by weight, as {like[1]}."
     if dead:
@@ -172,7 +172,7 @@ def load_lines(steps: Sequence[int], load: np.ndarray) -> Figure:
         curves,
         280,
         axis("optimizer steps"),
-        axis("share of visits", tickformat=".0%", rangemode="tozero"),
+        axis("share of tokens", tickformat=".0%", rangemode="tozero"),
         margin={"l": 52, "r": 12, "t": 12, "b": 40},
         legend={"font": SMALL},
         narrow={"legend.orientation": "h", "legend.y": -0.3},
@@ -186,12 +186,10 @@ def describe_load(
 ) -> str:
     """How even a load is, and which experts are dead."""
     words = (
-        f"{what} load has {entropy:.2f} of at most {most:.2f} bits of entropy, as {2**entropy:.1f} equal experts would "
-        f"have; the busiest is expert {busiest} with {100 * share:.0f} %."
+        f"{what} load has {entropy:.2f} of at most {most:.2f} bits of entropy, like {2**entropy:.1f} equal experts. "
+        f"The busiest is expert {busiest} with {100 * share:.0f} %."
     )
     if dead:
         names = ", ".join(map(str, dead))
-        return (
-            f"{words} Expert{'s' if len(dead) > 1 else ''} {names} get{'' if len(dead) > 1 else 's'} next to nothing."
-        )
+        return f"{words} Expert{'s' if len(dead) > 1 else ''} {names} get{'' if len(dead) > 1 else 's'} almost nothing."
     return f"{words} No expert is dead."

@@ -32,7 +32,7 @@ def both_expect(labels: Sequence[str], dense: Sequence[float], moe: Sequence[flo
 def describe_both(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float], divergence: float) -> str:
     """Whether the two agree, in a sentence."""
     best = [max(range(len(labels)), key=values.__getitem__) for values in (dense, moe)]
-    apart = f"Their whole distributions are {divergence:.4f} nats apart (Jensen–Shannon; 0.69 would be nothing shared)."
+    apart = f"Their distributions are {divergence:.4f} nats apart (Jensen–Shannon; at most 0.69)."
     if best[0] == best[1]:
         shares = f"dense at {percent(dense[best[0]])}, MoE at {percent(moe[best[1]])}"
         where = f"Both expect “{labels[best[0]]}” most, {shares}."

@@ -58,4 +58,4 @@ def describe_skill(steps: Sequence[int], shares: Sequence[float], intervals: Seq
         return f"The skill is there: {now}."
     if lacking[-1]:
         return f"Less than half was right {at}: {share}."
-    return f"Whether more than half was right {at} cannot be told from so few: {share}."
+    return f"About half was right {at}, too close to call: {share}."

@@ -38,7 +38,7 @@ _PATTERNS = {"total": "", "beyond": "/", "remembered": "x"}
 
 NULL_NAMES = {
     "shuffled": "the speakers of other sentences",
-    "position": "experts drawn for every place",
+    "position": "random experts for every token",
     "before": "the routers before training",
     "random": "random routers on the same stream",
 }
@@ -99,17 +99,17 @@ def describe_information(layers: Sequence[int], told: Sequence[Mapping[str, Judg
         named = " and ".join(f"{MEASURE_NAMES[measure]} in layer {layer}" for layer, measure in clear)
         words = f"The routing encodes the speaker better than untrained routers do: {named}."
     elif below:
-        words = "Nothing shows that these routers learned who speaks: untrained ones encode it as well."
+        words = "The routing does not encode the speaker better than untrained routers do."
     else:
-        words = "It is unclear whether these routers learned who speaks: untrained ones encode about as much."
+        words = "Too close to call: untrained routers encode the speaker about as well."
     if not clear:
         # the stream tells it where routers that were never trained on it do, far beyond luck
         knows, most = max((each["beyond"].nulls["random"].bits, layer) for layer, each in zip(layers, told))
         luck = max(layer["beyond"].nulls["shuffled"].bits for layer in told)
         if knows > 4 * luck + 0.02:
             words += (
-                f" Attention has gathered it already: random routers tell {knows:.2f} bits beyond the token on average "
-                f"in layer {most}."
+                f" Attention has gathered it already: in layer {most}, random routers encode {knows:.2f} bits beyond "
+                "the token on average."
             )
     for null in NULL_NAMES:  # of each layer and measure the one that tells most
         places = {name: [x for other, n, x in below if (other, n) == (null, name)] for name in MEASURE_NAMES.values()}
@@ -131,10 +131,10 @@ def information_details(layers: Sequence[int], told: Sequence[Mapping[str, Judge
             f"{name}: {left.bits:.3f} bits in layer {layers[i]}, and {left.nulls[left.hardest].bits:.3f} for "
             f"{NULL_NAMES[left.hardest]}; {_rest(left)}"
         )
-    words = f"By measure, in the layer that stands best against its best baseline – {'; '.join(parts)}."
+    words = f"For each measure, in its best layer compared with the best baseline: {'; '.join(parts)}."
     if any("±" in part for part in parts):
         words += " The ± is a 95 % interval for all layers and measures at once, from the spread of untrained routers."
-    return f"{words} The token alone gives away {token_bits:.2f} bits."
+    return f"{words} The token alone encodes {token_bits:.2f} bits."
 
 
 def _best(found: Sequence[Judgement]) -> int:
@@ -145,11 +145,11 @@ def _best(found: Sequence[Judgement]) -> int:
 def _rest(left: Judgement) -> str:
     """The lead over the strictest control, or that there is none."""
     if not np.isfinite(left.margin):
-        return "what is left cannot be told from so short a text"
+        return "too short a text to measure the rest"
     size = f"{signed(left.above, 3, plus=True)} ± {left.margin:.3f}"
     if left.is_clear:
-        return f"left {size}"
-    return f"clearly less ({size})" if left.above < -left.margin else f"nothing clear is left ({size})"
+        return f"{size} above it"
+    return f"clearly less ({size})" if left.above < -left.margin else f"no clear difference ({size})"
 
 
 def _listed(numbers: Sequence[int]) -> str:
@@ -199,7 +199,7 @@ def describe_sources(table: np.ndarray, sources: Sequence[str]) -> str:
     share = table[e, s] / table[e].sum()
     base = table[:, s].sum() / table.sum()
     rare = np.nanmax(lift) > enough[e, s]
-    who = f"Of the experts that a fiftieth of the tokens chooses first, expert {e}" if rare else f"Expert {e}"
+    who = f"Of the experts that are first choice for 2 % of the tokens, expert {e}" if rare else f"Expert {e}"
     return (
         f"{who} stands out most: {100 * share:.0f} % of its tokens are the {sources[s]}'s, who writes "
         f"{100 * base:.0f} % of all {table.sum():,} counted (×{enough[e, s]:.2f}).{_nobodys_first(table)}"

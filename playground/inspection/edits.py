@@ -172,13 +172,12 @@ class SwitchOffExperts:
             return
         if self.experts and E == K:
             raise ValueError(
-                f"Every token visits all {E} experts, so none can be switched off: there is no next choice that could "
-                "take over. Silence them instead"
+                f"Every token uses all {E} experts, so no other expert could take over. Silence them instead"
             )
         if E - len(set(self.experts)) < K:
             raise ValueError(
-                f"Every token visits {K} of the {E} experts, so at most {E - K} can be switched off in a layer; "
-                f"{len(set(self.experts))} are in layer {self.layer}"
+                f"Every token uses {K} of {E} experts, so at most {E - K} can be off in a layer. Switch some of the "
+                f"{len(set(self.experts))} in layer {self.layer} on again"
             )
 
     def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
@@ -284,8 +283,7 @@ def _renormalised(row: torch.Tensor, key: int, new: torch.Tensor, old: torch.Ten
     others = 1.0 - old
     if ((others <= 1e-12) & (new < 1.0)).any():
         raise ValueError(
-            "no other token has any weight in this row, so none can take what this one gives up: "
-            "do not renormalise, or choose another row"
+            "no other token in this row has any weight to scale up. Do not renormalise, or choose another row"
         )
     factor = (1.0 - new) / others.clamp(min=1e-12)
     row = row * factor[:, None]

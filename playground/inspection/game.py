@@ -1,15 +1,17 @@
-"""Guess the next token: bets on a text that nobody learned from, scored in bits, beside who counts, learned or knows.
+"""Guess the next token: bets on a text that nobody learned from, scored in points, beside who counts, learned or knows.
 
 V = vocabulary. A bet is a probability for every token, and costs −log2 of what it gave to the one that came: the only
 score by which nobody does better than by betting what he believes (Good 1952, Kelly 1956; Cover and King 1978 had
-people bet on the next letter).
+people bet on the next letter). Points are the same on another scale: POINTS for a certainty, none for what a player
+would get who finds all tokens alike.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,13 +22,18 @@ from ..data.ngrams import NGram
 from ..model import Transformer
 from ..training.verdict import mean_interval
 
-CHIPS = 100
-SPREAD = 1
-"""Chips of every bet that lie evenly on all tokens: nothing that comes costs infinitely much."""
+SURE = {"guess": 0.25, "think": 0.6, "sure": 0.9}
+"""What a bet on one token gives it; all others share the rest."""
+POINTS = 10
+"""For a bet that was certain, and right."""
 SHOWN_CHARACTERS, SHOWN_TOKENS = 24, 8
 """Tokens of a text that stand there before the first bet, where these are characters and where they are longer."""
-ROUNDS = 40
-"""Bets of one text at most."""
+LONGEST_CHARACTERS, LONGEST_TOKENS = 160, 60
+"""Tokens among which the bets are looked for, likewise."""
+ROUNDS = 10
+"""Bets of one text."""
+OPEN = 0.7
+"""A choice is real where the best player gives no token more than this."""
 PART = 5000
 """Tokens of a long held-out text in which a beginning is looked for."""
 YOU, BIGRAM, MODEL, FLOOR = "you", "bigram", "model", "floor"
@@ -38,7 +45,8 @@ class Passage:
 
     ids: tuple[int, ...]
     places: tuple[tuple[int, int], ...]
-    """(start of the window, place) of each bet, in order: ids[start:place] are known, ids[place] is bet on."""
+    """(start of the window, place) of each bet, in order: ids[start:place] are known, ids[place] is bet on. Tokens
+    between two bets are shown for nothing."""
     document_starts: tuple[int, ...] = ()
     """Where documents begin, each of which knows nothing of the one before."""
 
@@ -48,25 +56,49 @@ class Passage:
         return self.ids[start:place]
 
 
+def with_choices(text: Passage, most: Sequence[float], rounds: int = ROUNDS) -> Passage:
+    """The same text with at most so many bets: it starts at a real choice, and every real one brings the next token.
+
+    So half of the bets or more are real choices, where the text has enough of them.
+
+    Args:
+        most: for each place of the text, the largest probability that the best player gives a token there.
+    """
+    real = [i for i, share in enumerate(most) if share <= OPEN] or [0]
+    wanted: list[int] = []
+    for i in real:
+        wanted += [j for j in (i, i + 1) if j not in wanted and j < len(text.places)]
+    if len(wanted) < rounds:  # as many as there are
+        wanted += [i for i in range(real[0], len(text.places)) if i not in wanted][: rounds - len(wanted)]
+    places = tuple(text.places[i] for i in sorted(wanted[:rounds]))
+    return replace(text, places=places, ids=text.ids[: places[-1][1] + 1 + AFTER])
+
+
+AFTER = 12
+"""Tokens after the last bet that are kept, so that the word in which it stands can be read to its end."""
+
+
 def passage(corpus: Corpus, context: int, seed: int) -> Passage:
-    """A part of what a corpus holds out, or a new text of its language, to be read by a model of this context.
+    """A part of what a corpus holds out, or a new text of its language, to be read by a model of this context; every
+    token after the first ones can be bet on.
 
     Raises ValueError where the held-out part has no two tokens.
     """
     rng = np.random.default_rng(seed)
     if corpus.documents:
         return _documents(corpus, context, rng)
-    shown = SHOWN_CHARACTERS if corpus.tokenizer.kind == "char" else SHOWN_TOKENS
+    char = corpus.tokenizer.kind == "char"
+    shown, longest = (SHOWN_CHARACTERS, LONGEST_CHARACTERS) if char else (SHOWN_TOKENS, LONGEST_TOKENS)
     if corpus.language is not None:
         # odd seeds are never used for training text
-        tokens = corpus.tokenizer.encode(corpus.language.sample(12 * (shown + ROUNDS), seed=2 * seed + 1))
+        tokens = corpus.tokenizer.encode(corpus.language.sample(12 * (shown + longest), seed=2 * seed + 1))
     else:
         part = int(rng.integers(max(len(corpus.val) - PART, 0) + 1))
         tokens = corpus.val[part : part + PART].tolist()
     if len(tokens) < 2:
         raise ValueError("the part of the text that was held out is a single token: there is nothing to bet on")
     shown = max(min(shown, len(tokens) // 3, max(context // 2, 1)), 1)
-    length = min(shown + ROUNDS, len(tokens))
+    length = min(shown + longest, len(tokens))
     texts = [corpus.tokenizer.token_text(token) for token in tokens[: len(tokens) - length + 1]]
     # at the beginning of a line, with the break before it, else of a word; the players read that break, too
     starts = [i for i, text in enumerate(texts) if "\n" in text] or [i for i, text in enumerate(texts) if " " in text]
@@ -89,37 +121,31 @@ def _documents(corpus: Corpus, context: int, rng: np.random.Generator) -> Passag
         places += [(max(start, place - context), place) for place in range(start + 1, len(ids))]
     if not places:
         raise ValueError("the texts that were held out have one token each: there is nothing to bet on")
-    places = places[:ROUNDS]
+    places = places[:LONGEST_TOKENS]
     return Passage(tuple(ids[: places[-1][1] + 1]), tuple(places), tuple(starts))
 
 
 # ---- the visitor's bet -----------------------------------------------------------------------------------------------
 
 
-def spread(chips: Mapping[int, int], vocab_size: int) -> np.ndarray:
-    """What chips on some tokens say of all (V,): those that were not placed, at least SPREAD, lie evenly on all."""
-    placed = sum(chips.values())
-    assert all(n > 0 for n in chips.values()) and placed <= CHIPS - SPREAD, chips
-    bet = np.full(vocab_size, (CHIPS - placed) / vocab_size)
-    for token, n in chips.items():
-        bet[token] += n
-    return bet / CHIPS
-
-
-def trust(right: int, choices: int) -> float:
-    """How much the next choice of a single token counts for, after so many of which so many came true.
-
-    The estimate that loses least to whoever had known the share from the start (Krichevsky and Trofimov 1981): a half
-    at first, and never all or nothing.
-    """
-    return (right + 0.5) / (choices + 1)
-
-
-def single(token: int, trusted: float, vocab_size: int) -> np.ndarray:
-    """What the choice of one token says of all (V,): it has this probability, and all others share the rest."""
-    bet = np.full(vocab_size, (1 - trusted) / max(vocab_size - 1, 1))
-    bet[token] = trusted
+def single(token: int, share: float, vocab_size: int) -> np.ndarray:
+    """What a bet on one token says of all (V,): it has this probability, and all others share the rest."""
+    bet = np.full(vocab_size, (1 - share) / max(vocab_size - 1, 1))
+    bet[token] = share
     return bet / bet.sum()
+
+
+def points(bits: Any, vocab_size: int) -> Any:
+    """What a bet earns that has cost so many bits: POINTS for none, 0 for finding all tokens alike."""
+    return POINTS * (1 - bits / math.log2(max(vocab_size, 2)))
+
+
+def stakes(vocab_size: int) -> dict[str, tuple[int, int]]:
+    """How sure somebody is → (points where that token comes, points where another one does)."""
+    return {
+        name: tuple(round(points(-math.log2(p), vocab_size)) for p in (share, (1 - share) / max(vocab_size - 1, 1)))
+        for name, share in SURE.items()
+    }
 
 
 # ---- the others' bets ------------------------------------------------------------------------------------------------
@@ -147,6 +173,27 @@ def exact_bets(exact: ExactModel, window: Sequence[int]) -> np.ndarray:
         belief = exact.read(belief, token)[1]
     with np.errstate(divide="ignore"):
         return np.log2(exact.next_token(belief))
+
+
+@torch.inference_mode()
+def model_most(model: Transformer, ids: Sequence[int]) -> list[float]:
+    """The largest probability that the model gives a token at each of these places, after some of what stands before
+    (of a long text half a context at least); 0 at the first."""
+    context = model.config.context_length
+    most = [0.0]
+    for start in range(0, len(ids) - 1, max(context // 2, 1)):
+        window = torch.tensor([list(ids[start : start + context])])
+        most[len(most) :] = model(window).logits[0].softmax(-1).amax(-1).tolist()[len(most) - 1 - start :]
+    return most[: len(ids)]
+
+
+def exact_most(exact: ExactModel, ids: Sequence[int]) -> list[float]:
+    """The largest of the language's own probabilities before each of these tokens, given all those before it."""
+    belief, most = exact.anywhere, []
+    for token in ids:
+        most.append(float(exact.next_token(belief).max()))
+        belief = exact.read(belief, token)[1]
+    return most
 
 
 # ---- the score -------------------------------------------------------------------------------------------------------
@@ -180,8 +227,8 @@ class Round:
     token: int
     bets: Mapping[str, Bet]
     """By player."""
-    right: bool | None
-    """Whether the visitor's single choice came true; None where chips were spread."""
+    right: bool
+    """Whether the visitor's token came."""
 
 
 @dataclass
@@ -207,26 +254,12 @@ class Game:
         """All tokens that may be shown by now."""
         return self.passage.ids if self.over else self.passage.ids[: self.passage.places[len(self.rounds)][1]]
 
-    @property
-    def forgotten(self) -> int:
-        """How many tokens a window holds that does not reach back to its text's beginning, which the visitor saw; 0
-        where all that were bet on did."""
-        whole = {0, *self.passage.document_starts}
-        return next(
-            (place - start for start, place in self.passage.places[: len(self.rounds)] if start not in whole), 0
-        )
-
-    @property
-    def trust(self) -> float:
-        """What a choice of a single token counts for now."""
-        choices = [each.right for each in self.rounds if each.right is not None]
-        return trust(sum(choices), len(choices))
-
-    def settle(self, bet: np.ndarray, others: Mapping[str, np.ndarray], chosen: int | None = None) -> Round:
-        """Show the next token: what the visitor's bet (V,) and the others' (V,), as log2, have cost."""
+    def settle(self, chosen: int, share: float, others: Mapping[str, np.ndarray]) -> Round:
+        """Show the next token: what the visitor's bet on one and the others' (V,), as log2, have cost."""
         token = self.passage.ids[self.passage.places[len(self.rounds)][1]]
-        bets = {YOU: cost(np.log2(bet), token)} | {name: cost(bets, token) for name, bets in others.items()}
-        self.rounds.append(Round(token, bets, None if chosen is None else chosen == token))
+        mine = np.log2(single(chosen, share, self.vocab_size))
+        bets = {YOU: cost(mine, token)} | {name: cost(bets, token) for name, bets in others.items()}
+        self.rounds.append(Round(token, bets, chosen == token))
         return self.rounds[-1]
 
     @property
@@ -237,6 +270,10 @@ class Game:
     def bits(self, player: str) -> np.ndarray:
         """What every bet of a player has cost."""
         return np.array([each.bets[player].bits for each in self.rounds])
+
+    def points(self, player: str) -> np.ndarray:
+        """What every bet of a player has earned."""
+        return points(self.bits(player), self.vocab_size)
 
     def behind(self, other: str) -> tuple[float, float]:
         """How many bits per token the visitor loses more than another player, with half the width of a 95 % interval.

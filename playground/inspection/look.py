@@ -108,7 +108,7 @@ def look(checkpoint: Checkpoint, ids: Sequence[int]) -> Look:
     Raises ValueError when there are no ids or more than the context holds.
     """
     if not len(ids):
-        raise ValueError("there is nothing to look at: the prompt is empty")
+        raise ValueError("the prompt is empty: type something first")
     config = checkpoint.model.config
     cells = config.n_layers * config.n_heads * len(ids) ** 2
     recorder = Recorder()

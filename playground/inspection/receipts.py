@@ -50,9 +50,9 @@ class Receipt:
     v: np.ndarray
     """(D,) the key token's value."""
     part: np.ndarray
-    """(D,) weight · v: this cell's part of the blend."""
+    """(D,) weight · v: this cell's part of the weighted average."""
     z: np.ndarray
-    """(D,) the whole blend of the row, all cells added."""
+    """(D,) the weighted average of the row, all cells added."""
     part_out: np.ndarray
     """(d,) the part through W_O: what this cell adds to the query token's residual stream."""
     differences: dict[str, float]
@@ -153,7 +153,7 @@ def _differences(look: Look, layer: int, head: int, steps: dict[str, np.ndarray]
     if "q_rotated" in steps:
         own |= {"q_rotated": trace["q_rotated", layer][0, :, head], "k_rotated": trace["k_rotated", layer][0, :, kv]}
     differences = {name: float(np.abs(steps[name] - _copy(tensor)).max()) for name, tensor in own.items()}
-    # the layer's output: this head by hand, the others as the model blended them
+    # the layer's output: this head by hand, the others as the model computed them
     z = _copy(trace["z", layer][0])  # (T, H, D)
     z[:, head] = steps["z"]
     out = look.model.blocks[layer].attention.out

@@ -8,9 +8,9 @@ from __future__ import annotations
 from ..model import PRESETS, ModelConfig
 
 COMPARED: dict[str, ModelConfig] = {
-    "S5, dense": PRESETS["s5"],
-    "S5, eight experts": PRESETS["s5-moe"],
-    "S3": PRESETS["s3"],
+    "Word walkthrough": PRESETS["s5"],
+    "Word walkthrough, eight experts": PRESETS["s5-moe"],
+    "Post-norm GPT": PRESETS["s3"],
     "GPT-2 small": PRESETS["gpt2-small"],
 }
 """Models of the teaching texts, and the one that most of them mean."""
@@ -21,14 +21,14 @@ def activations(config: ModelConfig, batch: int, length: int) -> dict[str, int]:
     model has any, since there a token has the hidden numbers of each expert that it visits.
 
     Queries, keys and values; the scores of every head, which plain attention holds and fused kernels (Dao et al. 2022)
-    make again; the blend; and the feed-forward layer's hidden numbers.
+    make again; the weighted average; and the MLP's hidden numbers.
     """
     rows, visited = batch * length, config.experts_per_token + config.shared_expert
     hidden = visited * config.expert_width if config.n_moe_layers else config.ff_width
     return {
         "queries, keys, values": rows * config.d_head * (config.n_heads + 2 * config.kv_heads),
         "scores of all heads": rows * length * config.n_heads,
-        "blends": rows * config.n_heads * config.d_head,
+        "weighted averages": rows * config.n_heads * config.d_head,
         "hidden layer": rows * hidden,
     }
 
@@ -38,10 +38,10 @@ def compute(config: ModelConfig, length: int) -> dict[str, int]:
     d, H, Hkv, D = config.d_model, config.n_heads, config.kv_heads, config.d_head
     projections = config.n_layers * 2 * d * D * (2 * H + 2 * Hkv)
     scores, output = config.n_layers * 4 * length * H * D, 2 * d * config.vocab_size
-    name = "experts visited, and routers" if config.n_moe_layers == config.n_layers else "feed-forward"
+    name = "experts used, and routers" if config.n_moe_layers == config.n_layers else "MLP"
     return {
         "attention: project in and out": projections,
-        "attention: scores and blend": scores,
+        "attention: scores and weighted average": scores,
         name: config.flops_per_token(length) - projections - scores - output,
         "output layer": output,
     }

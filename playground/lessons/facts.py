@@ -34,9 +34,10 @@ from ..service.verdicts import learned_by
 from ..service.views import PairView, RunView
 from ..storage import Checkpoint
 from ..training import History
-from ..words.baselines import choices
+from ..words.baselines import equally_likely
 from ..words.heads import ROLE_NAMES
 from ..words.slips import SLIPS, slip_sentences, slip_values
+from .journey import favourite, last_looks, mlp_keeps, settles
 
 Value = float | int | str
 
@@ -50,7 +51,7 @@ class Unsettled(NotYet):
 
 
 def _absent(*_: Any) -> Any:
-    raise NotYet("That is not at hand here.")
+    raise NotYet("That number is not there yet.")
 
 
 @dataclass
@@ -83,6 +84,8 @@ class Scene:
     dice: str = "thrown"
     """none where Generate is greedy, kept where it keeps its seed."""
     lesson_prompt: str = ""
+    visitor: str = ""
+    """Whose page it is: the order of choices hangs on it."""
     _receipt: list[Receipt] = field(default_factory=list)
 
 
@@ -95,6 +98,8 @@ class Fact:
     digits: int = 4
     about_run: bool = False
     """Whether it is about a run, so that a run's name may stand before it."""
+    slow: bool = False
+    """Whether finding it takes seconds, so that no question asks beforehand whether it is there."""
 
 
 def is_fact(name: str, runs: Iterable[str] = ()) -> bool:
@@ -149,7 +154,7 @@ def _view(scene: Scene, run: str) -> RunView:
 def _baselines(scene: Scene, run: str) -> Baselines:
     baselines = _view(scene, run).baselines
     if baselines is None:
-        raise NotYet("The ladder is not measured yet: wait a moment.")
+        raise NotYet("The baselines are not measured yet. Wait a moment.")
     return baselines
 
 
@@ -157,7 +162,7 @@ def _rung(name: str) -> Callable[[Scene, str], float]:
     def find(scene: Scene, run: str) -> float:
         value = getattr(_baselines(scene, run), name)
         if value is None:
-            raise NotYet("This text's generator is not known, so nobody can tell its floor.")
+            raise NotYet("Nobody knows the best possible loss on this text.")
         return value
 
     return find
@@ -167,7 +172,7 @@ def _evaluation(column: str, index: int) -> Callable[[Scene, str], float]:
     def find(scene: Scene, run: str) -> float:
         values = _view(scene, run).history.evaluations[column]
         if not values:
-            raise NotYet("Nothing has been measured yet: wait for the first evaluation.")
+            raise NotYet("Nothing is measured yet. Wait for the first evaluation.")
         return values[index]
 
     return find
@@ -181,7 +186,7 @@ def _best(index: int) -> Callable[[Scene, str], Value]:
     def find(scene: Scene, run: str) -> Value:
         best = _view(scene, run).history.best
         if best is None:
-            raise NotYet("Nothing has been measured yet: wait for the first evaluation.")
+            raise NotYet("Nothing is measured yet. Wait for the first evaluation.")
         return best[index]
 
     return find
@@ -199,7 +204,7 @@ def _first_loss(scene: Scene, run: str) -> float:
 def _right(scene: Scene, run: str) -> float:
     judged = [record for record in _view(scene, run).history.judged if record["of"]]
     if not judged:
-        raise NotYet("Nobody has judged yet what it writes.")
+        raise NotYet("Its samples are not checked yet. Wait a moment.")
     return 100 * judged[-1]["right"] / judged[-1]["of"]
 
 
@@ -208,8 +213,7 @@ def _passed(scene: Scene, run: str) -> str:
 
 
 def _equally_likely(scene: Scene, run: str) -> str:
-    baselines = _baselines(scene, run)
-    return choices(baselines, _loss(scene, run))
+    return f"perplexity {equally_likely(_loss(scene, run))}"
 
 
 _said = Kept(entries=300, megabytes=4)
@@ -264,7 +268,7 @@ def _copied(scene: Scene, run: str) -> float:
     _, checkpoint = scene.run(run)
     learned = learned_by(checkpoint.model) if checkpoint is not None else None
     if learned is None:
-        raise NotYet("The text that this model learned from is not at hand, so nobody can compare.")
+        raise NotYet("The page does not have this model's text, so it cannot compare.")
     ids = checkpoint.tokenizer.encode(scene.lesson_prompt or "\n")[-checkpoint.config.context_length :]
 
     def write() -> float:
@@ -287,7 +291,7 @@ def _next(scene: Scene, temperature: float = 1.0) -> tuple[str, torch.Tensor]:
     checkpoint = scene.checkpoint()
     ids = checkpoint.tokenizer.encode(scene.generate_prompt or "")[-checkpoint.config.context_length :]
     if not ids:
-        raise NotYet("The prompt is empty: type a beginning.")
+        raise NotYet("The prompt is empty. Type a few words.")
     with torch.inference_mode():
         logits = checkpoint.model(torch.tensor([ids])).logits[:, -1].float()
     found = probabilities(logits, torch.tensor([ids]), SamplingConfig(temperature=temperature))[0]
@@ -348,7 +352,7 @@ def _kind(scene: Scene, _: str) -> str:
     look, layer, head, *_place = _looked(scene)
     scores = head_scores(look).of(layer, head)
     if math.isnan(scores["previous"]):
-        raise NotYet("The prompt has one token only: type more.")
+        raise NotYet("The prompt has one token only. Type more.")
     if scores["evenness"] >= EVEN:
         return "even"
     name = max(HABITS, key=lambda habit: -1 if math.isnan(scores[habit]) else scores[habit])
@@ -384,7 +388,7 @@ def _effect(scene: Scene) -> tuple[Look, Effect]:
     look, _layer, _head, query, _key = _looked(scene)
     listed = scene.edits()
     if not listed:
-        raise NotYet("Nothing is changed yet: press “Apply”.")
+        raise NotYet("Nothing is switched off yet. Press “Switch it off”.")
     return look, effect(look.model, torch.tensor([look.ids]), edits_tap(listed, look.config), query)
 
 
@@ -405,9 +409,7 @@ def _appeared(name: str) -> Callable[[Scene, str], Value]:
     def find(scene: Scene, _: str) -> Value:
         found = scene.appeared(scene.look())
         if found is None:
-            raise NotYet(
-                "No head of this model looks at what followed last time, on this prompt: choose “Copying, watched”."
-            )
+            raise NotYet("No head of this model looks at what followed last time. Choose “Copying, watched”.")
         return f"layer {found.layer}, head {found.head}" if name == "head" else getattr(found, name)
 
     return find
@@ -444,7 +446,7 @@ def _load(scene: Scene, kind: str) -> list[Evenness]:
     config, history = scene.balance(kind)
     layers = expert_layers(config)
     if (over := load_over_training(history.load, len(layers), config.n_experts)) is None:
-        raise NotYet("The load has not been measured yet: wait a moment.")
+        raise NotYet("The load is not measured yet. Wait a moment.")
     return [evenness(layer.tolist()) for layer in over[1][-1]]
 
 
@@ -468,14 +470,19 @@ def _experts(kind: str) -> Callable[[Scene, str], int]:
     return find
 
 
-def _bits(player: str) -> Callable[[Scene, str], float]:
-    def find(scene: Scene, _: str) -> float:
-        game = scene.game()
-        if player not in game.players:
-            raise NotYet("Nobody knows the best bets on this text." if game.rounds else "Place a first bet.")
-        return float(game.bits(player).mean())
+def _played(scene: Scene, player: str) -> Game:
+    game = scene.game()
+    if player not in game.players:
+        raise NotYet("Nobody knows the best bets on this text." if game.rounds else "Place a first bet.")
+    return game
 
-    return find
+
+def _bits(player: str) -> Callable[[Scene, str], float]:
+    return lambda scene, _: float(_played(scene, player).bits(player).mean())
+
+
+def _points(player: str) -> Callable[[Scene, str], int]:
+    return lambda scene, _: round(float(_played(scene, player).points(player).sum()))
 
 
 # ---- what precision costs --------------------------------------------------------------------------------------------
@@ -571,6 +578,14 @@ FACTS: dict[str, Fact] = {
     "watches-most": Fact(_watched),
     "habit": Fact(_kind),
     "head-width": Fact(lambda scene, _: len(_receipt(scene).q)),
+    "head-name": Fact(lambda scene, _: "{1}.{2}".format(*_looked(scene))),
+    "vocabulary": Fact(lambda scene, _: scene.look().checkpoint.tokenizer.vocab_size),
+    "width": Fact(lambda scene, _: scene.look().config.d_model),
+    "last-looks": Fact(lambda scene, _: last_looks(*_looked(scene)[:3])),
+    "next-token": Fact(lambda scene, _: favourite(scene.look())[0]),
+    "next-share": Fact(lambda scene, _: favourite(scene.look())[1], digits=0),
+    "mlp-keeps": Fact(lambda scene, _: mlp_keeps(scene.look()), digits=0),
+    "settles": Fact(lambda scene, _: settles(scene.look())),
     "dot": Fact(_of_receipt("dot")),
     "score": Fact(_of_receipt("score")),
     "row-largest": Fact(_of_receipt("row_maximum")),
@@ -583,12 +598,12 @@ FACTS: dict[str, Fact] = {
     "expects-before": Fact(_expected("before"), digits=1),
     "expects-after": Fact(_expected("after"), digits=1),
     "moved": Fact(lambda scene, _: _effect(scene)[1].divergence),
-    "head-cost": Fact(lambda scene, _: _cost(scene).difference),
-    "head-cost-margin": Fact(_cost_margin),
-    "head-cost-margins": Fact(_cost_in_margins, digits=1),
+    "head-cost": Fact(lambda scene, _: _cost(scene).difference, slow=True),
+    "head-cost-margin": Fact(_cost_margin, slow=True),
+    "head-cost-margins": Fact(_cost_in_margins, digits=1, slow=True),
     "head-cost-before": Fact(lambda scene, _: _cost(scene).before),
-    "role": Fact(lambda scene, _: scene.role(scene.look())),
-    "role-words": Fact(lambda scene, _: ROLE_NAMES[scene.role(scene.look())]),
+    "role": Fact(lambda scene, _: scene.role(scene.look()), slow=True),
+    "role-words": Fact(lambda scene, _: ROLE_NAMES[scene.role(scene.look())], slow=True),
     "appeared-after": Fact(_appeared("before")),
     "appeared-by": Fact(_appeared("after")),
     "appeared-head": Fact(_appeared("head")),
@@ -618,6 +633,12 @@ FACTS: dict[str, Fact] = {
     "bits-model": Fact(_bits(MODEL), digits=2),
     "bits-bigram": Fact(_bits(BIGRAM), digits=2),
     "bits-floor": Fact(_bits(FLOOR), digits=2),
+    "points-you": Fact(_points(YOU)),
+    "points-model": Fact(_points(MODEL)),
+    "points-bigram": Fact(_points(BIGRAM)),
+    "points-floor": Fact(_points(FLOOR)),
+    "points-lead": Fact(lambda scene, _: _points(YOU)(scene, "") - _points(MODEL)(scene, "")),
+    "model-lead": Fact(lambda scene, _: _points(MODEL)(scene, "") - _points(BIGRAM)(scene, "")),
     # what precision costs
     "bits-32-bytes": Fact(_in("fp32", lambda way, _: way.nbytes)),
     "bits-8-bytes": Fact(_in("int8", lambda way, _: way.nbytes)),

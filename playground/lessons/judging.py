@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .facts import NotYet, Scene, Unsettled, Value, value_of, written
+from .facts import FACTS, NotYet, Scene, Unsettled, Value, value_of, written
 from .reading import Ask, Case, Condition, Step
 
 
@@ -139,6 +139,27 @@ def _times(guess: float, truth: float) -> str:
         if factor <= 0.1
         else ", half of it or less"
     )
+
+
+def missing(scene: Scene, step: Step) -> str:
+    """What a step's question waits for, in words; empty where it can be asked.
+
+    The numbers that it names have to be there. Where answering is all there is to do, so has the answer.
+    """
+    ask = step.ask
+    facts = re.findall(r"\{([^{}]*)\}", step.say + ask.question)
+    if not step.done:
+        compared = [part for case in ask.right if case.when for part in case.when.parts]
+        facts += [name for left, _, right in compared for name in (left, right)]
+        facts += [case.says for case in ask.right if case.says not in ask.choices]
+    try:
+        for name in facts:
+            plain = FACTS.get(name) or FACTS.get(name.partition(".")[2])
+            if name.startswith("slip.") or (plain is not None and not plain.slow):
+                value_of(scene, name)
+    except NotYet as problem:
+        return str(problem)
+    return ""
 
 
 # ---- a step ----------------------------------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def _done(done: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
     allowed = {"run": "of", "control": "is", "pressed": "times"}.get(kind)
     if others := done.keys() - {kind, allowed}:
         raise ValueError(f"“done” has nothing called “{sorted(others)[0]}” beside “{kind}”")
-    if kind in ("run", "balance"):
+    if kind in ("run", "pair", "balance"):
         if value not in ("begun", "finished"):
             raise ValueError(f"a {kind} can be “begun” or “finished”")
         if done.get("of", "run") not in (*info.context, "run"):
@@ -308,6 +308,8 @@ class Lesson(Part):
     """Names of runs → what the visitor's run has to be to count as that one."""
     prompt: Choice = ""
     """What facts on a run's writing go on from; empty for the run's own."""
+    group: Annotated[str, Field(max_length=TITLE)] = ""
+    """The heading in the list that it stands under; empty for the path that everybody takes."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -67,9 +67,9 @@ PLACES: dict[str, Place] = {
         "generate",
         opens=(("game", True),),
         bets=("#generate-panel [data-slot=game-board]", "the text to bet on"),
-        last_bet=("#generate-panel [data-slot=game-result]", "what came, and what it cost"),
+        last_bet=("#generate-panel [data-slot=game-result]", "the last round"),
         bits=("#generate-panel [data-slot=game-chart]", "the curve of bits"),
-        bets_summary=("#generate-panel [data-slot=game-summary]", "the summary of the bets"),
+        bets_summary=("#generate-panel [data-slot=game-summary]", "everybody's points"),
     ),
     **_places(
         "generate",
@@ -90,7 +90,23 @@ PLACES: dict[str, Place] = {
         cache_proof=("#inspect-panel [data-slot=kv-proof]", "the proof that both texts are the same"),
         cache_times=("#inspect-panel [data-slot=kv-times]", "the times with and without the cache"),
     ),
-    **_places("inspect", head_place=("#inspect-panel .tokens", "the prompt's tokens")),
+    **_places(
+        "inspect",
+        head_place=("#inspect-panel .tokens", "the prompt's tokens"),
+        next_token=("#inspect-panel [data-slot=next]", "the next token"),
+    ),
+    **_places(
+        "inspect",
+        "steps",
+        step_picture=("#inspect-panel [data-slot=step-chart]", "the picture of the step"),
+        step_words=("#inspect-panel [data-slot=step-how]", "what is said of the step"),
+    ),
+    **_places(
+        "inspect",
+        "steps",
+        opens=(("lens", True),),
+        lens=("#inspect-panel [data-slot=lens-map]", "the logit lens"),
+    ),
     **_places(
         "inspect",
         "heads",
@@ -176,9 +192,10 @@ _RUN = (
 )
 SETS = (
     *("tab", "view", "model"),
-    *(f"inspect.{name}" for name in ("prompt", "layer", "head", "query", "key")),
-    *(f"generate.{name}" for name in ("prompt", "temperature", "new_tokens")),
+    *(f"inspect.{name}" for name in ("prompt", "layer", "head", "query", "key", "step")),
+    *(f"generate.{name}" for name in ("prompt", "temperature", "new_tokens", "samples")),
     *(f"train.{name}" for name in _RUN.split()),
+    *(f"pair.{name}" for name in ("n_experts", "experts_per_token", "d_expert", "seeds", "steps")),
 )
 """The controls that `set` may set."""
 WATCHED = (
@@ -187,5 +204,5 @@ WATCHED = (
 )
 """The controls that a step may wait for."""
 
-DOINGS = ("run", "balance", "when", "pressed", "shown", "changed", "control")
+DOINGS = ("run", "pair", "balance", "when", "pressed", "shown", "changed", "control")
 """What `done` may say; see docs/lessons.md."""

@@ -138,12 +138,10 @@ class ModelConfig(Settings):
         if self.positions == "sinusoidal" and self.d_model % 2:
             raise ValueError(f"sinusoidal positions need an even d_model, not {self.d_model}")
         if self.n_experts == 1:
-            raise ValueError(
-                "one expert is a plain feed-forward layer: choose at least 2 experts, or 0 for a dense model"
-            )
+            raise ValueError("one expert is a plain MLP: choose at least 2 experts, or 0 for a dense model")
         if self.n_experts and self.experts_per_token > self.n_experts:
             raise ValueError(
-                f"each token cannot visit {self.experts_per_token} experts when there are only {self.n_experts}"
+                f"each token cannot use {self.experts_per_token} experts when there are only {self.n_experts}"
             )
         if self.n_experts and self.moe_every > self.n_layers:
             raise ValueError(

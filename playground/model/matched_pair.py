@@ -51,7 +51,7 @@ def match_dense(moe: ModelConfig, equal: str = "active") -> MatchedPair:
     return _solve(
         equal,
         lambda width: (plain.replace(d_ff=width), moe),
-        f"a dense model with the mixture's {COUNTS[equal][0]}",
+        f"dense model with the MoE model's {COUNTS[equal][0]}",
         "Choose fewer or wider experts",
     )
 
@@ -69,7 +69,7 @@ def match_experts(dense: ModelConfig, mixture: ModelConfig, equal: str = "active
     return _solve(
         equal,
         lambda width: (plain, mixture.replace(d_ff=plain.ff_width, d_expert=width)),
-        f"a mixture of {mixture.n_experts} experts with the dense model's {COUNTS[equal][0]}",
+        f"MoE model of {mixture.n_experts} experts with the dense model's {COUNTS[equal][0]}",
         "Choose fewer experts, fewer of them per token, or a wider dense model",
     )
 
@@ -97,9 +97,7 @@ def _solve(
     best = min((pair_at(width) for width in {max(low - 1, 1), low}), key=lambda pair: abs(pair.difference))
     if abs(best.difference) > TOLERANCE:
         dense, moe = best.counted
-        raise ValueError(
-            f"there is no {what.removeprefix('a ')} at this size: the nearest has {dense:,} against {moe:,}. {remedy}."
-        )
+        raise ValueError(f"there is no {what} at this size: the nearest has {dense:,} against {moe:,}. {remedy}.")
     return best
 
 

@@ -48,7 +48,7 @@ K = TypeVar("K", bound=Job)
 NOTES = "job.json"
 """In a job's folder: what is noted of it."""
 MOST_TRIES = 3
-"""So many times a job may be at work when the server ends: then it is not begun again by itself."""
+"""So many times a job may be at work when the server ends and get no further: then it is not begun again by itself."""
 _FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in (RunJob, ComparisonJob)}
 
 
@@ -89,6 +89,7 @@ class Board:
         """
         name = tidy_name(name) if name.strip() else ""
         self.limits.check_training(spec.model, spec.training)
+        self._look_up(visitor)  # reads files: nobody else waits for that
         with self._lock:
             number = self._admit(visitor, RunJob, share)
             training = spec.training.replace(max_seconds=self.limits.seconds)
@@ -105,6 +106,7 @@ class Board:
         matched = spec.matched()
         for config in (matched.dense, matched.moe):
             self.limits.check_training(config, spec.training)
+        self._look_up(visitor)
         with self._lock:
             number = self._admit(visitor, ComparisonJob, share)
             name = f"Comparison {number} · {spec.source.title}"
@@ -115,12 +117,13 @@ class Board:
 
     def resume(self, visitor: str, run_id: str | None, *, more_steps: int = 0) -> RunJob:
         """Go on with a stopped run, or train a finished one for `more_steps` longer."""
+        self._look_up(visitor)
         with self._lock:
             job = self.find(visitor, run_id)
             if job is None or not job.can_resume:
-                raise ValueError("There is no run to go on with: start one with Train.")
+                raise ValueError("There is no run to continue. Start one with Train.")
             if not job.settled:
-                raise ValueError("This run is still putting its things away: try again in a moment.")
+                raise ValueError("This run is still saving its files. Try again in a moment.")
             self._check_room(visitor, job.share)
             done, planned = job.view().history.last_step, job.spec.training.steps
             steps = planned if done < planned else done + max(more_steps, 1)
@@ -283,7 +286,7 @@ class Board:
     def _check_room(self, visitor: str, share: str) -> None:
         mine = [job for job in self.of(visitor, kind=Job) if job.active]
         if len(mine) >= self.limits.jobs_per_visitor:
-            raise LimitError(f"A {mine[-1].kind} of yours is going on: stop it first, or wait until it is done.")
+            raise LimitError(f"You already have a {mine[-1].kind} in progress. Stop it, or wait until it is done.")
         line = self._line()
         if len(line) < self.limits.waiting:
             return
@@ -445,7 +448,7 @@ class Board:
                 self._stand_in_line(job)
                 job.seen = None
             else:
-                job.leave("The server ended several times while this was going on, so it was not begun again.")
+                job.leave("The server stopped several times during this job, so it did not start it again.")
             self._noted(job)
 
     def _look_up(self, visitor: str | None) -> None:

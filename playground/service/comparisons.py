@@ -20,7 +20,7 @@ from ..model.matched_pair import MatchedPair, match_dense, match_experts
 from ..processes import threads_for
 from ..storage import Checkpoint
 from ..storage.snapshots import find_snapshots, keep_snapshot
-from ..training import Evaluated, Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig
+from ..training import Evaluated, Finished, History, Noticed, Saved, Snapshotted, Started, Stepped, TrainConfig
 from ..training.autosave import FILE
 from ..training.comparison import SIDES, PairPlan, PairsJudged, SideEvent, Trained, compare, run_folder
 from ..training.resume import SavedRun
@@ -249,7 +249,7 @@ class ComparisonJob(Job):
         if equally:
             who = f"both after step {last['dense']:,} of {self._steps:,}"
         kept = ("both are", "it is") if pair == 1 else ("the two of the first pair are",) * 2
-        both = f"{kept[0]} kept" if len(ended) == len(SIDES) else f"{kept[1]} kept, and the other goes on"
+        both = f"{kept[0]} kept" if len(ended) == len(SIDES) else f"{kept[1]} kept, and the other continues"
         words = f"Stopped: {who}; {both}."
         evaluations = (self._histories[side][-1].evaluations for side in SIDES)
         dense, moe = (dict(zip(columns["step"], columns["val_loss"])) for columns in evaluations)
@@ -373,6 +373,10 @@ class ComparisonJob(Job):
             elif event is _OVER:
                 self._state, self._message = "finished", self._ending()
             self._version += 1
+        inner = event.event if isinstance(event, SideEvent) else None
+        if isinstance(inner, Saved) and inner.step > self._started.step and self.tries:
+            self.tries = 0
+            self._noting()
 
     def _take_told(self, told: SideEvent) -> None:
         place, event = told.seed - self.spec.training.seed, told.event
@@ -397,7 +401,7 @@ class ComparisonJob(Job):
         if complete == self.spec.seeds:
             pairs = "The pair is" if complete == 1 else f"{'Both' if complete == 2 else f'All {complete}'} pairs are"
             return f"{pairs} trained: {', '.join(steps)} steps each." if complete > 1 else f"{pairs} trained."
-        return self._withheld() or "Stopped; what was learned is kept."
+        return self._withheld() or "Stopped. Both models are saved."
 
     def _keep(self, event: Trained) -> None:
         """Put one of the first pair into the registry, where Generate and Inspect find it."""

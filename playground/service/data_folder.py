@@ -10,6 +10,7 @@ seconds, and `problem` says so meanwhile.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import hashlib
 import hmac
@@ -39,6 +40,8 @@ VARIABLE = "PLAYGROUND_DATA"
 LOCK, WORK = ".lock", "work"
 PREFIX = "playground-data-"
 """Of the temporary folder of a server that keeps nothing."""
+SENT = "playground-sent-"
+"""Of the temporary folder of what visitors upload."""
 NAME_CHARACTERS = 60
 """Of a model."""
 LETTERS = 24
@@ -304,10 +307,26 @@ class BusyError(OSError):
     """Another server uses this data folder."""
 
 
+def folder_for_uploads() -> Path:
+    """A temporary folder of this server's own for what visitors upload; it goes with the server, or at the next start.
+
+    Gradio's own is shared by all servers, and what was uploaded to one that was killed stays in it for good.
+    """
+    path = Path(tempfile.mkdtemp(prefix=SENT))
+    lock = FileLock(path / LOCK, timeout=0, thread_local=False)
+    lock.acquire()
+    atexit.register(shutil.rmtree, path, ignore_errors=True)
+    _held.append(lock)
+    return path
+
+
+_held: list[FileLock] = []
+
+
 def forget_crashed_servers() -> None:
     """Remove the temporary folders of servers that ended without removing them."""
     for left in Path(tempfile.gettempdir()).glob("playground-*"):
-        if left.name.startswith(PREFIX):
+        if left.name.startswith((PREFIX, SENT)):
             lock = FileLock(left / LOCK, timeout=0)
             try:
                 lock.acquire()

@@ -17,22 +17,23 @@ from ..data.languages import ExactModel
 from ..data.ngrams import NGram, count_ngrams, tune_strengths
 from ..inspection.game import (
     BIGRAM,
-    CHIPS,
     FLOOR,
     MODEL,
-    SPREAD,
+    SURE,
     Game,
+    Passage,
     counted_bets,
     exact_bets,
+    exact_most,
     model_bets,
+    model_most,
     passage,
-    single,
-    spread,
+    with_choices,
 )
 from ..kept import Kept
 from ..storage import Checkpoint
 from ..words.corpus import corpus_warning
-from .limits import GAMES, STAKES, TYPED
+from .limits import GAMES, TYPED
 from .runs import LANGUAGE_CHARACTERS, Source
 from .unseen import Unseen, unseen
 
@@ -108,6 +109,7 @@ class Games:
         with seat.lock:
             if anew or seat.game is None:
                 text = passage(table.unseen.corpus, checkpoint.config.context_length, secrets.randbits(31))
+                text = with_choices(text, _most(table, checkpoint, text))
                 seat.name, seat.game = secrets.token_urlsafe(9), Game(text, checkpoint.config.vocab_size)
             return _position(seat, table, checkpoint.tokenizer)
 
@@ -127,8 +129,8 @@ class Games:
         """Settle what the page sent, which anybody may have written. Raises ValueError where it is no bet.
 
         Args:
-            sent: {"game": its name, "round": bets before it, "chips": [[token, chips]] or "choice": token}; a token is
-                its id, or its text as it was typed.
+            sent: {"game": its name, "round": bets before it, "choice": token, "sure": a name in SURE}; a token is its
+                id, or its text as it was typed.
         """
         if not isinstance(sent, Mapping):
             raise ValueError(_NO_BET)
@@ -136,19 +138,20 @@ class Games:
         with seat.lock:
             game = seat.game
             if game is None or sent.get("game") != seat.name:
-                raise ValueError("this text is no longer played: press Another text")
+                raise ValueError("this game has ended. Press Play again")
             turn = sent.get("round")
             if type(turn) is not int or not 0 <= turn <= len(game.rounds):
                 raise ValueError(_NO_BET)
             if turn < len(game.rounds) or game.over:  # sent twice, or from another window: the token is shown already
                 return _position(seat, table, checkpoint.tokenizer)
-            bet, chosen = _read(sent, game, checkpoint.tokenizer)
-            window = game.window
+            if sent.get("sure") not in list(SURE):
+                raise ValueError(_NO_BET)
+            chosen, window = _token(sent.get("choice"), checkpoint.tokenizer), game.window
             others = {BIGRAM: counted_bets(table.bigram, window), MODEL: model_bets(checkpoint.model, window)}
             if table.exact is not None:
                 unused = game.vocab_size - table.exact.vocab_size
                 others[FLOOR] = np.pad(exact_bets(table.exact, window), (0, unused), constant_values=-np.inf)
-            game.settle(bet, others, chosen)
+            game.settle(chosen, SURE[sent["sure"]], others)
             return _position(seat, table, checkpoint.tokenizer)
 
     def _table(self, checkpoint: Checkpoint, source: Source | None) -> Table:
@@ -156,8 +159,8 @@ class Games:
             judged = unseen(source, checkpoint)
             if judged is None:
                 raise ValueError(
-                    "no text is known here that this model has not learned from, so there is nothing fair to bet on: "
-                    "choose another model, or train one here"
+                    "the page knows no text that is new to this model, so there is nothing fair to bet on. "
+                    "Choose another model, or train one here"
                 )
             return _laid(judged, checkpoint.config.vocab_size)
 
@@ -172,7 +175,13 @@ def _name(checkpoint: Checkpoint) -> tuple:
     return checkpoint.about["language"], checkpoint.config.vocab_size, hashlib.sha256(alphabet).hexdigest()
 
 
-_NO_BET = "this bet cannot be read: choose a token, or put chips on some, then press Bet"
+def _most(table: Table, checkpoint: Checkpoint, text: Passage) -> list[float]:
+    """The largest probability that the best player, by the grammar or else the model, gives a token at each place."""
+    best = exact_most(table.exact, text.ids) if table.exact is not None else model_most(checkpoint.model, text.ids)
+    return [best[place] for _, place in text.places]
+
+
+_NO_BET = "this bet cannot be read. Choose how sure you are, then tap what comes next"
 
 
 def _laid(judged: Unseen, vocab_size: int) -> Table:
@@ -226,30 +235,6 @@ def _order(text: str) -> tuple[bool, str, str]:
     return not bare[:1].isalpha(), bare.casefold(), text
 
 
-def _read(sent: Mapping, game: Game, tokenizer: Tokenizer) -> tuple[np.ndarray, int | None]:
-    """The bet (V,), and the token where it is a choice of one."""
-    if "choice" in sent:
-        token = _token(sent["choice"], tokenizer)
-        return single(token, game.trust, game.vocab_size), token
-    listed = sent.get("chips")
-    if not isinstance(listed, list) or not all(isinstance(each, (list, tuple)) and len(each) == 2 for each in listed):
-        raise ValueError(_NO_BET)
-    if len(listed) > STAKES:
-        raise ValueError(f"a bet names at most {STAKES} tokens; this one names {len(listed):,}: leave some out")
-    chips: dict[int, int] = {}
-    for key, count in listed:
-        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= CHIPS:
-            raise ValueError(f"chips are whole numbers from 1 to {CHIPS - SPREAD}: mend the bet")
-        token = _token(key, tokenizer)
-        chips[token] = chips.get(token, 0) + count
-    if sum(chips.values()) > CHIPS - SPREAD:
-        raise ValueError(
-            f"{sum(chips.values()):,} chips are placed; at most {CHIPS - SPREAD} of the {CHIPS} can be, since {SPREAD} "
-            "always lies evenly on all tokens"
-        )
-    return spread(chips, game.vocab_size), None
-
-
 def typed_text(text: str) -> str:
     """What a visitor typed for a token, with the signs by which white space is shown read as white space."""
     return text.translate(str.maketrans("␣⏎⇥", " \n\t"))
@@ -260,7 +245,7 @@ def _token(key: Any, tokenizer: Tokenizer) -> int:
     if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < tokenizer.vocab_size:
         return key
     if not isinstance(key, str) or not key:
-        raise ValueError("that is none of this model's tokens: choose one of the list, or type one")
+        raise ValueError("that is none of this model's tokens. Choose one of the list, or type one")
     if len(key) > TYPED:
         raise ValueError(f"a token of {len(key):,} characters is too long to be read: type at most {TYPED}")
     text = typed_text(key)

@@ -41,7 +41,7 @@ class Job:
         self.wait: float | None = None
         """Seconds until there should be a place for it."""
         self.tries = 0
-        """How many times the server ended while it was at work."""
+        """How many times the server ended while it was at work, since it last got further."""
         self.unwanted = False
         """Whether its visitor has asked to forget it."""
         self.emptied = False
@@ -224,7 +224,7 @@ class Job:
             self._fail(stop, str(problem).replace(str(self.folder), "the run's folder"))
         except Exception:
             logger.exception("a %s failed", self.kind)
-            self._fail(stop, f"Something went wrong on our side and the {self.kind} cannot go on. Try again.")
+            self._fail(stop, f"Something went wrong on our side, and the {self.kind} stopped. Try again.")
         finally:
             try:
                 self.put_away()

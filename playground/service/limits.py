@@ -61,8 +61,6 @@ PRECISION_WRITTEN = 64
 """Tokens that it writes in each."""
 GAMES = 500
 """Games of bets on the next token that are remembered, of one visitor with one model each; others begin anew."""
-STAKES = 20
-"""Tokens that one of these bets may name."""
 TYPED = 60
 """Characters of a token that is typed."""
 CANDIDATES = 20
@@ -155,6 +153,8 @@ class Limits:
     """Runs of one visitor at the same time, those that wait for a place included."""
     jobs_per_address: int
     """Runs from one address at the same time; more wait in line. A class may come from one."""
+    calls_per_address: int
+    """Calls from one address that wait in gradio's queue or are being answered: of programs, for the most part."""
     jobs: int
     """Runs of all visitors at the same time; more wait in line."""
     waiting: int
@@ -183,9 +183,9 @@ class Limits:
     def in_words(self) -> str:
         """The bounds that somebody who starts a server wants to know, as a sentence."""
         return (
-            f"models of at most {self.parameters:,} parameters, runs of at most {self.seconds / 60:,.0f} minutes, "
-            f"{self.jobs} at once and {self.waiting} waiting in line, {self.models_per_visitor} models for each "
-            f"visitor and {self.models} in all."
+            f"models of at most {self.parameters:,} parameters, runs of at most {self.seconds / 60:,.0f} minutes. "
+            f"{self.jobs} runs at once, {self.waiting} waiting; {self.models_per_visitor} models per visitor, "
+            f"{self.models} in all."
         )
 
     @property
@@ -308,6 +308,7 @@ LOCAL = Limits(
     samples=16,
     jobs_per_visitor=1,
     jobs_per_address=1000,
+    calls_per_address=500,
     jobs=4,
     waiting=16,
     seeds=12,
@@ -341,6 +342,7 @@ CLASS = Limits(
     samples=4,
     jobs_per_visitor=1,
     jobs_per_address=1000,
+    calls_per_address=500,
     jobs=4,
     waiting=100,
     seeds=3,
@@ -360,7 +362,8 @@ PUBLIC = replace(
     kind="public",
     where="the public Space",
     seconds=300.0,
-    jobs_per_address=2,
+    jobs_per_address=1,
+    calls_per_address=80,
     waiting=60,
     seeds=5,
     models=120,

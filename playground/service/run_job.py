@@ -278,6 +278,7 @@ class RunJob(Job):
                     self._message = message(event)
             self._version += 1
         if isinstance(event, Saved):
+            self.tries = 0 if event.step > self._started.step else self.tries
             self._noting()  # with as many of its verdicts as the state that was saved
         if self.told is not None and isinstance(event, (Evaluated, Laddered)):
             self.told(self)
@@ -404,7 +405,7 @@ class RunJob(Job):
         """The kept weights of the lowest validation loss as a model. Raises ValueError where nothing better is kept."""
         last = self.checkpoint if self.settled and self.learned else None
         if last is None or last.best is None:
-            raise ValueError("No better weights than the last are kept of this run.")
+            raise ValueError("This run has no better weights than the last ones.")
         checkpoint, asked = last.at("best"), list(self._prepared.asked)
         return Best(last, checkpoint, last.best[0], predict(checkpoint.model, asked) if asked else None)
 
@@ -414,7 +415,7 @@ class RunJob(Job):
         The run itself stays what it was: it goes on from its last step. Raises ValueError where it has changed since.
         """
         if self.registry.here(self.id) is not best.of or not self.settled:
-            raise ValueError("This run has changed in the meantime: look at it again.")
+            raise ValueError("This run has changed in the meantime. Open it again.")
         self._remember_text(best.checkpoint.model)
         self._put(best.checkpoint, save=False)
         with self._lock:

@@ -146,8 +146,7 @@ class Store:
         found = db.execute("PRAGMA user_version").fetchone()[0]
         if found > len(_VERSIONS):
             raise StoreError(
-                "What is kept in the data folder was written by a newer version of this page: "
-                "update it, or start with another folder."
+                "A newer version of this page wrote the data folder. Update the page, or start with another folder."
             )
         for tables in _VERSIONS[found:]:
             for statement in tables.split(";\n"):
@@ -163,6 +162,5 @@ def _in_words() -> Iterator[None]:
     except (sqlite3.Error, OSError) as problem:
         logger.warning("the index cannot be used: %s", problem)
         raise StoreError(
-            "What is kept in the data folder cannot be read or written right now: try again, or tell whoever runs "
-            "this page."
+            "The page cannot read or write its data folder right now. Try again, or tell the owner of this page."
         ) from problem

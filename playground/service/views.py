@@ -309,10 +309,10 @@ def _judged(dense: Checkpoint, moe: Checkpoint) -> tuple[Verdict | None, str]:
     if dense.config.context_length != moe.config.context_length:
         return None, "One of the two sees more text at once, so their losses cannot be compared."
     if language not in LANGUAGES or moe.tokenizer.kind not in ("char", "word"):
-        return None, "The text they were judged by was not kept, so there is no verdict on these two."
+        return None, "Their validation text was not saved, so there is no verdict on these two."
     unit, context = moe.tokenizer.kind, moe.config.context_length
     corpus = corpus_from_language(language, n_characters=1000, n_validation=TEXT, unit=unit)
     if corpus.vocab_size > min(dense.config.vocab_size, moe.config.vocab_size):
-        return None, "These two know fewer tokens than their language has today, so they cannot be judged anew."
+        return None, "Their language has more tokens today than these two know, so there is no verdict."
     windows = corpus.windows("val", context, WINDOWS)
     return judge([window_losses(dense.model, *windows)], [window_losses(moe.model, *windows)]), ""

@@ -8,7 +8,7 @@ LONGEST = 1000
 """Characters of a message."""
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 A_PICKLE = (
-    "is a pickle, which can run code when opened, so it is never loaded here: save the weights as safetensors instead"
+    "is a pickle, which can run code when opened, so this program never loads it. Save the weights as safetensors"
 )
 
 

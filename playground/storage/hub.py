@@ -149,10 +149,10 @@ def pull(
 
 
 _REFUSED = (
-    "the Hub does not accept this login: sign in again (on this machine: hf auth login; or renew HF_TOKEN, which takes "
-    "precedence)"
+    "the Hub does not accept this login. Sign in again with hf auth login; HF_TOKEN takes precedence, so renew it if "
+    "set"
 )
-_NO_LOGIN = "nobody is signed in to the Hub: run hf auth login on this machine, or set the variable HF_TOKEN"
+_NO_LOGIN = "this machine is not signed in to the Hub. Run hf auth login, or set the variable HF_TOKEN"
 _NOT_THERE = "there is no {0} on the Hub, or it is private{1}; check the spelling"
 _UNREACHABLE = "the Hub cannot be reached: check the connection, and that HF_HUB_OFFLINE is not set"
 _BY_ERROR = {
@@ -163,17 +163,17 @@ _BY_ERROR = {
     "RepositoryNotFoundError": _NOT_THERE,
     "LocalTokenNotFoundError": _NO_LOGIN,
     "LocalEntryNotFoundError": _UNREACHABLE,
-    "EntryNotFoundError": "{0} lacks a file that it should have: look at its Files page",
+    "EntryNotFoundError": "{0} lacks a file that it should have: check its Files page",
 }
 """Of huggingface_hub.errors."""
 _BY_STATUS = {
     401: _REFUSED,
-    402: "the Hub asks for a payment method or a subscription for {0}: choose free hardware, or add one",
-    403: "this login may not do that to {0}: use a name of your own account, and a token that may write (on the Hub: "
-    "Settings, Access Tokens)",
+    402: "the Hub needs a payment method or a subscription for {0}. Choose free hardware, or add one",
+    403: "this login may not change {0}. Use a name of your own account and a token that may write (Settings, Access "
+    "Tokens)",
     404: _NOT_THERE,
     409: "{0} is being changed by someone else right now: try again in a moment",
-    429: "the Hub asks for patience, there were too many requests: try again in a few minutes",
+    429: "the Hub had too many requests. Try again in a few minutes",
 }
 
 

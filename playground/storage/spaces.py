@@ -21,14 +21,14 @@ ROOT = Path(__file__).resolve().parents[2]
 FREE, ZERO = "cpu-basic", "zero-a10g"
 HARDWARE = (FREE, "cpu-upgrade", ZERO, "t4-small", "t4-medium", "l4x1", "a10g-small", "a10g-large", "a100-large")
 NEEDED = (
-    "README.md", "LICENSE", "app.py", "requirements.txt", "playground/**/*",
+    "README.md", "LICENSE", "app.py", "requirements.txt", "docs/*.md", "docs/*.png", "playground/**/*",
     *(f"checkpoints/*/{name}" for name in (
         "config.json", "tokenizer.json", "model.safetensors", "history.json", "snapshots.safetensors", "README.md",
     )),
 )  # fmt: skip
 LEFTOVERS = (".*", "*/.*", "*__pycache__*", "*.pyc", "*~", "*.orig", "*.rej")
-OURS = ["playground/*", "checkpoints/*"]
-"""What goes there where it is gone here; everything else in a Space may be its owner's."""
+OURS = ["playground/*", "checkpoints/*", "docs/*"]
+"""Deleted there once it is gone here; everything else in a Space may be its owner's."""
 ZERO_TORCH = "2.11.0"  # the newest that ZeroGPU's documentation lists
 CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
 

@@ -61,7 +61,7 @@ def device_for(config: TrainConfig, model: ModelConfig) -> tuple[torch.device, F
         return device, None
     problem = fault(device, pick_precision(config.precision, device))
     if problem and config.precision == "fp16":
-        raise ValueError(f"fp16 training needs a GPU that works ({problem}): choose fp32 or bf16 on the processor")
+        raise ValueError(f"fp16 training needs a GPU that works ({problem}): choose fp32 or bf16 on the CPU")
     return (torch.device("cpu"), problem) if problem else (device, None)
 
 

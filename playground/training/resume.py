@@ -99,8 +99,8 @@ class SavedRun:
         words += [f"the {what} is another one" for what in given if given[what] != self.reads[what]]
         if words:
             raise ValueError(
-                f"this run cannot go on otherwise than it began: {'; '.join(words)}. "
-                "Give it what it had, or begin a new run in another folder"
+                f"this run must continue as it began: {'; '.join(words)}. "
+                "Use its old settings, or begin a new run in another folder"
             )
         return {name: list(values) for name, values in changed.items() if ON_RESUME[name][0] != FREELY}
 

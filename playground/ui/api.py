@@ -41,7 +41,7 @@ from .writers import seconds_between_updates
 ENDPOINTS = ("models", "train", "generate", "inspect", "compare")
 LOOKS_PER_SECOND = 5
 LISTENING_SECONDS = 10.0
-"""A run that is asked for is not begun before somebody listens, and not at all where nobody does so long."""
+"""A run starts only once a client listens to its events, and is refused if none does within this time."""
 
 
 def build(page: Page) -> None:
@@ -59,16 +59,16 @@ def build(page: Page) -> None:
 
 
 class Endpoints:
-    """What each endpoint does. Answers are JSON: numbers, texts, lists and dictionaries."""
+    """The endpoints. Answers are JSON: numbers, texts, lists and dictionaries."""
 
     def __init__(self, page: Page):
         self.page = page
 
     def models(self, visitor: str = "") -> list[dict]:
-        """List the small language models that can be used here: those that ship, and those you trained.
+        """List the small language models here: those that ship, and those you trained.
 
         Args:
-            visitor: the visitor id that /train answered, to see what was trained under it; empty for shipped ones.
+            visitor: the visitor id that /train answered, to see its models, too; empty for shipped ones.
 
         Returns:
             A list of {id, name, shipped}; give an id as `model` to the other endpoints.
@@ -91,22 +91,23 @@ class Endpoints:
     ) -> AsyncIterator[dict]:
         """Train a small transformer language model from scratch and stream what happens; seconds for a tiny one.
 
-        The first event names the `visitor` and the `model` to use with the other endpoints; keep both. Whoever stops
-        listening stops the run, and what was learned until then is kept.
+        The first event names the `visitor` and the `model` to use with the other endpoints; keep both. Closing the
+        stream stops the run; the model so far stays.
 
         Args:
             text: plain text to learn from, a page or more; empty to learn a built-in language.
-            language: what to learn if there is no text (stories, copy, brackets, addition, dialects or sentences).
+            language: used if there is no text (stories, copy, brackets, addition, dialects or sentences).
             size: tiny, small or medium.
             steps: optimizer steps; 0 takes the size's own number.
-            prompt: what the samples written during training continue.
+            prompt: the samples written during training continue this text.
             settings: more settings by name, such as {"d_model": 64, "n_layers": 2, "learning_rate": 0.003, "seed": 1}.
             visitor: the visitor id of an earlier /train, to keep models together; empty for a new one.
 
         Returns:
             Events, one after the other, losses in nats per token: accepted {visitor, model}
-            waiting {place, seconds}, where all places are taken, until there is one
-            ladder {uniform, unigram, bigram, ngram, floor, texts: what each of these guessers wrote, …}
+            waiting {place, seconds}, if all places are taken
+            baselines {uniform, unigram, bigram, ngram, floor: the best possible loss, texts of each, …}, also sent as
+            ladder, the name of earlier versions
             stepped {step, loss, tokens_per_second}
             evaluated {step, train_loss, val_loss}
             sampled {step, prompt, text}
@@ -237,14 +238,14 @@ class Endpoints:
             return {"sentence": _verdict(*pair), "models": pair}
 
     async def _listened_to(self, request: gr.Request | None) -> None:
-        """Wait until somebody listens to this call. Raises ValueError where nobody does."""
+        """Wait until a client listens to this call. Raises ValueError if none does."""
         session, presence = getattr(request, "session_hash", None), self.page.presence
         if session is None:
             return  # called from this process
         until = time.monotonic() + LISTENING_SECONDS
         while not presence.listens(session):
             if time.monotonic() > until:
-                raise ValueError("Nobody listens to this run: open the stream of its events at once.")
+                raise ValueError("This run has no listener. Open the stream of its events at once.")
             await asyncio.sleep(0.05)
 
     # ---- what they share ---------------------------------------------------------------------------------------------
@@ -311,7 +312,7 @@ async def _told(job: RunJob, board: Board) -> AsyncIterator[dict]:
     """The events of a run until it is over, those between two looks thinned to the latest step."""
     place = None
     evaluated = sampled = step = 0
-    laddered = False
+    compared = False
     while True:
         settled = job.settled  # asked before the view is taken, so that the last view holds everything
         board.of(job.visitor)  # whoever listens keeps a place in the line
@@ -319,9 +320,10 @@ async def _told(job: RunJob, board: Board) -> AsyncIterator[dict]:
         if view.place is not None and view.place != place:
             yield {"event": "waiting", "place": view.place, "seconds": view.wait}
         place = view.place
-        if view.baselines is not None and not laddered:
-            laddered = True
-            yield {"event": "ladder", **view.baselines.to_dict()}
+        if view.baselines is not None and not compared:
+            compared = True
+            for name in ("baselines", "ladder"):  # ladder: its name for clients of earlier versions
+                yield {"event": name, **view.baselines.to_dict()}
         if view.latest is not None and view.latest.step > step:
             step = view.latest.step
             yield {

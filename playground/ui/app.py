@@ -24,6 +24,7 @@ from .gradio_fixes.checks import out_of_place
 from .gradio_fixes.first_script import early_head
 from .gradio_fixes.made_once import made_once
 from .gradio_fixes.mended_scripts import mended_scripts
+from .lessons import welcome as first_visit
 from .lessons.strip import Strip
 from .made_files import made_route
 from .news import news_route
@@ -80,11 +81,13 @@ def build_app(
             gr.HTML("<h1><span>Transformer </span>Playground</h1>", padding=False, elem_id="head-title")
             model = model_dropdown(registry, label="Model", elem_id="model", container=False, min_width=120, scale=0)
             gr.HTML(LEARN, padding=False, elem_id="head-learn")
+        first_visit.build()
         strip = Strip()
         link_note = gr.HTML(padding=False, elem_id="link-note")
         above_tabs = gr.Column(elem_id="class")
         tabs = gr.Tabs(selected=TABS[0], elem_id="tabs")
         page = Page(limits, registry, jobs, visitor, model, tabs, TABS, reach or Reach.here())
+        app.origin_of, app.calls_per_address = page.reach.origin_of, limits.calls_per_address
         api.build(page)
         strip.build(page)
         with tabs:
@@ -172,8 +175,8 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
     served = app.launch(**{**settings, **options}, prevent_thread_lock=True)
     if not answers(app.local_url):
         print(
-            f"The page at {app.local_url} has not answered this machine for a minute, and is served all the same. "
-            "If a browser cannot open it: is the machine very busy, or does a firewall stand before it?",
+            f"The page at {app.local_url} has not answered for a minute, but the server is running. "
+            "If a browser cannot open it, the machine may be very busy, or a firewall may block it.",
             file=sys.stderr,
         )
     if reach.owner:

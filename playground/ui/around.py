@@ -7,8 +7,8 @@ from . import theme
 from .page import Page
 
 UNSAVED = (
-    "Not saved yet: {}. Training, writing and looking inside go on; take along, as a zip, what you want to keep. "
-    "Everything is saved once it can be."
+    "Not saved yet: {}. You can continue, but download anything you want to keep. "
+    "The page saves everything as soon as it can."
 )
 SEEN_ON: dict[type[Job], str] = {}
 """Where jobs of a kind are seen; each tab says so itself."""

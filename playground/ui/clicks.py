@@ -49,7 +49,7 @@ def number_of(event: Click, name: str) -> float:
     return float(value)
 
 
-_NOWHERE = "This click names nothing that is drawn here: click again"
+_NOWHERE = "This click is not on the picture. Click again"
 
 
 def _said(event: Click, name: str) -> Any:

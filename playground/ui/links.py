@@ -58,8 +58,8 @@ def _opened(page: Page, view: View, note: gr.HTML, visitor: str, *, waiting: boo
         model_id = _here(page, view.model, visitor)
         if model_id is None:
             raise LinkError(
-                "its model neither ships with this page nor is among yours. A model of one's own opens only in the "
-                "browser that trained it or took it in, as long as the server keeps it"
+                "its model does not ship with this page and is not one of yours. Your own models open only in your "
+                "browser, while the server keeps them"
             )
         out[page.model] = page.model_list(visitor, model_id)
     check_rules(view.rules, page.limits)
@@ -74,10 +74,8 @@ def carried(page: Page, visitor: str, model_id: str | None) -> str:
     if job is None or job.state != "finished":
         return theme.quiet("This link opens the model in this browser only.")
     if job.spec.source.kind == OWN_TEXT:
-        return theme.quiet(
-            "The link carries the recipe, not your text. Whoever has the text can train the model again."
-        )
-    return theme.quiet("The link carries the recipe. Whoever opens it trains the model again.")
+        return theme.quiet("The link carries the recipe, not your text. With the text, it trains the model again.")
+    return theme.quiet("The link carries the recipe. It trains the model again.")
 
 
 def carried_slot(page: Page, visitor: str, model_id: str | None) -> dict[str, Slot]:

@@ -1,4 +1,4 @@
-"""The model card: README.md of a checkpoint, written from what the checkpoint holds."""
+"""The model card: the README.md of a checkpoint, written from its contents."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from ..storage import Checkpoint
 from ..storage.hub import TAG
 from ..storage.transformers_export import Parity
 from ..training.states import state_of
-from ..words.training import in_steps
-from .states import in_words
+from . import states
+from .baselines import from_the_best, perplexity, title
+from .training import in_steps
 
 
 def share_of_gpt2(n: int) -> str:
-    """A size beside GPT-2 small's."""
+    """A number of parameters as a share of GPT-2 small's."""
     share = 100 * n / GPT2_SMALL_PARAMETERS
     return f"{share:.2g} %" if share < 10 else f"{share:.0f} %"
 
@@ -24,7 +25,7 @@ def share_of_gpt2(n: int) -> str:
 def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: str | None = None) -> str:
     """Markdown with the front matter the Hub reads: what the model is, how good it is, how to use it.
 
-    `repo_id` is where on the Hub it will stand, `picture` the file beside it that shows the curve.
+    `repo_id` is its place on the Hub, `picture` the file beside it that shows the curve.
     """
     config, history, about = checkpoint.config, checkpoint.history, checkpoint.about
     corpus, family = (str(about.get(name) or "") for name in ("corpus", "imported_from"))
@@ -42,24 +43,22 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
     ]
     done = in_steps(int((history.evaluations["step"] or [0])[-1]))  # where the last evaluation was
     if history.val_loss is not None and not math.isfinite(history.val_loss):
-        lines.append(f"Its run went wrong: the validation loss is no number after {done}.")
+        lines.append(f"Its run went wrong: after {done} the validation loss is not a number.")
     elif history.val_loss is not None:
-        lines.append(f"Validation loss {history.val_loss:.4f} nats per token after {done}.")
+        lines.append(f"Validation loss {history.val_loss:.4f} after {done}. {perplexity(history.val_loss)}.")
         known = Baselines.from_dict(about["ladder"]) if isinstance(about.get("ladder"), dict) else None
-        lines += ["", in_words(state_of(history, causal=config.causal, baselines=known))]
+        lines += ["", str(states.result(state_of(history, causal=config.causal, baselines=known)))]
         baselines = dict(known.losses()) if known else {}
         if baselines:
-            lines += ["", "| rung | nats per token |", "|---|---|"]
-            lines += [f"| {name} | {loss:.4f} |" for name, loss in baselines.items()]
+            lines += ["", "| baseline | loss (nats per token) |", "|---|---|"]
+            lines += [f"| {title(name)} | {loss:.4f} |" for name, loss in baselines.items()]
             lines.append(f"| **this model** | **{history.val_loss:.4f}** |")
             if "floor" in baselines:
-                gap = history.val_loss - baselines["floor"]
-                side = "above" if gap >= 0 else "below"
-                lines += ["", f"That is {abs(gap):.4f} nats {side} the true generator's floor."]
+                lines += ["", f"That is {from_the_best(history.val_loss - baselines['floor'])}."]
     else:
         lines.append("It was not evaluated.")
     if picture:
-        lines += ["", f"![Loss over steps, between its reference lines]({picture})"]
+        lines += ["", f"![Loss over steps, with the baselines]({picture})"]
     if history.samples:
         sample = history.samples[-1]
         text = (sample["prompt"] + sample["text"]).strip().replace("```", "'''")
@@ -89,7 +88,7 @@ def shape_in_words(config: ModelConfig) -> str:
 
 
 def front_matter(checkpoint: Checkpoint) -> list[str]:
-    """The lines between dashes: library, task, tags to be found by, and the loss as a result the Hub can list."""
+    """The lines between dashes: library, task, tags, and the loss as a result that the Hub can list."""
     about, loss = checkpoint.about, checkpoint.history.val_loss
     kind = "mixture-of-experts" if checkpoint.config.n_experts else "dense"
     lines = [
@@ -104,13 +103,13 @@ def front_matter(checkpoint: Checkpoint) -> list[str]:
             "dataset": {"name": str(about.get("corpus") or "a text"), "type": str(about.get("language") or "text")},
             "metrics": [{"type": "loss", "name": "validation loss, nats per token", "value": round(loss, 4)}],
         }
-        # JSON is YAML, and quotes every name that would mean something else there
+        # JSON is YAML, and quotes names that YAML would misread
         lines.append("model-index: " + json.dumps([{"name": checkpoint.name, "results": [result]}]))
     return [*lines, "---"]
 
 
 def exported_card(checkpoint: Checkpoint, parity: Parity) -> str:
-    """The card of a folder for Transformers: how Transformers opens it, and the proof that it computes the same."""
+    """The card of a folder for Transformers: how to open it, and the proof that it computes the same."""
     body = model_card(checkpoint).split("## How to use it")[0]
     body = body.replace("library_name: transformer-playground", "library_name: transformers")
     prompt = json.dumps(checkpoint.about.get("prompt") or "The", ensure_ascii=False)
@@ -127,18 +126,18 @@ print(tokenizer.decode(model.generate(**tokens, max_new_tokens=100, do_sample=Tr
 
 ## Does it compute the same?
 
-After it was written, this folder was {parity_in_words(parity)}.
+This folder was {parity_in_words(parity)}.
 """
 
 
 def parity_in_words(parity: Parity) -> str:
-    """How closely an exported folder agrees with the model it was made from, and who read it back."""
+    """How closely an exported folder agrees with its model, and what read it back."""
     version = parity.transformers
-    reader = f"Transformers {version}" if version else "our own importer (Transformers is not installed here)"
-    greedy = "the same greedy text" if parity.same_text else "another greedy text"
+    reader = f"Transformers {version}" if version else "our own importer (Transformers is not installed)"
+    greedy = "the same greedy text" if parity.same_text else "a different greedy text"
     some = f"not {parity.other_texts} of {parity.texts:,} texts"
     alike = some if parity.other_texts else f"all of {parity.texts:,} texts"
     return (
-        f"read back by {reader}: largest difference of any logit {parity.largest_difference:.1e} "
-        f"over {parity.tokens:,} positions, {greedy}; its tokenizer reads and writes {alike} as the model's own"
+        f"read back by {reader}. The largest difference of any logit is {parity.largest_difference:.1e} over "
+        f"{parity.tokens:,} positions, with {greedy}. Its tokenizer agrees with the model's on {alike}"
     )

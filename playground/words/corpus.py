@@ -1,4 +1,4 @@
-"""Corpora in words: why validation losses on a text may say little."""
+"""Corpora: why validation losses on a text may mean little."""
 
 from __future__ import annotations
 
@@ -7,33 +7,32 @@ from ..data.overlap import MUCH, OtherKind, other_kind
 
 
 def corpus_warning(corpus: Corpus) -> str:
-    """Why this text's validation losses would say little; empty where they say what they should."""
+    """Why this text's validation losses would mean little; empty if they are fine."""
     return f"{overlap_warning(corpus.overlap())} {kind_warning(corpus.other_kind())}".strip()
 
 
 def overlap_warning(share: float) -> str:
-    """Of a text of which this share of the validation part stands in the training part."""
+    """The warning for a text whose validation part repeats this share of the training part."""
     if share < MUCH:
         return ""
     return (
-        f"{100 * share:.0f} % of the text that judges the model stands word for word in the text it learns from, so a "
-        "low validation loss shows a good memory here. Paste more text, or one that repeats itself less."
+        f"{100 * share:.0f} % of the validation text also occurs in the training text. A low validation loss would "
+        "only show a good memory. Paste more text, or one that repeats itself less."
     )
 
 
 def text_warning(learned: str, judging: str) -> str:
-    """Of a text before it is taken apart, in its two parts."""
+    """The warning for a text before tokenizing, in its two parts."""
     return kind_warning(other_kind(learned, judging))
 
 
 def kind_warning(other: OtherKind | None) -> str:
-    """That the end of a text, which judges, is another kind than the rest."""
+    """The warning for a text whose end differs from the rest."""
     if other is None:
         return ""
     *others, last = (f"“{visible(character)}”" for character in other.characters)
     listed = f"{', '.join(others)} and {last}" if others else last
     return (
-        f"The last tenth of the text, which judges, is another kind of text than the rest: {listed} "
-        f"{'are' if others else 'is'} {100 * other.here:.0f} % of it and {100 * other.there:.0f} % of what is learned "
-        "from. Shuffle the text’s parts, so that both hold some of each kind."
+        f"The last tenth of this text, used for validation, differs from the rest. Its share of {listed} is "
+        f"{100 * other.here:.0f} %, against {100 * other.there:.0f} % before. Shuffle the parts of the text."
     )

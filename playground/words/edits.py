@@ -1,4 +1,4 @@
-"""What an edit of the forward pass does, in a few words."""
+"""Edits of the forward pass: what each does, in a few words."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def edit_words(edit: Edit) -> str:
             rest = "row renormalised" if edit.renormalise else "row not renormalised"
             return f"layer {edit.layer} head {edit.head}, weight from {edit.query} to {edit.key} {how}, {rest}"
         case SwapPattern(layer, head, pattern):
-            where = "all visible tokens alike" if pattern == "uniform" else "only the token before"
-            return f"layer {layer} head {head} looks at {where}"
+            where = "all visible tokens equally" if pattern == "uniform" else "only the token before"
+            return f"layer {layer} head {head} attends to {where}"
         case RemoveMask(layer):
             return f"causal mask removed{'' if layer is None else f' in layer {layer}'}"
-    raise TypeError(f"no words for {type(edit).__name__}")
+    raise TypeError(f"unknown edit: {type(edit).__name__}")

@@ -1,17 +1,17 @@
-"""The worked examples of Inspect in words."""
+"""The worked examples of Inspect."""
 
 EXAMPLE_NOTES = {
     "pronoun": (
-        "Not the model chosen above, but one written by hand, to check with pencil and paper: “cat sleeps it”, 4 "
-        "numbers per token (animal, deed, pronoun, what a pronoun stands for), one head of width 2 (a second "
-        "head is zero), 4 neurons, everything in float64. “it” asks for an animal and finds the cat; switch head "
-        "0 off under “Change it”, and the guess turns from “purrs” to “rains”."
+        "This model is written by hand, to check with pencil and paper. It reads “cat sleeps it” with 4 numbers per "
+        "token: animal, deed, pronoun, and what a pronoun refers to. It has 4 neurons and one head of width 2; a "
+        "second head is zero. All numbers are float64. The query of “it” looks for an animal and finds the cat. "
+        "Switch head 0 off under “Change it”: the prediction turns from “purrs” to “rains”."
     ),
     "notebook": (
-        "Not the model chosen above, but the numbers of a well-known NumPy notebook, to check with pencil and "
-        "paper: “one two three”, 4 numbers per token, one head of width 2 (a second head is zero), everything in "
-        "float64. They are so small that all scores lie near 0 and every token looks at all it sees alike; its "
-        "feed-forward layer is zero."
+        "These are the numbers of a well-known NumPy notebook, to check with pencil and paper. It reads “one two "
+        "three” with 4 numbers per token. It has one head of width 2; a second head and the MLP are zero. All "
+        "numbers are float64. They are so small that all scores are near 0, so each token attends to all visible "
+        "tokens equally."
     ),
 }
-"""What stands beside each of `inspection.example.EXAMPLES`."""
+"""The note beside each of `inspection.example.EXAMPLES`, which is not the model chosen above."""

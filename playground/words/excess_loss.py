@@ -1,4 +1,4 @@
-"""What is left to learn, in words: which tokens carry most of the loss that a model could still lose."""
+"""Excess loss: which tokens carry most of the loss above the best possible."""
 
 from __future__ import annotations
 
@@ -8,35 +8,26 @@ from typing import Any
 from ..data.excess_loss import DIVIDED, MOSTLY, NOTHING, UNCLEAR
 
 FEW = 100
-"""Tokens below which their number stands beside what they are divided into."""
+"""Below this many tokens, the sentence says how many were counted."""
 
 
-def excess_clauses(excess: Sequence[Mapping[str, Any]] | str) -> str:
-    """Clauses that say where most of a loss is, of the records that `ExcessLoss.to_dict` makes. Runs of earlier
-    versions kept the clauses themselves."""
-    return excess if isinstance(excess, str) else "; ".join(map(_clause, excess))
+def excess_sentences(excess: Sequence[Mapping[str, Any]] | str) -> str:
+    """The records that `ExcessLoss.to_dict` makes, in sentences. Runs of earlier versions kept a clause instead."""
+    if isinstance(excess, str):
+        clauses = excess.replace("what is left", "the remaining loss")
+        return f"{clauses[0].upper()}{clauses[1:]}." if clauses else ""
+    return " ".join(map(_sentence, excess))
 
 
-def _clause(excess: Mapping[str, Any]) -> str:
-    n, unit = excess["tokens"], excess["unit"]
-    few = 0 < n < FEW and excess["parts"]
-    return f"{_share(excess)}, counted on {n} {unit}{'s' * (n != 1)} only" if few else _share(excess)
-
-
-def _share(excess: Mapping[str, Any]) -> str:
-    kind = excess["kind"]
+def _sentence(excess: Mapping[str, Any]) -> str:
+    kind, n, unit = excess["kind"], excess["tokens"], excess["unit"]
     if kind == UNCLEAR:
-        return "what is left cannot be told"
+        return "The remaining loss is too uncertain to break down."
     if kind == NOTHING:
-        return "next to nothing is left"
-    parts = _listed(excess)
-    if kind == MOSTLY:
-        return f"what is left is mostly {parts}"
-    if kind == DIVIDED:
-        return f"what is left divides into {parts}"
-    return f"what is left is spread over many kinds of {excess['unit']}s; the largest are {parts}"
-
-
-def _listed(excess: Mapping[str, Any]) -> str:
-    words = [f"*{name}* ({100 * share:.0f} %)" for name, share, _ in excess["parts"]]
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+        return "Almost no loss remains."
+    few = f", counted on only {n} {unit}{'s' * (n != 1)}" if 0 < n < FEW and excess["parts"] else ""
+    *names, last = [f"*{name}* ({100 * share:.0f} %)" for name, share, _ in excess["parts"]]
+    parts = f"{', '.join(names)} and {last}" if names else last
+    if kind in (MOSTLY, DIVIDED):
+        return f"The remaining loss {'is mostly' if kind == MOSTLY else 'divides into'} {parts}{few}."
+    return f"The remaining loss is spread over many kinds of {unit}s{few}. The largest are {parts}."

@@ -3,40 +3,60 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from ..inspection.game import BIGRAM, FLOOR, MODEL, YOU, Game
+from .numbers import signed
 
-ENOUGH = 10
-"""Bets from which on the players are compared."""
-PLAYERS = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", FLOOR: "the floor"}
+PLAYERS = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", FLOOR: "the best possible player"}
+LEVEL = 0.5
+"""Points that make no difference."""
 
 
-def game_summary(game: Game) -> str:
-    """A fair summary of the bets so far; empty before there are enough."""
-    n = len(game.rounds)
-    if (n < ENOUGH and not game.over) or not n:
-        return ""
-    means = {player: float(game.bits(player).mean()) for player in game.players}
-    each = ", ".join(f"{name} {means[player]:.2f}" for player, name in PLAYERS.items() if player in means)
-    words = f"Bits per token after {n} bets: {each}. "
-    guessing = math.log2(game.vocab_size)
-    if means[YOU] > guessing:
-        words += f"Who finds all {game.vocab_size} tokens equally likely loses {guessing:.2f}, less than you. "
+def result(game: Game, word: Callable[[int], str]) -> str:
+    """Who beat whom once the game is over, and by what. `word` says in which word a round's token stands."""
+    totals = {player: float(game.points(player).sum()) for player in game.players}
+    gaps = {player: totals[YOU] - totals[player] for player in (BIGRAM, MODEL)}
+    if abs(gaps[BIGRAM]) < LEVEL:
+        said = "You and the bigram are level. "
     else:
-        words += (
-            f"With {means[YOU]:.2f} bits you were as unsure as between {2 ** means[YOU]:.1f} equally likely tokens. "
-        )
+        said = "You beat the bigram. " if gaps[BIGRAM] > 0 else "The bigram beat you: it only counts pairs. "
+    gap = gaps[MODEL]
+    if abs(gap) < LEVEL:
+        return said + "You and the model are level, too."
+    lead = (game.points(YOU) - game.points(MODEL)).round(6)
+    best = int(lead.argmax() if gap > 0 else lead.argmin())
+    who = "You beat the model" if gap > 0 else "The model beat you"
+    knew = "you" if gap > 0 else "it"
+    return f"{said}{who} by {points_words(abs(gap))}: {knew} knew “{word(best)}” better."
+
+
+def luck(game: Game) -> str:
+    """What to think of a score above the best possible one; empty where nobody has one."""
+    if FLOOR not in game.players:
+        return ""
+    best = float(game.points(FLOOR).sum())
+    lucky = [player for player in (YOU, MODEL, BIGRAM) if float(game.points(player).sum()) > best + LEVEL]
+    if not lucky:
+        return ""
+    names = " and ".join(PLAYERS[player] for player in lucky)
+    return f"{names[:1].upper()}{names[1:]} had luck: in the long run nobody beats the best possible player."
+
+
+def in_bits(game: Game) -> str:
+    """The same in bits, with how sure it is."""
+    means = ", ".join(
+        f"{PLAYERS[player]} {game.bits(player).mean():.2f}" for player in PLAYERS if player in game.players
+    )
+    said = f"Mean cost per bet in bits: {means}. "
     gap, margin = game.behind(MODEL)
-    if abs(gap) > margin:
-        less = "more" if gap > 0 else "less"
-        words += f"You lose {abs(gap):.2f} ± {margin:.2f} bits {less} than the model per token: "
-        words += "more than luck easily explains."
-    elif math.isfinite(margin):
-        words += f"You and the model differ by {abs(gap):.2f} bits per token, give or take {margin:.2f}: "
-        words += f"{n} bets are too few to say who guesses better."
-    below = [player for player in means if FLOOR in means and means[player] < means[FLOOR] - 0.005]
-    if YOU in below and (length := game.forgotten):
-        words += f" You are below the floor, which reads the last {length} tokens only: you saw more, or had luck."
-    elif below:
-        words += " Who is below the floor had luck: over many bets nobody stays there."
-    return words
+    if not math.isfinite(margin):
+        return said
+    said += f"You minus the model: {signed(gap)} ± {margin:.2f} (95 % interval). "
+    return said + ("Zero is inside, so this may be chance." if abs(gap) <= margin else "Zero is outside.")
+
+
+def points_words(points: float) -> str:
+    """So many points."""
+    whole = round(points)
+    return f"{whole} point{'' if whole == 1 else 's'}"

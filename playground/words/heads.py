@@ -1,4 +1,4 @@
-"""Heads in words: where their weight lies, what their roles are, and the numbers that make a role."""
+"""Heads: where their weight is, what their roles are, and the numbers behind a role."""
 
 from __future__ import annotations
 
@@ -13,132 +13,121 @@ from .numbers import share, signed
 
 HABIT_NAMES = {
     "previous": "the token before",
-    "duplicate": "the same token, earlier",
-    "induction": "what followed last time",
+    "duplicate": "an earlier copy",
+    "induction": "what followed an earlier copy",
     "first": "the first token",
-    "itself": "itself",
+    "itself": "the token itself",
 }
-"""Of `inspection.heads.HABITS`."""
+"""Of `inspection.heads.HABITS`: where a head may put its weight."""
 ROLE_NAMES = {
-    "induction": "looks at what followed this token last time, and lets go with the copy replaced (induction)",
-    "duplicate": "looks at an earlier copy of the token",
-    "followed": "looks at what followed last time, but mostly by its place: still does with the copy replaced",
-    "previous": "looks at the token before",
-    "first": "rests on the first token (sink)",
-    "itself": "looks at the token itself",
-    "even": "spreads its weight evenly",
-    "content": "chooses by what the tokens are (content)",
+    "induction": "attends to what followed an earlier copy (induction)",
+    "duplicate": "attends to an earlier copy of the token",
+    "followed": "attends to what followed an earlier copy, but because of its position",
+    "previous": "attends to the token before",
+    "first": "attends to the first token (sink)",
+    "itself": "attends to the token itself",
+    "even": "spreads its attention evenly",
+    "content": "chooses by content",
     "unclear": "has no clear role",
 }
 """Of `inspection.roles.ROLES`."""
-PLACE_NAMES = {
-    "previous": "the token before",
-    "first": "the first token",
-    "itself": "the token itself",
-    "duplicate": "an earlier copy of it",
-    "induction": "what followed that copy",
-}
-"""Where a head of a role looks."""
+CRITERIA = (
+    f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if it loses "
+    f"more than {GIVEN_UP:.2f} when the repetition is replaced. Two roles need a loss of more than {MATTERS:g} nats "
+    f"without the head. One is even attention (above {EVEN:.2f}); the other moves with the text (above {MOVED:.2f}). "
+    "The lower end of each interval counts. Except for even attention, untrained heads must stay below."
+)
+ONE_TOKEN = "has only one token to attend to"
 
 
 def lies_on(summary: WeightSummary) -> str:
-    """Where a head's weight lies on a prompt as a whole, in a few plain words that follow its name."""
+    """Where a head's weight is on a whole prompt, as words that follow its name."""
     if summary.alone:
-        return "has one token only to look at"
+        return ONE_TOKEN
     if summary.spread:
-        return f"spreads its weight {summary.spread}"
+        return f"spreads its attention {summary.spread}"
     if not summary.habits:
-        return "looks where none of the rules tried here says"
-    over = "the tokens that have one" if {"duplicate", "induction"} & {*dict(summary.habits)} else "the tokens"
-    return f"puts {_shares(summary)} (mean{'s' * (len(summary.habits) > 1)} over {over})"
+        return "follows none of the patterns tested here"
+    some = ", if any" if {"duplicate", "induction"} & {*dict(summary.habits)} else ""
+    return f"puts {_shares(summary)} on average{some}"
 
 
 def row_lies_on(summary: WeightSummary, tokens: Sequence[str]) -> str:
-    """Where a head's weight lies when one of these tokens asks, in the same words."""
+    """Where a head's weight is for one query, in the same words."""
     if summary.alone:
-        return "has one token only to look at"
+        return ONE_TOKEN
     place, weight = summary.strongest
-    strongest = f"the most, {weight:.2f}, on {place} “{tokens[place]}”"
+    strongest = f"{weight:.2f} on {place} “{tokens[place]}”"
     if summary.spread:
-        return f"spreads its weight {summary.spread}{f', {strongest}' if summary.spread == 'widely' else ''}"
-    return f"puts {_shares(summary) or f'{weight:.2f} of its weight, the most, on {place} “{tokens[place]}”'}"
+        most = f", at most {strongest}" if summary.spread == "widely" else ""
+        return f"spreads its attention {summary.spread}{most}"
+    return f"puts {_shares(summary) or f'{weight:.2f} of its weight on {place} “{tokens[place]}”, the most'}"
 
 
 def _shares(summary: WeightSummary) -> str:
-    return ", ".join(f"{share:.2f} of its weight on {HABIT_NAMES[name]}" for name, share in summary.habits)
+    shares = [f"{share:.2f} on {HABIT_NAMES[name]}" for name, share in summary.habits]
+    return ", ".join(shares).replace(" on", " of its weight on", 1)
 
 
-def describe_pattern(pattern: np.ndarray, queries: Sequence[str], keys: Sequence[str] | None = None) -> str:
-    """Where the weight goes in this picture: previous token, first token, itself, or spread out."""
-    keys = queries if keys is None else keys
+def describe_pattern(pattern: np.ndarray, tokens: Sequence[str]) -> str:
+    """Where the weight of a pattern (T, T) is: on the token before, the first, the token itself, or spread out."""
     pattern = np.asarray(pattern, dtype=np.float64)
-    rows, columns = pattern.shape
-    if columns < 2:
-        return "One token can only look at itself: its weight is 1."
-    offset = columns - rows
-    places = np.arange(rows)
-    # The first row has no choice, so it says nothing about the head.
-    counted = places[(places + offset) > 0]
+    length = len(pattern)
+    if length < 2:
+        return "One token can only attend to itself: its weight is 1."
+    counted = np.arange(1, length)  # the first row has no choice, so it says nothing about the head
     habits = {
-        "the token before": pattern[counted, counted + offset - 1].mean(),
-        "the first token": pattern[counted, 0].mean(),
-        "the token itself": pattern[counted, counted + offset].mean(),
+        "previous": pattern[counted, counted - 1].mean(),
+        "first": pattern[counted, 0].mean(),
+        "itself": pattern[counted, counted].mean(),
     }
     name, weight = max(habits.items(), key=lambda item: item[1])
     with np.errstate(divide="ignore", invalid="ignore"):
         entropies = -np.nansum(np.where(pattern > 0, pattern * np.log2(pattern), 0.0), axis=1)[counted]
-    masked = not np.triu(pattern, offset + 1).any()
-    possible = np.log2(counted + offset + 1 if masked else np.full(len(counted), columns))
-    entropy, most, evenness = entropies.mean(), possible.mean(), (entropies / possible).mean()
-    inner = pattern[counted]
-    row, column = np.unravel_index(int(np.argmax(inner)), inner.shape)
-    row = int(counted[row])
+    masked = not np.triu(pattern, 1).any()
+    possible = np.log2(counted + 1 if masked else np.full(len(counted), length))
+    bits = f"({entropies.mean():.1f} of at most {possible.mean():.1f} bits)"
+    query, key = np.unravel_index(int(np.argmax(pattern[1:])), (length - 1, length))
+    query += 1
     strongest = (
-        f" The strongest look goes from {row + offset} “{queries[row]}” to {column} “{keys[column]}” "
-        f"({pattern[row, column]:.2f})."
+        f"The largest weight is {pattern[query, key]:.2f}, from {query} “{tokens[query]}” to {key} “{tokens[key]}”."
     )
-    # of few tokens each has much, so how evenly is asked first
-    if spreads := spread(evenness, np.exp2(entropies - possible).mean()):
-        return f"Spreads its weight {spreads} ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
+    # with few tokens each has much weight, so evenness comes first
+    if spreads := spread((entropies / possible).mean(), np.exp2(entropies - possible).mean()):
+        return f"Spreads its attention {spreads} {bits}. {strongest}"
     if weight >= 0.4:
-        return f"Mostly looks at {name}: {weight:.2f} of the weight on average.{strongest}"
-    return f"No simple place has most of its weight ({entropy:.1f} of at most {most:.1f} bits).{strongest}"
+        return f"Attends mostly to {HABIT_NAMES[name]}, with {weight:.2f} of the weight on average. {strongest}"
+    return f"Attends to no simple place {bits}. {strongest}"
 
 
 def role_reason(tests: HeadTests, layer: int, head: int) -> str:
-    """The numbers that made a head's role, as a sentence that can follow it."""
+    """The numbers behind a head's role, in sentences that can follow it."""
     role, at = tests.role(layer, head), (layer, head)
 
     def interval(estimate: Estimate) -> str:
         mean, margin = estimate.at(layer, head)
-        return "nothing that could tell" if math.isnan(mean) else f"{mean:.2f} ± {margin:.2f}"
+        return "–" if math.isnan(mean) else f"{mean:.2f} ± {margin:.2f}"
 
     if role in REPEATS:
         lost, before = interval(tests.given_up[role]), tests.untrained_given_up[role]
-        return f"{lost} of its weight goes when the copy is replaced (untrained heads: at most {before:.2f})."
+        return f"It loses {lost} of its weight when the copy is replaced (untrained heads: at most {before:.2f})."
     if role == "followed":
-        return (
-            f"{interval(tests.weights['induction'])} of its weight lies there, and "
-            f"{interval(tests.given_up['induction'])} of it goes when the copy is replaced."
-        )
+        there, lost = interval(tests.weights["induction"]), interval(tests.given_up["induction"])
+        return f"It puts {there} of its weight there and loses {lost} when the copy is replaced."
     if role in PLACES:
-        before = tests.untrained[role]
-        return f"{interval(tests.weights[role])} of its weight lies there (untrained heads: at most {before:.2f})."
+        there, before = interval(tests.weights[role]), tests.untrained[role]
+        return f"It puts {there} of its weight there (untrained heads: at most {before:.2f})."
     if role == "even":
-        return f"{interval(tests.evenness)} of the most even there could be, and the model is worse without it."
+        return f"Evenness {interval(tests.evenness)} of at most 1, and the model is worse without it."
     if role == "content":
-        moved = interval(tests.moved)
-        return f"{moved} of its weight lies elsewhere in another text, and the model is worse without it."
+        return f"In another text, {interval(tests.moved)} of its weight moves, and the model is worse without it."
     place = max((*PLACES, *REPEATS), key=lambda name: np.nan_to_num(tests.weights[name].mean[at], nan=-1.0))
     mean, margin = tests.effect.at(layer, head)
-    needed = f" The model needs it all the same: without it {mean:.2f} ± {margin:.2f} nats more are lost."
+    needed = f" Still, the model needs it: without it the loss is {mean:.2f} ± {margin:.2f} nats higher."
     return (
-        f"Most of its weight on one place: {interval(tests.weights[place])} on {PLACE_NAMES[place]}. The lower end of "
-        f"an interval decides. A role takes more than {MOST:.2f} on one place, or {GIVEN_UP:.2f} that goes with the "
-        f"repetition; or more than {MATTERS:g} nats lost without it and, at the same time, weight that is spread "
-        f"evenly (more than {EVEN:.2f}) or lies elsewhere in another text (more than {MOVED:.2f}). But for the "
-        "even ones, it takes more than any untrained head has, too."
-    ) + needed * tests.matters(layer, head)
+        f"Its highest share is {interval(tests.weights[place])}, on {HABIT_NAMES[place]}."
+        f"{needed * tests.matters(layer, head)} {CRITERIA}"
+    )
 
 
 # ---- one head on one prompt, answer first ----------------------------------------------------------------------------
@@ -149,21 +138,21 @@ def head_name(layer: int, head: int) -> str:
     return f"Head {layer}.{head}"
 
 
-def looks_headline(layer: int, head: int, tokens: Sequence[str], row: np.ndarray) -> str:
-    """Where the head looks when one token is the query, whose weights are `row` (T,)."""
+def attends_headline(layer: int, head: int, tokens: Sequence[str], row: np.ndarray) -> str:
+    """Which token the head attends to; `row` (T,) are the weights of one query."""
     key, weight = int(np.argmax(row)), float(np.max(row))
     named = head_name(layer, head)
-    if weight < LOOKS_AT:
+    if weight < ATTENDS:
         return f"{named} spreads its attention: at most {share(weight)} on one token."
-    return f"{named} looks at {token_in_word(tokens, key)}."
+    return f"{named} attends to {token_in_word(tokens, key)}."
 
 
-LOOKS_AT = 0.4
-"""Share of the weight from which a head looks at one token."""
+ATTENDS = 0.4
+"""Share of the weight from which a head attends to one token."""
 
 
 def token_in_word(tokens: Sequence[str], place: int) -> str:
-    """A token in quotation marks; of a letter, also the word that it stands in: “i” of “kite”."""
+    """A token in quotation marks; a letter also names its word: “i” of “kite”."""
     token = tokens[place]
     if len(token) != 1 or not token.isalnum():
         return f"“{token}”"

@@ -1,13 +1,13 @@
-"""What a written text is worth, in words: what of it is right, and what of it is copied or made up."""
+"""Judging: how much of a written text is right, and how much is copied or made up."""
 
 from __future__ import annotations
 
 from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
-UNDERLINED = "Underlined in red: what breaks a rule of the text, or is no word of it."
+UNDERLINED = "Red underlines mark broken rules of the text, or words that it does not have."
 FEW = 100
-"""Words below which their number stands beside a share of them."""
+"""Below this many words, a share also names its counts."""
 
 
 def share_text(share: Share) -> str:
@@ -22,52 +22,50 @@ def right_of(language: Language, share: Share) -> str:
 
 
 def parsed_summary(parsed: ParsedText) -> str:
-    """One sentence of a text of one of our languages, and what is wrong first."""
+    """How much of a text in one of our languages is right, and its first mistake."""
     language = LANGUAGES[parsed.language]
     unit = language.units[0]
-    words = f"{right_of(language, parsed.share).capitalize()}." if parsed.share.of else ""
+    words = [f"{right_of(language, parsed.share).capitalize()}."] if parsed.share.of else []
     if (begun := parsed.begun_with) is not None:
-        why = f"what it goes on from has a mistake, “{begun.word}”: {begun.rule}"
+        why = f"the prompt has a mistake, “{begun.word}”: {begun.rule}"
         if parsed.foreign:
-            why = "it holds letters that the language does not have"
-        words = f"{words} Its first {unit} is not judged: {why}.".strip()
+            why = "it has letters that the language does not have"
+        words.append(f"Its first {unit} does not count: {why}.")
     elif not words:
-        words = f"No whole {unit} yet."
+        words.append(f"No whole {unit} yet.")
     if parsed.fault is not None:
         shown = parsed.fault.word if parsed.fault.word != "\n" else "line break"
-        words += f" The first mistake, “{shown}”: {parsed.fault.rule}."
-    return words
+        words.append(f"The first mistake, “{shown}”: {parsed.fault.rule}.")
+    return " ".join(words)
 
 
 def compared_summary(compared: Compared) -> str:
-    """One or two sentences on a text held against the one that its writer learned from."""
+    """How a text compares with the one that its model was trained on."""
     if not compared.words.of:
         return "No whole word yet."
-    words = f"Words that occur in the text learned: {share_text(compared.words)}"
+    words = f"Words that occur in the training text: {share_text(compared.words)}"
     if (usual := compared.usual).of:
         few = f" ({usual.right} of {usual.of})" if usual.of < FEW else ""
-        words += f"; of held-out text {100 * usual.right / usual.of:.0f} %{few}"
+        words += f"; held-out text has {100 * usual.right / usual.of:.0f} %{few}"
     return f"{words}. {copied_summary(compared)}".strip()
 
 
 def copied_summary(compared: Compared) -> str:
-    """How much of it is no writing of its own; empty where that cannot be told."""
+    """How much of it is copied; empty if that is unknown."""
     right, of = compared.sentences.right, compared.sentences.of
     if of == 1:
-        return f"Its one whole sentence {'stands' if right else 'does not stand'} in the text learned as it is."
+        return f"Its one whole sentence is {'copied' if right else 'not copied'} from the training text."
     if of:
-        stand = "stands in the text learned as it is" if right == 1 else "stand in the text learned as they are"
-        return f"{right:,} of {of:,} sentences {stand}."
+        return f"{right:,} of {of:,} sentences {'is' if right == 1 else 'are'} copied from the training text."
     if not compared.copied.of:
         return ""
-    share = _percent(compared.copied.right / compared.copied.of)
-    words = f"{share} % is copied word for word, {LONG} characters or more in a row"
+    words = f"{_percent(compared.copied.right / compared.copied.of)} % is copied in runs of at least {LONG} characters"
     if compared.usual_copied.of:
-        words += f"; of held-out text {_percent(compared.usual_copied.right / compared.usual_copied.of)} %"
+        words += f"; in held-out text {_percent(compared.usual_copied.right / compared.usual_copied.of)} %"
     return f"{words}."
 
 
 def _percent(share: float) -> str:
-    """Whole percents, and tenths where they are not to be taken for all or nothing."""
+    """Whole percents; tenths near 0 and 100, so that some never reads as none."""
     shown = f"{100 * share:.0f}"
     return f"{100 * share:.1f}" if shown in ("0", "100") and 1e-9 < share < 1 - 1e-9 else shown

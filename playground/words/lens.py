@@ -1,4 +1,4 @@
-"""The logit lens in words."""
+"""The logit lens: its stages and its limits."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ def stage_names(n_layers: int) -> tuple[str, ...]:
 
 
 def lens_caveat(config: ModelConfig) -> str:
-    """What to keep in mind when reading the lens of such a model, in a sentence."""
+    """What to keep in mind when reading the lens of such a model."""
     if config.norm_placement == "post":
         return (
-            "This model is post-norm: every block ends with a norm of its own, so what leaves a layer has been brought "
-            "back to a common length each time, earlier contributions are rescaled by every later norm, and the "
-            "lengths below say nothing about how much was written."
+            "This model is post-norm: each block ends with a norm, which rescales everything written before. So the "
+            "lengths below do not show how much a layer wrote."
         )
     return (
-        "Early layers were never trained to be read this way: a guess that looks odd may simply be written in "
-        "directions that only later layers turn towards the output."
+        "Training never asked early layers for a readable guess. An odd guess may be information that only later "
+        "layers turn towards the output."
     )

@@ -1,4 +1,4 @@
-"""Whether a run that repeats a link came to its losses, and what may be behind it where it did not."""
+"""Repeated runs: whether a run that repeats a link has the same losses, and why it may not."""
 
 from __future__ import annotations
 
@@ -9,42 +9,30 @@ def repetition_in_words(found: Repetition) -> str:
     """How a repeated run compares with its link."""
     if not found.compared:
         if found.over:
-            return "This run was evaluated at none of the link's steps, so there is nothing to compare."
+            return "This run has no evaluation at the link's steps, so there is nothing to compare."
         return "The first loss comes in a moment."
     if found.gaps:
         gap, first = found.gaps[-1], found.gaps[0].step
-        more = "more" if gap.loss > gap.expected else "less"
         words = (
-            f"Not the same: the {gap.split} loss at step {gap.step:,} is {gap.loss:.4f}, the link says "
-            f"{gap.expected:.4f} ({abs(gap.loss - gap.expected):.4f} {more})."
+            f"Not the same: at step {gap.step:,} the {gap.split} loss is {gap.loss:.4f}, but {gap.expected:.4f} in the "
+            f"link. The difference is {abs(gap.loss - gap.expected):.4f}."
         )
-        words += f" The first difference is at step {first:,}." if first != gap.step else ""
-        return f"{words} {_made_on(found.theirs, found.mine)}"
+        words += f" The first one is at step {first:,}." if first != gap.step else ""
+        return f"{words} {_machines(found.theirs, found.mine)}"
     n, (step, _, val) = len(found.compared), found.compared[-1]
-    losses = f"the training and validation losses at {n} evaluation{'s' if n > 1 else ''} are the link's"
-    last = f"the last at step {step:,}: validation loss {val:.4f}"
+    same = f"to 4 decimals at {n} evaluation{'s' * (n > 1)}. Validation loss {val:.4f} at step {step:,}."
     if not found.missing:
-        elsewhere = "" if found.theirs == found.mine else f" {_made_on(found.theirs, found.mine)}"
-        return f"Matched to 4 decimals: {losses}, {last}.{elsewhere}"
-    ended = "this run ended before the others" if found.ended_early else "it was not evaluated at the others"
-    return f"Matched to 4 decimals so far: {losses}, {last}; {ended if found.over else 'it goes on'}."
+        return f"Matched {same}{'' if found.theirs == found.mine else f' {_machines(found.theirs, found.mine)}'}"
+    ended = " This run ended earlier." if found.ended_early else " It has no other evaluation in common."
+    return f"Matched so far {same}{ended if found.over else ''}"
 
 
-def _made_on(theirs: str, mine: str) -> str:
-    """What two kinds of machine, theirs as a link has it, say about equal or other digits."""
+def _machines(theirs: str, mine: str) -> str:
+    """What the kinds of machine say about equal or different digits."""
     if not theirs:
-        return "The link does not say on what kind of machine its losses were made."
+        return "The link does not name the kind of machine."
     if mine == theirs:
-        return (
-            f"Both were made on the same kind of machine ({mine}), so either the program has changed since, or a "
-            "library that it computes with."
-        )
-    if mine.startswith(f"{theirs}."):  # links once left out torch's last number and the processor's name
-        return (
-            f"The link's losses were made on a machine like this one as far as it says ({theirs}): it leaves out the "
-            f"processor and torch's last number, on which the digits depend (this one: {mine})."
-        )
-    return (
-        f"The link's losses were made on another kind of machine ({theirs}; this one: {mine}), which may round "
-        "differently."
-    )
+        return f"Both ran on the same kind of machine ({mine}). The program or a library has changed."
+    if mine.startswith(f"{theirs}."):  # links once left out torch's last number and the CPU's name
+        return f"The link names its machine only in part ({theirs}). Here ({mine}), digits may differ."
+    return f"The link's run used another kind of machine ({theirs}). This one may round differently ({mine})."

@@ -1,4 +1,4 @@
-"""A matched pair in words: which width was chosen, and what the two models then cost."""
+"""Matched pairs: the chosen widths, and what the two models cost."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from ..model.matched_pair import COUNTS, MatchedPair
 
 
 def matched_in_words(pair: MatchedPair) -> str:
-    """The sum: which width was chosen, and what the two then cost."""
+    """The chosen widths, and what the two models cost."""
     what = COUNTS[pair.equal][0]
     dense, moe = pair.counted
     apart = "exactly equal" if dense == moe else f"{100 * abs(pair.difference):.2g} % apart"
     return (
-        f"Dense: one feed-forward layer of {pair.dense.ff_width:,}. "
-        f"MoE: {pair.moe.n_experts} experts of {pair.moe.expert_width:,}, {pair.moe.experts_per_token} per token"
+        f"Dense: one MLP of width {pair.dense.ff_width:,}. "
+        f"MoE: {pair.moe.n_experts} experts of width {pair.moe.expert_width:,}, {pair.moe.experts_per_token} per token"
         f"{', and a shared one' if pair.moe.shared_expert else ''}. "
         f"{what[0].upper()}{what[1:]}: {dense:,} and {moe:,}, {apart}."
     )
 
 
 def sum_per_layer(pair: MatchedPair) -> list[tuple[str, str, int, int]]:
-    """Matrix numbers of one block's feed-forward part: (what, how it is counted, in all, used by one token)."""
+    """Weights in one block's MLP or experts: (what, how it is counted, in all, used by one token)."""
     d, matrices = pair.moe.d_model, 3 if pair.moe.activation == "swiglu" else 2
     f, E, K = pair.moe.expert_width, pair.moe.n_experts, pair.moe.experts_per_token
     shared = int(pair.moe.shared_expert)

@@ -1,4 +1,4 @@
-"""What the shell says, where it is more than a line of a table."""
+"""The shell: what it says beyond a line of a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..training.states import DIVERGED, UNMASKED, State
 from . import states
 from .baselines import how_good, size_of_loss
 from .card import shape_in_words, share_of_gpt2
-from .excess_loss import excess_clauses
+from .excess_loss import excess_sentences
 from .judging import right_of
 from .training import in_steps, message, settings_changed
 
@@ -37,9 +37,11 @@ def deployment_note(deployment: Deployment) -> list[str]:
     """How much is sent, and what costs money."""
     sent = [change for change in deployment.changes if change.action != "delete"]
     same = "" if deployment.changes else "Nothing has changed. "
-    note = f"{same}{len(sent)} files to send, {sum(change.size for change in sent) / 1e6:.1f} MB."
+    note = (
+        f"{same}{len(sent)} file{'s' * (len(sent) != 1)} to send, {sum(change.size for change in sent) / 1e6:.1f} MB."
+    )
     if idle := deployment.sleep_seconds:
-        note += f" {deployment.hardware} is paid by the minute until it sleeps, after {idle // 60} idle minutes."
+        note += f" {deployment.hardware} costs money by the minute, until it sleeps after {idle // 60} idle minutes."
     return [note]
 
 
@@ -58,7 +60,7 @@ def checkpoint_lines(checkpoint: Checkpoint, state: State) -> list[str]:
     if history.val_loss is not None:
         at = in_steps(int(history.evaluations["step"][-1]))
         good = "" if state.kind in (UNMASKED, DIVERGED) else _standing(checkpoint)
-        lines += [f"Validation loss {history.val_loss:.4f} after {at}. {good}", states.in_words(state)]
+        lines += [f"Validation loss {history.val_loss:.4f} after {at}. {good}", str(states.result(state))]
         share = [record for record in history.judged if record["of"]][-1:]
         if share and (language := LANGUAGES.get(checkpoint.about.get("language"))):
             lines.append(f"{right_of(language, Share(share[0]['right'], share[0]['of'])).capitalize()}.")
@@ -67,21 +69,21 @@ def checkpoint_lines(checkpoint: Checkpoint, state: State) -> list[str]:
 
 
 def best_lines(checkpoint: Checkpoint) -> list[str]:
-    """That the weights of a run's best step are there to be asked for, where they are."""
+    """Where the weights of a run's best step are, if they were saved."""
     if not (best := checkpoint.best):
         return []
-    return [f"Best: {best[1]:.4f} after step {best[0]:,}; these weights are kept: --step best uses them."]
+    return [f"Best: {best[1]:.4f} after step {best[0]:,}; --step best uses these weights."]
 
 
 def _standing(checkpoint: Checkpoint) -> str:
-    """How good the validation loss is beside the baselines, where they are known."""
+    """How good the validation loss is beside the baselines, if they are known."""
     history, values = checkpoint.history, checkpoint.about.get("ladder")
     if not values:
         return ""
     baselines, loss = Baselines.from_dict(values), history.val_loss
     left = next((record["left"] for record in reversed(history.judged) if record["left"]), "")
-    good = how_good(baselines, loss, excess_clauses(left).replace("*", ""))
-    return f"{good} {size_of_loss(baselines, loss)}" if math.isfinite(loss) else good
+    good = how_good(baselines, loss, excess_sentences(left).replace("*", ""))
+    return f"{good} {size_of_loss(baselines, loss)}" if math.isfinite(loss) else str(good)
 
 
 def event_line(event: TrainEvent, corpus: Corpus) -> str:
@@ -92,5 +94,5 @@ def event_line(event: TrainEvent, corpus: Corpus) -> str:
         return "  | " + (event.prompt + event.text).replace("\n", "\n  | ")
     if isinstance(event, SkillMeasured):
         right = right_of(corpus.language, Share(event.right, event.of)) if event.of else ""
-        return "  " + "; ".join(filter(None, (right, excess_clauses(event.left).replace("*", ""))))
+        return "  " + ". ".join(filter(None, (right, excess_sentences(event.left).replace("*", ""))))
     return message(event)

@@ -1,4 +1,4 @@
-"""What a run's losses say about it, from its `State`: headline, number, advice."""
+"""States: what a run's losses say about it."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from ..training.states import (
     UNMEASURED,
     State,
 )
-from .baselines import NO_MASK, to_the_floor
+from .baselines import from_the_best
+from .result import Result
 
 TONES = {
     LEARNING: "good", LEVEL: "good", OVERFITTING: "warning", DIVERGED: "error",
     UNMASKED: "warning", BELOW: "warning", UNCLEAR: "info",
 }  # fmt: skip
-"""How each kind is coloured: good, info, warning or error."""
+"""The colour of each kind: good, info, warning or error."""
 CALMER = "Try a lower learning rate, a longer warm-up or gradient clipping."
+NO_MASK = (
+    "In training, every token could see the token it had to predict. The loss falls towards zero, but the text shows "
+    "what the model really learned."
+)
 
 
-def in_words(state: State) -> str:
-    """All there is to say."""
-    return f"{says(state)} {advice(state)}".strip()
-
-
-def says(state: State) -> str:
-    """What is seen: the headline, then the numbers."""
-    return f"{headline(state)} {_numbers(state)}".strip()
+def result(state: State) -> Result:
+    """The verdict, the numbers behind it, and what to do about it."""
+    return Result(headline(state), _numbers(state), _details(state))
 
 
 def headline(state: State) -> str:
@@ -44,17 +44,17 @@ def headline(state: State) -> str:
     if state.kind == UNCLEAR:
         return {
             UNMEASURED: "Nothing has been measured yet.",
-            FEW: "Too few evaluations for a verdict." if state.over else "Too early to tell where this leads.",
-            CUT: f"These are the weights of step {state.since or 0:,} of a run that went on.",
+            FEW: "Too few evaluations for a verdict." if state.over else "Too early for a verdict.",
+            CUT: f"These are the weights of step {state.since or 0:,} of a longer run.",
             BOTH_ROSE: "Both losses rise.",
-        }.get(state.why, "It is not clear whether it still falls.")
+        }.get(state.why, "No clear trend.")
     return {
         DIVERGED: "Diverged: the learning rate is too high.",
-        UNMASKED: NO_MASK,
-        BELOW: "Below the floor.",
+        UNMASKED: "Trained without a mask: the loss is misleading.",
+        BELOW: "Below the best possible loss.",
         OVERFITTING: f"Overfitting since step {state.since or 0:,}.",
         LEARNING: "Still falling at the end." if state.over else "Learning.",
-        LEVEL: "Next to nothing is left to learn." if _nothing_left(state) else "Levelled off.",
+        LEVEL: "Almost perfect." if _nothing_left(state) else "Levelled off.",
     }[state.kind]
 
 
@@ -67,56 +67,48 @@ def _numbers(state: State) -> str:
         return f"The loss jumped to {_rough(state.peak[1])} by step {state.peak[0]:,}."
     step, lowest = state.lowest
     if state.kind == BELOW:
-        floor = state.now - state.left
-        return (
-            f"The lowest validation loss was {lowest:.4f}, but the text's own generator loses {floor:.4f}, which no "
-            "honest model can beat."
-        )
-    rose = f"The validation loss rose from {lowest:.4f} to {state.now:.4f}"
-    if state.kind == OVERFITTING:
+        return f"The lowest validation loss was {lowest:.4f}; the best possible is {state.now - state.left:.4f}."
+    if state.kind == OVERFITTING or state.why == BOTH_ROSE:
         before, now = state.training
-        learned = "It begins to learn the training text by heart." if state.since else (
-            "What it learns from the training text does not help with the text that judges it."
-        )  # fmt: skip
-        return f"{rose}, while the training loss fell from {before:.4f} to {now:.4f}. {learned}"
-    if state.why == BOTH_ROSE:
-        before, now = state.training
-        return f"{rose} since step {step:,}, the training loss from {before:.4f} to {now:.4f}."
+        move = "while the training loss fell" if state.kind == OVERFITTING else "and the training loss rose"
+        rose = f"The validation loss rose from {lowest:.4f} to {state.now:.4f}"
+        since = f" since step {step:,}" * (state.why == BOTH_ROSE)
+        return f"{rose}{since}, {move} from {before:.4f} to {now:.4f}."
     if state.kind == LEVEL and _nothing_left(state):
-        above = "" if state.left is None else f", {to_the_floor(state.left)}"
+        above = "" if state.left is None else f", {from_the_best(state.left)}"
         return f"The validation loss is {state.now:.4f}{above}."
-    words = f"The validation loss was {abs(state.fell):.4f} nats {'lower' if state.fell >= 0 else 'higher'} on average "
-    words += f"in the later half of the evaluations since step {state.since:,} than in the earlier one."
+    side = "lower" if state.fell >= 0 else "higher"
+    words = f"Later evaluations since step {state.since:,} average {abs(state.fell):.4f} nats {side} than earlier ones."
     if state.kind != LEARNING and state.now - lowest > 5e-5:
-        words += f" The lowest was {lowest:.4f} after step {step:,}; it is {state.now:.4f} now."
+        words += f" The lowest was {lowest:.4f} after step {step:,}; the last is {state.now:.4f}."
     return words
 
 
-def advice(state: State) -> str:
-    """What may be done about it; empty where nothing needs to be."""
-    if state.kind == DIVERGED:
-        return CALMER
-    if state.why == BOTH_ROSE:
-        return "A lower learning rate may do better."
-    if state.kind == UNMASKED:
-        return "Train it with the causal mask on to see what it can learn honestly."
-    if state.kind == BELOW:
-        return "Judge it on more validation text, and see that none of it was learned from."
-    if state.kind == OVERFITTING and state.since:
+def _details(state: State) -> str:
+    """What it means and what to do; empty if nothing needs to be done."""
+    if state.kind == OVERFITTING:
+        if not state.since:
+            return "It learns from the training text, but this does not help on held-out text."
         return (
-            f"The weights of step {state.since:,} are the better ones. "
-            "More text, a smaller model, fewer steps or dropout help."
+            f"It begins to memorise the training text. The weights of step {state.since:,} are better. "
+            "More text, a smaller model, fewer steps or dropout would help."
         )
     if state.over and not _nothing_left(state):
         if state.kind == LEARNING:
-            return "Train longer to see how far it comes."
+            return "Train longer to see how far it gets."
         if state.kind == LEVEL:
-            return "More steps, a larger model or more text may still reach lower."
-    return ""
+            return "More steps, a larger model or more text may lower the loss further."
+    if state.why == BOTH_ROSE:
+        return "A lower learning rate may help."
+    return {
+        DIVERGED: CALMER,
+        UNMASKED: f"{NO_MASK} Train with the causal mask to see what it can learn.",
+        BELOW: "Judge it on more validation text. Check that none of it was in the training text.",
+    }.get(state.kind, "")
 
 
 def _nothing_left(state: State) -> bool:
-    """Whether the loss is at the floor, or where none is known, at 0."""
+    """Whether the loss is at the best possible one, or at 0 if that is unknown."""
     left = state.now if state.left is None else state.left
     return left is not None and math.isfinite(left) and left < NOTHING_LEFT
 

@@ -1,4 +1,4 @@
-"""What a training run reports, in sentences: how it ended, which settings changed, and what it notices."""
+"""Training: how a run ended, which settings changed, and what it notices."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ def ended(finished: Mapping[str, Any]) -> str:
     step, steps, restored = (finished.get(name) for name in ("step", "steps", "weights_step"))
     if not isinstance(step, int) or not isinstance(steps, int):
         return str(finished.get("message") or "")
-    done, kept = f"after {step:,} of {in_steps(steps)}", "what was learned is kept"
-    back = "Try" if restored is None else f"The weights of step {restored:,} are back: try"
+    done, saved = f"after {step:,} of {in_steps(steps)}", "The model is saved."
+    back = "" if restored is None else f" The weights of step {restored:,} are back."
     return {
         "done": "The one step is done." if step == 1 else f"All {step:,} steps are done.",
-        "stopped": f"Stopped {done}; {kept}.",
-        "time": f"Time is up {done}; {kept}.",
-        "risen": f"Stopped {done}, since validation had risen for long enough; the best weights are kept, too.",
+        "stopped": f"Stopped {done}. {saved}",
+        "time": f"Time is up {done}. {saved}",
+        "risen": f"Stopped {done} because the validation loss kept rising. The best weights are saved, too.",
         "diverged": (
-            f"The loss stopped being a number after {in_steps(step)}. {back} a lower learning rate, a longer warm-up "
-            "or gradient clipping."
+            f"The loss stopped being a number after {in_steps(step)}.{back} "
+            "Try a lower learning rate, a longer warm-up or gradient clipping."
         ),
     }.get(str(finished.get("reason")), "")
 
@@ -56,26 +56,26 @@ def settings_changed(step: int, settings: Mapping[str, Sequence[Any]]) -> str:
 
 
 def notice(event: Noticed) -> str:
-    """What a person should know."""
+    """What the visitor should know."""
     facts = event.facts
     if event.kind == DEVICE_FAULT:
-        return f"{device_fault(Fault(**facts))} Training runs on the processor instead."
+        return f"{device_fault(Fault(**facts))} Training runs on the CPU instead."
     if event.kind == NOT_COMPILED:
         return f"torch.compile does not work on this machine ({facts['error']}), so training runs without it."
     if event.kind == NO_GPU:
-        return "There is no GPU for this run at the moment: it goes on on the Space's own processor."
+        return "No GPU is free for this run at the moment, so it uses the Space's CPU."
     if event.kind == NOT_SAVED:
-        return f"The run could not be saved ({facts['error']}). It goes on, and saving is tried again."
+        return f"The run could not be saved ({facts['error']}). It continues, and will try to save again."
     assert event.kind == OTHER_MACHINE, event.kind
     before, now, settings = facts["before"], facts["now"], facts["settings"]
-    moved = f"It was trained with {before} and goes on with {now}. " * (before != now)
+    moved = f"It was trained with {before} and continues with {now}. " * (before != now)
     changed = f"{settings_changed(event.step, settings)} " if settings else ""
-    return f"{moved}{changed}The last digits of its losses are no longer those of an unbroken run."
+    return f"{moved}{changed}The last digits of its losses will differ from those of an uninterrupted run."
 
 
 def device_fault(fault: Fault) -> str:
     """What is wrong with a device."""
-    names = {"cuda": "The GPU", "mps": "Apple's GPU", "cpu": "The processor"}
+    names = {"cuda": "The GPU", "mps": "Apple's GPU", "cpu": "The CPU"}
     name = names.get(fault.device.split(":")[0], f"The device {fault.device}")
     if fault.error:
         return f"{name} cannot train in {fault.precision} ({fault.error})."

@@ -112,6 +112,8 @@ def open_page(request) -> Iterator[Callable]:
 
 
 _visited: set[str] = set()
+WELCOME = "transformer-playground-welcome"
+"""What a browser keeps once the welcome was shown."""
 
 
 def forgotten(page) -> None:
@@ -136,6 +138,7 @@ def opened_pages(fixture: Callable) -> Iterator[Callable]:
             page.set_viewport_size(viewport)
         pages.append((page, not (arguments or pages)))
         page.emulate_media(color_scheme=color_scheme)
+        page.add_init_script(f"try {{ localStorage.setItem('{WELCOME}', 'yes') }} catch {{}}")  # this is no first visit
         page.context.set_default_timeout(PATIENCE)  # and that of whatever it opens
 
         def heard(message) -> None:

@@ -5,8 +5,6 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from .measuring import calm
-
 
 @pytest.fixture
 def page(address, chromium_page):
@@ -45,7 +43,7 @@ def test_write_open_a_choice_and_go_on_with_another_token(page):
     page.locator(".written [data-place='0:40']").click()
     letter = page.locator(".written [data-place='0:40']").inner_text()
     heading = page.locator("[data-slot=choice] h2")
-    expect(heading).to_contain_text(f"“{letter.strip() or '␣'}” was drawn, at" if letter != "⏎" else "was drawn")
+    expect(heading).to_contain_text(f"“{letter.strip() or '␣'}” was sampled" if letter != "⏎" else "was sampled")
     page.locator(".scores summary").click()
     assert page.locator(".scores tbody tr").count() >= 12
 
@@ -155,37 +153,29 @@ def test_an_older_link_opens_with_its_prompt_and_rules(address, chromium_page):
 def test_ten_bets_and_a_word_explained(page):
     page.locator("[data-fold=game] > summary").click()
     text, state = page.locator(".bet-text"), page.locator(".bet-state")
-    expect(state).to_contain_text("Bet 1 of 40")
-    page.locator(".bet-token", has_text=re.compile("^a$")).click()
-    with page.expect_response("**/view/generate"):  # the same bet is drawn again
-        page.evaluate("document.querySelector('#generate-panel .panel').panel.move({})")
-    calm(page)
-    expect(page.locator(".bet-token[aria-pressed=true]")).to_have_text("a")
     for bet in range(10):
+        expect(state).to_contain_text(f"Round {bet + 1} of 10")
         before = text.inner_text()
-        if bet == 5:
-            page.get_by_label("100 chips").check()
-        if bet < 5:  # a key and Enter are a whole bet
-            page.get_by_label("Or type it").press("e")
-            expect(page.locator(".bet-token[aria-pressed=true]")).to_have_text("e")
+        if bet % 2:  # by keyboard: a letter leads to its button
+            page.locator(".bet-tokens button[tabindex='0']").press("e")
+            expect(page.locator(".bet-token:focus")).to_have_text("e")
             page.keyboard.press("Enter")
         else:
+            page.get_by_label("I'm sure").check(force=True)
             page.locator(".bet-token", has_text=re.compile("^a$")).click()
-            page.get_by_label("Or type it").fill("␣")
-            page.keyboard.press("Enter")
-            expect(state).to_contain_text("20 of 99 chips placed")
-            page.locator(".bet-button").click()
         expect(text).not_to_have_text(before, use_inner_text=True)
-    expect(page.locator("[data-slot=game-summary]")).to_contain_text(
-        re.compile(r"after 10 bets: you [\d.]+, the model [\d.]+")
-    )
+    expect(page.locator("[data-slot=game-summary] .game-words")).to_contain_text(re.compile("the bigram|The bigram"))
     expect(page.locator("[data-slot=game-result]")).to_contain_text("came")
+    expect(page.locator(".bet-desk")).to_be_hidden()
+    page.locator("[data-fold=game] details > summary").first.click()
     page.locator("[data-slot=game-chart] .main-svg").first.wait_for()
+    over = text.inner_text()
+    page.get_by_role("button", name="Play again").click()
+    expect(state).to_contain_text("Round 1 of 10")
+    expect(text).not_to_have_text(over, use_inner_text=True)
 
     page.wait_for_function("CSS.highlights.get('glossary')?.size > 3")
-    page.get_by_label("Or type it").press("?")  # typed, it is a character of the text
-    expect(page.locator("#glossary")).to_have_count(0)
-    page.locator(".bet-button").press("?")
+    page.get_by_role("button", name="Play again").press("?")
     page.get_by_label("Find a term").fill("logit lens")
     page.locator(".glossary-terms").last.get_by_role("button", name="logit lens").press("Enter")
     expect(page.locator("#glossary")).to_contain_text("as if it were the last one")

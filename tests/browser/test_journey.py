@@ -98,7 +98,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     page.click("#stop-button")
     page.wait_for_function("document.querySelector('#model input').value === 'Run 1 · The keeper lit the'")
     page.wait_for_selector("#resume-button")
-    expect(page.locator("#status h2")).to_have_text(re.compile(r"beats the \S+ guesser"))
+    expect(page.locator("#status h2")).to_have_text(re.compile(r"beats the \S+ baseline"))
     assert page.locator("#train-button").is_visible() and page.locator("#stop-button").count() == 0
     page.click("#status summary:has-text('Details')")
     expect(page.locator("#status")).to_contain_text("Stopped after")

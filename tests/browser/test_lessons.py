@@ -14,8 +14,7 @@ from playground.lessons.vocabulary import DOINGS, PLACES
 from tests.ui.test_lessons import BRINGS, DRAWN_IN_THE_BROWSER, waited_for
 from tests.ui.test_lessons import WALKED_IN_A_BROWSER as WALKED
 
-from .conftest import PATIENCE, opened_pages
-from .measuring import calm
+from .conftest import PATIENCE, WELCOME, opened_pages
 
 LOOKS = "all => all ? [...document.querySelectorAll(all)].map((one) => getComputedStyle(one).visibility) : []"
 SHOTS = os.environ.get("LESSON_SHOTS")
@@ -75,6 +74,8 @@ def do(page, step: Step) -> None:
     page.wait_for_selector(".lesson-here")
     if "run" in done:
         page.click("#train-button:not([disabled])")
+    elif "pair" in done:
+        page.click("#moe-train")
     elif "balance" in done:
         page.click("#train-unbalanced")
     elif "control" in done:
@@ -85,15 +86,13 @@ def do(page, step: Step) -> None:
     elif "when" in done:
         # until then the board is the model's before, with another text
         page.wait_for_function("id => playground.known.model === id", arg=f"shipped-{step.sets['model']}")
-        calm(page)
-        result = "#generate-panel [data-slot=game-result]"
-        changed = f"was => document.querySelector('{result}').innerText !== was"
-        for _ in range(int(done["when"].split()[-1])):
-            if page.locator(".lesson-told").count():
-                break
-            before = page.inner_text(result)
+        page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
+        # the next round's words, or those of the last one hidden
+        changed = "was => document.querySelector('#generate-panel .bet-state').innerText !== was"
+        here = "() => document.querySelector('.lesson-told, #generate-panel .bet-desk:not([hidden])')?.className"
+        while page.wait_for_function(here).json_value() == "bet-desk":
+            before = page.inner_text("#generate-panel .bet-state")
             page.locator("#generate-panel .bet-tokens button").first.click()
-            page.click("#generate-panel .bet-button")
             page.wait_for_function(changed, arg=before)
     elif done.get("changed") == "pattern then":
         page.locator("#inspect-panel input[name=moment]").press("ArrowLeft")
@@ -149,6 +148,31 @@ def test_a_lesson_is_found_again(address, open_page):
     expect(page.locator(".lesson-ask")).to_have_count(0)
 
 
+def test_a_first_visit_is_welcomed_once(address, open_page):
+    page, box = open_page(), ".welcome:not([hidden])"
+    first = f"sessionStorage.getItem('came') || localStorage.removeItem('{WELCOME}'); sessionStorage.setItem('came', 1)"
+    page.add_init_script(f"if (location.protocol === 'http:') {{ {first} }}")
+    page.goto(address)
+    expect(page.locator(f"{box} button[data-go]:not([data-go=close])")).to_have_count(3)
+    page.click(f"{box} [data-go=play]")
+    expect(page.locator(".bet-state")).to_contain_text("Round 1 of")
+    expect(page.locator(box)).to_have_count(0)
+    page.goto(address)
+    page.wait_for_function("window.playground?.known?.model")
+    expect(page.locator(box)).to_have_count(0)
+
+
+def test_what_was_unfolded_folds_when_a_lesson_begins(address, open_page):
+    page = open_page()
+    page.goto(address)
+    page.locator("#train-panel [data-fold=baselines] > summary").click()
+    expect(page.locator("#train-panel [data-fold=baselines][open]")).to_have_count(1)
+    page.click("#head-learn button")
+    page.click(".lesson-list [data-lesson=no-peeking]")
+    page.wait_for_selector(".lesson-ask")
+    expect(page.locator("details[data-fold][open]")).to_have_count(0)
+
+
 def kinds(lesson: Lesson) -> set[tuple[str, str]]:
     """What its steps ask for and how, and where on the page they are."""
     asks = {("ask", step.ask.kind) for step in lesson.steps if step.ask}
@@ -168,6 +192,7 @@ def visitor(served, request):
     with opened_pages(request.getfixturevalue) as create:
         page = create()
         page.goto(f"{served[1]}?lesson={WALKED[0]}")
+        page.wait_for_selector(".lesson header")
         yield page
 
 

@@ -88,7 +88,7 @@ def test_train_both_follow_a_word_ask_the_experts_and_take_balance_away(address,
 
     # the experts of the shipped mixture tell about the speaker, and no more than random routers would
     fold(page, "experts")
-    expect(page.locator("#moe-experts .chart-words").first).to_contain_text("Nothing shows")
+    expect(page.locator("#moe-experts .chart-words").first).to_contain_text("does not encode")
     bars = page.wait_for_function("document.querySelector('#moe-experts .chart-plot')?._fullData").json_value()
     assert len(bars) == 6
     fold(page, "experts")

@@ -19,8 +19,8 @@ from playground.data.text_files import MAX_BYTES
 from playground.storage import load
 from playground.storage.snapshots import drop_best
 from playground.training import evaluate
-from playground.words.baselines import NO_MASK
 from playground.words.card import share_of_gpt2
+from playground.words.states import NO_MASK
 
 SMALL = [
     "--preset",
@@ -123,22 +123,22 @@ def test_info_says_what_is_there(trained, capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["train", "--text", "/no/such/file", "--out", "{new}"], "/no/such/file cannot be read"),
-        (["train", "--language", "klingon", "--out", "{new}"], "no language called 'klingon'"),
-        (["train", "--preset", "huge", "--out", "{new}"], "no preset called 'huge'"),
+        (["train", "--text", "/no/such/file", "--out", "{new}"], "/no/such/file cannot"),
+        (["train", "--language", "klingon", "--out", "{new}"], "called 'klingon'"),
+        (["train", "--preset", "huge", "--out", "{new}"], "called 'huge'"),
         (["train", "--out", "{trained}"], "exists already"),
-        (["train", "--out", "{new}", "--set", "d_modle=3"], "did you mean d_model?"),
+        (["train", "--out", "{new}", "--set", "d_modle=3"], "mean d_model?"),
         (["train", "--out", "{new}", "--set", "d_model=17"], "not divisible"),
-        (["train", "--out", "{new}", "--steps", "0"], "steps must be a whole number of at least 1"),
-        (["train", "--out", "{new}", "--seed", "-1"], "--seed must be at least 0"),
-        (["train", "--out", "{new}", "--resume"], "does not exist"),
-        (["train", "--out", "{new}", "--vocab-size", "300"], "--vocab-size bounds what is found in a --text"),
-        (["train", "--out", "{new}", "--language", "sentences", "--tokenizer", "bpe"], "are read by word, not by bpe"),
+        (["train", "--out", "{new}", "--steps", "0"], "least 1"),
+        (["train", "--out", "{new}", "--seed", "-1"], "--seed must"),
+        (["train", "--out", "{new}", "--resume"], "not exist"),
+        (["train", "--out", "{new}", "--vocab-size", "300"], "--vocab-size bounds"),
+        (["train", "--out", "{new}", "--language", "sentences", "--tokenizer", "bpe"], "word, not"),
         (["train"], "--out"),
-        (["generate", "/no/such/folder", "--prompt", "x"], "/no/such/folder does not exist"),
+        (["generate", "/no/such/folder", "--prompt", "x"], "/no/such/folder does"),
         (["generate", "{trained}", "--prompt", ""], "prompt is empty"),
-        (["generate", "{trained}", "--prompt", "x", "--temperature", "-1"], "temperature must be"),
-        (["generate", "{trained}", "--prompt", "the ", "--slide-by", "0"], "slide_by must be a whole number"),
+        (["generate", "{trained}", "--prompt", "x", "--temperature", "-1"], "temperature must"),
+        (["generate", "{trained}", "--prompt", "the ", "--slide-by", "0"], "slide_by must"),
         (["info", "{empty}"], "has no config.json"),
         (["dance"], "invalid choice"),
     ],
@@ -212,14 +212,14 @@ def test_a_validation_loss_that_rose_is_said(overfitted, capsys):
     """While the run goes on, at its end, and by whoever opens the folder later."""
     folder, said = overfitted
     step, best = load(folder).history.best
-    lines = [line for line in said.splitlines() if line.startswith("Overfitting since step")]
+    lines = [line for line in said.splitlines() if line.startswith("Overfitting")]
     assert len(lines) >= 2 and said.index(lines[0]) < said.index("step    110")
-    assert f"since step {step:,}. The validation loss rose from {best:.4f} to " in lines[-1] and "by heart" in lines[-1]
+    assert f"step {step:,}." in lines[-1] and f"from {best:.4f} to " in lines[-1] and "memorise" in lines[-1]
     assert said.rindex(lines[-1]) < said.index("All 120 steps are done.")
-    assert f"Best: {best:.4f} after step {step:,}; these weights are kept" in said
+    assert f"Best: {best:.4f} after step {step:,};" in said
     assert main(["info", str(folder)]) == 0
     known = capsys.readouterr().out
-    assert lines[-1] in known and f"Best: {best:.4f} after step {step:,}; these weights are kept" in known
+    assert lines[-1] in known and f"Best: {best:.4f} after step {step:,};" in known
     assert main(["info", str(folder), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["state"]["kind"] == "overfitting" and facts["best"] == {"step": step, "val_loss": best, "kept": True}
@@ -246,9 +246,7 @@ def test_the_best_weights_can_be_used(overfitted, tmp_path, capsys):
     assert main(["export", str(folder), "--step", "best", "--out", str(tmp_path / "theirs")]) == 0
 
 
-@pytest.mark.parametrize(
-    ("step", "words"), [("3", "no weights were kept after step 3: there are those of"), ("x", "is no step")]
-)
+@pytest.mark.parametrize(("step", "words"), [("3", "step 3:"), ("x", "is no step")])
 def test_a_step_that_was_not_kept_is_refused(overfitted, capsys, step, words):
     try:
         code = main(["generate", str(overfitted[0]), "--prompt", "The ", "--step", step])
@@ -274,9 +272,9 @@ def test_a_run_that_was_patient_long_enough_is_resumed_only_on_purpose(tmp_path,
     command = ["train", "--text", str(overfitted[0].parent / "text.txt"), "--out", str(out), "--steps", "160"]
     assert main([*command, *FAR_TOO_SHORT, "patience=2"]) == 0
     said, stopped = capsys.readouterr().out, load(out).history.last_step
-    assert "since validation had risen for long enough" in said and stopped < 160 and "--set patience=0 goes on" in said
+    assert "kept rising" in said and stopped < 160 and "--set patience=0 continues" in said
     assert main(["train", "--out", str(out), "--resume"]) == 2
-    assert "add --set patience=0" in capsys.readouterr().err
+    assert "--set patience=0" in capsys.readouterr().err
     assert main(["train", "--out", str(out), "--resume", "--steps", str(stopped + 3), "--set", "patience=0"]) == 0
     assert load(out).history.last_step == stopped + 3
 

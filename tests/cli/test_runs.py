@@ -46,7 +46,7 @@ def test_no_id_looks_like_an_option():
 
 
 def test_what_cannot_be_done_is_a_sentence(kept, tmp_path, capsys):
-    assert main(["runs", "--open", "nothing"]) == 2 and "no models begin with 'nothing'" in capsys.readouterr().err
+    assert main(["runs", "--open", "nothing"]) == 2 and "with 'nothing'" in capsys.readouterr().err
     assert main(["runs", "--rename", kept[0], " "]) == 2 and "from 1 to 60" in capsys.readouterr().err
     page = DataFolder(tmp_path)
     assert main(["runs", "--delete", kept[0]]) == 2 and "the page is running" in capsys.readouterr().err

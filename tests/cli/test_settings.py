@@ -20,12 +20,12 @@ def test_names_find_their_config_and_values_their_type():
 @pytest.mark.parametrize(
     ("pair", "sentence"),
     [
-        ("d_modle=3", "did you mean d_model"),
+        ("d_modle=3", "mean d_model"),
         ("xyzzy=3", "no setting called 'xyzzy'$"),
         ("d_model", "needs NAME=VALUE"),
-        ("d_model=wide", "d_model must be a whole number"),
-        ("causal=maybe", "causal must be true or false"),
-        ("learning_rate=fast", "learning_rate must be a number"),
+        ("d_model=wide", "d_model.*number"),
+        ("causal=maybe", "causal.*false"),
+        ("learning_rate=fast", "learning_rate.*number"),
     ],
 )
 def test_what_cannot_be_read_is_a_sentence(pair, sentence):

@@ -117,15 +117,15 @@ def test_the_reason_names_what_is_right():
         "copy": ("abc abd\n", "the copy of abc is abc"),
         "brackets": ("([)\n", "] has to close first"),
         "stories": (
-            "Mia lived by the sea. She had a toy boat. Then Max came to the sea. He liked the boat. So Max", "it is Mia"
+            "Mia lived by the sea. She had a toy boat. Then Max came to the sea. He liked the boat. So Max", "Mia owns"
         ),
-        "dialects": ("the ship boils", "nobody says “boils”"),
+        "dialects": ("the ship boils", "“boils” does"),
     }  # fmt: skip
     for name, (text, reason) in reasons.items():
         assert reason in judge(LANGUAGES[name], text + " ").fault.rule
     assert "before the line may end" in judge(LANGUAGES["brackets"], "([]\n").fault.rule
     assert "nothing is open" in judge(LANGUAGES["brackets"], "())\n").fault.rule
-    assert "no more than 5" in judge(LANGUAGES["brackets"], "((((((").fault.rule
+    assert "than 5" in judge(LANGUAGES["brackets"], "((((((").fault.rule
 
 
 def test_the_share_counts_whole_units_only_and_says_how_sure_it_is():

@@ -238,9 +238,9 @@ def test_windows_that_slide_in_the_same_pass_are_read_together_as_many_as_stay_i
 
 def test_a_bad_request_is_refused_before_anybody_waits():
     batch = ContinuousBatch(of_kind("learned"))
-    with pytest.raises(ValueError, match="the prompt is empty"):
+    with pytest.raises(ValueError, match=r"prompt.*empty"):
         join(batch, [], 5)
-    with pytest.raises(ValueError, match="does not know"):
+    with pytest.raises(ValueError, match=r"does.*know"):
         join(batch, [99], 5)
     assert len(batch) == 0
 

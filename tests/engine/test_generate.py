@@ -194,18 +194,18 @@ def test_closing_early_leaves_no_inference_mode_behind():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (([], 5), "prompt is empty"),
-        (([11], 5), "does not know"),
-        (([-1], 5), "does not know"),
-        ((PROMPT, 0), "max_new_tokens must be a whole number of at least 1"),
+        (([], 5), "prompt.*empty"),
+        (([11], 5), "does.*know"),
+        (([-1], 5), "does.*know"),
+        ((PROMPT, 0), "max_new_tokens.*1"),
     ],
 )
 def test_bad_input_is_refused_before_the_first_step(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         generate(Transformer(TINY), *arguments)
-    with pytest.raises(ValueError, match="stop strings need the tokenizer"):
+    with pytest.raises(ValueError, match=r"strings.*tokenizer"):
         generate(Transformer(TINY), PROMPT, 5, stop=["x"])
-    with pytest.raises(ValueError, match="slide_by must be a whole number of at least 1, not 0"):
+    with pytest.raises(ValueError, match=r"slide_by.*1.*0"):
         generate(Transformer(TINY), PROMPT, 5, slide_by=0)
-    with pytest.raises(ValueError, match="slide_by 13 is more than the context of 12"):
+    with pytest.raises(ValueError, match=r"slide_by 13.*12"):
         generate(Transformer(TINY), PROMPT, 5, slide_by=13)

@@ -156,7 +156,7 @@ def test_the_cache_of_copies_is_safe_under_threads(monkeypatch):
 
 def test_what_cannot_be_is_refused_in_a_sentence():
     model = Transformer(TINY)
-    with pytest.raises(ValueError, match="no precision 'int4'"):
+    with pytest.raises(ValueError, match="precision 'int4'"):
         generate(model, [1], 1, precision="int4")
     model.head.register_forward_hook(lambda *_: None)
     with pytest.raises(ValueError, match="in fp32 only"):

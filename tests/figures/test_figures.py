@@ -17,17 +17,12 @@ from playground.figures import (
     embeddings,
     gradients,
     kv_cache,
-    lens,
     palette,
     parameters,
-    routing,
     wire,
 )
-from playground.figures.candidates import describe_next_tokens
 from playground.figures.game import bits_curve, describe_bits
-from playground.figures.heads import describe_worth
 from playground.figures.loss import Run, describe_loss, loss_curve, rung_labels
-from playground.figures.parts import describe_removal, describe_sublayers
 from playground.figures.side_by_side import both_expect
 from playground.words.numbers import signed
 
@@ -178,48 +173,6 @@ def test_a_label_stands_on_the_side_of_its_line_where_the_curve_is_not():
     assert sides["fell"] == ["top" if name == "floor" or last > value else "bottom" for name, value in RUNGS]
 
 
-def test_no_head_is_said_to_be_missed_where_none_is():
-    values, margins = np.array([[0.0069, -0.0510], [-0.0060, -0.0450]]), np.array([[0.0182, 0.06], [0.01, 0.0128]])
-    assert describe_worth(values, margins, "nats") == (
-        "No head is missed by more than the interval; the largest difference is that of layer 0, head 1, by "
-        "−0.0510 ± 0.0600 nats. Without 1 of 4 the model predicts better by more than the interval: layer 1, "
-        "head 1, by 0.0450 ± 0.0128 nats."
-    )
-    values[0, 0] = 0.3
-    both = describe_worth(values, margins / 2, "nats")
-    assert both.startswith("Missed most: layer 0, head 0") and "Without 3 of 4, one at a time, the model" in both
-    assert "interval, most: layer 0, head 1, by 0.0510 ± 0.0300 nats." in both
-    assert describe_worth(np.array([[0.3]]), np.array([[0.1]]), "nats").startswith(
-        "Missed most: layer 0, head 0, by 0.3"
-    )
-
-
-def test_heads_that_a_text_cannot_tell_apart_share_the_first_place():
-    values, margins = np.array([[0.01, 0.3685, 0.372, 0.3471]]), np.array([[0.02, 0.0861, 0.0923, 0.0569]])
-    names = "heads 2, 1 and 3 of layer 0, which this text cannot tell apart: "
-    sizes = "0.3720 ± 0.0923, 0.3685 ± 0.0861 and 0.3471 ± 0.0569 nats"
-    assert describe_worth(values, margins, "nats", values > 0.1).startswith(f"Missed most: {names}{sizes}. 3 of 4")
-    said = describe_removal(values, margins, values > 0.1, 0.13)
-    assert f"Of the heads, worth most: {names}{sizes}; 1 of 4 heads makes no difference" in said
-    many = describe_worth(np.full((2, 8), 0.3), np.full((2, 8), 0.1), "nats", np.full((2, 8), True))
-    assert "most: head 0 of layer 0, from which this text cannot tell 15 others: 0.3000 ± 0.1000 nats." in many
-    said = describe_removal(values, margins, values > 0.37, 0.13)
-    assert "Of the heads, head 2 of layer 0 is worth most: without it +0.3720 nats (± 0.0923); 1 of 4" in said
-    assert "this one window cannot tell" in describe_removal(values, margins + np.inf, values > 0, 0.13)
-    idle = describe_removal(np.array([[-0.012, 0.0]]), np.full((1, 2), np.inf), np.zeros((1, 2), bool), 2.76)
-    assert "No head is worth anything here" in idle and "−0.0120 to +0.0000" in idle and "worth most" not in idle
-
-
-def test_the_largest_part_is_named_where_it_is_no_head():
-    heads, sublayers, margins = np.array([[1.2936, 0.1]]), np.array([[1.66, 2.13]]), np.array([[0.1, 0.2]])
-    said = describe_sublayers(heads, sublayers, margins)
-    assert said == (
-        " Of all parts, the feed-forward layer of layer 0 has the largest number: without it +2.1300 nats (± 0.2000)."
-    )
-    assert describe_sublayers(heads, sublayers, margins + np.inf).endswith("+2.1300 nats.")
-    assert describe_sublayers(heads + 2, sublayers, margins) == describe_sublayers(heads, sublayers, margins + 3) == ""
-
-
 def test_close_rungs_do_not_write_over_each_other():
     rungs = [("uniform", 3.0), ("unigram", 2.99), ("5-gram", 2.98), ("floor", 0.5)]
     layout = loss_curve(None, rungs)["layout"]
@@ -238,17 +191,6 @@ def test_labels_stand_at_their_lines_on_a_log_axis_too():
     layout = loss_curve(run(30), RUNGS, log_y=True)["layout"]
     assert [shape["y0"] for shape in layout["shapes"]] == [value for _, value in RUNGS]
     assert [10 ** note["y"] for note in layout["annotations"]] == pytest.approx([value for _, value in RUNGS])
-
-
-def test_the_loss_in_words():
-    assert "0.0800 nats above the floor" in describe_loss(run(40), [*RUNGS[:3], ("floor", 1.03)])
-    assert "leak" in describe_loss(run(40), [("floor", 1.5)])
-    assert "below the bigram line" in describe_loss(run(40), RUNGS[:3])
-    assert "No loss" in describe_loss(None)
-    now = run(40).evaluations["val_loss"][-1]
-    once = f"The validation loss is {now:.4f}, 0.0800 nats above the floor: little is left."
-    said = describe_loss(run(40), [("floor", 1.03)], once)
-    assert said.count("above the floor") == 1 and " at step " in said and said.endswith("little is left.")
 
 
 def test_the_best_moment_is_marked_where_it_is_not_the_last():
@@ -297,11 +239,6 @@ def test_cosines_agree_with_the_definition():
     assert sorted(order) == list(range(5))
     z = wire.numbers_of(embeddings.similarity_map(similarity, list("abcde"))["data"][0]["z"])
     assert np.isnan(np.diag(z)).all()
-    pairs = np.array([[1, 0.9, -0.4], [0.9, 1, 0.1], [-0.4, 0.1, 1]])
-    part = embeddings.describe_similarity(pairs, ["cat", "dog", "the"], part=True)
-    assert part.startswith("Of the first 3 words of its vocabulary, most alike: ")
-    words = embeddings.describe_similarity(pairs, ["cat", "dog", "the"])
-    assert "“cat” and “dog” (cosine 0.90)" in words and "“cat” and “the” (−0.40)" in words
 
 
 def test_candidates_keep_their_rows_and_probabilities():
@@ -309,10 +246,6 @@ def test_candidates_keep_their_rows_and_probabilities():
     np.testing.assert_array_equal(wire.numbers_of(after["x"]), [0.5, 0.3, 0.2])
     np.testing.assert_array_equal(wire.numbers_of(before["x"]), [0.1, 0.2, 0.7])
     assert wire.numbers_of(after["y"]).tolist() == [0, 1, 2], "equal texts are different rows"
-    words = candidates.describe_next_tokens(["a", "b"], [0.6, 0.4], [0.1, 0.9])
-    assert words == "Most probable now: “a” with 60.0 %, up from 10.0 %; before, “b” was ahead of it."
-    third = candidates.describe_next_tokens(["a", "b", "c", "d"], [0.6, 0.2, 0.1, 0.1], [0.1, 0.5, 0.3, 0.1])
-    assert third.endswith("before, “b” and 1 other shown here were ahead of it.")
 
 
 def test_cache_pictures_show_what_was_measured():
@@ -320,16 +253,6 @@ def test_cache_pictures_show_what_was_measured():
     traces = kv_cache.token_times([1, 2, 3], [1.0, 1.0, 1.0], [1, 2, 3], [1.0, 2.0, 4.0])["data"]
     assert wire.numbers_of(traces[with_]["y"]).tolist() == [1, 1, 1]
     assert wire.numbers_of(traces[without]["y"]).tolist() == [1, 2, 4]
-    full = kv_cache.describe_token_times(range(7, 11), [1.0] * 4, [2.0] * 4, context=8)
-    assert "each time, its oldest part falls out" in full and "move up" not in full  # turned positions need not
-    assert "4.0 times as long" in kv_cache.describe_token_times([1, 2, 3], [1, 1, 1], [1, 2, 4])
-    long = kv_cache.describe_token_times(range(1, 11), [1.0] * 5 + [1.2] * 5, [])
-    assert long == (
-        "With the cache a token took 1.20 ms, the median of lengths 9 to 10 (1.00 ms, the median of lengths 1 to 2)."
-    )
-    early = kv_cache.describe_token_times(range(1, 11), [1.0] * 5 + [3.0] * 5, [4.0] * 4)
-    assert early.endswith("; without it 4.00 ms, the median of lengths 3 to 4, 4.0 times as long.")
-    assert "99.6 %" in kv_cache.describe_projections(1515, 381750)
     assert wire.numbers_of(kv_cache.cache_growth([1, 2], [1000, 2000])["data"][0]["y"]).tolist() == [1, 2]
 
 
@@ -369,23 +292,10 @@ def test_signs_are_proper_and_zero_has_none_that_it_does_not_show():
     )
 
 
-def test_what_stayed_as_it_was_went_neither_up_nor_down():
-    say = describe_next_tokens
-    assert say(["a", "b"], [0.6001, 0.3], [0.6, 0.4]) == "Most probable now: “a” with 60.0 %, as before."
-    assert say(["a"], [0.6], when="before training") == "Most probable before training: “a” with 60.0 %."
-    assert "up from 50.0 %" in say(["a"], [0.6], [0.5]) and "down from 70.0 %" in say(["a"], [0.6], [0.7])
-
-
-def test_what_the_cache_saves_is_told_of_the_stretch_where_it_can():
-    lengths, cached, plain = list(range(2, 12)), [1.0] * 7 + [9.0] * 3, [2.0] * 7 + [9.0] * 3
-    words = kv_cache.describe_token_times(lengths, cached, plain, context=8)
-    assert words.startswith("With the cache a token took 1.00 ms, at length 8; without it 2.00 ms, 2.0 times as long.")
-    assert "Beyond 8 tokens the context is full" in words
-    assert "Beyond" not in kv_cache.describe_token_times(lengths, cached, plain, context=11)
+def test_a_line_marks_where_the_context_is_full():
+    lengths, cached, plain = list(range(2, 12)), [1.0] * 10, [2.0] * 10
     assert kv_cache.token_times(lengths, cached, without_cache=plain, context=8)["layout"]["shapes"][0]["x0"] == 8
     assert "shapes" not in kv_cache.token_times(lengths, cached, without_cache=plain, context=11)["layout"]
-    words = kv_cache.describe_cache_growth(lengths, [64 * min(n, 8) for n in lengths], held=8)
-    assert words == "512 B for 8 tokens: 64 B for each token, whatever stands in it. It holds no more than the context."
 
 
 def test_the_lines_of_a_game_are_what_was_paid_so_far():
@@ -393,44 +303,4 @@ def test_the_lines_of_a_game_are_what_was_paid_so_far():
     drawn = bits_curve(bits)
     totals = [wire.numbers_of(trace["y"]).tolist() for trace in drawn["data"]]
     assert totals == [[0.0, 1.0, 4.0], [0.0, 0.5, 0.75]]
-    assert "in 2 bets, the least first: model 0.8, you 4.0" in describe_bits(bits)
     assert describe_bits({}) == "" and bits_curve({"you": np.array([])})["data"]
-
-
-def test_two_moments_are_named_each_with_its_own_leader():
-    words = candidates.describe_leaders(["a", "g"], [0.997, 0.001], [0.076, 0.282], names=("at step 1", "in the end"))
-    assert words == "Most probable at step 1: “g” with 28.2 %; in the end: “a” with 99.7 % (7.6 % then)."
-    same = candidates.describe_leaders(["a", "g"], [0.997, 0.001], [0.5, 0.282])
-    assert same == "Most probable before and now: “a”, with 50.0 % and 99.7 %."
-
-
-@pytest.mark.parametrize(
-    "last, said",
-    [(0.16, "the layers lower it to 16.0 %."), (0.5, "the layers raise it to 50.0 %."), (0.173, "leave it at that.")],
-)
-def test_who_leads_from_the_start_is_raised_lowered_or_left(last, said):
-    words = lens.describe_lens(np.array([[0.173], [last]]), np.ones((2, 1)), ["embeddings", "layer 0"], "h", "i", 0)
-    assert words.endswith(said) and "leads from the very start" in words
-
-
-def test_what_only_falls_is_not_said_to_rise():
-    falls = lens.describe_lens(np.array([[0.3], [0.2]]), np.array([[2], [1]]), ["embeddings", "layer 0"], "h", "i", 0)
-    assert "takes the lead" in falls and "rises" not in falls and "-" not in falls
-    chances, stages = np.array([[0.1], [0.4], [0.3]]), ["embeddings", "layer 0", "layer 1"]
-    assert "led at layer 0 and has lost" in lens.describe_lens(chances, np.array([[9], [1], [2]]), stages, "h", "i", 0)
-    assert "never the lead" in lens.describe_lens(chances, np.array([[9], [2], [2]]), stages, "h", "i", 0)
-    assert "grows" not in lens.describe_norms(np.array([[2.0], [1.0]]), ["embeddings", "layer 0"], 0)
-
-
-def test_a_first_choice_that_has_all_counts_not_only_that_much():
-    def least(weight):
-        experts, weights = np.array([[0, 1]]), np.array([[weight, 1 - weight]])
-        return routing.describe_routing(experts, weights, ["the"], 0, 4)
-
-    assert "gets only 0.55 of the weight." in least(0.55) and "gets 0.99 of the weight." in least(0.99)
-
-
-def test_no_head_is_missed_where_none_moves_the_prediction():
-    assert describe_worth(np.full((2, 2), 2e-5), None, "nats") == (
-        "No head is missed measurably here, none by 0.0001 nats."
-    )

@@ -185,14 +185,14 @@ def test_the_effect_is_told_in_nats():
     [
         (SwitchOff(2, "head", 0), "no layer 2"),
         (SwitchOff(0, "head", 4), "no head 4"),
-        (SwitchOff(0, "soul"), "cannot be switched off"),
-        (EditCell(0, 0, 2, 5, 0.5), "comes after it"),
-        (EditCell(0, 0, 11, 5, 0.5), "outside this prompt of 8"),
+        (SwitchOff(0, "soul"), "cannot.*switched"),
+        (EditCell(0, 0, 2, 5, 0.5), "comes after"),
+        (EditCell(0, 0, 11, 5, 0.5), "outside.*8"),
         (EditCell(0, 0, 99, 5, 0.5), "no token 99"),
         (EditCell(0, 0, 3, 2, 1.5), "between 0 and 1"),
         (EditCell(0, 0, 3, 2, -1.0, scale=True), "between 0 and 10"),
-        (EditCell(0, 0, 0, 0, 0.5), "no other token has any weight"),
-        (EditCell(0, 0, 0, 0, 0.0, scale=True), "nothing is left"),
+        (EditCell(0, 0, 0, 0, 0.5), "other token"),
+        (EditCell(0, 0, 0, 0, 0.0, scale=True), "nothing.*left"),
         (SwapPattern(0, 0, "spiral"), "no pattern"),
         (RemoveMask(7), "no layer 7"),
     ],
@@ -203,7 +203,7 @@ def test_what_cannot_be_done_is_a_sentence(edit, words):
 
 
 def test_a_model_without_a_mask_has_none_to_remove():
-    with pytest.raises(ValueError, match="none to remove"):
+    with pytest.raises(ValueError, match=r"none.*remove"):
         edits_tap([RemoveMask()], TINY.replace(causal=False))
 
 
@@ -271,7 +271,7 @@ def test_the_costliest_part_is_told_from_others_by_their_differences_on_each_win
 
 def test_the_cost_of_a_cell_is_not_asked_of_other_texts():
     model = Transformer(TINY)
-    with pytest.raises(ValueError, match="on the prompt only"):
+    with pytest.raises(ValueError, match="prompt only"):
         edit_cost(model, *windows(TINY), [EditCell(0, 0, 3, 2, 0.5)])
 
 

@@ -10,20 +10,24 @@ from playground.data import corpus_from_language, corpus_from_sentences, corpus_
 from playground.data.sentences import HELD_OUT
 from playground.inspection.game import (
     BIGRAM,
-    CHIPS,
     FLOOR,
     MODEL,
+    OPEN,
+    POINTS,
     ROUNDS,
-    SPREAD,
+    SURE,
     YOU,
     Game,
     Passage,
     exact_bets,
+    exact_most,
     model_bets,
+    model_most,
     passage,
+    points,
     single,
-    spread,
-    trust,
+    stakes,
+    with_choices,
 )
 from playground.model import Transformer
 from tests.model.configs import TINY
@@ -41,24 +45,37 @@ HELD_OUT_TEXTS = [sentence.replace(" .", ".") for sentence in HELD_OUT]
 
 def test_every_bet_is_a_distribution_that_fears_nothing():
     for V in (2, 7, 4000):
-        for bet in (
-            spread({}, V),
-            spread({0: 1, 1: 98}, V),
-            spread({1: CHIPS - SPREAD}, V),
-            single(1, trust(0, 40), V),
-        ):
+        for share in SURE.values():
+            bet = single(1, share, V)
             assert bet.sum() == pytest.approx(1.0) and bet.min() > 0
-    assert spread({3: 60}, 10)[[3, 4]] == pytest.approx([0.64, 0.04])
-    # whoever is right k times of n pays no more for the choices than had he known k / n, and half a log n + 1 bits
-    for n, k in ((1, 0), (10, 7), (40, 40), (40, 3)):
-        right = paid = 0
-        for i in range(n):
-            p = trust(right, i)
-            came = i < k
-            paid -= math.log2(p if came else 1 - p)
-            right += came
-        least = sum(-m * math.log2(m / n) for m in (k, n - k) if m)
-        assert paid <= least + 0.5 * math.log2(n) + 1 + 1e-9
+
+
+def test_points_are_bits_on_another_scale():
+    assert points(0, 40) == POINTS and points(math.log2(40), 40) == pytest.approx(0)
+    for right, wrong in stakes(40).values():
+        assert wrong < 0 < right <= POINTS
+    rights, wrongs = zip(*(stakes(40)[name] for name in ("guess", "think", "sure")))
+    assert list(rights) == sorted(rights) and list(wrongs) == sorted(wrongs, reverse=True), (
+        "who risks more may earn more"
+    )
+
+
+def test_a_game_starts_at_a_real_choice_and_half_of_its_bets_are_real():
+    corpus = CORPORA["language"]
+    exact = corpus.exact_model()
+    for seed in range(8):
+        whole = passage(corpus, 128, seed)
+        most = [exact_most(exact, whole.ids)[place] for _, place in whole.places]
+        played = with_choices(whole, most)
+        real = [most[whole.places.index(place)] <= OPEN for place in played.places]
+        assert len(real) == ROUNDS and real[0] and sum(real) >= ROUNDS / 2
+        assert played.ids == whole.ids[: len(played.ids)] and list(played.places) == sorted(played.places)
+
+
+def test_a_text_without_real_choices_is_played_all_the_same():
+    text = Passage(tuple(range(6)), tuple((0, i) for i in range(2, 6)))
+    assert with_choices(text, [1.0] * 4).places == text.places
+    assert with_choices(text, [1.0, 1.0, 0.5, 1.0]).places[0] == (0, 4)
 
 
 @pytest.mark.parametrize("name", CORPORA)
@@ -67,14 +84,14 @@ def test_a_passage_is_unseen_text_of_which_a_bet_knows_what_stands_before(name, 
     corpus = CORPORA[name]
     for seed in range(5):
         found = passage(corpus, context, seed)
-        assert found == passage(corpus, context, seed) and 1 <= len(found.places) <= ROUNDS
+        assert found == passage(corpus, context, seed) and found.places
         for start, place in found.places:
             assert 0 <= start < place < len(found.ids) and place - start <= context
         places = [place for _, place in found.places]
         assert places == sorted(set(places)) and places[-1] == len(found.ids) - 1
         text = corpus.tokenizer.decode(found.ids)
         if name == "language":
-            assert text in corpus.language.sample(2000, seed=2 * seed + 1)
+            assert text in corpus.language.sample(3500, seed=2 * seed + 1)
         elif name == "documents":
             ends = [*found.document_starts[1:], len(found.ids)]
             pieces = [corpus.tokenizer.decode(found.ids[a:b]) for a, b in zip(found.document_starts, ends)]
@@ -112,13 +129,26 @@ def test_the_model_bets_its_softmax_on_the_processor_in_float32():
         model_bets(model, known)
 
 
-def played(you: list[float], model: list[float]) -> Game:
-    """A game in which the two paid so many bits."""
+def test_the_model_is_asked_once_for_many_places():
+    model = Transformer(TINY, seed=1).eval()
+    context, V = TINY.context_length, TINY.vocab_size
+    ids = np.random.default_rng(0).integers(0, V, context).tolist()
+    most = model_most(model, ids)
+    assert most[1:] == pytest.approx([np.exp2(model_bets(model, ids[:i])).max() for i in range(1, context)], rel=1e-4)
+    longer = model_most(model, ids * 3)
+    assert len(longer) == 3 * context and longer[: context // 2] == pytest.approx(most[: context // 2], rel=1e-4)
+
+
+def played(you: list[float], model: list[float], bigram: float = 1.5) -> Game:
+    """A game in which the players paid so many bits."""
     n = len(you)
     game = Game(Passage(tuple([0] * (n + 1)), tuple((0, i + 1) for i in range(n))), 4)
+
+    def bets(bits: float) -> np.ndarray:
+        return np.array([-bits, *[np.log2((1 - 2.0**-bits) / 3)] * 3])
+
     for mine, its in zip(you, model):
-        rest = np.log2((1 - 2.0**-its) / 3)
-        game.settle(np.array([2.0**-mine, *[(1 - 2.0**-mine) / 3] * 3]), {MODEL: np.array([-its, rest, rest, rest])}, 1)
+        game.settle(0, 2.0**-mine, {BIGRAM: bets(bigram), MODEL: bets(its)})
     return game
 
 
@@ -130,7 +160,5 @@ def test_the_visitor_is_compared_by_differences_on_the_same_tokens():
     gap, margin = game.behind(MODEL)
     assert gap == pytest.approx(differences.mean())
     assert margin == pytest.approx(2.200985 * differences.std(ddof=1) / math.sqrt(12), rel=1e-5)  # t at 11 degrees
-    assert game.bits(YOU) == pytest.approx(you) and game.trust == trust(0, 12)
-    assert game.over and game.forgotten == 0
-    game.passage = Passage(game.passage.ids, tuple((max(i - 7, 0), i + 1) for i in range(12)))
-    assert game.forgotten == 8, "a window of eight tokens does not reach back to the beginning"
+    assert game.bits(YOU) == pytest.approx(you) and game.over
+    assert game.points(YOU) == pytest.approx(POINTS * (1 - you / 2)), "of four tokens"

@@ -30,7 +30,7 @@ def test_the_cost_of_a_shipped_model(name):
     inputs, targets = corpus.windows("val", model.config.context_length, 8)
     cost = precision_cost(model, inputs, targets, 12)
     assert all(torch.equal(*pair) for pair in zip(before, model.parameters()))
-    assert "never trained on" in words
+    assert "never trained" in words
     plain, bf16, int8 = cost.ways
     assert math.isclose(plain.loss, evaluate(model, inputs, targets), rel_tol=1e-5)
     assert plain.more == plain.logit_difference == plain.more_margin == 0 and plain.parts_at is None
@@ -79,7 +79,7 @@ def test_one_window_cannot_tell_and_none_is_refused():
     assert cost.in_fp32 and cost.prompt == tuple(ids[0, : len(cost.prompt)].tolist())
     one = precision_cost(model, ids[:1], ids[:1].roll(-1, dims=1), 5)
     assert [way.more_margin for way in one.ways] == [0.0, math.inf, math.inf] and not one.ways[2].can_be_told
-    with pytest.raises(ValueError, match="no text to judge"):
+    with pytest.raises(ValueError, match=r"text.*judge"):
         precision_cost(model, ids[:0], ids[:0], 5)
 
 
@@ -92,6 +92,6 @@ def test_that_the_runs_own_loss_is_of_other_windows_is_said_where_it_is_so():
 
 def test_the_receipt_has_the_digits_of_fp32_and_the_ends_are_counted():
     assert _exact(torch.tensor(-0.1).item()) == "−0.1" and float(np.float32(_exact(0.2500001))) != 0.25
-    assert "1 of the levels holds none." in describe_level_counts("some", (5, 2), [3, 0, *[1] * 253], 127)
+    assert "1 level is" in describe_level_counts("some", (5, 2), [3, 0, *[1] * 253], 127)
     counts = [3, *[0] * 253, 4]
-    assert "what rounds to the same level: 7 in all" in describe_level_counts("some", (5, 2), counts, 127)
+    assert "hold 7" in describe_level_counts("some", (5, 2), counts, 127)

@@ -41,7 +41,7 @@ def test_probe_knows_every_tokens_true_source(make):
 
 
 def test_a_language_without_sources_is_refused_in_words():
-    with pytest.raises(ValueError, match="no hidden sources"):
+    with pytest.raises(ValueError, match="hidden sources"):
         make_probe(LANGUAGES["stories"], lambda text: [0] * len(text), 16, 2)
 
 

@@ -165,7 +165,7 @@ def test_one_token_looks_at_itself():
 
 @pytest.mark.parametrize("place", [(2, 0, 0, 0), (0, 4, 0, 0), (0, 0, 7, 0), (0, 0, 0, -1)])
 def test_a_place_that_is_not_there_is_a_sentence(place):
-    with pytest.raises(ValueError, match=r"there is no .* counted from 0 to"):
+    with pytest.raises(ValueError, match=r"counted.*0"):
         receipt(look_at(VARIANTS["learned"]), *place)
 
 
@@ -181,7 +181,7 @@ def test_a_long_prompt_keeps_no_patterns_and_makes_the_same_ones(monkeypatch):
 
 
 def test_looking_needs_something_to_look_at():
-    with pytest.raises(ValueError, match="the prompt is empty"):
+    with pytest.raises(ValueError, match=r"prompt.*empty"):
         look_at(VARIANTS["learned"], ids=[])
-    with pytest.raises(ValueError, match="do not fit the context"):
+    with pytest.raises(ValueError, match=r"fit.*context"):
         look_at(VARIANTS["learned"], ids=[1] * 13)

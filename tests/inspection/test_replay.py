@@ -56,7 +56,7 @@ def test_a_run_without_moments_says_so_and_one_token_does_no_harm(watched):
     one = replay(checkpoint, IDS[:1])
     assert np.isnan(one.losses).all() and appearance(one, "induction") is None
     bare = Checkpoint(checkpoint.model, checkpoint.tokenizer, History())
-    with pytest.raises(ValueError, match="no moments of this model's training were kept"):
+    with pytest.raises(ValueError, match="no snapshots"):
         replay(bare, IDS)
 
 
@@ -92,8 +92,8 @@ def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
     assert appeared(scores * 0.1) is None  # too little
     assert appeared(np.ones((4, 2, 2))) is None  # nothing came
     assert "weight of 0.40 and began with 0.42" in describe_appearance("the first token", None, 40, (0.42, 0.4))
-    assert "This prompt cannot show" in describe_appearance("it", None, 40, (math.nan, math.nan))
-    assert "no head attends much" in describe_appearance("the first token", None, 40, (0.1, 0.2))
+    assert "prompt cannot" in describe_appearance("it", None, 40, (math.nan, math.nan))
+    assert "head attends" in describe_appearance("the first token", None, 40, (0.1, 0.2))
 
 
 def test_the_shipped_run_shows_copying_appear():

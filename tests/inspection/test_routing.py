@@ -217,7 +217,7 @@ def test_an_expert_that_is_visited_but_hardly_heard_is_dead_by_weight():
 
 def test_impossible_edits_are_refused_in_words():
     model, ids = made(MIXTURES["top 2 of 4"])
-    with pytest.raises(ValueError, match="at most 2 can be switched off"):
+    with pytest.raises(ValueError, match="at most 2"):
         edits_tap(
             [
                 SwitchOffExperts(
@@ -233,9 +233,9 @@ def test_impossible_edits_are_refused_in_words():
         )
     with pytest.raises(ValueError, match="no expert 4"):
         edits_tap([ForceExpert(0, 4)], model.config)
-    with pytest.raises(ValueError, match="Layer 3 has no experts"):
+    with pytest.raises(ValueError, match="Layer 3"):
         edits_tap([SwitchOffExperts(3, (0,), replaced=False)], model.config)
     with pytest.raises(ValueError, match="dense model"):
         edits_tap([SwitchOffExperts(0, (0,))], SMALL)
-    with pytest.raises(ValueError, match="prompt is empty"):
+    with pytest.raises(ValueError, match=r"prompt.*empty"):
         effect(model, ids[:0], edits_tap([SwitchOffExperts(0, (0,))], model.config))

@@ -15,7 +15,7 @@ def test_operations_by_part_are_all_there_are(name):
     parts = compute(config, 9)
     assert sum(parts.values()) == config.flops_per_token(9) and min(parts.values()) > 0
     longer = compute(config, 10)
-    assert {part for part in parts if parts[part] != longer[part]} == {"attention: scores and blend"}
+    assert {part for part in parts if parts[part] != longer[part]} == {next(part for part in parts if "scores" in part)}
 
 
 @pytest.mark.parametrize("name", ["learned", "rmsnorm, swiglu, grouped", "one key head, qk-norm, relu2"])
@@ -39,13 +39,13 @@ def test_a_mixture_keeps_the_hidden_numbers_of_the_experts_that_are_visited():
 
 def test_the_models_that_are_compared_have_the_sizes_that_their_texts_give():
     assert {name: config.n_parameters for name, config in COMPARED.items()} == {
-        "S5, dense": 205_696,
-        "S5, eight experts": 1_134_208,
-        "S3": 162_692_432,
+        "Word walkthrough": 205_696,
+        "Word walkthrough, eight experts": 1_134_208,
+        "Post-norm GPT": 162_692_432,
         "GPT-2 small": 124_439_808,
     }
 
 
 def test_one_hidden_layer_takes_and_two_things_take():
-    assert "In a, the hidden layer takes " in memory(("a", TINY.replace(d_ff=4096), 8))
-    assert "In a, queries, keys, values take " in memory(("a", TINY.replace(d_ff=4), 2))
+    assert "hidden layer" in memory(("a", TINY.replace(d_ff=4096), 8))
+    assert "queries, keys," in memory(("a", TINY.replace(d_ff=4), 2))

@@ -80,9 +80,9 @@ def test_the_sum_is_shown():
 
 
 def test_where_there_is_no_twin_a_sentence_says_so():
-    with pytest.raises(ValueError, match="no mixture of 64 experts with the dense model's parameters in all"):
+    with pytest.raises(ValueError, match=r"64.*model's"):
         match_experts(PLAIN.replace(d_ff=16), PLAIN.replace(n_experts=64), "total")
     with pytest.raises(ValueError, match="must have experts"):
         match_dense(BASE)
-    with pytest.raises(ValueError, match="cannot be made equal"):
+    with pytest.raises(ValueError, match=r"cannot.*equal"):
         match_dense(MIXTURES["no biases"], "weight")

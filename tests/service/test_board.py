@@ -110,7 +110,7 @@ def test_a_finished_run_can_be_trained_longer_up_to_the_limit(tmp_path):
     (change,) = longer.history.changes
     assert change["step"] == 30 and change["settings"]["steps"] == [30, 45]
     assert jobs.registry.get(job.id, ANNA).history.changes == [change]
-    with pytest.raises(LimitError, match=r"60 steps are too many: this machine allows 50"):
+    with pytest.raises(LimitError, match=r"60.*50"):
         jobs.resume(ANNA, job.id, more_steps=15)
 
 
@@ -157,11 +157,11 @@ def test_two_visitors_never_see_stop_or_resume_each_others_runs(tmp_path):
     assert annas.active, "stopping one's own run leaves the other's alone"
     jobs.stop(ANNA)
     until(lambda: annas.settled)
-    with pytest.raises(ValueError, match="no run to go on with"):
+    with pytest.raises(ValueError, match="no run"):
         jobs.resume(BERT, annas.id)
-    with pytest.raises(ValueError, match="no longer here"):
+    with pytest.raises(ValueError, match="longer here"):
         jobs.registry.get(annas.id, BERT)
-    with pytest.raises(ValueError, match="no longer here"):
+    with pytest.raises(ValueError, match="longer here"):
         jobs.registry.remove(annas.id, BERT)
     assert [entry.owner for entry in jobs.registry.models(BERT)] == [BERT]
     assert annas.id not in dict(map(reversed, jobs.registry.choices(BERT)))
@@ -188,7 +188,7 @@ def test_ids_cannot_be_guessed(tmp_path):
 def test_one_run_at_a_time_for_a_visitor(tmp_path):
     jobs = house(tmp_path, ScriptedRunner())
     jobs.start(ANNA, small_spec(steps=2000))
-    with pytest.raises(LimitError, match="A run of yours is going on"):
+    with pytest.raises(LimitError, match="already have"):
         jobs.start(ANNA, small_spec())
     jobs.start(BERT, small_spec(steps=2000))
     for who in (ANNA, BERT):
@@ -304,11 +304,11 @@ def test_where_a_run_lies_does_not_reach_the_visitor(tmp_path):
 def test_the_vocabulary_counts_only_once_the_text_has_been_read(tmp_path):
     jobs = house(tmp_path, vocabulary=10)
     spec = small_spec()
-    with pytest.raises(LimitError, match="32 different tokens are too many"):
+    with pytest.raises(LimitError, match="32 different"):
         jobs.start(ANNA, spec)
     guessed = RunSpec(spec.source, MODEL.replace(vocab_size=8), spec.training)
     view = finished(jobs.start(ANNA, guessed))
-    assert view.state == "failed" and "different tokens are too many" in view.message
+    assert view.state == "failed" and "different tokens" in view.message
 
 
 def test_an_unknown_source_is_refused_in_words():

@@ -11,11 +11,10 @@ from playground.data import build_tokenizer, corpus_from_language
 from playground.inspection.game import BIGRAM, FLOOR, MODEL, YOU, Passage
 from playground.model import Transformer
 from playground.service.game import Games, typed_text
-from playground.service.limits import STAKES, TYPED
+from playground.service.limits import TYPED
 from playground.storage import Checkpoint
 from playground.training import History
-from playground.ui.tabs.generate.game import board_value, result_table
-from playground.words.numbers import percent
+from playground.ui.tabs.generate.game import all_bets, board_value, latest, scores
 from tests.model.configs import TINY
 from tests.ui.runs import ANNA, BERT, TEXT, small_spec
 
@@ -38,32 +37,20 @@ def test_a_game_on_ones_own_text(kind):
     assert "".join(at.shown) == made.tokenizer.decode(at.game.shown)
     while not at.game.over:
         turn, comes = len(at.game.rounds), at.game.passage.ids[at.game.passage.places[len(at.game.rounds)][1]]
-        bet = {"choice": comes} if turn % 2 else {"chips": [[at.candidates[0][0], 20], [at.candidates[1][0], 30]]}
-        sent = {"game": at.name, "round": turn, **bet}
+        choice, sure = (comes, "sure") if turn % 2 else (at.candidates[0][0], "guess")
+        sent = {"game": at.name, "round": turn, "choice": choice, "sure": sure}
         at = games.bet(ANNA, "mine", made, SOURCE, sent)
         assert at.game.rounds[-1].token == comes and at.game.players == [YOU, BIGRAM, MODEL]
         assert len(games.bet(ANNA, "mine", made, SOURCE, sent).game.rounds) == turn + 1, "sent twice, it counts once"
-        assert "came" in result_table(at, made.tokenizer)
-    saved = result_table(at, made.tokenizer).partition("<details")[2]  # the table that its button saves
-    assert 'data-csv="bets"' in saved and "data-csv" not in result_table(at, made.tokenizer).partition("<details")[0]
+        assert "came" in latest(at, made.tokenizer) and ("game-words" in scores(at, made.tokenizer)) == at.game.over
+    saved = all_bets(at, made.tokenizer)  # the table that its button saves
+    assert 'data-csv="bets"' in saved
     rows = [re.findall('data-value="([^"]+)"', row) for row in saved.split("<tr>")[2:]]
     mine, models = (np.array([float(row[i]) for row in rows]) for i in (0, 1))
     assert mine.tolist() == at.game.bits(YOU).tolist() and models.tolist() == at.game.bits(MODEL).tolist()
     assert all(math.isfinite(x) and x >= 0 for player in at.game.players for x in at.game.bits(player))
     assert games.open(ANNA, "mine", made, SOURCE).game is at.game, "a reload finds it again"
     assert games.open(ANNA, "mine", made, SOURCE, anew=True).game is not at.game
-
-
-def test_whoever_is_always_wrong_is_said_to_favour_no_token_for_its_place_in_the_alphabet():
-    games, made = Games(), checkpoint("char")
-    at = games.open(ANNA, "mine", made, SOURCE)
-    for turn in range(len(at.game.passage.places)):
-        comes = at.game.passage.ids[at.game.passage.places[turn][1]]
-        wrong = next(token for token, *_ in at.candidates if token != comes)
-        at = games.bet(ANNA, "mine", made, SOURCE, {"game": at.name, "round": turn, "choice": wrong})
-    n, vocabulary = len(at.game.rounds), at.game.vocab_size
-    each = (1 - 0.5 / n) / (vocabulary - 1)  # which is more than the choice itself has
-    assert each > 0.5 / n and f"{vocabulary - 1} tokens, {percent(each)} each" in result_table(at, made.tokenizer)
 
 
 def test_what_is_not_shown_yet_changes_nothing_that_is_told_or_bet():
@@ -75,24 +62,31 @@ def test_what_is_not_shown_yet_changes_nothing_that_is_told_or_bet():
     others = tuple(reversed(game.passage.ids[first + 1 :]))
     game.passage = Passage((*game.passage.ids[: first + 1], *others), game.passage.places)
     assert board_value(games.open(ANNA, "it", made, None)) == told
-    bets = games.bet(ANNA, "it", made, None, {"game": at.name, "round": 0, "chips": []}).game.rounds[0].bets
+    bets = (
+        games.bet(ANNA, "it", made, None, {"game": at.name, "round": 0, "choice": 1, "sure": "think"})
+        .game.rounds[0]
+        .bets
+    )
     game.rounds.clear()
     game.passage = Passage((*game.passage.ids[: first + 1], *others[::-1]), game.passage.places)
-    again = games.bet(ANNA, "it", made, None, {"game": at.name, "round": 0, "chips": []}).game.rounds[0].bets
+    again = (
+        games.bet(ANNA, "it", made, None, {"game": at.name, "round": 0, "choice": 1, "sure": "think"})
+        .game.rounds[0]
+        .bets
+    )
     assert bets == again and set(bets) == {YOU, BIGRAM, MODEL, FLOOR}
-    assert bets[YOU].bits == pytest.approx(math.log2(made.config.vocab_size))
+    assert bets[YOU].bits == pytest.approx(
+        -math.log2(0.6 if game.rounds[0].right else 0.4 / (made.config.vocab_size - 1))
+    )
 
 
 NO_BETS = [
     None, 7, "x", [], {}, {"choice": "a"},
-    *({"round": turn, "choice": 1} for turn in (-1, 5, 1.0, True, None, "0", 1e9)),
-    *({"round": 0, "choice": token} for token in (-1, 10**9, 1.5, math.nan, True, None, [], "", "ß", "cat")),
-    {"round": 0, "choice": "x" * (TYPED + 1)},
-    *({"round": 0, "chips": chips} for chips in (
-        None, 5, "ab", {}, [5], [[1]], [[1, 2, 3]], [[1, 10**9]], [[1, -5]], [[1, 0]], [[1, math.nan]], [[1, 2.5]],
-        [[1, "9"]], [[1, True]], [[1, 60], [2, 40]], [[1, 99], [1, 99]], [[10**9, 5]], [[-1, 5]], [["ß", 5]],
-        [[1, 1]] * (STAKES + 1),
-    )),
+    *({"round": turn, "choice": 1, "sure": "sure"} for turn in (-1, 5, 1.0, True, None, "0", 1e9)),
+    *({"round": 0, "sure": "guess", "choice": token}
+      for token in (-1, 10**9, 1.5, math.nan, True, None, [], "", "ß", "cat", "x" * (TYPED + 1))),
+    *({"round": 0, "choice": 1, "sure": sure} for sure in (None, "", "very", 1, [], {}, True)),
+    {"round": 0, "choice": 1}, {"round": 0, "sure": "sure"},
 ]  # fmt: skip
 
 
@@ -110,8 +104,8 @@ def test_a_bet_belongs_to_one_visitor_and_one_text():
     games, made = Games(), checkpoint()
     at = games.open(ANNA, "mine", made, SOURCE)
     for visitor, model_id, name in ((BERT, "mine", at.name), (ANNA, "other", at.name), (ANNA, "mine", "")):
-        with pytest.raises(ValueError, match="no longer played"):
-            games.bet(visitor, model_id, made, SOURCE, {"game": name, "round": 0, "choice": 1})
+        with pytest.raises(ValueError, match="this game has ended"):
+            games.bet(visitor, model_id, made, SOURCE, {"game": name, "round": 0, "choice": 1, "sure": "sure"})
     with pytest.raises(ValueError, match="nothing fair to bet on"):
         Games().open(ANNA, "strange", made, None)
 
@@ -120,7 +114,9 @@ def test_the_model_before_that_is_opened_late_takes_nobodys_place():
     games, made = Games(), checkpoint()
     at = games.open(ANNA, "mine", made, SOURCE)
     games.open(ANNA, "the one before", made, SOURCE)
-    played = games.bet(ANNA, "mine", made, SOURCE, {"game": at.name, "round": 0, "choice": at.candidates[0][0]}).game
+    played = games.bet(
+        ANNA, "mine", made, SOURCE, {"game": at.name, "round": 0, "choice": at.candidates[0][0], "sure": "think"}
+    ).game
     assert len(played.rounds) == 1 and games.seen(ANNA, "mine") is played
     assert games.seen(ANNA, "other") is None and not games.seen(ANNA, "the one before").rounds
 
@@ -128,12 +124,11 @@ def test_the_model_before_that_is_opened_late_takes_nobodys_place():
 def test_tokens_can_be_typed():
     games, made = Games(), checkpoint("bpe")
     at = games.open(ANNA, "mine", made, SOURCE)
-    tokens = [made.tokenizer.encode(text)[0] for text in (" cat", " sat")]
-    sent = {"game": at.name, "round": 0, "chips": [["␣cat", 40], ["sat", 20]]}
+    sent = {"game": at.name, "round": 0, "choice": "␣cat", "sure": "sure"}
     bet = games.bet(ANNA, "mine", made, SOURCE, sent).game.rounds[0].bets[YOU]
-    assert (bet.favourite, bet.share) == (tokens[0], pytest.approx(0.4 + 0.4 / made.config.vocab_size))
+    assert (bet.favourite, bet.share) == (made.tokenizer.encode(" cat")[0], pytest.approx(0.9))
     with pytest.raises(ValueError, match="the first one of it is"):
-        games.bet(ANNA, "mine", made, SOURCE, {"game": at.name, "round": 1, "choice": "sat on"})
+        games.bet(ANNA, "mine", made, SOURCE, {"game": at.name, "round": 1, "choice": "sat on", "sure": "sure"})
 
 
 def test_fifty_visitors_play_at_once():
@@ -143,7 +138,9 @@ def test_fifty_visitors_play_at_once():
         name, made = f"visitor-{visitor:020d}", models[visitor % 5]
         at = games.open(name, str(visitor % 5), made, None)
         for turn in range(3):
-            at = games.bet(name, str(visitor % 5), made, None, {"game": at.name, "round": turn, "choice": turn})
+            at = games.bet(
+                name, str(visitor % 5), made, None, {"game": at.name, "round": turn, "choice": turn, "sure": "sure"}
+            )
         return at.game.bits(MODEL)
 
     with ThreadPoolExecutor(16) as pool:

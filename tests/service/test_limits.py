@@ -18,6 +18,11 @@ def test_the_public_space_allows_no_more_than_a_local_start():
             assert getattr(PUBLIC, field.name) <= getattr(LOCAL, field.name), field.name
 
 
+def test_whoever_fills_the_share_of_an_address_makes_nobody_wait_half_as_long_again():
+    """Two of four places were one address's for as long as its runs lasted: everybody else waited twice as long."""
+    assert PUBLIC.jobs / (PUBLIC.jobs - PUBLIC.jobs_per_address) <= 1.5
+
+
 @pytest.fixture
 def nowhere(monkeypatch):
     """Neither a Space nor told anything."""
@@ -34,7 +39,7 @@ def test_the_place_decides_and_whoever_starts_it_decides_otherwise(nowhere):
     nowhere.setenv("PLAYGROUND_LIMITS", "local")
     assert limits_here(strangers=True) is LOCAL and limits_here("public") is PUBLIC
     nowhere.setenv("PLAYGROUND_LIMITS", "paradise")
-    with pytest.raises(ValueError, match="no limits called 'paradise': choose local, class, public"):
+    with pytest.raises(ValueError, match=r"limits.*'paradise'"):
         limits_here()
 
 
@@ -48,10 +53,10 @@ def test_fifty_visitors_of_a_class_have_a_place_each_for_their_models_and_in_the
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"n_layers": 13}, "13 layers are too many: the public Space allows 12"),
-        ({"context_length": 257}, "257 tokens of context"),
+        ({"n_layers": 13}, "13.*12"),
+        ({"context_length": 257}, "257.*context"),
         ({"vocab_size": 52_001}, "52,001 different tokens"),
-        ({"d_model": 512, "n_layers": 8}, "parameters are too many"),
+        ({"d_model": 512, "n_layers": 8}, "parameters.*many"),
     ],
 )
 def test_models_beyond_a_limit_are_refused_with_the_limit_named(changes, complaint):
@@ -64,14 +69,14 @@ def test_models_beyond_a_limit_are_refused_with_the_limit_named(changes, complai
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
-        ({"batch_size": 65}, "65 windows per step"),
-        ({"batch_size": 33, "accumulation": 2}, "66 windows per step"),
+        ({"batch_size": 65}, "65 windows"),
+        ({"batch_size": 33, "accumulation": 2}, "66 windows"),
         ({"steps": 5001}, "5,001 steps"),
-        ({"sample_prompt": "x" * 4001}, "The prompt has 4,001 characters"),
-        ({"sample_tokens": 513}, "513 tokens per sample"),
-        ({"eval_windows": 1025}, "1,025 windows to measure the loss on are too many: the public Space allows 1,024"),
+        ({"sample_prompt": "x" * 4001}, "4,001 characters"),
+        ({"sample_tokens": 513}, "513 tokens"),
+        ({"eval_windows": 1025}, "1,025.*1,024"),
         ({"eval_windows": 10**8}, "100,000,000 windows"),
-        ({"eval_windows": None}, "on all windows would take too long"),
+        ({"eval_windows": None}, "windows would"),
     ],
 )
 def test_runs_beyond_a_limit_are_refused(changes, complaint):
@@ -83,7 +88,7 @@ def test_runs_beyond_a_limit_are_refused(changes, complaint):
 def test_texts_are_measured_in_bytes_and_generation_in_tokens():
     limits = small_limits(text_bytes=10, new_tokens=5, samples=2, prompt=3)
     limits.check_text("ten bytes.")
-    with pytest.raises(LimitError, match="takes at most"):
+    with pytest.raises(LimitError, match=r"takes.*most"):
         limits.check_text("ä" * 6)
     limits.check_generation(5, 2)
     with pytest.raises(LimitError, match="6 new tokens"):
@@ -98,7 +103,7 @@ def test_memory_is_bounded_even_where_every_single_number_is_allowed():
     wide = ModelConfig(vocab_size=50_000, context_length=256, n_layers=1, d_model=32, n_heads=2)
     config = TrainConfig(batch_size=64)
     assert training_memory(wide, 64) > PUBLIC.memory
-    with pytest.raises(LimitError, match=r"would need about \d+\.\d GB"):
+    with pytest.raises(LimitError, match=r"would.*\d+\.\d"):
         PUBLIC.check_training(wide, config)
     small = PRESETS["small"]
     assert training_memory(small, 32) > training_memory(small, 16) > training_memory(small.replace(n_layers=2), 16)

@@ -94,7 +94,7 @@ def test_the_house_lets_the_network_with_most_models_make_room(tmp_path):
 def test_a_visitor_renames_and_deletes_their_own_runs_and_nobody_elses(tmp_path):
     board = house(tmp_path)
     job = board.start(ANNA, small_spec())
-    with pytest.raises(ValueError, match="still being trained"):
+    with pytest.raises(ValueError, match=r"still.*trained"):
         board.delete(ANNA, job.id)
     until(lambda: job.settled)
     version = job.version
@@ -106,7 +106,7 @@ def test_a_visitor_renames_and_deletes_their_own_runs_and_nobody_elses(tmp_path)
         with pytest.raises(ValueError, match="from 1 to 60 characters"):
             board.rename(ANNA, job.id, name)
     for change in (lambda: board.rename(BERT, job.id, "mine"), lambda: board.delete(BERT, job.id)):
-        with pytest.raises(ValueError, match="no longer here"):
+        with pytest.raises(ValueError, match="longer here"):
             change()
     job.folder.mkdir(exist_ok=True)
     board.delete(ANNA, job.id)

@@ -174,6 +174,26 @@ def test_the_line_keeps_its_order_and_begins_when_the_pages_are_back(tmp_path):
             board.stop(visitor)
 
 
+def test_a_run_that_gets_further_is_begun_again_however_often_the_server_is_killed(tmp_path, unbroken):
+    """The third kill was the last that a run was begun again after, whatever it had done in between."""
+    spec = dataclasses.replace(RUN, training=RUN.training.replace(autosave_seconds=0.0))
+    held = Held(3)
+    board = house(tmp_path / "0", held)
+    board.start(ANNA, spec)
+    for kill in range(1, MOST_TRIES + 3):
+        assert held.reached.wait(60)
+        copy = killed(board, tmp_path / str(kill))
+        held.go_on.set()
+        until(lambda board=board: all(job.settled for job in board.of(ANNA)))
+        held = Held(3 + 5 * kill)
+        board = house(copy, held)
+        board.of(ANNA)  # the page is back
+    held.go_on.set()
+    (found,) = board.of(ANNA)
+    until(lambda: found.settled)
+    assert found.view().history.last_step == 40 and steps_of(found) == unbroken[0]
+
+
 def test_what_ends_the_server_again_and_again_is_not_begun_again(tmp_path):
     held = Held(10)
     board = house(tmp_path / "0", held)
@@ -186,9 +206,22 @@ def test_what_ends_the_server_again_and_again_is_not_begun_again(tmp_path):
             db.execute("UPDATE jobs SET state = 'working'")
         last = house(copy, ScriptedRunner())
     (found,) = last.of(ANNA)
-    assert found.settled and "ended several times" in found.message
+    assert found.settled and "several times" in found.message
     held.go_on.set()
     until(lambda: job.settled)
+
+
+def test_others_are_answered_while_a_visitors_old_jobs_are_read(tmp_path):
+    """Whoever came back by a program's call had the whole board wait until all of their jobs were read."""
+    first = house(tmp_path / "first", ScriptedRunner())
+    job = first.start(ANNA, small_spec())
+    until(lambda: over(first, job))
+    again = house(killed(first, tmp_path / "left"), ScriptedRunner())
+    found, held = again._found, []
+    again._found = lambda row: held.append(again._lock._is_owned()) or found(row)
+    again.start(ANNA, small_spec())
+    assert held == [False]
+    until(lambda: all(job.settled for job in again.of(ANNA)))
 
 
 # ---- comparisons -----------------------------------------------------------------------------------------------------
@@ -312,16 +345,20 @@ def test_two_servers_do_not_share_a_folder(tmp_path):
 
 
 def test_folders_of_servers_that_crashed_are_removed_and_those_in_use_are_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(data_folder.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(data_folder.tempfile, "tempdir", str(tmp_path))
     in_use, crashed = DataFolder(), tmp_path / f"{data_folder.PREFIX}0123"
     in_use.keep_lessons(ANNA, "{}")
+    sent, left = data_folder.folder_for_uploads(), tmp_path / f"{data_folder.SENT}0123"
     crashed.mkdir()
+    left.mkdir()
+    (left / "diary.txt").write_text("of a visitor")
     old, young = tmp_path / "playground-runs-old", tmp_path / "playground-pack-young"
     for folder in (old, young):
         folder.mkdir()
     os.utime(old, (0, 0))
     data_folder.forget_crashed_servers()
     assert in_use.path.exists() and young.exists() and not crashed.exists() and not old.exists()
+    assert sent.exists() and sent.parent == tmp_path and not left.exists()
 
 
 # ---- a full disk -----------------------------------------------------------------------------------------------------
@@ -368,5 +405,5 @@ def test_a_run_whose_state_cannot_be_saved_says_so_once_and_goes_on(tmp_path, mo
     board = house(tmp_path / "data")
     job = board.start(ANNA, RUN)
     until(lambda: job.settled)
-    (notice,) = (words for words in job.view().notices if "could not be saved" in words)
+    (notice,) = (words for words in job.view().notices if "could not" in words)
     assert str(tmp_path) not in notice and job.view().history.last_step == 40 and not job.can_resume

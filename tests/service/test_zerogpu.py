@@ -174,7 +174,7 @@ def test_a_worker_that_dies_loses_nothing_that_was_shown(in_one_piece, lender, m
 
 def test_what_the_worker_refuses_is_the_same_sentence(lender):
     corpus, model = corpus_and_model(vocab_size=4)
-    with pytest.raises(ValueError, match="different tokens but the model knows only 4"):
+    with pytest.raises(ValueError, match=r"different.*4"):
         list(train_in_slices(model, corpus, CONFIG))
 
 

@@ -146,7 +146,7 @@ def test_a_folder_that_transformers_saved_comes_in_too(tmp_path, monkeypatch):
 def test_names_that_lead_out_of_the_folder_are_refused_and_nothing_is_written(tmp_path, name):
     before = sorted(tmp_path.rglob("*"))
     path = zipped(tmp_path, {name: b"{}"})
-    with pytest.raises(CheckpointError, match="outside of itself"):
+    with pytest.raises(CheckpointError, match=r"outside.*itself"):
         unpack(path, tmp_path / "out", max_bytes=ROOM)
     assert sorted(tmp_path.rglob("*")) == sorted([*before, path])
 
@@ -321,7 +321,7 @@ def test_a_config_is_checked_before_anything_is_built(tmp_path, folder):
             raise ValueError(f"{given.n_layers} layers are too many")
 
     deep = json.dumps({**config, "n_layers": 10**15, "d_model": 2, "n_heads": 1, "d_ff": 1}).encode()
-    with pytest.raises(ValueError, match="1000000000000000 layers are too many"):
+    with pytest.raises(ValueError, match="1000000000000000 layers"):
         load_archive(spoilt(folder, tmp_path, config_json=deep), max_bytes=ROOM, check=check)
     wide = json.dumps({**config, "d_model": 10**6, "n_heads": 1}).encode()
     refused(
@@ -416,7 +416,7 @@ def test_records_of_another_kind_are_refused_or_empty(tmp_path, folder, record):
     try:
         again = load_archive(spoilt(folder, tmp_path, history_json=record), max_bytes=ROOM)
     except CheckpointError as problem:
-        assert "history.json" in str(problem) or "not what their names say" in str(problem)
+        assert "history.json" in str(problem) or "their names" in str(problem)
     else:
         assert again.history.last_step == 0
 

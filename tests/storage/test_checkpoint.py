@@ -147,15 +147,15 @@ def test_a_damaged_or_hostile_folder_becomes_a_sentence(folder, damage, sentence
 def test_nothing_is_allocated_for_a_model_over_the_limit(folder, monkeypatch):
     change_config(folder, vocab_size=10**9)
     monkeypatch.setattr("playground.storage.checkpoint.Transformer", lambda *a: pytest.fail("it allocated"))
-    with pytest.raises(CheckpointError, match="at most 1,000 can be opened"):
+    with pytest.raises(CheckpointError, match=r"1,000.*opened"):
         load(folder, check=partial(check_bounds, max_parameters=1_000))
 
 
 def test_not_a_folder_is_a_sentence(tmp_path):
-    with pytest.raises(CheckpointError, match="nowhere does not exist: name the folder of a checkpoint"):
+    with pytest.raises(CheckpointError, match=r"nowhere.*checkpoint"):
         load(tmp_path / "nowhere")
     (tmp_path / "file").touch()
-    with pytest.raises(CheckpointError, match="file is not a folder"):
+    with pytest.raises(CheckpointError, match=r"file.*folder"):
         load(tmp_path / "file")
 
 

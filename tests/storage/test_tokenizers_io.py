@@ -126,11 +126,11 @@ def test_white_space_beyond_all_measure_is_a_sentence():
         try:
             OURS[name].encode(" " * 1_000_000)
         except TextError as problem:
-            assert "far too much white space" in str(problem)
+            assert "white space" in str(problem)
 
 
 def test_words_that_no_text_has_cannot_go_out():
-    with pytest.raises(CheckpointError, match="'two words' is among the tokenizer's words"):
+    with pytest.raises(CheckpointError, match=r"'two words'.*tokenizer's"):
         tokenizer_files(WordTokenizer(["one", "two words"]))
     assert tokenizer_from_dict({"kind": "word", "words": ["two words"]}).encode("two words") == [0, 0]
 
@@ -142,7 +142,7 @@ def test_an_export_says_where_its_tokenizer_differs(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # Transformers takes long to import
     parity = export(one, tmp_path / "good", card=exported_card)
     assert parity.same_text and parity.texts == 200 and parity.other_texts == 0
-    assert "reads and writes all of 200 texts as the model's own" in (tmp_path / "good" / "README.md").read_text()
+    assert "all of 200" in (tmp_path / "good" / "README.md").read_text()
     monkeypatch.setattr(tokenizers_io, "_OF_WORDS", decoders.Fuse())
     parity = export(one, tmp_path / "glued", card=exported_card)
     assert not parity.same_text and parity.other_texts > 50

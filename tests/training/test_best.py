@@ -113,7 +113,7 @@ def test_a_damaged_best_is_a_sentence(tmp_path, folder, overfitted):
         metadata = file.metadata()
     tensors = {name: t for name, t in load_file(folder / FILE).items() if name != "best/head.weight"}
     save_file(tensors, tmp_path / FILE, metadata=metadata)
-    with pytest.raises(ValueError, match="is damaged and cannot be resumed"):
+    with pytest.raises(ValueError, match=r"damaged.*resumed"):
         train(tiny(), CORPUS, CONFIG.replace(steps=70), folder=tmp_path, resume=True)
 
 

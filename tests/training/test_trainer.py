@@ -327,11 +327,11 @@ def test_mixed_precision_learns_the_same(precision):
 def test_what_does_not_fit_together_is_refused_before_anything_happens():
     with pytest.raises(ValueError, match="different tokens"):
         train(Transformer(ModelConfig(2, 16, 1, 8, 1)), CORPUS, CONFIG)
-    with pytest.raises(ValueError, match="use a longer text or a context of at most"):
+    with pytest.raises(ValueError, match=r"longer.*context"):
         train(tiny(context_length=4096), CORPUS, CONFIG)
-    with pytest.raises(ValueError, match="no device called"):
+    with pytest.raises(ValueError, match="device called"):
         train(tiny(), CORPUS, CONFIG.replace(device="abacus"))
-    with pytest.raises(ValueError, match="fp16 training needs a GPU"):
+    with pytest.raises(ValueError, match="fp16 training"):
         train(tiny(), CORPUS, CONFIG.replace(device="cpu", precision="fp16"))
 
 
@@ -372,10 +372,10 @@ def test_what_files_write_as_null_is_no_number_again():
     assert math.isnan(history.steps["loss"][1]) and math.isnan(history.val_loss)
     assert math.isnan(history.gradients[0]["norms"]["head"]) and math.isnan(history.load[0]["load"][0][1])
     assert history.best == (0, 2.5) and history.finished["val_loss"] is None
-    with pytest.raises(ValueError, match="must hold numbers"):
+    with pytest.raises(ValueError, match="hold numbers"):
         History.from_dict({"steps": {name: [None] for name in values["steps"]}})
     for changes in ([{"step": 1}], [{"step": 1, "settings": {"steps": 3}}], [{"step": 1, "settings": []}]):
-        with pytest.raises(ValueError, match="changes must name settings"):
+        with pytest.raises(ValueError, match=r"changes.*settings"):
             History.from_dict({"changes": changes})
 
 

@@ -26,9 +26,10 @@ FIELD = """
     GELU; SwiGLU|SiLU; LayerNorm; RMSNorm; pre-norm; post-norm; QK-norm; rotary|RoPE; ALiBi; sinusoidal|sinusoids;
     tied embeddings; parameters; loss(?:es)?; cross-entropy; nats?; bits; perplexity; validation;
     overfitting|overfits; underfitting; early stopping; patience; unigram; bigram; trigram; n-gram|[345]-gram;
-    floor; entropy; mutual information; Kullback.Leibler|KL; gradients?; gradient clip(?:ping)?; backpropagation;
-    momentum buffers?; optimizers?; SGD; Adam; AdamW; Muon; Shampoo; learning rate; warm-up; cosine; weight decay;
-    dropout; label smoothing; epochs?; batch; seeds?; FLOPs?; bf16|bfloat16|fp16|float16|fp32|float32; int8;
+    best possible loss; entropy; mutual information; Kullback.Leibler|KL; gradients?; gradient clip(?:ping)?;
+    backpropagation; momentum buffers?; optimizers?; SGD; Adam; AdamW; Muon; Shampoo; learning rate;
+    warm-up; cosine; weight decay; dropout; label smoothing; epochs?; batch; seeds?; FLOPs?;
+    bf16|bfloat16|fp16|float16|fp32|float32; int8;
     quantis(?:ed|ation); LoRA; distillation; temperature; greedy; beam search; top-k; top-p; nucleus; min-p;
     typical sampling; repetition penalty; speculative decoding; KV cache; sliding window; flash attention;
     ablation; activation patching; induction; sparse autoencoders?; evenness; dense; mixture of experts|MoE;

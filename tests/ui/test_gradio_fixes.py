@@ -99,11 +99,11 @@ def test_an_open_page_begins_with_nothing_where_gradio_copies_every_component():
 
 
 def test_wrong_numbers_of_values_are_gradios_to_refuse():
-    with pytest.raises(ValueError, match="didn't return enough output values"):
+    with pytest.raises(ValueError, match="didn't return"):
         answered(Blocks, lambda c: ("a", 1))
     with gr.Blocks():
         stranger = gr.Textbox()
-    with pytest.raises(ValueError, match="not specified as output"):
+    with pytest.raises(ValueError, match=r"specified.*output"):
         answered(Blocks, lambda c: {stranger: "a"})
 
 

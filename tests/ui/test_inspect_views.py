@@ -106,7 +106,7 @@ def test_a_click_in_a_steps_picture_chooses_what_it_draws(tab):
     assert click("embed", index=[3, 7])["query"] == 3 and click("output", index=[2, 0])["head"] == 2
     assert click("add", index=[0, 4])["query"] == 4 and click("mlp", index=[0, 1])["query"] == 5
     for odd in (None, [99, 0], "x", [0.5, 0]):
-        with pytest.raises(ValueError, match="click again"):
+        with pytest.raises(ValueError, match="Click again"):
             click("softmax", index=odd)
 
 
@@ -215,7 +215,7 @@ def test_a_click_in_one_of_four_pictures_chooses_its_weight(tab):
     for name in training.PICTURES:
         chosen = tab.shown("abcab", {"slot": f"training-{name}", "index": [2, 9]}, view="training").selection
         assert (chosen["row"], chosen["column"]) == (2, 9)
-        with pytest.raises(ValueError, match="click again"):
+        with pytest.raises(ValueError, match="Click again"):
             tab.shown("abcab", {"slot": f"training-{name}", "index": [60, 0]}, view="training")
 
 
@@ -299,7 +299,7 @@ def test_a_click_in_the_timeline_goes_to_the_nearest_moment(tab):
     chosen = tab.shown("abcabc", {"slot": "moments-pattern", "index": [3, 1]}, **at).selection
     assert (chosen["query"], chosen["key"]) == (3, 1)
     for odd in (None, "x", [1], True):
-        with pytest.raises(ValueError, match="click again"):
+        with pytest.raises(ValueError, match="Click again"):
             tab.shown("abcabc", {"slot": "moments-timeline", "x": odd}, **at)
 
 

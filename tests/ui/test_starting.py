@@ -17,6 +17,7 @@ def start(tmp_path, monkeypatch):
     monkeypatch.setattr("playground.processes.tune_process", lambda **_: None)
     monkeypatch.setattr(data_folder.tempfile, "gettempdir", lambda: str(tmp_path))
     monkeypatch.setenv(data_folder.VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path / "sent"))
 
     def start(*options: str):
         blocks, host, _ = command.prepare(command.parse(list(options)))

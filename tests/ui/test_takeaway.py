@@ -53,12 +53,12 @@ def test_an_uploaded_model_is_its_visitors_own(tmp_path):
 @pytest.mark.parametrize(
     ("name", "config", "limits", "complaint"),
     [
-        ("model.safetensors", {}, {}, "Upload a zip file"),
-        ("mine.zip", {"n_layers": 3}, {"layers": 2}, "3 layers are too many"),
-        ("mine.zip", {"context_length": 32}, {"context": 16}, "32 tokens of context"),
+        ("model.safetensors", {}, {}, "Upload.*file"),
+        ("mine.zip", {"n_layers": 3}, {"layers": 2}, "3 layers"),
+        ("mine.zip", {"context_length": 32}, {"context": 16}, "32.*context"),
         ("mine.zip", {"vocab_size": 60}, {"vocabulary": 50}, "60 different tokens"),
-        ("mine.zip", {}, {"parameters": 500}, "parameters are too many"),
-        ("mine.zip", {}, {"parameters": -2_499_900}, "MB; this machine takes at most"),
+        ("mine.zip", {}, {"parameters": 500}, "parameters.*many"),
+        ("mine.zip", {}, {"parameters": -2_499_900}, "MB.*machine"),
     ],
 )
 def test_models_beyond_a_limit_are_refused(tmp_path, name, config, limits, complaint):

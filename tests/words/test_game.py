@@ -1,24 +1,43 @@
-"""The game's result in words."""
+"""The game's result in words: it names who won and by what, whatever came."""
 
-import numpy as np
+import itertools
 
-from playground.inspection.game import FLOOR, MODEL, Passage
-from playground.words.game import ENOUGH, game_summary
+import pytest
+
+from playground.inspection.game import BIGRAM, FLOOR, MODEL, YOU
+from playground.words.game import in_bits, luck, result
 from tests.inspection.test_game import played
 
 
-def test_the_summary_is_fair_to_few_bets():
-    rng = np.random.default_rng(0)
-    unclear = played(rng.uniform(0.5, 4, 12).tolist(), rng.uniform(0.5, 4, 12).tolist())
-    assert "12 bets are too few to say who guesses better" in game_summary(unclear)
-    clearly = game_summary(played([3.0] * 11, [1.0, 1.2] * 5 + [1.0]))
-    assert "more than the model per token: more than luck easily" in clearly
-    below = played([0.5] * 11, [1.0] * 11)
-    for each in below.rounds:
+@pytest.mark.parametrize(("you", "model", "bigram"), itertools.product((0.5, 1.0, 1.5), repeat=3))
+def test_the_result_says_who_beat_whom(you, model, bigram):
+    game = played([you] * 9 + [you + 0.2], [model] * 9 + [model + 0.2], bigram)
+    said = result(game, lambda n: f"word {n}")
+    totals = {player: game.points(player).sum() for player in game.players}
+    assert ("You beat the bigram" in said) == (totals[YOU] > totals[BIGRAM] + 0.5)
+    assert ("The bigram beat you" in said) == (totals[YOU] < totals[BIGRAM] - 0.5)
+    assert ("You beat the model" in said) == (you < model)
+    assert ("The model beat you" in said) == (you > model)
+    if you != model:
+        assert "word 0" in said and str(round(abs(totals[YOU] - totals[MODEL]))) in said
+
+
+def test_it_names_the_word_that_made_the_difference():
+    game = played([1.0] * 4 + [3.0] + [1.0] * 5, [1.0] * 10)
+    assert "it knew “word 4”" in result(game, lambda n: f"word {n}")
+    game = played([2.0] * 7 + [0.1] + [1.0] * 2, [3.0] * 10)
+    assert "you knew “word 7”" in result(game, lambda n: f"word {n}")
+
+
+def test_a_score_above_the_best_possible_one_is_luck():
+    game = played([0.5] * 10, [1.0] * 10)
+    assert not luck(game)
+    for each in game.rounds:
         each.bets[FLOOR] = each.bets[MODEL]
-    assert "had luck" in game_summary(below)
-    below.passage = Passage(below.passage.ids, tuple((max(i - 7, 0), i + 1) for i in range(11)))
-    assert "reads the last 8 tokens only" in game_summary(below)
-    unfinished = played([1.0] * 9, [1.0] * 9)
-    unfinished.passage = Passage(tuple([0] * 30), tuple((0, i + 1) for i in range(29)))
-    assert len(unfinished.rounds) < ENOUGH and not game_summary(unfinished)
+    assert luck(game).startswith("You had luck")
+
+
+def test_bits_say_whether_the_difference_may_be_chance():
+    assert "may be chance" in in_bits(played([1.0, 2.0] * 5, [2.0, 1.0] * 5))
+    assert "may be chance" not in in_bits(played([3.0, 3.1] * 5, [1.0, 1.2] * 5))
+    assert "±" not in in_bits(played([1.0], [2.0]))

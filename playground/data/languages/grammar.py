@@ -135,7 +135,7 @@ class Grammar:
                 fits = [p for p in fits if self._word(p).gap == gap or (i + 1 == len(words) and not gap)]
                 if not fits:
                     needed = "a space" if " " in allowed else "nothing"
-                    why = f"after “{word[0]}” stands {needed} before the next word"
+                    why = f"expected {needed} after “{word[0]}”"
                     return Fault(word.start(), max(follows, word.end()), word[0], ENDS, why)
             live = self._after(fits)
         return None

@@ -36,7 +36,7 @@ def check_precision(precision: str, device: torch.device) -> None:
     if precision not in PRECISIONS:
         raise ValueError(f"there is no precision {precision!r} to decode with: choose {', '.join(PRECISIONS)}")
     if precision == "int8" and device.type != "cpu":
-        raise ValueError("int8 weights are multiplied on the processor only: choose fp32 or bf16 on a GPU")
+        raise ValueError("int8 weights are multiplied on the CPU only: choose fp32 or bf16 on a GPU")
 
 
 def rounded(rows: torch.Tensor, precision: str) -> torch.Tensor:

@@ -9,12 +9,13 @@ let asked = 0; // how many questions were asked
 let asking = 0; // the timer of an answer that is awaited; 0 for none
 let waiting = []; // what to tell when the answer has come
 let outlined = null;
+let opened = false; // once all handlers of a page that opens are over: what they fill in does not undo what a step sets
 let pressed = 0, before = null, chosen = 0, heard = null, touched = 0, told = 0;
 const TICKS = "transformer-playground-lesson-ticks"; // in localStorage: steps done by lesson, for the list of a page that asks nothing
 const hidden = document.head.appendChild(document.createElement("style"));
 
 const ask = (what) => {
-  if (!asking) send(what, 3);
+  if (!asking && opened) send(what, 3);
   else if (what.do !== "look") waiting.push(what);
 };
 // What is lost, as may happen while a page opens, is asked again, with the progress that it was asked with; of several
@@ -92,6 +93,7 @@ function show(value) {
   outline();
   if (value.html) list.hidePopover();
   if (value.arrives) {
+    foldAll();
     box.querySelector("h3")?.focus({ preventScroll: true });
     setTimeout(() => reveal(false), 400);
   } else if (value.points || (same && open && value.awaits && !box.querySelector(".lesson-ask"))) setTimeout(() => reveal(Boolean(value.points)), 400);
@@ -100,6 +102,13 @@ function show(value) {
   if (same && !ticked && answer) {
     body().scrollTop += answer.getBoundingClientRect().top - body().getBoundingClientRect().top;
     setTimeout(() => reveal(false), 400);
+  }
+}
+// Nothing is unfolded but what the step is about: no statistics beside it that nobody asked for.
+function foldAll() {
+  const needed = [shown.point?.at, shown.awaits?.at].flat().filter(Boolean);
+  for (const each of document.querySelectorAll("details[data-fold][open]")) {
+    if (!needed.some((at) => each.querySelector(at))) each.open = false;
   }
 }
 const body = () => box.querySelector(".lesson-step");
@@ -118,7 +127,8 @@ function cover(selectors) {
   const rule = !all ? "" : `:is(${all}) { position: relative !important; } :is(${all}), :is(${all}) * { visibility: hidden !important; }
     ${of("::after")} { content: "after your guess"; visibility: visible; position: absolute; inset: 0; z-index: 2; display: grid; place-items: center;
     overflow: hidden; border-radius: 8px; font: 700 0.75rem/1.3 var(--font); color: var(--body-text-color-subdued);
-    background: repeating-linear-gradient(-45deg, var(--background-fill-secondary) 0 8px, var(--background-fill-primary) 8px 16px); }`;
+    background: repeating-linear-gradient(-45deg, var(--background-fill-secondary) 0 8px, var(--background-fill-primary) 8px 16px); }
+    [data-shows~="running"] :is(${all})::after { content: "training … guess to see it"; }`;
   if (hidden.textContent === rule) return;
   hidden.textContent = rule;
   before = null; // what stood behind it has not changed by coming to light
@@ -281,12 +291,15 @@ try {
 } catch {} // nobody has done one here
 
 let loaded = 0;
-window.playgroundLessons = {
-  ready(all) {
-    const linked = new URLSearchParams(location.search).has("lesson");
-    if (++loaded === all && (linked || localStorage.getItem(OPEN))) ask({ do: "resume", linked });
-  },
-};
+function begin() {
+  if (opened) return;
+  opened = true;
+  const linked = new URLSearchParams(location.search).has("lesson");
+  if (linked || localStorage.getItem(OPEN)) waiting.unshift({ do: "resume", linked });
+  if (waiting.length) ask(waiting.shift());
+}
+window.playgroundLessons = { ready: (all) => void (++loaded === all && begin()) };
+setTimeout(begin, 8000); // where a handler of the page gave no answer
 
 watch("value", () => accept(props.value));
 

@@ -13,7 +13,7 @@ from ...service.classes import Klass, Member, Student
 from ...service.classes.experiment import experiment
 from ...service.classes.house import SILENT_SECONDS
 from ...service.classes.members import Run
-from ...words.baselines import to_the_floor
+from ...words.baselines import from_the_best
 from ...words.training import in_steps
 from .. import theme
 from ..chart import show
@@ -87,7 +87,7 @@ def loss_in_words(run: Run) -> str:
         return f"step {report.step:,} of {report.planned:,}, no loss yet"
     words = f"{report.loss:.4f} at step {report.step:,} of {report.planned:,}"
     if report.above is not None:
-        return f"{words}, {to_the_floor(report.above)}"
+        return f"{words}, {from_the_best(report.above)}"
     return words
 
 

@@ -29,8 +29,8 @@ assert {value for _, value in EQUAL_CHOICES} == set(EQUAL)
 
 # what stands on top; the rest is under Advanced
 TOP: tuple[Field, ...] = (
-    Field("n_experts", "Experts", "Feed-forward layers to choose from.", "top", least=2, most=32, step=1),
-    Field("experts_per_token", "Experts per token (top-k)", "How many each token is sent to.", "top", least=1, most=8,
+    Field("n_experts", "Experts", "MLPs to choose from.", "top", least=2, most=32, step=1),
+    Field("experts_per_token", "Experts per token (top-k)", "How many each token uses.", "top", least=1, most=8,
           step=1),
     Field("seeds", "Seeds", "How many pairs to train, each with its own seed.", "top", least=1,
           most="seeds", step=1),
@@ -45,7 +45,7 @@ MIXTURE: tuple[Field, ...] = (
           "mixture", least=0, most=8192),
     Field("moe_every", "Experts in every k-th block", "1: in all of them.", "mixture", least=1, most=8),
     Field("shared_expert", "Shared expert", "One more, which gets every token.", "mixture"),
-    Field("balance", "Balance", "What keeps all experts in use.", "mixture",
+    Field("balance", "Balance", "Keeps all experts in use.", "mixture",
           titled(BALANCES, switch="a loss (Switch)", bias="a bias, no loss (DeepSeek-V3)",
                  constant="the constant loss (a famous slip)", none="nothing")),
     Field("balance_weight", "Weight of the balance loss", "Too much of it disturbs learning.", "mixture", least=0.0,

@@ -29,7 +29,7 @@ SOURCES = {**EXAMPLES, OWN_TEXT: "My own text"}
 EXAMPLE = "example"
 NOTES = {
     **{name: language.note for name, language in LANGUAGES.items()},
-    SENTENCES: "Twenty short sentences in words. Sixteen are learned, by heart before long; four judge.",
+    SENTENCES: "Twenty short sentences in words. Sixteen for training, four for validation.",
     OWN_TEXT: "A page is enough to begin; 100,000 characters teach much more.",
 }
 PROMPTS = {

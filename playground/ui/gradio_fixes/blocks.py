@@ -8,6 +8,7 @@ from __future__ import annotations
 import gradio as gr
 
 from . import small_sessions
+from .fair_queue import FairQueue
 from .quiet_refusals import QuietRefusals
 from .skipped_outputs import SkippedOutputs
 from .slow_queue import SlowQueue
@@ -15,5 +16,5 @@ from .slow_queue import SlowQueue
 small_sessions.install()
 
 
-class Blocks(SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
+class Blocks(FairQueue, SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
     """The page, with some of gradio's habits mended."""

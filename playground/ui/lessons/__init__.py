@@ -6,4 +6,5 @@ tells when it was pressed, shown or changed. Nothing is worked out before a less
 strip.py    the strip and what is pressed in it
 scenes.py   what a visitor has on the page, for a lesson's facts
 words.py    both as HTML
+welcome.py  what a first visit opens with
 """

@@ -27,6 +27,8 @@ from ..tabs.inspect.tested import roles_of
 from ..tabs.inspect.validation import held_out
 from ..tabs.moe.selection import SHIPPED
 
+OWN = "own"
+"""In a step's `model`: the newest of the visitor's own."""
 HABIT = "induction"
 """The habit whose appearance a lesson may ask for."""
 
@@ -61,13 +63,13 @@ class Scenes:
 
         def chosen() -> Checkpoint:
             if about not in (None, model):
-                raise Unsettled("This step is about another model than the one that is chosen: press “Show me where”.")
+                raise Unsettled("This step is about another model. Press “Show me where” to choose it.")
             return page.registry.get(model, visitor)
 
         def look() -> Look:
             chosen()
             if seen_at.model != model:
-                raise Unsettled("Open Inspect, and wait a moment until it shows this model.")
+                raise Unsettled("Open Inspect and wait until it shows this model.")
             return self.looks.look(visitor, model, seen_at.prompt, example=seen_at.subject)
 
         def value(name: str) -> Any:
@@ -80,15 +82,14 @@ class Scenes:
                 return (job.view() if job else RunView.of_checkpoint(model, checkpoint)), checkpoint
             jobs = self.runs(lesson, name, progress, visitor)
             if not jobs:
-                called = "" if name == "run" else f" called “{name}” in this lesson"
-                raise NotYet(f"There is no model{called} of yours yet: train it first.")
+                raise NotYet("You have no such model yet. Train it in this lesson first.")
             return jobs[-1].view(), jobs[-1].checkpoint
 
         def balance(kind: str) -> tuple[ModelConfig, History]:
-            if kind == "with":
+            job = self.pair_job(lesson, progress, visitor, balanced=kind == "with")
+            if kind == "with" and job is None:
                 recorded = page.registry.get(SHIPPED[1], visitor)
                 return recorded.config, recorded.history
-            job = self.balance_job(lesson, progress, visitor)
             side = job.view().sides.get("moe") if job else None
             if side is None or not side.histories:
                 raise NotYet("Press “Train this pair without balance” first.")
@@ -136,12 +137,19 @@ class Scenes:
             generate_prompt=(writes.prompt or "")[: page.limits.prompt],
             dice="none" if writes.greedy else "kept" if writes.same_again else "thrown",
             lesson_prompt=lesson.prompt,
+            visitor=str(visitor or ""),
         )
 
     def model_of(self, step: Step, lesson: Lesson, progress: Progress, visitor: str) -> str | None:
-        """The id of the model that a step is about: of those it names the first that is there."""
+        """The id of the model that a step is about: of those it names the first that is there; `own` is the visitor's
+        newest."""
         named = step.sets.get("model", ())
         for name in [named] if isinstance(named, str) else named:
+            if name == OWN:
+                own = [entry.id for entry in self.page.registry.models(visitor) if not entry.shipped]
+                if own:
+                    return own[0]
+                continue
             own = self.runs(lesson, name, progress, visitor) if name in (*lesson.runs, "run") else []
             model_id = own[-1].id if own else f"shipped-{name}"
             if self.page.registry.has(model_id, visitor):
@@ -157,11 +165,13 @@ class Scenes:
             if job.id not in old and job.state != "failed" and _fits(needed, job)
         ]
 
-    def balance_job(self, lesson: Lesson, progress: Progress, visitor: str) -> ComparisonJob | None:
-        """The newest comparison of this lesson whose mixture was trained without balance."""
+    def pair_job(self, lesson: Lesson, progress: Progress, visitor: str, *, balanced: bool) -> ComparisonJob | None:
+        """The newest comparison of this lesson whose mixture was trained with balance, or without."""
         old = progress.before.get(lesson.id, ())
         jobs = self.page.board.of(visitor, kind=ComparisonJob)
-        return next((job for job in reversed(jobs) if job.id not in old and job.spec.moe.balance == "none"), None)
+        return next(
+            (job for job in reversed(jobs) if job.id not in old and (job.spec.moe.balance != "none") == balanced), None
+        )
 
 
 def _fits(needed: Mapping[str, Any], job: RunJob) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 
 from ...lessons.facts import NotYet, Scene
-from ...lessons.judging import checked, holds, said_of
+from ...lessons.judging import checked, holds, missing, said_of
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons, find_lesson
 from ...lessons.vocabulary import PLACES, SETS, WATCHED, Place
@@ -34,6 +34,7 @@ from .words import list_html, strip_html
 STORAGE_KEY = SECRET = "transformer-playground-lessons"
 LISTENS = {
     "run": ("#status",),
+    "pair": ("#moe-bar", "#moe-verdict"),
     "balance": ("#moe-bar", "#moe-verdict"),
     "when": ("#status", "#samples", "#generate-panel [data-slot=game-result]"),
 }
@@ -71,14 +72,14 @@ class Strip:
     def _connect(self) -> None:
         page = self.page
         self.running = page.shared("train.running")
-        self.settings = self.running.settings
+        self.settings, self.comparing = self.running.settings, page.shared("moe.comparing")
         self.controls = {name: page.shared(name) for name in (*SETS, *WATCHED) if page.shared(name) is not None}
         self.scenes = Scenes(page, self.controls)
         self.panels = {name: getattr(self.scenes, name) for name in ("inspect", "generate", "moe")}
         c = self.settings.c
         inputs = {self.progress, *self.scenes.inputs}
         outputs = [self.strip, self.progress, page.tabs, page.model, *self.panels.values(), *self.controls.values()]
-        outputs += [*self.running.linked.form_parts, *(c[name] for name in OF_LINK)]
+        outputs += [*self.running.linked.form_parts, *(c[name] for name in OF_LINK), *self.comparing.parts]
         outputs = list(dict.fromkeys(outputs))
         self.strip.select(self.act, inputs, outputs, trigger_mode="multiple", **QUIETLY)
 
@@ -149,6 +150,8 @@ class Strip:
             sets = self.set_up(step, answer, values, lesson, progress, only_where=only_where)
         elif does == "guess" and answer.guess is None and step.ask is not None:
             try:
+                if waiting := missing(scene, step):
+                    raise ValueError(waiting.removesuffix("."))
                 answer.guess = checked(step.ask, said.get("guess"))
             except (ValueError, TypeError) as mistake:
                 problem = f"{mistake}."
@@ -202,9 +205,9 @@ class Strip:
             if not jobs or done["run"] == "begun":
                 return bool(jobs)
             return jobs[-1].has_result and not jobs[-1].active and not self._another(step, jobs[-1])
-        if "balance" in done:
-            job = self.scenes.balance_job(lesson, progress, visitor)
-            return job is not None and (done["balance"] == "begun" or (job.has_result and not job.active))
+        for kind in {"pair", "balance"} & done.keys():
+            job = self.scenes.pair_job(lesson, progress, visitor, balanced=kind == "pair")
+            return job is not None and (done[kind] == "begun" or (job.has_result and not job.active))
         if "when" in done:
             return holds(scene, step.when)
         if "control" in done:
@@ -216,7 +219,7 @@ class Strip:
         """Why a step that waits for a run is not done by one that goes on or has ended."""
         going = self.page.board.active(visitor)
         if going is not None and going.id in progress.before.get(lesson.id, ()):
-            return "A run of yours is still going on: press Stop, or wait until it is over. Then press Train."
+            return "Another run of yours is still training. Press Stop or wait for its end, then press Train."
         jobs = self.scenes.runs(lesson, step.done.get("of", "run"), progress, visitor)
         return self._another(step, jobs[-1]) if jobs and jobs[-1].has_result and not jobs[-1].active else ""
 
@@ -224,10 +227,10 @@ class Strip:
         """What is missing of a run for it to be the one that a step asks for."""
         planned, asked = job.spec.training.steps, step.sets.get("train.steps")
         if asked is not None and planned != asked:
-            return f"That run was to make {planned:,} steps, not {asked:,}: “Show me where” sets the form. Then Train."
+            return f"That run has {planned:,} steps, not {asked:,}. Press “Show me where” to set the form, then Train."
         history = job.view().history
         if (history.finished or {}).get("reason") == "stopped":
-            return f"That run was stopped after {history.last_step:,} of {planned:,} steps: press Resume or Train."
+            return f"That run stopped after {history.last_step:,} of {planned:,} steps. Press Resume or Train."
         return ""
 
     # ---- what a step sets --------------------------------------------------------------------------------------------
@@ -264,8 +267,10 @@ class Strip:
         if trained and (going is None or going.id in progress.before.get(lesson.id, ())):
             out |= self.settings.load(self.form_of(trained, lesson))
             out |= {self.settings.c[name]: value for name, value in link_forgotten().items()}
+        if pair := {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("pair.")}:
+            out |= self.comparing.load(pair)
         for name, value in sets.items():
-            if not name.startswith(("train.", *(f"{panel}." for panel in self.panels))):
+            if not name.startswith(("train.", "pair.", *(f"{panel}." for panel in self.panels))):
                 out[self.controls[name]] = value
         return out
 
@@ -308,8 +313,7 @@ class Strip:
         answer = progress.answer(lesson, step)
         place = where(step, answer)
         shown = strip_html(lesson, progress, scene or Scene(), problem)
-        words = step.say + (step.ask.question if step.ask and answer.guess is None else "")
-        live = "{" in words and place is not None and not answer.told
+        live = ("{" in step.say or asks(step, answer)) and place is not None and not answer.told
         value |= {
             "html": shown,
             "key": zlib.crc32(shown.encode()),
@@ -325,9 +329,14 @@ class Strip:
         return value
 
 
+def asks(step: Step, answer: Answer) -> bool:
+    """Whether its question is open."""
+    return step.ask is not None and answer.guess is None
+
+
 def covered(step: Step, answer: Answer) -> list[str]:
     """The places that hold the answer of a question that is open."""
-    return [PLACES[name].selector for name in step.ask.covers] if step.ask and answer.guess is None else []
+    return [PLACES[name].selector for name in step.ask.covers] if asks(step, answer) else []
 
 
 def where(step: Step, answer: Answer) -> Place | None:

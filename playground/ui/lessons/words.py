@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Mapping
+from hashlib import sha256
 
 from ...lessons.facts import NotYet, Scene, value_of
-from ...lessons.judging import filled
+from ...lessons.judging import filled, missing
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons
 from ...lessons.vocabulary import PLACES
 from .. import theme
 
+BACK = ' disabled title="This is the first step."'
+"""What the button back says where it leads nowhere."""
+
 
 def list_html() -> str:
-    """All lessons, to choose from."""
-    items = "".join(
+    """All lessons, to choose from; those of a group under its heading."""
+    lessons = all_lessons()
+    groups = {lesson.group: [each for each in lessons if each.group == lesson.group] for lesson in lessons}
+    return "".join(
+        f"{f'<h3>{html.escape(group)}</h3>' if group else ''}<ol>{''.join(map(_item, of_it))}</ol>"
+        for group, of_it in groups.items()
+    )
+
+
+def _item(lesson: Lesson) -> str:
+    return (
         f'<li><button type="button" data-lesson="{lesson.id}">'
         f"<strong>{lesson.number}. {html.escape(lesson.title)}</strong>"
         f'<span data-steps="{len(lesson.steps)}"></span><small>{html.escape(lesson.about)}</small></button></li>'
-        for lesson in all_lessons()
     )
-    return f"<ol>{items}</ol>"
 
 
 def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = "") -> str:
@@ -35,7 +47,7 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     head = (
         f'<header{done}><p class="lesson-name"><strong>Lesson {lesson.number}: {html.escape(lesson.title)}</strong> '
         f"<span>step {at + 1} of {len(lesson.steps)}</span></p>{brief}<ol>{dots}</ol>"
-        f'<button type="button" class="lesson-back" data-go="{at - 1}" aria-label="Back"{"" if at else " disabled"}>←'
+        f'<button type="button" class="lesson-back" data-go="{at - 1}" aria-label="Back"{BACK if not at else ""}>←'
         f"</button>{_onward(lesson, at)}"
         f'<button type="button" data-do="fold" aria-expanded="{str(not progress.folded).lower()}">{fold}</button>'
         '<button type="button" data-do="close">Leave</button></header>'
@@ -43,13 +55,15 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     if progress.folded:
         return head
     does = []
-    if step.ask is not None and answer.guess is None:
-        does.append(_asked(step, scene))
+    asks = step.ask is not None and answer.guess is None
+    waiting = missing(scene, step) if asks else ""
+    if asks:
+        does.append(_still(waiting) if waiting else _asked(step, scene))
     if problem:
         does.append(theme.notice(problem, "warning"))
     if answer.told:
         does.append(_answered(step, answer, scene))
-    elif waits := _waits(step, answer):
+    elif not waiting and (waits := _waits(step, answer)):
         does.append(f'<p class="lesson-waits">{_worded(waits)}</p>')
     rest = ticked.count(False)
     if last and (answer.told or rest < 2):
@@ -57,9 +71,10 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
         open_ones = f"{rest} of {len(ticked)} steps {left} still open: see the numbers above."
         does.append(f'<p class="lesson-over">{open_ones if rest else "That was the whole lesson."}</p>')
     point = '<button type="button" data-do="show">Show me where</button>' if step.point else ""
-    again = '<button type="button" data-do="again">Once more from the start</button>' if any(ticked) else ""
+    again = '<button type="button" data-do="again">Start again</button>' if any(ticked) else ""
+    said = "" if waiting and "{" in step.say else filled(scene, step.say, "…")
     say = (
-        f'<h3 tabindex="-1">{html.escape(step.title)}</h3><p>{_worded(filled(scene, step.say, "…"))}</p>'
+        f'<h3 tabindex="-1">{html.escape(step.title)}</h3><p>{_worded(said)}</p>'
         f'<p class="lesson-aside">{point}{again}</p>'
     )
     state = " lesson-ticked" if answer.told else ""
@@ -72,7 +87,7 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
 def _onward(lesson: Lesson, at: int) -> str:
     """To the next step, or from the last one to the next lesson."""
     if at + 1 < len(lesson.steps):
-        return f'<button type="button" class="lesson-next" data-go="{at + 1}">Next →</button>'
+        return f'<button type="button" class="lesson-next" data-go="{at + 1}">Continue →</button>'
     lessons = all_lessons()
     after = lessons[lessons.index(lesson) + 1 :]
     if not after:
@@ -101,13 +116,23 @@ def _worded(words: str) -> str:
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(words))
 
 
+def _still(waiting: str) -> str:
+    """What stands in place of a question whose numbers are not there yet."""
+    return f'<p class="lesson-still"><strong>The question comes next.</strong> {_worded(waiting)}</p>'
+
+
+def shuffled(choices: Mapping[str, str], visitor: str, question: str) -> list[tuple[str, str]]:
+    """The choices in an order of the visitor's own, always the same for a question."""
+    return sorted(choices.items(), key=lambda each: sha256(f"{visitor} {question} {each[0]}".encode()).digest())
+
+
 def _asked(step: Step, scene: Scene) -> str:
     ask = step.ask
     if ask.kind == "choice":
         given = "".join(
             f'<label><input type="radio" name="lesson-guess" value="{html.escape(name, quote=True)}"> '
             f"{_worded(words)}</label>"
-            for name, words in ask.choices.items()
+            for name, words in shuffled(ask.choices, scene.visitor, ask.question)
         )
     else:
         middle = ask.least + round((ask.most - ask.least) / 2 / ask.step) * ask.step
@@ -157,20 +182,22 @@ def _answered(step: Step, answer: Answer, scene: Scene) -> str:
 def _waits(step: Step, answer: Answer) -> str:
     """What is left to do, in words."""
     if step.ask is not None and answer.guess is None:
-        return "You have done it already: guess, and the answer stands here." if answer.done and step.done else ""
+        return "You have done it already. Guess, and the answer appears here." if answer.done and step.done else ""
     done = step.done
     if not done or answer.done:
-        return "" if answer.told else "The answer stands here as soon as the numbers are there."
-    guess = "Your guess is kept. " if step.ask is not None else ""
+        return "" if answer.told else "The answer appears here as soon as its numbers are there."
+    guess = "Your guess is in. " if step.ask is not None else ""
     if "run" in done:
-        end = "as soon as the run is over" if done["run"] == "finished" else "as soon as it has begun"
-        return f"{guess}Press *Train*: this ticks itself {end}."
+        return (
+            f"{guess}Press *Train*. This step is done {'when the run ends' if done['run'] == 'finished' else 'then'}."
+        )
+    if "pair" in done:
+        return f"{guess}Press *Train both*. This step is done when both are trained."
     if "balance" in done:
-        return f"{guess}Press *Train this pair without balance*: this ticks itself when it is done."
+        return f"{guess}Press *Train this pair without balance*. This step is done when the pair is trained."
     for kind in ("pressed", "shown", "changed"):
         if kind in done:
             title = PLACES[done[kind]].title
             times = f" {done['times']} times" if done.get("times", 1) > 1 else ""
-            words = f"Press {title}{times}" if kind == "pressed" else f"Waiting for {title}"
-            return f"{guess}{words}: this ticks itself."
-    return f"{guess}This ticks itself when it is done."
+            return guess + (f"Press {title}{times}." if kind == "pressed" else f"Waiting for {title}.")
+    return f"{guess}This step ticks itself."

@@ -32,8 +32,9 @@ def project(at: Here) -> Described:
         ends = {"q": (0, H * D), "k": (H * D, (H + Hkv) * D), "v": ((H + Hkv) * D, wide)}
         expressions = {n: f"qkv[0, {at.query}, {start}:{end}]" for n, (start, end) in ends.items()}
     why = (
-        "Each token needs three vectors: a {q:query} to look for others, a {k:key} to be matched with queries, and a "
-        "{v:value} to pass on. Three matrices make them; without them a token could only look for vectors like its own."
+        "Each token needs three vectors. Its {q:query} looks for other tokens, its {k:key} is matched with queries, "
+        "and its {v:value} is passed on. Without the three matrices, a token could only look for vectors like its "
+        "own."
     )
     q, k, v = (at.facts["lengths"][n] for n in "qkv")
     sentence = (
@@ -65,7 +66,7 @@ def split(at: Here) -> Described:
     else:
         why = (
             "A token has one row of attention weights per head, and each row sums to 1. One head can attend to one "
-            f"thing well; {H} heads, each with {D} numbers of its own, can attend to {H} things."
+            f"thing well; {H} heads of {D} numbers each can attend to {H} things."
         )
         longest = f"The query of {at.query_token} is longest in head {most} ({lengths[most]:.2f})"
         own = f"; head {at.head} has {lengths[at.head]:.2f}" if most != at.head else ""
@@ -87,13 +88,13 @@ def qk_norm(at: Here) -> Described:
     )
     formula = f"{{q:q}} ← {{q:q}} ÷ √(mean({{q:q}}²) + {config.norm_eps:g}) ⊙ gain, {{k:k}} likewise, each ({at.D},)"
     why = (
-        "A score is a sum of products, so long queries and keys make scores huge, and a head would attend to one token "
-        "for their length alone. With one scale for all, only their direction counts (QK-norm)."
+        "A score is a sum of products, so long queries and keys make huge scores. A head would then attend to one "
+        "token for its length alone. With one scale for all, only the direction counts (QK-norm)."
     )
     sentence = (
         f"The query of {at.query_token} goes from length {lengths['q_before']:.2f} to {lengths['q_after']:.2f}, its "
-        f"key from {lengths['k_before']:.2f} to {lengths['k_after']:.2f}. Over the prompt, queries of this head ran "
-        f"from {before.min():.2f} to {before.max():.2f}, and now from {after.min():.2f} to {after.max():.2f}."
+        f"key from {lengths['k_before']:.2f} to {lengths['k_after']:.2f}. Queries of this head had lengths "
+        f"{before.min():.2f} to {before.max():.2f} in this prompt, now {after.min():.2f} to {after.max():.2f}."
     )
     expressions = {
         "q_before": f"before[0][0, {at.head}, {at.query}]", "q_after": f"q[0, {at.head}, {at.query}]",
@@ -103,7 +104,7 @@ def qk_norm(at: Here) -> Described:
 
 
 def rotate(at: Here) -> Described:
-    """Rotary positions turn queries and keys."""
+    """Rotary positions rotate queries and keys."""
     D, query, half, base = at.D, at.query, at.D // 2, f"{at.config.rotary_base:g}"
     angles = np.degrees(at.arrays["angles"])
     here, later, nearer = (at.facts[name] for name in ("product", "both_later", "query_later"))
@@ -125,14 +126,14 @@ def rotate(at: Here) -> Described:
         "together, they keep it."
     )
     sentence = (
-        f"At position {query} pair 0 of {at.query_token} turns by {angles[0]:,.0f}°, pair {half - 1} by "
-        f"{angles[-1]:.1f}°; {at.facts['full_circles']} of {half} have gone full circle. {{q:q}} · {{k:k}} with "
-        f"{at.key_token} is {signed(here)}: were both five places later, {signed(later)}; were only the query, "
-        f"{signed(nearer)}."
+        f"At position {query}, pair 0 of {at.query_token} turns by {angles[0]:,.0f}°, pair {half - 1} by "
+        f"{angles[-1]:.1f}°. Of {half} pairs, {at.facts['full_circles']} have gone full circle. {{q:q}} · {{k:k}} with "
+        f"{at.key_token} is {signed(here)}. With both five places later it is {signed(later)}, with only the query "
+        f"later {signed(nearer)}."
     )
     pairs = f"[0, {at.head}, {query}].view(2, {half}).T"
     expressions = {"before": f"unturned{pairs}", "after": f"q{pairs}", "angles": f"angle[{query}]"}
-    return Described("Turn by position (rotary)", why, formula, code, sentence, expressions)
+    return Described("Rotate by position (rotary)", why, formula, code, sentence, expressions)
 
 
 def share(at: Here) -> Described:
@@ -141,16 +142,16 @@ def share(at: Here) -> Described:
     group = H // Hkv
     fellows = at.facts["fellows"]
     code = f"k, v = k.repeat_interleave({group}, dim=1), v.repeat_interleave({group}, dim=1)"
-    formula = f"{{k:k}}, {{v:v}} ({Hkv}, {at.T}, {at.D}) → ({H}, {at.T}, {at.D}): each of {Hkv} stands {group} times"
+    formula = f"{{k:k}}, {{v:v}} ({Hkv}, {at.T}, {at.D}) → ({H}, {at.T}, {at.D}): each of {Hkv} is used {group} times"
     why = (
-        "The cache keeps keys and values of all tokens so far, but not the queries. With "
-        f"{'one key and value' if Hkv == 1 else f'{Hkv} keys and values'} for {H} queries (grouped-query attention) "
-        f"that store is {group} times smaller, and each head keeps its own queries."
+        "The cache keeps keys and values of all tokens so far, but not the queries. Grouped-query attention has only "
+        f"{'one key and value' if Hkv == 1 else f'{Hkv} keys and values'} for {H} queries, so the cache is {group} "
+        "times smaller."
     )
     sentence = (
         f"Head {at.head} uses key and value {at.kv_head}, together with head{'s' * (len(fellows) > 1)} "
-        f"{' and '.join(map(str, fellows))}: their rows of {at.key_token} are the same numbers. "
-        f"{Hkv * at.D:,} numbers per token are kept for keys instead of {H * at.D:,}."
+        f"{' and '.join(map(str, fellows))}. The cache keeps {Hkv * at.D:,} numbers per token for keys instead of "
+        f"{H * at.D:,}."
     )
     labels = tuple(f"head {h} ← key {at.look.kv_head(h)}" for h in range(H))
     return Described("Share keys and values", why, formula, code, sentence, {"k": f"k[0, :, {at.key}]"}, labels)

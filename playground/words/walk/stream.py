@@ -7,7 +7,7 @@ from .described import Described, Here, linear, norm_code, norm_formula
 
 ACROSS = 0.05
 """A mean cosine no further from 0 than this is that of vectors nearly at right angles."""
-BENDS = {"relu": "ReLU", "relu2": "squared ReLU", "gelu": "GELU", "swiglu": "SwiGLU"}
+ACTIVATIONS = {"relu": "ReLU", "relu2": "squared ReLU", "gelu": "GELU", "swiglu": "SwiGLU"}
 
 
 def output(at: Here) -> Described:
@@ -23,8 +23,8 @@ def output(at: Here) -> Described:
         f"written = torch.stack([z[0, h, {query}] @ W_o[h] for h in range({H})])"
     )
     why = (
-        f"A head's result has {D} numbers of its own. W_o turns them into the {d} numbers that all layers share, so "
-        "several heads can write about the same thing."
+        f"A head's result has {D} numbers of its own. W_o turns them into the {d} numbers that all layers share. "
+        "So several heads can write about the same thing."
     )
     sentence = f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f})"
     sentence += "" if at.head == most else f", head {at.head} writes {lengths[at.head]:.2f}"
@@ -46,8 +46,8 @@ def together(facts: dict[str, float]) -> str:
     if alike > ACROSS:
         how = "they point much the same way" if alike > 0.7 else "they partly point the same way"
     return (
-        f"The lengths add up to {facts['parallel']:.2f}, at right angles they would make {facts['right_angles']:.2f}, "
-        f"and the sum of the vectors has {facts['sum_length']:.2f}: {how}"
+        f"The lengths add up to {facts['parallel']:.2f}; at right angles they would make {facts['right_angles']:.2f}. "
+        f"The sum of the vectors has length {facts['sum_length']:.2f}, so {how}"
     )
 
 
@@ -60,15 +60,15 @@ def add(at: Here) -> Described:
     if at.pre:
         formula, code = "x ← x + out", code + "x = x + out"
         why = (
-            "Attention adds to a vector, it does not replace it: what earlier layers found stays readable, and in "
-            "training the gradient has a straight way back through the sum (residual connection)."
+            "Attention adds to a vector instead of replacing it, so the work of earlier layers stays readable. In "
+            "training, the gradient has a straight way back through the sum (residual connection)."
         )
     else:
         formula = f"x ← norm(x + out), {norm_formula(config, 'y')}"
         code += "y = x + out\n" + norm_code(config, "y", "block.attention_norm", "x")
         why = (
-            "Attention adds to a vector, it does not replace it; here the norm stands after the sum (post-norm) and "
-            "brings every sum to one scale, the short ones up, the long ones down."
+            "Attention adds to a vector instead of replacing it. Here the norm comes after the sum (post-norm) and "
+            "brings every sum to one scale."
         )
     code += (
         "\ndelta = (x - before)[0].norm(dim=-1)\nalike = F.cosine_similarity(x[0], before[0], dim=-1)"
@@ -81,7 +81,7 @@ def add(at: Here) -> Described:
         stream, added, after = facts["lengths"]
         sentence = (
             f"Attention adds a vector of length {facts['written']:.2f} to {at.query_token}, of length {stream:.2f}; "
-            f"the norm takes their sum from length {added:.2f} to {after:.2f}. Both together change it by {by}."
+            f"the norm takes their sum from length {added:.2f} to {after:.2f}. Together they change it by {by}."
         )
     sentence += f" Head {at.head} attends most to {at.placed(int(most[query]))}."
     if signed(alike[turned]) != signed(alike[query]):
@@ -111,31 +111,31 @@ def _neurons(at: Here) -> Described:
     lifted = linear("h", lift, bias)
     if config.activation == "swiglu":
         lines = f"gate = {linear('h', 'feedforward.gate', bias)}\nhidden = F.silu(gate) * ({lifted})"
-        bend = "silu(h · W_gate) ⊙ (h · W_up)"
+        form = "silu(h · W_gate) ⊙ (h · W_up)"
     else:
-        bend = {"relu": "max(0, a)", "relu2": "max(0, a)²", "gelu": "a · Φ(a)"}[config.activation]
+        form = {"relu": "max(0, a)", "relu2": "max(0, a)²", "gelu": "a · Φ(a)"}[config.activation]
         call = {"relu": "F.relu({})", "relu2": "F.relu({}).square()", "gelu": "F.gelu({})"}[config.activation]
         call = call.replace("({})", "({}, approximate='tanh')") if config.gelu_tanh and "gelu" in call else call
         lines = f"a = {lifted}\nhidden = {call.format('a')}"
     code = "\n".join((_read(at), "feedforward = block.feedforward", lines,
                       f"mlp_out = {linear('hidden', 'feedforward.down', bias)}", _added(at)))  # fmt: skip
-    formula = f"({at.T}, {at.d}) → ({at.T}, {width}), {bend} → ({at.T}, {at.d}); x ← " + (
+    formula = f"({at.T}, {at.d}) → ({at.T}, {width}), {form} → ({at.T}, {at.d}); x ← " + (
         "x + mlp_out" if at.pre else "norm(x + mlp_out)"
     )
     why = (
-        "Attention only averages what tokens have. The MLP works on each token alone: its nonlinear function "
-        f"({BENDS[config.activation]}) can express “this and that, but not the third”, which no sum can. "
-        f"{percent(at.facts['share'], 0)} of this model's weights are in the feed-forward parts of its layers."
+        "Attention only averages what tokens have. The MLP works on each token alone. Its activation "
+        f"({ACTIVATIONS[config.activation]}) can express “this and that, but not the third”, which no sum can. The "
+        f"MLPs have {percent(at.facts['share'], 0)} of this model's weights."
     )
-    sentence = f"None of {width} neurons answers to {at.query_token}. "
+    sentence = f"None of {width} neurons is active for {at.query_token}. "
     if active:
         sentence = (
-            f"{active} of {width} neurons answer{'s' * (active == 1)} to {at.query_token} (above 0.01 or below −0.01), "
-            f"number {neurons[0]} most ({signed(at.arrays['values'][0])}). "
+            f"{active} of {width} neurons {'is' if active == 1 else 'are'} active for {at.query_token} (above 0.01 or "
+            f"below −0.01). Neuron {neurons[0]} is largest ({signed(at.arrays['values'][0])}). "
         )
     expressions = {"values": f"hidden[0, {query}, {neurons}]"}
     labels = tuple(f"neuron {n}" for n in neurons)
-    title = "Feed-forward: every token by itself"
+    title = "MLP: every token by itself"
     return Described(title, why, formula, code, sentence + _effect(at), expressions, labels)
 
 
@@ -148,7 +148,7 @@ def _experts(at: Here) -> Described:
         "probabilities = logits.softmax(dim=-1)\n"
         f"experts = (probabilities{nudged}).topk({K}).indices\n"
         "weights = logits.gather(-1, experts).softmax(dim=-1)\n"
-        "mlp_out = feedforward.apply_experts(h, experts, weights)  # each visited expert's answer times its weight\n"
+        "mlp_out = feedforward.apply_experts(h, experts, weights)  # each chosen expert's output times its weight\n"
     ).replace("(probabilities).", "probabilities.")
     if config.shared_expert:
         code += "mlp_out = mlp_out + feedforward.shared.down(feedforward.shared.hidden(h))\n"
@@ -158,25 +158,25 @@ def _experts(at: Here) -> Described:
         "summed by weight"
     )
     why = (
-        f"{E} feed-forward layers hold {E} times the weights, but a token visits {K} of them and pays for {K}. The "
-        "router, one small matrix, decides which."
+        f"{E} MLPs hold {E} times the weights, but a token uses and pays for only {K} of them. The router, one small "
+        "matrix, decides which."
     )
     if config.shared_expert:
-        why += " One more, the shared expert, is visited by all."
-    visits = " and ".join(f"expert {e} ({w:.2f})" for e, w in zip(at.facts["experts"], at.facts["weights"]))
-    sentence = f"{at.query_token} visits {visits}. {_effect(at)}"
+        why += " All tokens also use one shared expert."
+    used = " and ".join(f"expert {e} ({w:.2f})" for e, w in zip(at.facts["experts"], at.facts["weights"]))
+    sentence = f"{at.query_token} uses {used}. {_effect(at)}"
     expressions = {"values": f"probabilities[0, {query}]", "chosen": "chosen"}
     labels = tuple(f"expert {e}" for e in range(E))
-    return Described("Feed-forward: experts", why, formula, code, sentence, expressions, labels)
+    return Described("MLP: experts", why, formula, code, sentence, expressions, labels)
 
 
 def _read(at: Here) -> str:
-    """Code: what the feed-forward layer reads."""
+    """Code: the MLP's input."""
     return norm_code(at.config, "x", "block.feedforward_norm", "h") if at.pre else "h = x"
 
 
 def _added(at: Here) -> str:
-    """Code: its answer joins the stream."""
+    """Code: the MLP's output is added to the stream."""
     if at.pre:
         return "x = x + mlp_out"
     return "y = x + mlp_out\n" + norm_code(at.config, "y", "block.feedforward_norm", "x")
@@ -187,7 +187,7 @@ def _effect(at: Here) -> str:
 
 
 def predict(at: Here) -> Described:
-    """The last vector becomes a guess."""
+    """The last vector becomes a prediction."""
     config, T, d, V, query, look = at.config, at.T, at.d, at.config.vocab_size, at.query, at.look
     facts, best = at.facts, at.arrays["tokens"].tolist()
     labels = tuple(look.token_label(token) for token in best)
@@ -204,17 +204,17 @@ def predict(at: Here) -> Described:
     code += norm_code(config, "x", "model.final_norm", "h")
     code += f"\nlogits = {linear('h', 'model.head', config.head_bias)}\nprobabilities = logits.softmax(dim=-1)"
     why = (
-        f"The vector must become a guess: one score per token of the vocabulary, {V:,} in all, by how well the "
-        "vector fits that token's column of W, the output matrix. Softmax makes probabilities of them, as it made "
-        "weights before."
+        f"The vector must become a prediction: one score for each of the {V:,} tokens of the vocabulary. A score says "
+        "how well the vector fits that token's column of W, the output matrix. Softmax turns scores into "
+        "probabilities."
     )
     if facts["next_token"] is not None:
         what = (
-            f"What really follows, {at.named(query + 1)}, has {percent(facts['next_probability'])} and rank "
-            f"{facts['next_rank']}: a loss of {facts['next_loss']:.4f} nats here."
+            f"The real next token, {at.named(query + 1)}, has {percent(facts['next_probability'])} and rank "
+            f"{facts['next_rank']}, so the loss here is {facts['next_loss']:.4f} nats."
         )
     else:
-        what = "This is the model's guess for the token after the prompt."
+        what = "This is the prediction for the token after the prompt."
     chance = percent(float(at.arrays["probabilities"][0]))
     sentence = f"After {at.query_token} the model expects “{labels[0]}” ({chance}). {what}"
     expressions = {"probabilities": f"probabilities[0, {query}, {best}]", "logits": f"logits[0, {query}, {best}]"}

@@ -1,4 +1,4 @@
-"""The steps before attention: tokens become vectors, the layers before write into them, the norm makes them alike."""
+"""The steps before attention: tokens become vectors, earlier layers add to them, the norm rescales them."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def embed(at: Here) -> Described:
 
 
 def _copies(at: Here) -> str:
-    """What becomes of a token that stands at several places."""
+    """How the vectors of a token that occurs several times differ."""
     places, length = at.facts["same"], at.facts["length"]
     if len(places) < 2:
-        return f"It stands here once; its vector has length {length:.2f}."
+        return f"It occurs once; its vector has length {length:.2f}."
     listed = ", ".join(map(str, places[:6])) + (" …" if len(places) > 6 else "")
     if at.config.positions in ("learned", "sinusoidal"):
         return (
-            f"It stands at {listed}, and its position makes each row another one: {at.query} and {at.facts['other']} "
-            f"have a cosine of {signed(at.facts['cosine'])}."
+            f"It occurs at {listed}. Its position makes each vector different: the cosine of {at.query} and "
+            f"{at.facts['other']} is {signed(at.facts['cosine'])}."
         )
-    return f"It stands at {listed}: the very same row each time, of length {length:.2f}."
+    return f"It occurs at {listed}, with the same vector each time, of length {length:.2f}."
 
 
 def arrive(at: Here) -> Described:
-    """The layers before write into the stream."""
+    """The layers before add to the stream."""
     then, now, alike = (at.facts[name] for name in ("embedded_length", "length", "cosine"))
     rotary = (
         f"rotary = model.cosines[:{at.T}], model.sines[:{at.T}]"
@@ -59,17 +59,17 @@ def arrive(at: Here) -> Described:
     layers = "layer 0" if at.layer == 1 else f"layers 0 to {at.layer - 1}"
     formula = f"x ← block(x) for {layers}: ({at.T}, {at.d}) stays ({at.T}, {at.d})"
     why = (
-        f"Layers build on each other: layer {at.layer} does not read the embedding, it reads what {layers} made of it, "
-        f"{'by adding to it' if at.pre else 'by adding to it and normalising the sum'}."
+        f"Layers build on each other. Layer {at.layer} reads the embedding plus all that {layers} added"
+        f"{'' if at.pre else ', normalised after each sum'}."
     )
-    left = "it has turned well away from where it began"
+    left = "its direction has changed clearly"
     if abs(alike - 0.5) > 0.2:
-        left = "it still points much as it began" if alike > 0.5 else "little of where it began is left"
+        left = "its direction is nearly the same" if alike > 0.5 else "its direction is almost new"
     sentence = (
-        f"{at.query_token} came in with length {then:.2f} and has {now:.2f} here; the cosine of the two is "
-        f"{signed(alike)}: {left}."
+        f"{at.query_token} began with length {then:.2f} and has length {now:.2f} here. The cosine of the two is "
+        f"{signed(alike)}, so {left}."
     )
-    return Described(f"What {layers} made of it", why, formula, code, sentence, {"stream": "x[0]"})
+    return Described(f"The vectors after {layers}", why, formula, code, sentence, {"stream": "x[0]"})
 
 
 def norm(at: Here) -> Described:
@@ -77,8 +77,8 @@ def norm(at: Here) -> Described:
     lengths = at.facts["lengths_before"], at.facts["lengths_after"]
     code = f"block = model.blocks[{at.layer}]\n" + norm_code(at.config, "x", "block.attention_norm", "h")
     why = (
-        "Vectors grow from layer to layer, some more than others. The norm brings them to one scale, so the weights "
-        "that follow get numbers of the size they were trained for."
+        "Vectors grow from layer to layer, some more than others. The norm brings them to one scale, so the next "
+        "weights get numbers of the size they expect."
     )
     ranges = [f"{each.min():.2f} to {each.max():.2f}" for each in lengths]
     factor = [each.max() / max(each.min(), 1e-12) for each in lengths]

@@ -41,7 +41,7 @@ def mask(at: Here) -> Described:
     T, later, higher = at.T, at.facts["later"], at.facts["higher"]
     expressions = {"scores": f"scores[0, {at.head}]"}
     if not at.config.causal:
-        formula, code = f"nothing is hidden: all {T * T:,} cells stay", "# no mask: scores stay as they are"
+        formula, code = f"nothing is hidden: all {T * T:,} cells stay", "# no mask: scores stay unchanged"
         why = (
             "In training, the model predicts the next token at every position at once. A mask would keep each position "
             "from seeing the token it has to predict; this model has none."
@@ -49,12 +49,12 @@ def mask(at: Here) -> Described:
         later_weight = percent(at.facts["weight_on_later"], 0)
         sentence = (
             f"It sees the future: {at.query_token} will give {later_weight} of its weight to tokens that come "
-            "after it. In training these include the right answer, so its loss says nothing about how it writes."
+            "after it. In training these include the token to predict, so its loss says nothing about how it writes."
         )
         return Described("The mask: none", why, formula, code, sentence, expressions)
     why = (
         "In training, the model predicts the next token at every position at once. If later tokens were visible, it "
-        "could copy the answer instead of predicting it. So the mask hides all later tokens."
+        "could copy the next token instead of predicting it. So the mask hides all later tokens."
     )
     if later:
         if later == 1:
@@ -74,7 +74,7 @@ def softmax(at: Here) -> Described:
     T, row = at.T, at.arrays["pattern"][at.query]
     best, half, visible = (at.facts[name] for name in ("best", "half", "visible"))
     why = (
-        "A weighted average needs weights that are at least 0 and sum to 1. Exp makes any score positive and turns "
+        "A weighted average needs weights that are at least 0 and sum to 1. Exp makes any score positive. It turns "
         "differences into factors: a score that is 1 higher gets 2.7 times the weight."
     )
     sentence = (

@@ -31,8 +31,8 @@ def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
     if kind in DIGITS or (kind == "ends of words or numbers" and len(possible) == 1 and word.isdigit()):
         return f"the sum is {possible[0]}" if len(possible) == 1 else "no such sum"
     if kind == CHANCE:
-        return "here stands a number from 0 to 99"
-    return f"here stands {' or '.join(map(_shown, possible))}" if possible else "a sum is written a+b=c"
+        return "expected a number from 0 to 99"
+    return f"expected {' or '.join(map(_shown, possible))}" if possible else "a sum has the form a+b=c"
 
 
 def _shown(word: str) -> str:
@@ -42,7 +42,7 @@ def _shown(word: str) -> str:
 LANGUAGE = Language(
     name="addition",
     title="Addition",
-    note="Sums of two numbers below 100: the digits before = are chance, what comes after it is certain.",
+    note="Sums of two numbers below 100. The digits before = are chance; the sum is certain.",
     prompt="12+34=",
     build=lambda: Graph("sum", choices),
     units=("sum", "sums"),

@@ -41,8 +41,7 @@ def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
 LANGUAGE = Language(
     name="copy",
     title="Copy",
-    note="Random strings, each written twice: learned by heads that look at what followed last time, by its letters "
-    "(induction) or its place.",
+    note="Random strings, each written twice. Heads learn to copy by letters (induction) or by position.",
     prompt="cage c",
     build=lambda: Graph("line", choices),
     right="copied right",

@@ -64,8 +64,8 @@ def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
     if kind == SUBJECT:
         return "no sentence begins like this"
     if kind in (VERB, WHERE):
-        return f"nobody says “{word}” after what stands before it"
-    return f"here stands “{'” or “'.join(possible)}”" if possible else "the sentence goes on in another way"
+        return f"“{word}” does not fit the words before it"
+    return f"expected “{'” or “'.join(possible)}”" if possible else "the sentence must continue differently"
 
 
 LANGUAGE = Language(

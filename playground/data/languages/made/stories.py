@@ -132,23 +132,23 @@ def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
     """Why this cannot stand here."""
     shown = " or ".join(possible)
     if kind == CHANCE and word in PEOPLE:
-        return f"{word} is there already: somebody else has to come"
+        return f"{word} is there already, so someone else must come"
     reasons = {
-        OWNER: f"who owns what: it is {shown} who has it",
-        OTHER: f"who is there: only {shown} can be meant",
-        PRONOUN: f"he or she: {shown} has to stand here",
-        THING: f"which thing it is: the {shown}",
-        PLACE: f"where they are: “{shown}” has to stand here",
+        OWNER: f"{shown} owns it",
+        OTHER: f"it can only be {shown}",
+        PRONOUN: f"the pronoun must be {shown}",
+        THING: f"the thing is the {shown}",
+        PLACE: f"the place is “{shown}”",
     }
     if not possible:
-        return "a story goes on in another way"
-    return reasons.get(kind, f"here stands “{'” or “'.join(possible)}”")
+        return "the story must continue differently"
+    return reasons.get(kind, f"expected “{'” or “'.join(possible)}”")
 
 
 LANGUAGE = Language(
     name="stories",
     title="Tiny stories",
-    note="Who has what, and where: names decide pronouns, and things change hands between sentences.",
+    note="Short stories: names decide pronouns, and things change hands.",
     prompt="Mia lived by the sea. She had a ",  # what comes next here is a real choice
     build=lambda: Graph(("start",), choices),
     units=("story", "stories"),

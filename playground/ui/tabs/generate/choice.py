@@ -23,8 +23,8 @@ from .kept import NO_CHARACTER, Beginning, readable
 TABLE_ROWS, BARS = 12, 6
 BEFORE = 24
 """Characters that are shown before the token."""
-HOW = {"drawn": "was drawn, at", "chosen": "is your choice; these rules draw it at"}
-_HEAD = ("token", "score", "probability", "after penalty, ÷ T", "then", "cut by", "drawn at")
+HOW = {"drawn": "was sampled, at", "chosen": "is your choice; these rules sample it at"}
+_HEAD = ("token", "score", "probability", "after penalty, ÷ T", "then", "cut by", "sampled at")
 
 
 def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> str:

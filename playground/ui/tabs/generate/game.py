@@ -7,12 +7,12 @@ from typing import Any
 
 from ....data import Tokenizer, visible
 from ....figures.game import bits_curve, describe_bits
-from ....inspection.game import CHIPS, SPREAD, Bet
+from ....inspection.game import SURE, YOU, points, stakes
 from ....service.game import Games, Position
 from ....service.limits import TYPED
 from ....storage import Checkpoint
-from ....words.game import ENOUGH, PLAYERS, game_summary
-from ....words.numbers import percent
+from ....words.game import PLAYERS, in_bits, luck, result
+from ....words.numbers import percent, signed
 from ... import theme
 from ...chart import chart_place, show
 from ...page import Page
@@ -21,33 +21,34 @@ from .selection import Selection
 from .writing import no_mask
 
 TITLE = "Play: guess the next letter"
+HOW_SURE = {"guess": "Just a guess", "think": "I think so", "sure": "I'm sure"}
+"""Names in SURE, as the page says them."""
 
-_RULES = f"""<p>A bet gives every token a probability. When the token has come, it costs <b>−log₂</b> of what it was
-given, in <i>bits</i>: nothing for a certainty, 1 bit for a half, 2 for a quarter. Betting what you believe is best.</p>
-<ul><li><b>One choice</b> counts as much as your choices have come true so far: a half at first, after r right ones of n
-(r + ½) / (n + 1). The other tokens share the rest evenly.</li>
-<li><b>{CHIPS} chips</b>: those on a token are its per cent. Those that you keep, and always {SPREAD}, lie evenly on all
-tokens, so that nothing can cost infinitely much. Placing none is a bet, too: no idea.</li></ul>
-<p>You and the model read the same text, the model no more than its last tokens, as many as its context holds. The
-<i>bigram</i> knows only how often each token came after the last one. The <i>floor</i>, on a language of ours, is what
-those bets cost that know its grammar and read what the model reads.</p>"""
+_RULES = f"""<p>“{HOW_SURE["sure"]}” gives your token {percent(SURE["sure"], 0)}, “{HOW_SURE["think"]}”
+{percent(SURE["think"], 0)}, “{HOW_SURE["guess"]}” {percent(SURE["guess"], 0)}; the other tokens share the rest. A token
+that had probability p costs <b>−log₂ p</b> bits. Points are these bits on another scale: 10 for a cost of 0, 0 for
+finding all tokens equally likely.</p>
+<p>The model reads the same text. The <i>bigram</i> only knows how often each token follows the last one. The best
+possible player knows the grammar behind the text, if there is one.</p>"""
 
-_BOARD = """<div class="bet"><p class="bet-text" aria-live="polite"></p><div class="bet-desk" hidden>
-<fieldset class="bet-how"><legend>How to bet</legend>
-<label><input type="radio" name="bet-how" value="choice" checked> One choice</label>
-<label><input type="radio" name="bet-how" value="chips"> CHIPS chips</label></fieldset>
-<div class="bet-tokens" role="group" aria-label="Tokens to bet on"></div><p class="bet-listed quiet-line"></p>
-<label class="bet-typed">Or type it <input type="text" autocomplete="off" autocapitalize="off" spellcheck="false"
-maxlength="LONGEST" aria-describedby="bet-state"></label>
-<div class="bet-stakes" role="group" aria-label="Your chips"></div>
-<div class="bet-go"><button type="button" class="bet-button">Bet</button>
-<p id="bet-state" class="bet-state quiet-line"></p></div></div></div>"""
+_SURE = "".join(
+    f'<label><input type="radio" name="bet-how" value="{name}"{" checked" * (name == "think")}><span>{said} '
+    f'<small data-stake="{name}"></small></span></label>'
+    for name, said in HOW_SURE.items()
+)
+_BOARD = f"""<div class="bet"><p class="bet-text" aria-live="polite" dir="auto"></p><div class="bet-desk" hidden>
+<p class="bet-state" role="status"></p>
+<fieldset class="bet-how seg"><legend class="sr-only">How sure are you?</legend>{_SURE}</fieldset>
+<div class="bet-tokens" role="group" aria-label="What comes next?"></div>
+<label class="bet-typed" hidden>Another one <input type="text" autocomplete="off" autocapitalize="off"
+spellcheck="false" maxlength="{TYPED}"></label></div></div>"""
 
 TEMPLATE = f"""<div class="two"><div class="card">{slot("game-note")}
-<div data-slot="game-board" data-own>{_BOARD.replace("CHIPS", str(CHIPS)).replace("LONGEST", str(TYPED))}</div>
-<button type="button" class="ghost" data-do="another-text">Another text</button></div>
-<div class="card">{slot("game-result")}{chart_place("game-chart", height=240, save_name="bits")}{slot("game-summary")}
-</div></div><details><summary>How bets are scored</summary>{_RULES}</details>"""
+<div data-slot="game-board" data-own>{_BOARD}</div>
+<button type="button" class="ghost play-again" data-do="another-text">Play again</button></div>
+<div class="card">{slot("game-result")}{slot("game-summary")}
+<details><summary>Details</summary>{chart_place("game-chart", height=220, save_name="bits")}{slot("game-bits")}{_RULES}
+</details></div></div>"""
 
 
 class Game:
@@ -77,7 +78,7 @@ class Game:
         """The game, where its fold is open; its first text is looked for when the rest of the panel is there."""
         if not chosen.game:
             return {}
-        mark = self.games.mark(asked.visitor, chosen.model)
+        mark, tokenizer = self.games.mark(asked.visitor, chosen.model), checkpoint.tokenizer
 
         def made(show: Any) -> Any:
             return lambda: show(self._position(asked))
@@ -97,15 +98,16 @@ class Game:
         makes = {
             "game-note": made(lambda position: _note(position, checkpoint)),
             "game-board": none_without(board_value, None),
-            "game-result": none_without(lambda position: result_table(position, checkpoint.tokenizer), ""),
+            "game-result": none_without(lambda position: latest(position, tokenizer), ""),
+            "game-summary": none_without(lambda position: scores(position, tokenizer), ""),
             "game-chart": none_without(lambda position: _curve(position, checkpoint), None),
-            "game-summary": none_without(_summary, ""),
+            "game-bits": none_without(lambda position: all_bets(position, tokenizer), ""),
         }
         return {name: Slot((chosen.model, mark), make, slow=mark is None) for name, make in makes.items()}
 
 
 def _note(position: Position, checkpoint: Checkpoint) -> str:
-    notes = [theme.quiet(f"What comes next in a text that is new to the model: {position.words}.")]
+    notes = [theme.quiet(f"A text that is new to the model: {position.words}.")]
     notes += [theme.notice(said, "warning") for said in (position.warning, no_mask(checkpoint)) if said]
     return "".join(notes)
 
@@ -127,59 +129,65 @@ def board_value(position: Position) -> dict[str, Any]:
         "shown": position.shown,
         "candidates": [list(each) for each in position.candidates],
         "all": position.all_listed,
-        "trust": round(game.trust, 4),
-        "most": CHIPS - SPREAD,
+        "stakes": stakes(game.vocab_size),
         "over": game.over,
     }
 
 
-def result_table(position: Position, tokenizer: Tokenizer) -> str:
-    """What came last, and what it has cost whom; folded below, what every bet has."""
+def latest(position: Position, tokenizer: Tokenizer) -> str:
+    """What came last, and what it earned everybody."""
     game = position.game
     if not game.rounds:
-        return theme.quiet("After your first bet: what came, and what it cost you and the others.")
-    latest, rows = game.rounds[-1], []
+        return theme.quiet(f"{len(game.passage.places)} rounds, {10 * len(game.passage.places)} points at most.")
+    last = game.rounds[-1]
+    came = f"“{_label(tokenizer, last.token)}” came"
+    earned = round(points(last.bets[YOU].bits, game.vocab_size))
+    return f'<h3 role="status">{html.escape(came)}: {signed(earned, 0, plus=True)}</h3>'
+
+
+def scores(position: Position, tokenizer: Tokenizer) -> str:
+    """Everybody's points; at the end who beat whom, and by what."""
+    game, rows = position.game, []
+    if not game.rounds:
+        return ""
     for player, name in PLAYERS.items():
-        if player not in latest.bets:
-            continue
-        bet = latest.bets[player]
-        favourite = _favourite(bet, game.vocab_size, tokenizer)
-        mean = float(game.bits(player).mean())
-        rows.append([name, percent(2.0**-bet.bits), f"{bet.bits:.2f}", favourite, f"{mean:.2f}"])
-    came = {True: "you chose it", False: "you chose another"}.get(latest.right, "")
-    heading = theme.heading(f"“{_label(tokenizer, latest.token)}” came{f': {came}' if came else ''}")
-    head = ("", "gave it", "bits", "favourite", "bits per token so far")
-    return f"{heading}{theme.table(head, rows)}{_all_bets(position, tokenizer)}"
+        if player in game.players:
+            bet, earned = game.rounds[-1].bets[player], game.points(player)
+            favourite = "" if player == YOU else f"{_label(tokenizer, bet.favourite)} {percent(bet.share, 0)}"
+            total = theme.Cell(signed(round(float(earned.sum())), 0), float(earned.sum()))
+            rows.append([name, total, signed(round(float(earned[-1])), 0, plus=True), favourite])
+    said = ""
+    if game.over:
+        words = " ".join(filter(None, (result(game, lambda n: _word(position, tokenizer, n)), luck(game))))
+        said = f'<p class="game-words" role="status">{html.escape(words)}</p>'
+    return said + theme.table(("", "points", "this round", "favourite"), rows)
 
 
-def _favourite(bet: Bet, vocab_size: int, tokenizer: Tokenizer) -> str:
-    if bet.alike == vocab_size:
-        return "all alike"
-    if bet.alike > 1:  # as all others, where a choice of one counts for less than they share
-        return f"{bet.alike:,} tokens, {percent(bet.share)} each"
-    return f"{_label(tokenizer, bet.favourite)} {percent(bet.share)}"
-
-
-def _all_bets(position: Position, tokenizer: Tokenizer) -> str:
-    """All bits of this text so far, from which the comparison below can be made again."""
-    rounds, players = position.game.rounds, [player for player in PLAYERS if player in position.game.players]
-    rows = []
-    for n, each in enumerate(rounds, start=1):
+def all_bets(position: Position, tokenizer: Tokenizer) -> str:
+    """All bits of this text so far, from which the points can be made again."""
+    game, rows = position.game, []
+    players = [player for player in PLAYERS if player in game.players]
+    for n, each in enumerate(game.rounds, start=1):
         bits = [each.bets[player].bits for player in players]
         rows.append([n, _label(tokenizer, each.token), *(theme.Cell(f"{cost:.2f}", cost) for cost in bits)])
+    if not rows:
+        return ""
     head = ("bet", "came", *(f"{PLAYERS[player]}, bits" for player in players))
-    told = f"All {len(rounds)} bets, in bits" if len(rounds) > 1 else "This bet, in bits"
-    return f'<details class="more-columns"><summary>{told}</summary>{theme.table(head, rows, save="bets")}</details>'
+    return theme.quiet(in_bits(game)) + theme.table(head, rows, save="bets")
 
 
-def _summary(position: Position) -> str:
-    game = position.game
-    said = game_summary(game)
-    if not said:
-        left = ENOUGH - len(game.rounds)
-        return theme.quiet(f"{left} more bet{'s' if left > 1 else ''} until a first comparison.")
-    ended = "The text has ended: Another text goes on. " if game.over else ""
-    return f'<p class="game-words" role="status">{html.escape(ended + said)}</p>'
+def _word(position: Position, tokenizer: Tokenizer, n: int) -> str:
+    """The word in which the token of a round stands; the token itself where it stands in none."""
+    game, at = position.game, position.game.passage.places[n][1]
+    texts = [tokenizer.token_text(token) for token in game.passage.ids]
+    if not texts[at].strip().isalpha() or tokenizer.kind == "word":
+        return _label(tokenizer, game.passage.ids[at])
+    start, end = at, at + 1
+    while start > 0 and texts[start - 1].isalpha() and not texts[start][:1].isspace():
+        start -= 1
+    while end < len(texts) and texts[end].isalpha():
+        end += 1
+    return "".join(texts[start:end]).strip()
 
 
 def _label(tokenizer: Tokenizer, token: int) -> str:

@@ -29,10 +29,10 @@ _HEAD = (
     "",
     "weights",
     "tokens/s",
-    "loss (nats a token)",
+    "loss (nats per token)",
     "above fp32",
     "scores off by at most",
-    "greedy text parts at",
+    "greedy text differs at",
 )
 
 
@@ -77,7 +77,7 @@ def slots(page: Page, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Sl
 def _table(cost: PrecisionCost, words: str, prompt: str) -> str:
     rows = [_row(way, cost.written) for way in cost.ways]
     by = f"Judged by {cost.tokens:,} tokens, {words}. ± is a 95 % interval. "
-    by += f"The greedy text, {cost.written} tokens, goes on from “{prompt}”."
+    by += f"The greedy text, {cost.written} tokens, continues “{prompt}”."
     return theme.table(_HEAD, rows, save="precision") + theme.quiet(by)
 
 
@@ -105,11 +105,11 @@ def _receipt(cost: PrecisionCost) -> str:
         ("the row's scale: that ÷ 127", _exact(one.scale)),
         ("weight ÷ scale", signed(one.value / one.scale, 4)),
         ("its level: rounded", signed(one.level, 0)),
-        ("what comes back: level · scale", _exact(one.back)),
+        ("decoded: level · scale", _exact(one.back)),
         ("off by", f"{abs(one.back - one.value):.3g}, {abs(one.back - one.value) / one.scale:.2f} of a level"),
-        ("what comes back from bf16", _exact(one.back_bf16)),
+        ("decoded from bf16", _exact(one.back_bf16)),
     ]
-    which = f"Row {one.row}, column {one.column} of {cost.matrix.name}: of all its weights the one furthest off."
+    which = f"Row {one.row}, column {one.column} of {cost.matrix.name}: the weight with the largest error."
     return theme.heading("The receipt of one number", which) + theme.table((), rows, save="precision-receipt")
 
 

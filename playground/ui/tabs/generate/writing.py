@@ -46,8 +46,8 @@ CHARACTERS_PER_UPDATE = 1000
 UNITS = {"char": "letter", "word": "word"}
 """What a token is called, by the kind of the tokenizer."""
 NO_MASK = (
-    "This model learned without a mask: every token saw its own answer, so its loss looks wonderful and what it "
-    "writes makes no sense."
+    "This model was trained without a mask, so it could see the token it had to predict. Its loss is misleading, and "
+    "its text makes no sense."
 )
 ODD = f"{NO_CHARACTER} stands for a token that is no character."
 ONE_SENTENCE = "The model learned from single sentences, so it stops here. To continue, change “Stop at”."

@@ -11,14 +11,14 @@ from ...slips import slips
 from .selection import At
 
 BATCH = 32
-LARGE = ("S3", PRESETS["s3"], 512)
+LARGE = ("Post-norm GPT", PRESETS["s3"], 512)
 """A model of GPT-2's size for comparison, and the tokens it reads."""
 
 TEMPLATE = f"""<div class="card"><h3>Parameters by component</h3>{slot("cost-parameters")}</div>
 <details class="card"><summary>Memory of a training step</summary>
 <p class="quiet">The largest parts of one block, for {BATCH} texts, in 32 bits.</p>{slot("cost-memory")}</details>
 <details class="card"><summary>Operations per token</summary>
-<p class="quiet">For the last of so many tokens. A multiplication and an addition count as two.</p>
+<p class="quiet">For the last of these tokens. A multiplication and an addition count as two.</p>
 {slot("cost-operations")}</details>"""
 
 
@@ -47,9 +47,9 @@ def components(models: dict[str, ModelConfig]) -> str:
     rows = [[name, *(f"{each[name]:,}" if each[name] else "–" for each in counted)] for name in names]
     rows.append(["total", *(f"{config.n_parameters:,}" for config in models.values())])
     table = theme.table(["", *models], rows, total=True, save="parameters-beside-others")
-    dense, mixed = COMPARED["S5, dense"], COMPARED["S5, eight experts"]
+    dense, mixed = COMPARED["Word walkthrough"], COMPARED["Word walkthrough, eight experts"]
     return table + theme.quiet(
-        f"A tied output layer has no parameters of its own. S5 compares {dense.n_parameters:,} with "
+        f"A tied output layer has no parameters of its own. The word walkthrough compares {dense.n_parameters:,} with "
         f"{mixed.n_parameters:,}: {mixed.n_parameters / dense.n_parameters:.2f} times the weights, of which a token "
         f"uses {mixed.n_active_parameters:,}. The MoE tab compares models of equal cost."
     )

@@ -44,8 +44,8 @@ TEMPLATE = f"""<details class="fold" data-fold="change"><summary>Edit the model 
 {chart_place("edit-bars", height=300, save_name="before-after")}{slot("edit-cost")}</div>
 <div class="card stack">{choice("edit", "Change", CHANGES)}{slot("edit-cell")}
 {slot("edit-apply", class_="line tight")}
-<p class="quiet">An edit lasts for one forward pass. The stored model stays as it is.</p></div></div></details>
-<details class="fold" data-fold="worth"><summary>What each part is worth</summary><div class="card">
+<p class="quiet">An edit lasts for one forward pass. The stored model does not change.</p></div></div></details>
+<details class="fold" data-fold="worth"><summary>How much each part matters</summary><div class="card">
 {chart_place("worth", height=220, save_name="removal-map", clickable=True)}</div></details>"""
 
 

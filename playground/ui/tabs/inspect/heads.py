@@ -17,9 +17,9 @@ from ....kept import Kept
 from ....model import trace
 from ....words.heads import (
     ROLE_NAMES,
+    attends_headline,
     describe_pattern,
     lies_on,
-    looks_headline,
     row_lies_on,
     without_words,
 )
@@ -95,7 +95,7 @@ def without(look: Look, layer: int, head: int, query: int) -> Effect:
 
 
 def headline(at: At) -> str:
-    """Where the head looks, what the prediction becomes without it, and the details."""
+    """What the head attends to, what the prediction becomes without it, and the details."""
     look, c = at.look, at.chosen
     row = look.pattern(c.layer)[c.head, c.query].float().cpu().numpy()
     found = without(look, c.layer, c.head, c.query)
@@ -104,7 +104,7 @@ def headline(at: At) -> str:
     named = f'title="Layer {c.layer}, head {c.head}, counted from 0"'
     details = f"<p>{html.escape(' '.join(details_of(at)))}</p>"
     return (
-        f"<h2><bdi {named}>{html.escape(looks_headline(c.layer, c.head, look.tokens, row))}</bdi></h2>"
+        f"<h2><bdi {named}>{html.escape(attends_headline(c.layer, c.head, look.tokens, row))}</bdi></h2>"
         f'<p class="num"><bdi>{html.escape(number)}</bdi></p><details><summary>Details</summary>{details}</details>'
     )
 
@@ -201,7 +201,7 @@ def _compared(at: At) -> dict[str, Slot]:
     def named() -> str:
         row = there.pattern(layer)[head, min(c.query, there.length - 1)].float().cpu().numpy()
         whose = "" if model == c.model else f"{there.checkpoint.name}: "
-        return f"<h3><bdi>{html.escape(whose + looks_headline(layer, head, there.tokens, row))}</bdi></h3>"
+        return f"<h3><bdi>{html.escape(whose + attends_headline(layer, head, there.tokens, row))}</bdi></h3>"
 
     return {
         "with-choice": Slot(

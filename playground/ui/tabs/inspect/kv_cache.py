@@ -24,12 +24,12 @@ from .selection import At
 TOKENS = 120
 RULES = SamplingConfig(temperature=0.8, top_p=0.95)
 
-WHY = """<details><summary>Why keys and values are kept and queries are not</summary>
-<p>A new token asks one question, its query <b class="q">Q</b>. Every earlier token answers with its key
-<b class="k">K</b> and, where it is attended to, its value <b class="v">V</b>. With a causal mask these answers never
-change, so they can be kept. A query is used once, by its own token.</p>
-<p>When the context is full, its oldest quarter falls out and the cache is rebuilt from the rest: deeper keys and values
-were computed while the oldest tokens could still be seen.</p></details>"""
+WHY = """<details><summary>Why the cache keeps keys and values, but no queries</summary>
+<p>A new token needs its own query <b class="q">Q</b>, and the key <b class="k">K</b> and value <b class="v">V</b> of
+every earlier token. With a causal mask these keys and values never change, so the cache keeps them. Only its own token
+uses a query, once.</p>
+<p>When the context is full, the oldest quarter falls out and the model rebuilds the cache from the rest. The old keys
+and values depended on the tokens that fell out.</p></details>"""
 
 _measured = Kept(entries=32, megabytes=8)
 

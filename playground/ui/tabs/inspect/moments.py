@@ -15,6 +15,7 @@ from ....inspection import Look
 from ....inspection.replay import Replay, appearance, look_at, replay, snapshots_of
 from ....kept import Kept
 from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
+from ....words.baselines import title
 from ....words.heads import HABIT_NAMES, describe_pattern, head_name
 from ... import theme
 from ...chart import chart_place, show
@@ -28,8 +29,8 @@ HEIGHT = 340
 """Pixels of the pattern."""
 
 TEMPLATE = f"""<section data-for="training:moments">{slot("moments-problem")}<section data-unless="moments-problem">
-<div class="card stack"><h3>The same prompt at every kept moment</h3>
-<div class="line">{switch("look_at", "Heads that look at", HABIT_NAMES)}</div>
+<div class="card stack"><h3>The same prompt at every saved moment</h3>
+<div class="line">{switch("look_at", "Heads that attend to", HABIT_NAMES)}</div>
 {chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}
 {slot("moments-slider")}{slot("moments-cards")}</div>
 <div class="two wide-left">
@@ -101,7 +102,7 @@ def missing(look: Look) -> str:
     try:
         snapshots = snapshots_of(look.checkpoint)
     except ValueError:
-        return "This model kept no snapshots of its training. Choose “Copying, watched”, or train a small model here."
+        return "This model has no snapshots of its training. Choose “Copying, watched”, or train a small model here."
     if len(snapshots.steps) * look.config.n_parameters > MOST_NUMBERS:
         return f"Reading {len(snapshots.steps)} snapshots of this model takes too long. Choose a smaller model."
     return ""
@@ -135,7 +136,7 @@ def timeline_picture(at: At, found: Replay, index: int, habit: str) -> tuple[dic
     """Losses above, what heads do below, the moment marked; and when the habit appeared."""
     history, about = at.look.checkpoint.history, at.look.checkpoint.about
     baselines = about.get("ladder") if isinstance(about.get("ladder"), dict) else {}
-    rungs = [(name, baselines[name]) for name in ("bigram", "floor") if isinstance(baselines.get(name), float)]
+    rungs = [(title(name), baselines[name]) for name in ("bigram", "floor") if isinstance(baselines.get(name), float)]
     name = HABIT_NAMES[habit]
     figure = timeline(
         history.evaluations, found.steps, found.losses, found.scores[habit], name,

@@ -27,7 +27,7 @@ READING = {
     "embed": "One row per token, one column per number of its vector. Click a row to choose its token.",
     "arrive": "One row per token, one column per number of its vector. Click a row to choose its token.",
     "norm": "The same rows after the norm, as attention reads them. Click a row to choose its token.",
-    "project": "What attention reads of this token (h), then its Q, K and V, head by head.",
+    "project": "The input of attention for this token (h), then its Q, K and V, head by head.",
     "split": "One row per head; ▸ marks the chosen one.",
     "qk_norm": "This token's query and key in the chosen head, before and after.",
     "rotate": "Each arrow is a pair of the query's numbers: dotted before, solid after the rotation.",

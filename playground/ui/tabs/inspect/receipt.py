@@ -14,9 +14,9 @@ import numpy as np
 from ....figures.bars import product_bars
 from ....inspection import Look
 from ....inspection.receipts import Receipt, packed_head, receipt
+from ....inspection.takehome import ARRAYS, SCRIPT, head_script
 from ....words.heads import products_words
 from ....words.numbers import signed
-from ....words.takehome import ARRAYS, SCRIPT, head_script
 from ... import theme
 from ...chart import chart_place, show
 from ...panel import Slot, slot
@@ -63,16 +63,16 @@ def products_picture(r: Receipt) -> dict[str, Any] | None:
 
 def receipt_html(r: Receipt, look: Look) -> str:
     """The receipt as HTML; tokens are escaped."""
-    asks, answers = (html.escape(f"{i} {look.tokens[i]}") for i in (r.query, r.key))
-    title = f"Receipt: layer {r.layer}, head {r.head} · “{asks}” looks at “{answers}”"
+    query, key = (html.escape(f"{i} {look.tokens[i]}") for i in (r.query, r.key))
+    title = f"Receipt: layer {r.layer}, head {r.head} · “{query}” attends to “{key}”"
     how = f"Every number of one cell, to check by hand: {len(r.q)} products, their sum, and what becomes of it."
     if look.config.qk_norm:
         how += " q and k are as QK-norm leaves them."
     if r.q_unturned is not None:
         width, base = len(r.q), f"{look.config.rotary_base:g}"
         how += (
-            f" Turned: numbers i and i + {width // 2} are a pair, which turns by place · {base}^(−2i/{width}) radians; "
-            f"q stands at place {r.query}, k at {r.key}."
+            f" Rotated: numbers i and i + {width // 2} are a pair, rotated by position · {base}^(−2i/{width}) radians. "
+            f"q has position {r.query}, k position {r.key}."
         )
     lines = [
         ("Σ of the products above: <b class=q>q</b> · <b class=k>k</b>", _full(r.dot)),
@@ -81,9 +81,9 @@ def receipt_html(r: Receipt, look: Look) -> str:
     largest = _full(r.row_maximum) if r.row_maximum >= 0 else f"({_full(r.row_maximum)})"
     if r.visible:
         lines += [
-            ("mask: this key stands before the query or is the query itself", "visible") if look.config.causal
+            ("mask: this key is the query itself or comes before it", "visible") if look.config.causal
             else ("mask: this model has none", "visible"),
-            (f"exp(score − {largest}, the row's largest)", _full(r.exponential)),
+            (f'exp(score − <span class="receipt-score">{largest}</span>, the row\'s largest)', _full(r.exponential)),
             (f"÷ {_full(r.exponential_sum)}, the row's sum: the <b class=s>weight</b>", _full(r.weight)),
         ]  # fmt: skip
     else:
@@ -98,14 +98,14 @@ def receipt_html(r: Receipt, look: Look) -> str:
     lines += [
         ("weight × <b class=v>v</b>: length of this cell's part", _full(_norm(r.part))),
         (f"z, {parts}: length", _full(_norm(r.z))),
-        (f"part · W_o: what this cell adds to “{asks}” in the residual stream: length", _full(_norm(r.part_out))),
+        (f"part · W_o: what this cell adds to “{query}” in the residual stream: length", _full(_norm(r.part_out))),
         (f"its largest number, number {most} of {len(r.part_out)}", _full(r.part_out[most])),
     ]  # fmt: skip
     worst = max(r.differences, key=r.differences.__getitem__)
     sums = theme.table((), [(theme.Cell(html=what), value) for what, value in lines], classes="receipt-sums")
     proof = (
-        f"Largest difference from the model's own forward: {r.largest_difference:.1e} (in {worst}). The receipt was "
-        "made in NumPy with 64-bit numbers from the layer's input and this head's weights; the model computes with "
+        f"Largest difference from the model's own forward: {r.largest_difference:.1e} (in {worst}). NumPy computed "
+        "the receipt with 64-bit numbers from the layer's input and this head's weights. The model computes with "
         f"{8 * look.trace['attn_in', r.layer].element_size()}-bit numbers."
     )
     return (
@@ -140,7 +140,7 @@ def parcel(look: Look, layer: int, head: int) -> bytes:
 
 
 def _score(r: Receipt) -> theme.Cell:
-    # a lesson covers it until it was worked out by hand
+    # a lesson covers it until it was worked out by hand, and the row's largest, which may be the same
     return theme.Cell(html=f'<span class="receipt-score">{_full(r.score)}</span>')
 
 

@@ -11,7 +11,7 @@ from ....figures.parts import part_map
 from ....inspection import Look, look
 from ....inspection.heads import EVEN, HABITS, head_scores, moves, repeated_sequence, row_summary, summary
 from ....inspection.roles import REPEATS, Estimate, HeadTests
-from ....words.heads import HABIT_NAMES, PLACE_NAMES, ROLE_NAMES, lies_on, role_reason, row_lies_on
+from ....words.heads import HABIT_NAMES, ROLE_NAMES, lies_on, role_reason, row_lies_on
 from ....words.numbers import signed
 from ... import theme
 from ...chart import chart_place, show
@@ -23,12 +23,12 @@ from .tested import Tested, roles_of
 
 SEQUENCES = {"tested": "Many texts", "prompt": "This prompt", "repeated": "A random sequence, twice"}
 MAPS = {
-    "effect": "matter: what is lost without them",
-    **{name: f"look at {title}" for name, title in HABIT_NAMES.items()},
-    "evenness": "spread their weight evenly",
+    "effect": "matter most",
+    **{name: f"attend to {title}" for name, title in HABIT_NAMES.items()},
+    "evenness": "spread their attention evenly",
 }
 
-TEMPLATE = f"""<details class="fold" data-fold="roles"><summary>What each head does, tested on many texts</summary>
+TEMPLATE = f"""<details class="fold" data-fold="roles"><summary>Head roles, tested on many texts</summary>
 <div class="two wide-left"><div class="card stack">{switch("sequence", "Measured on", SEQUENCES)}
 {switch("habit", "Heads that", MAPS)}
 {chart_place("roles-map", height=260, save_name="head-map", clickable=True)}</div>
@@ -83,7 +83,7 @@ def _card(at: At) -> str:
 
 def asked(look: Look, owner: tuple[int, int], query: int) -> str:
     """Where the head's weight lies from one token."""
-    return f"From {query} “{look.tokens[query]}” it {row_lies_on(row_summary(look, *owner, query), look.tokens)}."
+    return f"The query {query} “{look.tokens[query]}” {row_lies_on(row_summary(look, *owner, query), look.tokens)}."
 
 
 def repeated(seen: Look) -> Look:
@@ -113,9 +113,9 @@ def head_picture(
     if name == "effect":
         found = importance(seen) if which == "prompt" else moves(measured) if importance(seen) is not None else None
         if found is None:
-            return None, "This model is too large to read a prompt without each of its heads here."
+            return None, "This model is too large to switch off each head in turn here."
         return worth_map(found, owner), describe_worth(
-            found, None, "nats (Kullback–Leibler), the shift of the prediction after the last token"
+            found, None, "nats (Kullback–Leibler divergence of the last prediction)"
         )
     values = getattr(head_scores(measured), name)
     return head_map(values, title, chosen=owner), describe_head_map(values, title, ENOUGH.get(name, 0.4))
@@ -140,23 +140,25 @@ def role_card(seen: Look, owner: tuple[int, int], query: int, known: Tested | No
     on_prompt = f"On this prompt it {lies_on(summary(seen, *owner))}. {asked(seen, owner, query)}"
     title = f"Layer {owner[0]}, head {owner[1]}"
     if known is None:
-        rows = [(f"weight on {PLACE_NAMES[name]}", _number(here[name])) for name in HABITS]
+        rows = [(f"weight on {HABIT_NAMES[name]}", _number(here[name])) for name in HABITS]
         rows.append(("evenness", _number(here["evenness"])))
         return theme.heading(title, on_prompt) + theme.table(("", "this prompt"), rows)
     tests, at = known.tests, owner
     rows = []
     for name in HABITS:
         before, told = f"≤ {tests.untrained[name]:.2f}", _interval(tests.weights[name], at)
-        rows.append((f"weight on {PLACE_NAMES[name]}", told, before, _number(here[name])))
+        rows.append((f"weight on {HABIT_NAMES[name]}", told, before, _number(here[name])))
         if name in REPEATS:
             gone = _interval(tests.given_up[name], at)
-            rows.append(("… of it gone with the copy replaced", gone, f"≤ {tests.untrained_given_up[name]:.2f}", ""))
+            rows.append(("… of it lost when the copy is replaced", gone, f"≤ {tests.untrained_given_up[name]:.2f}", ""))
     rows.append(("evenness", _interval(tests.evenness, at), "", _number(here["evenness"])))
     moved_before = f"≤ {tests.untrained['moved']:.2f}"
-    rows.append(("weight that lies elsewhere in another text", _interval(tests.moved, at), moved_before, ""))
-    rows.append((f"loss without it, nats, on {tests.tokens:,} tokens", _interval(tests.effect, at, digits=4), "", ""))
+    rows.append(("weight that moves in another text", _interval(tests.moved, at), moved_before, ""))
+    rows.append(
+        (f"higher loss without it (nats, {tests.tokens:,} tokens)", _interval(tests.effect, at, digits=4), "", "")
+    )
     if shift is not None:
-        rows.append(("the prediction after the last token moves without it, nats", "", "", f"{shift[at]:.4f}"))
+        rows.append(("change of the last prediction without it (nats)", "", "", f"{shift[at]:.4f}"))
     words = f"It {ROLE_NAMES[tests.role(*at)]}. {role_reason(tests, *at)} {on_prompt}"
     return theme.heading(title, words) + theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
 

@@ -112,7 +112,7 @@ def shortened(token: str) -> str:
 def words(at: At) -> str:
     """What the shade means."""
     whose = f"head {at.chosen.layer}.{at.chosen.head}" if at.chosen.strip == "head" else "all heads on average"
-    return f"Where the framed token looks, in {whose}. Tap another token."
+    return f"Attention from the framed token, in {whose}. Tap another token."
 
 
 def in_force(at: At) -> str:

@@ -40,4 +40,5 @@ def build(page: Page) -> None:
         return at(page, visitor, chosen.moved(model=model or "")).seen()
 
     page.share("moe", panel)
+    page.share("moe.comparing", comparing)
     page.share("moe.pair", shown)

@@ -73,7 +73,7 @@ def slots(at: At) -> dict[str, Slot]:
     chosen = station.experts[:1] if c.off is None else c.off
     way = "silent" if c.way == "off" and K == E else c.way  # where every expert is visited, none can take over
     if K == E:
-        notes = [*notes, f"Every token visits all {E} experts, so no other can take over: here they are silenced."]
+        notes = [*notes, f"Every token uses all {E} experts, so no other can take over. Here they are silenced."]
     here = (*at.about, tuple(ids), c.layer)
     edited = (*here, way, chosen, c.last)
     names = {str(layer): str(layer) for layer in layers}
@@ -143,7 +143,7 @@ def change(at: At, checkpoint: Checkpoint, ids: list[int], way: str, chosen: tup
     labels = labels_of(checkpoint, kept)
     after, before = found.after[kept].tolist(), found.before[kept].tolist()
     picture = show(
-        next_tokens(labels, after, before, names=("as it is", "changed")),
+        next_tokens(labels, after, before, names=("unchanged", "changed")),
         describe_next_tokens(labels, after, before),
     )
     windows, what = text_for(at.page, checkpoint)
@@ -204,11 +204,12 @@ def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...], *, all_visited:
     ]
     constant, switch = max(pulls["constant"].gradient_norms), max(pulls["switch"].gradient_norms)
     words = (
-        f"The constant (n · Σ mean probability · 1/n, from a well-known walkthrough) is {pulls['constant'].value:.4f} "
-        f"whatever the routers do, since probabilities sum to 1. Its longest gradient, {constant:.0e}, is rounding. "
+        "The constant (n · Σ mean probability · 1/n, from a well-known walkthrough) is always "
+        f"{pulls['constant'].value:.4f}, because probabilities sum to 1. Its longest gradient, {constant:.0e}, is "
+        "rounding. "
     )
     if all_visited or switch <= 10 * constant:
-        why = "every token visits every expert, so no load can move" if all_visited else "it moves no load here"
+        why = "every token uses every expert, so no load can move" if all_visited else "it moves no load here"
         words += f"So is that of the Switch loss (Fedus et al. 2021), {switch:.0e}: {why}."
     else:
         words += f"The Switch loss (Fedus et al. 2021) pulls with {switch:.0e}, so it can move load between experts."
@@ -232,7 +233,7 @@ def _way_of_last(tokens: list[str], station: Station) -> str:
 def _cards(plain: float, changed: float, divergence: float, what: str) -> str:
     return stat_cards(
         [
-            ("loss as it is", f"{plain:.4f}", f"nats per token, {what}"),
+            ("loss unchanged", f"{plain:.4f}", f"nats per token, {what}"),
             ("loss changed", f"{changed:.4f}", f"{signed(changed - plain, 4, plus=True)} nats"),
             ("shift of the next token", f"{divergence:.4f}", "KL divergence in nats, after the prompt"),
         ]

@@ -29,9 +29,9 @@ from .texts import text_for
 TITLE = "What did the experts learn?"
 
 WHY = """Four speakers take turns in <i>Dialects</i>, and only this page knows who speaks. <b>Mutual information</b> is
-how many bits a token's expert tells about its speaker: 0 is nothing, 2 would settle it. A router can tell something
-without having learned it, because attention has gathered it already. So each bar
-stands beside four baselines that learned nothing:
+how many bits a token's expert tells about its speaker: 0 is nothing, 2 would settle it. Even an untrained router can
+encode something, because attention has gathered it already. So each bar
+has four baselines without learned routing:
 random routers, routers before training, random experts for every place, and the speakers of other sentences."""
 
 TEMPLATE = f"""<div class="stack">{slot("experts-note")}
@@ -56,7 +56,7 @@ def slots(at: At) -> dict[str, Slot]:
         return {"experts-note": Slot(str(problem), lambda: said)}
     known = has_sources(checkpoint)
     layer = at.chosen.layer
-    why = "Nobody knows who speaks in this model's text. Choose a mixture that learned Dialects to measure that."
+    why = "The speakers in this model's text are unknown. Choose an MoE model trained on Dialects to measure this."
     names = {str(each): str(each) for each in layers}
     slots = {
         "experts-note": Slot(known, lambda: "" if known else notice(why)),

@@ -71,7 +71,7 @@ def has_sources(checkpoint: Checkpoint) -> bool:
 def _probe(checkpoint: Checkpoint) -> Probe:
     if not has_sources(checkpoint):
         raise ValueError(
-            "Nobody knows the true sources of this model's text; choose a mixture that learned Dialects for that. "
+            "The true sources of this model's text are unknown. Choose an MoE model trained on Dialects for that. "
             "Below, each expert's favourite tokens"
         )
     language, T = LANGUAGES[checkpoint.about["language"]], checkpoint.config.context_length

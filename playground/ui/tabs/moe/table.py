@@ -39,7 +39,7 @@ def pair_table(
             their records say of time was measured at different hours.
     """
     if view is None or not view.sides:
-        return theme.notice("The two models stand here side by side once there are two.")
+        return theme.notice("Both models appear here, side by side, once there are two.")
     dense, moe = view.sides["dense"], view.sides["moe"]
     apart = view.matched is None  # two records, not one comparison
     later = "timed at the end" if view.active else "being timed …"
@@ -207,5 +207,5 @@ def _losses(view: PairView) -> list[list[str]]:
     if any(floor is not None for floor in floors):
         gaps = [None if floor is None else means[side] - floor for side, floor in zip(SIDES, floors)]
         written = ["–" if gap is None else signed(gap, 4) for gap in gaps]
-        rows.append([f"above the floor{over}", *written, difference if None not in gaps else ""])
+        rows.append([f"above the best possible{over}", *written, difference if None not in gaps else ""])
     return rows

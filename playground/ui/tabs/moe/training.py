@@ -51,8 +51,7 @@ class Comparing:
         texts.follow_text(followed, c)
         followed.on("fields", c["equal"].input, *(c[name].input for name in _FIELDS), whole_texts=True)
         followed.begins(c["train"], panel="#moe-panel")
-        filled = [c[name] for name in (*_FIELDS, *texts.PUT_BACK, "equal", *_WORDS)]
-        page.on_load(self.filled, [page.visitor], list(dict.fromkeys(filled)))
+        page.on_load(self.filled, [page.visitor], self.parts)
         page.later(self._share_text)
         acts: dict[str, Callable[[Asked], Any]] = {
             "stop_pair": self.stop, "train_again": self.train_again, "dismiss_pair": self.dismiss
@@ -112,12 +111,27 @@ class Comparing:
             return Begins(shows={place: notice(sentence(str(problem)), "error")})
         return Begins(job.id, {"problem": ""})
 
+    @property
+    def parts(self) -> list[Any]:
+        """The components that `filled` and `load` set."""
+        return list(dict.fromkeys(self.c[name] for name in (*_FIELDS, *texts.PUT_BACK, "equal", *_WORDS)))
+
+    def load(self, wanted: Values) -> dict:
+        """The form as it opens, with these settings, for a lesson."""
+        spec = form.comparison_spec(
+            form.first_values() | {"equal": "active"} | wanted, Source(form.FIRST_SOURCE), self.page.limits
+        )
+        return self._holding(form.values_of(spec))
+
     def filled(self, visitor: str | None) -> dict:
         """The form of a page that opens: as it was when the last comparison was begun."""
         jobs = self.board.of(visitor, kind=ComparisonJob)
         if not jobs:
             return gr.skip()
-        values = form.values_of(jobs[-1].spec)
+        return self._holding(form.values_of(jobs[-1].spec))
+
+    def _holding(self, values: Values) -> dict:
+        """Outputs that make the form hold these."""
         out = {name: values[name] for name in (*_FIELDS, "equal")} | texts.put_back(values)
         return {self.c[name]: value for name, value in (out | self._words(values | {"upload": None})).items()}
 
@@ -194,7 +208,7 @@ def words(named: Values, limits: Limits, pace: Pace) -> tuple[str, str, str]:
     count = f"{spec.moe.n_experts} experts, {spec.moe.experts_per_token} per token, {spec.seeds} seed"
     line = f"{count}{'s' * (spec.seeds > 1)} · about {duration(min(seconds, limits.seconds))}"
     known = own.vocabulary or texts.knows_vocabulary(source.kind, spec.tokenizer)
-    guess = f"Counted for {matched.moe.vocab_size:,} different tokens; both change alike with your text's own number."
+    guess = f"Counted for {matched.moe.vocab_size:,} different tokens; your text's own number changes both equally."
     rows = [[what, how, f"{whole:,}", f"{used:,}"] for what, how, whole, used in sum_per_layer(matched)]
     total = table(("one block", "matrices", "stored", "per token"), rows)
     return "", quiet(line), quiet(matched_in_words(matched)) + total + ("" if known else quiet(guess))

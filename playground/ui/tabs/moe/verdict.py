@@ -20,7 +20,7 @@ from ....figures.pair import (
 from ....service.views import EQUAL_WORDS, NAMES, PairView
 from ....training.comparison import SIDES
 from ....training.verdict import mean_interval, still_learning
-from ....words.verdict import still_learning_in_words, verdict_in_words
+from ....words.verdict import still_learning_in_words, verdict_result
 from ... import theme
 from ...followers import ordinal
 from ...refusals import sentence
@@ -42,12 +42,7 @@ def headline(view: PairView) -> str:
     verdict = view.verdict
     if verdict is None:
         return _why_none(view)
-    far = " so far" if view.active else ""
-    better = "MoE" if verdict.difference < 0 else "The dense model"
-    if verdict.seeds == 1:
-        tie = abs(verdict.difference) <= verdict.margin
-        return "A tie so far." if tie else f"{better} is ahead, with one seed."
-    return f"{better} predicts better{far}." if verdict.is_clear else f"A tie{far}."
+    return verdict_result(verdict, active=view.active).headline
 
 
 def _why_none(view: PairView) -> str:
@@ -85,8 +80,8 @@ def details(view: PairView) -> str:
     """How the interval was computed, and what it leaves open."""
     parts = []
     if view.verdict is not None:
-        words = verdict_in_words(view.verdict, EQUAL_WORDS.get(view.equal or "", "sizes that are not equal"))
-        parts.append(words + (" Both were scored anew, on fresh text." if view.matched is None else ""))
+        fresh = " Both were scored again, on fresh text." if view.matched is None else ""
+        parts.append(verdict_result(view.verdict).details + fresh)
         if not view.active and (still := _still_learning(view)):
             parts.append(still)
         if view.baselines is not None and view.baselines.floor is not None and view.verdict.is_clear:

@@ -66,7 +66,7 @@ def advanced(limits: Limits) -> dict[str, Any]:
                 [("none", ""), *((TITLES[name], name) for name in form.SYSTEMS)],
                 value="",
                 label="Copy a known model",
-                info="S1 to S5 are the models of five written walkthroughs of transformers.",
+                info="Models of written walkthroughs, and published shapes.",
                 filterable=False,
                 elem_id="preset",
             )

@@ -101,7 +101,7 @@ def _baselines(view: RunView) -> str:
             rows.append((f"the last step, {view.history.last_step:,}", f"{view.history.val_loss:.4f}"))
             of_step = f", that of step {view.used:,}"
         rows.append((f"this model{of_step}", f"{view.of_model.val_loss:.4f}"))
-    return theme.table(("rung", "nats per token"), rows, total=True)
+    return theme.table(("baseline", "loss (nats per token)"), rows, total=True)
 
 
 def _evaluations(view: RunView) -> str:
@@ -122,6 +122,6 @@ def _settings(view: RunView) -> str:
 
 def _repeat(view: RunView, letters: str) -> str:
     words = (
-        "Open the page with this at the end of its address, press Train, and it says whether the losses are the same:"
+        "Open the page with this at the end of its address and press Train. It says whether the losses are the same:"
     )
     return f"<p>{html.escape(words)}</p><p><code>?run={html.escape(letters)}</code></p>"

@@ -44,7 +44,7 @@ def runs_table(
     differing = differing_settings(views)
     first = differing[: COLUMNS - 3]
     base = next((view for view in views if view.id == shown), views[-1])
-    table = _table(views, base, shown, first, ("validation loss", "above floor"), _Ticks(beside, alike))
+    table = _table(views, base, shown, first, ("validation loss", "above best possible"), _Ticks(beside, alike))
     if differing[len(first) :]:
         rest = f"All {len(differing)} settings that differ"
     else:
@@ -52,7 +52,7 @@ def runs_table(
     texts = {view.corpus_key for view in views}  # two may be called the same; none is known before it was read
     if len(views) > 1 and not differing and "" not in texts:
         table += theme.quiet(f"All settings are the same{', the texts are not' if len(texts) > 1 else ''}.")
-    whole = _table(views, base, shown, differing, ("steps made", "validation loss", "above floor", "time"))
+    whole = _table(views, base, shown, differing, ("steps made", "validation loss", "above best possible", "time"))
     return f'{left}{table}<details class="more-columns"><summary>{rest}</summary>{whole}</details>'
 
 
@@ -72,7 +72,7 @@ def _table(
         known = {
             "steps made": f"{view.history.last_step:,}",
             "validation loss": "–" if value is None else _with_best(view, value),
-            "above floor": "–" if value is None or floor is None else signed(value - floor, 4, plus=True),
+            "above best possible": "–" if value is None or floor is None else signed(value - floor, 4, plus=True),
             "time": theme.duration(seconds_of(view)) if seconds_of(view) else "–",
         }
         differ = [

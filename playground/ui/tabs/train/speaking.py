@@ -1,4 +1,4 @@
-"""What the ladder says, and what the samples are worth: HTML from a RunView."""
+"""The baselines, and how good the samples are: HTML from a RunView."""
 
 from __future__ import annotations
 
@@ -16,37 +16,36 @@ from ....figures import skill
 from ....service.verdicts import Verdict, verdict
 from ....service.views import RunView
 from ....training.skills import TEMPERATURE
-from ....words.baselines import Baseline, each_baseline, how_good, size_of_loss
-from ....words.excess_loss import excess_clauses
+from ....words.baselines import Baseline, each_baseline, how_good, size_of_loss, title
+from ....words.excess_loss import excess_sentences
 
 FAULT = 'class="fault"'
 """What marks a word that is underlined."""
 LINES = 8
-"""Of a guesser's text, so many lines are shown; all of it is judged."""
+"""Lines of a baseline's text that are shown; all of it is judged."""
 LONG = 30
 """Tokens of a unit from which on a loss that looks small may leave most units wrong."""
 AS_WRITTEN = f"at temperature {TEMPERATURE:g} after a line break"
 """How the units are written that are judged along the run, unlike the samples."""
-NATS = (
-    "A loss says how surprised the model is by the next {unit}, on average. Its unit is the nat: a loss of L means as "
-    "unsure as one who has to choose among e^L equally likely {unit}s. A loss of 0 is a choice of one, 0.69 of two, "
-    "{example}. A bit is 0.69 nats. Counted in bits per character, models with different tokens can be compared, "
-    "except where some words of the text are unknown to one that reads words."
+LOSS = (
+    "The loss says how surprised the model is by the next {unit}, on average. Perplexity says the same as a number "
+    "of choices: with perplexity 2, two {unit}s are equally likely. Perplexity is e^loss: a loss of 0.69 means 2, "
+    "{example}. The unit of the loss is the nat, 1.44 bits. Bits per character compare models with different tokens."
 )
 
 
 def panel(view: RunView | None) -> str:
-    """The rungs, each to be opened for what its guesser knows and writes, and what a nat is."""
+    """The baselines, each with what it knows and writes, and what a loss is."""
     if view is None or view.baselines is None:
         return ""
     baselines = view.baselines
     rungs = "".join(_rung(view, rung) for rung in each_baseline(baselines))
-    example = f"{baselines.uniform:.2f} of the vocabulary's {math.exp(baselines.uniform):,.0f}"
-    explained = NATS.format(unit=baselines.unit, example=example)
+    example = f"{baselines.uniform:.2f} means {math.exp(baselines.uniform):,.0f}, the whole vocabulary"
+    explained = LOSS.format(unit=baselines.unit, example=example)
     return (
         f'<div class="rungs" role="group" aria-label="Baselines"><p class="quiet-line">'
         f"The dashed lines are baselines. Tap one to see what it knows and how it writes.</p>{rungs}"
-        f'<details name="rungs"><summary>What is a nat?</summary><p>{html.escape(explained)}</p></details></div>'
+        f'<details name="rungs"><summary>What is a loss?</summary><p>{html.escape(explained)}</p></details></div>'
     )
 
 
@@ -56,22 +55,22 @@ def _rung(view: RunView, rung: Baseline) -> str:
     few = "\n".join(rung.text.split("\n")[:LINES])
     sample = f'<p class="sample">{marked(few, found)}</p>{verdict_line(found)}' if rung.text else ""
     return (
-        f'<details name="rungs" data-rung="{name}"><summary title="{sentence}"><b>{name}</b> {rung.loss:.2f}</summary>'
-        f"<p>{sentence}</p>{sample}</details>"
+        f'<details name="rungs" data-rung="{name}"><summary title="{sentence}"><b>{title(rung.name)}</b> '
+        f"{rung.loss:.2f}</summary><p>{sentence}</p>{sample}</details>"
     )
 
 
 def standing_line(view: RunView) -> str:
-    """Which rungs were passed and what is left, as a line; empty where that is not known."""
+    """Which baselines the model beats and which tokens carry the remaining loss; empty if that is unknown."""
     history = view.of_model
     value = history.val_loss
     if view.baselines is None or value is None or (view.config is not None and not view.config.causal):
         return ""
     told = next((record for record in reversed(history.judged) if record["left"]), None)
-    clauses, at = (excess_clauses(told["left"]), told["step"]) if told else ("", 0)
-    if told and at != history.evaluations["step"][-1]:
-        clauses = f"at step {at:,}, {clauses}"
-    said = how_good(view.baselines, value, clauses)
+    excess, at = (excess_sentences(told["left"]), told["step"]) if told else ("", 0)
+    if excess and at != history.evaluations["step"][-1]:
+        excess = f"At step {at:,}: {excess[0].lower()}{excess[1:]}"
+    said = str(how_good(view.baselines, value, excess))
     if view.active or view.used is not None:  # the run has come further
         said = f"At step {history.evaluations['step'][-1]:,}: {said[0].lower()}{said[1:]}"
     words = emphasised(said)
@@ -83,15 +82,15 @@ def standing_line(view: RunView) -> str:
 
 
 def gap_words(gap: float, baselines: Baselines) -> str:
-    """How good a gap to the floor is, in a few words."""
+    """How good a gap to the best possible loss is, in a few words."""
     learned = baselines.learned(baselines.floor + gap)
     if not math.isfinite(gap):
         return "the loss is not a number"
     if gap < -NOTHING_LEFT:
-        return "too few validation tokens to judge by, or a leak"
+        return "too few validation tokens, or a leak"
     if gap < NOTHING_LEFT:
-        return "nearly as good as knowing every rule"
-    return f"{100 * learned:.1f} % of the way from bigram to floor" if learned else "not yet below the bigram"
+        return "nearly perfect"
+    return f"{100 * learned:.1f} % of the way from the bigram" if learned else "not yet below the bigram"
 
 
 def shares(view: RunView) -> dict[int, Share]:
@@ -128,7 +127,7 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     words += skill.describe_skill(steps, values, intervals)
     if view.tokenizer is not None and (mean := _tokens_of_a_unit(view.language, view.tokenizer)) >= LONG:
         unit = LANGUAGES[view.language].units[0]
-        words += f" A {unit} counts where none of its tokens, about {mean:.0f}, breaks a rule: rare slips spoil many."
+        words += f" A {unit} counts if none of its tokens, about {mean:.0f}, breaks a rule, so rare slips spoil many."
     return figure, words
 
 
@@ -143,7 +142,7 @@ def _how_many(judged: Sequence[int]) -> str:
 
 
 def _too_short(view: RunView) -> str:
-    """That the model cannot see a whole unit at once, where that is so: the floor is as short-sighted as it is."""
+    """That the model cannot see a whole unit at once, if so; the best possible loss has the same context."""
     if view.config is None or view.tokenizer is None or view.language not in LANGUAGES:
         return ""
     language = LANGUAGES[view.language]
@@ -151,8 +150,8 @@ def _too_short(view: RunView) -> str:
     if mean <= context:
         return ""
     return (
-        f" A {language.units[0]} is about {mean:.0f} tokens long and the model sees {context} at once: when it writes "
-        "the end, the beginning is out of sight. The floor is that of a reader who knows the rules and sees no more."
+        f" A {language.units[0]} has about {mean:.0f} tokens, but the model sees {context} at a time. By the end, the "
+        "beginning is out of sight. The best possible loss counts with the same context."
     )
 
 
@@ -178,11 +177,11 @@ def first_lines(view: RunView, samples: Sequence[Mapping[str, Any]]) -> str:
     if not able or able[-1] != found[-1] or able[-1][0].right or first.interval[1] >= later.interval[0]:
         return ""
     unit, units = LANGUAGES[view.language].units
-    words = f"The prompt’s own {unit} is right in {first.right} of {first.of} texts, of their later {units} "
-    words += (
-        f"{later.right:,} of {later.of:,}. One reason: the pieces that it learns from begin anywhere, so without a "
+    return (
+        f"The prompt’s own {unit} is right in {first.right} of {first.of} texts, later {units} in {later.right:,} of "
+        f"{later.of:,}. One reason: training windows begin anywhere. Without a line break before the prompt, the model "
+        f"cannot know that a {unit} begins."
     )
-    return f"{words}line break before the prompt nothing says that a {unit} begins there."
 
 
 @lru_cache(maxsize=1000)

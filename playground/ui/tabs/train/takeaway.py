@@ -58,8 +58,8 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
 def template(page: Page) -> str:
     """Everything is folded until somebody wants it."""
     words = (
-        "A zip that was made here, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 saved by "
-        f"Transformers, of at most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
+        "A zip from this page, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 from Transformers. "
+        f"At most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
     )
     return (
         '<details class="fold card" id="take" data-fold="take"><summary>Take it with you</summary>'
@@ -197,7 +197,7 @@ def why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str:
         family_for(page.registry.get(model_id, visitor).config)
     except ValueError as problem:
         return (
-            f"Can’t export to Transformers: {problem}. Train Tiny, Small or Medium as they are, or change that under "
+            f"Can’t export to Transformers: {problem}. Train Tiny, Small or Medium unchanged, or change that under "
             "Advanced."
         )
     return ""

@@ -6,7 +6,7 @@ import html
 import math
 from operator import attrgetter
 
-from ....data import LANGUAGES, Baselines
+from ....data import LANGUAGES
 from ....data.judging import Share
 from ....model import PRESETS, ModelConfig
 from ....service.views import RunView
@@ -22,7 +22,6 @@ from . import speaking
 from .watch import cards, resume_label, seconds_of
 
 _PLACES = ("", "First", "Second", "Third", "Fourth", "Fifth")
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
 
 def headline(view: RunView) -> str:
@@ -40,7 +39,7 @@ def headline(view: RunView) -> str:
         return states.headline(state)
     begun = {LEARNING: "Still falling" if state.over else "Learning", LEVEL: "Levelled off"}.get(state.kind, "So far")
     passed = view.baselines.passed(view.of_model.val_loss)
-    return f"{begun}: {f'it beats {guesser(view.baselines, passed)}' if passed else 'no better than guessing yet'}."
+    return f"{begun}: {f'it beats the {passed} baseline' if passed else 'no better than guessing yet'}."
 
 
 def judged(share: Share, units: str, right: str) -> str:
@@ -53,18 +52,6 @@ def judged(share: Share, units: str, right: str) -> str:
 
 def _unit(language: str) -> tuple[str, str]:
     return LANGUAGES[language].units[1], LANGUAGES[language].right
-
-
-def guesser(baselines: Baselines, name: str) -> str:
-    """A baseline by what it knows."""
-    before = baselines.order - 1
-    count = _NUMBERS[before] if before < len(_NUMBERS) else str(before)
-    return {
-        "uniform": "guessing at random",
-        "unigram": f"counting {baselines.unit}s",
-        "bigram": f"the one-{baselines.unit} guesser",
-        "floor": "the best possible",
-    }.get(name, f"the {count}-{baselines.unit} guesser")
 
 
 def about(view: RunView) -> str:
@@ -106,7 +93,7 @@ def details(view: RunView) -> str:
     if view.state == "finished":
         parts.append(theme.notice(_ended(view), states.TONES[view.standing.kind]))
     elif view.history.val_loss is not None and states.TONES[view.standing.kind] in ("warning", "error"):
-        parts.append(theme.notice(states.in_words(view.standing), states.TONES[view.standing.kind]))
+        parts.append(theme.notice(str(states.result(view.standing)), states.TONES[view.standing.kind]))
     if view.history.val_loss is not None:
         parts += [speaking.standing_line(view), theme.stat_cards(cards(view))]
     seconds = seconds_of(view)
@@ -118,9 +105,11 @@ def details(view: RunView) -> str:
 
 def _ended(view: RunView) -> str:
     """How a run ended, in what state, and which weights are the model."""
-    words = f"{sentence(view.message)} {states.in_words(view.standing)}"
+    words = f"{sentence(view.message)} {states.result(view.standing)}"
     if view.used is not None:
-        words += f" The model is that of step {view.used:,} now; {resume_label(view)} goes on from the last step."
+        words += (
+            f" The model now has the weights of step {view.used:,}; {resume_label(view)} continues from the last step."
+        )
     return words
 
 

@@ -59,7 +59,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
 
 
 def _apart(view: RunView, beside: Sequence[RunView]) -> str:
-    """That runs drawn beside each other see differently much, so that their floors differ, where they do."""
+    """That runs shown together have different contexts and so different best losses, if they do."""
     runs = [v for v in (view, *beside) if v.config is not None]
     contexts = sorted({v.config.context_length for v in runs})
     if len(contexts) < 2:
@@ -67,12 +67,12 @@ def _apart(view: RunView, beside: Sequence[RunView]) -> str:
     floors = {v.config.context_length: v.baselines.floor for v in runs if v.baselines and v.baselines.floor is not None}
     said = ", ".join(f"{floors[c]:.4f} at {c}" for c in contexts if c in floors)
     words = f" These runs see {' and '.join(f'{c:,}' for c in contexts)} tokens at once"
-    words += f", so their floors are not the same ({said})" if len(floors) > 1 else ""
-    return f"{words}: their losses do not compare as they stand."
+    words += f", so their best possible losses differ ({said})" if len(floors) > 1 else ""
+    return f"{words}. Their losses do not compare directly."
 
 
 def floor_is_low(view: RunView | None) -> bool:
-    """Whether the floor lies so far down the ladder that on an even axis the way to it would be a flat line."""
+    """Whether the best possible loss is so far below that a linear axis would show a flat line."""
     baselines = view.baselines if view else None
     return baselines is not None and baselines.floor is not None and 0 < 8 * baselines.floor < baselines.uniform
 
@@ -113,28 +113,28 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
     cards = []
     if view.active and view.latest is not None:
         recent = history.steps["loss"][-10:]
-        cards.append(("Loss now", loss_text(sum(recent) / len(recent)), "mean of the last batches, nats per token"))
+        cards.append(("Loss now", loss_text(sum(recent) / len(recent)), "mean of the last batches"))
     cards.append(
         (
             "Validation loss",
             loss_text(value),
-            f"at step {at:,.0f}" if view.active else f"training {loss_text(train)}, nats per token{_of_step(view)}",
+            f"at step {at:,.0f}" if view.active else f"training {loss_text(train)}{_of_step(view)}",
         )
     )
     if baselines is not None and baselines.floor is not None:
         gap = value - baselines.floor
-        what = "Above the floor" if gap >= 0 else "Below the floor"
+        what = "Above the best possible" if gap >= 0 else "Below the best possible"
         cards.append((what, loss_text(abs(gap)), speaking.gap_words(gap, baselines)))
     elif baselines is not None:
         named = baselines.named(value)
         gap = dict(baselines.losses())[named] - value
         what = f"{'Below' if gap >= 0 else 'Above'} {named}"
-        note = "ordinary text has no known floor"
+        note = "ordinary text has no known best"
         if baselines.tokens and abs(gap) <= baselines.clearly(named):
-            note = f"too little to tell: {baselines.tokens:,} {baselines.unit}s judge"
+            note = f"too close to call with {baselines.tokens:,} {baselines.unit}s"
         cards.append((what, loss_text(abs(gap)), note))
     elif view.active:
-        cards.append(("Above the floor", "…", "the ladder is being measured"))
+        cards.append(("Above the best possible", "…", "measuring the baselines"))
     if (skill := speaking.skill_card(view)) is not None:
         cards.append(skill)
     if view.latest is not None:
@@ -291,8 +291,10 @@ def similarity_chart(model: Transformer | None, tokenizer) -> tuple[dict[str, An
 def similarity_note(view: RunView | None) -> str:
     if view is not None and view.tokenizer is not None and view.tokenizer.kind == "word":
         if view.active:
-            return theme.quiet("Drawn when the run is over.")
-        return theme.quiet("Cosine similarity of word vectors: do words used alike end up alike?") + slips("alike")
+            return theme.quiet("This appears when the run is over.")
+        return theme.quiet("Cosine similarity of word vectors: do words with similar uses end up similar?") + slips(
+            "alike"
+        )
     return theme.quiet(
         "This model reads characters or pieces. Train one on words (Advanced → Text) to compare their vectors."
     )

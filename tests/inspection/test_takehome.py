@@ -9,7 +9,7 @@ import pytest
 
 from playground.inspection import Look
 from playground.inspection.receipts import packed_head
-from playground.words.takehome import ARRAYS, SCRIPT, head_script
+from playground.inspection.takehome import ARRAYS, SCRIPT, head_script
 from tests.inspection.test_receipts import look_at
 from tests.model.configs import VARIANTS
 

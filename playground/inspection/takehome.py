@@ -1,10 +1,11 @@
-"""The script that goes home with a head: `byhand.py` as it stands, and a check against the arrays beside it."""
+"""The script that a visitor downloads with a head: `byhand.py` and a check against the arrays beside it."""
 
 from __future__ import annotations
 
 import inspect
 
-from ..inspection import Look, byhand
+from . import byhand
+from .look import Look
 
 ARRAYS = "head.npz"
 """File name of `inspection.receipts.packed_head`, which the script reads."""
@@ -26,12 +27,12 @@ if __name__ == "__main__":
     for place in range(min(len(tokens), 12)):
         weights = steps["pattern"][place]
         most = weights.argmax()
-        print(f"{{place:3}} {{tokens[place]:10}} looks most at {{most:3}} {{tokens[most]:10}} {{weights[most]:.4f}}")
+        print(f"{{place:3}} {{tokens[place]:10}} attends most to {{most:3}} {{tokens[most]:10}} {{weights[most]:.4f}}")
 """
 
 
 def head_script(look: Look, layer: int, head: int) -> str:
-    """A runnable script that makes this head again from the arrays beside it, and checks that it agrees."""
+    """A runnable script that computes this head from the arrays beside it and checks the result."""
     tokens = f"{look.length} token{'s' * (look.length != 1)}"
     title = f"layer {layer}, head {head}: {tokens}, width {look.config.d_model}, {look.config.d_head} per head"
     return inspect.getsource(byhand).rstrip() + "\n" + _CHECK.format(arrays=ARRAYS, title=title)

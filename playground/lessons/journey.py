@@ -1,0 +1,48 @@
+"""Facts of one token's journey through a model: its vector, where it looks, what MLPs and layers make of it."""
+
+from __future__ import annotations
+
+import torch
+
+from ..inspection import Look
+from ..inspection.cost import Effect, effect
+from ..inspection.edits import SwitchOff, edits_tap
+from ..inspection.lens import logit_lens
+from ..kept import Kept
+
+_without = Kept(entries=64, megabytes=8)
+
+
+def last_looks(look: Look, layer: int, head: int) -> str:
+    """Where the last token of the prompt looks most: itself, previous, first or elsewhere."""
+    last = look.length - 1
+    key = int(look.pattern(layer)[head, last].argmax())
+    return {last: "itself", last - 1: "previous", 0: "first"}.get(key, "elsewhere")
+
+
+def favourite(look: Look) -> tuple[str, float]:
+    """(label, percent) of the likeliest token after the prompt."""
+    before = _without_mlps(look).before
+    return look.token_label(int(before.argmax())), 100 * float(before.max())
+
+
+def mlp_keeps(look: Look) -> float:
+    """Percent of its probability that the favourite keeps once no MLP adds anything; more than 100 where it gains."""
+    found = _without_mlps(look)
+    best = int(found.before.argmax())
+    return 100 * float(found.after[best] / found.before[best])
+
+
+def settles(look: Look) -> int:
+    """After how many layers the favourite leads in the logit lens, and does so until the end; 0 for the embedding."""
+    best = logit_lens(look.model, look.trace, torch.zeros(look.length, dtype=torch.long)).best[:, -1].tolist()
+    wrong = [stage for stage, token in enumerate(best) if token != best[-1]]
+    return wrong[-1] + 1 if wrong else 0
+
+
+def _without_mlps(look: Look) -> Effect:
+    edits = [SwitchOff(layer, "feed-forward") for layer in range(look.config.n_layers)]
+    ids = torch.tensor([look.ids])
+    return _without.get(
+        tuple(look.ids), lambda: effect(look.model, ids, edits_tap(edits, look.config)), owner=look.model
+    )

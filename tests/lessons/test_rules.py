@@ -1,0 +1,136 @@
+"""Rules that every lesson which ships keeps: short steps, no answer before the guess, no noise that is graded."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+
+from playground.lessons.facts import FACTS
+from playground.lessons.reading import Ask, Lesson, Step, all_lessons
+
+WORDS_AT_MOST, NUMBERS_AT_MOST = 60, 1
+IN_WORDS = {
+    "answer", "word", "name", "passed", "choices", "unit", "masked", "prompt", "dice", "likeliest", "reads",
+    "head-name", "asks", "looks-at", "watches-most", "habit", "last-looks", "next-token", "expects", "role",
+    "role-words", "appeared-head", "winner", "zero", "bits-8-worth", "bits-8-parts",
+}  # fmt: skip
+"""Facts that are words or labels, not numbers."""
+LEADS = ("points-lead", "model-lead", "bits-8-cost", "head-cost", "difference")
+"""Facts that are differences of two measurements, of which small ones are noise."""
+MEASURED = ("bits-8-worth", "winner")
+"""Facts that name a winner by a measurement, or say that none is clear."""
+STEPS = [(lesson, step) for lesson in all_lessons() for step in lesson.steps]
+each_step = pytest.mark.parametrize(("lesson", "step"), STEPS, ids=[f"{le.id}-{st.id}" for le, st in STEPS])
+
+
+def bare(name: str) -> str:
+    """A fact's name without its run's."""
+    return name if name in FACTS else name.partition(".")[2]
+
+
+def before(step: Step) -> str:
+    """What stands there before the guess."""
+    return f"{step.say} {step.ask.question if step.ask else ''}"
+
+
+def after(step: Step) -> list[str]:
+    """What may stand there afterwards: one text for every way in which the cases can fall out."""
+    return [" ".join(case.says for case in cases) for cases in itertools.product(*step.show)]
+
+
+def facts_in(words: str) -> list[str]:
+    return re.findall(r"\{([^{}]*)\}", words)
+
+
+def numbers_in(words: str) -> list[str]:
+    """Numerals, and facts that are numbers; a label such as int8 is none."""
+    plain = re.sub(r"\{[^{}]*\}|\b(?:int8|fp32|bf16)\b", " ", words)
+    return re.findall(r"\d[\d.,]*", plain) + [name for name in facts_in(words) if bare(name) not in IN_WORDS]
+
+
+def decides(ask: Ask) -> set[str]:
+    """The facts that the answer hangs on."""
+    parts = [name for case in ask.right if case.when for left, _, right in case.when.parts for name in (left, right)]
+    return {bare(name) for name in [*parts, *(case.says for case in ask.right)]} & FACTS.keys()
+
+
+def content(words: str) -> set[str]:
+    return {word for word in re.findall(r"\w+", words.lower()) if len(word) > 3}
+
+
+@each_step
+def test_a_step_is_short(lesson: Lesson, step: Step):
+    longest = max(after(step), key=lambda words: len(words.split()))
+    assert len(f"{before(step)} {longest}".split()) <= WORDS_AT_MOST, step.id
+    for words in (before(step), *after(step)):
+        assert len(numbers_in(words)) <= NUMBERS_AT_MOST, (step.id, words)
+
+
+def earlier(lesson: Lesson, step: Step) -> str:
+    """All that a visitor has read in this lesson when the question comes, the question aside."""
+    read = [step.say]
+    for one in lesson.steps[: lesson.steps.index(step)]:
+        read += [before(one), *(case.says for group in one.show for case in group)]
+    return " ".join(read)
+
+
+@each_step
+def test_no_answer_stands_there_before_the_guess(lesson: Lesson, step: Step):
+    """The number asked for was not told, and the right choice is not a phrase that was read."""
+    if (ask := step.ask) is None:
+        return
+    told = earlier(lesson, step)
+    if ask.kind != "choice":
+        assert not decides(ask) & {bare(name) for name in facts_in(f"{told} {ask.question}")}, step.id
+        return
+    for case in ask.right:
+        if case.when is not None or case.says not in ask.choices or len(ask.right) > 1:
+            continue
+        others = content(" ".join(words for name, words in ask.choices.items() if name != case.says) + ask.question)
+        own = content(ask.choices[case.says]) - others
+        assert len(own) < 2 or not own <= content(told), f"{step.id}: “{ask.choices[case.says]}” was read before"
+
+
+@each_step
+def test_noise_is_not_graded(lesson: Lesson, step: Step):
+    """Where two measurements are compared, “hardly any difference” is a choice, and covers small ones."""
+    if step.ask is None:
+        return
+    found = decides(step.ask)
+    for name in found & {*LEADS, *MEASURED}:
+        assert step.ask.kind == "choice", f"{step.id}: {name} is noise where it is small"
+        assert "Hardly any difference." in step.ask.choices.values(), step.id
+    if found & {*LEADS}:
+        limits = [
+            float(part[2]) for case in step.ask.right if case.when for part in case.when.parts if part[0] in LEADS
+        ]
+        assert limits and any(limits), f"{step.id}: a difference that is small is none"
+
+
+def test_every_question_of_one_choice_has_no_habit():
+    """The right choice does not always stand at the same place in the file, and is not always the longest one."""
+    asked = [step.ask for _, step in STEPS if step.ask and step.ask.kind == "choice" and len(step.ask.right) == 1]
+    fixed = [ask for ask in asked if ask.right[0].says in ask.choices]
+    longest = [max(ask.choices, key=lambda name: len(ask.choices[name])) == ask.right[0].says for ask in fixed]
+    assert len(fixed) > 10 and sum(longest) <= 0.6 * len(fixed)
+
+
+def test_the_path_is_in_order_and_the_rest_in_a_group():
+    path = [lesson.id for lesson in all_lessons() if not lesson.group]
+    assert path == [
+        "first-model", "only-its-text", "one-tokens-journey", "next-letter", "temperature-and-luck", "memorising",
+        "no-peeking", "who-looks-at-whom", "why-a-cache", "do-experts-help",
+    ]  # fmt: skip
+    rest = [lesson for lesson in all_lessons() if lesson.group]
+    assert [lesson.id for lesson in rest] == ["learning-to-copy", "eight-bits", "textbook-slips"]
+    assert {lesson.group for lesson in rest} == {"For teachers and the curious"}
+    numbers = [lesson.number for lesson in all_lessons()]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_no_lesson_speaks_in_signs_of_our_own():
+    for _, step in STEPS:
+        for words in (before(step), step.title, *after(step), *(step.ask.choices.values() if step.ask else ())):
+            assert not re.search(r"\bS[1-5]\b|\b[Ll]esson \d", words), (step.id, words)

@@ -1,0 +1,391 @@
+"""Golden files: every sentence of playground/words with the facts that trigger it.
+
+To write them again: python -m tests.words.golden
+"""
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace as Facts
+
+import numpy as np
+
+from playground.data import LANGUAGES, Baselines, corpus_from_sentences
+from playground.data.judging import LearnedText, Share, judge
+from playground.data.overlap import OtherKind
+from playground.data.tokenizers import CharTokenizer
+from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff
+from playground.inspection.heads import WeightSummary
+from playground.inspection.precision import InPrecision, PrecisionCost
+from playground.inspection.roles import PLACES, REPEATS, Estimate
+from playground.inspection.walk import step, step_names
+from playground.links.repetition import Gap, Repetition
+from playground.model import Transformer
+from playground.model.matched_pair import match_dense
+from playground.storage import Checkpoint
+from playground.storage.spaces import Change, Deployment
+from playground.storage.transformers_export import Parity
+from playground.training import Finished, History, Noticed, SettingsChanged
+from playground.training import events as kinds
+from playground.training import states as state_kinds
+from playground.training.states import State
+from playground.training.verdict import StillLearning, Verdict
+from playground.words import (
+    baselines,
+    card,
+    corpus,
+    edits,
+    examples,
+    excess_loss,
+    heads,
+    judging,
+    lens,
+    links,
+    matched_pair,
+    precision,
+    presets,
+    shell,
+    slips,
+    states,
+    training,
+    verdict,
+    walk,
+)
+from playground.words.result import Result
+from tests.inspection.test_receipts import look_at
+from tests.model.configs import TINY, VARIANTS
+from tests.words.golden_pictures import of_pictures  # noqa: F401
+
+HERE = Path(__file__).parent
+Case = tuple[str, object]
+"""Facts in words, and what is said of them."""
+
+KNOWN = Baselines(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0, ngram=1.5, order=4, unit="character")
+ORDINARY = Baselines(uniform=4.0, unigram=3.0, bigram=2.0)
+FEW = {"tokens": 119, "chance": {"unigram": 0.24, "uniform": 0.1, "bigram": 0.1}, "unit": "word"}
+NEAR = Baselines(uniform=6.0, unigram=5.53, bigram=5.2, **FEW, at_best={"unigram": 5.3, "uniform": 5.9})
+LITTLE = Baselines(uniform=2.0, unigram=0.03, bigram=0.01, tokens=99, chance={"unigram": 0.09})
+ALONE = Baselines(uniform=0.7, unigram=0.0, bigram=0.0, unit="character", at_best={"uniform": 0.0})
+
+
+def of_baselines() -> Iterator[Case]:
+    for name, of in (("a language", KNOWN), ("few words", NEAR), ("one character", ALONE)):
+        yield from ((f"the baselines of {name}: {each.name}", each.sentence) for each in baselines.each_baseline(of))
+    for name in ("floor", "bigram"):
+        yield f"the title of {name}", baselines.title(name)
+    for name, of, losses in (
+        ("a language", KNOWN, (4.5, 3.999, 3.5, 2.5, 1.7, 1.495, 1.04, 1.002, 0.9992, 0.9, math.nan)),
+        ("ordinary text", ORDINARY, (5.0, 1.5)),
+        ("few words", NEAR, (6.5, 5.85, 5.26)),
+        ("little to predict", LITTLE, (0.0036,)),
+        ("one character", ALONE, (0.0004,)),
+    ):
+        for loss in losses:
+            yield f"how good is loss {loss:g} on {name}", baselines.how_good(of, loss)
+    yield "the size of loss 0.69 on a language", baselines.size_of_loss(KNOWN, math.log(2))
+    yield "the size of loss 1 on words, some unknown", baselines.size_of_loss(NEAR, 1.0)
+
+
+def of_states() -> Iterator[Case]:
+    facts = {"now": 1.3, "lowest": (350, 0.99), "training": (0.95, 0.3), "left": 0.4, "fell": 0.1}
+    for kind in state_kinds.LEARNING, state_kinds.LEVEL, state_kinds.OVERFITTING, state_kinds.BELOW:
+        for over in (False, True):
+            yield f"{kind}, {'over' if over else 'training'}", states.result(State(kind, 350, **facts, over=over))
+    yield "overfitting from the start", states.result(State(state_kinds.OVERFITTING, 0, **facts, over=True))
+    best = {**facts, "now": 0.902, "lowest": (400, 0.902), "left": 0.002}
+    yield "levelled off at the best possible", states.result(State(state_kinds.LEVEL, 200, **best, over=True))
+    yield "levelled off at zero", states.result(State(state_kinds.LEVEL, 200, **{**best, "now": 0.001, "left": None}))
+    yield "diverged, a jump", states.result(State(state_kinds.DIVERGED, 0, peak=(50, 193.4)))
+    yield "diverged, a large jump", states.result(State(state_kinds.DIVERGED, 0, peak=(9, 2102.2)))
+    yield "diverged, not a number", states.result(State(state_kinds.DIVERGED, 50, now=math.nan, lowest=(50, 2.0)))
+    yield "no mask", states.result(State(state_kinds.UNMASKED))
+    for why in ("UNMEASURED", "FEW", "CUT", "BOTH_ROSE", "MIXED"):
+        for over in (False, True):
+            state = State(state_kinds.UNCLEAR, 350, **{**facts, "fell": -0.1}, over=over, why=getattr(state_kinds, why))
+            yield f"unclear: {state.why}, {'over' if over else 'training'}", states.result(state)
+
+
+def of_verdict() -> Iterator[Case]:
+    for name, found in (
+        ("one pair, a tie", Verdict(-0.0003, 0.0005, 1)),
+        ("one pair, MoE ahead", Verdict(-0.3, 0.01, 1)),
+        ("one window", Verdict(-0.1, math.inf, 1)),
+        ("three pairs, MoE better", Verdict(-0.031, 0.0025, 3, 0.001)),
+        ("three pairs, dense better", Verdict(0.031, 0.0025, 3, 0.001)),
+        ("three pairs, a tie", Verdict(0.001, 0.05, 3, 0.02)),
+        ("three pairs, no spread", Verdict(-0.01, 0.0, 3, 0.0)),
+    ):
+        yield name, verdict.verdict_result(found, "equal FLOPs")
+        yield f"{name}, more to come", verdict.verdict_result(found, active=True).headline
+    for name, spans, seeds in (("the same steps, 2 seeds", ((10, 20),) * 2, 2), ("own steps", ((20, 40), (10, 20)), 1)):
+        yield f"still learning, {name}", verdict.still_learning_in_words(StillLearning(spans, (0.2, 0.3), seeds))
+    for loss, margin in ((0.5, 0.2), (0.1, math.inf), (0.01, 0.03)):
+        yield f"loss {loss:g}, margin {margin:g}", verdict.loss_in_words(loss, margin)
+
+
+def of_excess_loss() -> Iterator[Case]:
+    record = {"kind": "mostly", "parts": [["a", 0.8, 0.5]], "unit": "token", "tokens": 900}
+    several = [["a", 0.3, 0.1], ["b", 0.2, 0.1], ["c", 0.1, 0.1]]
+    for name, each in (
+        ("mostly", record),
+        ("divided, few", record | {"kind": "divided", "unit": "word", "tokens": 30, "parts": several}),
+        ("spread", record | {"kind": "spread", "parts": several}),
+        ("nothing", record | {"kind": "nothing", "parts": []}),
+        ("unclear", record | {"kind": "unclear", "parts": [], "tokens": 3}),
+    ):
+        yield name, excess_loss.excess_sentences([each])
+    yield "a record of an earlier version", excess_loss.excess_sentences("what is left is mostly *a*")
+
+
+def of_heads() -> Iterator[Case]:
+    tokens = list("abcdef")
+    for name, of in (
+        ("one token", WeightSummary(alone=True)),
+        ("the first token", WeightSummary(habits=(("first", 1.0),), strongest=(0, 1.0))),
+        ("two places", WeightSummary(habits=(("induction", 0.5), ("itself", 0.3)), strongest=(2, 0.5))),
+        ("another place", WeightSummary(strongest=(2, 0.7))),
+        ("widely", WeightSummary(spread="widely", strongest=(3, 0.37))),
+        ("evenly", WeightSummary(spread="evenly", strongest=(3, 0.2))),
+    ):
+        yield f"weight on {name}, prompt", heads.lies_on(of)
+        yield f"weight on {name}, one query", heads.row_lies_on(of, tokens)
+    previous = np.eye(6, k=-1)
+    previous[0, 0] = 1
+    even = np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]
+    two_back = 0.9 * np.eye(6, k=-2) + 0.1 * even
+    two_back /= two_back.sum(axis=1, keepdims=True)
+    unmasked = np.tile([0.13, 0.14, 0.36, 0.37], (4, 1))
+    for name, pattern in (("one token", np.ones((1, 1))), ("the token before", previous), ("even", even),
+                          ("no simple place", two_back), ("wide, no mask", unmasked)):  # fmt: skip
+        yield f"a pattern: {name}", heads.describe_pattern(pattern, tokens[: len(pattern)])
+    one = lambda value: Estimate(np.full((1, 1), value), np.full((1, 1), 0.05))  # noqa: E731
+    for role in heads.ROLE_NAMES:
+        for needed in (False, True)[: 2 if role == "unclear" else 1]:
+            tests = Facts(role=lambda *_, role=role: role, weights={name: one(0.6) for name in (*PLACES, *REPEATS)},
+                          given_up={name: one(0.4) for name in REPEATS}, evenness=one(0.8), moved=one(0.3),
+                          effect=one(1.29), matters=lambda *_, needed=needed: needed,
+                          untrained={name: 0.2 for name in PLACES},
+                          untrained_given_up={name: 0.1 for name in REPEATS})  # fmt: skip
+            words = f"It {heads.ROLE_NAMES[role]}. {heads.role_reason(tests, 0, 0)}"
+            yield f"role: {role}{', needed' * needed}", words
+    yield "weight 0.9 on one token", heads.attends_headline(3, 2, list("a kite"), np.array([0, 0, 0, 0.9, 0.1, 0]))
+    yield "weight 0.3 at most", heads.attends_headline(3, 2, list("ab"), np.array([0.3, 0.3]))
+    for before, after in ((0.9998, 0.15), (0.1, 0.5), (0.2, 0.2)):
+        yield f"without a head: {before} to {after}", heads.without_words("k", before, after)
+        yield f"next token: {before} to {after}", heads.next_words(after, before)
+    yield "one product", heads.products_words(np.array([2.0, -0.1, -0.2]), 1.7)
+    yield "three products", heads.products_words(np.array([2.0, 1.0, 0.5, -0.2]), 3.3)
+
+
+def of_training() -> Iterator[Case]:
+    for reason in ("done", "stopped", "time", "risen", "diverged"):
+        yield f"ended: {reason}", training.message(Finished(9, 1.0, reason=reason, steps=1000, val_loss=1.0))
+    yield "ended after one step", training.message(Finished(1, 1.0, reason="done", steps=1, val_loss=1.0))
+    ended = {"reason": "diverged", "step": 9, "steps": 12, "weights_step": 8}
+    yield "ended: diverged, weights restored", training.ended(ended)
+    yield "ended, as older versions kept it", training.ended({"message": "All 5 steps are done."})
+    machines = {"before": "fp32 on cpu, threads: 1", "now": "fp32 on cpu, threads: 2"}
+    wrong = {"device": "mps", "precision": "float32", "part": "dropout", "off": 0.5}
+    for name, kind, facts in (
+        ("a device that computes wrongly", kinds.DEVICE_FAULT, wrong),
+        ("a device that fails", kinds.DEVICE_FAULT, {"device": "cuda:0", "precision": "bf16", "error": "no kernel"}),
+        ("not compiled", kinds.NOT_COMPILED, {"error": "no compiler"}),
+        ("no GPU", kinds.NO_GPU, {}),
+        ("not saved", kinds.NOT_SAVED, {"error": "disk full"}),
+        ("another machine", kinds.OTHER_MACHINE, {**machines, "settings": {"precision": ("auto", "bf16")}}),
+    ):
+        yield name, training.message(Noticed(5, 1.0, kind, facts))
+    changed = SettingsChanged(8, 1.0, {"steps": (8, 1200), "max_seconds": (None, 3.0)})
+    yield "settings changed", training.message(changed)
+
+
+def of_links() -> Iterator[Case]:
+    machine = "cpu, torch 2.13.0, Some CPU"
+    losses = ((0, 3.4, 3.5), (300, 1.2, 1.2345))
+    gaps = (Gap(150, "validation", 1.61, 1.6), Gap(300, "validation", 1.2395, 1.2345))
+    for name, theirs in (("unknown machine", ""), ("same machine", machine),
+                         ("machine named in part", "cpu, torch 2.13"),
+                         ("another machine", "Some GPU, torch 2.13")):  # fmt: skip
+        found = Repetition("differs", True, losses, 0, False, gaps, theirs, machine)
+        yield f"differs, {name}", links.repetition_in_words(found)
+    match = Repetition("matched", True, losses, 0, False, (), machine, machine)
+    yield "matched", links.repetition_in_words(match)
+    yield "matched elsewhere", links.repetition_in_words(dataclasses.replace(match, theirs="Some GPU"))
+    early = dataclasses.replace(match, compared=losses[:1], missing=1)
+    yield "matched so far", links.repetition_in_words(dataclasses.replace(early, over=False))
+    yield "matched, ended early", links.repetition_in_words(dataclasses.replace(early, ended_early=True))
+    yield "matched, other steps", links.repetition_in_words(early)
+    for over in (False, True):
+        nothing = Repetition("open", over, (), 2, False, (), machine, machine)
+        yield f"nothing compared, {'over' if over else 'training'}", links.repetition_in_words(nothing)
+
+
+def of_judging() -> Iterator[Case]:
+    for name, language, text, begun in (
+        ("a wrong sum", "addition", "1+2=3\n4+4=9\n5+5=1", "\n"),
+        ("a wrong first number", "addition", "a+1=2\n", "\n"),
+        ("nothing whole", "addition", "1+", "\n"),
+        ("other letters", "stories", " lived by the sea. She is happy.\nMax lived", "M�a"),
+        ("a wrong prompt", "addition", "46\n1+1=2\n", "12++34="),
+        ("a wrong pronoun", "stories", "Mia lived by the sea. He had a red kite.\n", "\n"),
+        ("a missing space", "stories", "Mia lived by the sea.She had a red kite.\n", "\n"),
+        ("a wrong line break", "addition", "1+\n2=3\n", "\n"),
+    ):
+        yield name, judging.parsed_summary(judge(LANGUAGES[language], text, begun))
+    rule = "the old keeper sees the small lamp by the sea and "
+    learned = LearnedText(rule * 20, rule * 3 + "nothing of this was ever there before, not one of these words")
+    yield "half copied", judging.compared_summary(learned.compare(rule + "x" * len(rule)))
+    yield "no whole word", judging.compared_summary(learned.compare("ab"))
+    sentences = corpus_from_sentences().learned()
+    wrong = " sees the dog. the rug sees the rug. the rug sees the rug. the"
+    for text in (" sees the dog. the", " likes the rug. the", wrong, wrong.replace("sees the dog", "sees the rug")):
+        yield f"sentences: “the cat{text}”", judging.copied_summary(sentences.compare(text, begun="the cat"))
+    yield "the legend", judging.UNDERLINED
+    for share in (Share(6, 13), Share(13, 13), Share(0, 13), Share(1, 2000)):
+        yield f"{share.right} of {share.of}", judging.share_text(share)
+
+
+def of_precision() -> Iterator[Case]:
+    plain = InPrecision("fp32", 4_000_000, 1000.0, 1.0, 0.1, 0.0, 0.0, 0.0, None)
+    way = InPrecision("int8", 1_000_000, 3000.0, 1.3, 0.1, 0.3, 0.1, 0.01, None)
+    close = dataclasses.replace(way, more=0.00003, more_margin=0.000034, parts_at=2, tokens_per_second=1000.0)
+    for name, other, fp32 in (
+        ("worse", way, False),
+        ("better", dataclasses.replace(way, more=-0.3), False),
+        ("too close, text differs, rounded in fp32", close, True),
+        ("one window", dataclasses.replace(close, more_margin=math.inf, parts_at=None), False),
+    ):
+        cost = PrecisionCost((plain, other), 100, 5, None, (), fp32)
+        yield name, precision.precision_summary(cost)
+        yield f"{name}, in the table", precision.above_fp32(other)
+    for name, counts in (("none empty", [3, 5, 2]), ("one empty", [3, 0, 2]), ("two empty", [3, 0, 0, 2])):
+        yield f"levels, {name}", precision.describe_level_counts("up", (4, 8), counts, 31)
+
+
+def of_corpus() -> Iterator[Case]:
+    yield "much repeats", corpus.overlap_warning(0.8)
+    for characters in (("#",), ("#", "{", "\n")):
+        yield f"an end of {len(characters)} other characters", corpus.kind_warning(OtherKind(characters, 0.2, 0.01))
+
+
+def of_edits() -> Iterator[Case]:
+    for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
+                 EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
+                 SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
+        yield repr(edit), edits.edit_words(edit)
+
+
+def of_lens_and_examples() -> Iterator[Case]:
+    yield "stages of the lens", "; ".join(lens.stage_names(2))
+    yield "the lens of a pre-norm model", lens.lens_caveat(TINY)
+    yield "the lens of a post-norm model", lens.lens_caveat(VARIANTS["post-norm"])
+    yield from ((f"the example {name}", note) for name, note in examples.EXAMPLE_NOTES.items())
+
+
+def of_presets() -> Iterator[Case]:
+    yield from ((name, f"{title}. {presets.NOTES[name]}") for name, title in presets.TITLES.items())
+
+
+def of_slips() -> Iterator[Case]:
+    for name, (says, truth) in slips.SLIPS.items():
+        numbers = re.sub(r"\{\w+(?::[^}]*)?\}", "#", truth)  # they are those of shipped models
+        yield name, f"One text {says}. {numbers}"
+
+
+def of_matched_pair() -> Iterator[Case]:
+    for name, shared in (("no shared expert", False), ("a shared expert", True)):
+        pair = match_dense(TINY.replace(n_experts=4, d_expert=20, shared_expert=shared))
+        yield name, matched_pair.matched_in_words(pair)
+        for row in matched_pair.sum_per_layer(pair):
+            yield f"{name}, {row[0]}", " · ".join(map(str, row))
+
+
+def checkpoint(**about: object) -> Checkpoint:
+    history = History()
+    history.evaluations = {"step": [0, 10], "train_loss": [2.0, 1.0], "val_loss": [2.1, 1.1], "seconds": [0.0, 1.0]}
+    history.samples = [{"step": 10, "prompt": "ab", "text": "cd```"}]
+    return Checkpoint(Transformer(TINY), CharTokenizer("abcdefghij"), history, "My model", about)
+
+
+def of_card() -> Iterator[Case]:
+    known = {"uniform": 2.4, "unigram": 2.0, "bigram": 1.5, "floor": 1.0}
+    trained = checkpoint(corpus="letters", ladder=known)
+    yield "a trained model", card.model_card(trained, repo_id="ada/model", picture="curve.png")
+    diverged = checkpoint()
+    diverged.history.evaluations["val_loss"][-1] = math.nan
+    yield "a diverged model", card.model_card(diverged)
+    imported = dataclasses.replace(checkpoint(imported_from="gpt2"), history=History())
+    yield "an imported model", card.model_card(imported)
+    parity = Parity("5.1", 1e-5, True, 100, 20, 0)
+    yield "exported", card.exported_card(trained, parity).split("## Does it")[1]
+    other = Parity(None, 1e-5, False, 100, 20, 3)
+    yield "exported, not the same", card.parity_in_words(other)
+
+
+def of_shell() -> Iterator[Case]:
+    new = Deployment("ada/page", "cpu-basic", None, True, (Change("app.py", "add", 900),), {})
+    paid = Deployment("ada/page", "t4-small", 900, False, (), {})
+    yield "a new Space", "\n".join(shell.deployment_lines(new))
+    yield "an unchanged Space on paid hardware", "\n".join(shell.deployment_lines(paid))
+    known = {"uniform": 2.4, "unigram": 2.0, "bigram": 1.5, "floor": 1.0}
+    mine = checkpoint(ladder=known, language="addition")
+    mine.history.judged = [{"step": 10, "right": 6, "of": 13, "left": []}]
+    state = state_kinds.state_of(mine.history, baselines=Baselines.from_dict(known))
+    yield "info", "\n".join(shell.checkpoint_lines(mine, state))
+    yield "the best step", "\n".join(shell.best_lines(Facts(best=(5, 1.05))))
+
+
+def of_walk() -> Iterator[Case]:
+    cases = [(name, 1, None) for name in VARIANTS] + [("learned", 0, None), ("learned", 0, [3]), ("post-norm", 1, [3])]
+    for name, layer, ids in cases:
+        seen = look_at(VARIANTS[name], ids) if ids else look_at(VARIANTS[name])
+        for at in step_names(seen, layer):
+            told = walk.describe(step(seen, at, layer, 1, *((0, 0) if ids else (4, 2))))
+            yield f"{at}: {told.title}", told.why
+            yield f"{at}, its formula", told.formula
+            yield at, told.sentence
+    seen = look_at(VARIANTS["learned"])
+    for at, facts in (
+        ("mix", {"shares": None}),
+        ("output", {"lengths": np.zeros(4)}),
+        ("output", {"mean_cosine": 0.9}),
+        ("arrive", {"cosine": 0.9}),
+        ("mlp", {"active": 0}),
+        ("mask", {"later": 1, "higher": 0}),
+        ("mask", {"later": 1, "higher": 1}),
+    ):
+        found = step(seen, at, 1, 1, 4, 2)
+        changed = dataclasses.replace(found, facts={**found.facts, **facts})
+        yield f"{at}, {facts}", walk.describe(changed).sentence
+    alone = look_at(TINY.replace(n_heads=1, positions="none", causal=False))
+    for at in ("embed", "split"):
+        told = walk.describe(step(alone, at, 1, 0, 4, 2))
+        yield f"{at}, one head, no mask, no positions", f"{told.why} {told.sentence}"
+
+
+MADE = {name: made for name, made in list(globals().items()) if name.startswith("of_")}
+FILES = {name.removeprefix("of_"): made for name, made in MADE.items()}
+
+
+@cache
+def written(name: str) -> str:
+    """One file: each text once, after the facts that trigger it; a result in three lines."""
+    texts: dict[str, str] = {}
+    for facts, said in FILES[name]():
+        if isinstance(said, Result):
+            said = "\n".join(filter(None, (said.headline, said.number, said.details)))
+        if name == "walk":  # the numbers are those of random weights
+            said = re.sub(r"−?\d+\.\d+|−?\d+(?=°| %)", "#", said)
+        said = said.strip("\n")
+        if said not in texts:
+            texts[said] = facts
+    blocks = [f"{facts}\n" + "".join(f"  {line}\n" for line in said.split("\n")) for said, facts in texts.items()]
+    return "\n".join(blocks)
+
+
+if __name__ == "__main__":
+    for each in FILES:
+        (HERE / f"{each}.txt").write_text(written(each), encoding="utf-8")
