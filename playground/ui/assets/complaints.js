@@ -74,7 +74,7 @@
 
   window.fetch = async (resource, options) => {
     const address = String(resource?.url ?? resource);
-    if (address.includes("/gradio_api/upload?")) { // counted as this visitor's
+    if (/\/gradio_api\/upload(\?|$)/.test(address)) { // counted as this visitor's
       const headers = new Headers(options?.headers);
       headers.set("x-playground-visitor", window.playground?.known.visitor ?? "");
       options = { ...options, headers };
