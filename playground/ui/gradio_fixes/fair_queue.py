@@ -1,7 +1,8 @@
-"""Gradio's queue takes whatever comes in its order, 500 events in all: one address that asks for a look at a head 500
-times keeps everybody waiting, and then has them turned away (gradio 6.31).
+"""Gradio's queue takes whatever comes, in its order: one address can fill it (gradio 6.31).
 
-Here an address has a bounded part of the queue, and where calls of the same handler wait, addresses take turns.
+500 events have room in it. An address that asks for a look at a head 500 times keeps everybody waiting, and then has
+them turned away. Here an address has a bounded part of the queue, and where calls of one handler wait, addresses take
+turns.
 """
 
 from __future__ import annotations
