@@ -1,6 +1,7 @@
 """Patches to two places of gradio's scripts, made as the page gets them (gradio 6.31).
 
-One forgets what a script types into an accordion just as it opens; one counts the seconds of a loading sign that is gone.
+One forgets what a script types into an accordion just as it opens. One counts the seconds of a loading sign that is
+gone.
 """
 
 from __future__ import annotations
