@@ -189,7 +189,7 @@ def test_pictures_are_saved_and_described(chromium_page, address):
     table = download.value.path().read_text("utf-8-sig").splitlines()
     assert table == ["name,number", "'=1+1,-7", "'@SUM(A1),+0.5"], "words are no formulas, and numbers stay numbers"
     sentence = page.locator("#loss .chart-words").inner_text()
-    assert "the floor" in sentence
+    assert "best possible" in sentence
     assert page.locator("#loss .chart-plot").get_attribute("aria-label") == sentence
 
 

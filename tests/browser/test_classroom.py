@@ -99,7 +99,7 @@ def test_students_who_are_invited_do_the_lesson_and_the_class_in_one(house, open
     student.fill("[data-field=name]", "Ada")
     student.click("#class-join")
     student.wait_for_selector(".class-strip:has-text('You are Ada')")
-    student.wait_for_selector(".lesson:has-text('20 steps')")
+    student.wait_for_selector(".lesson-ask")
     student.click(".lesson button:has-text('Guess')")
     student.wait_for_function("document.querySelector('#size input:checked')?.value === 'tiny'")
     student.click("#train-button")

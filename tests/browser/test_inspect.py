@@ -65,7 +65,7 @@ def test_find_a_head_check_a_weight_switch_it_off(address, chromium_page):
     drawn(page, "pattern")
     click_cell(page, "pattern", 5, 4)
     paper = page.locator("[data-slot=receipt]")
-    expect(paper).to_contain_text("“5 a” looks at “4 h”")
+    expect(paper).to_contain_text("“5 a” attends to “4 h”")
     paper.locator("summary").click()
     header, *terms = [row.split("\t") for row in paper.locator(".receipt-terms table").inner_text().splitlines()]
     products = [number(row[header.index("q · k")]) for row in terms if len(row) == len(header)]

@@ -20,12 +20,14 @@ LOOKS = "all => all ? [...document.querySelectorAll(all)].map((one) => getComput
 SHOTS = os.environ.get("LESSON_SHOTS")
 
 
-@pytest.fixture
-def quick(monkeypatch):
+@pytest.fixture(scope="module")
+def quick():
     """Lessons whose runs take a moment."""
-    for step in (step for lesson in all_lessons() for step in lesson.steps):
-        if "train.steps" in step.sets:
-            monkeypatch.setitem(step.sets, "train.steps", 12)
+    with pytest.MonkeyPatch.context() as patch:
+        for step in (step for lesson in all_lessons() for step in lesson.steps):
+            if "train.steps" in step.sets:
+                patch.setitem(step.sets, "train.steps", 12)
+        yield
 
 
 def insist(act: Callable[[], None], seen: Callable[[float], None]) -> None:
@@ -200,7 +202,7 @@ def test_the_walked_lessons_hold_every_kind_of_step():
 
 
 @pytest.fixture(scope="module")
-def visitor(served, request):
+def visitor(served, quick, request):
     """The page of one visitor who walks lesson after lesson, and begins with a link."""
     with opened_pages(request.getfixturevalue) as create:
         page = create()
@@ -210,7 +212,7 @@ def visitor(served, request):
 
 
 @pytest.mark.parametrize("name", WALKED)
-def test_lessons_are_walked(visitor, quick, name):
+def test_lessons_are_walked(visitor, name):
     lesson = find_lesson(name)
     if name != WALKED[0]:
         if visitor.locator(".lesson [data-do=close]").count():  # of a lesson that failed
