@@ -123,12 +123,12 @@ def describe_curves(
     words += f": validation loss {f'from {min(last):.4f} to ' if n > 1 else ''}{max(last):.4f}"
     words += f", median {float(np.median(last)):.4f}" if n > 1 else ""
     floor = dict(rungs).get("floor")
-    words += f"; the floor is {floor:.4f}." if floor is not None else "."
+    words += f"; the best possible loss is {floor:.4f}." if floor is not None else "."
     if unmasked:
         words += f" {unmasked} of these see{'s' * (unmasked == 1)} the tokens to be predicted, for want of a mask."
     if left_out:
         other = "1 run learns" if left_out == 1 else f"{left_out} runs learn"
-        words += f" {other} from another text or in other tokens and cannot be drawn on this scale."
+        words += f" {other} from another text or in other tokens and cannot be shown on this scale."
     return words
 
 

@@ -162,7 +162,7 @@ def _rung(name: str) -> Callable[[Scene, str], float]:
     def find(scene: Scene, run: str) -> float:
         value = getattr(_baselines(scene, run), name)
         if value is None:
-            raise NotYet("Nobody knows the best possible loss on this text.")
+            raise NotYet("The best possible loss on this text is unknown.")
         return value
 
     return find
@@ -409,7 +409,7 @@ def _appeared(name: str) -> Callable[[Scene, str], Value]:
     def find(scene: Scene, _: str) -> Value:
         found = scene.appeared(scene.look())
         if found is None:
-            raise NotYet("No head of this model looks at what followed last time. Choose “Copying, watched”.")
+            raise NotYet("No head of this model attends to what followed last time. Choose “Copying, watched”.")
         return f"layer {found.layer}, head {found.head}" if name == "head" else getattr(found, name)
 
     return find
@@ -473,7 +473,7 @@ def _experts(kind: str) -> Callable[[Scene, str], int]:
 def _played(scene: Scene, player: str) -> Game:
     game = scene.game()
     if player not in game.players:
-        raise NotYet("Nobody knows the best bets on this text." if game.rounds else "Place a first bet.")
+        raise NotYet("The best bets on this text are unknown." if game.rounds else "Place a first bet.")
     return game
 
 

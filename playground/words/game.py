@@ -40,7 +40,7 @@ def luck(game: Game) -> str:
     if not lucky:
         return ""
     names = " and ".join(PLAYERS[player] for player in lucky)
-    return f"{names[:1].upper()}{names[1:]} had luck: in the long run nobody beats the best possible player."
+    return f"{names[:1].upper()}{names[1:]} had luck. In the long run, no one beats the best possible player."
 
 
 def in_bits(game: Game) -> str:

@@ -38,7 +38,7 @@ def test_a_teacher_makes_a_class_and_sees_what_a_student_trains(house, open_page
     words = board.locator(".class-code span").all_inner_texts()
     shown = urlsplit(board.url)
     assert parse_qs(shown.query)["class"] == ["-".join(words)] and not shown.fragment  # a projector shows no secret
-    board.wait_for_selector("#class-table:has-text('Nobody has joined yet')")
+    board.wait_for_selector("#class-table:has-text('No one has joined yet')")
     assert not board.locator("#train-button").is_visible()
 
     student = open_page(viewport={"width": 390, "height": 844})
@@ -90,7 +90,7 @@ def test_students_who_are_invited_do_the_lesson_and_the_class_in_one(house, open
     )
     code, secret = made["move"]["code"], made["move"]["secret"]
     page.goto(f"{address}?class={code}#teach={secret}")
-    page.wait_for_selector("#class-table:has-text('Nobody has joined yet')")
+    page.wait_for_selector("#class-table:has-text('No one has joined yet')")
 
     student = open_page(color_scheme="dark")
     student.goto(f"{address}?class={code}")

@@ -167,7 +167,7 @@ def _label(thing: str, report: Report, card: RunCard, changed: set[str]) -> str:
 
 def _group_in_words(group: Group, several: bool, above_floor: bool) -> str:
     n, where = len(group.losses), f"{group.label}: " if several else ""
-    nats = "nats above its floor" if above_floor else "nats"
+    nats = "nats above its best possible loss" if above_floor else "nats"
     if n == 1:
         return f"{where}{group.mean:.4f} {nats} in one run, which says nothing of luck."
     if group.margin is None:
@@ -190,8 +190,8 @@ def _difference_in_words(group: Group, own: Group, several: int, above_floor: bo
     freedom = total**2 / sum(e**2 / (len(g.losses) - 1) for e, g in zip(errors, (group, own)))
     margin = student_t(max(int(freedom), 1), 1 - 0.05 / several) * math.sqrt(total)
     size = f"{abs(difference):.4f} ± {margin:.4f} nats"
-    counted = ", each counted from its floor" if above_floor else ""
+    counted = ", each above its own best possible loss" if above_floor else ""
     if abs(difference) <= margin:
-        return f"{group.label} cannot be told apart from {own.label} with so few runs ({size}{counted})."
+        return f"{group.label} does not differ measurably from {own.label} yet ({size}{counted})."
     side = "lower" if difference < 0 else "higher"
     return f"{group.label} ends {size} {side} than {own.label}{counted}: more than luck."

@@ -174,7 +174,7 @@ class Classes:
         klass = self.invited(code, address)
         name = one_line(name, STUDENT_NAME, "name")
         if not name:
-            raise ClassError("Choose a name first: it stands on your teacher's board.")
+            raise ClassError("Choose a name first. Your teacher's board shows it.")
         if len(alphabets(name)) > 1:
             raise ClassError("This name mixes alphabets, so that it could look like another one: use one alphabet.")
         with self.store.change() as db:
@@ -239,7 +239,7 @@ class Classes:
                 _keep_latest(db, "runs", "id", member.id, CLASS_RUNS)
                 _touch(db, member.klass.id)
         except Exception:
-            logger.exception("a class could not be told of a run")
+            logger.exception("A run could not be entered in a class")
 
     def progress(
         self, visitor: object, lesson: str, step: int, steps: int, answers: Sequence[tuple[int, str, str, str]] = ()

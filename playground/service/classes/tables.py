@@ -15,7 +15,7 @@ from .members import Klass
 def results_csv(classes: Classes, klass: Klass) -> str:
     """A row for every run, and one for every student without any."""
     head = ("number", "name", "joined (UTC)", "lesson", "lesson step", "lesson steps", "text", "seed", "step", "steps",
-            "state", "validation loss", "floor", "above the floor", "size", "parameters", "training FLOPs",
+            "state", "validation loss", "best possible loss", "above it", "size", "parameters", "training FLOPs",
             "training seconds", "it wrote")  # fmt: skip
     rows = []
     for student in classes.students(klass):

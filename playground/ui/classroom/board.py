@@ -10,9 +10,9 @@ from ..where import asked_here
 from . import answers, picture
 from .selection import Selection
 
-_END = "End the class now? Nobody joins any more, and no further run is seen."
+_END = "End the class now? Then no one can join, and no further run counts."
 _DELETE = "Delete this class with all names, runs and answers, for good? Save them as CSV first."
-_KEEP = "The only way back to this board. Whoever has it is the teacher."
+_KEEP = "The only way back to this board. Anyone who has it is the teacher."
 
 
 class Board:

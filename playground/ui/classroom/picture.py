@@ -24,7 +24,7 @@ from ..theme import Cell
 SORTS = {"joined": "Joined", "name": "Name", "progress": "Progress", "loss": "Loss"}
 CHANGING = {
     "": "Everybody trains the same run.",
-    "seed": "Each student has a seed of their own, and leaves the rest as it is.",
+    "seed": "Each student has a different seed and changes nothing else.",
     "size": "Change the size, and nothing else.",
     "text": "Change the text, and nothing else.",
 }
@@ -107,17 +107,17 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
     over = [run.report.above for run in runs if run.report.above is not None and run.report.causal]
     closest = min(over, key=abs, default=None)
     known = any(run.report.rungs for run in runs if run.report.causal)
-    where = "its text has no floor" if known else "no floor known yet"
+    where = "its best possible loss is unknown" if known else "best possible loss not known yet"
     ended = klass.ended
     cards = [
         ("Students", f"{len(students)}", f"{len(students) - len(runs)} without a run"),
         ("Training now", f"{going}", f"{len(runs) - going} of their last runs are over"),
         (
-            "Closest to the floor",
+            "Closest to the best possible",
             "–" if closest is None else f"{abs(closest):.4f}",
             where if closest is None else f"nats {'above' if closest >= 0 else 'below'} it",
         ),
-        ("It ended" if ended else "It ends", ago(klass.ends, now), "nobody joins any more" if ended else "by itself"),
+        ("It ended" if ended else "It ends", ago(klass.ends, now), "no one can join" if ended else "by itself"),
     ]
     run = f"<p>{html.escape(run_in_words(klass))} {CHANGING[klass.changes]}</p>" if klass.letters else ""
     run = (f"<p>Lesson: {html.escape(lesson_title(klass.lesson))}.</p>" if klass.lesson else "") + run
@@ -170,14 +170,14 @@ def at_work(run: Run, now: float) -> bool:
 def table_html(klass: Klass, students: Sequence[Student], sort: str, hidden: bool, now: float) -> str:
     """A row for every student."""
     if not students:
-        return theme.quiet("Nobody has joined yet. Show the code, or send the students' link.")
+        return theme.quiet("No one has joined yet. Show the code, or send the students' link.")
     names, lessons = names_of(students, hidden), bool(klass.lesson) or any(student.steps for student in students)
     head = [
         "Name",
         *(["Lesson"] if lessons else []),
         "Run",
         "Loss",
-        "Above the floor",
+        "Above the best",
         Cell("It writes", kind="words"),
     ]
     rows = []
@@ -243,5 +243,5 @@ def spread(klass: Klass, students: Sequence[Student], thing: str, hidden: bool) 
     """How far runs lie apart that differ in one thing."""
     found = experiment(klass, students, thing, names_of(students, hidden))
     groups = [(g.label, g.losses, g.names, g.mean, g.margin) for g in found.groups[:8]]
-    unit = "nats above the floor" if found.above_floor else "validation, nats per token"
+    unit = "nats above the best possible loss" if found.above_floor else "validation, nats per token"
     return show(class_spread(groups, unit, positive=not found.above_floor), found.in_words())

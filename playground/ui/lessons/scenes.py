@@ -98,7 +98,7 @@ class Scenes:
         def pair() -> PairView:
             found = self.pair_of(visitor, values[self.moe], model)
             if found is None:
-                raise NotYet("Choose a dense model and a mixture first.")
+                raise NotYet("Choose a dense and an MoE model first.")
             return found
 
         def appeared(look: Look) -> Appearance | None:

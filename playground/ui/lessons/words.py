@@ -101,7 +101,7 @@ def _brief(step: Step, answer: Answer) -> str:
     """What there is to do, in the one line of a folded strip."""
     if step.ask is not None and answer.guess is None:
         return "A question is open: unfold it."
-    return "Done: go on." if answer.told else _waits(step, answer)
+    return "Done. Continue." if answer.told else _waits(step, answer)
 
 
 def _dot(i: int, step: Step, done: bool, here: bool) -> str:
