@@ -173,7 +173,8 @@ def test_who_sees_its_answers_is_not_closest_to_the_floor():
     assert "0.3000" in head and "nats above it" in head and "0.8000" not in head
     assert "nats below it" in picture.head_html(klass, [pupil(1, 0.99), honest], 0.0, False)
     assert "best possible loss not known yet" in picture.head_html(klass, [pupil(1, 1.0, rungs=())], 0.0, False)
-    assert "its text has no floor" in picture.head_html(klass, [pupil(1, 1.0, rungs=(("bigram", 2.0),))], 0.0, False)
+    of_unknown = pupil(1, 1.0, rungs=(("bigram", 2.0),))
+    assert "its best possible loss is unknown" in picture.head_html(klass, [of_unknown], 0.0, False)
     assert "−0.8000 · sees its answers" in picture.table_html(klass, [peeks], "name", False, 0.0).replace("-0", "−0")
     two = picture.table_html(klass, [honest, pupil(3, 2.0, text_key="bpe", rungs=())], "name", False, 0.0)
     assert "Compare losses only on the same text" in two and "best possible" in two
