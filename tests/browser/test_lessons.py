@@ -17,6 +17,8 @@ from tests.ui.test_lessons import WALKED_IN_A_BROWSER as WALKED
 from .conftest import PATIENCE, WELCOME, opened_pages
 
 LOOKS = "all => all ? [...document.querySelectorAll(all)].map((one) => getComputedStyle(one).visibility) : []"
+pytestmark = pytest.mark.timeout(600)  # minutes where seven others are at work on two processors
+
 SHOTS = os.environ.get("LESSON_SHOTS")
 
 
@@ -123,7 +125,7 @@ def walk(page, lesson: Lesson) -> None:
             page.wait_for_function(f"all => ({LOOKS})(all).every((look) => look === 'visible')", arg=covered)
         if step.done and not page.locator(".lesson-told").count():
             do(page, step)
-        page.wait_for_selector(".lesson-told")
+        page.wait_for_selector(".lesson-told", timeout=4 * PATIENCE)  # a pair may be trained beside seven others
         page.wait_for_selector(f".lesson header li:nth-child({i + 1}) button:has-text('✓')")
         if SHOTS:
             page.screenshot(path=f"{SHOTS}/{lesson.id}-{i}.png")
