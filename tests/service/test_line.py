@@ -11,7 +11,7 @@ from playground.service import board as board_module
 from playground.service.board import Board
 from playground.service.comparisons import ComparisonJob
 from playground.service.job import Job
-from playground.service.limits import LimitError
+from playground.service.limits import AWAY_SECONDS, LimitError
 from playground.service.models import Registry
 from tests.service.test_comparisons import spec
 from tests.ui.runs import ANNA, BERT, ScriptedRunner, known, small_limits, small_spec, until
@@ -177,12 +177,11 @@ def test_no_network_keeps_the_line_for_itself(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["local", "class"])
-def test_whoever_is_away_makes_room_for_those_who_wait_but_not_on_ones_own_machine(tmp_path, monkeypatch, kind):
+def test_whoever_is_away_makes_room_for_those_who_wait_but_not_on_ones_own_machine(tmp_path, kind):
     board = house(tmp_path, jobs=1, kind=kind)
     away = board.start(ANNA, small_spec(steps=100_000))
     until(lambda: away.state == "training")
-    monkeypatch.setattr(board_module, "AWAY_SECONDS", 0.05)
-    time.sleep(0.1)
+    away.seen = time.monotonic() - AWAY_SECONDS - 1
     waits = board.start(BERT, small_spec(steps=100_000))
     if kind == "local":
         assert away.state == "training" and waits.state == "waiting"
