@@ -168,7 +168,7 @@ class Panels:
         data |= {"follows": ""} if follows else {}
         return gr.HTML(
             {},
-            html_template=f'<form class="panel"{_attributes({f"data-{key}": text for key, text in data.items()})}>'
+            html_template=f'<form class="panel"{attributes_html({f"data-{key}": text for key, text in data.items()})}>'
             f"{template}</form>",
             js_on_load=_ON_LOAD,
             apply_default_css=False,
@@ -319,24 +319,41 @@ def _json(answer: Any) -> bytes:
 
 def slot(name: str, *, tag: str = "div", **attributes: str) -> str:
     """A place for HTML. Attributes are given with _ for -."""
-    return f'<{tag} data-slot="{name}"{_attributes(attributes)}></{tag}>'
+    return f'<{tag} data-slot="{name}"{attributes_html(attributes)}></{tag}>'
 
 
-def move_button(text: str, move: Mapping[str, Any], *, kind: str = "ghost", **attributes: str) -> str:
-    """A button that changes the selection. Escaped, but for attributes' names."""
-    what = html.escape(json.dumps(dict(move), ensure_ascii=False), quote=True)
-    return (
-        f'<button type="button" class="{kind}" data-move="{what}"{_attributes(attributes)}>{html.escape(text)}</button>'
-    )
+def button(text: str, *, kind: str = "ghost", **attributes: str | bool) -> str:
+    """A button. Escaped, but for attributes' names, which are given with _ for -."""
+    return f'<button type="button" class="{kind}"{attributes_html(attributes)}>{html.escape(text)}</button>'
+
+
+def move_button(text: str, move: Mapping[str, Any], *, kind: str = "ghost", **attributes: str | bool) -> str:
+    """A button that changes the selection. Escaped."""
+    return button(text, kind=kind, data_move=json.dumps(dict(move), ensure_ascii=False), **attributes)
+
+
+def deed_button(text: str, deed: str, *, kind: str = "ghost", **attributes: str | bool) -> str:
+    """A button that does something on the server: the deed of that name (`Panels.act`). Escaped."""
+    return button(text, kind=kind, data_do=deed, **attributes)
+
+
+def chip(text: str, move: Mapping[str, Any]) -> str:
+    """A button with a text to try, which changes the selection. Escaped."""
+    return move_button(text.replace("\n", " ⏎ "), move, kind="chip", dir="auto")
 
 
 def choice(name: str, label: str, options: Mapping[str, str], chosen: str = "") -> str:
     """A drop-down: value → text. Escaped."""
-    inside = "".join(
-        f"<option{_attributes({'value': value})}{' selected' * (value == chosen)}>{html.escape(text)}</option>"
+    inside = options_html(options, chosen)
+    return f'<label class="field-label">{html.escape(label)}<select name="{name}">{inside}</select></label>'
+
+
+def options_html(options: Mapping[Any, str], chosen: Any = "") -> str:
+    """The options of a drop-down: value → text. Escaped."""
+    return "".join(
+        f"<option{attributes_html({'value': str(value), 'selected': value == chosen})}>{html.escape(text)}</option>"
         for value, text in options.items()
     )
-    return f'<label class="field-label">{html.escape(label)}<select name="{name}">{inside}</select></label>'
 
 
 def switch(name: str, label: str, options: Mapping[str, str]) -> str:
@@ -349,7 +366,13 @@ def switch(name: str, label: str, options: Mapping[str, str]) -> str:
     return f'<div class="seg" role="radiogroup" aria-label="{html.escape(label, quote=True)}">{inside}</div>'
 
 
-def _attributes(given: Mapping[str, str]) -> str:
-    return "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{html.escape(value, quote=True)}"' for name, value in given.items()
-    )
+def attributes_html(given: Mapping[str, str | bool]) -> str:
+    """Attributes of an element, each after a space: name (with _ for -) → text, or whether it is there. Escaped."""
+    parts = []
+    for name, value in given.items():
+        name = name.rstrip("_").replace("_", "-")
+        if isinstance(value, bool):
+            parts += [f" {name}"] * value
+        else:
+            parts.append(f' {name}="{html.escape(value, quote=True)}"')
+    return "".join(parts)

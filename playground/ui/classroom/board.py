@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...service.classes import Classes, Klass
 from ...service.classes.tables import answers_csv, results_csv
 from ..page import Page
-from ..panel import Asked, Shown, Slot
+from ..panel import Asked, Shown, Slot, button, deed_button
 from ..where import asked_here
 from . import answers, picture
 from .selection import Selection
@@ -65,17 +65,12 @@ class Board:
 
 
 def _buttons(ended: bool) -> str:
-    """What a teacher presses; of a class that has ended nothing that only one that goes on has."""
-
-    def button(text: str, **attributes: str) -> str:
-        more = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in attributes.items())
-        return f'<button type="button" class="ghost"{more}>{text}</button>'
-
+    """The teacher's buttons. A class that has ended has fewer."""
     parts = [] if ended else [button("Copy the students’ link", data_class_link="students", id="copy-class")]
     parts.append(button("Copy the teacher’s link", data_class_link="teacher", id="copy-teacher", title=_KEEP))
     parts.append(button("Results (CSV)", data_download="results", id="class-results"))
     parts.append(button("Answers (CSV)", data_download="answers", id="class-answers-csv"))
     if not ended:
-        parts.append(button("End it now", data_do="end_class", data_sure=_END, id="class-end"))
-    parts.append(button("Delete the class", data_do="delete_class", data_sure=_DELETE, id="class-delete"))
+        parts.append(deed_button("End it now", "end_class", data_sure=_END, id="class-end"))
+    parts.append(deed_button("Delete the class", "delete_class", data_sure=_DELETE, id="class-delete"))
     return "".join(parts)

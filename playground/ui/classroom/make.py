@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,21 +14,13 @@ from .. import theme
 from ..forms import run as form
 from ..forms import texts
 from ..page import Page
-from ..panel import Asked
+from ..panel import Asked, options_html
 
 ENDS = {1: "in an hour", 2: "in two hours", 8: "in eight hours", 48: "in two days", 168: "in a week", 744: "in a month"}
 CHANGES = {"seed": "the seed", "size": "the size", "text": "the text", "": "nothing"}
 NO_RUN = "none"
 PLAIN = {"train.source", "train.size", "train.steps", "train.patience"}
 """What a lesson may set of its run for the class's run to stand in for it."""
-
-
-def _options(options: Mapping[Any, str], chosen: Any = "") -> str:
-    return "".join(
-        f'<option value="{html.escape(str(value), quote=True)}"{" selected" * (value == chosen)}>{html.escape(text)}'
-        "</option>"
-        for value, text in options.items()
-    )
 
 
 _LESSONS = {"": "none"} | {lesson.id: f"{lesson.number}. {lesson.title}" for lesson in all_lessons()}
@@ -39,13 +30,13 @@ MAKE = f"""<fieldset data-for="start" class="stack" id="class-making">
 {theme.heading("Make a class", "Students join with a code. You see on one board what they do.")}
 <label>Title <input type="text" data-field="title" dir="auto" maxlength="{CLASS_TITLE}" placeholder="Tuesday’s class">
 </label>
-<div class="fields"><label>It ends <select data-field="hours">{_options(ENDS, 2)}</select></label>
-<label>Lesson <select data-field="lesson">{_options(_LESSONS)}</select></label></div>
-<div class="fields"><label>Text <select name="source">{_options(_SOURCES)}</select></label>
-<label>Model size <select data-field="size">{_options(_SIZES)}</select></label>
+<div class="fields"><label>It ends <select data-field="hours">{options_html(ENDS, 2)}</select></label>
+<label>Lesson <select data-field="lesson">{options_html(_LESSONS)}</select></label></div>
+<div class="fields"><label>Text <select name="source">{options_html(_SOURCES)}</select></label>
+<label>Model size <select data-field="size">{options_html(_SIZES)}</select></label>
 <label>Training steps <input type="number" data-field="steps" min="1" placeholder="usual"></label>
 <label>First seed <input type="number" data-field="seed" min="0" placeholder="0"></label>
-<label>Each student changes <select data-field="changes">{_options(CHANGES, "seed")}</select></label></div>
+<label>Each student changes <select data-field="changes">{options_html(CHANGES, "seed")}</select></label></div>
 <label data-for="source:text">The class’s text
 <textarea data-field="text" dir="auto" rows="4" maxlength="{CLASS_TEXT}"></textarea></label>
 {theme.quiet("Usual: the lesson’s own settings. Without a lesson: Tiny stories, Small.")}

@@ -13,7 +13,7 @@ from ...service.runs import RunSpec
 from .. import theme
 from ..forms import run as form
 from ..page import Page
-from ..panel import Asked, Shown, Slot
+from ..panel import Asked, Shown, Slot, deed_button
 from ..tabs.train.settings import Settings
 from . import picture
 from .make import run_asked
@@ -108,13 +108,8 @@ def _buttons(member: Member) -> str:
             "Open the lesson</a>"
         )
     if klass.letters and not klass.ended:
-        parts.append(
-            '<button type="button" class="ghost" data-do="set_class_run" id="class-set">Set the controls</button>'
-        )
-    parts.append(
-        f'<button type="button" class="link" data-do="leave_class" data-sure="{_SURE}" id="class-leave">'
-        "Leave the class</button>"
-    )
+        parts.append(deed_button("Set the controls", "set_class_run", id="class-set"))
+    parts.append(deed_button("Leave the class", "leave_class", kind="link", data_sure=_SURE, id="class-leave"))
     return "".join(parts)
 
 

@@ -7,8 +7,6 @@ game.py        guess the next letter; temperatures.py, precision.py: the experim
 
 from __future__ import annotations
 
-import html
-import json
 from typing import Any
 
 from ....engine import PRECISIONS
@@ -16,7 +14,7 @@ from ....storage import Checkpoint
 from ... import theme
 from ...links import carried_slot
 from ...page import Page
-from ...panel import Asked, Shown, Slot, slot
+from ...panel import Asked, Shown, Slot, chip, move_button, slot
 from ...panel import choice as drop_down
 from ...prompts import suggestions
 from ...quoted import model_facts
@@ -108,7 +106,7 @@ def show(page: Page, played: game.Game, asked: Asked) -> Shown:
     step = checkpoint.history.last_step
     changed = chosen.changed(page.limits)
     slots = {
-        "ideas": Slot(ideas, lambda: "".join(_idea(text) for text in ideas[:IDEAS])),
+        "ideas": Slot(ideas, lambda: "".join(chip(text, {"prompt": text, "typed": False}) for text in ideas[:IDEAS])),
         "notes": Slot(
             checkpoint.config.causal, lambda: "".join(theme.notice(each, "warning") for each in _warnings(checkpoint))
         ),
@@ -136,14 +134,8 @@ def _advanced(page: Page, changed: list[str]) -> str:
     if not changed:
         return "Advanced"
     first = Selection.first(page.limits).to_dict()
-    back = html.escape(json.dumps({name: first[name] for name in changed}), quote=True)
-    return f'Advanced · {len(changed)} changed · <button type="button" class="link" data-move="{back}">Reset</button>'
-
-
-def _idea(text: str) -> str:
-    shown = html.escape(text.replace("\n", " ⏎ "))
-    move = html.escape(json.dumps({"prompt": text, "typed": False}, ensure_ascii=False), quote=True)
-    return f'<button type="button" class="chip" dir="auto" data-move="{move}">{shown}</button>'
+    back = move_button("Reset", {name: first[name] for name in changed}, kind="link")
+    return f"Advanced · {len(changed)} changed · {back}"
 
 
 def selected(value: Any) -> Selection:

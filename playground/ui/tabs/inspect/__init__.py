@@ -15,7 +15,6 @@ selection that a click in one of its charts changes.
 from __future__ import annotations
 
 import dataclasses
-import html
 from typing import Any
 
 from ....inspection.example import EXAMPLES
@@ -23,7 +22,7 @@ from ....links import LinkError
 from ... import theme
 from ...links import carried_slot
 from ...page import Page
-from ...panel import Asked, Shown, Slot, choice, slot, switch
+from ...panel import Asked, Shown, Slot, chip, choice, slot, switch
 from ...quoted import model_facts
 from . import cost, edits, heads, kv_cache, receipt, roles, steps, strip, training
 from .beginnings import prompts
@@ -126,12 +125,11 @@ def _clicked(at: At, click: dict[str, Any]) -> dict[str, Any]:
 def _frame(at: At, notes: list[str]) -> dict[str, Slot]:
     ideas = prompts(at.page, at.chosen.model, at.visitor) if at.chosen.subject == MODEL else []
     return {
-        "ideas": Slot(ideas, lambda: "".join(_idea(text) for text in ideas)),
+        "ideas": Slot(ideas, lambda: "".join(chip(text, _beginning(text)) for text in ideas)),
         "notes": Slot(notes, lambda: "".join(theme.notice(note) for note in notes)),
     }
 
 
-def _idea(text: str) -> str:
-    shown = html.escape(text.replace("\n", " ⏎ "))
-    move = html.escape(Selection(prompt=text).model_dump_json(include={"prompt", "typed", "query", "key"}), quote=True)
-    return f'<button type="button" class="chip" dir="auto" data-move="{move}">{shown}</button>'
+def _beginning(text: str) -> dict[str, Any]:
+    """What trying this text selects."""
+    return Selection(prompt=text).model_dump(include={"prompt", "typed", "query", "key"})

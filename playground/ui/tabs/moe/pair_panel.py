@@ -10,7 +10,7 @@ from ....service.comparisons import ComparisonJob
 from ...around import around
 from ...chart import chart_place, show
 from ...page import Page
-from ...panel import Asked, Shown, Slot, choice, slot, switch
+from ...panel import Asked, Shown, Slot, choice, deed_button, move_button, slot, switch
 from ...quoted import model_facts
 from ...refusals import sentence
 from . import both, breaking, experts, routing, verdict
@@ -77,9 +77,8 @@ def show_bar(page: Page, asked: Asked) -> Shown:
         return Shown({}, {name: Slot(None, lambda: "") for name in ("stop", "bar")})
     view = job.view()
     words = {"waiting": "Leave the line", "stopping": "Stopping …"}.get(view.state, "Stop")
-    asleep = " disabled" if view.state == "stopping" else ""
-    button = f'<button type="button" class="stop" id="moe-stop" data-do="stop_pair"{asleep}>{words}</button>'
-    return Shown({}, {"stop": Slot(button, lambda: button), "bar": Slot(view.version, lambda: verdict.bar(view))})
+    stop = deed_button(words, "stop_pair", kind="stop", id="moe-stop", disabled=view.state == "stopping")
+    return Shown({}, {"stop": Slot(stop, lambda: stop), "bar": Slot(view.version, lambda: verdict.bar(view))})
 
 
 # ---- the card --------------------------------------------------------------------------------------------------------
@@ -137,16 +136,9 @@ def _more(here: At, view: Any) -> str:
     shown = here.chosen.details
     parts = []
     if not view.active and view.verdict is not None and view.verdict.seeds == 1:
-        parts.append(
-            '<button type="button" class="link" data-do="train_again" data-with=\'{"seeds": 3}\'>Train three seeds'
-            "</button>"
-        )
+        parts.append(deed_button("Train three seeds", "train_again", kind="link", data_with='{"seeds": 3}'))
     if view.verdict is not None:
-        state = str(shown).lower()
-        parts.append(
-            f'<button type="button" class="link" data-move=\'{{"details": {str(not shown).lower()}}}\' '
-            f'aria-expanded="{state}">Details</button>'
-        )
+        parts.append(move_button("Details", {"details": not shown}, kind="link", aria_expanded=str(shown).lower()))
     return "".join(parts)
 
 
@@ -182,7 +174,7 @@ def _notices(here: At) -> Slot:
         if failed is None:
             return others
         why = html.escape(sentence(failed.message))
-        close = '<button type="button" class="link" data-do="dismiss_pair" title="Dismiss">×</button>'
+        close = deed_button("×", "dismiss_pair", kind="link", title="Dismiss")
         said = f'<span><b dir="auto">{html.escape(failed.name)}</b>: {why}</span>{close}'
         return f'<div class="notice notice-error failed" role="alert">{said}</div>{others}'
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from ....storage import Checkpoint
 from ....words.numbers import signed
 from ...chart import chart_place, show
 from ...clicks import index_of
-from ...panel import Slot, slot, switch
+from ...panel import Slot, chip, slot, switch
 from ...prompts import read_prompt
 from ...theme import Cell, notice, quiet, table
 from .expert_text import expert_badge, expert_text
@@ -76,7 +75,7 @@ def slots(at: At) -> dict[str, Slot]:
 
     return {
         "layers": Slot(layers, lambda: f'<span class="field-label">Layer {switch("layer", "Layer", names)}</span>'),
-        "routing-ideas": Slot(words, lambda: "".join(map(_idea, words))),
+        "routing-ideas": Slot(words, lambda: "".join(chip(text, _beginning(text)) for text in words)),
         "routing-note": Slot(notes, lambda: "".join(notice(note, "warning") for note in notes)),
         "routing-text": Slot(
             (*here, position),
@@ -107,10 +106,9 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     return {"token": index_of(click, MOST_TOKENS)} if click.get("slot") == "routing-map" else None
 
 
-def _idea(text: str) -> str:
-    move = html.escape(json.dumps({"prompt": text, "typed": False, "token": 0}), quote=True)
-    shown = html.escape(text.replace("\n", " ⏎ "))
-    return f'<button type="button" class="chip" dir="auto" data-move="{move}">{shown}</button>'
+def _beginning(text: str) -> dict[str, Any]:
+    """What trying this text selects."""
+    return {"prompt": text, "typed": False, "token": 0}
 
 
 def _nothing(problem: str) -> dict[str, Slot]:

@@ -20,7 +20,7 @@ from ....service.hub_page import hub_page
 from ....storage import hub
 from ... import theme
 from ...page import Page
-from ...panel import Asked, slot
+from ...panel import Asked, attributes_html, deed_button, slot
 from ...theme import quiet
 
 LONGEST = 200
@@ -33,7 +33,7 @@ def on_space() -> bool:
 
 
 def template() -> str:
-    """The section: what is typed here stands in no selection."""
+    """The section. Its fields are not part of the selection."""
     token = "" if on_space() else _field("token", "Your token", "", type="password", autocomplete="off")
     note = "" if on_space() else quiet("From the Hub: Settings, Access Tokens. Used for this press only.")
     return (
@@ -48,13 +48,12 @@ def template() -> str:
 
 def _field(name: str, label: str, placeholder: str, **more: str) -> str:
     attributes = {"type": "text", "placeholder": placeholder, "maxlength": str(LONGEST), "spellcheck": "false", **more}
-    given = "".join(f' {key}="{html.escape(value, quote=True)}"' for key, value in attributes.items())
-    return f'<label class="field-label">{label}<input id="hub-{name}" data-field="{name}"{given}></label>'
+    given = attributes_html({"id": f"hub-{name}", "data-field": name, **attributes})
+    return f'<label class="field-label">{label}<input{given}></label>'
 
 
 def _button(name: str, words: str, waits: str) -> str:
-    ids = f'id="hub-{name}" data-do="hub_{name}" data-waits="{waits}"'
-    return f'<button type="button" class="ghost" {ids}>{words}</button>'
+    return deed_button(words, f"hub_{name}", id=f"hub-{name}", data_waits=waits)
 
 
 def build(page: Page) -> None:
@@ -105,7 +104,7 @@ def login(page: Page, asked: Asked) -> str | bool | None:
 
 
 def signed_in(request: Any) -> str:
-    """The token of whoever has signed in with gr.LoginButton, which keeps it in the session; empty for all others."""
+    """The visitor's token from gr.LoginButton, which keeps it in the session; empty if not signed in."""
     session = getattr(request, "scope", {}).get("session") or {}
     found = session.get("oauth_info") or {}
     ends = found.get("expires_at")

@@ -19,7 +19,7 @@ from ...around import around
 from ...chart import chart_place, show
 from ...links import carried
 from ...page import Page
-from ...panel import Asked, Shown, Slot, slot
+from ...panel import Asked, Shown, Slot, button, deed_button, slot
 from ...refusals import sentence
 from ...selected import Selected
 from . import speaking, verdict, watch
@@ -144,9 +144,8 @@ def show_bar(page: Page, asked: Asked) -> Shown:
         return Shown({}, {name: Slot(None, lambda: "") for name in ("stop", "bar")})
     view = job.view()
     words = {"waiting": "Leave the line", "stopping": "Stopping …"}.get(view.state, "Stop")
-    sleeps = " disabled" if view.state == "stopping" else ""
-    button = f'<button type="button" class="stop" id="stop-button" data-do="stop_run"{sleeps}>{words}</button>'
-    return Shown({}, {"stop": Slot(button, lambda: button), "bar": Slot(view.version, lambda: verdict.bar(view))})
+    stop = deed_button(words, "stop_run", kind="stop", id="stop-button", disabled=view.state == "stopping")
+    return Shown({}, {"stop": Slot(stop, lambda: stop), "bar": Slot(view.version, lambda: verdict.bar(view))})
 
 
 def _at(page: Page, running: Running, asked: Asked) -> At:
@@ -203,17 +202,12 @@ def _notices(at: At) -> Slot:
     def make() -> str:
         if failed is None:
             return others
-        why, close = html.escape(sentence(failed.message)), _act("dismiss_run", "×", kind="link", title="Dismiss")
+        why = html.escape(sentence(failed.message))
+        close = deed_button("×", "dismiss_run", kind="link", title="Dismiss")
         said = f'<span><b dir="auto">{html.escape(failed.name)}</b>: {why}</span>{close}'
         return f'<div class="notice notice-error failed" role="alert">{said}</div>{others}'
 
     return Slot((failed and (failed.id, failed.version), key), make)
-
-
-def _act(name: str, text: str, *, kind: str = "ghost", **attributes: str) -> str:
-    """A button that does something on the server. Escaped."""
-    more = "".join(f' {key.replace("_", "-")}="{html.escape(value, quote=True)}"' for key, value in attributes.items())
-    return f'<button type="button" class="{kind}" data-do="{name}"{more}>{html.escape(text)}</button>'
 
 
 def _about_it(view: RunView) -> str:
@@ -223,11 +217,11 @@ def _about_it(view: RunView) -> str:
 def _buttons(at: At) -> str:
     view, parts, this = at.view, [], _about_it(at.view)
     if view.learned:
-        parts.append('<button type="button" class="primary" id="talk" data-open-tab="generate">Talk to it →</button>')
+        parts.append(button("Talk to it →", kind="primary", id="talk", data_open_tab="generate"))
     if view.learned and view.kept:
-        parts.append(_act("use_best", watch.use_label(view), id="use-best", data_with=this))
+        parts.append(deed_button(watch.use_label(view), "use_best", id="use-best", data_with=this))
     if view.can_resume:
-        parts.append(_act("resume_run", watch.resume_label(view), id="resume-button", data_with=this))
+        parts.append(deed_button(watch.resume_label(view), "resume_run", id="resume-button", data_with=this))
     if view.learned:
         parts.append(f'<details class="menu"><summary>Share ▾</summary><div>{_share(at)}</div></details>')
     return "".join(parts)
@@ -238,8 +232,8 @@ def _share(at: At) -> str:
     parts = []
     if has_link(at.view, spec):
         holds = carried(at.page, at.visitor, at.view.id)
-        parts.append(f'{holds}<button type="button" class="ghost" id="copy-run" data-copy-link>Copy link</button>')
-    parts.append('<button type="button" class="ghost" data-unfold="take">Download or save to the Hub</button>')
+        parts.append(holds + button("Copy link", id="copy-run", data_copy_link=True))
+    parts.append(button("Download or save to the Hub", data_unfold="take"))
     return "".join(parts)
 
 
@@ -282,15 +276,15 @@ def _manage(at: At) -> str:
         sure = "Delete this run, its model and its files for good?"
         parts.append(
             f'<div class="line tight"><input type="text" name="rename" dir="auto" maxlength="60" placeholder="{name}" '
-            f'aria-label="New name of {name}">{_act("rename_run", "Rename", data_with=this)}'
-            f"{_act('delete_run', 'Delete', data_with=this, data_sure=sure)}</div>"
+            f'aria-label="New name of {name}">{deed_button("Rename", "rename_run", data_with=this)}'
+            f"{deed_button('Delete', 'delete_run', data_with=this, data_sure=sure)}</div>"
         )
     sure = (
         "Delete everything that this page keeps of you: models, runs, comparisons, texts, lessons, your place in a "
         "class? Nothing of it can be brought back."
     )
     kept = theme.quiet(kept_words(at.page.limits, lasting=at.page.registry.data.lasting))
-    return "".join(parts) + f"{kept}{_act('forget_me', 'Delete my data', kind='link', data_sure=sure)}"
+    return "".join(parts) + f"{kept}{deed_button('Delete my data', 'forget_me', kind='link', data_sure=sure)}"
 
 
 def _inside(at: At) -> dict[str, Slot]:

@@ -19,7 +19,7 @@ from ... import theme
 from ...forms.followed import uploaded
 from ...made_files import made
 from ...page import Page
-from ...panel import Asked, Shown, Slot, slot
+from ...panel import Asked, Shown, Slot, deed_button, slot
 from ...refusals import sentence
 from ...selected import Selected
 from ...theme import quiet
@@ -56,7 +56,7 @@ def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> N
 
 
 def template(page: Page) -> str:
-    """Everything is folded until somebody wants it."""
+    """The template. Everything starts folded."""
     words = (
         "A zip from this page, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 from Transformers. "
         f"At most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
@@ -87,11 +87,8 @@ def show(page: Page, asked: Asked) -> Shown:
 
 def _button(name: str, no_export: bool) -> str:
     words, waits = BUTTONS[name]
-    off = " disabled" if name == "transformers" and no_export else ""
-    return (
-        f'<button type="button" class="ghost" id="take-{name}" data-do="take_{name}" data-waits="{waits}"{off}>'
-        f"{words}</button>"
-    )
+    off = name == "transformers" and no_export
+    return deed_button(words, f"take_{name}", id=f"take-{name}", data_waits=waits, disabled=off)
 
 
 Make = Callable[[str, str, Path], tuple[Path, str]]
