@@ -32,10 +32,14 @@
     history[visited ? "pushState" : "replaceState"](null, "", `${location.pathname}?${made}`);
   }
 
-  /** Copy the link to what a tab shows; the button says so.
-   * @param {string} tab @param {HTMLElement} button */
-  async function copy(tab, button) {
-    const copied = `${location.origin}${location.pathname}?${words(tab)}`, said = button.textContent;
+  /** The link to what a tab shows.
+   * @param {string} tab */
+  const link = (tab) => `${location.origin}${location.pathname}?${words(tab)}`;
+
+  /** Copy a link; the button says so.
+   * @param {string} copied @param {HTMLElement} button */
+  async function copy(copied, button) {
+    const said = button.textContent;
     try {
       await navigator.clipboard.writeText(copied);
       button.textContent = "Link copied";
@@ -98,5 +102,5 @@
     if (button && openTab() !== tab) button.click();
   });
 
-  window["playground"] = { ...window["playground"], address: { write, copy, shown, openTab, part } };
+  window["playground"] = { ...window["playground"], address: { write, link, copy, shown, openTab, part } };
 })();

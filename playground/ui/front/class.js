@@ -79,15 +79,8 @@
   }
 
   /** @param {HTMLElement} button @param {{code: string, secret: string}} selection */
-  async function copy(button, { code, secret }) {
+  function copy(button, { code, secret }) {
     const teaches = button.dataset.classLink === "teacher" ? `#teach=${secret}` : "";
-    const link = `${location.origin}${location.pathname}?class=${code}${teaches}`, said = button.textContent;
-    try {
-      await navigator.clipboard.writeText(link);
-      button.textContent = "Link copied";
-      setTimeout(() => (button.textContent = said), 2500);
-    } catch {
-      window.prompt("Copy this link:", link);
-    }
+    window["playground"].address.copy(`${location.origin}${location.pathname}?class=${code}${teaches}`, button);
   }
 })();

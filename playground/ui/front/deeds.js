@@ -113,7 +113,7 @@
       else if (fold) unfold(fold.dataset.unfold ?? "");
       else if (tab) openTab(tab.dataset.openTab ?? "");
       else if (file) download(file.dataset.download ?? "");
-      else if (copied) address.copy(root.dataset.tab ?? root.dataset.panel, copied);
+      else if (copied) address.copy(address.link(root.dataset.tab ?? root.dataset.panel), copied);
     });
     root.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       const field = /** @type {HTMLElement} */ (event.target);
