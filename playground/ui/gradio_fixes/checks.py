@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import gradio as gr
 from gradio import component_meta
 
-from .mended_scripts import FOLDER, MENDS, mended
+from .mended_scripts import FOLDER, not_mended
 from .small_sessions import PLAIN
 
 PLACES: Mapping[str, tuple[object, tuple[str, ...]]] = {
@@ -25,8 +25,7 @@ def out_of_place(app: gr.Blocks) -> list[str]:
     """A line for every fix that does not apply to this release of gradio."""
     places = {**PLACES, "slow_queue.py": (app._queue, QUEUE)}
     missing = {fix: [name for name in names if not hasattr(thing, name)] for fix, (thing, names) in places.items()}
-    done = {what for file in FOLDER.glob("*.js") for what in mended(file.read_text(encoding="utf-8"))[1]}
-    missing["mended_scripts.py"] = [f"the place of “{what}”" for what in MENDS if what not in done]
+    missing["mended_scripts.py"] = [f"the place of “{what}”" for what in not_mended()]
     index = (FOLDER.parent / "index.html").read_text(encoding="utf-8")
     missing["first_script.py"] = [] if "<head>" in index else ["<head>"]
     return [

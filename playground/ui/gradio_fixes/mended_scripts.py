@@ -7,6 +7,7 @@ gone.
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import gradio as gr
@@ -15,8 +16,8 @@ from starlette.routing import Route
 
 FOLDER = Path(gr.__file__).parent / "templates" / "frontend" / "assets"
 MENDS = {
-    # A frame after an accordion or a tab is opened, all in it is told once more what it held before, and what a script
-    # has typed in it at once is gone. What it holds now is looked up first.
+    # A frame after an accordion or a tab opens, gradio writes the old values into all its fields, so text that a script
+    # has typed there is lost. The patch reads the present values first.
     "what is typed into what has just opened stays": (
         r"(async#\w\(\w\)\{for\(let (\w) of \w\.children\)await this\.(#\w)\(\2\.id,\2\),await this\.#\w\(\2\)\}.*?"
         r"async render_previously_invisible_children\(.*?requestAnimationFrame\(\w\)\);)"
@@ -42,11 +43,22 @@ def mended(script: str) -> tuple[str, list[str]]:
     return script, done
 
 
+@cache
+def _all_mended() -> dict[str, tuple[str, list[str]]]:
+    """The scripts that MENDS is about, by name, as `mended` returns them: read once."""
+    files = [file for name in ("core", "statustracker") for file in FOLDER.glob(f"{name}-*.js")]
+    return {file.name: mended(file.read_text(encoding="utf-8")) for file in files}
+
+
 def mended_scripts() -> list[Route]:
     """For the `routes` of gradio's `app_kwargs`, which come before gradio's own."""
-    files = [file for name in ("core", "statustracker") for file in FOLDER.glob(f"{name}-*.js")]
-    found = {file.name: mended(file.read_text(encoding="utf-8")) for file in files}
-    return [_route(name, script) for name, (script, done) in found.items() if done]
+    return [_route(name, script) for name, (script, done) in _all_mended().items() if done]
+
+
+def not_mended() -> list[str]:
+    """What of MENDS has no place in these scripts."""
+    done = {what for _, found in _all_mended().values() for what in found}
+    return [what for what in MENDS if what not in done]
 
 
 def _route(name: str, script: str) -> Route:
