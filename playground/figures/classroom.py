@@ -14,7 +14,7 @@ from .wire import escaped, shortened
 
 EMPTY = {"showticklabels": False, "showgrid": False}
 NAMED, TALL = 12, 15
-"""Curves whose names stand beside them, and pixels of a name."""
+"""The most curves that carry a name, and the height of a name in pixels."""
 Curve = tuple[str, Sequence[tuple[int, float]]]
 """Whose it is, and its (step, validation loss)."""
 
@@ -82,7 +82,7 @@ def _named(curves: Sequence[Curve]) -> dict[int, str]:
 def _names_at_ends(
     curves: Sequence[Curve], named: dict[int, str], low: float, high: float, height: int
 ) -> list[dict[str, Any]]:
-    """Whose each curve is, at the right beside its end, none over another."""
+    """The students' names at the right ends of their curves, moved apart where they would overlap."""
     tall = TALL * (high - low) / (height - 68)  # of a name, in nats
     order = sorted(named, key=lambda i: curves[i][1][-1][1])
     places: list[float] = []

@@ -1,9 +1,8 @@
-"""Guess the next token: bets on a text that nobody learned from, scored in points, beside who counts, learned or knows.
+"""Guess the next token: bets on held-out text, scored in points against a bigram, the model and the best possible.
 
-V = vocabulary. A bet is a probability for every token, and costs −log2 of what it gave to the one that came: the only
-score by which nobody does better than by betting what he believes (Good 1952, Kelly 1956; Cover and King 1978 had
-people bet on the next letter). Points are the same on another scale: POINTS for a certainty, none for what a player
-would get who finds all tokens alike.
+V = vocabulary. A bet gives every token a probability, and costs −log2 of the probability of the token that came. With
+this score, honest probabilities are the best strategy (Good 1952, Kelly 1956; Cover and King 1978 had people bet on
+the next letter). Points are the same on another scale: POINTS for certainty, none for a uniform guess.
 """
 
 from __future__ import annotations
@@ -57,9 +56,9 @@ class Passage:
 
 
 def with_choices(text: Passage, most: Sequence[float], rounds: int = ROUNDS) -> Passage:
-    """The same text with at most so many bets: it starts at a real choice, and every real one brings the next token.
+    """The same text with at most `rounds` bets, the first a real choice. Each real choice adds the token after it.
 
-    So half of the bets or more are real choices, where the text has enough of them.
+    So at least half of the bets are real choices, if the text has enough of them.
 
     Args:
         most: for each place of the text, the largest probability that the best player gives a token there.
@@ -75,12 +74,13 @@ def with_choices(text: Passage, most: Sequence[float], rounds: int = ROUNDS) -> 
 
 
 AFTER = 12
-"""Tokens after the last bet that are kept, so that the word in which it stands can be read to its end."""
+"""Tokens kept after the last bet, so that its word can be read to the end."""
 
 
 def passage(corpus: Corpus, context: int, seed: int) -> Passage:
-    """A part of what a corpus holds out, or a new text of its language, to be read by a model of this context; every
-    token after the first ones can be bet on.
+    """A part of the held-out text, or a new text of a synthetic language, for a model with this context length.
+
+    Every token after the first ones can be bet on.
 
     Raises ValueError where the held-out part has no two tokens.
     """
@@ -136,12 +136,12 @@ def single(token: int, share: float, vocab_size: int) -> np.ndarray:
 
 
 def points(bits: Any, vocab_size: int) -> Any:
-    """What a bet earns that has cost so many bits: POINTS for none, 0 for finding all tokens alike."""
+    """The points of a bet with this cost in bits: POINTS for none, 0 for the cost of a uniform guess."""
     return POINTS * (1 - bits / math.log2(max(vocab_size, 2)))
 
 
 def stakes(vocab_size: int) -> dict[str, tuple[int, int]]:
-    """How sure somebody is → (points where that token comes, points where another one does)."""
+    """How sure the player is → (points if that token comes, points if another one does)."""
     return {
         name: tuple(round(points(-math.log2(p), vocab_size)) for p in (share, (1 - share) / max(vocab_size - 1, 1)))
         for name, share in SURE.items()
@@ -177,8 +177,10 @@ def exact_bets(exact: ExactModel, window: Sequence[int]) -> np.ndarray:
 
 @torch.inference_mode()
 def model_most(model: Transformer, ids: Sequence[int]) -> list[float]:
-    """The largest probability that the model gives a token at each of these places, after some of what stands before
-    (of a long text half a context at least); 0 at the first."""
+    """The model's largest next-token probability at each of these places; 0 at the first.
+
+    In a long text, each place sees at least half a context of the tokens before it.
+    """
     context = model.config.context_length
     most = [0.0]
     for start in range(0, len(ids) - 1, max(context // 2, 1)):

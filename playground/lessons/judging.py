@@ -142,7 +142,7 @@ def _times(guess: float, truth: float) -> str:
 
 
 def missing(scene: Scene, step: Step) -> str:
-    """What a step's question waits for, in words; empty where it can be asked.
+    """The reason why a step's question has to wait, in words; empty if it can be asked.
 
     The numbers that it names have to be there. Where answering is all there is to do, so has the answer.
     """

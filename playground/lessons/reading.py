@@ -145,7 +145,7 @@ def _runs(runs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cases(key: str) -> BeforeValidator:
-    """A value, or a list of cases of which the first that holds counts; `key` is what a case says by in the file."""
+    """A value, or a list of cases; the first that holds counts. `key` is the name of a case's value in the file."""
 
     def listed(given: Any) -> Any:
         cases = given if isinstance(given, list) else [given if isinstance(given, dict) else {key: given}]
@@ -182,7 +182,7 @@ class Condition:
 
     @classmethod
     def read(cls, words: Any, info: ValidationInfo) -> Self:
-        """What stands in a file. Raises ValueError."""
+        """Read it from a file. Raises ValueError."""
         condition = cls(_compared(words))
         for left, how, right in condition.parts:
             _fact(left, info.context)
@@ -309,7 +309,7 @@ class Lesson(Part):
     prompt: Choice = ""
     """What facts on a run's writing go on from; empty for the run's own."""
     group: Annotated[str, Field(max_length=TITLE)] = ""
-    """The heading in the list that it stands under; empty for the path that everybody takes."""
+    """Its heading in the list of lessons; empty for the main path."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -48,7 +48,7 @@ K = TypeVar("K", bound=Job)
 NOTES = "job.json"
 """In a job's folder: what is noted of it."""
 MOST_TRIES = 3
-"""So many times a job may be at work when the server ends and get no further: then it is not begun again by itself."""
+"""Server stops that a job may meet without progress in between. After these it no longer starts by itself."""
 _FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in (RunJob, ComparisonJob)}
 
 

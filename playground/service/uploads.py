@@ -27,7 +27,7 @@ class Upload:
     origin: str
     """The address that it comes from."""
     visitor: str
-    """Whose it is; the address again where nobody says so: what programs send from one address counts as one's."""
+    """The visitor, or the address again for programs: all programs at one address count as one visitor."""
     size: int = 0
     """Bytes that it has room for."""
     wanted: bool = False
@@ -79,7 +79,7 @@ class Uploads:
                 self._count(stored, stored.size)
 
     def forget(self, visitor: str) -> None:
-        """Delete what is stored of this visitor alone."""
+        """Delete the files that only this visitor has stored."""
         with self._lock:
             for path in [path for path, file in self._stored.items() if file.visitor == visitor and not file.wanted]:
                 self._give_back(self._stored.pop(path))

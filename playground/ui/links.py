@@ -67,7 +67,7 @@ def _opened(page: Page, view: View, note: gr.HTML, visitor: str, *, waiting: boo
 
 
 def carried(page: Page, visitor: str, model_id: str | None) -> str:
-    """What a link to this model holds of it, for whoever copies one; empty for a model that ships. As HTML."""
+    """A note before copying: what a link to this model carries. Empty for a model that ships. HTML."""
     if not model_id or model_id.startswith("shipped-"):
         return ""
     job = page.board.find(visitor, model_id)
@@ -79,7 +79,7 @@ def carried(page: Page, visitor: str, model_id: str | None) -> str:
 
 
 def carried_slot(page: Page, visitor: str, model_id: str | None) -> dict[str, Slot]:
-    """The same as a panel's slot, beside its button that copies a link."""
+    """The same note as a slot, for the place beside *Copy link*."""
     said = carried(page, visitor, model_id)
     return {"carried": Slot(said, lambda: said)}
 

@@ -132,12 +132,15 @@ class Page:
         return self._on_load
 
     def hears(self, news: Callable[[str], tuple[Any, float | None] | None]) -> None:
-        """Let the page hear, besides jobs and models, of what this tells of a visitor: something that changes with it,
-        and seconds until the next look (None at rest); None where there is nothing to tell."""
+        """Add a source of news besides jobs and models.
+
+        Of a visitor, it returns a value that changes with the news, and the seconds until the next look (None at
+        rest); or None if there is nothing to follow.
+        """
         self._news.append(news)
 
     def other_news(self, visitor: str) -> list[tuple[Any, float | None]]:
-        """What those tell."""
+        """The news of these sources, of this visitor."""
         return [told for news in self._news if (told := news(visitor)) is not None]
 
     def known(self, visitor: str | None) -> str:

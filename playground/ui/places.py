@@ -1,6 +1,6 @@
-"""Places: how many work at the same moment; where all are taken, networks take turns, and within one its visitors.
+"""Places: a limit on simultaneous work. When all are taken, networks take turns, and visitors within each network.
 
-`Board` does the same for what takes minutes. This is for what takes seconds: a text, a picture that is slow.
+`Board` does the same for jobs of minutes. This is for work of seconds: a text, a slow picture.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class _Waits:
-    """One who waits."""
+    """A call that waits for a place."""
 
     network: str
     visitor: str
@@ -24,7 +24,7 @@ class _Waits:
 
 
 class Places:
-    """So many places. For one event loop."""
+    """`count` places, for one event loop."""
 
     def __init__(self, count: int):
         self._free = count
@@ -35,12 +35,12 @@ class Places:
 
     @property
     def taken(self) -> bool:
-        """Whether whoever comes now has to wait."""
+        """Whether the next call has to wait."""
         return not self._free
 
     @asynccontextmanager
     async def of(self, network: str, visitor: str) -> AsyncIterator[None]:
-        """A place for this visitor, who comes from there, once there is one."""
+        """Wait for a place, and hold it: for this visitor, in this network."""
         if self._free:
             self._free -= 1
         else:
@@ -62,7 +62,7 @@ class Places:
             self._next()
 
     def _next(self) -> None:
-        """Give a place that was left to whoever has fewest; of these to whoever had one longest ago."""
+        """Pass a free place on: to those with the fewest places, then to those served longest ago."""
         if not self._line:
             self._free += 1
             self._served.clear()

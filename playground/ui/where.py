@@ -80,7 +80,7 @@ def path_within(scope: Mapping[str, Any]) -> str:
 
 
 def trust_no_address() -> None:
-    """Let uvicorn leave the addresses of clients alone: it believes every header of whoever is on the same machine."""
+    """Keep uvicorn from reading client addresses from headers: it trusts every client on the same machine."""
     os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
 
 

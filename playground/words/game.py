@@ -14,7 +14,7 @@ LEVEL = 0.5
 
 
 def result(game: Game, word: Callable[[int], str]) -> str:
-    """Who beat whom once the game is over, and by what. `word` says in which word a round's token stands."""
+    """The result of a finished game and its reason. `word` returns the word that holds a round's token."""
     totals = {player: float(game.points(player).sum()) for player in game.players}
     gaps = {player: totals[YOU] - totals[player] for player in (BIGRAM, MODEL)}
     if abs(gaps[BIGRAM]) < LEVEL:
@@ -32,7 +32,7 @@ def result(game: Game, word: Callable[[int], str]) -> str:
 
 
 def luck(game: Game) -> str:
-    """What to think of a score above the best possible one; empty where nobody has one."""
+    """A note on a score above the best possible one; empty if there is none."""
     if FLOOR not in game.players:
         return ""
     best = float(game.points(FLOOR).sum())
@@ -57,6 +57,6 @@ def in_bits(game: Game) -> str:
 
 
 def points_words(points: float) -> str:
-    """So many points."""
+    """A number of points."""
     whole = round(points)
     return f"{whole} point{'' if whole == 1 else 's'}"

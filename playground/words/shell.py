@@ -76,7 +76,7 @@ def best_lines(checkpoint: Checkpoint) -> list[str]:
 
 
 def _standing(checkpoint: Checkpoint) -> str:
-    """How good the validation loss is beside the baselines, if they are known."""
+    """The validation loss compared with the baselines, if they are known."""
     history, values = checkpoint.history, checkpoint.about.get("ladder")
     if not values:
         return ""

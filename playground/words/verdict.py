@@ -9,7 +9,7 @@ from .result import Result
 
 
 def verdict_result(verdict: Verdict, equal: str = "equal cost", *, active: bool = False) -> Result:
-    """Who predicts better, by how much, and how that is known. `active`: more pairs are still being trained."""
+    """The better model, its lead, and the evidence. `active`: more pairs are still being trained."""
     far, better = " so far" * active, "MoE" if verdict.difference < 0 else "The dense model"
     if math.isinf(verdict.margin):
         return Result("One window can't settle it.", details="A single validation window is too little to compare two.")

@@ -1,4 +1,4 @@
-"""Names and titles: strangers' words as one line of text, and a name that nobody else in a class has."""
+"""Names and titles: typed text as one clean line, and names that are unique within a class."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .codes import ClassError
 
 
 def one_line(text: object, most: int, what: str = "") -> str:
-    """A stranger's words as one line of text, without what is not to be seen or would spill over its line.
+    """Typed text as one line, without invisible characters or marks that would spill over the line.
 
-    Raises ClassError for what is longer than `most`, where `what` it is was said; else cuts it.
+    Longer than `most` characters, it is cut, or refused with ClassError if `what` names it.
     """
     text = unicodedata.normalize("NFC", text) if isinstance(text, str) and len(text) < 100_000 else ""
     # joiners hold emoji together; of marks stacked upon a letter two are kept
@@ -33,12 +33,12 @@ def _unstacked(text: str) -> str:
 
 
 def alphabets(name: str) -> set[str]:
-    """Those of the alphabets with letters that look alike which a name uses."""
+    """Which of the alphabets with similar letters a name uses."""
     return {unicodedata.name(c, "").partition(" ")[0] for c in name if c.isalpha()} & {"LATIN", "CYRILLIC", "GREEK"}
 
 
 def free_name(name: str, taken: set[str]) -> str:
-    """The name, with a number where somebody has it already."""
+    """The name, with a number if it is taken."""
     number, found = 1, name
     while found.casefold() in taken:
         number += 1

@@ -104,7 +104,7 @@ function show(value) {
     setTimeout(() => reveal(false), 400);
   }
 }
-// Nothing is unfolded but what the step is about: no statistics beside it that nobody asked for.
+// Only the parts that the step needs stay unfolded.
 function foldAll() {
   const needed = [shown.point?.at, shown.awaits?.at].flat().filter(Boolean);
   for (const each of document.querySelectorAll("details[data-fold][open]")) {

@@ -86,7 +86,7 @@ class Room:
         page.panels.act("make_class", lambda asked: make.make(page, classes, asked))
 
     def show(self, asked: Asked) -> Shown:
-        """The view: of a teacher, of a student, or of somebody who may become one."""
+        """The view: a teacher's, a student's, or that of a visitor in no class."""
         chosen, member = Selection.read(asked.selection), self.classes.member(asked.visitor)
         if chosen.secret:
             try:
@@ -111,7 +111,7 @@ class Room:
         return _forms(chosen, "invited", words, code=klass.code)
 
     def news(self, visitor: str) -> tuple[object, float | None] | None:
-        """Whatever changes with the classes that this visitor looks at, and seconds until the next look."""
+        """A value that changes with the classes this visitor has open, and the seconds until the next look."""
         told, pauses = [], []
         for class_id in self._of(visitor):
             try:
@@ -136,7 +136,7 @@ class Room:
 
 
 def _forms(chosen: Selection, view: str, note: str = "", *, code: str = "") -> Shown:
-    """What somebody sees who is in no class."""
+    """The view of a visitor in no class."""
     place = {"code": code}
     slots = {"place": Slot(place, lambda: place), "note": Slot(note, lambda: note)}
     if chosen.view in ("student", "board", "results"):  # nothing of it stays in the page

@@ -77,7 +77,7 @@ def _ask_of(lesson: str, step: int, question: str) -> Ask | None:
 
 
 def _without_numbers(question: str) -> str:
-    """A class's own number of steps stands in a lesson's question."""
+    """A question without its numbers: a class may have its own number of steps."""
     return re.sub(r"[\d,]+", "", question)
 
 

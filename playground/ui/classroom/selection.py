@@ -11,7 +11,7 @@ class Selection(Selected):
     """Which class, and how its board is looked at."""
 
     view: str = ""
-    """What is seen, as the server says it: start, join, invited, student, board, results or note."""
+    """The view, set by the server: start, join, invited, student, board, results or note."""
     code: str = ""
     secret: str = ""
     """The teacher's; empty for everybody else."""

@@ -1,4 +1,4 @@
-"""What a class hears of a student's lesson: how many steps are done, each guess, and what was right."""
+"""A student's lesson as the class sees it: steps done, each guess, and whether it was right."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..forms.fields import is_number, said
 
 
 class Told:
-    """Hears how far a visitor is in a lesson, and tells the class that the visitor has joined."""
+    """Passes a visitor's progress in a lesson on to the class that the visitor has joined."""
 
     def __init__(self, classes: Classes):
         self.classes = classes
 
     def __call__(self, visitor: Any, lesson: Lesson, progress: Progress) -> None:
-        """Called after whatever a visitor does in a lesson. Never stands in its way."""
+        """Call it after each action in a lesson. It never raises ClassError or StoreError."""
         if not self.classes.store.there:
             return
         rows = progress.report(lesson)

@@ -1,11 +1,11 @@
 // @ts-check
-// The newest wins, for panels and forms alike: whoever asks again no longer hears what was asked before, however late its
-// answer comes. A server that does not answer is asked again.
+// The newest question wins, in panels and forms: it cancels the one before, however late the answer comes. A question
+// without an answer is asked again.
 
 (() => {
   "use strict";
 
-  const AGAIN = 2000; // milliseconds after which a question that nobody answered is asked again
+  const AGAIN = 2000; // milliseconds until an unanswered question is asked again
 
   /** @typedef {(path: string, body: () => object) => Promise<any>} Ask
    * The server's answer; the body is what holds when it is asked. Rejects as soon as something newer is asked. */

@@ -1,7 +1,7 @@
-"""Gradio makes the page and its configuration anew for everybody who opens it, and sends them uncompressed.
+"""Made once: the page and its configuration, which gradio builds again for every visitor and sends uncompressed.
 
-That is a megabyte and a fifth of a second of the server each time (gradio 6.31): a class that arrives together waits
-nine seconds. All visitors get the same, but for the address at which they have asked: here it is made once for each.
+Each time that costs a megabyte and a fifth of a second of the server (gradio 6.31), so a class that arrives together
+waits nine seconds. All visitors at one address of the page get the same, so it is made once per address.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def _worded(words: str) -> str:
 
 
 def _still(waiting: str) -> str:
-    """What stands in place of a question whose numbers are not there yet."""
+    """Shown in place of a question whose numbers are not there yet."""
     return f'<p class="lesson-still"><strong>The question comes next.</strong> {_worded(waiting)}</p>'
 
 

@@ -146,7 +146,7 @@ def latest(position: Position, tokenizer: Tokenizer) -> str:
 
 
 def scores(position: Position, tokenizer: Tokenizer) -> str:
-    """Everybody's points; at the end who beat whom, and by what."""
+    """The points of all players; at the end also the result and its reason."""
     game, rows = position.game, []
     if not game.rounds:
         return ""
@@ -177,7 +177,7 @@ def all_bets(position: Position, tokenizer: Tokenizer) -> str:
 
 
 def _word(position: Position, tokenizer: Tokenizer, n: int) -> str:
-    """The word in which the token of a round stands; the token itself where it stands in none."""
+    """The word that holds a round's token, or the token itself if it is in none."""
     game, at = position.game, position.game.passage.places[n][1]
     texts = [tokenizer.token_text(token) for token in game.passage.ids]
     if not texts[at].strip().isalpha() or tokenizer.kind == "word":

@@ -40,7 +40,7 @@ BEGINNING = """(prompt, text) => {
 _FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited")
 WORDS = ("outlook", "problem", "changes", "advanced", "reset")
 SET_BY_RUN = (*form.BY_NAME, *texts.PUT_BACK, "size", "base", "suited", "prompt", "name", *WORDS)
-"""The components that hold a run's settings, or what is said of them."""
+"""The components with a run's settings, or with text about them."""
 OF_LINK = ("letters", "linked", "forget", "text_fits")
 _FORGET = "history.replaceState(null, '', location.pathname);"  # so that a reload does not bring it back
 
