@@ -419,17 +419,12 @@ class Board:
         state = "waiting" if job.state == "waiting" else "over" if job.settled else "working"
         noted = json.dumps(job.noted())
         values = (job.id, job.visitor, job.share, job.kind, job.name, job.number, state, *turn, job.tries, time.time())
-        try:
-            job.folder.mkdir(parents=True, exist_ok=True)
-            write_file(job.folder / NOTES, lambda partial: partial.write_text(noted, encoding="utf-8"))
-            with self.data.store.change() as db:
-                db.execute(f"REPLACE INTO jobs VALUES ({', '.join('?' * len(values))})", values)
-        except OSError:
-            if self._jobs.get(job.id) is job:
-                raise
-            # the job was forgotten while this was written, and its folder removed: no trouble of the disk's
+        job.folder.mkdir(parents=True, exist_ok=True)
+        write_file(job.folder / NOTES, lambda partial: partial.write_text(noted, encoding="utf-8"))
+        with self.data.store.change() as db:
+            db.execute(f"REPLACE INTO jobs VALUES ({', '.join('?' * len(values))})", values)
         if self._jobs.get(job.id) is not job:
-            self.data.delete(job.id)
+            self.data.delete(job.id)  # it was forgotten meanwhile
         elif state == "over":
             job.tidy()
 

@@ -23,6 +23,7 @@ import tempfile
 import threading
 import time
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ logger = logging.getLogger(__name__)
 VARIABLE = "PLAYGROUND_DATA"
 """The environment variable that names the data folder."""
 LOCK, WORK = ".lock", "work"
+DELETION = "deletion of"
+"""A kind of what is kept: that something is not."""
 PREFIX = "playground-data-"
 """Of the temporary folder of a server that keeps nothing."""
 SENT = "playground-sent-"
@@ -92,6 +95,7 @@ class DataFolder:
         self._owned: FileLock | None = None
         self._late: dict[tuple[str, str], Callable[[], None]] = {}
         self._key: bytes | None = None
+        self._deleted: OrderedDict[str, None] = OrderedDict()  # the newest ids; none is used again
         self.problem = ""
         """Why something could not be written, as a sentence without paths; empty while all is."""
         if self.path.exists() and not reading:
@@ -137,7 +141,8 @@ class DataFolder:
     def keep(self, kind: str, work_id: str, write: Callable[[], None]) -> bool:
         """Write something; where that cannot be done now, later. Returns whether it was written.
 
-        The newest of a kind and id counts: what waited to be written before is not.
+        The newest of a kind and id counts: what waited to be written before is not. Of what is deleted meanwhile,
+        nothing is written later either.
         """
         with self._lock:
             self._late.pop((kind, work_id), None)
@@ -145,8 +150,13 @@ class DataFolder:
             self._own()
             write()
         except (OSError, StoreError) as problem:
-            logger.warning("%s %s could not be saved: %s", kind, work_id, problem)
             with self._lock:
+                deleted = kind != DELETION and work_id in self._deleted
+            if deleted:  # while it was written: no trouble of the disk's
+                shutil.rmtree(self.folder_of(work_id), ignore_errors=True)
+                return False
+            with self._lock:
+                logger.warning("%s %s could not be saved: %s", kind, work_id, problem)
                 first = not self._late
                 self._late[kind, work_id] = write
                 self.problem = _in_words(problem)
@@ -181,6 +191,9 @@ class DataFolder:
     def delete(self, work_id: str) -> None:
         """Remove all that is kept of a model or job: its rows, its folder, and what waited to be written."""
         with self._lock:
+            self._deleted[work_id] = None
+            while len(self._deleted) > 1000:
+                self._deleted.popitem(last=False)
             for late in [late for late in self._late if late[1] == work_id]:
                 del self._late[late]
 
@@ -191,7 +204,7 @@ class DataFolder:
 
         shutil.rmtree(self.folder_of(work_id), ignore_errors=True)
         if self.store.there:
-            self.keep("deletion of", work_id, write)
+            self.keep(DELETION, work_id, write)
 
     def models(self) -> list[dict[str, Any]]:
         """The models that are kept, the newest first: id, name, bytes, when they were used, and their folders."""

@@ -14,6 +14,7 @@ import pytest
 from playground.data import TextError
 from playground.service import board as board_module
 from playground.service.board import Board
+from playground.service.data_folder import DataFolder, new_id
 from playground.service.limits import FAILED_RUNS, LimitError
 from playground.service.models import Registry
 from playground.service.run_job import settings_of
@@ -253,6 +254,25 @@ def test_failed_runs_do_not_pile_up(tmp_path):
     for number in range(FAILED_RUNS + 5):
         finished(jobs.start(f"visitor-{number}-" + "v" * 20, small_spec(text="short")))
     assert len(jobs._jobs) <= FAILED_RUNS + 1
+
+
+@pytest.mark.parametrize("kind", ["job", "model", "moment"])
+def test_whatever_is_deleted_while_it_is_written_is_no_trouble_of_the_disk(tmp_path, kind):
+    data, work = DataFolder(tmp_path), new_id()
+
+    def write() -> None:
+        data.folder_of(work).mkdir(parents=True)
+        data.delete(work)
+        data.folder_of(work).mkdir(parents=True)
+        raise FileNotFoundError("a file of a folder that was removed")
+
+    assert not data.keep(kind, work, write)
+    assert data.problem == "" and not data.is_late(work) and not data.folder_of(work).exists()
+
+    def fails() -> None:
+        raise PermissionError("somebody else's folder")
+
+    assert not data.keep(kind, new_id(), fails) and data.problem, "what was not deleted waits"
 
 
 def test_a_job_that_is_forgotten_while_it_is_written_down_is_no_trouble_of_the_disk(tmp_path, monkeypatch):
