@@ -54,8 +54,8 @@ def figures(page: Any) -> list[str]:
 
 
 def calm(page: Any) -> None:
-    """Until nothing is being computed, and nothing fades any more."""
-    page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
+    """Until nothing is being computed or written, and nothing fades any more."""
+    page.wait_for_function("() => !document.querySelector('[aria-busy=true], [data-writing]')")
     page.evaluate(FADED)
 
 
@@ -72,9 +72,9 @@ def broken_rules(page: Any, *rules: str) -> list[str]:
 
 # nothing, where a part was at work meanwhile, and so was dimmed
 RULES = """async (runOnly) => {
-  let busy = Boolean(document.querySelector("[aria-busy=true]"));
+  let busy = Boolean(document.querySelector("[aria-busy=true], [data-writing]"));
   const looks = new MutationObserver(() => (busy = true));
-  looks.observe(document, { subtree: true, attributes: true, attributeFilter: ["aria-busy"] });
+  looks.observe(document, { subtree: true, attributes: true, attributeFilter: ["aria-busy", "data-writing"] });
   const { violations } = await axe.run(document, { resultTypes: ["violations"], runOnly });
   looks.disconnect();
   if (busy) return null;
