@@ -51,7 +51,7 @@ def test_a_teacher_makes_a_class_and_sees_what_a_student_trains(house, open_page
     student.press("[data-field=name]", "Enter")
     student.wait_for_selector(".class-strip:has-text('You are Zoë & Ed')")
     student.wait_for_selector(".class-strip:has-text('Twenty sentences, Small, 20 steps, seed 1.')")
-    student.wait_for_function("document.querySelector('#example input').value === 'Twenty sentences'")
+    student.wait_for_function("document.querySelector('#example input')?.value === 'Twenty sentences'")
     student.click("#train-button")
 
     row = board.locator("#class-table tbody tr")

@@ -61,7 +61,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     page.click("#learn label:has-text('My own text')")
     page.click("#advanced > button")
     page.fill("#text textarea", TEXT)
-    page.wait_for_function("document.querySelector('#prompt textarea').value === 'The keeper lit the'")  # its beginning
+    page.wait_for_function("document.querySelector('#prompt textarea')?.value === 'The keeper lit the'")  # its beginning
     page.fill("#prompt textarea", "The keeper ")  # at once
     expect(page.locator("#size label.selected")).to_have_text("Tiny")  # it was pasted, not typed, and sets the size
     assert page.input_value("#prompt textarea") == "The keeper "
@@ -96,7 +96,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     second.close()
 
     page.click("#stop-button")
-    page.wait_for_function("document.querySelector('#model input').value === 'Run 1 · The keeper lit the'")
+    page.wait_for_function("document.querySelector('#model input')?.value === 'Run 1 · The keeper lit the'")
     page.wait_for_selector("#resume-button")
     expect(page.locator("#status h2")).to_have_text(re.compile(r"beats the \S+ baseline"))
     assert page.locator("#train-button").is_visible() and page.locator("#stop-button").count() == 0
@@ -106,7 +106,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     page.click("#talk")
     page.fill("#generate-panel textarea[name=prompt]", "The keeper ")
     page.click("#generate-panel .generate-start")
-    page.wait_for_function("document.querySelector('#generate-panel .written').innerText.startsWith('The keeper ')")
+    page.wait_for_function("document.querySelector('#generate-panel .written')?.innerText.startsWith('The keeper ')")
     page.wait_for_selector("#generate-panel .generate-continue")
     words = set(re.findall(r"[a-z]+", page.inner_text("#generate-panel .written").lower()))
     assert words & {"lamp", "lit", "night", "keeper", "old", "long", "each"}, words
@@ -132,12 +132,12 @@ def test_two_visitors_do_not_see_each_others_runs(address, open_page):
     elsewhere.wait_for_selector("#status:has-text('live')")
     elsewhere.get_by_role("tab", name="Generate").click()
     anna.click("#stop-button")
-    anna.wait_for_function("document.querySelector('#model input').value.startsWith('Run 1')")
+    anna.wait_for_function("document.querySelector('#model input')?.value.startsWith('Run 1')")
     asked = elsewhere.locator(".complaint[role=status]", has_text="Run 1 · Twenty sentences is trained.")
     asked.wait_for()
     assert elsewhere.input_value("#model input").startswith("Tiny stories")
     asked.get_by_role("button", name="Choose it on all tabs").click()
-    elsewhere.wait_for_function("document.querySelector('#model input').value.startsWith('Run 1')")
+    elsewhere.wait_for_function("document.querySelector('#model input')?.value.startsWith('Run 1')")
     assert asked.count() == 0 and anna.locator(".complaint").count() == 0
     elsewhere.close()
     bert.click("#model input")
@@ -153,16 +153,16 @@ def test_a_run_is_renamed_and_deleted(address, open_page):
     set_number(page, "Steps", 3)
     expect(page.locator("#advanced > button")).to_contain_text("1 changed")
     page.click("#train-button")
-    page.wait_for_function("document.querySelector('#model input').value === 'A short one'")
+    page.wait_for_function("document.querySelector('#model input')?.value === 'A short one'")
     runs = fold(page, "runs")
     runs.locator("input[name=rename]").fill("The best")
     runs.get_by_role("button", name="Rename").click()
-    page.wait_for_function("document.querySelector('#model input').value === 'The best'")
+    page.wait_for_function("document.querySelector('#model input')?.value === 'The best'")
     expect(runs.locator("table").first).to_contain_text("The best")
     page.once("dialog", lambda question: question.accept())
     runs.get_by_role("button", name="Delete", exact=True).click()
     page.wait_for_selector("#status:has-text('recorded')")
-    page.wait_for_function("document.querySelector('#model input').value.startsWith('Tiny stories')")
+    page.wait_for_function("document.querySelector('#model input')?.value.startsWith('Tiny stories')")
     assert runs.is_hidden(), "a fold with nothing in it is not shown"
 
 
@@ -191,7 +191,7 @@ def test_a_model_that_is_chosen_while_the_list_is_being_renewed_is_chosen(addres
     page.evaluate("playground.news.choose('shipped-prose')")
     page.wait_for_timeout(100)
     page.evaluate("playground.news.choose('shipped-sentences')")
-    page.wait_for_function("document.querySelector('#model input').value.startsWith('Twenty sentences')")
+    page.wait_for_function("document.querySelector('#model input')?.value.startsWith('Twenty sentences')")
 
 
 def test_a_file_is_dropped_where_a_text_is_pasted(address, open_page):

@@ -30,7 +30,7 @@ def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_pag
     page.wait_for_selector("#linked .notice:has-text('Twenty sentences, Tiny, 20 steps, seed 11')")
     page.click("#train-button")
     page.wait_for_selector(".run-card .notice-good:has-text('Matched to 4 decimals')")
-    page.wait_for_function("document.querySelector('#model input').value.startsWith('Run 1')")
+    page.wait_for_function("document.querySelector('#model input')?.value.startsWith('Run 1')")
     page.click(".run-card .menu summary")
     assert "The link carries the recipe" in page.inner_text(".run-card .menu")
     page.click("#copy-run")
@@ -46,7 +46,7 @@ def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_pag
     whose = page.evaluate("playground.known.visitor")
     assert whose and sent.value.headers["x-playground-visitor"] == whose, "it is counted as this visitor's"
     page.wait_for_selector("[data-slot=brought] .notice-good:has-text('205,696 parameters')")
-    page.wait_for_function("document.querySelector('#model input').value.endsWith('(uploaded)')")
+    page.wait_for_function("document.querySelector('#model input')?.value.endsWith('(uploaded)')")
     page.wait_for_selector("#status:has-text('20 steps · recorded')")
 
 
@@ -58,4 +58,4 @@ def test_a_broken_link_is_a_sentence_and_a_view_sets_its_tab(served, open_page):
     query = urlencode({"tab": "generate", "model": "prose", "prompt": "Mara <b>went</b> "})
     page.goto(f"{address}?{query}")
     page.wait_for_function("document.querySelector('textarea[name=prompt]')?.value === 'Mara <b>went</b> '")
-    page.wait_for_function("document.querySelector('#model input').value.startsWith('The lighthouse')")
+    page.wait_for_function("document.querySelector('#model input')?.value.startsWith('The lighthouse')")

@@ -65,7 +65,7 @@ def test_train_both_follow_a_word_ask_the_experts_and_take_balance_away(address,
     page.wait_for_function(f"({CURVES})().join() === 'Dense,Dense, seed no. 2,MoE,MoE, seed no. 2,5'")
 
     # its mixture is the model on all tabs; follow a word through its experts
-    page.wait_for_function("document.querySelector('#model input').value.startsWith('Comparison 1')")
+    page.wait_for_function("document.querySelector('#model input')?.value.startsWith('Comparison 1')")
     fold(page, "routing")
     expect(page.locator("#routing-text .expert-layers i")).to_have_count(2)  # layers
     word = page.locator("#routing-text [data-token='4']")
@@ -112,7 +112,7 @@ def test_a_link_opens_its_two_models_where_it_says(address, open_page):
     page = open_page()
     page.goto(f"{address}?tab=moe&model=dialects-moe&dense=dialects-dense&prompt=the+crew&layer=2&routing=true")
     expect(page.locator("#moe-routing input[name=prompt]")).to_have_value("the crew")
-    page.wait_for_function("document.querySelector('#model input').value.startsWith('Dialects, 8')")
+    page.wait_for_function("document.querySelector('#model input')?.value.startsWith('Dialects, 8')")
     expect(page.locator("#moe-routing input[name=layer]:checked")).to_have_value("2")
     expect(page.locator("#routing-followed")).to_contain_text("Token 0 “the”")
     page.goto(f"{address}?pair=abcdef")
