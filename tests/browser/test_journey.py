@@ -61,7 +61,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     page.click("#learn label:has-text('My own text')")
     page.click("#advanced > button")
     page.fill("#text textarea", TEXT)
-    page.wait_for_function("document.querySelector('#prompt textarea')?.value === 'The keeper lit the'")  # its beginning
+    page.wait_for_function("document.querySelector('#prompt textarea')?.value === 'The keeper lit the'")
     page.fill("#prompt textarea", "The keeper ")  # at once
     expect(page.locator("#size label.selected")).to_have_text("Tiny")  # it was pasted, not typed, and sets the size
     assert page.input_value("#prompt textarea") == "The keeper "
