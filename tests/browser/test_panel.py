@@ -13,6 +13,7 @@ from starlette.routing import Route
 from playground.ui.chart import head_html
 from playground.ui.own_files import FRONT, served_path
 from playground.ui.panel import Panels, Shown, Slot, move_button, slot, switch
+from tests.ui.runs import until
 
 PAGE = f"""<div>{switch("size", "Size", {"1": "one", "2": "two", "3": "three"})}
 <input type="text" name="prompt" data-resets="token">
@@ -174,11 +175,12 @@ def test_news_that_come_while_an_answer_is_awaited_are_looked_at_after_it(opened
     server, page = opened
     server.go["2"] = threading.Event()
     page.get_by_text("two", exact=True).click()
-    page.wait_for_function("document.querySelector('#tried .panel').matches('[aria-busy]')")
+    until(lambda: server.asked[-1]["size"] == "2")  # and the answer is awaited
     asked = len(server.asked)
     page.evaluate("document.dispatchEvent(new CustomEvent('playground-news'))")
     server.go["2"].set()
     expect(page.locator("[data-slot=late]")).to_have_text("late 2")
+    until(lambda: len(server.asked) >= asked + 2)
     page.wait_for_timeout(400)
     assert len(server.asked) == asked + 2, "for the slow slot, and for the news"
 
