@@ -96,10 +96,8 @@ def do(page, step: Step) -> None:
         here = "() => document.querySelector('.lesson-told, #generate-panel .bet-desk:not([hidden])')?.className"
         while page.wait_for_function(here).json_value() == "bet-desk":
             before = page.inner_text("#generate-panel .bet-state")
-            insist(
-                page.locator("#generate-panel .bet-tokens button").first.click,
-                lambda ms, was=before: page.wait_for_function(changed, arg=was, timeout=ms),
-            )
+            page.locator("#generate-panel .bet-tokens button").first.click()
+            page.wait_for_function(changed, arg=before)
     elif done.get("changed") == "pattern then":
         page.locator("#inspect-panel input[name=moment]").press("ArrowLeft")
     else:

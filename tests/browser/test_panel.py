@@ -171,6 +171,20 @@ def test_a_server_that_does_not_answer_is_asked_again(opened):
     expect(page.locator("[data-slot=said]")).to_contain_text("size 2")
 
 
+def test_a_panel_that_is_left_while_an_answer_is_awaited_is_busy_no_more(opened):
+    server, page = opened
+    expect(page.locator("[data-slot=late]")).to_have_text("late 1")
+    server.go["2"] = threading.Event()
+    page.get_by_text("two", exact=True).click()
+    until(lambda: server.asked[-1]["size"] == "2")
+    page.evaluate("document.querySelector('#tried').style.display = 'none'")
+    page.evaluate("playground.tell({ model: 'another' })")
+    server.go["2"].set()
+    expect(page.locator("#tried [aria-busy=true]")).to_have_count(0)
+    page.evaluate("document.querySelector('#tried').style.display = ''")
+    expect(page.locator("[data-slot=late]")).to_have_text("late 2")
+
+
 def test_news_that_come_while_an_answer_is_awaited_are_looked_at_after_it(opened):
     server, page = opened
     server.go["2"] = threading.Event()

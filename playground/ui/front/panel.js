@@ -77,6 +77,7 @@
       if (quiet && newest.awaits) return void (missed = true);
       newest.drop();
       if (!known.visitor || !known.model || !root.offsetParent) {
+        rest();
         waiting = true;
         return;
       }
@@ -95,8 +96,13 @@
         return true;
       });
       if (!shown) return; // something newer is asked
-      for (const busy of [root, ...root.querySelectorAll("[aria-busy]")]) busy.removeAttribute("aria-busy");
+      rest();
       if (missed) follow(null, false, true);
+    }
+
+    /** No answer is awaited any more. */
+    function rest() {
+      for (const busy of [root, ...root.querySelectorAll("[aria-busy]")]) busy.removeAttribute("aria-busy");
     }
 
     /** The selection as the server gets it. */
