@@ -423,7 +423,7 @@ def test_records_of_another_kind_are_refused_or_empty(tmp_path, folder, record):
 
 def test_only_sound_records_of_the_remaining_loss_are_read():
     now = {"kind": "mostly", "parts": [["a", 0.8, 0.5]], "unit": "token", "tokens": 900}
-    for left, known in (([now], [now]), ([7, now, now | {"kind": "no"}], [now]), ("a clause of an earlier version", [])):
+    for left, known in (([now], [now]), ([7, now, now | {"kind": "no"}], [now]), ("a clause, as it once was", [])):
         history = History(judged=[{"step": 5, "right": 1, "of": 2, "left": left}])
         assert sanitised_history(history).judged == [{"step": 5, "right": 1, "of": 2, "left": known}]
 
