@@ -32,43 +32,36 @@ _MOST_WRITTEN = 150
 
 def pattern_map(
     pattern: np.ndarray,
-    queries: Sequence[str],
-    keys: Sequence[str] | None = None,
+    tokens: Sequence[str],
     *,
     causal: bool = True,
     height: int | None = None,
     first: int = 0,
     mark: tuple[int, int] | None = None,
-    sums: bool = False,
 ) -> Figure:
-    """Attention weights (Tq, Tk) on a fixed 0–1 scale from white to one hue; cells the mask removes are blank.
+    """Attention weights (T, T) on a fixed 0–1 scale from white to one hue; cells the mask removes are blank.
 
     Args:
-        queries, keys: visible token texts of rows and columns; keys default to the queries. With a cache Tq < Tk and
-            the queries are the last rows.
+        tokens: their visible texts.
         first: the place of the first token drawn, where only a part of a long prompt is.
         mark: (row, column) of a cell to frame, counted in what is drawn.
-        sums: write each row's sum beside it instead of the colour bar.
     """
-    keys = queries if keys is None else keys
     trace = cells(
         _blanked(pattern, causal),
         "query %{y}, key %{x}<br>weight %{z:.4f}",
         scale=palette.PATTERN_SCALE,
         text=written(np.size(pattern)),
-        bar=None if sums else "weight",
+        bar="weight",
         ticks={"tickvals": [0, 0.5, 1]},
     )
     return heatmap(
         trace,
-        height or _map_height(len(queries)),
-        slanted(keys, "looks at (key)", first=first),
-        names(queries, "query", first=first + len(keys) - len(queries), **UPSIDE_DOWN),
+        height or _map_height(len(tokens)),
+        slanted(tokens, "looks at (key)", first=first),
+        names(tokens, "query", first=first, **UPSIDE_DOWN),
         frames=framed(mark),
-        margin={"l": 8, "r": 46 if sums else 8, "t": 8, "b": 8},
-        annotations=_sums(pattern) if sums else [],
         plot_bgcolor=palette.BAND,  # a masked cell shows this; a weight of 0 is white
-        uirevision=f"{len(queries)} {len(keys)}",
+        uirevision=f"{len(tokens)}",
     )
 
 
@@ -181,11 +174,10 @@ def head_grid(
 
 
 def _blanked(pattern: np.ndarray, causal: bool) -> np.ndarray:
-    """NaN where a query would look at a later key; the queries are the last of the keys."""
+    """NaN where a query would look at a later key."""
     pattern = np.array(pattern, dtype=np.float64)
     if causal:
-        rows, columns = pattern.shape
-        pattern[np.arange(columns)[None, :] > np.arange(rows)[:, None] + columns - rows] = np.nan
+        pattern[np.triu_indices(len(pattern), 1)] = np.nan
     return pattern
 
 
@@ -197,14 +189,6 @@ def written(count: int) -> bool | None:
 def framed(cell: tuple[int, int] | None) -> list[dict[str, Any]]:
     """A frame around one cell (row, column) of a map, if there is one."""
     return [] if cell is None else [frame(*cell)]
-
-
-def _sums(pattern: np.ndarray) -> list[dict[str, Any]]:
-    """The sum of every row, right of it; of at most about 48 rows."""
-    sums = np.asarray(pattern, dtype=np.float64).sum(axis=1)
-    place = {"x": 1.0, "yref": "y", "yanchor": "auto", "size": 10}
-    stride = max(1, -(-len(sums) // MOST_LABELS))
-    return [note(f"Σ {sums[row]:.2f}", y=row, **place) for row in range(0, len(sums), stride)]
 
 
 def _map_height(rows: int) -> int:

@@ -1,4 +1,4 @@
-"""Next-token candidates: before and after training, at several temperatures, and through the sampling steps."""
+"""Next-token candidates: before and after training, of two models, and at several temperatures."""
 
 from __future__ import annotations
 
@@ -49,81 +49,34 @@ def next_tokens(
     )
 
 
-def describe_next_tokens(
-    labels: Sequence[str],
-    probabilities: Sequence[float],
-    before: Sequence[float] | None = None,
-    *,
-    when: str = "now",
-) -> str:
-    """The most probable token at that time, and how its probability changed."""
-    if not len(labels):
-        return "There are no candidates."
-    best = max(range(len(labels)), key=lambda i: probabilities[i])
-    words = f"Most probable {when}: “{labels[best]}” with {percent(probabilities[best])}"
-    if before is not None:
-        first = max(range(len(labels)), key=lambda i: before[i])
-        now, then = percent(probabilities[best]), percent(before[best])
-        moved = "up from" if probabilities[best] > before[best] else "down from"
-        words += ", as before" if now == then else f", {moved} {then}"
-        if first != best:
-            ahead = sum(p > before[best] for p in before) - 1
-            others = f" and {ahead} other{'s' * (ahead > 1)} shown here" if ahead else ""
-            words += f"; before, “{labels[first]}”{others} {'were' if ahead else 'was'} ahead of it"
-    return words + "."
-
-
-def describe_leaders(
-    labels: Sequence[str],
-    probabilities: Sequence[float],
-    before: Sequence[float],
-    *,
-    names: tuple[str, str] = ("before", "now"),
-) -> str:
-    """The most probable token at each of two times, the earlier one first."""
-    first, best = (max(range(len(labels)), key=lambda i: chances[i]) for chances in (before, probabilities))
-    then, now, was = percent(before[first]), percent(probabilities[best]), percent(before[best])
-    if first == best:
-        return f"Most probable {names[0]} and {names[1]}: “{labels[best]}”, with {then} and {now}."
-    words = f"Most probable {names[0]}: “{labels[first]}” with {then}"
-    return f"{words}; {names[1]}: “{labels[best]}” with {now} ({was} then)."
+def both_expect(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float]) -> Figure:
+    """Two bars per candidate: the dense model's probability above, the mixture's below it, hatched."""
+    figure = next_tokens(labels, moe, dense, names=("dense", "MoE"))
+    above, below = figure["data"]
+    above["marker"] = {"color": palette.DENSE, "line": {"width": 0}}
+    # plotly paints the bar's own colour under the stripes only if told to
+    stripes = {"shape": "/", "size": 5, "solidity": 0.25, "fgcolor": palette.PAPER, "fillmode": "overlay"}
+    below["marker"] = {"color": palette.MOE, "line": {"width": 0}, "pattern": stripes}
+    return figure
 
 
 def temperature_comparison(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> Figure:
     """The same candidates at each temperature, as panels side by side on one probability axis."""
-    stages = [
-        (f"T = {t:g}", _bars(by_temperature[t], f"temperature {t:g}", palette.SCORES, labels))
-        for t in sorted(by_temperature)
-    ]
-    return _side_by_side(stages, {"range": [0, 2], "tickvals": [0, 1], "ticktext": ["0", "100 %"]}, _rows(labels))
-
-
-def describe_temperatures(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> str:
-    """How much of the probability the first candidate holds at the lowest and the highest temperature."""
-    if not by_temperature or not len(labels):
-        return "There are no candidates."
-    low, high = min(by_temperature), max(by_temperature)
-    best = max(range(len(labels)), key=lambda i: by_temperature[low][i])
-    if low == high:
-        return f"At temperature {low:g} “{labels[best]}” has {percent(by_temperature[low][best])}."
-    return (
-        f"“{labels[best]}” has {percent(by_temperature[low][best])} at temperature {low:g} and "
-        f"{percent(by_temperature[high][best])} at {high:g}. A higher temperature keeps the order."
-    )
-
-
-def _side_by_side(stages: Sequence[tuple[str, dict[str, Any]]], x: dict[str, Any], rows: dict[str, Any]) -> Figure:
-    """Bars of the same candidates in panels with titles, each on an axis such as `x`."""
-    domains, ink = panels(max(1, len(stages))), {"color": palette.INK, "size": 12}
+    temperatures, rows = sorted(by_temperature), _rows(labels)
+    domains, ink = panels(max(1, len(temperatures))), {"color": palette.INK, "size": 12}
+    x = {"range": [0, 2], "tickvals": [0, 1], "ticktext": ["0", "100 %"], **FIXED}
     return figure(
-        [{**bars, "xaxis": nth("x", i), "yaxis": "y"} for i, (_, bars) in enumerate(stages)],
-        64 + _ROW * max(1, len(rows["tickvals"])),
+        [
+            {**_bars(by_temperature[t], f"temperature {t:g}", palette.SCORES, labels), "xaxis": nth("x", i)}
+            for i, t in enumerate(temperatures)
+        ],
+        64 + _ROW * max(1, len(labels)),
         margin={"l": 8, "r": 8, "t": 28, "b": 28},
         bargap=0.3,
-        annotations=[note(title, x=start, **ink) for (title, _), (start, _) in zip(stages, domains)],
+        annotations=[note(f"T = {t:g}", x=start, **ink) for t, (start, _) in zip(temperatures, domains)],
         yaxis=rows,
         uirevision="rows",
-        **{nth("xaxis", i): axis(domain=domain, **x, **FIXED) for i, domain in enumerate(domains)},
+        **{nth("xaxis", i): axis(domain=domain, **x) for i, domain in enumerate(domains)},
     )
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from . import palette
-from .loss import rung_labels, rung_line
-from .shapes import Figure, axis, figure, lines, names, note
+from .loss import gutter_labels, rung_line
+from .shapes import Figure, axis, figure, line, lines, names, note
 from .wire import escaped, shortened
 
 EMPTY = {"showticklabels": False, "showgrid": False}
@@ -22,47 +22,37 @@ Curve = tuple[str, Sequence[tuple[int, float]]]
 def class_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = (), *, height: int = 340) -> Figure:
     """Every student's validation curve, thin, and the median of those that were measured at a step, thick."""
     named = _named(curves)
-    traces = [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": [step for step, _ in points],
-            "y": [round(loss, 4) for _, loss in points],
-            "name": escaped(name),
-            "line": {"color": named.get(i, palette.DENSE), "width": 1.6 if i in named else 1.0},
-            "opacity": 0.9 if i in named else 0.5,
-            "showlegend": False,
-            "hovertemplate": "%{fullData.name}: %{y:.4f} at step %{x}<extra></extra>",
-        }
-        for i, (name, points) in enumerate(curves)
-    ]
+    traces = []
+    for i, (name, points) in enumerate(curves):
+        look = {"width": 1.6, "opacity": 0.9} if i in named else {"width": 1.0, "opacity": 0.5}
+        color, hover = named.get(i, palette.DENSE), "%{fullData.name}: %{y:.4f} at step %{x}<extra></extra>"
+        traces.append(line(*_columns(points), name, color, hover=hover, **look))
     middle = medians(curves)
     if len(curves) > 2 and middle:
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": [step for step, _ in middle],
-                "y": [round(loss, 4) for _, loss in middle],
-                "name": "median",
-                "line": {"color": palette.INK, "width": 2.4, "dash": "dot"},
-                "hovertemplate": "median: %{y:.4f} at step %{x}<extra></extra>",
-            }
-        )
+        hover = "median: %{y:.4f} at step %{x}<extra></extra>"
+        traces.append(line(*_columns(middle), "median", palette.INK, width=2.4, dash="dot", hover=hover))
     losses = [loss for _, points in curves for _, loss in points]
     low, high = _ends([*losses, *(value for name, value in rungs if name == "floor")])
     last = max((points[-1][0] for _, points in curves), default=1)
+    empty = {} if curves else EMPTY
+    labels = [
+        note | {"xanchor": "right", "xshift": 0, "yanchor": "bottom"} for note in gutter_labels(rungs, height, False)[0]
+    ]
     return lines(
         traces,
         height,
-        axis("step", range=[0, last or 1], **({} if curves else EMPTY)),
-        axis("validation, nats per token", tickformat=".2~f", range=[low, high], **({} if curves else EMPTY)),
+        axis("step", range=[0, last or 1], **empty),
+        axis("validation, nats per token", tickformat=".2~f", range=[low, high], **empty),
         shapes=[rung_line(name, value) for name, value in rungs],
-        annotations=rung_labels(rungs, height, False) + _names_at_ends(curves, named, low, high, height),
+        annotations=labels + _names_at_ends(curves, named, low, high, height),
         margin={"l": 52, "r": 110 if curves else 20, "t": 24, "b": 44},
         showlegend=False,
         hovermode="closest",
     )
+
+
+def _columns(points: Sequence[tuple[int, float]]) -> tuple[list[int], list[float]]:
+    return [step for step, _ in points], [loss for _, loss in points]
 
 
 def _ends(values: Sequence[float]) -> list[float]:
@@ -111,27 +101,6 @@ def medians(curves: Sequence[Curve]) -> list[tuple[int, float]]:
     return [(step, float(np.median(losses))) for step, losses in sorted(at.items()) if len(losses) >= enough]
 
 
-def describe_curves(
-    curves: Sequence[Curve], rungs: Sequence[tuple[str, float]], left_out: int, unmasked: int = 0
-) -> str:
-    """Where the class stands; `unmasked` of the curves are of models without a mask."""
-    if not curves:
-        return "No run of the class has been measured yet."
-    last = [points[-1][1] for _, points in curves]
-    n = len(curves)
-    words = f"{n} run{'s' if n > 1 else ''}, the last of each student"
-    words += f": validation loss {f'from {min(last):.4f} to ' if n > 1 else ''}{max(last):.4f}"
-    words += f", median {float(np.median(last)):.4f}" if n > 1 else ""
-    floor = dict(rungs).get("floor")
-    words += f"; the best possible loss is {floor:.4f}." if floor is not None else "."
-    if unmasked:
-        words += f" {unmasked} of these see{'s' * (unmasked == 1)} the tokens to be predicted, for want of a mask."
-    if left_out:
-        other = "1 run learns" if left_out == 1 else f"{left_out} runs learn"
-        words += f" {other} from another text or in other tokens and cannot be shown on this scale."
-    return words
-
-
 def class_spread(
     groups: Sequence[tuple[str, Sequence[float], Sequence[str], float, float | None]],
     unit: str = "nats per token",
@@ -150,37 +119,18 @@ def class_spread(
         # side by side in the order of their losses, so that equal ones do not hide each other
         order = np.argsort(np.argsort(losses))
         place = i - 0.3 + 0.3 * (order + 0.5) / len(losses) if len(losses) > 1 else [i]
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": [round(float(x), 3) for x in place],
-                "y": [round(float(y), 4) for y in losses],
-                "text": [escaped(name) for name in owners],
-                "name": escaped(label),
-                "marker": {"color": palette.DENSE, "size": 9, "opacity": 0.75},
-                "hovertemplate": "%{text}: %{y:.4f}<extra></extra>",
-            }
-        )
+        look = {"mode": "markers", "marks": {"size": 9}, "opacity": 0.75, "text": [escaped(name) for name in owners]}
+        traces.append(line(place, losses, label, palette.DENSE, hover="%{text}: %{y:.4f}<extra></extra>", **look))
         if len(losses) < 2:
             continue
-        bar = {"type": "data", "array": [round(margin or 0, 5)], "color": palette.INK, "thickness": 2, "width": 7}
         said = "mean %{y:.4f}" + (f" ± {margin:.4f}" if margin is not None else ", too few for an interval")
+        bar: dict[str, Any] = {"type": "data", "array": [margin], "color": palette.INK, "thickness": 2, "width": 7}
         if positive and margin is not None and margin > mean:
-            bar |= {"symmetric": False, "arrayminus": [round(mean, 5)]}
+            bar |= {"symmetric": False, "arrayminus": [mean]}
             said = f"mean %{{y:.4f}}, interval from 0 to {mean + margin:.4f}"
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": [i + 0.2],
-                "y": [round(mean, 4)],
-                "name": escaped(f"{label}, mean"),
-                "marker": {"color": palette.INK, "size": 10, "symbol": "diamond"},
-                "hovertemplate": f"{said}<extra></extra>",
-                **({"error_y": bar} if margin is not None else {}),
-            }
-        )
+        look = {"mode": "markers", "marks": {"size": 10, "symbol": "diamond"}}
+        look |= {} if margin is None else {"error_y": bar}
+        traces.append(line([i + 0.2], [mean], f"{label}, mean", palette.INK, hover=f"{said}<extra></extra>", **look))
     x = names(
         [label for label, *_ in groups],
         length=40 if len(groups) < 4 else 20,

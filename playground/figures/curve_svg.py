@@ -148,7 +148,7 @@ class _Series:
 
 
 def _series(run: Run) -> list[_Series]:
-    color, evaluations = palette.MOE if run.kind == "moe" else palette.DENSE, run.evaluations
+    color, evaluations = palette.of_kind(run.kind), run.evaluations
     size = bucket_size(len(run.steps["step"]))
     steps, losses = (bucket_means(run.steps[name], size).tolist() for name in ("step", "loss"))
     return [

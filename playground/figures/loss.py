@@ -16,8 +16,6 @@ from . import palette
 from .shapes import Figure, axis, legend, line, lines, note, recorded, rule
 from .wire import escaped
 
-NEXT_TO_NOTHING = 0.005
-"""Nats above the floor, or below it, that no longer count."""
 _POINTS = 400
 """About as many points of the batch loss are drawn; more cannot be told apart on a page."""
 
@@ -30,7 +28,6 @@ _KNOWS = {
     "floor": "best possible",
 }  # fmt: skip
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_RUNG_NAMES = {"uniform": "uniform, ln V", "unigram": "unigram", "bigram": "bigram", "floor": "best possible"}
 
 
 @dataclass(frozen=True)
@@ -78,7 +75,7 @@ def loss_curve(
         for other, color in zip(others, cycle(palette.OTHERS))
     ]
     if run is not None:
-        color = palette.MOE if run.kind == "moe" else palette.DENSE
+        color = palette.of_kind(run.kind)
         bucket = bucket_size(planned_steps or len(run.steps["step"]))
         at, means = bucket_means(run.steps[x], bucket), bucket_means(run.steps["loss"], bucket)
         of = "" if bucket == 1 else f" (mean of {bucket})"
@@ -140,33 +137,6 @@ def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -
         if losses and math.isfinite(losses[0])
         else {}
     )
-
-
-def describe_loss(run: Run | None, rungs: Sequence[tuple[str, float]] = (), course: str = "") -> str:
-    """Where the validation loss stands among the baselines, and in what state the run is, which `course` says."""
-    evaluations = [] if run is None else list(zip(run.evaluations["step"], run.evaluations["val_loss"]))
-    measured = [(step, loss) for step, loss in evaluations if math.isfinite(loss)]
-    if not measured:
-        lines = "; the dashed lines are baselines" if rungs else ""
-        return f"No loss has been measured yet{lines}."
-    step, last = measured[-1]
-    if course.startswith(said := f"The validation loss is {last:.4f}"):  # it says where already
-        return course.replace(said, f"{said} at step {step:,.0f}", 1)
-    where = f"Validation loss {last:.4f} at step {step:,.0f}"
-    known = dict(rungs)
-    floor = known.get("floor")
-    beaten = [name for name, value in rungs if last < value and name != "floor"]
-    if floor is not None:
-        gap = last - floor
-        where += f", {abs(gap):.4f} nats {'above' if gap >= 0 else 'below'} the best possible loss"
-        if gap < -NEXT_TO_NOTHING:
-            where += ". Too few validation tokens, or a leak"
-    elif beaten:
-        where += f", {known[beaten[-1]] - last:.4f} nats below the {beaten[-1]} line"
-    elif known:
-        highest = max(known, key=known.__getitem__)
-        where += f", {last - known[highest]:.4f} nats above the {highest} line"
-    return f"{where}.{course and ' '}{course}"
 
 
 def bucket_size(n_steps: int) -> int:
@@ -231,40 +201,6 @@ def knows(name: str) -> str:
     if before is None:
         return _KNOWS.get(name, name)
     return f"knows {_NUMBERS[before] if before < len(_NUMBERS) else before} before"
-
-
-def rung_labels(
-    rungs: Sequence[tuple[str, float]],
-    height: int,
-    log_y: bool,
-    sayings: Mapping[str, str] = MappingProxyType({}),
-    curve: Sequence[float] = (),
-) -> list[dict[str, Any]]:
-    """A label at the right end of each line; one that would touch the one before moves to its left.
-
-    It stands over its line, or under it where the `curve` ends above: there it hides nothing.
-    """
-    labels: list[dict[str, Any]] = []
-    if not rungs:
-        return labels
-    places = [_place(value, log_y) for _, value in rungs]
-    drawn = [_place(value, log_y) for value in curve if math.isfinite(value)]
-    pixel = (height - 100) / (max(places + drawn) - min(places + drawn) or 1.0)
-    shift, last = 0.0, -math.inf
-    for (name, value), place in zip(rungs, places):
-        text = f"{_RUNG_NAMES.get(name, name)} {value:.2f}"
-        floor = name == "floor"  # curves come down to it
-        color, under = palette.HIGHLIGHT if floor else palette.MUTED, floor or (bool(drawn) and drawn[-1] > place)
-        bottom = place * pixel - TALL * under
-        shift = shift - 6.4 * len(labels[-1]["text"]) - 10 if abs(last - bottom) < TALL else 0.0
-        place_of = {
-            "x": 1, "xanchor": "right", "xshift": shift, "yref": "y", "yanchor": "top" if under else "bottom",
-            "bgcolor": palette.PAPER,
-        }  # fmt: skip
-        answer = {"hovertext": "<br>".join(wrap(escaped(sayings[name]), 60))} if name in sayings else {}
-        labels.append(note(text, y=place, color=color, **place_of, **answer))
-        last = bottom
-    return labels
 
 
 def _place(loss: float, log_y: bool) -> float:

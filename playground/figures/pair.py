@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..words.numbers import signed
 from . import palette
 from .loss import GUTTER, gutter_labels, rung_line
 from .shapes import Figure, axis, figure, hidden, legend, line, lines, note, rule
@@ -138,34 +137,6 @@ def difference_lines(
     )
 
 
-def describe_differences(steps: Sequence[int], mean: np.ndarray, margin: np.ndarray) -> str:
-    """Where the difference stands at the last step, in a sentence."""
-    if not len(steps):
-        return "The difference appears with the first evaluation of both."
-    around = f" ± {margin[-1]:.4f}" if math.isfinite(margin[-1]) else ""
-    return f"At step {steps[-1]:,}: {signed(mean[-1], 4, plus=True)}{around} nats."
-
-
-def describe_pair(curves: Sequence[Curve], alike: bool = True) -> str:
-    """Where both first curves stand, in a sentence; nothing side by side where their windows are not the same."""
-    firsts = {c.kind: c for c in curves if c.is_first and len(c.y) and math.isfinite(c.y[-1])}
-    if len(firsts) < 2:
-        return "Both curves appear here: dense solid with discs, MoE dashed with diamonds."
-    both = [firsts["dense"], firsts["moe"]]
-    dense, moe = (c.y[-1] for c in both)
-    gaps = [signed(c.y[-1] - c.floor, 4) if c.floor is not None else "" for c in both]
-    if not alike:
-        each = [
-            f"{loss:.4f}" + (f" ({gap} above its best possible)" if gap else "")
-            for loss, gap in zip((dense, moe), gaps)
-        ]
-        return f"Dense {each[0]}, MoE {each[1]}, on different validation texts: do not compare these losses."
-    words = f"First seed: dense {dense:.4f}, MoE {moe:.4f}"
-    if all(gaps):
-        words += f", {gaps[0]} and {gaps[1]} above the best possible loss"
-    return words + "."
-
-
 def verdict_figure(differences: Sequence[float], mean: float | None, margin: float | None) -> Figure:
     """Mixture minus dense: a tick per seed, the mean with its 95 % interval, and the line of no difference."""
     tick = {"size": 9, "symbol": "line-ns-open", "line": {"width": 2}}
@@ -196,23 +167,11 @@ def verdict_figure(differences: Sequence[float], mean: float | None, margin: flo
     )
 
 
-def describe_verdict(differences: Sequence[float], mean: float | None, margin: float | None) -> str:
-    """The same as a sentence."""
-    if not differences:
-        return ""
-    marks = ", ".join(signed(d, 4) for d in differences)
-    if mean is None or margin is None:
-        return f"MoE minus dense by seed: {marks}."
-    return f"MoE minus dense by seed: {marks}. The interval {'excludes' if abs(mean) > margin else 'includes'} zero."
-
-
 def _trace(curve: Curve, y: np.ndarray) -> dict[str, Any]:
-    color = palette.MOE if curve.kind == "moe" else palette.DENSE
-    dash = "dash" if curve.kind == "moe" else "solid"
-    trace = line(
-        curve.x, y, curve.name, color, width=2.6 if curve.is_first else 1.1, dash=dash, exact=True,
-        opacity=1.0 if curve.is_first else 0.5, showlegend=curve.is_first,
+    mixture, first = curve.kind == "moe", curve.is_first
+    return line(
+        curve.x, y, curve.name, palette.of_kind(curve.kind), width=2.6 if first else 1.1,
+        dash="dash" if mixture else "solid", exact=True, opacity=1.0 if first else 0.5, showlegend=first,
         hover=f"%{{y:.4f}}<extra>{escaped(curve.name)}</extra>",
-        marks={"size": 6, "symbol": "diamond" if curve.kind == "moe" else "circle"} if curve.is_first else None,
+        marks={"size": 6, "symbol": "diamond" if mixture else "circle"} if first else None,
     )  # fmt: skip
-    return trace

@@ -75,3 +75,8 @@ DARK = {
     "#f0a08a": "#a3513d",
     "#b5331c": "#ffab95",
 }
+
+
+def of_kind(kind: str) -> str:
+    """The colour of a model of this kind: moe or dense."""
+    return MOE if kind == "moe" else DENSE

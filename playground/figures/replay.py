@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from . import palette
-from .heads import NAMED, all_of
 from .shapes import DASHES, FIXED, Figure, axis, legend, line, lines, note, rule
 from .shapes import recorded as label
 from .wire import escaped, numbers
@@ -75,39 +74,6 @@ def timeline(
 def step_at(x: float) -> float:
     """The optimizer step at this point of the timeline's axis."""
     return max(x, 0.0) ** 2
-
-
-def describe_appearance(name: str, found: Any, last: int, ends: tuple[float, float] = (0.0, 0.0)) -> str:
-    """When a head began to attend to what `name` says, such as "the token before".
-
-    `found` is the Appearance of inspection.replay, or None. `ends` is the weight there of the strongest head, at the
-    first snapshot and at the last.
-    """
-    if math.isnan(ends[1]):
-        return f"This prompt cannot show which heads attend to {name}."
-    if found is None and 0 < ends[1] <= ends[0]:
-        so = f"ends with a mean weight of {ends[1]:.2f} and began with {ends[0]:.2f}. Training did not bring it."
-        return f"The head that attends most to {name} on this prompt {so}"
-    if found is None:
-        return f"At the end, no head attends much to {name} on this prompt."
-    began = "before any training" if found.first == 0 else f"at step {found.first:,}"
-    near = [f"head {head} of layer {layer} ({score:.2f})" for layer, head, score in found.near]
-    near = [f"{len(near)} others"] if len(near) >= NAMED else near
-    best = f"head {found.head} of layer {found.layer}"
-    close = (
-        f" {_capital(all_of(near))} {'is' if len(found.near) == 1 else 'are'} too close to tell apart." if near else ""
-    )
-    return (
-        f"At the end, {best} attends most to {name} on this prompt, with a mean weight of {found.final:.2f}.{close} "
-        f"{_capital(best) if near else 'It'} had {found.score_first:.2f} {began}. It crossed halfway for good between "
-        f"step {found.before:,} ({found.score_before:.2f}) and step {found.after:,} ({found.score_after:.2f}) "
-        f"of {last:,}."
-    )
-
-
-def _capital(words: str) -> str:
-    """These words as the beginning of a sentence."""
-    return words[0].upper() + words[1:]
 
 
 def _ticks(last: int) -> dict[str, Any]:

@@ -28,9 +28,6 @@ from .shapes import (
 )
 from .wire import escaped
 
-ONLY = 0.75
-"""A first choice that counts less than this leaves something to the others."""
-
 
 def expert_color(expert: int) -> str:
     """The colour of an expert; with more than eight they repeat, so its number always stands beside it."""
@@ -60,23 +57,6 @@ def routing_map(weights: np.ndarray, tokens: Sequence[str], followed: int | None
     )
 
 
-def describe_routing(experts: np.ndarray, weights: np.ndarray, tokens: Sequence[str], layer: int, E: int) -> str:
-    """How many experts this text uses in the layer (T, K), the busiest of them, and the most undecided token."""
-    T, K = experts.shape
-    visits = np.bincount(experts.ravel(), minlength=E)
-    busiest = int(visits.argmax())
-    who = "this one token uses" if T == 1 else f"these {T:,} tokens use"
-    words = (
-        f"In layer {layer} {who} {np.count_nonzero(visits)} of {E} experts. Expert {busiest} gets the most, "
-        f"{100 * visits[busiest] / visits.sum():.0f} % (an even share is {100 / E:.3g} %)."
-    )
-    if K > 1:
-        t = int(weights[:, 0].argmin())
-        only = "only " * bool(weights[t, 0] < ONLY)
-        words += f" Least certain: {t} “{tokens[t]}”, whose first choice gets {only}{weights[t, 0]:.2f} of the weight."
-    return words
-
-
 def journey_map(probabilities: np.ndarray, experts: np.ndarray, layers: Sequence[int]) -> Figure:
     """One token in every layer: the router's probabilities (L, E), framed where an expert was visited (L, K)."""
     L, E = probabilities.shape
@@ -90,17 +70,6 @@ def journey_map(probabilities: np.ndarray, experts: np.ndarray, layers: Sequence
         frames=visited,
         margin={"l": 8, "r": 8, "t": 8, "b": 36},
         uirevision=f"{L} {E}",
-    )
-
-
-def describe_journey(token: str, position: int, layers: Sequence[int], experts: np.ndarray, weights: np.ndarray) -> str:
-    """A token's first choices, layer by layer."""
-    way = ", then ".join(
-        f"expert {row[0]} ({share[0]:.2f}) in layer {layer}" for layer, row, share in zip(layers, experts, weights)
-    )
-    return (
-        f"Token {position} “{token}” goes to {way}, with its weight in brackets. Framed: the experts it uses. Numbers: "
-        "the router's probabilities."
     )
 
 
@@ -124,40 +93,6 @@ def load_bars(load: np.ndarray, weight: np.ndarray) -> Figure:
     )
 
 
-def describe_weights(
-    tokens: int,
-    load: tuple[float, Sequence[int]],
-    weight: tuple[float, Sequence[int]],
-    never_first: Sequence[int],
-) -> str:
-    """How even visits and weight are over this text's tokens, and which experts get hardly any.
-
-    Args:
-        tokens: how many there are.
-        load, weight: how many evenly used experts would be as even, and who gets next to nothing.
-        never_first: experts that are no token's first choice.
-    """
-    (visits, dead), (heard, unheard) = load, weight
-    like = f"{visits:.1f}", f"{heard:.1f}"
-    words = f"The load is as even as with {like[0]} equal experts"
-    # with one expert per token every visit counts fully
-    words += "." if like[0] == like[1] else f"; by weight, as {like[1]}."
-    if dead:
-        words += f" Not used by {f'any of its {tokens:,} tokens' if tokens != 1 else 'its one token'}: {_listed(dead)}."
-    silent = [expert for expert in unheard if expert not in dead]
-    if silent:
-        words += f" Used, but with hardly any weight: {_listed(silent)}."
-    rest = [expert for expert in never_first if expert not in dead]
-    if rest:
-        words += f" Never a first choice: {_listed(rest)}."
-    return words
-
-
-def _listed(experts: Sequence[int]) -> str:
-    *most, last = map(str, experts)
-    return f"experts {', '.join(most)} and {last}" if most else f"expert {last}"
-
-
 def load_lines(steps: Sequence[int], load: np.ndarray) -> Figure:
     """Share of visits of every expert along a run (records, E), with a line where all would be even."""
     E = load.shape[1]
@@ -179,17 +114,3 @@ def load_lines(steps: Sequence[int], load: np.ndarray) -> Figure:
         shapes=[rule(y=1 / E)],
         uirevision=str(E),
     )
-
-
-def describe_load(
-    entropy: float, most: float, busiest: int, share: float, dead: Sequence[int], what: str = "The"
-) -> str:
-    """How even a load is, and which experts are dead."""
-    words = (
-        f"{what} load has {entropy:.2f} of at most {most:.2f} bits of entropy, like {2**entropy:.1f} equal experts. "
-        f"The busiest is expert {busiest} with {100 * share:.0f} %."
-    )
-    if dead:
-        names = ", ".join(map(str, dead))
-        return f"{words} Expert{'s' if len(dead) > 1 else ''} {names} get{'' if len(dead) > 1 else 's'} almost nothing."
-    return f"{words} No expert is dead."

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
 
 from . import palette
 from .attention import written
-from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, figure, heatmap, note, reach
-from .wire import escaped, numbers, shortened
+from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, figure, heatmap, line, note, reach
+from .wire import escaped, shortened
 
 MOST_NUMBERS = 128
 """Numbers of a vector that are drawn; the caller's sentence says how many there are."""
 ROLES = {"q": palette.QUERY, "k": palette.KEY, "v": palette.VALUE, "s": palette.SCORES, "": palette.MUTED}
 _MOST_PAIRS = 16
-_TURNS = (0, 0.8, -0.8, 1.6, -1.6, 2.6, -2.6)
-_SMALLEST = 260
-"""Pixels that the shorter side of the turns is drawn with at least."""
 
 
 def vector_rows(
@@ -77,22 +73,18 @@ def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figur
     traces = []
     for i in range(pairs):
         start, end = before[i], after[i]
-        size = float(np.linalg.norm(start))
-        first = float(np.arctan2(start[1], start[0]))
-        swept = first + np.linspace(0, angles[i] % (2 * np.pi), 24)
-        arc = {"x": numbers(0.8 * size * np.cos(swept)), "y": numbers(0.8 * size * np.sin(swept))}
-        common = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False}
-        arc |= {"name": f"pair {i}, the way"}
+        swept = np.arctan2(start[1], start[0]) + np.linspace(0, angles[i] % (2 * np.pi), 24)
+        way = 0.8 * np.linalg.norm(start) * np.array([np.cos(swept), np.sin(swept)])
+        quiet = {"hover": None, "hoverinfo": "skip", "showlegend": False}
         traces += [
-            {**common, **arc, "line": {"color": palette.FAINT, "width": 1}},
-            {**common, "name": f"pair {i}, before", "x": [0, float(start[0])], "y": [0, float(start[1])],
-             "line": {"color": palette.FAINT, "dash": "dot", "width": 1.5}},
-            {**common, "name": f"pair {i}, after", "mode": "lines+markers",
-             "x": [0, float(end[0])], "y": [0, float(end[1])], "line": {"color": palette.QUERY, "width": 2},
-             "marker": {"size": [0.1, 6], "color": palette.QUERY},
-             "hoverinfo": "text", "hovertext": ["", f"pair {i}: turned by {np.degrees(angles[i]):,.1f}°"]},
+            line(*way, f"pair {i}, the way", palette.FAINT, width=1, **quiet),
+            line(*_from_0(start), f"pair {i}, before", palette.FAINT, width=1.5, dash="dot", **quiet),
+            line(
+                *_from_0(end), f"pair {i}, after", palette.QUERY, marks={"size": [0.1, 6]}, showlegend=False,
+                hover=f"pair {i}: turned by {np.degrees(angles[i]):,.1f}°<extra></extra>",
+            ),
         ]  # fmt: skip
-    places = _beside(np.asarray(after[:pairs], dtype=np.float64), reach_)
+    tips = 1.12 * np.asarray(after[:pairs], dtype=np.float64)
     known = {"xref": "x", "yref": "y", "xanchor": "center", "yanchor": "middle", "size": 10}
     span = {"range": [-reach_, reach_], "zeroline": True, "zerolinecolor": palette.GRID, **FIXED}
     return figure(
@@ -101,22 +93,10 @@ def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figur
         margin={"l": 44, "r": 8, "t": 8, "b": 36},
         xaxis=axis("first number of the pair", **span),
         yaxis=axis("second", scaleanchor="x", **span),
-        annotations=[note(str(i), x=x, y=y, **known) for i, (x, y) in places.items()],
+        annotations=[note(str(i), x=x, y=y, **known) for i, (x, y) in enumerate(tips.tolist())],
         uirevision=str(pairs),
     )
 
 
-def _beside(tips: np.ndarray, reach: float) -> dict[int, tuple[float, float]]:
-    """Where each arrow's number can stand untouched by others: near its tip (n, 2); none where there is no room."""
-    letter = 15 * 2 * reach / _SMALLEST  # about as wide as two digits
-    taken: dict[int, tuple[float, float]] = {}
-    for i, (x, y) in enumerate(tips.tolist()):
-        outward = np.arctan2(y, x)
-        for away, turn in product((0.8, 1.5, 2.2), _TURNS):
-            angle = outward + turn
-            place = x + away * letter * float(np.cos(angle)), y + away * letter * float(np.sin(angle))
-            free = all(max(abs(place[0] - a), abs(place[1] - b)) >= letter for a, b in taken.values())
-            if free and max(map(abs, place)) <= reach - letter / 2:
-                taken[i] = place
-                break
-    return taken
+def _from_0(tip: np.ndarray) -> tuple[list[float], list[float]]:
+    return [0, float(tip[0])], [0, float(tip[1])]

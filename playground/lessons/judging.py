@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .facts import FACTS, NotYet, Scene, Unsettled, Value, value_of, written
+from .facts import fact_of, value_of, written
 from .reading import Ask, Case, Condition, Step
+from .scene import NotYet, Scene, Unsettled, Value
 
 
 def holds(scene: Scene, condition: Condition | None) -> bool:
@@ -83,9 +84,8 @@ def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
     if answer is None:
         return Judged("unclear", None, "Your numbers do not decide this.")
     if ask.kind == "choice":
-        return _judged_choice(
-            ask.choices, str(guess), answer if answer in ask.choices else str(_settled(scene, answer))
-        )
+        named = answer in ask.choices or answer == "unclear"
+        return _judged_choice(ask.choices, str(guess), answer if named else str(value_of(scene, answer)))
     truth = float(value_of(scene, answer))
     off, unit, percent = float(guess) - truth, f" {ask.unit}" if ask.unit else "", ask.unit == "%"
     said, found = (_number(x, ask) for x in (float(guess), truth))
@@ -96,15 +96,6 @@ def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
     times = "" if percent else _times(float(guess), truth)
     far = f"{_number(abs(off), ask)}{' points' if percent else unit} too {'high' if off > 0 else 'low'}{times}"
     return Judged(truth, False, f"You said {said}{unit}, it is {found}: {far}.")
-
-
-def _settled(scene: Scene, answer: str) -> Value:
-    try:
-        return value_of(scene, answer)
-    except NotYet:
-        if answer == "unclear":
-            return answer
-        raise
 
 
 def _judged_choice(choices: Mapping[str, str], guess: str, truth: str) -> Judged:
@@ -131,14 +122,9 @@ def _times(guess: float, truth: float) -> str:
     """How many times off, where that says something."""
     if guess <= 0 or truth <= 0 or 0.5 < guess / truth < 2:
         return ""
-    factor = guess / truth
-    return (
-        f", {factor:.0f} times as much"
-        if factor > 1
-        else ", a tenth of it or less"
-        if factor <= 0.1
-        else ", half of it or less"
-    )
+    if guess > truth:
+        return f", {guess / truth:.0f} times as much"
+    return ", a tenth of it or less" if guess <= 0.1 * truth else ", half of it or less"
 
 
 def missing(scene: Scene, step: Step) -> str:
@@ -154,8 +140,8 @@ def missing(scene: Scene, step: Step) -> str:
         facts += [case.says for case in ask.right if case.says not in ask.choices]
     try:
         for name in facts:
-            plain = FACTS.get(name) or FACTS.get(name.partition(".")[2])
-            if name.startswith("slip.") or (plain is not None and not plain.slow):
+            fact = fact_of(name)
+            if name.startswith("slip.") or (fact is not None and not fact.slow):
                 value_of(scene, name)
     except NotYet as problem:
         return str(problem)

@@ -37,36 +37,19 @@ CRITERIA = (
     f"without the head. One is even attention (above {EVEN:.2f}); the other moves with the text (above {MOVED:.2f}). "
     "The lower end of each interval counts. Except for even attention, untrained heads must stay below."
 )
-ONE_TOKEN = "has only one token to attend to"
 
 
 def lies_on(summary: WeightSummary) -> str:
     """Where a head's weight is on a whole prompt, as words that follow its name."""
     if summary.alone:
-        return ONE_TOKEN
+        return "has only one token to attend to"
     if summary.spread:
         return f"spreads its attention {summary.spread}"
     if not summary.habits:
         return "follows none of the patterns tested here"
-    some = ", if any" if {"duplicate", "induction"} & {*dict(summary.habits)} else ""
-    return f"puts {_shares(summary)} on average{some}"
-
-
-def row_lies_on(summary: WeightSummary, tokens: Sequence[str]) -> str:
-    """Where a head's weight is for one query, in the same words."""
-    if summary.alone:
-        return ONE_TOKEN
-    place, weight = summary.strongest
-    strongest = f"{weight:.2f} on {place} “{tokens[place]}”"
-    if summary.spread:
-        most = f", at most {strongest}" if summary.spread == "widely" else ""
-        return f"spreads its attention {summary.spread}{most}"
-    return f"puts {_shares(summary) or f'{weight:.2f} of its weight on {place} “{tokens[place]}”, the most'}"
-
-
-def _shares(summary: WeightSummary) -> str:
     shares = [f"{share:.2f} on {HABIT_NAMES[name]}" for name, share in summary.habits]
-    return ", ".join(shares).replace(" on", " of its weight on", 1)
+    some = ", if any" if {"duplicate", "induction"} & {*dict(summary.habits)} else ""
+    return f"puts {', '.join(shares).replace(' on', ' of its weight on', 1)} on average{some}"
 
 
 def describe_pattern(pattern: np.ndarray, tokens: Sequence[str]) -> str:
@@ -128,6 +111,13 @@ def role_reason(tests: HeadTests, layer: int, head: int) -> str:
         f"Its highest share is {interval(tests.weights[place])}, on {HABIT_NAMES[place]}."
         f"{needed * tests.matters(layer, head)} {CRITERIA}"
     )
+
+
+def roles_counted(tests: HeadTests) -> str:
+    """How many heads have which role."""
+    roles = [role for row in tests.roles for role in row]
+    counts = "; ".join(f"{words}: {roles.count(role)}" for role, words in ROLE_NAMES.items() if role in roles)
+    return f"By role, of {len(roles)} {'heads' if len(roles) > 1 else 'head'}: {counts}."
 
 
 # ---- one head on one prompt, answer first ----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def percent(value: float, digits: int = 1) -> str:
@@ -49,3 +50,9 @@ def share(value: float) -> str:
         return ">99.99 %"
     digits = max(0, 1 - math.floor(math.log10(100 * min(value, 1 - value) if value > 0.9 else 100 * value)))
     return f"{100 * value:.{min(digits, 2)}f} %"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """As "1, 2 and 3"."""
+    *most, last = parts
+    return f"{', '.join(most)} and {last}" if most else last

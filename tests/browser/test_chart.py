@@ -8,12 +8,13 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.figures import attention, palette
-from playground.figures.loss import Run, describe_loss, loss_curve
+from playground.figures.loss import Run, loss_curve
 from playground.ui import theme
 from playground.ui.chart import chart_place, head_html, show
 from playground.ui.own_files import FRONT, served_path
 from playground.ui.panel import Panels, Shown, Slot, move_button, slot, switch
 from playground.words.heads import describe_pattern
+from playground.words.pictures import loss_words
 
 from .measuring import saves
 
@@ -35,7 +36,7 @@ def loss_figure(n: int) -> dict:
     evaluations = {"step": steps[::10], "train_loss": losses[::10], "val_loss": losses[::10]}
     run = Run("this run", columns, {**evaluations, "seconds": columns["seconds"][::10]})
     rungs = [("uniform", 3.3), ("floor", 0.6)]
-    return loss_curve(run, rungs, planned_steps=STEPS), describe_loss(run, rungs)
+    return loss_curve(run, rungs, planned_steps=STEPS), loss_words(evaluations, rungs)
 
 
 def loss_view(asked) -> Shown:

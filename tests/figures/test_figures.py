@@ -11,20 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from playground.figures import (
-    attention,
-    candidates,
-    embeddings,
-    gradients,
-    kv_cache,
-    palette,
-    parameters,
-    wire,
-)
-from playground.figures.game import bits_curve, describe_bits
-from playground.figures.loss import Run, describe_loss, loss_curve, rung_labels
-from playground.figures.side_by_side import both_expect
-from playground.words.numbers import signed
+from playground.figures import attention, candidates, courses, maps, palette, parameters, parts, wire
+from playground.figures.loss import Run, loss_curve
 
 RNG = np.random.default_rng(0)
 RUNGS = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
@@ -60,15 +48,17 @@ FIGURES = {
     "loss, log": loss_curve(run(30, kind="moe", recorded=True), [], x="seconds", log_x=True),
     "loss, log loss": loss_curve(run(30), RUNGS, log_y=True),
     "parameters": parameters.parameter_bars(COMPONENTS),
-    "gradient map": gradients.gradient_map(RECORDS),
-    "gradient map, nothing yet": gradients.gradient_map([]),
-    "similarity": embeddings.similarity_map(np.eye(6), TOKENS),
+    "gradient map": maps.gradient_map(*maps.gradient_table(RECORDS)),
+    "gradient map, nothing yet": maps.gradient_map(*maps.gradient_table([])),
+    "similarity": maps.similarity_map(np.eye(6), TOKENS),
     "next tokens": candidates.next_tokens(TOKENS[:3], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7], chosen=1),
     "temperatures": candidates.temperature_comparison(["a", "b"], {0.5: [0.9, 0.1], 2: [0.6, 0.4]}),
-    "token times": kv_cache.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1, 2], [1.0, 2.0]),
-    "cache growth": kv_cache.cache_growth([1, 2], [4096, 8192]),
-    "projections": kv_cache.projection_bars(24, 54),
-    "game": bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
+    "both expect": candidates.both_expect(["a", "b"], [0.4, 0.1], [0.2, 0.3]),
+    "token times": courses.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1.0, 2.0, 4.0], context=2),
+    "skill": courses.skill_curve([0, 10], [0.1, 0.9], [(0.0, 0.2), (0.8, 1.0)], "right"),
+    "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6), mark=(1, 2)),
+    "shares": parts.share_map(PATTERN, TOKENS, TOKENS, chosen=2),
+    "game": courses.bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
     "pattern": attention.pattern_map(PATTERN, TOKENS),
     "signed": attention.signed_map(PATTERN - 0.5, TOKENS, TOKENS, blank=PATTERN == 0),
     "heads": attention.head_grid(np.stack([PATTERN] * 5), [f"L0 H{i}" for i in range(5)], TOKENS),
@@ -158,19 +148,6 @@ def test_a_diverged_run_is_drawn_as_far_as_it_goes():
     broken.evaluations["val_loss"][-1] = math.inf
     y = wire.numbers_of(loss_curve(broken, RUNGS)["data"][0]["y"])
     assert np.isnan(y[-1]) and np.isfinite(y[:-1]).all()
-    assert "Validation loss" in describe_loss(broken, RUNGS)
-
-
-def test_a_label_stands_on_the_side_of_its_line_where_the_curve_is_not():
-    risen = run(20)
-    risen.evaluations["val_loss"][-1] = 30.0
-    sides = {}
-    for name, each in (("fell", run(20)), ("rose", risen)):
-        labels = rung_labels(RUNGS, 360, False, curve=each.evaluations["val_loss"])
-        sides[name] = [note["yanchor"] for note in labels]
-    assert sides["rose"] == ["top"] * len(RUNGS)  # under their lines
-    last = run(20).evaluations["val_loss"][-1]
-    assert sides["fell"] == ["top" if name == "floor" or last > value else "bottom" for name, value in RUNGS]
 
 
 def test_close_rungs_do_not_write_over_each_other():
@@ -205,39 +182,32 @@ def test_the_best_moment_is_marked_where_it_is_not_the_last():
         assert arrow["text"] == "best: 1.5000, step 50"
     plain = loss_curve(Run("run", batches, columns), planned_steps=100)["layout"].get("annotations", [])
     assert not any(each.get("showarrow") for each in plain)
-    assert describe_loss(Run("run", batches, columns), RUNGS, "Overfitting.").endswith(". Overfitting.")
 
 
 def test_parameters_are_counted_whole():
     figure = parameters.parameter_bars(COMPONENTS)
     shown = {k: v for k, v in COMPONENTS.items() if v}
     assert wire.numbers_of(figure["data"][0]["x"]).tolist() == list(shown.values())
-    rows = parameters.parameter_rows(COMPONENTS)
-    assert rows[-1] == ["total", "199,040", "100.0 %", "0.2 %"] and len(rows) == len(shown) + 1
-    assert "feed-forward" in parameters.describe_parameters(COMPONENTS)
-    assert parameters.parameter_rows({"all": parameters.GPT2_SMALL})[0][3] == "100.0 %"
 
 
 def test_gradient_cells_are_logarithms_and_hover_gives_the_norm():
-    cells = gradients.gradient_map(RECORDS)["data"][0]
+    cells = maps.gradient_map(*maps.gradient_table(RECORDS))["data"][0]
     norms = np.array([[1, 1 / 11, 1 / 21], [2, 2, 2]])
     np.testing.assert_allclose(wire.numbers_of(cells["z"]), np.log10(norms), rtol=1e-5)
     np.testing.assert_allclose(wire.numbers_of(cells["customdata"]), norms, rtol=1e-6)
-    assert "layer 0" in gradients.describe_gradients(RECORDS)
-    assert "diverged" in gradients.describe_gradients([{"step": 1, "norms": {"head": math.nan}}])
 
 
 def test_cosines_agree_with_the_definition():
     vectors = RNG.normal(size=(5, 7))
     vectors[3] = 0
-    similarity = embeddings.cosine_similarity(vectors)
+    similarity = maps.cosine_similarity(vectors)
     for i in range(5):
         for j in range(5):
             length = math.dist(vectors[i], [0] * 7) * math.dist(vectors[j], [0] * 7)
             assert similarity[i, j] == pytest.approx(sum(vectors[i] * vectors[j]) / length if length else 0.0)
-    order = embeddings.similarity_order(similarity)
+    order = maps.similarity_order(similarity)
     assert sorted(order) == list(range(5))
-    z = wire.numbers_of(embeddings.similarity_map(similarity, list("abcde"))["data"][0]["z"])
+    z = wire.numbers_of(maps.similarity_map(similarity, list("abcde"))["data"][0]["z"])
     assert np.isnan(np.diag(z)).all()
 
 
@@ -250,10 +220,9 @@ def test_candidates_keep_their_rows_and_probabilities():
 
 def test_cache_pictures_show_what_was_measured():
     with_, without = 1, 0
-    traces = kv_cache.token_times([1, 2, 3], [1.0, 1.0, 1.0], [1, 2, 3], [1.0, 2.0, 4.0])["data"]
+    traces = courses.token_times([1, 2, 3], [1.0, 1.0, 1.0], [1.0, 2.0, 4.0])["data"]
     assert wire.numbers_of(traces[with_]["y"]).tolist() == [1, 1, 1]
     assert wire.numbers_of(traces[without]["y"]).tolist() == [1, 2, 4]
-    assert wire.numbers_of(kv_cache.cache_growth([1, 2], [1000, 2000])["data"][0]["y"]).tolist() == [1, 2]
 
 
 def test_masked_cells_are_blank_and_the_others_are_the_weights():
@@ -261,8 +230,6 @@ def test_masked_cells_are_blank_and_the_others_are_the_weights():
     hidden = np.triu(np.ones((6, 6), bool), 1)
     assert np.isnan(z[hidden]).all()
     np.testing.assert_array_equal(z[~hidden], np.float32(PATTERN[~hidden]))
-    last = wire.numbers_of(attention.pattern_map(PATTERN[4:], TOKENS[4:], TOKENS)["data"][0]["z"])
-    assert np.isnan(last).tolist() == [[False] * 5 + [True], [False] * 6], "with a cache the queries are the last rows"
     seeing = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS, causal=False)["data"][0]["z"])
     assert np.isfinite(seeing).all()
 
@@ -278,29 +245,20 @@ def test_what_sixteen_heads_and_a_long_run_weigh():
 
 def test_stripes_lie_on_the_bars_own_colour():
     """Plotly draws only the stripes otherwise: white ones, on a white page."""
-    _, moe = both_expect(["a", "b"], [0.4, 0.1], [0.2, 0.3])["data"]
+    _, moe = candidates.both_expect(["a", "b"], [0.4, 0.1], [0.2, 0.3])["data"]
     pattern = moe["marker"]["pattern"]
     assert pattern["fillmode"] == "overlay" and moe["marker"]["color"] == palette.MOE != pattern["fgcolor"]
 
 
-def test_signs_are_proper_and_zero_has_none_that_it_does_not_show():
-    assert (signed(-1.005, 1), signed(0.25), signed(-0.00004, 4)) == ("−1.0", "0.25", "0.0000")
-    assert (signed(0.5, 1, plus=True), signed(-0.5, 1, plus=True), signed(-1e-9, 4, plus=True)) == (
-        "+0.5",
-        "−0.5",
-        "+0.0000",
-    )
-
-
 def test_a_line_marks_where_the_context_is_full():
     lengths, cached, plain = list(range(2, 12)), [1.0] * 10, [2.0] * 10
-    assert kv_cache.token_times(lengths, cached, without_cache=plain, context=8)["layout"]["shapes"][0]["x0"] == 8
-    assert "shapes" not in kv_cache.token_times(lengths, cached, without_cache=plain, context=11)["layout"]
+    assert courses.token_times(lengths, cached, plain, context=8)["layout"]["shapes"][0]["x0"] == 8
+    assert "shapes" not in courses.token_times(lengths, cached, plain, context=11)["layout"]
 
 
 def test_the_lines_of_a_game_are_what_was_paid_so_far():
     bits = {"you": np.array([1.0, 3.0]), "model": np.array([0.5, 0.25])}
-    drawn = bits_curve(bits)
+    drawn = courses.bits_curve(bits)
     totals = [wire.numbers_of(trace["y"]).tolist() for trace in drawn["data"]]
     assert totals == [[0.0, 1.0, 4.0], [0.0, 0.5, 0.75]]
-    assert describe_bits({}) == "" and bits_curve({"you": np.array([])})["data"]
+    assert courses.bits_curve({"you": np.array([])})["data"]

@@ -435,7 +435,7 @@ def test_of_a_model_too_large_to_test_the_prompt_alone_is_measured(copying, monk
     monkeypatch.setattr("playground.ui.tabs.inspect.tested.HEAD_TESTS_FLOPS", 1)
     monkeypatch.setattr("playground.ui.tabs.inspect.selection.HEADS_AT_ONCE_FLOPS", 1)
     made = copying.made("abc abc a", roles=True)
-    assert "too large" in made["role"] and made["roles-table"]
+    assert "too large" in made["role"] and made["roles-map"]["figure"]["data"]
     monkeypatch.undo()
     unknown = Inspecting(
         Checkpoint(Transformer(VARIANTS["learned"].replace(context_length=24)), CharTokenizer("abcdefghij"), History())
@@ -444,12 +444,9 @@ def test_of_a_model_too_large_to_test_the_prompt_alone_is_measured(copying, monk
     assert found.tests.texts > 10 and {role for row in found.tests.roles for role in row} == {"unclear"}
 
 
-def test_what_is_saved_says_on_what_it_was_measured(copying):
-    found = {
-        which: copying.made("abc abc", roles=True, sequence=which)["roles-map"]["facts"]
-        for which in ("tested", "prompt", "repeated")
-    }
-    assert "prompt" not in found["prompt"] and found["repeated"]["prompt"] is found["tested"]["prompt"] is None
+def test_what_is_saved_says_on_what_it_was_measured(tab, copying):
+    assert copying.made("abc abc", roles=True)["roles-map"]["facts"]["prompt"] is None
+    assert "facts" not in tab.made("", subject="pronoun", roles=True)["roles-map"]
     assert copying.shown("abc abc").facts["prompt"] == "abc abc"
 
 

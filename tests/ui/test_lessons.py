@@ -103,11 +103,10 @@ def test_every_place_and_control_is_on_the_page(app, page):
     templates = {block.elem_id: block.html_template for block in app.blocks.values() if isinstance(block, gr.HTML)}
     ids |= set(re.findall(r' id="([\w-]+)"', "".join(templates.values()))) | {"talk", "use-best"}  # drawn with a model
     for name, place in PLACES.items():
-        for selector in filter(None, (place.selector, place.fold and f"#{place.fold}")):
-            found = re.match(r"#([\w-]+)", selector)
-            assert found and found[1] in ids, name
-            for slot in re.findall(r"\[data-slot=([\w-]+)\]", selector):
-                assert f'data-slot="{slot}"' in templates[found[1]], name
+        found = re.match(r"#([\w-]+)", place.selector)
+        assert found and found[1] in ids, name
+        for slot in re.findall(r"\[data-slot=([\w-]+)\]", place.selector):
+            assert f'data-slot="{slot}"' in templates[found[1]], name
     controls = page.shared("lessons.strip").controls
     for name in {*SETS, *WATCHED} - {"tab", "view", "model"}:
         tab, _, field = name.partition(".")

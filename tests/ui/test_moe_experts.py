@@ -12,9 +12,8 @@ import torch
 
 from playground.data import LANGUAGES
 from playground.data.tokenizers import CharTokenizer
-from playground.figures import breaking as breaking_figures
-from playground.figures import routing as routing_figures
 from playground.figures import specialisation as figures
+from playground.figures.parts import part_map
 from playground.figures.wire import numbers_of
 from playground.inspection.balance import Pull
 from playground.inspection.edits import edits_tap
@@ -32,6 +31,8 @@ from playground.ui.page import Page, model_dropdown
 from playground.ui.panel import Asked, _made
 from playground.ui.tabs.inspect.looks import Looks
 from playground.ui.tabs.moe import both, breaking, measured, pair_panel, routing
+from playground.words.experts import MEASURES as NAMES
+from playground.words.experts import information_details, information_words
 from tests.ui.runs import known
 
 measured.PROBE_TOKENS = 1024  # enough to be wrong by
@@ -104,7 +105,7 @@ def test_the_routing_shown_is_the_models(tab):
     assert scores == pytest.approx(found.logits[:, 0, 6].flatten().tolist())
     assert numbers_of(shown["load"]["figure"]["data"][0]["y"]) == pytest.approx(found.load[1].numpy())
     over = shown["load-over-training"]["summary"]
-    assert "Experts 1, 2, 3 get" in over and "0.00 of at most 2.00 bits" in over
+    assert "experts 1, 2 and 3" in over and "0.00 of 2.00 bits" in over
     assert over.count("step 5") == 1 and "At step" not in over, "it has one record"
 
 
@@ -240,38 +241,21 @@ def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
     def layers(*found: Judgement) -> list[dict[str, Judgement]]:
         return [dict.fromkeys(MEASURES, left) for left in found]
 
-    def said(at: tuple[int, ...], *found: Judgement) -> tuple[str, str]:
-        return (
-            figures.describe_information(at, layers(*found)),
-            figures.information_details(at, layers(*found), 0.1),
-        )
+    def said(*found: Judgement) -> tuple[str, str]:
+        at = (3, 5)[: len(found)]
+        return information_words(at, layers(*found)), information_details(at, layers(*found), 0.1)
 
-    words, details = said((3, 5), told(0.12, 0.15, 0.1), told(0.3, 0.25, 0.1))
-    assert "Too close" in words and "Attention has" in words and "layer 5, and 0.250 for random" in details
-    assert "in layer 5, random routers encode 0.25 bits" in words and "look away" not in words
-    words, _ = said((3, 5), told(0.02, 0.2, 0.1), told(0.3, 0.25, 0.1))
-    assert "layer 3" in words
-    assert "look away" in words and "unclear" not in words, "one statement"
-    before = told(0.02, 0.0, 0.01)
-    before.nulls["before"] = Null(0.052, 0.0)
-    words, _ = said((0, 1), told(0.2, 0.21, 0.1), before)
-    assert "layer 1" in words
-    assert "look away" not in words and "less than random" not in words and "unclear" not in words
-    words, _ = said((3, 5), told(0.0, 0.002, 0.1), told(0.0, 0.001, 0.1))
+    words, details = said(told(0.12, 0.15, 0.1), told(0.3, 0.25, 0.1))
+    assert "Too close" in words and "Attention has" in words and "0.250, random routers" in details
+    assert "layer 3" in said(told(0.02, 0.2, 0.1), told(0.3, 0.25, 0.1))[0]
+    words, _ = said(told(0.0, 0.002, 0.1), told(0.0, 0.001, 0.1))
     assert "Too close" in words and "ttention" not in words, "here the stream does not know, either"
-    words, details = said((3, 5), told(0.5, 0.2, 0.1), told(0.3, 0.25, 0.1))
-    assert "untrained routers" in words and "in layer 3" in words
-    assert "; +0.300 ± 0.100 above" in details and "all layers" in details
-    for left, told_so in (
-        (told(0.242, 0.25, 0.112), "(−0.008 ± 0.112)"),
-        (told(0.1, 0.25, 0.1), "; clearly less (−0.150 ± 0.100)"),
-        (told(0.3, 0.25, math.inf), "too short"),
-    ):
-        _, details = said((3,), left)
-        assert told_so in details and ("The ± is a 95 % interval" in details) == math.isfinite(left.margin)
+    words, details = said(told(0.5, 0.2, 0.1), told(0.3, 0.25, 0.1))
+    assert "in layer 3" in words and "more: +0.300 ± 0.100" in details and "all layers" in details
+    assert "too short" in said(told(0.3, 0.25, math.inf))[1]
     bars = figures.information_bars((0,), layers(told(0.3, 0.25, 0.1)))["data"]
     saved = [bar["meta"]["series"] for bar in bars if "error_y" in bar]
-    assert saved == [f"{figures.MEASURE_NAMES[name]}: untrained routers" for name in MEASURES]
+    assert saved == [f"{NAMES[name]}: untrained routers" for name in MEASURES]
     assert sum(bar.get("showlegend", False) for bar in bars if "error_y" in bar) == 1
 
 
@@ -279,40 +263,14 @@ def test_the_shipped_routers_are_not_said_to_have_learned_who_speaks(monkeypatch
     monkeypatch.setattr(measured, "PROBE_TOKENS", 4096)
     found = measured.found_in(load(SHIPPED_FOLDER / "dialects-moe"))
     layers = found.layers
-    said = figures.describe_information(layers, found.judgements)
+    said = information_words(layers, found.judgements)
     assert "not encode" in said and "Attention has" in said
     bars = figures.information_bars(layers, found.judgements)["data"]
     marked = numbers_of(bars[len(MEASURES) + MEASURES.index("beyond")]["y"])
     assert marked == pytest.approx([layer["beyond"].nulls["random"].bits for layer in found.judgements])
 
 
-def test_a_load_is_told_by_weight_and_by_who_is_nobodys_first_choice():
-    said = routing_figures.describe_weights(24, (7.9, ()), (6.9, (4,)), [4])
-    assert "with 7.9 equal" in said and "6.9" in said and "expert 4" in said
-    assert "expert 4" in said
-    said = routing_figures.describe_weights(1, (2.0, (1, 2)), (2.0, (1, 2)), [1, 2])
-    assert not any(words in said for words in ("hardly any weight", "first choice", "by weight", "next to nothing"))
-
-
-def test_pictures_say_what_they_show():
+def test_a_cost_within_its_interval_is_in_brackets():
     costs, margins = np.array([[0.1, -0.01], [0.5, 0.0]]), np.array([[0.02, 0.05], [0.1, 0.01]])
-    said = breaking_figures.describe_costs(costs, margins, (1, 3), 0.7, "96 tokens of a text", costs == 0.5)
-    assert (
-        "without expert 0 of layer 3: 0.5000 ± 0.1000 nats" in said and "2 of 4 make no measurable difference" in said
-    )
-    said = breaking_figures.describe_costs(costs, margins, (1, 3), 0.7, "96 tokens of a text", costs > 0)
-    assert "without expert 0 of layer 3 and expert 0 of layer 1, too close" in said
-    said = breaking_figures.describe_costs(costs * 0, margins, (1, 3), 0.7, "96 tokens of a text", costs > 0)
-    assert said.startswith("Switching off any one expert makes no measurable difference")
-    cells = breaking_figures.cost_map(costs, margins, (1, 3), 0.7)["data"][0]
-    assert cells["text"] == [["0.10", "(−0.010)"], ["0.50", "(0.000)"]]
-    assert "3 of 8 experts" in routing_figures.describe_routing(
-        np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]]), ["a", "b"], 2, 8
-    )
-
-
-def test_a_preference_is_the_largest_of_those_experts_only_that_enough_tokens_choose():
-    table = np.array([[80, 20], [1600, 1000], [900, 2000]])  # 0 prefers the first most, and is seldom chosen
-    said = figures.describe_sources(table, ["cook", "miner"])
-    assert said.startswith("Of the experts")
-    assert figures.describe_sources(table[1:], ["cook", "miner"]).startswith("Expert 0 stands out most")
+    cells = part_map(costs, ["0", "1"], "", margins=margins, layers=(1, 3))["data"][0]
+    assert cells["text"] == [["0.100", "(−0.010)"], ["0.500", "(0.000)"]]

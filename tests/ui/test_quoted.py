@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from playground import __version__
-from playground.figures import gradients, parts, shapes, specialisation, vectors
+from playground.figures import maps, parts, shapes, specialisation, vectors
 from playground.figures.wire import numbers_of
 from playground.ui import chart, theme
 from playground.ui.chart import show
@@ -62,7 +62,8 @@ def test_where_colours_stand_for_roots_and_logarithms_the_numbers_are_saved():
     values = np.array([[0.25, -4.0], [1e-9, 0.1]])
     np.testing.assert_array_equal(saved(parts.part_map(values, ["a", "b"], "")["data"][0])[""], values)
     records = [{"step": s, "norms": {"a": 1 / 3 + s}} for s in (0, 1)]
-    assert saved(gradients.gradient_map(records)["data"][0])["gradient norm"].tolist() == [[1 / 3, 4 / 3]]
+    drawn = maps.gradient_map(*maps.gradient_table(records))["data"][0]
+    assert saved(drawn)["gradient norm"].tolist() == [[1 / 3, 4 / 3]]
     table = np.array([[100, 1], [1, 1]])
     found = saved(specialisation.source_map(table, ["x", "y"])["data"][0])
     assert found["tokens"].tolist() == table.tolist(), "counts, beside a lift that is not cut off at ×4"

@@ -57,7 +57,7 @@ from playground.words import (
 from playground.words.result import Result
 from tests.inspection.test_receipts import look_at
 from tests.model.configs import TINY, VARIANTS
-from tests.words.golden_pictures import of_pictures  # noqa: F401
+from tests.words.golden_pictures import of_experts, of_inspect, of_pictures  # noqa: F401
 
 HERE = Path(__file__).parent
 Case = tuple[str, object]
@@ -150,7 +150,6 @@ def of_heads() -> Iterator[Case]:
         ("evenly", WeightSummary(spread="evenly", strongest=(3, 0.2))),
     ):
         yield f"weight on {name}, prompt", heads.lies_on(of)
-        yield f"weight on {name}, one query", heads.row_lies_on(of, tokens)
     previous = np.eye(6, k=-1)
     previous[0, 0] = 1
     even = np.tril(np.ones((6, 6))) / np.arange(1, 7)[:, None]
@@ -170,6 +169,7 @@ def of_heads() -> Iterator[Case]:
                           untrained_given_up={name: 0.1 for name in REPEATS})  # fmt: skip
             words = f"It {heads.ROLE_NAMES[role]}. {heads.role_reason(tests, 0, 0)}"
             yield f"role: {role}{', needed' * needed}", words
+    yield "roles of three heads", heads.roles_counted(Facts(roles=[["first", "even"], ["first"]]))
     yield "weight 0.9 on one token", heads.attends_headline(3, 2, list("a kite"), np.array([0, 0, 0, 0.9, 0.1, 0]))
     yield "weight 0.3 at most", heads.attends_headline(3, 2, list("ab"), np.array([0.3, 0.3]))
     for before, after in ((0.9998, 0.15), (0.1, 0.5), (0.2, 0.2)):

@@ -1,110 +1,155 @@
-"""Golden cases of the pictures: what playground/figures says of the numbers it draws."""
+"""Golden cases of the sentences beside pictures: of runs, predictions, pairs, classes, experts and Inspect."""
 
 import math
 from collections.abc import Iterator
+from types import SimpleNamespace as Facts
 
 import numpy as np
 
-from playground.figures import candidates, embeddings, gradients, kv_cache, lens, parameters, routing
-from playground.figures.game import describe_bits
-from playground.figures.heads import describe_worth
-from playground.figures.loss import Run, describe_loss
-from playground.figures.parts import describe_removal, describe_sublayers
+from playground.figures.specialisation import lift_of
+from playground.inspection.nulls import Judgement, Null
+from playground.words import experts, inspect, pictures
+
+Case = tuple[str, str]
 
 BASELINES = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
 
 
-def of_heads_and_parts() -> Iterator[tuple[str, str]]:
-    values, margins = np.array([[0.0069, -0.0510], [-0.0060, -0.0450]]), np.array([[0.0182, 0.06], [0.01, 0.0128]])
-    yield "heads: none matters, one harms", describe_worth(values, margins, "nats")
-    yield "heads: one matters, three harm", describe_worth(values + np.array([[0.3, 0], [0, 0]]), margins / 2, "nats")
-    yield "heads: one alone", describe_worth(np.array([[0.3]]), np.array([[0.1]]), "nats")
-    yield "heads: no interval", describe_worth(np.array([[0.3, 0.1]]), None, "nats")
-    yield "heads: nothing moves", describe_worth(np.full((2, 2), 2e-5), None, "nats")
-    values, margins = np.array([[0.01, 0.3685, 0.372, 0.3471]]), np.array([[0.02, 0.0861, 0.0923, 0.0569]])
-    yield "heads: three share the first place", describe_worth(values, margins, "nats", values > 0.1)
-    all_alike = np.full((2, 8), 0.3), np.full((2, 8), 0.1), "nats", np.full((2, 8), True)
-    yield "heads: sixteen share it", describe_worth(*all_alike)
-    yield "parts: three heads share the first place", describe_removal(values, margins, values > 0.1, 0.13)
-    yield "parts: one head is first", describe_removal(values, margins, values > 0.37, 0.13)
-    yield "parts: one window", describe_removal(values, margins + np.inf, values > 0, 0.13)
-    idle = np.array([[-0.012, 0.0]]), np.full((1, 2), np.inf), np.zeros((1, 2), bool), 2.76
-    yield "parts: no head matters, one window", describe_removal(*idle)
-    yield "parts: no head matters", describe_removal(idle[0], np.full((1, 2), 0.1), idle[2], 2.76)
-    heads, sublayers, margins = np.array([[1.2936, 0.1]]), np.array([[1.66, 2.13]]), np.array([[0.1, 0.2]])
-    yield "parts: an MLP is first", describe_sublayers(heads, sublayers, margins)[1:]
-    yield "parts: an MLP is first, one window", describe_sublayers(heads, sublayers, margins + np.inf)[1:]
-    yield "parts: a head is first", f"({describe_sublayers(heads + 2, sublayers, margins)})"
-
-
-def of_loss_curves() -> Iterator[tuple[str, str]]:
-    evaluations = {"step": [20, 40], "train_loss": [1.2, 1.1], "val_loss": [1.2, 1.11], "seconds": [1.0, 2.0]}
-    run = Run("run", {"step": [], "loss": [], "seconds": []}, evaluations)
-    yield "loss: of a language", describe_loss(run, [*BASELINES[:3], ("floor", 1.03)], "Learning.")
-    yield "loss: below the best possible", describe_loss(run, [("floor", 1.5)])
-    yield "loss: ordinary text", describe_loss(run, BASELINES[:3])
-    yield "loss: above all baselines", describe_loss(run, [("uniform", 1.0)])
-    yield "loss: nothing yet", describe_loss(None)
-    yield "loss: nothing yet, baselines", describe_loss(None, BASELINES)
-    state = "The validation loss is 1.1100, 0.0800 nats above the best possible loss."
-    yield "loss: the state names it already", describe_loss(run, [("floor", 1.03)], state)
-    records = [{"step": step, "norms": {"embeddings": 1.0 / (1 + step), "layer 0": 2.0}} for step in (0, 10, 20)]
-    yield "gradients", gradients.describe_gradients(records)
-    yield "gradients: none", gradients.describe_gradients([])
-    yield "gradients: diverged", gradients.describe_gradients([{"step": 1, "norms": {"head": math.nan}}])
-    yield "parameters", parameters.describe_parameters({"token embedding": 1792, "feed-forward": 131072})
+def of_runs() -> Iterator[Case]:
+    evaluations = {"step": [20, 40], "val_loss": [1.2, 1.11]}
+    yield "loss: of a language", pictures.loss_words(evaluations, BASELINES, "Learning.")
+    yield "loss: ordinary text", pictures.loss_words(evaluations, BASELINES[:3])
+    yield "loss: above all baselines", pictures.loss_words(evaluations, [("uniform", 1.0)])
+    yield "loss: nothing yet", pictures.loss_words(None)
+    yield "loss: nothing yet, baselines", pictures.loss_words(None, BASELINES)
+    norms = np.array([[1.0, 0.05], [2.0, 2.0]])
+    yield "gradients", pictures.gradients_words(["embeddings", "layer 0"], [0, 20], norms)
+    yield "gradients: none", pictures.gradients_words([], [], norms)
+    yield "gradients: diverged", pictures.gradients_words(["head"], [1], np.full((1, 1), np.nan))
+    yield "parameters", pictures.parameters_words({"token embedding": 1792, "feed-forward": 131072})
     pairs = np.array([[1, 0.9, -0.4], [0.9, 1, 0.1], [-0.4, 0.1, 1]])
     for part in (False, True):
-        yield f"similar words, part: {part}", embeddings.describe_similarity(pairs, ["cat", "dog", "the"], part=part)
+        yield f"similar words, part: {part}", pictures.similar_words(pairs, ["cat", "dog", "the"], part=part)
+    low, middle, high = (0.0, 0.2), (0.3, 0.7), (0.8, 1.0)
+    for name, intervals in (("appeared", (low, middle, high)), ("there", (high, high)), ("lacking", (low, low)),
+                            ("unclear", (low, middle))):  # fmt: skip
+        yield f"skill: {name}", pictures.skill_words([0, 10, 20][: len(intervals)], [0.5] * len(intervals), intervals)
 
 
-def of_predictions() -> Iterator[tuple[str, str]]:
-    say = candidates.describe_next_tokens
-    yield "next: another leads now", say(["a", "b"], [0.6, 0.4], [0.1, 0.9])
-    yield "next: several led", say(["a", "b", "c", "d"], [0.6, 0.2, 0.1, 0.1], [0.1, 0.5, 0.3, 0.1])
-    yield "next: nothing changed", say(["a", "b"], [0.6001, 0.3], [0.6, 0.4])
-    yield "next: no before", say(["a"], [0.6], when="before training")
-    yield "next: up", say(["a"], [0.6], [0.5])
-    yield "next: down", say(["a"], [0.6], [0.7])
-    names = ("at step 1", "in the end")
-    yield (
-        "two moments, two leaders",
-        candidates.describe_leaders(["a", "g"], [0.997, 0.001], [0.076, 0.282], names=names),
-    )
-    yield "two moments, one leader", candidates.describe_leaders(["a", "g"], [0.997, 0.001], [0.5, 0.282])
+def of_predictions() -> Iterator[Case]:
+    yield "next: another leads now", pictures.expected(["a", "b"], [0.6, 0.4], [0.1, 0.9])
+    yield "next: the same leads", pictures.expected(["a"], [0.6], [0.5], ("unedited", "edited"))
+    yield "next: no before", pictures.expected(["a"], [0.6], when=("", "before training"))
+    yield "next: none", pictures.expected([], [])
+    yield "temperatures", pictures.temperatures_words(["a", "b"], {0.5: [0.9, 0.1], 2.0: [0.6, 0.4]})
     stages = ["embeddings", "layer 0", "layer 1"]
-    for name, chances, places in (
-        ("lowered", [0.173, 0.16], [1, 1]),
-        ("raised", [0.173, 0.5], [1, 1]),
-        ("left", [0.173, 0.173], [1, 1]),
-        ("takes the lead, falling", [0.3, 0.2], [2, 1]),
-        ("takes the lead, rising", [0.1, 0.2], [2, 1]),
-        ("led once", [0.1, 0.4, 0.3], [9, 1, 2]),
-        ("never leads", [0.1, 0.4, 0.3], [9, 2, 2]),
-    ):
-        given = np.array(chances)[:, None], np.array(places)[:, None], stages[: len(chances)]
-        yield f"lens: {name}", lens.describe_lens(*given, "h", "i", 0)
-    yield "lens: shorter", lens.describe_norms(np.array([[2.0], [1.0]]), stages[:2], 0)
-    yield "lens: longer", lens.describe_norms(np.array([[1.0], [3.0]]), stages[:2], 0)
+    for name, ranks in (("leads", [1, 1, 1]), ("takes the lead", [9, 2, 1]), ("led once", [9, 1, 2]),
+                        ("never leads", [9, 2, 2])):  # fmt: skip
+        yield f"lens: {name}", pictures.lens_words(np.array([0.1, 0.4, 0.3]), np.array(ranks), stages, "h", "i")
+    yield "game: two bets", pictures.bits_words({"you": np.array([1.0, 3.0]), "floor": np.array([0.5, 0.25])})
+    lengths, times = list(range(2, 12)), ([1.0] * 7 + [9.0] * 3, [2.0] * 7 + [9.0] * 3)
+    yield "times", pictures.times_words(lengths, *times, context=11)
+    yield "times: beyond the context", pictures.times_words(lengths, *times, context=8)
+
+
+def of_pairs_and_classes() -> Iterator[Case]:
+    for divergence, moe in ((0.01, [0.6, 0.2]), (0.2, [0.1, 0.9])):
+        yield f"both expect, {divergence} apart", pictures.both_expected(["a", "b"], [0.7, 0.3], moe, divergence)
+    yield "difference", pictures.difference_words([0, 40], np.array([0.0, -0.2]), np.array([math.nan, 0.1]))
+    yield "difference: nothing yet", pictures.difference_words([], np.array([]), np.array([]))
+    curves = [
+        Facts(kind=kind, is_first=True, y=[2.0, loss], floor=1.0) for kind, loss in (("dense", 1.5), ("moe", 1.4))
+    ]
+    yield "two curves", pictures.pair_words(curves)
+    yield "two curves on different texts", pictures.pair_words(curves, comparable=False)
+    yield "no curves yet", pictures.pair_words([])
+    yield "interval: none", pictures.interval_words([-0.1, 0.2], None, None)
+    for mean in (0.05, -0.3):
+        yield f"interval: {mean}", pictures.interval_words([-0.1, 0.2], mean, 0.1)
+    yield "a class", pictures.class_words([1.0, 2.0, 1.5], 0.9)
+    yield "a class: one run, others left out", pictures.class_words([1.0], None, left_out=1, unmasked=1)
+    yield "a class: two left out", pictures.class_words([1.0, 2.0], None, left_out=2, unmasked=2)
+    yield "a class: nothing yet", pictures.class_words([], None)
+
+
+def of_parts() -> Iterator[Case]:
+    costs, margins = np.array([[0.1, -0.01], [0.5, 0.0]]), np.array([[0.02, 0.05], [0.1, 0.01]])
+    names = [[f"expert {column} of layer {row}" for column in range(2)] for row in (1, 3)]
+    one, two = costs == 0.5, costs > 0.05
+    for name, first, change in (("one is first", one, 0), ("two share it", two, 0), ("one harms", one, -0.1)):
+        changed = costs + change * np.array([[0, 1], [0, 0]])
+        yield f"parts: {name}", pictures.worth_words(changed, margins, first, 0.7, "96 tokens of a text", names)
+    yield "parts: none matters", pictures.worth_words(0 * costs, margins, costs > 0, 0.7, "a text", names)
+    yield "parts: one window", pictures.worth_words(costs, margins + np.inf, costs > 0, 0.7, "a text", names)
+    found = Facts(layer=1, head=0, final=0.8, before=20, after=40, score_before=0.5, score_after=0.8, score_first=0.4,
+                  near=[(1, 1, 0.79)])  # fmt: skip
+    yield "a habit appears", pictures.appearance_words("the first token", found, 40, (0.4, 0.8))
+    found.near = [(1, 1, 0.79)] * 5
+    yield "a habit appears in many", pictures.appearance_words("the first token", found, 40, (0.4, 0.8))
+    for name, ends in (("was there", (0.42, 0.4)), ("is not there", (0.1, 0.2)), ("unknown", (math.nan,) * 2)):
+        yield f"a habit {name}", pictures.appearance_words("the first token", None, 40, ends)
+
+
+def judged(bits: float, random: float, margin: float = 0.1) -> dict[str, Judgement]:
+    """One layer, the same in each measure."""
+    nulls = {"shuffled": Null(0.004, 0.001), "position": Null(0.0, 0.0), "before": Null(0.01, 0.0)}
+    return dict.fromkeys(experts.MEASURES, Judgement(bits, {**nulls, "random": Null(random, margin)}))
+
+
+def of_experts() -> Iterator[Case]:
     for weight in (0.55, 0.99):
-        experts, weights = np.array([[0, 1]]), np.array([[weight, 1 - weight]])
-        yield f"routing: {weight}", routing.describe_routing(experts, weights, ["the"], 0, 4)
-    yield "game: two bets", describe_bits({"you": np.array([1.0, 3.0]), "model": np.array([0.5, 0.25])})
+        chosen, weights = np.array([[0, 1]]), np.array([[weight, 1 - weight]])
+        yield f"routing, weight {weight}", experts.routing_words(chosen, weights, ["the"], 0, 4)
+    chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
+    yield "routing, two tokens", experts.routing_words(chosen, weights, ["a", "b"], 2, 8)
+    yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
+    yield "load: one rarely used", experts.load_words(24, (7.9, ()), (6.9, (4,)), [4])
+    yield "load: one unused", experts.load_words(24, (2.0, (1,)), (2.0, (1,)), [1])
+    yield "load: two unused", experts.load_words(1, (2.0, (1, 2)), (2.0, (1, 2)), [1, 2])
+    yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
+    yield "load in training, none dead", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, ()), None)
+    for name, layers in (
+        ("learned", (judged(0.5, 0.2), judged(0.3, 0.25))),
+        ("too close, the stream knows", (judged(0.12, 0.15), judged(0.3, 0.25))),
+        ("less than untrained", (judged(0.02, 0.2), judged(0.3, 0.25))),
+        ("nothing to know", (judged(0.0, 0.002), judged(0.0, 0.001))),
+        ("too short a text", (judged(0.3, 0.25, math.inf),) * 2),
+    ):
+        yield f"information: {name}", experts.information_words((3, 5), layers)
+        yield f"information, details: {name}", experts.information_details((3, 5), layers, 0.1)
+    yield "information, details: less", experts.information_details((3,), [judged(0.1, 0.25)], 0.1)
+    for null in experts.NULLS:
+        one = {name: Judgement(0.2, {null: Null(0.1, 0.01)}) for name in experts.MEASURES}
+        yield f"information, details: beside {null}", experts.information_details((3,), [one], 0.1)
+    table = np.array([[80, 20], [1600, 1000], [900, 2000], [0, 0]])
+    for name, rows in (("an expert that is rarely chosen", table), ("usual experts", table[1:])):
+        lift = lift_of(rows)
+        yield f"sources: {name}", experts.sources_words(rows, lift, ["cook", "miner"])
+    yield "sources: too few tokens", experts.sources_words(table, np.full((4, 2), np.nan), ["cook", "miner"])
 
 
-def of_cache() -> Iterator[tuple[str, str]]:
-    times = kv_cache.describe_token_times
-    yield "times: full context", times(range(7, 11), [1.0] * 4, [2.0] * 4, context=8)
-    yield "times: both", times([1, 2, 3], [1, 1, 1], [1, 2, 4])
-    yield "times: with the cache only", times(range(1, 11), [1.0] * 5 + [1.2] * 5, [])
-    yield "times: fewer without", times(range(1, 11), [1.0] * 5 + [3.0] * 5, [4.0] * 4)
-    lengths, cached, plain = list(range(2, 12)), [1.0] * 7 + [9.0] * 3, [2.0] * 7 + [9.0] * 3
-    yield "times: slower beyond the context", times(lengths, cached, plain, context=8)
-    yield "times: the context just holds", times(lengths, cached, plain, context=11)
-    yield "size: full", kv_cache.describe_cache_growth(lengths, [64 * min(n, 8) for n in lengths], held=8)
-    yield "projections", kv_cache.describe_projections(1515, 381750)
+def of_inspect() -> Iterator[Case]:
+    yield from ((f"how to read the step: {name}", words) for name, words in inspect.READING.items())
+    for name, after, margin in (("cost", 1.6, 0.01), ("gain", 1.4, math.inf), ("may be chance", 1.6, 0.2),
+                                ("change nothing", 1.5, 0.1)):  # fmt: skip
+        yield f"edits that {name}", inspect.edit_cost_words(1.5, after, margin, "a text")
+    yield "weights", inspect.weights_words("W_q", (8, 16), 0.02)
+    for typical, usual in ((0.02, 0.0), (1e-9, 0.1), (0.0, 0.1)):
+        yield f"a gradient of {typical}, usually {usual}", inspect.gradient_words(typical, usual)
+    for typical, size, rounding in ((0.001, 0.02, True), (0.001, 0.0, False), (0.0, 0.02, False)):
+        yield f"a step of {typical} from {size}", inspect.step_words(typical, size, rounding)
+    for largest, farthest in ((0.5, 0.001), (0.5, 0.1), (0.0, 0.1)):
+        yield f"a largest move of {farthest} from {largest}", inspect.after_words(largest, farthest)
+    yield "AdamW", inspect.ADAM + inspect.ADAM_SMALL
+    yield "SGD", inspect.SGD
+    for name, gradient, rounding in (("zero", [], False), ("rounding", [1.0], True), ("one direction", [1.0], False),
+                                     ("four", [8.0, 4.0, 2.0, 0.1], False)):  # fmt: skip
+        yield f"Muon: {name}", inspect.muon_words("each head", gradient, gradient, rounding)
+    yield "norms", inspect.norms_words("layer 1", 0.3, 0.5)
+    yield "the cache", inspect.cache_words(120, True, 1e-6, (1515, 381750), 128, 4096)
+    yield "the cache, other texts", inspect.cache_words(120, False, 1.0, (1515, 381750), 128, 4096)
 
 
-def of_pictures() -> Iterator[tuple[str, str]]:
-    for part in (of_heads_and_parts, of_loss_curves, of_predictions, of_cache):
+def of_pictures() -> Iterator[Case]:
+    for part in (of_runs, of_predictions, of_pairs_and_classes, of_parts):
         yield from part()

@@ -155,8 +155,6 @@ function outline() {
 function reveal(focus, tries = 20) {
   if (!shown?.point) return;
   if (held) return void setTimeout(() => reveal(focus, tries), 250);
-  const fold = shown.point.fold && document.querySelector(`#${shown.point.fold} > button:not(.open)`);
-  if (visible(fold)) fold.click();
   for (const each of document.querySelectorAll(`details[data-fold]:not([open]):has(${shown.point.at.split(" ")[0]})`)) each.open = true;
   const node = find(shown.point.at);
   if (!node) return void (tries && setTimeout(() => reveal(focus, tries - 1), 250));

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-from ...figures.classroom import class_curves, class_spread, describe_curves
+from ...figures.classroom import class_curves, class_spread
 from ...lessons.reading import find_lesson
 from ...links import LinkError
 from ...service.classes import Klass, Member, Student
@@ -14,6 +14,7 @@ from ...service.classes.experiment import experiment
 from ...service.classes.house import SILENT_SECONDS
 from ...service.classes.members import Run
 from ...words.baselines import from_the_best
+from ...words.pictures import class_words
 from ...words.training import in_steps
 from .. import theme
 from ..chart import show
@@ -236,7 +237,8 @@ def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
     rungs = next((report.rungs for _, report in drawn if report.rungs), ())
     lines = [(name, report.curve) for name, report in drawn]
     unmasked = sum(not report.causal for _, report in drawn)
-    return show(class_curves(lines, rungs), describe_curves(lines, rungs, len(last) - len(drawn), unmasked))
+    words = class_words([c[-1][1] for _, c in lines], dict(rungs).get("floor"), len(last) - len(drawn), unmasked)
+    return show(class_curves(lines, rungs), words)
 
 
 def spread(klass: Klass, students: Sequence[Student], thing: str, hidden: bool) -> Any:

@@ -9,9 +9,9 @@ from ...inspection import Look
 from ...inspection.game import Game
 from ...inspection.precision import PrecisionCost
 from ...inspection.replay import Appearance, appearance
-from ...lessons.facts import NotYet, Scene, Unsettled
 from ...lessons.progress import Progress
 from ...lessons.reading import Lesson, Step
+from ...lessons.scene import NotYet, Scene, Unsettled
 from ...model import ModelConfig
 from ...service.comparisons import ComparisonJob
 from ...service.precision import seen

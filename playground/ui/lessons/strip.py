@@ -10,10 +10,10 @@ from typing import Any
 
 import gradio as gr
 
-from ...lessons.facts import NotYet, Scene
 from ...lessons.judging import checked, holds, missing, said_of
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons, find_lesson
+from ...lessons.scene import NotYet, Scene
 from ...lessons.vocabulary import PLACES, SETS, WATCHED, Place
 from ...service.comparisons import ComparisonJob
 from ...service.limits import LESSON_RUNS
@@ -320,7 +320,7 @@ class Strip:
             "live": place.selector if live else "",
             "step": step.id,
             "folded": progress.folded,
-            "point": {"at": place.selector, "fold": place.fold} if place else None,
+            "point": {"at": place.selector} if place else None,
             "awaits": None if answer.told else awaited(step, answer),
             "arrives": arrives,
             "points": points,

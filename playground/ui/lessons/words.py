@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping
 from hashlib import sha256
 
-from ...lessons.facts import NotYet, Scene, value_of
+from ...lessons.facts import value_of
 from ...lessons.judging import filled, missing
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons
+from ...lessons.scene import NotYet, Scene
 from ...lessons.vocabulary import PLACES
 from .. import theme
 

@@ -6,13 +6,14 @@ import html
 from typing import Any
 
 from ....data import Tokenizer, visible
-from ....figures.game import bits_curve, describe_bits
+from ....figures.courses import bits_curve
 from ....inspection.game import SURE, YOU, points, stakes
 from ....service.game import Games, Position
 from ....service.limits import TYPED
 from ....storage import Checkpoint
 from ....words.game import PLAYERS, in_bits, luck, result
 from ....words.numbers import percent, signed
+from ....words.pictures import bits_words
 from ... import theme
 from ...chart import chart_place, show
 from ...page import Page
@@ -116,7 +117,7 @@ def _curve(position: Position, checkpoint: Checkpoint) -> dict[str, Any] | None:
     game = position.game
     bits = {player: game.bits(player) for player in PLAYERS if player in game.players}
     kind = "moe" if checkpoint.config.n_experts else "dense"
-    return show(bits_curve(bits, kind=kind), describe_bits(bits)) if bits else None
+    return show(bits_curve(bits, kind=kind), bits_words(bits)) if bits else None
 
 
 def board_value(position: Position) -> dict[str, Any]:

@@ -11,9 +11,10 @@ import torch
 
 from ....engine import SamplingConfig, stream
 from ....engine.sampling import probabilities
-from ....figures.candidates import describe_temperatures, temperature_comparison
+from ....figures.candidates import temperature_comparison
 from ....kept import Kept
 from ....storage import Checkpoint
+from ....words.pictures import temperatures_words
 from ...chart import chart_place, show
 from ...page import Page
 from ...panel import Slot, move_button, slot
@@ -61,7 +62,7 @@ def slots(page: Page, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Sl
 
     def picture() -> dict[str, Any] | None:
         found = compared(page, checkpoint, chosen.heat)
-        words = describe_temperatures(found.labels, found.chances)
+        words = temperatures_words(found.labels, found.chances)
         return show(temperature_comparison(found.labels, found.chances), words, prompt=chosen.heat[0])
 
     def texts() -> str:

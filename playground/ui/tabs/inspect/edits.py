@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 import numpy as np
 
 from ....figures.candidates import next_tokens
-from ....figures.parts import describe_removal, describe_sublayers, removal_figure
+from ....figures.parts import part_map
 from ....inspection.cost import Cost, Effect, PartCosts, edit_cost, removed_part
 from ....inspection.edits import Edit, EditCell, RemoveMask, SwapPattern, SwitchOff, to_dict
 from ....kept import Kept
 from ....service.limits import EDITS as MOST_EDITS
-from ....words.numbers import percent, signed
+from ....words.inspect import edit_cost_words
+from ....words.numbers import signed
+from ....words.pictures import expected, worth_words
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import cell_of
@@ -116,32 +117,30 @@ def made(at: At) -> Edit:
 
 def worth_picture(found: PartCosts, judged: str) -> tuple[dict[str, Any], str]:
     """The map of what every part is worth, and its sentence."""
-    H = found.first.shape[1]
-    (heads, sublayers), margins = np.split(found.costs.numpy(), [H], axis=1), found.margins.numpy()
-    figure = removal_figure(heads, *sublayers.T)
-    words = describe_removal(heads, margins[:, :H], found.first.numpy(), found.before)
-    words += describe_sublayers(heads, sublayers, margins[:, H:])
-    return figure, f"{words} Measured on {found.tokens:,} token{'s' * (found.tokens != 1)} of {judged}."
+    costs, margins, first = (each.numpy() for each in (found.costs, found.margins, found.first))
+    L, H = first.shape
+    columns = [*(f"head {head}" for head in range(H)), "attention", "MLP"]
+    hover = "without it: %{customdata:+.5f} nats per token"
+    figure = part_map(costs, columns, hover, margins=margins if np.isfinite(margins).all() else None)
+    names = [
+        [*(f"head {i}.{head}" for head in range(H)), *(f"{n} of layer {i}" for n in columns[H:])] for i in range(L)
+    ]
+    judged = f"{found.tokens:,} token{'s' * (found.tokens != 1)} of {judged}"
+    ties = np.pad(first, ((0, 0), (0, 2)))
+    return figure, worth_words(costs, margins, ties, found.before, judged, names)
 
 
 def before_after(at: At) -> tuple[dict[str, Any], str]:
     """The likeliest tokens after the chosen one, without and with the edits."""
-    look, listed, query = at.look, at.edits, at.chosen.query
-    found = edited(at, query)
+    look, query, found = at.look, at.chosen.query, edited(at, at.chosen.query)
     best = (found.before + found.after).topk(min(CANDIDATES, look.config.vocab_size)).indices
     labels = [look.token_label(int(token)) for token in best]
     before, after = found.before[best].tolist(), found.after[best].tolist()
-    where = f"After {query} “{look.tokens[query]}”"
-    if not listed:
+    if not at.edits:
         return next_tokens(labels, after), ""
-    first, then = int(found.before.argmax()), int(found.after.argmax())
-    before_it, after_it = (percent(chances[first].item()) for chances in (found.before, found.after))
-    moved = f"goes from {before_it} to {after_it}" if before_it != after_it else f"stays at {after_it}"
-    words = f"“{look.token_label(first)}” {moved}"
-    if then != first:
-        words += f" and loses the lead to “{look.token_label(then)}” ({percent(found.after[then].item())})"
-    figure = next_tokens(labels, after, before, names=("unedited", "edited"))
-    return figure, f"{where}, {words}."
+    names = ("unedited", "edited")
+    words = f"After {query} “{look.tokens[query]}”. {expected(labels, after, before, names)}"
+    return next_tokens(labels, after, before, names=names), words
 
 
 def effect_cards(found: Effect, listed: list[Edit]) -> str:
@@ -176,13 +175,6 @@ def cost_words(at: At) -> str:
 
 
 def said_of(found: Cost, judged: str) -> str:
-    """A cost as a notice. The losses have a digit more than the difference, so that these sum up to the eye."""
-    margin = f" ± {found.margin:.4f} (95 % interval)" if math.isfinite(found.margin) else ""
-    words = f"With these edits the loss goes from {found.before:.5f} to {found.after:.5f}"
-    if f"{abs(found.difference):.4f}" == "0.0000":
-        return theme.notice(f"{words}: no difference to four digits, on {judged}.")
-    sign = "costs" if found.difference > 0 else "gains"
-    words += f": that {sign} {abs(found.difference):.4f}{margin}, on {judged}."
-    if math.isfinite(found.margin) and abs(found.difference) <= found.margin:
-        words += " Another text could have made that difference by chance."
+    """A cost as a notice."""
+    words = edit_cost_words(found.before, found.after, found.margin, judged)
     return theme.notice(words, "warning" if found.difference > found.margin else "info")

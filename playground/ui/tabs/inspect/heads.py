@@ -12,7 +12,7 @@ from ....figures.attention import head_grid, pattern_map
 from ....inspection import Look
 from ....inspection.cost import Effect, effect
 from ....inspection.edits import SwitchOff, edits_tap, to_dict
-from ....inspection.heads import row_summary, summary
+from ....inspection.heads import summary
 from ....kept import Kept
 from ....model import trace
 from ....words.heads import (
@@ -20,7 +20,6 @@ from ....words.heads import (
     attends_headline,
     describe_pattern,
     lies_on,
-    row_lies_on,
     without_words,
 )
 from ...chart import chart_place, show
@@ -110,11 +109,9 @@ def headline(at: At) -> str:
 
 
 def details_of(at: At) -> list[str]:
-    """Where its weight lies on the whole prompt and for this token, and its role where it was tested."""
+    """Where its weight lies on the whole prompt, and its role where it was tested."""
     look, (layer, head) = at.look, at.owner
     words = [f"On this prompt it {lies_on(summary(look, layer, head))}."]
-    row = row_lies_on(row_summary(look, layer, head, at.chosen.query), look.tokens)
-    words.append(f"From “{look.tokens[at.chosen.query]}” it {row}.")
     if (moved := importance(look)) is not None:
         words.append(f"Without it the next-token prediction moves by {moved[layer, head]:.4f} nats.")
     if found := known(look):

@@ -6,16 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....engine import SamplingConfig, count_projections, generate
-from ....figures.kv_cache import (
-    cache_growth,
-    describe_cache_growth,
-    describe_projections,
-    describe_token_times,
-    projection_bars,
-    token_times,
-)
+from ....figures.courses import token_times
 from ....kept import Kept
 from ....model import PRESETS, ModelConfig
+from ....words.inspect import cache_words
+from ....words.pictures import times_words
 from ... import theme
 from ...chart import chart_place, show
 from ...panel import Slot, slot
@@ -42,7 +37,6 @@ class Measured:
     """Tokens after each step, prompt included."""
     cached_ms: list[float]
     plain_ms: list[float]
-    nbytes: list[int]
     same: bool
     """Whether all tokens are identical."""
     largest: float
@@ -60,7 +54,7 @@ def measured(at: At) -> Measured:
     length = min(TOKENS, at.page.limits.new_tokens)
 
     def measure() -> Measured:
-        lengths, cached_ms, plain_ms, nbytes, same, largest = [], [], [], [], True, 0.0
+        lengths, cached_ms, plain_ms, same, largest = [], [], [], True, 0.0
         both = (generate(look.model, list(look.ids), length, RULES, use_cache=use) for use in (True, False))
         for cached, plain in zip(*both):
             same = same and cached.tokens == plain.tokens
@@ -68,9 +62,8 @@ def measured(at: At) -> Measured:
             lengths.append(cached.length)
             cached_ms.append(1000 * cached.seconds)
             plain_ms.append(1000 * plain.seconds)
-            nbytes.append(config.cache_bytes(cached.cache_length))
         counts = (cached.projections, plain.projections)
-        return Measured(lengths, cached_ms, plain_ms, nbytes, same, largest, counts, cached.cache_length)
+        return Measured(lengths, cached_ms, plain_ms, same, largest, counts, cached.cache_length)
 
     return _measured.get((look.ids, at.weights, length), measure, owner=look.model)
 
@@ -97,51 +90,25 @@ def arithmetic() -> str:
 
 TEMPLATE = f"""<details class="fold" data-fold="kv"><summary>What the KV cache saves</summary>
 <div class="stack">{slot("kv-proof")}
-<div class="two"><div class="card">{chart_place("kv-times", height=280, save_name="ms-per-token")}</div>
-<div class="card">{chart_place("kv-projections", height=112, save_name="projections")}
-{chart_place("kv-growth", height=220, save_name="cache-size")}</div></div>{WHY}{arithmetic()}</div></details>"""
+<div class="card">{chart_place("kv-times", height=280, save_name="ms-per-token")}</div>
+{WHY}{arithmetic()}</div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The proof and three pictures, where the fold is open."""
+    """The proof and the times, where the fold is open."""
     if not at.chosen.kv:
         return {}
-    context = at.look.config.context_length
-
-    def times(found: Measured) -> dict[str, Any] | None:
-        lengths, cached, plain = (
-            found.lengths[1:],
-            found.cached_ms[1:],
-            found.plain_ms[1:],
-        )  # the first reads the prompt
-        figure = token_times(lengths, cached, without_cache=plain, context=context)
-        return show(figure, describe_token_times(lengths, cached, plain, context))
-
-    def growth(found: Measured) -> dict[str, Any] | None:
-        read = [n - 1 for n in found.lengths]  # the newest token was chosen, not read
-        return show(cache_growth(read, found.nbytes), describe_cache_growth(read, found.nbytes, found.held))
-
-    def projections(found: Measured) -> dict[str, Any] | None:
-        return show(projection_bars(*found.projections), describe_projections(*found.projections))
-
-    def or_nothing(picture: Any) -> Any:
-        """Why nothing can be measured is said once."""
-
-        def make() -> Any:
-            try:
-                return picture(measured(at))
-            except ValueError:
-                return None
-
-        return make
-
-    makes = {
-        "kv-proof": lambda: proof(at.look.config, measured(at)),
-        "kv-times": or_nothing(times),
-        "kv-projections": or_nothing(projections),
-        "kv-growth": or_nothing(growth),
-    }
+    makes = {"kv-proof": lambda: proof(at.look.config, measured(at)), "kv-times": lambda: times(at)}
     return {name: Slot(at.about, make, slow=True) for name, make in makes.items()}
+
+
+def times(at: At) -> dict[str, Any] | None:
+    """Milliseconds per token with and without the cache; None where `proof` says why nothing can be measured."""
+    if not at.look.config.causal:
+        return None
+    found, context = measured(at), at.look.config.context_length
+    lengths, cached, plain = (each[1:] for each in (found.lengths, found.cached_ms, found.plain_ms))  # 0: the prompt
+    return show(token_times(lengths, cached, plain, context=context), times_words(lengths, cached, plain, context))
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
@@ -150,17 +117,8 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def proof(config: ModelConfig, found: Measured) -> str:
-    """Whether both texts are the same, and what the cache holds."""
-    length = len(found.lengths)
-    shape = f"({config.n_layers} layers, 2, {config.kv_heads} heads, {found.held} tokens, {config.d_head})"
-    holds = (
-        f"The cache now holds K and V of shape {shape}: {config.cache_bytes(found.held):,} bytes as float32, "
-        f"{config.cache_bytes(1):,} for each token."
+    """Whether both texts are the same, what was saved and what the cache holds."""
+    words = cache_words(
+        len(found.lengths), found.same, found.largest, found.projections, found.held, config.cache_bytes(1)
     )
-    if found.same:
-        said = (
-            f"All {length} tokens are identical; the largest difference between any two scores is {found.largest:.1e}."
-        )
-    else:
-        said = f"The tokens differ (largest difference between two scores {found.largest:.1e}): report this bug."
-    return theme.notice(f"{said} {holds}", "good" if found.same else "error")
+    return theme.notice(words, "good" if found.same else "error")

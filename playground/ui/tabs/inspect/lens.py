@@ -1,15 +1,15 @@
-"""Logit lens: what each layer would predict if the model ended there, and how long the residual stream is."""
+"""Logit lens: what each layer would predict if the model ended there."""
 
 from __future__ import annotations
 
-import functools
 import html
 from typing import Any
 
-from ....figures.lens import describe_lens, describe_norms, lens_map, norm_lines
+from ....figures.maps import lens_map
 from ....inspection import Look
-from ....inspection.lens import LogitLens, logit_lens
+from ....inspection.lens import logit_lens
 from ....words.lens import lens_caveat, stage_names
+from ....words.pictures import lens_words
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import index_of
@@ -24,28 +24,20 @@ TEMPLATE = f"""<details class="fold" data-fold="lens"><summary>What each layer w
 <div class="card"><p class="quiet">Each row reads the residual stream as if the model ended there. The text in a cell is
 the row's best guess for the next token; the shade is how probable it finds the followed one.</p>
 <div class="line">{slot("lens-answer")}{slot("lens-window", class_="line tight")}</div>
-{chart_place("lens-map", height=280, save_name="logit-lens", clickable=True)}{slot("lens-caveat")}</div>
-<div class="card"><h3>Length of the residual stream</h3>
-{chart_place("lens-norms", height=220, save_name="residual-norms")}</div></details>"""
+{chart_place("lens-map", height=280, save_name="logit-lens", clickable=True)}{slot("lens-caveat")}</div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The lens and the lengths, where they are unfolded."""
+    """The lens, where it is unfolded."""
     c = at.chosen
     if not c.lens:
         return {}
     about = (*at.about, c.query)
-    token = followed(at)[0]
-
-    @functools.cache
-    def found() -> LogitLens:
-        return lens_of(at.look, c.query, token)
-
+    token, choices = followed(at)
     return {
-        "lens-answer": Slot(about, lambda: choice("answer", "Follow", followed(at)[1])),
+        "lens-answer": Slot(about, lambda: choice("answer", "Follow", choices)),
         "lens-window": Slot(about, lambda: window_buttons(at.look.length, c.query, MOST_GUESSES)),
-        "lens-map": Slot((*about, token), lambda: show(*lens_picture(at, found()), layer=None, head=None)),
-        "lens-norms": Slot(about, lambda: show(*norms_picture(at, found()), layer=None, head=None)),
+        "lens-map": Slot((*about, token), lambda: show(*lens_picture(at, token), layer=None, head=None)),
         "lens-caveat": Slot(at.look.config.norm_placement, lambda: caveat(at.look)),
     }
 
@@ -75,30 +67,19 @@ def followed(at: At) -> tuple[int, dict[str, str]]:
     return int(at.chosen.answer) if at.chosen.answer and at.chosen.answer in choices else best[0], choices
 
 
-def lens_of(look: Look, query: int, token: int) -> LogitLens:
-    """The lens, following `token` after the query and the model's own prediction in every other column."""
-    answers = look.trace["logits"][0].float().argmax(dim=-1).clone()
-    answers[query] = token
-    return logit_lens(look.model, look.trace, answers)
-
-
-def lens_picture(at: At, found: LogitLens) -> tuple[dict[str, Any], str]:
-    """The table of guesses and its sentence."""
-    look, part = at.look, window(at.look.length, at.chosen.query, MOST_GUESSES)
-    guesses = [[look.token_label(int(token)) for token in row[part]] for row in found.best]
-    answers = [look.token_label(int(token)) for token in found.followed[part]]
+def lens_picture(at: At, token: int) -> tuple[dict[str, Any], str]:
+    """The table of guesses, following `token` after the query and the model's own prediction elsewhere."""
+    look, query, part = at.look, at.chosen.query, window(at.look.length, at.chosen.query, MOST_GUESSES)
+    followed_ids = look.trace["logits"][0].float().argmax(dim=-1).clone()
+    followed_ids[query] = token
+    found = logit_lens(look.model, look.trace, followed_ids)
+    guesses = [[look.token_label(int(guess)) for guess in row[part]] for row in found.best]
+    answers = [look.token_label(int(answer)) for answer in found.followed[part]]
     probabilities, ranks = found.followed_probabilities[:, part].numpy(), found.followed_ranks[:, part].numpy()
-    column, stages = at.chosen.query - part.start, stage_names(look.config.n_layers)
-    chosen = len(stages) - 1, column
-    figure = lens_map(probabilities, ranks, guesses, stages, look.labels()[part], answers, chosen=chosen)
-    words = describe_lens(probabilities, ranks, stages, look.tokens[at.chosen.query], answers[column], column)
+    column, stages = query - part.start, stage_names(look.config.n_layers)
+    figure = lens_map(probabilities, ranks, guesses, stages, look.labels()[part], answers, chosen=column)
+    words = lens_words(probabilities[:, column], ranks[:, column], stages, look.tokens[query], answers[column])
     return figure, words + window_words(look, part)
-
-
-def norms_picture(at: At, found: LogitLens) -> tuple[dict[str, Any], str]:
-    """Length of the stream by stage, of the chosen token and on average."""
-    norms, stages, query = found.norms.numpy(), stage_names(at.look.config.n_layers), at.chosen.query
-    return norm_lines(norms, stages, at.look.labels(), query), describe_norms(norms, stages, query)
 
 
 def caveat(look: Look) -> str:

@@ -9,14 +9,15 @@ import numpy as np
 import torch
 
 from ....figures.attention import pattern_map
-from ....figures.candidates import describe_leaders, describe_next_tokens, next_tokens
-from ....figures.replay import describe_appearance, step_at, timeline
+from ....figures.candidates import next_tokens
+from ....figures.replay import step_at, timeline
 from ....inspection import Look
 from ....inspection.replay import Replay, appearance, look_at, replay, snapshots_of
 from ....kept import Kept
 from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....words.baselines import title
 from ....words.heads import HABIT_NAMES, describe_pattern, head_name
+from ....words.pictures import appearance_words, expected
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import cell_of, number_of
@@ -142,7 +143,7 @@ def timeline_picture(at: At, found: Replay, index: int, habit: str) -> tuple[dic
         history.evaluations, found.steps, found.losses, found.scores[habit], name,
         moment=found.steps[index], chosen=at.owner, rungs=rungs, recorded=bool(about.get("recorded")),
     )  # fmt: skip
-    return figure, describe_appearance(name, appearance(found, habit), found.steps[-1], found.most(habit))
+    return figure, appearance_words(name, appearance(found, habit), found.steps[-1], found.most(habit))
 
 
 def cards(look: Look, found: Replay, index: int, owner: tuple[int, int], habit: str) -> str:
@@ -187,7 +188,7 @@ def prediction(look: Look, then: Look, query: int, step: int, last: int) -> tupl
     labels, chances = [look.token_label(int(token)) for token in best], now[best].tolist()
     words = f"After {query} “{look.tokens[query]}”. "
     if step == last:
-        return next_tokens(labels, chances), words + describe_next_tokens(labels, chances, when="in the end")
+        return next_tokens(labels, chances), words + expected(labels, chances, when=("", "in the end"))
     earlier, when = before[best].tolist(), f"step {step:,}"
     figure = next_tokens(labels, chances, earlier, names=(when, "in the end"))
-    return figure, words + describe_leaders(labels, chances, earlier, names=(f"at {when}", "in the end"))
+    return figure, words + expected(labels, chances, earlier, (f"at {when}", "in the end"))

@@ -13,6 +13,7 @@ from ....figures.bars import named_bars, token_bars
 from ....figures.candidates import next_tokens
 from ....figures.vectors import MOST_NUMBERS, rotation, vector_rows
 from ....inspection.walk import Step
+from ....words.inspect import READING
 from .drawn import MOST_TOKENS, cell, window
 from .selection import At
 
@@ -23,26 +24,6 @@ MOST_ROWS = 22
 _NAMES = 24
 """Row names that fit above each other in a map."""
 
-READING = {
-    "embed": "One row per token, one column per number of its vector. Click a row to choose its token.",
-    "arrive": "One row per token, one column per number of its vector. Click a row to choose its token.",
-    "norm": "The same rows after the norm, as attention reads them. Click a row to choose its token.",
-    "project": "The input of attention for this token (h), then its Q, K and V, head by head.",
-    "split": "One row per head; ▸ marks the chosen one.",
-    "qk_norm": "This token's query and key in the chosen head, before and after.",
-    "rotate": "Each arrow is a pair of the query's numbers: dotted before, solid after the rotation.",
-    "share": "The key of the chosen key token, as each query head reads it. Click a row to choose its head.",
-    "scores": "Rows are queries, columns are keys. Red is above zero, blue below. Click a cell to choose it.",
-    "mask": "Blank cells are hidden: they get no weight. Click a cell to choose it.",
-    "softmax": "Each row sums to 1. The framed cell is the chosen one; click another.",
-    "mix": "Each row is a token's value times its weight. The last row is their sum.",
-    "output": "One row per head: what it adds to the token, and its length. Click a row to choose its head.",
-    "add": "One bar per token: how far attention moves it (‖Δ‖), how similar it stays (cosine). Click to choose one.",
-    "mlp": "The neurons that respond most strongly to this token.",
-    "route": "The router's probability for each expert. The token goes to those with a filled bar.",
-    "predict": "The most probable next tokens; ▸ marks the one that follows in the prompt.",
-}
-"""How to read the picture of a step."""
 VECTORS = ("embed", "arrive", "norm")
 """Steps that show a vector per token."""
 MAPS = ("scores", "mask", "softmax")

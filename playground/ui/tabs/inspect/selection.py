@@ -58,8 +58,6 @@ class Selection(Selected):
     with_model: str = ""
     with_layer: int | None = None
     with_head: int | None = None
-    sequence: str = "tested"
-    habit: str = "effect"
     edit: str = "head"
     edit_value: float = 0.5
     renormalise: bool = True

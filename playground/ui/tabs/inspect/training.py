@@ -16,6 +16,17 @@ from ....inspection.optimizer_step import StepReport, first_adamw_step, optimize
 from ....kept import Kept
 from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
+from ....words.inspect import (
+    ADAM,
+    ADAM_SMALL,
+    SGD,
+    after_words,
+    gradient_words,
+    muon_words,
+    norms_words,
+    step_words,
+    weights_words,
+)
 from ....words.numbers import brief, signed
 from ... import theme
 from ...chart import chart_place, show
@@ -34,8 +45,6 @@ PICTURES = {"before": "Weights before", "gradient": "Gradient", "step": "Step", 
 SWITCH = {"step": "One optimizer step", "moments": "Through training"}
 MOST_DRAWN = 64
 """Rows and columns of a matrix that a picture shows at most."""
-MOST_ROWS = 160
-"""Rows of the table of parameters."""
 ROUNDING = 1e-6
 """A gradient this small beside that of all weights is rounding: 32-bit numbers that should sum to zero."""
 
@@ -56,8 +65,7 @@ The model itself does not change.</p>
 {slot("training-place", class_="line tight")}</div>{slot("training-weight")}</div>
 <div class="card"><h3>Gradient norm by part</h3>
 {chart_place("training-norms", height=300, save_name="gradient-norms")}</div></div>
-{slot("training-slips")}
-<details class="fold"><summary>All parameters</summary>{slot("training-table")}</details></section></section>
+{slot("training-slips")}</section></section>
 {moments.TEMPLATE}"""
 
 _steps = Kept(entries=48)
@@ -92,7 +100,6 @@ def slots(at: At) -> dict[str, Slot]:
         **{f"training-{name}": Slot(place, functools.partial(drawn, name), slow=True) for name in PICTURES},
         "training-weight": Slot(place, lambda: weight_receipt(part, report(), c.row, c.column), slow=True),
         "training-norms": Slot(step, lambda: show(*norms_picture(report()), layer=None, head=None), slow=True),
-        "training-table": Slot(step, lambda: parameter_table(report()), slow=True),
         "training-slips": Slot("", lambda: slips("padding", "loops", "dropout"), slow=True),
     }
 
@@ -186,37 +193,25 @@ def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tupl
         "after": report.after[part.name],
     }
     values = part.of(tensors[name]).numpy()
+    before, gradient, moved = (part.of(tensors[each]) for each in ("before", "gradient", "step"))
     drawn = values[:MOST_DRAWN, :MOST_DRAWN]
     rows, columns = ([str(n) for n in range(length)] for length in drawn.shape)
     mark = (i, j) if i < drawn.shape[0] and j < drawn.shape[1] else None
-    limit = float(part.of(tensors["before"]).abs().max()) if name in ("before", "after") else None
-    figure = signed_map(drawn, rows, columns, name=name, mark=mark, limit=limit or None, height=280)
+    largest, typical, usual = float(before.abs().max()), _typical(values), rounding_beside(part, report)
+    limit = largest or None if name in ("before", "after") else None
+    figure = signed_map(drawn, rows, columns, name=name, mark=mark, limit=limit, height=280)
     for side, length in (("yaxis", drawn.shape[0]), ("xaxis", drawn.shape[1])):
         ticks = list(range(0, length, 8 if length > 12 else 1))
         figure["layout"][side] |= {"tickvals": ticks, "ticktext": [str(n) for n in ticks], "tickangle": 0}
-    words = _picture_words(part, report, name, values)
+    words = {
+        "before": lambda: weights_words(part.title, values.shape, typical),
+        "gradient": lambda: gradient_words(typical, usual),
+        "step": lambda: step_words(typical, _typical(before.numpy()), bool(usual and gradient.any())),
+        "after": lambda: after_words(largest, float(moved.abs().max())),
+    }[name]()
     if drawn.shape != values.shape:
         words += f" Shown: the first {drawn.shape[0]} × {drawn.shape[1]}."
     return figure, words
-
-
-def _picture_words(part: Matrix, report: StepReport, name: str, values: np.ndarray) -> str:
-    typical = _typical(values)
-    if name == "before":
-        return f"{part.title}: {values.shape[0]} × {values.shape[1]} weights, typically ±{brief(typical, 3)}."
-    if name == "after":
-        return _seen(part, report)
-    usual, pulled = rounding_beside(part, report), bool(part.of(report.gradients[part.name]).any())
-    if name == "gradient":
-        if not usual:
-            return f"Typically ±{brief(typical)}."
-        what = f"Only rounding, ±{brief(typical)}" if pulled else "Zero"
-        return f"{what}: over all weights of the model it is typically ±{brief(usual)}."
-    if not values.any():
-        return "No weight moved."
-    size = _typical(part.of(report.before[part.name]).numpy())
-    share = f"{brief(100 * typical / size)} % of a weight" if size else "from weights that were all 0"
-    return f"Typically ±{brief(typical)}, {share}." + (" Its gradient is only rounding." if usual and pulled else "")
 
 
 def _typical(values: np.ndarray) -> float:
@@ -229,20 +224,6 @@ def rounding_beside(part: Matrix, report: StepReport) -> float:
     usual = report.gradient_norm * report.clipped / count**0.5
     own = part.of(report.gradients[part.name])
     return usual if own.double().square().mean().sqrt().item() < ROUNDING * usual else 0.0
-
-
-def _seen(part: Matrix, report: StepReport) -> str:
-    """Whether a step shows on the scale of the weights that it changes."""
-    before, moved = part.of(report.before[part.name]), part.of(report.step(part.name))
-    largest, farthest = float(before.abs().max()), float(moved.abs().max())
-    if not farthest:
-        return "No weight moved."
-    if not largest:
-        return f"All weights were 0; the largest is now {brief(farthest)}."
-    share = farthest / largest
-    seen = "too little to see; training takes many steps" if share < 0.05 else "enough to see"
-    percent = f"{brief(100 * share)} % of the largest weight ({brief(largest)})"
-    return f"The largest move is {brief(farthest)}, {percent}: {seen}."
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
@@ -285,13 +266,11 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
             (f"weight decay = −{rate:g} · {decay:g} · weight", brief(hand["shrink"], 8)),
         ]
         expected = hand["after"]
-        note = "Adam divides by the gradient's own size, so in its first step every weight moves by about the rate."
-        if abs(hand["move"]) < rate / 2:
-            note += " This one moves less: its gradient is small beside the 10⁻⁸ that is added."
+        note = ADAM + ADAM_SMALL * (abs(hand["move"]) < rate / 2)
     elif rule == "sgd":
         expected = before - rate * gradient
         lines.append((f"move = −{rate:g} · gradient", brief(-rate * gradient, 8)))
-        note = "Plain gradient descent moves a weight in proportion to its gradient."
+        note = SGD
     else:
         expected = None
         lines.append((f"weight decay = −{rate:g} · {decay:g} · weight", brief(-rate * decay * before, 8)))
@@ -309,65 +288,22 @@ def muon_note(part: Matrix, report: StepReport, row: int) -> str:
     """What Muon does to the matrix that holds a part's row, from its singular values."""
     shape = report.before[part.name].shape
     heads, experts = part.name.endswith("qkv.weight"), len(shape) > 2
-    whose = "each head" if heads else "each expert" if experts else "the whole matrix"
     above = row - row % shape[-2]  # experts lie below one another
     shown = part if heads else Matrix(part.title, part.name, above, above + shape[-2])
-    gradient, step, by = report.gradients[part.name], report.step(part.name), report.rules[part.name]
-    decay = report.decays[part.name] * report.learning_rates[by]
-    pulled = torch.linalg.svdvals(shown.of(gradient).float())
-    moved = torch.linalg.svdvals(shown.of(step + decay * report.before[part.name]).float())
+    decay = report.decays[part.name] * report.learning_rates[report.rules[part.name]]
+    step = report.step(part.name) + decay * report.before[part.name]
+    pulled, moved = (torch.linalg.svdvals(shown.of(each).float()) for each in (report.gradients[part.name], step))
     count = int((pulled > 1e-6 * pulled[0]).sum())  # the gradient has no more directions
-    rule = f"Muon has no formula for one weight: it evens out the directions of the gradient of {whose}."
-    if count == 0:
-        return f"{rule} This gradient is zero, so there is no direction to take."
-    if rounding_beside(shown, report):
-        return f"{rule} It ignores their size: this gradient is only rounding, and still becomes a full step."
-    if count == 1:
-        return f"{rule} This gradient has a single direction (singular value), so there is nothing to even out."
-
-    def spread(strengths: torch.Tensor) -> str:
-        middle, weakest = (float(strengths[0] / strengths[i].clamp(min=1e-12)) for i in (count // 2, count - 1))
-        middle, weakest = (f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}" for factor in (middle, weakest))
-        return (
-            f"{weakest} times the other"
-            if count == 2
-            else f"{middle} times the middle one, {weakest} times the weakest"
-        )
-
-    words = (
-        f"{rule} In the gradient, the strongest of {count} directions (singular values) is {spread(pulled)}. "
-        f"In the step, without weight decay, it is {spread(moved)}."
-    )
-    if not (rest := len(pulled) - count):
-        return words
-    verb = "value is" if rest == 1 else "values are"
-    return f"{words} The other {rest} singular {verb} rounding: below a millionth of the strongest."
+    whose = "each head" if heads else "each expert" if experts else "the whole matrix"
+    rounding = bool(rounding_beside(shown, report))
+    return muon_words(whose, pulled[:count].tolist(), moved[:count].tolist(), rounding)
 
 
 def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:
     """Gradient norm by part of the model."""
-    names, values = list(report.norms), list(report.norms.values())
-    most = int(np.argmax(values))
-    names = [f"layer {name}" if name[:1].isdigit() else name for name in names]
+    values = list(report.norms.values())
+    names = [f"layer {name}" if name[:1].isdigit() else name for name in report.norms]
     names = [name.replace("feedforward", "MLP").replace("_", " ") for name in names]
-    return (
-        named_bars(names, values, "gradient norm"),
-        f"Largest in {names[most]}: {values[most]:.3f} of {report.gradient_norm:.3f}, before clipping. "
-        "Norms add as squares.",
-    )
-
-
-def parameter_table(report: StepReport) -> str:
-    """Every parameter with its shape, its share and what the step did."""
-    count = sum(weights.numel() for weights in report.before.values())
-    body = []
-    for name, weights in list(report.before.items())[:MOST_ROWS]:
-        share = weights.numel() / count
-        norms = [tensor.norm().item() for tensor in (weights, report.gradients[name], report.step(name))]
-        numbers = [theme.Cell(f"{norm:{form}}", norm) for norm, form in zip(norms, (".4f", ".4g", ".4g"))]
-        shares = theme.Cell(f"{100 * share:.2f} %", share)
-        body.append((name, tuple(weights.shape), f"{weights.numel():,}", shares, RULES[report.rules[name]], *numbers))
-    heads = ("parameter", "shape", "numbers", "share", "moved by", "‖weights‖", "‖gradient‖, clipped", "‖step‖")
-    total = f"{count:,} trainable numbers in {len(report.before)} parameters."
-    more = f" The first {MOST_ROWS} are shown." if len(report.before) > MOST_ROWS else ""
-    return theme.table(heads, body, save="parameters-stepped") + theme.quiet(total + more)
+    most = int(np.argmax(values))
+    words = norms_words(names[most], values[most], report.gradient_norm)
+    return named_bars(names, values, "gradient norm"), words

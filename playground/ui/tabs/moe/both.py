@@ -11,9 +11,10 @@ import torch
 from ....data import visible
 from ....engine import SamplingConfig, stream
 from ....figures.attention import pattern_map
-from ....figures.side_by_side import both_expect, describe_both
+from ....figures.candidates import both_expect
 from ....service.runs import predict
 from ....storage import Checkpoint
+from ....words.pictures import both_expected
 from ...chart import chart_place, show
 from ...panel import Slot, choice, move_button, slot
 from ...prompts import read_prompt
@@ -133,7 +134,7 @@ def expectations(
     likeliest = (p + q).topk(min(CANDIDATES, V)).indices.tolist()
     labels = [visible(dense.tokenizer.token_text(t)) if t < dense.tokenizer.vocab_size else f"#{t}" for t in likeliest]
     given = labels, [p[t].item() for t in likeliest], [q[t].item() for t in likeliest]
-    return both_expect(*given), describe_both(*given, divergence(p, q))
+    return both_expect(*given), both_expected(*given, divergence(p, q))
 
 
 def divergence(p: torch.Tensor, q: torch.Tensor) -> float:

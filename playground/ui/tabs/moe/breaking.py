@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from ....data import visible
-from ....figures.breaking import cost_map, describe_costs
-from ....figures.candidates import describe_next_tokens, next_tokens
+from ....figures.candidates import next_tokens
+from ....figures.parts import part_map
 from ....inspection.balance import Pull, pulls_on_routers
 from ....inspection.cost import effect, expert_costs
 from ....inspection.edits import Edit, ForceExpert, SwitchOffExperts, edits_tap
@@ -19,6 +19,7 @@ from ....kept import Kept
 from ....storage import Checkpoint
 from ....training.losses import window_losses
 from ....words.numbers import signed
+from ....words.pictures import expected, worth_words
 from ...chart import chart_place, show
 from ...clicks import cell_of
 from ...panel import Slot, choice, slot
@@ -144,7 +145,7 @@ def change(at: At, checkpoint: Checkpoint, ids: list[int], way: str, chosen: tup
     after, before = found.after[kept].tolist(), found.before[kept].tolist()
     picture = show(
         next_tokens(labels, after, before, names=("unchanged", "changed")),
-        describe_next_tokens(labels, after, before),
+        expected(labels, after, before, ("unchanged", "changed")),
     )
     windows, what = text_for(at.page, checkpoint)
     windows = windows[:LOSS_WINDOWS]
@@ -161,8 +162,12 @@ def worth(at: At, checkpoint: Checkpoint) -> dict[str, Any] | None:
     x, y = windows[:LOSS_WINDOWS, :-1], windows[:LOSS_WINDOWS, 1:]
     model, layers = checkpoint.model, expert_layers(checkpoint.config)
     found = _kept.get(("costs", what), lambda: expert_costs(model, x, y), owner=model)
-    given = (found.costs.numpy(), found.margins.numpy(), layers, found.before)
-    return show(cost_map(*given), describe_costs(*given, f"{y.numel():,} tokens of {what}", found.first.numpy()))
+    costs, margins, experts = found.costs.numpy(), found.margins.numpy(), range(checkpoint.config.n_experts)
+    hover = "without it: %{customdata:+.5f} nats per token"
+    figure = part_map(costs, [f"expert {e}" for e in experts], hover, margins=margins, layers=layers)
+    names = [[f"expert {e} of layer {layer}" for e in experts] for layer in layers]
+    judged = f"{y.numel():,} tokens of {what}"
+    return show(figure, worth_words(costs, margins, found.first.numpy(), found.before, judged, names))
 
 
 def pulls(at: At, checkpoint: Checkpoint) -> str:

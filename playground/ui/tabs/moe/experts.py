@@ -8,16 +8,11 @@ from typing import Any
 import numpy as np
 
 from ....data import visible
-from ....figures.specialisation import (
-    describe_information,
-    describe_sources,
-    information_bars,
-    information_details,
-    source_map,
-)
+from ....figures.specialisation import information_bars, lift_of, source_map
 from ....inspection.favourites import favourites
 from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....storage import Checkpoint
+from ....words.experts import information_details, information_words, sources_words
 from ...chart import chart_place, show
 from ...panel import Slot, choice, slot
 from ...theme import Cell, notice, table
@@ -119,7 +114,7 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
 def _bars(found: Found) -> Any:
     return show(
         information_bars(found.layers, found.judgements),
-        describe_information(found.layers, found.judgements),
+        information_words(found.layers, found.judgements),
     )
 
 
@@ -129,4 +124,5 @@ def _details(found: Found) -> str:
 
 def _sources(found: Found, layer: Any) -> Any:
     i = found.layers.index(layer) if layer in found.layers else len(found.layers) - 1
-    return show(source_map(found.tables[i], found.names), describe_sources(found.tables[i], found.names))
+    table = found.tables[i]
+    return show(source_map(table, found.names), sources_words(table, lift_of(table), found.names))

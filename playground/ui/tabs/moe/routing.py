@@ -9,20 +9,12 @@ import numpy as np
 import torch
 
 from ....data import visible
-from ....figures.routing import (
-    describe_journey,
-    describe_load,
-    describe_routing,
-    describe_weights,
-    journey_map,
-    load_bars,
-    load_lines,
-    routing_map,
-)
+from ....figures.routing import journey_map, load_bars, load_lines, routing_map
 from ....inspection.balance import UNHEARD_SHARE, evenness, load_over_training
 from ....inspection.routing import RoutedText, Station, expert_layers, routing_of
 from ....kept import Kept
 from ....storage import Checkpoint
+from ....words.experts import journey_words, load_words, routing_words, training_load_words
 from ....words.numbers import signed
 from ...chart import chart_place, show
 from ...clicks import index_of
@@ -124,7 +116,7 @@ def _nothing(problem: str) -> dict[str, Slot]:
 
 def _map(routing: RoutedText, i: int, tokens: list[str], position: int) -> tuple[dict[str, Any], str]:
     experts, weights = routing.experts[i, 0].numpy(), routing.weights[i, 0].numpy()
-    words = describe_routing(experts, weights, tokens, routing.layers[i], routing.n_experts)
+    words = routing_words(experts, weights, tokens, routing.layers[i], routing.n_experts)
     return routing_map(routing.dense_weights()[i, 0].T.numpy(), tokens, position), words
 
 
@@ -132,14 +124,14 @@ def _journey(routing: RoutedText, token: str, position: int) -> tuple[dict[str, 
     stations = routing.stations(position)
     visited, shares = np.array([s.experts for s in stations]), np.array([s.weights for s in stations])
     figure = journey_map(np.array([s.probabilities for s in stations]), visited, routing.layers)
-    return figure, describe_journey(token, position, routing.layers, visited, shares)
+    return figure, journey_words(token, position, routing.layers, visited, shares)
 
 
 def _load(routing: RoutedText, i: int, count: int) -> tuple[dict[str, Any], str]:
     load, weight = routing.load[i].numpy(), routing.weight[i].numpy()
     even, heard = evenness(load.tolist()), evenness(weight.tolist(), UNHEARD_SHARE)
     never = [expert for expert, share in enumerate(routing.first[i].tolist()) if share == 0]
-    words = describe_weights(count, (even.effective, even.dead), (heard.effective, heard.dead), never)
+    words = load_words(count, (even.effective, even.dead), (heard.effective, heard.dead), never)
     return load_bars(load, weight), words
 
 
@@ -151,12 +143,9 @@ def over_training(checkpoint: Checkpoint, i: int) -> tuple[dict[str, Any] | None
         return None, ""
     steps, load = over
     first, last = (evenness(load[moment, i].tolist()) for moment in (0, -1))
-    words = describe_load(
-        last.entropy, last.most, last.busiest, last.busiest_share, last.dead,
-        f"Layer {layers[i]} in training, step {steps[-1]:,}: the",
-    )  # fmt: skip
-    began = f" At step {steps[0]:,} its entropy was {first.entropy:.2f} bits." if len(steps) > 1 else ""
-    return load_lines(steps, load[:, i].numpy()), words + began
+    began = (steps[0], first.entropy) if len(steps) > 1 else None
+    now = (last.entropy, last.most, last.busiest, last.busiest_share, last.dead)
+    return load_lines(steps, load[:, i].numpy()), training_load_words(layers[i], steps[-1], now, began)
 
 
 def scores_table(stations: list[Station]) -> str:

@@ -8,18 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ....figures.pair import (
-    Curve,
-    describe_differences,
-    describe_pair,
-    describe_verdict,
-    difference_lines,
-    pair_curves,
-    verdict_figure,
-)
+from ....figures.pair import Curve, difference_lines, pair_curves, verdict_figure
 from ....service.views import EQUAL_WORDS, NAMES, PairView
 from ....training.comparison import SIDES
 from ....training.verdict import mean_interval, still_learning
+from ....words.pictures import difference_words, interval_words, pair_words
 from ....words.verdict import still_learning_in_words, verdict_result
 from ... import theme
 from ...followers import ordinal
@@ -166,7 +159,7 @@ def interval(view: PairView) -> tuple[dict[str, Any] | None, str]:
         return None, ""
     margin = view.verdict.margin if math.isfinite(view.verdict.margin) else None
     given = (found, view.verdict.difference, margin)
-    return verdict_figure(*given), describe_verdict(*given)
+    return verdict_figure(*given), interval_words(*given)
 
 
 def curve(view: PairView, kind: str) -> tuple[dict[str, Any], str]:
@@ -189,7 +182,7 @@ def _difference(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
     one = verdict is not None and verdict.seeds == 1 and math.isfinite(verdict.margin) and not view.active
     ended = (verdict.difference, verdict.margin) if one else None
     figure = difference_lines(steps, rows, mean, margin, ended=ended, end=end)
-    return figure, describe_differences(steps, mean, margin)
+    return figure, difference_words(steps, mean, margin)
 
 
 def along(view: PairView) -> list[dict[int, float]]:
@@ -219,7 +212,7 @@ def _losses(view: PairView, gap: bool, end: int | None) -> tuple[dict[str, Any],
     ]
     rungs = view.baselines.losses() if view.baselines else []
     figure = pair_curves(drawn, rungs, end=end, above_floor=gap, recorded=view.state == "recorded")
-    return figure, describe_pair(drawn, view.alike)
+    return figure, pair_words(drawn, view.alike)
 
 
 # ---- progress --------------------------------------------------------------------------------------------------------

@@ -12,12 +12,13 @@ from typing import Any
 from ....data import LANGUAGES, Baselines, Tokenizer
 from ....data.baselines import NOTHING_LEFT
 from ....data.judging import Share, judge
-from ....figures import skill
+from ....figures.courses import skill_curve
 from ....service.verdicts import Verdict, verdict
 from ....service.views import RunView
 from ....training.skills import TEMPERATURE
 from ....words.baselines import Baseline, each_baseline, how_good, size_of_loss, title
 from ....words.excess_loss import excess_sentences
+from ....words.pictures import LEARNED, skill_words
 
 FAULT = 'class="fault"'
 """What marks a word that is underlined."""
@@ -122,9 +123,9 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     values = [share.right / share.of for share in judged_there]
     what = LANGUAGES[view.language].judged
     kind = "moe" if view.config and view.config.n_experts else "dense"
-    figure = skill.skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
+    figure = skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
     words = f"{what.capitalize()}, of {_how_many([share.of for share in judged_there])} that it wrote {AS_WRITTEN}. "
-    words += skill.describe_skill(steps, values, intervals)
+    words += skill_words(steps, values, intervals)
     if view.tokenizer is not None and (mean := _tokens_of_a_unit(view.language, view.tokenizer)) >= LONG:
         unit = LANGUAGES[view.language].units[0]
         words += f" A {unit} counts if none of its tokens, about {mean:.0f}, breaks a rule, so rare slips spoil many."
@@ -172,7 +173,7 @@ def first_lines(view: RunView, samples: Sequence[Mapping[str, Any]]) -> str:
         return ""
     kind = view.tokenizer.kind if view.tokenizer is not None else "char"
     found = [_by_line(view.language, str(each["prompt"]), str(each["text"]), kind) for each in samples]
-    able = [(first, later) for first, later in found if first.of and later.interval[0] > skill.LEARNED]
+    able = [(first, later) for first, later in found if first.of and later.interval[0] > LEARNED]
     first, later = (sum(shares, Share(0, 0)) for shares in zip(*able)) if able else (Share(0, 0), Share(0, 0))
     if not able or able[-1] != found[-1] or able[-1][0].right or first.interval[1] >= later.interval[0]:
         return ""

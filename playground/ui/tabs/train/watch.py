@@ -11,10 +11,10 @@ import numpy as np
 import torch
 
 from ....data import visible
-from ....figures import candidates, embeddings, gradients, loss, parameters
+from ....figures import candidates, loss, maps, parameters
 from ....model import ModelConfig, Transformer
 from ....service.views import RunView
-from ....words import states
+from ....words import pictures, states
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
 from ....words.judging import UNDERLINED
@@ -54,7 +54,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     value = view.history.val_loss if view else None
     if rungs and value is not None:  # said is what the loss has passed, drawn are all
         rungs = [rung for rung in rungs if rung[0] in (view.baselines.named(value), "floor")]
-    words = loss.describe_loss(run, rungs, states.headline(view.standing) if view else "")
+    words = pictures.loss_words(run and run.evaluations, rungs, states.headline(view.standing) if view else "")
     return figure, words + (_apart(view, beside) if view else "")
 
 
@@ -225,7 +225,7 @@ def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     when = "before training" if view.active and not step else "now"
     return (
         candidates.next_tokens(labels, now, before, names=names),
-        candidates.describe_next_tokens(labels, now, before, when=when),
+        pictures.expected(labels, now, before, names if before else ("", when)),
     )
 
 
@@ -242,14 +242,15 @@ def parameter_chart(config: ModelConfig | None) -> tuple[dict[str, Any] | None, 
     if config is None:
         return None, ""
     components = config.parameters_by_component()
-    return parameters.parameter_bars(components), parameters.describe_parameters(components)
+    return parameters.parameter_bars(components), pictures.parameters_words(components)
 
 
 def parameter_table(config: ModelConfig | None) -> str:
     """The same in numbers, with what a token costs."""
     if config is None:
         return ""
-    rows = parameters.parameter_rows(config.parameters_by_component())
+    components, total = config.parameters_by_component(), config.n_parameters
+    rows = [pictures.parameter_row(name, n, total) for name, n in [*components.items(), ("total", total)] if n]
     forward, training = config.flops_per_token(), config.flops_per_token(training=True)
     cost = (
         f'<p class="quiet-line">One token costs {forward:,} floating-point operations to read and {training:,} to '
@@ -266,8 +267,8 @@ def gradient_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     """Gradient norms, part of the model × step."""
     if view is None or not view.history.gradients:
         return None, ""
-    records = view.history.gradients
-    return gradients.gradient_map(records), gradients.describe_gradients(records)
+    found = maps.gradient_table(view.history.gradients)
+    return maps.gradient_map(*found), pictures.gradients_words(*found)
 
 
 def similarity_chart(model: Transformer | None, tokenizer) -> tuple[dict[str, Any] | None, str]:
@@ -279,13 +280,11 @@ def similarity_chart(model: Transformer | None, tokenizer) -> tuple[dict[str, An
     if len(words) < 3:
         return None, ""
     vectors = model.embedding.weight.detach()[words].float().numpy()
-    similarity = embeddings.cosine_similarity(vectors)
-    order = embeddings.similarity_order(similarity)
+    similarity = maps.cosine_similarity(vectors)
+    order = maps.similarity_order(similarity)
     ordered = np.asarray(similarity)[np.ix_(order, order)]
     names = [tokenizer.token_text(words[i]) for i in order]
-    return embeddings.similarity_map(ordered, names), embeddings.describe_similarity(
-        ordered, names, part=len(every) > WORDS
-    )
+    return maps.similarity_map(ordered, names), pictures.similar_words(ordered, names, part=len(every) > WORDS)
 
 
 def similarity_note(view: RunView | None) -> str:

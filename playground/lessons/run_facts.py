@@ -1,0 +1,153 @@
+"""Facts of a run: its losses beside the baselines, and what its model writes after the lesson's prompt."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+
+from ..data.baselines import Baselines
+from ..engine import SamplingConfig, generate
+from ..kept import Kept
+from ..service.verdicts import learned_by
+from ..service.views import RunView
+from ..storage import Checkpoint
+from ..words.baselines import equally_likely
+from .scene import NotYet, Scene, Value
+
+SAID, WRITTEN = 48, 240
+"""Tokens of a short answer, and of a text whose copied part is measured."""
+
+_said = Kept(entries=300, megabytes=4)
+
+
+def view(scene: Scene, run: str) -> RunView:
+    """What there is to show of the run."""
+    return scene.run(run)[0]
+
+
+def baselines(scene: Scene, run: str) -> Baselines:
+    """The baselines of the run's text. Raises NotYet."""
+    found = view(scene, run).baselines
+    if found is None:
+        raise NotYet("The baselines are not measured yet. Wait a moment.")
+    return found
+
+
+def baseline(name: str) -> Callable[[Scene, str], float]:
+    """The loss of one of them."""
+
+    def find(scene: Scene, run: str) -> float:
+        value = getattr(baselines(scene, run), name)
+        if value is None:
+            raise NotYet("The best possible loss on this text is unknown.")
+        return value
+
+    return find
+
+
+def last(column: str) -> Callable[[Scene, str], float]:
+    """The last evaluation in a column of the history."""
+
+    def find(scene: Scene, run: str) -> float:
+        values = view(scene, run).history.evaluations[column]
+        if not values:
+            raise NotYet("Nothing is measured yet. Wait for the first evaluation.")
+        return values[-1]
+
+    return find
+
+
+loss = last("val_loss")
+
+
+def best(index: int) -> Callable[[Scene, str], Value]:
+    """The step of the lowest validation loss (0), or that loss (1)."""
+
+    def find(scene: Scene, run: str) -> Value:
+        loss(scene, run)
+        return view(scene, run).history.best[index]
+
+    return find
+
+
+def right(scene: Scene, run: str) -> float:
+    """Percent of its last text that follows the grammar."""
+    judged = [record for record in view(scene, run).history.judged if record["of"]]
+    if not judged:
+        raise NotYet("Its samples are not checked yet. Wait a moment.")
+    return 100 * judged[-1]["right"] / judged[-1]["of"]
+
+
+def choices(scene: Scene, run: str) -> str:
+    """Its loss as a perplexity, in words."""
+    return f"perplexity {equally_likely(loss(scene, run))}"
+
+
+def tokens(scene: Scene, run: str) -> int:
+    """How many different tokens its text has."""
+    return round(math.exp(baseline("uniform")(scene, run)))
+
+
+# ---- what its model writes -------------------------------------------------------------------------------------------
+
+
+def _writer(scene: Scene, run: str) -> tuple[Checkpoint, str]:
+    """The run's model, and the prompt to go on from."""
+    of_run, checkpoint = scene.run(run)
+    if checkpoint is None:
+        raise NotYet("Wait until the model is trained.")
+    return checkpoint, scene.lesson_prompt or of_run.prompt
+
+
+def answer(scene: Scene, run: str) -> str:
+    """What the run's model writes after the prompt, greedily, up to the end of its sentence."""
+    checkpoint, prompt = _writer(scene, run)
+    ids = checkpoint.tokenizer.encode(prompt)[-checkpoint.config.context_length :]
+    if not ids:
+        raise NotYet("The prompt is empty.")
+
+    def write() -> str:
+        steps = generate(checkpoint.model, ids, SAID, SamplingConfig(greedy=True))
+        text = checkpoint.tokenizer.decode([step.tokens[0] for step in steps])
+        return re.split(r"(?<=[.!?])\s|\n", text.strip() + "\n", maxsplit=1)[0].strip()
+
+    return _said.get((prompt, "greedy"), write, owner=checkpoint.model)
+
+
+def word(scene: Scene, run: str) -> str:
+    """The first word of that."""
+    found = re.search(r"\w+", answer(scene, run))
+    return found[0].lower() if found else "nothing"
+
+
+def sure(scene: Scene, run: str) -> float:
+    """Percent of tries, by the model's own probabilities, that would begin with this word."""
+    begins, (checkpoint, prompt) = word(scene, run), _writer(scene, run)
+
+    def measure() -> float:
+        share, text = 1.0, ""
+        for step in generate(checkpoint.model, checkpoint.tokenizer.encode(prompt), SAID, SamplingConfig(greedy=True)):
+            share *= step.model_probability[0]
+            text += checkpoint.tokenizer.token_text(step.tokens[0])
+            if begins in text.lower():
+                break
+        return 100 * share
+
+    return _said.get((prompt, "sure"), measure, owner=checkpoint.model)
+
+
+def copied(scene: Scene, run: str) -> float:
+    """Percent of a longer text of the run's model that stands word for word in what it learned from."""
+    _, checkpoint = scene.run(run)
+    learned = learned_by(checkpoint.model) if checkpoint is not None else None
+    if learned is None:
+        raise NotYet("The page does not have this model's text, so it cannot compare.")
+    ids = checkpoint.tokenizer.encode(scene.lesson_prompt or "\n")[-checkpoint.config.context_length :]
+
+    def write() -> float:
+        steps = generate(checkpoint.model, ids or [0], WRITTEN, SamplingConfig(temperature=0.8, seed=1))
+        found = learned.compare(checkpoint.tokenizer.decode([step.tokens[0] for step in steps]))
+        return 100 * found.copied.right / max(found.copied.of, 1)
+
+    return _said.get((scene.lesson_prompt, "copied"), write, owner=checkpoint.model)

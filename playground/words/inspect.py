@@ -1,0 +1,141 @@
+"""Inspect: how to read the pictures of the steps; what edits, one optimizer step and the KV cache do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from .numbers import brief
+
+_ROWS = "One row per token, one column per number of its vector. Click a row to choose its token."
+READING = {
+    "embed": _ROWS,
+    "arrive": _ROWS,
+    "norm": "The same rows after the norm, as attention reads them. Click a row to choose its token.",
+    "project": "The input of attention for this token (h), then its Q, K and V, head by head.",
+    "split": "One row per head; ▸ marks the chosen one.",
+    "qk_norm": "This token's query and key in the chosen head, before and after.",
+    "rotate": "Each arrow is a pair of the query's numbers: dotted before, solid after the rotation.",
+    "share": "The key of the chosen key token, as each query head reads it. Click a row to choose its head.",
+    "scores": "Rows are queries, columns are keys. Red is above zero, blue below. Click a cell to choose it.",
+    "mask": "Blank cells are hidden: they get no weight. Click a cell to choose it.",
+    "softmax": "Each row sums to 1. The framed cell is the chosen one; click another.",
+    "mix": "Each row is a token's value times its weight. The last row is their sum.",
+    "output": "One row per head: what it adds to the token, and its length. Click a row to choose its head.",
+    "add": "One bar per token: how far attention moves it (‖Δ‖), how similar it stays (cosine). Click to choose one.",
+    "mlp": "The neurons that respond most strongly to this token.",
+    "route": "The router's probability for each expert. The token goes to those with a filled bar.",
+    "predict": "The most probable next tokens; ▸ marks the one that follows in the prompt.",
+}
+"""How to read the picture of a step of `inspection.walk`; `route` is the MLP step of a mixture."""
+
+
+# ---- edits -----------------------------------------------------------------------------------------------------------
+
+
+def edit_cost_words(before: float, after: float, margin: float, judged: str) -> str:
+    """What edits cost on held-out text. The losses have a digit more than the difference, so that these add up."""
+    words = f"With these edits the loss goes from {before:.5f} to {after:.5f}"
+    size = f"{abs(after - before):.4f}"
+    if size == "0.0000":
+        return f"{words}: no difference to four digits, on {judged}."
+    around = f" ± {margin:.4f} (95 % interval)" if math.isfinite(margin) else ""
+    words += f": that {'costs' if after > before else 'gains'} {size}{around}, on {judged}."
+    chance = math.isfinite(margin) and abs(after - before) <= margin
+    return words + " Another text could have made that difference by chance." * chance
+
+
+# ---- one optimizer step ----------------------------------------------------------------------------------------------
+
+
+def weights_words(title: str, shape: tuple[int, int], typical: float) -> str:
+    """Which matrix it is, and how large its weights are."""
+    return f"{title}: {shape[0]} × {shape[1]} weights, typically ±{brief(typical, 3)}."
+
+
+def gradient_words(typical: float, usual: float) -> str:
+    """The typical gradient; `usual` is that of all weights, where this one is only rounding beside it, else 0."""
+    if not usual:
+        return f"Typically ±{brief(typical)}."
+    what = f"Only rounding, ±{brief(typical)}" if typical else "Zero"
+    return f"{what}: over all weights of the model it is typically ±{brief(usual)}."
+
+
+def step_words(typical: float, size: float, rounding: bool) -> str:
+    """The typical move beside the typical weight."""
+    if not typical:
+        return "No weight moved."
+    share = f"{brief(100 * typical / size)} % of a weight" if size else "from weights that were all 0"
+    return f"Typically ±{brief(typical)}, {share}.{' Its gradient is only rounding.' * rounding}"
+
+
+def after_words(largest: float, farthest: float) -> str:
+    """Whether the largest move shows on the scale of the largest weight."""
+    if not farthest:
+        return "No weight moved."
+    if not largest:
+        return f"All weights were 0; the largest is now {brief(farthest)}."
+    seen = "too little to see; training takes many steps" if farthest < 0.05 * largest else "enough to see"
+    share = f"{brief(100 * farthest / largest)} % of the largest weight ({brief(largest)})"
+    return f"The largest move is {brief(farthest)}, {share}: {seen}."
+
+
+ADAM = "Adam divides by the gradient's own size, so in its first step every weight moves by about the rate."
+ADAM_SMALL = " This one moves less: its gradient is small beside the 10⁻⁸ that is added."
+SGD = "Plain gradient descent moves a weight in proportion to its gradient."
+
+
+def muon_words(whose: str, gradient: Sequence[float], step: Sequence[float], rounding: bool) -> str:
+    """What Muon does to the directions of a gradient: their strengths in it and in the step, the strongest first.
+
+    Args:
+        whose: each head, each expert or the whole matrix.
+        rounding: whether the gradient is only rounding.
+    """
+    rule = f"Muon has no formula for one weight: it evens out the directions of the gradient of {whose}."
+    count = len(gradient)
+    if count == 0:
+        return f"{rule} This gradient is zero, so there is no direction to take."
+    if rounding:
+        return f"{rule} It ignores their size: this gradient is only rounding, and still becomes a full step."
+    if count == 1:
+        return f"{rule} This gradient has a single direction (singular value), so there is nothing to even out."
+    spread = [
+        f"{_times(found[0], found[count // 2])} times the middle one, {_times(found[0], found[-1])} times the weakest"
+        for found in (gradient, step)
+    ]
+    return (
+        f"{rule} In the gradient, the strongest of {count} directions (singular values) is {spread[0]}. "
+        f"In the step, without weight decay, it is {spread[1]}."
+    )
+
+
+def _times(strong: float, weak: float) -> str:
+    factor = strong / max(weak, 1e-12)
+    return f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}"
+
+
+def norms_words(part: str, norm: float, whole: float) -> str:
+    """The part with the longest gradient."""
+    return f"Largest in {part}: {norm:.3f} of {whole:.3f}, before clipping. Norms add as squares."
+
+
+# ---- the KV cache ----------------------------------------------------------------------------------------------------
+
+
+def cache_words(length: int, same: bool, largest: float, projections: tuple[int, int], held: int, size: int) -> str:
+    """Whether both texts are the same, what was saved, and what the cache holds.
+
+    Args:
+        length: tokens written; largest: the difference of two scores.
+        projections: query, key and value vectors per layer, with the cache and without.
+        held, size: tokens in the cache, and bytes of each.
+    """
+    if not same:
+        return f"The tokens differ (largest difference between two scores {largest:.1e}): report this bug."
+    cached, plain = projections
+    return (
+        f"All {length} tokens are identical; the largest difference between any two scores is {largest:.1e}. "
+        f"Per layer, it made {cached:,} query, key and value vectors instead of {plain:,}. "
+        f"The cache holds {held:,} tokens: {held * size:,} bytes as float32, {size:,} for each token."
+    )

@@ -1,0 +1,299 @@
+"""What pictures show: the sentence under each chart of a run, a prediction, a pair or a class."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .baselines import BEST, from_the_best
+from .numbers import listed, percent, signed, size
+
+GPT2_SMALL = 124_439_808
+LEARNED = 0.5
+"""Share from which a skill is said to be there."""
+
+Losses = Sequence[tuple[str, float]]
+"""(name, nats per token) of baselines from worst to best, as `Baselines.losses()` gives them."""
+
+
+# ---- a run -----------------------------------------------------------------------------------------------------------
+
+
+def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Losses = (), state: str = "") -> str:
+    """Where the validation loss is among the baselines, and the state of the run."""
+    pairs = zip(evaluations["step"], evaluations["val_loss"]) if evaluations else ()
+    measured = [(step, loss) for step, loss in pairs if math.isfinite(loss)]
+    if not measured:
+        return f"No loss has been measured yet{'; the dashed lines are baselines' if baselines else ''}."
+    (step, loss), known = measured[-1], dict(baselines)
+    where = f"Validation loss {loss:.4f} at step {step:,.0f}"
+    if (floor := known.get("floor")) is not None:
+        where += f", {from_the_best(loss - floor)}"
+    elif known:
+        beaten = [name for name, value in baselines if loss < value]
+        name = beaten[-1] if beaten else baselines[0][0]
+        where += f", {abs(known[name] - loss):.4f} nats {'below' if beaten else 'above'} the {name} line"
+    return f"{where}. {state}".strip()
+
+
+def gradients_words(parts: Sequence[str], steps: Sequence[int], norms: np.ndarray) -> str:
+    """The part with the longest gradient now; `norms` (parts, steps)."""
+    if not len(parts) or not len(steps):
+        return "No gradients have been measured yet."
+    last = norms[:, -1]
+    if not np.isfinite(last).any():
+        return f"The gradients at step {steps[-1]:,} are not numbers: the run diverged."
+    longest, shortest = int(np.nanargmax(last)), int(np.nanargmin(np.where(last > 0, last, np.inf)))
+    words = f"At step {steps[-1]:,} the gradient is longest in {parts[longest]} ({last[longest]:.2g})"
+    if shortest != longest and last[shortest] > 0:
+        words += f", {last[longest] / last[shortest]:.0f} times as long as in {parts[shortest]}"
+    return f"{words}."
+
+
+def parameters_words(components: Mapping[str, int]) -> str:
+    """The largest component, and the size beside GPT-2 small."""
+    total = sum(components.values())
+    name, count = max(components.items(), key=lambda item: item[1])
+    return (
+        f"{total:,} trainable numbers, {percent(total / GPT2_SMALL)} of GPT-2 small. "
+        f"The largest part is the {name} ({percent(count / total)})."
+    )
+
+
+def parameter_row(name: str, count: int, total: int) -> list[str]:
+    """A row of the table beside the bars: component, parameters, share of this model, share of GPT-2 small."""
+    return [name, f"{count:,}", percent(count / total if total else 0.0), percent(count / GPT2_SMALL)]
+
+
+def parameter_label(count: int, total: int) -> str:
+    """What the end of a bar says."""
+    return f"{size(count)} · {percent(count / total)}"
+
+
+def similar_words(similarity: np.ndarray, words: Sequence[str], part: bool = False) -> str:
+    """The closest pair and the most opposed one; `part`: these are only the first words of a vocabulary."""
+    rows, columns = np.triu_indices(len(words), 1)
+    pairs = np.asarray(similarity, dtype=np.float64)[rows, columns]
+    most, least = (
+        f"“{words[rows[i]]}” and “{words[columns[i]]}” ({signed(pairs[i])})" for i in (pairs.argmax(), pairs.argmin())
+    )
+    among = f"Among the first {len(words)} words, most" if part else "Most"
+    return f"{among} similar by cosine: {most}. Least similar: {least}. Unrelated words are near 0."
+
+
+def skill_words(steps: Sequence[int], shares: Sequence[float], intervals: Sequence[tuple[float, float]]) -> str:
+    """When the skill appeared, as far as these few texts can show."""
+    if not steps:
+        return ""
+    there, lacking = [low > LEARNED for low, _ in intervals], [high < LEARNED for _, high in intervals]
+    now = f"{100 * shares[-1]:.0f} % right at step {steps[-1]:,}"
+    if not there[-1]:
+        return f"{'Not learned yet' if lacking[-1] else 'About half is right, too close to call'}: {now}."
+    first = next(i for i in range(len(steps)) if not any(lacking[i:]) and there[i])
+    before = [step for step, no in zip(steps[:first], lacking) if no]
+    if not before:
+        return f"The skill is there: {now}."
+    return f"The skill appeared between steps {before[-1]:,} and {steps[first]:,}: {now}."
+
+
+# ---- predictions -----------------------------------------------------------------------------------------------------
+
+
+def expected(
+    labels: Sequence[str],
+    now: Sequence[float],
+    before: Sequence[float] | None = None,
+    when: tuple[str, str] = ("before", "now"),
+) -> str:
+    """The most probable token now, and the one before; `when` names the two."""
+    if not len(labels):
+        return "There are no candidates."
+    best = int(np.argmax(now))
+    words = f"“{labels[best]}” with {percent(now[best])}"
+    if before is None:
+        return f"Most probable {when[1]}: {words}."
+    first = int(np.argmax(before))
+    if first == best:
+        return (
+            f"Most probable {when[0]} and {when[1]}: “{labels[best]}”, {percent(before[best])} → {percent(now[best])}."
+        )
+    then = f"“{labels[first]}” with {percent(before[first])}"
+    return f"Most probable {when[0]}: {then}; {when[1]}: {words}, up from {percent(before[best])}."
+
+
+def temperatures_words(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> str:
+    """How much of the probability the likeliest token has at the lowest and the highest temperature."""
+    if not by_temperature or not len(labels):
+        return "There are no candidates."
+    best = int(np.argmax(by_temperature[min(by_temperature)]))
+    ends = [f"{percent(by_temperature[t][best])} at {t:g}" for t in sorted({min(by_temperature), max(by_temperature)})]
+    return f"“{labels[best]}” has {' and '.join(ends)}. A higher temperature keeps the order."
+
+
+def bits_words(bits: Mapping[str, np.ndarray]) -> str:
+    """What each player of a game has paid so far, the least first."""
+    if not len(next(iter(bits.values()), ())):
+        return ""
+    totals = sorted((float(np.sum(costs)), BEST if player == "floor" else player) for player, costs in bits.items())
+    return f"Bits paid so far, the least first: {', '.join(f'{player} {total:.1f}' for total, player in totals)}."
+
+
+def times_words(
+    lengths: Sequence[int], cached: Sequence[float], plain: Sequence[float], context: int | None = None
+) -> str:
+    """How much faster the cache was until the context was full, and what happens then; times in milliseconds."""
+    within = sum(context is None or length <= context for length in lengths) or len(lengths)
+    last = slice(max(within - max(within // 5, 1), 0), within)
+    with_it, without = (float(np.median(times[last])) for times in (cached, plain))
+    words = f"At the end, a token took {with_it:.2f} ms with the cache and {without:.2f} ms without"
+    words += f", {without / with_it:.1f} times as long." if with_it else "."
+    if within < len(lengths):
+        words += (
+            f" Beyond {context:,} tokens the context is full. Its oldest part falls out, and the model rebuilds the "
+            "cache from the rest."
+        )
+    return words
+
+
+# ---- two models ------------------------------------------------------------------------------------------------------
+
+
+def both_expected(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float], divergence: float) -> str:
+    """Whether the dense and the MoE model agree."""
+    apart = f"Their distributions are {divergence:.4f} nats apart (Jensen–Shannon; at most 0.69)."
+    first, second = int(np.argmax(dense)), int(np.argmax(moe))
+    each = f"dense “{labels[first]}” ({percent(dense[first])}), MoE “{labels[second]}” ({percent(moe[second])})"
+    return f"{'They agree' if first == second else 'They differ'}: {each}. {apart}"
+
+
+def difference_words(steps: Sequence[int], mean: np.ndarray, margin: np.ndarray) -> str:
+    """The difference of two models at the last step."""
+    if not len(steps):
+        return "The difference appears with the first evaluation of both."
+    around = f" ± {margin[-1]:.4f}" if math.isfinite(margin[-1]) else ""
+    return f"At step {steps[-1]:,}: {signed(mean[-1], 4, plus=True)}{around} nats."
+
+
+def pair_words(curves: Sequence[Any], comparable: bool = True) -> str:
+    """The last losses of both models' first curves; `curves` have `kind`, `is_first`, `y` and `floor`."""
+    firsts = {c.kind: c for c in curves if c.is_first and len(c.y) and math.isfinite(c.y[-1])}
+    if len(firsts) < 2:
+        return "Both curves appear here: dense solid with discs, MoE dashed with diamonds."
+    said = []
+    for name, kind in (("dense", "dense"), ("MoE", "moe")):
+        loss, floor = firsts[kind].y[-1], firsts[kind].floor
+        said.append(f"{name} {loss:.4f}" + ("" if floor is None else f" (best possible {floor:.4f})"))
+    if not comparable:
+        return f"Do not compare these losses, of different validation texts: {said[0]}; {said[1]}."
+    return f"First seed: {said[0]}, {said[1]}."
+
+
+def interval_words(differences: Sequence[float], mean: float | None, margin: float | None) -> str:
+    """The differences by seed, and whether their interval excludes zero."""
+    if not differences:
+        return ""
+    words = f"MoE minus dense by seed: {', '.join(signed(d, 4) for d in differences)}."
+    if mean is None or margin is None:
+        return words
+    return f"{words} The interval {'excludes' if abs(mean) > margin else 'includes'} zero."
+
+
+# ---- a class ---------------------------------------------------------------------------------------------------------
+
+
+def class_words(losses: Sequence[float], best: float | None, left_out: int = 0, unmasked: int = 0) -> str:
+    """Where a class is, by each student's last loss; `unmasked` of them are of models without a mask."""
+    if not losses:
+        return "No run of the class has been measured yet."
+    words = f"Validation loss {losses[0]:.4f}."
+    if len(losses) > 1:
+        words = f"Validation losses of {len(losses)} runs, the last of each student: {min(losses):.4f} to "
+        words += f"{max(losses):.4f}, median {float(np.median(losses)):.4f}."
+    words += "" if best is None else f" The best possible loss is {best:.4f}."
+    if unmasked:
+        words += f" {unmasked} without a mask see{'s' * (unmasked == 1)} the tokens to be predicted."
+    if left_out:
+        runs = "1 run learns" if left_out == 1 else f"{left_out} runs learn"
+        words += f" {runs} from another text or in other tokens and cannot be shown on this scale."
+    return words
+
+
+# ---- parts of a model ------------------------------------------------------------------------------------------------
+
+
+def appearance_words(name: str, found: Any, last: int, ends: tuple[float, float]) -> str:
+    """When a head began to attend to what `name` says, such as "the token before".
+
+    `found` is the Appearance of inspection.replay, or None; `ends` the strongest head's weight there at the first
+    snapshot and at the last.
+    """
+    if math.isnan(ends[1]):
+        return f"This prompt cannot show which heads attend to {name}."
+    if found is None:
+        already = "Training did not bring it." if 0 < ends[1] <= ends[0] else "No head attends much to it."
+        return f"At the end, the highest mean weight on {name} is {ends[1]:.2f} (at first {ends[0]:.2f}). {already}"
+    near = [f"{layer}.{head} ({score:.2f})" for layer, head, score in found.near]
+    close = f" Too close to rank with it: {listed(near) if len(near) < 5 else f'{len(near)} others'}." if near else ""
+    return (
+        f"At the end, head {found.layer}.{found.head} attends most to {name}: mean weight {found.final:.2f}.{close} "
+        f"It began with {found.score_first:.2f} and crossed halfway between step {found.before:,} "
+        f"({found.score_before:.2f}) and step {found.after:,} ({found.score_after:.2f}) of {last:,}."
+    )
+
+
+def worth_words(
+    costs: np.ndarray,
+    margins: np.ndarray,
+    first: np.ndarray,
+    before: float,
+    judged: str,
+    names: Sequence[Sequence[str]],
+) -> str:
+    """The part without which the loss rises most, those too close to rank, and how many make no difference.
+
+    Args:
+        costs, margins: (R, C) nats, and half the widths of their 95 % intervals; infinite where there is none.
+        first: (R, C) the parts that share the first place.
+        before: the loss with all parts.
+        judged: the text, in words.
+        names: R rows of C names of parts.
+    """
+    costs, margins = np.asarray(costs, dtype=np.float64), np.asarray(margins, dtype=np.float64)
+    words = f"With all parts the loss is {before:.4f}, on {judged}."
+    top = tuple(int(i) for i in np.unravel_index(int(costs.argmax()), costs.shape))
+    around = f" ± {margins[top]:.4f}" if np.isfinite(margins[top]) else ""
+    most = f"It rises most without {names[top[0]][top[1]]}: {signed(costs[top], 4, plus=True)}{around} nats."
+    if not np.isfinite(margins).all():
+        return f"{words} {most} One window is too little to rule out chance."
+    clear, harm = costs > margins, costs < -margins
+    if not clear.any():
+        words += " No part makes a measurable difference on its own."
+    else:
+        words += f" {most}"
+        near = [names[row][column] for row, column in zip(*np.nonzero(first)) if (row, column) != top]
+        if near and first[top]:
+            words += f" Too close to rank with it: {listed(near) if len(near) < 5 else f'{len(near)} others'}."
+        if idle := int((~clear & ~harm).sum()):
+            words += f" {idle} of {costs.size} parts make{'s' * (idle == 1)} no measurable difference."
+    if harm.any():
+        row, column = np.unravel_index(int(np.where(harm, costs, np.inf).argmin()), costs.shape)
+        gain = f"{-costs[row, column]:.4f} ± {margins[row, column]:.4f} nats"
+        words += f" Without {names[row][column]} the model predicts better, by {gain}."
+    return words
+
+
+def lens_words(chances: np.ndarray, ranks: np.ndarray, stages: Sequence[str], token: str, answer: str) -> str:
+    """How the answer after a token came to the lead; probabilities and ranks by stage."""
+    stage = len(stages)
+    while stage > 0 and ranks[stage - 1] == 1:
+        stage -= 1
+    path = f"After “{token}”, “{answer}” goes from {percent(chances[0])} at the {stages[0]} to {percent(chances[-1])}"
+    if stage == len(stages):
+        led = [stages[i] for i in np.flatnonzero(np.asarray(ranks) == 1)]
+        return f"{path}, with rank {int(ranks[-1]):,}. {f'It led at {led[-1]}' if led else 'It never leads'}."
+    if stage == 0:
+        return f"{path}. It leads from the start."
+    return f"{path}. It takes the lead for good at {stages[stage]}."
