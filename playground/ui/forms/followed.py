@@ -123,5 +123,6 @@ def uploaded(given: Any) -> str | None:
     path = given.get("path") if isinstance(given, dict) else None
     if not isinstance(path, str) or "\0" in path:
         return None
-    found, folder = Path(path).resolve(), Path(get_upload_folder()).resolve()
+    folder = Path(get_upload_folder()).resolve()
+    found = (folder / path).resolve()  # bodies.py has answered its place within that folder
     return str(found) if found.is_relative_to(folder) and found != folder else None
