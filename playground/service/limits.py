@@ -99,6 +99,8 @@ CLASS_ALONE_DAYS = 1
 """After so long a class that nobody has joined is deleted."""
 CLASS_ALONE_HOURS = 1
 """After so long such a class makes room where there are too many."""
+CLASS_CROWD = 10
+"""An address with more classes than these makes room where there are too many."""
 CLASS_KEPT_DAYS = 7
 """So long after its end a class can still be read by its teacher; then it is deleted."""
 CLASS_TEXT = 200_000
