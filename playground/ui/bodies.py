@@ -15,6 +15,7 @@ import os
 import traceback
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -72,11 +73,16 @@ class _Bodies:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
-        scope = _with_place(scope)
         request = Request(scope)
         is_upload = path_within(scope).rstrip("/") == _UPLOAD
         try:
-            if is_upload:
+            if _FILE in scope["path"]:
+                prefix, _, name = scope["path"].partition(_FILE)
+                path = uploaded_file(name)
+                there = path is not None and path.is_file()
+                answer = self.app if there else PlainTextResponse("There is no such file.", 404)
+                await answer({**scope, "path": f"{prefix}{_FILE}{path}"}, receive, send)
+            elif is_upload:
                 await self._upload(request, receive, send)
             elif request.headers.get("content-type", "").lower().startswith("multipart/"):
                 answer = _refusal(f"Files are taken at {_UPLOAD} alone: send this as JSON.", 415)
@@ -169,10 +175,11 @@ class _Bodies:
             await answer(request.scope, receive, send)
 
 
-def _with_place(scope: Message) -> Message:
-    """A request for an uploaded file by the name that its upload was answered: gradio asks for where it lies."""
-    prefix, found, name = scope["path"].partition(_FILE)
-    return {**scope, "path": f"{prefix}{found}{os.path.join(get_upload_folder(), name)}"} if found else scope
+def uploaded_file(name: str) -> Path | None:
+    """Where the file lies, or lay, that an upload was answered the name of; None for anything else."""
+    folder = Path(get_upload_folder()).resolve()
+    found = (folder / name).resolve()
+    return found if found.is_relative_to(folder) and found != folder else None
 
 
 def _without_place(answer: list[Message], stored: list[str]) -> list[Message]:

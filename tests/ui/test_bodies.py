@@ -543,8 +543,9 @@ def test_an_upload_is_answered_by_a_name_that_says_nothing_of_the_server(served)
     assert uploaded({"path": name}) == str((folder / name).resolve())
     for wrong in ("../" + name, "/etc/passwd", f"{name}/../../../../../../etc/passwd", "", "."):
         assert uploaded({"path": wrong}) is None
-        with pytest.raises(urllib.error.HTTPError):
+        with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(f"{address}/gradio_api/file={wrong}", timeout=30)
+        assert str(folder) not in refused.value.read().decode()
     taken_away(address, stored_at(answer))
 
 
