@@ -77,6 +77,12 @@ BODY_TEXT = 10_000_000
 """Bytes of a text that comes within a request: it is read in memory, several times over. A file may have more."""
 JSON_ESCAPES = 3
 """Bytes of JSON for each byte of a text, at most: “é” has two in UTF-8 and six as \\u00e9."""
+BODIES, BODIES_PER_ADDRESS = 256_000_000, 64_000_000
+"""Bytes of all requests that are being read and answered, and of those from one address."""
+SMALL_BODY = 65_536
+"""Bytes of a request that finds room however much goes on: what a click sends."""
+BODY_SECONDS = 300.0
+"""So long a request may take to come in."""
 MULTIPART_SPARE = 65_536
 """Bytes of an upload beside its file."""
 TRAININGS_WITHOUT_PAGE = 1
@@ -95,6 +101,8 @@ CLASS_ALONE_DAYS = 1
 """After so long a class that nobody has joined is deleted."""
 CLASS_ALONE_HOURS = 1
 """After so long such a class makes room where there are too many."""
+CLASS_CROWD = 10
+"""An address with more classes than these makes room where there are too many."""
 CLASS_KEPT_DAYS = 7
 """So long after its end a class can still be read by its teacher; then it is deleted."""
 CLASS_TEXT = 200_000

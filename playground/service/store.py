@@ -67,7 +67,8 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_by_visitor ON jobs (visitor);
 CREATE TABLE lessons (visitor TEXT PRIMARY KEY, progress TEXT NOT NULL, used REAL NOT NULL);
 """
-_VERSIONS = (_CLASSES, _WORK)
+_ORIGINS = "ALTER TABLE classes ADD COLUMN origin TEXT NOT NULL DEFAULT ''"
+_VERSIONS = (_CLASSES, _WORK, _ORIGINS)
 """What each version adds to the one before it."""
 
 

@@ -1,7 +1,7 @@
-"""Uploads: how much of the upload folder each visitor may fill, each address, and all together.
+"""Room: how many bytes each visitor may take up, each address, and all together: of memory, of the upload folder.
 
-Room is taken before a byte is stored and given back when the upload is refused or cut off. A stored file keeps its
-room until it is deleted.
+It is taken before a byte is kept, and given back once whatever took it has ended. A stored file keeps its room until it
+is deleted.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .limits import LimitError, Limits
+from .limits import BODIES, BODIES_PER_ADDRESS, LimitError, Limits
 
 SMALLEST = 65_536
 """Bytes that a stored file counts at least: very many empty ones use up a disk, too."""
@@ -22,7 +22,7 @@ SMALLEST = 65_536
 
 @dataclass
 class Upload:
-    """An upload under way, or a stored file."""
+    """A body or an upload under way, or a stored file."""
 
     origin: str
     """The address that it comes from."""
@@ -34,16 +34,15 @@ class Upload:
     """Whether another visitor has sent the same file."""
 
 
-class Uploads:
-    """Bytes of the stored files and of the uploads under way, by whose they are. For any number of threads."""
+class Room:
+    """Bytes that are taken up, by whose they are. For any number of threads."""
 
-    def __init__(self, limits: Limits):
-        self.limits = limits
+    def __init__(self, most: int, per_address: int, per_visitor: int, refusal: Callable[[str, int], str]):
+        """`refusal(whose, bytes)` says why there is no room where somebody has so many."""
+        self.most, self.per_address, self.per_visitor, self.refusal = most, per_address, per_visitor, refusal
         self._lock = threading.Lock()
         self._by_address: Counter[str] = Counter()  # bytes
         self._by_visitor: Counter[str] = Counter()
-        self._stored: dict[str, Upload] = {}  # by path
-        self._look_again = float("-inf")
 
     def begin(self, origin: str, visitor: str = "", size: int = 0) -> Upload:
         """Take room for an upload of `size` bytes, as far as its size is stated. Raises LimitError."""
@@ -57,12 +56,59 @@ class Uploads:
         if more <= 0:
             return
         with self._lock:
-            if self._refusal(upload, more) and time.monotonic() >= self._look_again:
-                self._forget_deleted()
+            if self._refusal(upload, more):
+                self._make_room()
             if words := self._refusal(upload, more):
                 raise LimitError(words)
             self._count(upload, more)
             upload.size = size
+
+    def give_back(self, upload: Upload) -> None:
+        """It has ended."""
+        with self._lock:
+            self._give_back(upload)
+
+    def _make_room(self) -> None:
+        """Look for what has ended unseen."""
+
+    def _refusal(self, upload: Upload, more: int) -> str:
+        """Why there is no room for so many bytes more, in a sentence; empty where there is."""
+        for held, most, whose in (
+            (self._by_visitor[upload.visitor], self.per_visitor, "from one visitor"),
+            (self._by_address[upload.origin], self.per_address, "from one address"),
+            (self._by_address.total(), self.most, "from all visitors together"),
+        ):
+            if held + more > most:
+                return self.refusal(whose, most)
+        return ""
+
+    def _count(self, upload: Upload, more: int) -> None:
+        for held, whose in ((self._by_address, upload.origin), (self._by_visitor, upload.visitor)):
+            held[whose] += more
+            if not held[whose]:
+                del held[whose]  # else everybody who ever came would be remembered
+
+    def _give_back(self, upload: Upload) -> None:
+        self._count(upload, -upload.size)
+
+
+def room_for_bodies() -> Room:
+    """For the requests that are being read and answered, which are in memory as long."""
+
+    def refusal(whose: str, most: int) -> str:
+        return f"Requests {whose} are still being read, {most / 1e6:,.0f} MB of them. Try again in a moment."
+
+    return Room(BODIES, BODIES_PER_ADDRESS, BODIES_PER_ADDRESS, refusal)
+
+
+class Uploads(Room):
+    """Bytes of the stored files and of the uploads under way."""
+
+    def __init__(self, limits: Limits):
+        most = limits.upload_bytes, limits.upload_bytes_per_address, limits.upload_bytes_per_visitor
+        super().__init__(*most, limits.no_room_for_uploads)
+        self._stored: dict[str, Upload] = {}  # by path
+        self._look_again = float("-inf")
 
     def end(self, upload: Upload, paths: Iterable[str] = ()) -> None:
         """Give its room back; the files that it has stored at `paths` take their own."""
@@ -93,31 +139,14 @@ class Uploads:
             return {
                 "files": len(self._stored),
                 "bytes": self._by_address.total(),
-                "bytes_allowed": self.limits.upload_bytes,
-                "bytes_allowed_per_address": self.limits.upload_bytes_per_address,
-                "bytes_allowed_per_visitor": self.limits.upload_bytes_per_visitor,
+                "bytes_allowed": self.most,
+                "bytes_allowed_per_address": self.per_address,
+                "bytes_allowed_per_visitor": self.per_visitor,
             }
 
-    def _refusal(self, upload: Upload, more: int) -> str:
-        """Why there is no room for so many bytes more, in a sentence; empty where there is."""
-        limits = self.limits
-        for held, most, whose in (
-            (self._by_visitor[upload.visitor], limits.upload_bytes_per_visitor, "from one visitor"),
-            (self._by_address[upload.origin], limits.upload_bytes_per_address, "from one address"),
-            (self._by_address.total(), limits.upload_bytes, "from all visitors together"),
-        ):
-            if held + more > most:
-                return limits.no_room_for_uploads(whose, most)
-        return ""
-
-    def _count(self, upload: Upload, more: int) -> None:
-        for held, whose in ((self._by_address, upload.origin), (self._by_visitor, upload.visitor)):
-            held[whose] += more
-            if not held[whose]:
-                del held[whose]  # else everybody who ever came would be remembered
-
-    def _give_back(self, upload: Upload) -> None:
-        self._count(upload, -upload.size)
+    def _make_room(self) -> None:
+        if time.monotonic() >= self._look_again:
+            self._forget_deleted()
 
     def _forget_deleted(self) -> None:
         begun = time.monotonic()

@@ -23,7 +23,6 @@ from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.checks import out_of_place
 from .gradio_fixes.first_script import early_head
 from .gradio_fixes.made_once import made_once
-from .gradio_fixes.mended_scripts import mended_scripts
 from .lessons import welcome as first_visit
 from .lessons.strip import Strip
 from .made_files import made_route
@@ -154,7 +153,6 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
                 news_route(app.page),
                 made_route(),
                 own_files.files_route(),
-                *mended_scripts(),
             ],
         },
         "footer_links": [],

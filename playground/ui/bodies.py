@@ -6,6 +6,7 @@ it cannot use with a bare 500 and a traceback in the log. Here all of that ends 
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import functools
 import json
@@ -14,17 +15,19 @@ import os
 import traceback
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from gradio import route_utils
 from gradio.route_utils import API_PREFIX, FnIndexInferError
+from gradio.utils import get_upload_folder
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from ..service.limits import LimitError, Limits
-from ..service.uploads import Uploads
+from ..service.limits import BODY_SECONDS, SMALL_BODY, LimitError, Limits
+from ..service.uploads import Uploads, room_for_bodies
 from .gradio_fixes.quiet_refusals import LOG, LONGEST, OURS, STRANGE, disk_refusal
 from .where import path_within
 
@@ -36,7 +39,9 @@ Sender = Callable[[Request], tuple[str, str]]
 
 LINGER_BYTES = 32_000_000
 """Of a refused body that is still read; one that states more, or goes on, is cut off."""
-_UPLOAD = f"{API_PREFIX}/upload"
+LINGER_SECONDS = 10.0
+"""So long the next part of it is waited for."""
+_UPLOAD, _FILE = f"{API_PREFIX}/upload", f"{API_PREFIX}/file="
 # what gradio's routes raise for numbers of handlers, names and forms that there are not
 _STRANGE = (LookupError, ValueError, TypeError, AttributeError, RecursionError, FnIndexInferError)
 _temporary: ContextVar[list[Any] | None] = ContextVar("temporary", default=None)
@@ -63,6 +68,7 @@ class _Bodies:
 
     def __init__(self, app: Callable, limits: Limits, uploads: Uploads, sender_of: Sender):
         self.app, self.limits, self.uploads, self.sender_of = app, limits, uploads, sender_of
+        self.room = room_for_bodies()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -70,19 +76,45 @@ class _Bodies:
         request = Request(scope)
         is_upload = path_within(scope).rstrip("/") == _UPLOAD
         try:
-            if is_upload:
+            if _FILE in scope["path"]:
+                prefix, _, name = scope["path"].partition(_FILE)
+                path = uploaded_file(name)
+                there = path is not None and path.is_file()
+                answer = self.app if there else PlainTextResponse("There is no such file.", 404)
+                await answer({**scope, "path": f"{prefix}{_FILE}{path}"}, receive, send)
+            elif is_upload:
                 await self._upload(request, receive, send)
             elif request.headers.get("content-type", "").lower().startswith("multipart/"):
                 answer = _refusal(f"Files are taken at {_UPLOAD} alone: send this as JSON.", 415)
                 await answer(scope, receive, send)
             else:
-                has_body = request.method not in ("GET", "HEAD", "OPTIONS")
-                await self._answer(request, await _read(request, receive, self.limits) if has_body else receive, send)
+                await self._plain(request, receive, send)
         except LimitError as refusal:
             LOG.warning("refused at %.*s: too large", LONGEST, ascii(scope["path"]))
             # the page shows the body of an upload's refusal as it is, and looks in that of all others for the error
             answer = PlainTextResponse(str(refusal), 413) if is_upload else _refusal(str(refusal), 413)
             await answer(scope, receive, functools.partial(_lingering, request, receive, send))
+
+    async def _plain(self, request: Request, receive: Receive, send: Send) -> None:
+        """Room in memory is taken as the body comes, and held until it is answered."""
+        if request.method in ("GET", "HEAD", "OPTIONS"):
+            return await self._answer(request, receive, send)
+        place = self.room.begin(*self.sender_of(request))
+
+        def counted(size: int, escaped: int) -> None:
+            self.limits.check_body(size, escaped)
+            self.room.grow(place, size - SMALL_BODY)
+
+        stated = _stated(request)
+        self.limits.check_body(stated, escaped=stated)  # how much of it is escapes shows only as it comes
+        try:
+            try:
+                body = await asyncio.wait_for(_read(receive, counted), BODY_SECONDS)
+            except asyncio.TimeoutError:
+                raise LimitError("This request took too long to come in: send less at once.") from None
+            await self._answer(request, body, send)
+        finally:
+            self.room.give_back(place)
 
     async def _upload(self, request: Request, receive: Receive, send: Send) -> None:
         """Room in the upload folder is taken first; what gradio writes and does not keep is deleted."""
@@ -110,6 +142,7 @@ class _Bodies:
             with contextlib.suppress(ValueError):  # a refusal of gradio's own is no JSON
                 paths = json.loads(b"".join(message.get("body", b"") for message in answer))
                 stored = [path for path in paths if os.path.isfile(path)]
+                answer = _without_place(answer, stored) if stored else answer
         finally:
             _temporary.reset(token)
             for file in written:
@@ -142,10 +175,23 @@ class _Bodies:
             await answer(request.scope, receive, send)
 
 
-async def _read(request: Request, receive: Receive, limits: Limits) -> Receive:
-    """The body, read to its end, as something to receive it from. Raises LimitError as soon as there is too much."""
-    stated = _stated(request)
-    limits.check_body(stated, escaped=stated)  # how much of it is escapes shows only as it comes
+def uploaded_file(name: str) -> Path | None:
+    """Where the file lies, or lay, that an upload was answered the name of; None for anything else."""
+    folder = Path(get_upload_folder()).resolve()
+    found = (folder / name).resolve()
+    return found if found.is_relative_to(folder) and found != folder else None
+
+
+def _without_place(answer: list[Message], stored: list[str]) -> list[Message]:
+    """Gradio's answer to an upload, with names within the upload folder: where that lies is no visitor's business."""
+    body = json.dumps([os.path.relpath(path, get_upload_folder()) for path in stored]).encode()
+    headers = [(name, value) for name, value in answer[0]["headers"] if name != b"content-length"]
+    headers.append((b"content-length", b"%d" % len(body)))
+    return [{**answer[0], "headers": headers}, {"type": "http.response.body", "body": body}]
+
+
+async def _read(receive: Receive, counted: Callable[[int, int], None]) -> Receive:
+    """The body, read to its end, as something to receive it from; `counted(size, escaped)` raises LimitError."""
     size, escaped, more, chunks = 0, 0, True, []
     while more:
         message = await receive()
@@ -153,7 +199,7 @@ async def _read(request: Request, receive: Receive, limits: Limits) -> Receive:
         chunks.append(chunk)
         # \n is one byte of text and \u00e9 two; \\ counts as two escapes, which only makes this milder
         size, escaped = size + len(chunk), escaped + chunk.count(b"\\") + 3 * chunk.count(b"\\u")
-        limits.check_body(size, escaped)
+        counted(size, escaped)
     first = [{**message, "body": b"".join(chunks)}] if message["type"] == "http.request" else [message]
 
     async def again() -> Message:
@@ -166,16 +212,18 @@ async def _lingering(request: Request, receive: Receive, send: Send, message: Me
     """Send an answer to a body that nobody has read, and close the connection.
 
     Some clients look for an answer only once they have sent all, and lose it where the connection is closed under them.
-    So a body of at most LINGER_BYTES is read to its end and thrown away, which takes 2 ms per megabyte.
+    So a body of at most LINGER_BYTES is read to its end and thrown away, which takes 2 ms per megabyte; not one that
+    has come to a stop.
     """
     if message["type"] == "http.response.start":
         await send({**message, "headers": [*message["headers"], (b"connection", b"close")]})
         return
     await send({**message, "more_body": True})
     read, more = 0, _stated(request) <= LINGER_BYTES
-    while more and read < LINGER_BYTES:
-        rest = await receive()
-        read, more = read + len(rest.get("body", b"")), rest.get("more_body", False)
+    with contextlib.suppress(asyncio.TimeoutError):
+        while more and read < LINGER_BYTES:
+            rest = await asyncio.wait_for(receive(), LINGER_SECONDS)
+            read, more = read + len(rest.get("body", b"")), rest.get("more_body", False)
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

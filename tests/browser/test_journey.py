@@ -35,6 +35,7 @@ def opened(page, address: str) -> None:
 def set_number(page, label: str, value: int) -> None:
     """Type into one of the numbers under Advanced."""
     box = page.get_by_label(label, exact=True).first
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")  # it opens
     box.fill(str(value))
     box.press("Tab")
 

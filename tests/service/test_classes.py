@@ -254,6 +254,45 @@ def test_a_house_full_of_classes_makes_room_where_nobody_came(classes, clock, mo
     assert classes.invited(new.code).id == new.id
 
 
+def joined(classes: Classes, address: str, *visitors: str):
+    """A class from this address that these have joined."""
+    klass, _ = made(classes, address=address)
+    for visitor in visitors:
+        classes.join(klass.code, visitor, known(visitor))
+    return klass
+
+
+def test_somebody_new_can_make_a_class_where_ten_addresses_have_made_them_all(classes, clock, monkeypatch):
+    """Ten addresses made all 200 within an hour, and nobody else could make one."""
+    monkeypatch.setattr("playground.service.classes.house.CLASSES", 12)
+    kept = joined(classes, "10.0.1.1", "anna")
+    empty = [joined(classes, f"10.0.0.{n % 3}") for n in range(11)]
+    for address in ("10.0.2.1", "10.0.2.2"):
+        clock.now += 1
+        newcomer = joined(classes, address)
+        assert classes.of_id(newcomer.id) and classes.of_id(kept.id)
+    assert [classes.of_id(each.id) is None for each in empty] == [True, True] + [False] * 9
+    with pytest.raises(ClassError, match="12 classes here already"):
+        made(classes, address="10.0.0.0")  # one of those who have the most
+
+
+def test_a_crowd_cannot_keep_its_classes_by_joining_them(classes, monkeypatch):
+    monkeypatch.setattr("playground.service.classes.house.CLASSES", 13)
+    school = [joined(classes, "10.0.1.1", "anna"), joined(classes, "10.0.1.1", "bert")]
+    crowd = [joined(classes, "10.0.0.1", f"mob {n}", *["more"] * (n == 0)) for n in range(11)]
+    assert joined(classes, "10.0.2.1")
+    gone = [classes.of_id(each.id) is None for each in (*school, *crowd)]
+    assert gone == [False, False, False, True] + [False] * 9
+    assert classes.member(known("mob 1")) is None
+    with pytest.raises(ClassError, match="13 classes here already"):
+        made(classes, address="10.0.3.1")  # the empty one is new, and ten from one address are no crowd
+
+
+def test_of_the_address_that_made_a_class_nothing_is_kept_that_tells_it(classes):
+    made(classes, address="198.51.100.23")
+    assert not on_disk(classes, "198.51.100.23", hashed("198.51.100.23"), hashed("198.51.100.23").hex())
+
+
 def test_a_class_that_nobody_joins_is_gone_after_a_day(classes, clock):
     joined, _ = made(classes)
     empty, _ = made(classes)

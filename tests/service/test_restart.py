@@ -314,6 +314,7 @@ def test_a_folder_of_classes_of_an_earlier_version_is_taken_over(tmp_path):
     with classes.store.change() as db:
         for table in ("facts", "models", "jobs", "lessons"):
             db.execute(f"DROP TABLE {table}")
+        db.execute("ALTER TABLE classes DROP COLUMN origin")
         db.execute("PRAGMA user_version = 1")
     for file in (tmp_path / "old").glob(f"{FILE}*"):
         target = tmp_path / "new" / file.name.replace(FILE, OLD_FILE)

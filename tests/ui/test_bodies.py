@@ -16,7 +16,16 @@ import pytest
 from gradio.utils import get_upload_folder
 
 from playground.service.board import Board
-from playground.service.limits import BODY_SPARE, BODY_TEXT, JSON_ESCAPES, KINDS, MULTIPART_SPARE, Limits
+from playground.service.limits import (
+    BODIES,
+    BODIES_PER_ADDRESS,
+    BODY_SPARE,
+    BODY_TEXT,
+    JSON_ESCAPES,
+    KINDS,
+    MULTIPART_SPARE,
+    Limits,
+)
 from playground.service.models import Registry
 from playground.service.uploads import Uploads
 from playground.ui.api import Endpoints
@@ -24,6 +33,7 @@ from playground.ui.app import build_app, launch
 from playground.ui.bodies import bodies
 from playground.ui.classroom import make
 from playground.ui.forms import texts
+from playground.ui.forms.followed import uploaded
 from playground.ui.page import Page
 from playground.ui.prompts import beginning
 
@@ -98,6 +108,88 @@ def test_a_body_that_states_too_large_a_size_is_not_read_at_all(path):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert status == 413 and stream.read == 0 and peak < 5_000_000
+
+
+class Slow:
+    """Clients that send bodies at the same time, each at its own address, and keep their last bytes back."""
+
+    def __init__(self) -> None:
+        middleware = bodies(KINDS["local"], Uploads(KINDS["local"]), lambda request: (request.headers["origin"], ""))
+        self.app = middleware.cls(self.done, **middleware.kwargs)
+        self.may_end = asyncio.Event()
+        self.refusals: list[str] = []
+        self.waiting = 0
+
+    async def done(self, scope, receive, send) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"done"})
+
+    async def asks(self, origin: str, *, chunks: int = 128, slow: bool = False) -> bool:
+        """Whether it is answered."""
+        left, statuses = chunks, []
+
+        async def receive() -> dict:
+            nonlocal left
+            left -= 1
+            if slow and not left and not statuses:
+                self.waiting += 1
+                await self.may_end.wait()
+            return {"type": "http.request", "body": b"w" * CHUNK * bool(left or not slow), "more_body": left > 0}
+
+        async def send(message: dict) -> None:
+            statuses.append(message.get("status"))
+            self.refusals += [message["body"].decode()] if statuses[0] == 413 and message.get("body") else []
+
+        scope = {"type": "http", "method": "POST", "path": "/gradio_api/call/train", "root_path": ""}
+        await self.app({**scope, "headers": [(b"origin", origin.encode())]}, receive, send)
+        return statuses[0] == 200
+
+    async def crowd(self, origins: list[str]) -> list[asyncio.Task]:
+        """All of these ask slowly; as they are once each was refused or has sent all but its end."""
+        tasks = [asyncio.create_task(self.asks(origin, slow=True)) for origin in origins]
+        while self.waiting + len(self.refusals) < len(origins):
+            await asyncio.sleep(0)
+        return tasks
+
+
+def test_many_slow_bodies_take_a_bounded_part_of_memory():
+    """60 clients of ten addresses each held a text of 8 MB: 500 MB, for as long as they liked."""
+
+    async def attack() -> None:
+        clients, room = Slow(), BODIES // (126 * CHUNK)
+        mob = await clients.crowd([f"mob {n % 10}" for n in range(60)])
+        assert clients.waiting == room and "from all visitors together are still being read" in clients.refusals[0]
+        assert not await clients.asks("anna") and await clients.asks("anna", chunks=1), "a click finds its room"
+        clients.may_end.set()
+        assert sum(await asyncio.gather(*mob)) == room
+        assert await clients.asks("anna"), "what was answered has given its room back"
+
+    asyncio.run(attack())
+
+
+def test_slow_bodies_of_one_address_leave_room_for_others():
+    async def attack() -> None:
+        clients = Slow()
+        mob = await clients.crowd(["mob"] * 12)
+        assert clients.waiting == BODIES_PER_ADDRESS // (126 * CHUNK) and "64 MB" in clients.refusals[0]
+        assert await clients.asks("anna")
+        clients.may_end.set()
+        await asyncio.gather(*mob)
+
+    asyncio.run(attack())
+
+
+def test_a_body_that_comes_to_a_stop_is_given_up(monkeypatch):
+    monkeypatch.setattr("playground.ui.bodies.BODY_SECONDS", 0.05)
+    monkeypatch.setattr("playground.ui.bodies.LINGER_SECONDS", 0.05)
+
+    async def attack() -> None:
+        clients = Slow()
+        assert not await clients.asks("mob", slow=True) and "too long to come in" in clients.refusals[0]
+        assert not clients.app.room._by_address
+
+    asyncio.run(attack())
 
 
 @pytest.mark.parametrize("letter", ["\n", "é", "я", "漢", "🦊", '"'])
@@ -389,6 +481,11 @@ def upload(address: str, content: bytes, visitor: str = "", **headers: str) -> t
     return post(f"{address}/gradio_api/upload", form(content), MULTIPART, **whose)
 
 
+def stored_at(answer: str) -> list[str]:
+    """Where the files lie that an upload was answered the names of."""
+    return [str(Path(get_upload_folder(), name)) for name in json.loads(answer)]
+
+
 def taken_away(address: str, paths: list[str]) -> None:
     """Delete stored files, and wait until the server knows."""
     for path in paths:
@@ -406,10 +503,10 @@ def test_uploads_have_a_total_for_each_visitor_address_and_the_house(served):
     folder, stored = Path(get_upload_folder()), []
     for n in range(6):
         status, answer = upload(address, b"%02d" % n + b"x" * 150_000, ANNA)
-        stored += json.loads(answer) if status == 200 else []
+        stored += stored_at(answer) if status == 200 else []
     assert status == 413 and len(stored) == 5 and "at most 1 MB of uploads from one visitor" in answer
     status, answer = upload(address, b"x" * 140_000, BERT)
-    stored += json.loads(answer)
+    stored += stored_at(answer)
     status, answer = upload(address, b"x" * 200_000, known("carl"))
     assert status == 413 and "at most 1 MB of uploads from one address" in answer
     assert lying(folder) <= 1_000_000
@@ -418,7 +515,7 @@ def test_uploads_have_a_total_for_each_visitor_address_and_the_house(served):
     taken_away(address, stored)
     status, answer = upload(address, b"y" * 150_000, ANNA)
     assert status == 200
-    taken_away(address, json.loads(answer))
+    taken_away(address, stored_at(answer))
 
 
 @pytest.mark.parametrize("invented", [{"visitor": "x" * 48}, {"x_forwarded_for": "203.0.113.{n}"}])
@@ -429,15 +526,33 @@ def test_neither_an_invented_visitor_nor_an_invented_address_has_a_share(served,
     for n in range(7):
         whose = {name: value.format(n=n) if "{" in value else value[:-1] + str(n) for name, value in invented.items()}
         status, answer = upload(address, b"%02d" % n + b"z" * 150_000, **whose)
-        stored += json.loads(answer) if status == 200 else []
+        stored += stored_at(answer) if status == 200 else []
     assert status == 413 and len(stored) == 5 and "from one visitor" in answer
     taken_away(address, stored)
+
+
+def test_an_upload_is_answered_by_a_name_that_says_nothing_of_the_server(served):
+    """The answer was the file's whole path in the server's temporary folder."""
+    _, address = served
+    status, answer = upload(address, b"a tale", ANNA)
+    (name,) = json.loads(answer)
+    folder = Path(get_upload_folder())
+    assert status == 200 and name.endswith("a.txt") and not Path(name).is_absolute() and folder.name not in answer
+    with urllib.request.urlopen(f"{address}/gradio_api/file={name}", timeout=30) as back:
+        assert back.read() == b"a tale" and str(folder) not in str(back.headers)
+    assert uploaded({"path": name}) == str((folder / name).resolve())
+    for wrong in ("../" + name, "/etc/passwd", f"{name}/../../../../../../etc/passwd", "", "."):
+        assert uploaded({"path": wrong}) is None
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"{address}/gradio_api/file={wrong}", timeout=30)
+        assert str(folder) not in refused.value.read().decode()
+    taken_away(address, stored_at(answer))
 
 
 def test_what_a_visitor_has_sent_goes_with_their_data(served):
     _, address = served
     _, answer = upload(address, b"anna's diary" * 100, ANNA)
-    (path,) = map(Path, json.loads(answer))
+    (path,) = map(Path, stored_at(answer))
     assert path.exists()
     asked = {"visitor": ANNA, "selection": {}}
     assert post(f"{address}/do/forget_me", json.dumps(asked))[0] == 200
@@ -459,7 +574,7 @@ def test_what_an_odd_upload_has_written_is_not_left_behind(served, body):
     folder = Path(get_upload_folder())
     before = lying(folder)
     status, answer = post(f"{address}/gradio_api/upload", body, MULTIPART)
-    for path in json.loads(answer) if status == 200 else []:
+    for path in stored_at(answer) if status == 200 else []:
         Path(path).unlink()
     assert lying(folder) == before
 

@@ -17,7 +17,7 @@ from playground.ui.gradio_fixes.blocks import Blocks
 from playground.ui.gradio_fixes.fair_queue import FULL
 
 
-def line(kind: type[gr.Blocks], origins: list[str], **attributes: Any) -> tuple[list[str], list[str]]:
+def line(kind: type[gr.Blocks], origins: list[str], text: str = "", **attributes: Any) -> tuple[list[str], list[str]]:
     """Where events from these addresses wait, none of them at work yet, and why others were turned away."""
     with kind() as app:
         gr.Button().click(lambda: None)
@@ -31,7 +31,7 @@ def line(kind: type[gr.Blocks], origins: list[str], **attributes: Any) -> tuple[
 
     async def all_come() -> None:
         for number, origin in enumerate(origins):
-            body = PredictBodyInternal(data=[], fn_index=fn._id, session_hash=f"session {number}")
+            body = PredictBodyInternal(data=[text], fn_index=fn._id, session_hash=f"session {number}")
             taken, said, _ = await app._queue.push(body, SimpleNamespace(client=origin), None)
             refused.extend([] if taken else [said])
 
@@ -50,6 +50,15 @@ def test_addresses_take_turns_in_the_queue():
 def test_one_address_has_a_part_of_the_queue():
     waits, refused = line(Blocks, ["mob"] * 30 + ["anna"], calls_per_address=10)
     assert waits.count("mob") == 10 and "anna" in waits and refused == [FULL] * 20
+
+
+def test_texts_that_wait_have_a_bound_for_each_address_and_in_all():
+    """500 texts of 10 MB could wait in memory."""
+    text = "w" * 10_000_000
+    waits, refused = line(Blocks, ["mob"] * 8 + ["anna"], text)
+    assert waits == ["mob", "anna", *["mob"] * 5] and refused == [FULL] * 2
+    assert len(line(Blocks, [f"mob {n}" for n in range(30)], text)[0]) == 25
+    assert len(line(Blocks, [f"mob {n}" for n in range(30)], "w" * 60_000)[0]) == 30
 
 
 @pytest.mark.parametrize("most", [QUEUED_EVENTS, THREADS, WRITERS + 17])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import urllib.request
 from pathlib import Path
 
@@ -13,11 +14,10 @@ from gradio import state_holder
 
 from playground.service.limits import QUEUED_EVENTS
 from playground.ui.app import build_app, launch
-from playground.ui.gradio_fixes import lenient, small_sessions
+from playground.ui.gradio_fixes import checks, lenient, small_sessions
 from playground.ui.gradio_fixes.blocks import Blocks
-from playground.ui.gradio_fixes.checks import out_of_place
+from playground.ui.gradio_fixes.checks import FRONTEND, out_of_place
 from playground.ui.gradio_fixes.first_script import SCRIPTS
-from playground.ui.gradio_fixes.mended_scripts import FOLDER, MENDS, mended, mended_scripts
 from playground.ui.gradio_fixes.slow_queue import QUEUE_PAUSE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -172,26 +172,19 @@ def test_what_gradio_calls_head_is_no_part_of_the_page_that_it_serves(page):
     assert said < 0 or said > html.index('type="module"'), "gradio's head comes first now: drop first_script.py"
 
 
-def test_gradios_scripts_are_served_as_mended_and_each_mend_still_has_its_place(page):
-    scripts = [file.read_text(encoding="utf-8") for file in FOLDER.glob("*.js")]
-    done = [what for script in scripts for what in mended(script)[1]]
-    assert sorted(done) == sorted(MENDS), "gradio has changed its scripts: drop a mend, or renew it"
-    assert mended("const other = 1;") == ("const other = 1;", [])
-    routes = mended_scripts()
-    assert len(routes) == len(MENDS)
-    for route in routes:
-        with urllib.request.urlopen(page[1].rstrip("/") + route.path, timeout=30) as answer:
-            script = answer.read().decode()
-        assert script == mended((FOLDER / Path(route.path).name).read_text(encoding="utf-8"))[0]
-        assert mended(script) == (script, []), "what is mended is left alone"
+def test_gradios_scripts_are_served_as_they_are(page):
+    for name in ("core", "statustracker", "Blocks", "index"):
+        (file,) = FRONTEND.glob(f"assets/{name}-*.js")
+        with urllib.request.urlopen(f"{page[1]}assets/{file.name}", timeout=30) as answer:
+            assert answer.read() == file.read_bytes() and answer.headers["etag"]
 
 
 def test_a_fix_that_has_no_place_any_more_says_so_at_the_start(page, monkeypatch):
     assert out_of_place(page[0]) == []
     monkeypatch.delattr(gr.Dropdown, "_warn_if_invalid_choice")
-    monkeypatch.setitem(MENDS, "something new", ("no such place in any script", ""))
+    monkeypatch.setattr(checks, "CLOCK", re.compile("no such place in any script"))
     (first, second) = out_of_place(page[0])
-    assert "lenient.py" in first and "_warn_if_invalid_choice" in first and "something new" in second
+    assert "lenient.py" in first and "_warn_if_invalid_choice" in first and "clock.js" in second
 
 
 def test_scripts_of_the_page_hang_no_sign_on_what_they_change(page):

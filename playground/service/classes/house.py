@@ -10,6 +10,7 @@ import logging
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -19,6 +20,7 @@ from ..limits import (
     CLASS_ALONE_DAYS,
     CLASS_ALONE_HOURS,
     CLASS_ANSWERS,
+    CLASS_CROWD,
     CLASS_DAYS,
     CLASS_KEPT_DAYS,
     CLASS_RUNS,
@@ -84,25 +86,44 @@ class Classes:
             raise ClassError("There is no text yet: paste one for the class, or choose a language.")
         self.makings.check(address)
         self.sweep()
-        now, secret = self.clock(), new_secret()
+        now, secret, origin = self.clock(), new_secret(), origin_of(address)
         with self.store.change() as db:
-            db.execute(
-                f"DELETE FROM classes WHERE made < ? AND {_NOBODY_JOINED} AND (SELECT count(*) FROM classes) >= ?",
-                (now - CLASS_ALONE_HOURS * 3600, CLASSES),
-            )
-            if db.execute("SELECT count(*) FROM classes").fetchone()[0] >= CLASSES:
-                raise ClassError(f"There are {CLASSES} classes here already: try again when one of them has ended.")
-            values = (hashed(secret), title, lesson, letters, text, changes, now, now + 3600 * hours)
+            full = self._make_room(db, origin)
+            values = (hashed(secret), title, lesson, letters, text, changes, now, now + 3600 * hours, origin)
             code = new_code()
             while db.execute("SELECT 1 FROM classes WHERE code = ?", (code,)).fetchone():
                 code = new_code()
             db.execute(
-                "INSERT INTO classes (code, secret, title, lesson, letters, text, changes, made, ends) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO classes (code, secret, title, lesson, letters, text, changes, made, ends, origin) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (code, *values),
             )
+        if full:
+            self.store.wipe()
         self.makings.count(address)
         return self._of_code(code), secret
+
+    def _make_room(self, db: sqlite3.Connection, origin: str) -> bool:
+        """Where there are too many classes, let the one go that is missed least, and say so; ClassError if none may.
+
+        Those with the fewest students go first: of them those of the address with the most classes, of them the oldest.
+        """
+        joined = "(SELECT count(*) FROM students WHERE class = classes.id) AS students"
+        rows = db.execute(f"SELECT id, origin, made, {joined} FROM classes").fetchall()
+        if len(rows) < CLASSES:
+            return False
+        counts, alone = Counter(row["origin"] for row in rows), self.clock() - CLASS_ALONE_HOURS * 3600
+        may_go = [
+            row
+            for row in rows
+            if counts[row["origin"]] > max(counts[origin] + 1, CLASS_CROWD if row["students"] else 0)
+            or (not row["students"] and row["made"] < alone)
+        ]
+        if not may_go:
+            raise ClassError(f"There are {CLASSES} classes here already: try again when one of them has ended.")
+        gone = min(may_go, key=lambda row: (row["students"], -counts[row["origin"]], row["made"]))
+        db.execute("DELETE FROM classes WHERE id = ?", (gone["id"],))
+        return True
 
     def taught(self, code: object, secret: object, address: str = "") -> Klass:
         """The class of which this is the teacher's link. Raises ClassError."""
@@ -307,6 +328,11 @@ class Classes:
     def _klass(self, row: sqlite3.Row) -> Klass:
         names = ("id", "code", "title", "lesson", "letters", "text", "changes", "made", "ends", "version")
         return Klass(**{name: row[name] for name in names}, ended=row["ends"] <= self.clock())
+
+
+def origin_of(address: str) -> str:
+    """What is kept of the address that made a class: enough to tell some hundreds apart, not to know it again."""
+    return hashed(address)[:2].hex() if address else ""
 
 
 def check_class_text(text: str) -> None:

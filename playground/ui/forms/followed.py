@@ -14,12 +14,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio.utils import get_upload_folder
 
+from ..bodies import uploaded_file
 from ..page import UNSEEN, Page
 from ..panel import Asked
 
@@ -123,5 +122,5 @@ def uploaded(given: Any) -> str | None:
     path = given.get("path") if isinstance(given, dict) else None
     if not isinstance(path, str) or "\0" in path:
         return None
-    found, folder = Path(path).resolve(), Path(get_upload_folder()).resolve()
-    return str(found) if found.is_relative_to(folder) and found != folder else None
+    found = uploaded_file(path)
+    return str(found) if found else None

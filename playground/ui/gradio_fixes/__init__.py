@@ -11,10 +11,10 @@ fair_queue.py      a queue that one address can fill
 skipped_outputs.py a new component for every output that a handler leaves alone
 quiet_refusals.py  a traceback in the log for whatever a stranger sends
 small_sessions.py  a copy of every component's properties for each page that is opened
-mended_scripts.py  text that is lost in an accordion that opens, and the clock of a loading sign that is gone
 lenient.py         drop-downs that answer an honest click with an error, since their list changed meanwhile
 made_once.py       the page, made anew for everybody who opens it
 first_script.py    scripts that come after gradio's own, whatever asks for them
 quick_import.py    type stubs written beside gradio's sources at every start
 (assets/complaints.js: errors of handlers outside the queue, which nobody is shown)
+(front/clock.js: the clock of a loading sign that is gone)
 """

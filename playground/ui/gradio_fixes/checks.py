@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import gradio as gr
 from gradio import component_meta
 
-from .mended_scripts import FOLDER, not_mended
 from .small_sessions import PLAIN
 
+FRONTEND = Path(gr.__file__).parent / "templates" / "frontend"
+CLOCK = re.compile(r"\(\)=>\{\w+\(\w+,\(performance\.now\(\)-[^}]+\)/1e3\)")
+"""In gradio's script, what clock.js keeps from counting."""
 PLACES: Mapping[str, tuple[object, tuple[str, ...]]] = {
     "skipped_outputs.py": (gr.Blocks, ("postprocess_data",)),
     "quiet_refusals.py": (gr.Blocks, ("process_api", "preprocess_data", "call_function")),
@@ -25,9 +29,10 @@ def out_of_place(app: gr.Blocks) -> list[str]:
     """A line for every fix that does not apply to this release of gradio."""
     places = {**PLACES, "slow_queue.py": (app._queue, QUEUE)}
     missing = {fix: [name for name in names if not hasattr(thing, name)] for fix, (thing, names) in places.items()}
-    missing["mended_scripts.py"] = [f"the place of “{what}”" for what in not_mended()]
-    index = (FOLDER.parent / "index.html").read_text(encoding="utf-8")
+    index = (FRONTEND / "index.html").read_text(encoding="utf-8")
     missing["first_script.py"] = [] if "<head>" in index else ["<head>"]
+    signs = (file.read_text(encoding="utf-8") for file in FRONTEND.glob("assets/statustracker-*.js"))
+    missing["../front/clock.js"] = [] if any(map(CLOCK.search, signs)) else ["the clock of its loading sign"]
     return [
         f"gradio_fixes/{fix} does not apply to gradio {gr.__version__}, which lacks {', '.join(names)}."
         for fix, names in missing.items()

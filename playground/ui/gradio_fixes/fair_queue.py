@@ -1,7 +1,7 @@
 """A fair queue: each address has a bounded part of gradio's queue, and addresses take turns (gradio 6.31).
 
 Gradio's own takes whatever comes in its order, 500 events in all. One address that asks 500 times for a look at a head
-keeps everybody waiting, and then has them turned away.
+keeps everybody waiting, and then has them turned away. Texts wait in memory, so their sizes are bounded, too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any
 
 import gradio as gr
 from starlette.requests import Request
+
+from ...service.limits import BODIES, BODIES_PER_ADDRESS, SMALL_BODY
 
 FULL = "Many calls from your network are waiting for an answer. Try again in a moment."
 
@@ -33,8 +35,14 @@ class FairQueue(gr.Blocks):
             lanes = self._queue.event_queue_per_concurrency_id.values()
             waiting = [event for lane in lanes for event in lane.queue]
             at_work = [event for events in self._queue.active_jobs if events for event in events]
-            mine = self.origin_of(request)
-            if sum(self.origin_of(event.request) == mine for event in waiting + at_work) >= self.calls_per_address:
+            sizes: dict[str, list[int]] = {}  # of what each address has sent
+            for event in waiting + at_work:
+                sizes.setdefault(self.origin_of(event.request), []).append(_size(event.data))
+            mine, size = sizes.get(self.origin_of(request), []), _size(body)
+            heavy = size > SMALL_BODY and (
+                sum(mine) + size > BODIES_PER_ADDRESS or sum(map(sum, sizes.values())) + size > BODIES
+            )
+            if heavy or len(mine) >= self.calls_per_address:
                 return False, FULL, "queue_full"
             answer = await push(body=body, request=request, username=username)
             for lane in lanes:
@@ -53,3 +61,8 @@ class FairQueue(gr.Blocks):
             ranked.append((seen[origin], event))
             seen[origin] += 1
         return [event for _, event in sorted(ranked, key=lambda each: each[0])]
+
+
+def _size(body: Any) -> int:
+    """Characters of all texts of a call."""
+    return sum(len(value) for value in body.data or () if isinstance(value, str))

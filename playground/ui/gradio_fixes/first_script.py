@@ -1,7 +1,8 @@
 """What gradio calls `head` comes only once its own scripts run; here ours stand in the page before them.
 
-complaints.js has to watch what gradio fetches from the first time on, page.js to know of texts before anything can take
-them. Beside them the browser is told to fetch plotly.js now, not when gradio has been set up (gradio 6.31).
+clock.js and complaints.js have to stand between gradio and the browser from the first time on, page.js to know of texts
+before anything can take them. Beside them the browser is told to fetch plotly.js now, not when gradio has been set up
+(gradio 6.31).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ Message = dict[str, Any]
 STARTED = secrets.token_hex(8)
 """What tells this start of the server from others."""
 SCRIPTS = (
+    FRONT / "clock.js",
     ASSETS / "complaints.js",
     *(
         FRONT / f"{name}.js"
