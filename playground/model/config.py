@@ -40,8 +40,8 @@ class ModelConfig(Settings):
     """The shape of one decoder-only transformer. Frozen and validated: a config that exists can be built.
 
     Make variants with `replace`: `config.replace(d_model=256)`. Fields left at `None` follow the others
-    (`n_kv_heads` → `n_heads`, `head_width` → `d_model` / `n_heads`, `d_ff` → 4·`d_model`) and stay `None`, so that they still follow after a `replace`;
-    read the resolved numbers from `kv_heads`, `ff_width` and `d_head`.
+    (`n_kv_heads` → `n_heads`, `head_width` → `d_model` / `n_heads`, `d_ff` → 4·`d_model`) and stay `None`, so that they
+    still follow after a `replace`; read the resolved numbers from `kv_heads`, `ff_width` and `d_head`.
     """
 
     OF = "a model"
