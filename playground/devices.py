@@ -26,6 +26,17 @@ def on_zerogpu() -> bool:
     return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
 
 
+def free_memory(device: torch.device) -> int | None:
+    """Bytes that are free where a model would be trained; None where nobody says so."""
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration, ValueError):
+        return None
+
+
 APPLE_GPU_FROM = 2e10
 """FLOPs of a training step (forward and backward of one batch) from which `auto` takes Apple's GPU.
 

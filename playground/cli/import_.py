@@ -39,7 +39,8 @@ def written(out: Path, checkpoint: Checkpoint, *, as_json: bool) -> int:
         return 0
     family = about.get("imported_from") or "a model of this project"
     quality = f", validation loss {loss:.4f}" if loss is not None else ""
-    print(f"{checkpoint.name}: {family}, {parameters:,} parameters{quality}.")
+    context = f"context {checkpoint.config.context_length:,} tokens"
+    print(f"{checkpoint.name}: {family}, {parameters:,} parameters, {context}{quality}.")
     print(f"Saved to {out}. Talk to it: python -m playground generate {out} --prompt …")
     return 0
 

@@ -7,11 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..data import LANGUAGES, Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file
+from ..data.tokenizers import Tokenizer
+from ..devices import free_memory
 from ..model import PRESETS, ModelConfig, Transformer
+from ..service.limits import check_free_memory
 from ..storage import CheckpointError, load
 from ..storage.bounds import check_bounds
+from ..storage.opening import open_model
 from ..training import History, TrainConfig
 from ..training.autosave import FILE, reads
+from ..training.finetune import Exam, held_out_of, parent_note, shortened, tuning_config, tuning_corpus
+from ..training.proof import device_for
 from ..training.recipes import recipe_for
 from ..training.resume import SavedRun
 from ..training.states import risen_for
@@ -39,10 +45,16 @@ class PlannedRun:
     resume: bool = False
     """Whether the folder holds a state to go on from."""
     notice: str = ""
+    exam: Exam | None = None
+    """What a model that is fine-tuned is asked before and after."""
 
 
 def fresh(options: argparse.Namespace) -> PlannedRun:
     """A new run. Raises ValueError with a sentence where it cannot be made."""
+    if options.parent is not None:
+        return _tuned(options)
+    if options.old_text is not None:
+        raise ValueError("--old-text is for a model that is trained on: add --from, or leave it out")
     model_changes, config = check(options)
     preset = PRESET if options.preset is None else options.preset
     source, seed = _source(options) or {"text": None, "language": "stories"}, options.seed or 0
@@ -65,26 +77,84 @@ def fresh(options: argparse.Namespace) -> PlannedRun:
 
 def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
     """What --set changes of a new run's model, and how to train it: all that can be checked before the text is read."""
-    out, preset = Path(options.out), PRESET if options.preset is None else options.preset
-    if not _free(out):
-        raise ValueError(f"{out} exists already: choose another --out, or add --resume to continue its run")
+    preset = PRESET if options.preset is None else options.preset
+    _check_place(options)
     if preset not in PRESETS:
         raise ValueError(f"there is no preset called {preset!r}; choose one of {', '.join(PRESETS)}")
     if options.language is not None and options.language not in LANGUAGE_NAMES:
         raise ValueError(f"there is no language called {options.language!r}; choose one of {', '.join(LANGUAGE_NAMES)}")
-    if options.seed is not None and options.seed < 0:
-        raise ValueError(f"--seed must be at least 0, not {options.seed}")
     model_changes, training_changes = parse_settings(options.set)
     if options.vocab_size is not None and not 2 <= options.vocab_size <= MAX_VOCABULARY:
         raise ValueError(f"--vocab-size must be from 2 to {MAX_VOCABULARY:,}, not {options.vocab_size:,}")
     check_bounds(PRESETS[preset].replace(**model_changes))
-    config = _asked(options, recipe_for(preset).replace(**{"seed": options.seed or 0, **training_changes}))
+    config = _config(options, recipe_for(preset), training_changes)
+    if config.steps < 1:
+        raise ValueError("a new model needs steps of at least 1")
+    return model_changes, config
+
+
+def _check_place(options: argparse.Namespace) -> None:
+    if not _free(out := Path(options.out)):
+        raise ValueError(f"{out} exists already: choose another --out, or add --resume to continue its run")
+    if options.seed is not None and options.seed < 0:
+        raise ValueError(f"--seed must be at least 0, not {options.seed}")
+
+
+def _config(options: argparse.Namespace, recipe: TrainConfig, changes: dict) -> TrainConfig:
+    """The recipe of a new run with what is asked of it. Raises ValueError."""
+    config = _asked(options, recipe.replace(**{"seed": options.seed or 0, **changes}))
     for name in ("batch_size", "eval_windows"):
         if (getattr(config, name) or 0) > MAX_WINDOWS:
             raise ValueError(
                 f"{name} is {getattr(config, name):,}; at most {MAX_WINDOWS:,} windows can be read at once"
             )
-    return model_changes, config
+    return config
+
+
+def _tuned(options: argparse.Namespace) -> PlannedRun:
+    """A run that trains a model that there is on another text. Raises ValueError with a sentence where it cannot be."""
+    _check_tuning(options)
+    _check_place(options)
+    if options.text is None:
+        raise ValueError("--from needs a text to learn: add --text FILE")
+    model_changes, training_changes = parse_settings(options.set)
+    if odd := model_changes.keys() - {"context_length"}:
+        raise ValueError(f"--from keeps the model's shape, all but its context_length: leave --set {min(odd)} out")
+    source = _source(options)
+    text = read_file(source["text"], max_bytes=MAX_TEXT_BYTES)
+
+    def config_for(shape: ModelConfig) -> TrainConfig:
+        return _config(options, tuning_config(shape.replace(**model_changes)), training_changes)
+
+    def check_memory(shape: ModelConfig) -> None:
+        config, shape = config_for(shape), shape.replace(**model_changes)
+        check_free_memory(shape, config.batch_size, free_memory(device_for(config, shape)[0]))
+
+    checkpoint = open_model(options.parent, check=check_memory)
+    config, model = config_for(checkpoint.config), checkpoint.model
+    if model_changes:
+        model = shortened(model, model_changes["context_length"])
+    corpus = tuning_corpus(text, checkpoint.tokenizer, name=Path(source["text"]).name)
+    parent = parent_note(checkpoint.model, checkpoint.name, checkpoint.about)
+    about = {
+        "corpus": corpus.name, "source": source, "tokenizer": None, "vocab_size": None, "seed": config.seed,
+        "text_sha256": corpus.sha256, "reads": reads(corpus), "training": config.to_dict(), "parent": parent,
+        "old_text": options.old_text and str(Path(options.old_text).resolve()),
+        "prompt": _prompt(options, str(parent.get("prompt") or "")),
+    }  # fmt: skip
+    return PlannedRun(corpus, model, config, about, exam=_exam(corpus, about, model.config))
+
+
+def _check_tuning(options: argparse.Namespace) -> None:
+    for name in ("preset", "language", "tokenizer", "vocab_size"):
+        if getattr(options, name) is not None:
+            flag = name.replace("_", "-")
+            raise ValueError(f"a model that is trained on keeps its own shape and tokens: leave --{flag} out")
+
+
+def _exam(corpus: Corpus, about: dict, shape: ModelConfig) -> Exam:
+    old = about["old_text"] and read_file(about["old_text"], max_bytes=MAX_TEXT_BYTES)
+    return Exam.of(corpus, old or held_out_of(about["parent"]), about["prompt"], shape)
 
 
 def resumed(options: argparse.Namespace) -> PlannedRun:
@@ -93,6 +163,8 @@ def resumed(options: argparse.Namespace) -> PlannedRun:
     Raises ValueError that names what cannot be changed, and where there is nothing left to do.
     """
     out = Path(options.out)
+    if options.parent is not None or options.old_text is not None:
+        raise ValueError("--resume goes on from the model in --out: leave --from and --old-text out")
     checkpoint = load(out)
     about = {"preset": PRESET, "prompt": "", **checkpoint.about}
     if "source" not in about or "training" not in about:
@@ -110,7 +182,10 @@ def resumed(options: argparse.Namespace) -> PlannedRun:
     source = _source(options) or about["source"]
     tokenizer = options.tokenizer or about["tokenizer"]
     vocab_size = about["vocab_size"] if options.vocab_size is None else options.vocab_size
-    corpus = _corpus(source, tokenizer, vocab_size, about["seed"])
+    tuned = "parent" in about
+    if tuned:
+        _check_tuning(options)
+    corpus = _corpus(source, checkpoint.tokenizer if tuned else tokenizer, vocab_size, about["seed"])
     shape = checkpoint.config.replace(**model_changes)
     saved.changes(shape, config, corpus)
     history = saved.history  # what was judged beside the training stands in the model's record only
@@ -123,7 +198,9 @@ def resumed(options: argparse.Namespace) -> PlannedRun:
     notice = "Nothing of this run was saved, so it begins again." if begins else ""
     if unwritten:  # the loop then ends at once, with the saved weights
         notice = "This run ended before its model was saved; it is saved now."
-    return PlannedRun(corpus, Transformer(shape, seed=about["seed"]), config, about, history, not begins, notice)
+    model = checkpoint.model if tuned else Transformer(shape, seed=about["seed"])  # whose weights are then restored
+    exam = _exam(corpus, about, shape) if tuned else None
+    return PlannedRun(corpus, model, config, about, history, not begins, notice, exam)
 
 
 def _why_over(saved: SavedRun, config: TrainConfig) -> str:
@@ -186,11 +263,13 @@ def _source(options: argparse.Namespace) -> dict | None:
     return {"text": None, "language": options.language} if options.language is not None else None
 
 
-def _corpus(source: dict, tokenizer: str | None, vocab_size: int | None, seed: int) -> Corpus:
+def _corpus(source: dict, tokenizer: str | Tokenizer | None, vocab_size: int | None, seed: int) -> Corpus:
     if vocab_size is not None and (not source["text"] or tokenizer not in ("word", "bpe")):
         raise ValueError("--vocab-size bounds what is found in a --text that is read with --tokenizer word or bpe")
     if source["text"]:
         text = read_file(source["text"], max_bytes=MAX_TEXT_BYTES)
+        if not isinstance(tokenizer, str | None):
+            return tuning_corpus(text, tokenizer, name=Path(source["text"]).name)
         return corpus_from_text(text, tokenizer or "char", name=Path(source["text"]).name, vocab_size=vocab_size)
     if source["language"] != "sentences":
         return corpus_from_language(source["language"], seed=seed, unit=tokenizer or "char")

@@ -34,6 +34,8 @@ def run(options: argparse.Namespace, check) -> int:
     out = Path(options.out)
     if options.resume:
         raise ValueError("a job cannot continue a run: --resume works only on this machine")
+    if options.parent is not None:
+        raise ValueError("a job cannot read a model of yours: --from works only on this machine")
     check()
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", out.name).strip("-.") or "model"
     text = Path(options.text) if options.text else None

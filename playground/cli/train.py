@@ -1,8 +1,9 @@
-"""Train a model on a text file or a synthetic language and save it as a checkpoint folder."""
+"""Train a model on a text file or a synthetic language, or a model that there is on another text, and save it."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,14 +11,17 @@ from pathlib import Path
 from ..model import PRESETS
 from ..processes import threads_for
 from ..storage import Checkpoint
+from ..storage.json_files import finite
 from ..storage.snapshots import drop_after, drop_best, find_snapshots, keep_best, keep_snapshot
 from ..training import History, TrainEvent, train
 from ..training.autosave import FILE
+from ..training.proof import device_for
 from ..training.skills import judged, judged_in_the_end
 from ..training.states import UNMASKED, state_of
 from ..words import states
 from ..words.corpus import corpus_warning
 from ..words.shell import best_lines
+from ..words.tuning import tuning_lines
 from . import remote
 from .checkpoints import save
 from .plan import LANGUAGE_NAMES, PRESET, PlannedRun, check, fresh, resumed
@@ -40,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--text", metavar="FILE", help="a UTF-8 text file to learn")
     source.add_argument("--language", metavar="NAME", help=f"a synthetic language: {', '.join(LANGUAGE_NAMES)}")
+    parser.add_argument("--from", dest="parent", metavar="DIR", help="train this model on --text (fine-tuning)")
+    parser.add_argument("--old-text", metavar="FILE", help="with --from: measure what it forgets by this text")
     parser.add_argument("--tokenizer", choices=TOKENIZERS, default=None, help="what a token is (default: char)")
     parser.add_argument("--vocab-size", type=int, default=None, help="most tokens of a word or bpe tokenizer")
     parser.add_argument("--preset", help=f"where to start from: {', '.join(PRESETS)} (default: {PRESET})")
@@ -69,11 +75,19 @@ def run(options: argparse.Namespace) -> int:
         signal.signal(kind, stop)
     numbers = plan.model.config.numbers_in_step(plan.config.batch_size)
     with threads_for(numbers):
+        _examine(plan, "before")
         events = train(
             plan.model, plan.corpus, plan.config, folder=out, resume=plan.resume, should_stop=lambda: interrupted
         )
         history = _watch(events, plan, out, as_json=options.json)
-    reason = history.finished["reason"]
+        reason = history.finished["reason"]
+        if plan.exam and reason != "stopped":
+            _examine(plan, "after")
+            save(out, Checkpoint(plan.model, plan.corpus.tokenizer, history, out.name, plan.about))
+            if options.json:
+                print(json.dumps(finite({"event": "tuned", **plan.about["tuning"]})))
+            else:
+                print("\n".join(tuning_lines(plan.about["tuning"])))
     if not options.json:
         kept = find_snapshots(out, plan.model.config)
         for line in best_lines(Checkpoint(plan.model, plan.corpus.tokenizer, history, snapshots=kept)):
@@ -81,6 +95,15 @@ def run(options: argparse.Namespace) -> int:
         again = f"; --resume --out {out}{MORE.get(reason, '')} continues" if (out / FILE).exists() else ""
         print(f"Saved to {out}{again}. Talk to it: python -m playground generate {out} --prompt …")
     return STOPPED if reason == "stopped" else 0
+
+
+def _examine(plan: PlannedRun, when: str) -> None:
+    """Note how a model that is fine-tuned does "before" or "after"; once before, however often the run goes on."""
+    found = plan.about.setdefault("tuning", {}) if plan.exam else {"before": None}
+    if when == "after" or when not in found:
+        model = plan.model.to(device_for(plan.config, plan.model.config)[0])
+        found[when] = plan.exam.taken(model, plan.corpus.tokenizer).to_dict()
+        plan.model.to("cpu")
 
 
 def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json: bool) -> History:

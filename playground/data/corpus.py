@@ -142,7 +142,7 @@ class Corpus:
 
     def other_kind(self) -> OtherKind | None:
         """How the validation text is another kind of text than the training text, where it clearly is."""
-        return other_kind(self.learned().text, self._judging_text()) if self.is_own_text else None
+        return other_kind(self.learned().text, self.judging_text()) if self.is_own_text else None
 
     @property
     def ends(self) -> frozenset[int]:
@@ -178,14 +178,15 @@ class Corpus:
             if len(self.ends) == 1:
                 ends = self.tokenizer.token_text(*self.ends)
                 sentences = train.split(ends)[:-1]
-            return LearnedText(train, self._judging_text(), divided=not apart, sentences=sentences, ends=ends)
+            return LearnedText(train, self.judging_text(), divided=not apart, sentences=sentences, ends=ends)
 
         return self._once.get("learned", compute)
 
     def _text(self, tokens: torch.Tensor) -> str:
         return self.tokenizer.decode(tokens[tokens >= 0].tolist())
 
-    def _judging_text(self) -> str:
+    def judging_text(self) -> str:
+        """The validation text as it was written."""
         return self._text(self.val) if self.held_out is None else self.held_out
 
     def _by_kind(self, exact: ExactModel, inputs: np.ndarray, targets: np.ndarray) -> Partition:

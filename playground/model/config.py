@@ -17,6 +17,7 @@ BALANCES = ("switch", "constant", "bias", "none")
 _COUNT = Bounds(least=1)
 _LIMITS = {
     **dict.fromkeys(("vocab_size", "context_length", "n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff"), _COUNT),
+    "head_width": _COUNT,
     **dict.fromkeys(("experts_per_token", "moe_every", "d_expert"), _COUNT),
     **dict.fromkeys(("n_experts", "balance_weight", "router_z_weight", "router_noise"), Bounds(least=0)),
     "positions": POSITIONS,
@@ -39,8 +40,8 @@ class ModelConfig(Settings):
     """The shape of one decoder-only transformer. Frozen and validated: a config that exists can be built.
 
     Make variants with `replace`: `config.replace(d_model=256)`. Fields left at `None` follow the others
-    (`n_kv_heads` → `n_heads`, `d_ff` → 4·`d_model`) and stay `None`, so that they still follow after a `replace`;
-    read the resolved numbers from `kv_heads`, `ff_width` and `d_head`.
+    (`n_kv_heads` → `n_heads`, `head_width` → `d_model` / `n_heads`, `d_ff` → 4·`d_model`) and stay `None`, so that they
+    still follow after a `replace`; read the resolved numbers from `kv_heads`, `ff_width` and `d_head`.
     """
 
     OF = "a model"
@@ -54,7 +55,9 @@ class ModelConfig(Settings):
     d_model: int = 128
     """Width of the residual stream: numbers per token between the blocks."""
     n_heads: int = 4
-    """Query heads per layer; each is d_model / n_heads wide."""
+    """Query heads per layer."""
+    head_width: int | None = None
+    """Numbers per head; None means d_model / n_heads."""
     n_kv_heads: int | None = None
     """Key/value heads; fewer than n_heads shares each among several query heads (grouped-query attention)."""
     d_ff: int | None = None
@@ -127,14 +130,14 @@ class ModelConfig(Settings):
 
     def __post_init__(self) -> None:
         check_fields(self, _LIMITS)
-        if self.d_model % self.n_heads:
+        if self.head_width is None and self.d_model % self.n_heads:
             raise ValueError(f"d_model {self.d_model} is not divisible by n_heads {self.n_heads}")
         if self.n_heads % self.kv_heads:
             raise ValueError(f"n_heads {self.n_heads} is not divisible by n_kv_heads {self.kv_heads}")
         if self.attention_layout == "separate_heads" and self.kv_heads != self.n_heads:
             raise ValueError("separate heads each own their keys and values: leave n_kv_heads empty, or use 'fused'")
         if self.positions == "rotary" and self.d_head % 2:
-            raise ValueError(f"rotary positions turn pairs of numbers: d_model / n_heads = {self.d_head} must be even")
+            raise ValueError(f"rotary positions turn pairs of numbers: a head of {self.d_head} must be even")
         if self.positions == "sinusoidal" and self.d_model % 2:
             raise ValueError(f"sinusoidal positions need an even d_model, not {self.d_model}")
         if self.n_experts == 1:
@@ -152,8 +155,8 @@ class ModelConfig(Settings):
 
     @cached_property
     def d_head(self) -> int:
-        """Numbers per head: d_model / n_heads."""
-        return self.d_model // self.n_heads
+        """Numbers per head, d_model / n_heads unless said otherwise."""
+        return self.head_width if self.head_width is not None else self.d_model // self.n_heads
 
     @cached_property
     def kv_heads(self) -> int:

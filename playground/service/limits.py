@@ -270,6 +270,8 @@ class Limits:
         """A run to be started: its model, its settings, and the memory that the two need together."""
         self.check_model(config)
         self._at_most("windows per step", training.batch_size * training.accumulation, self.batch, "Lower the batch.")
+        if training.steps < 1:
+            raise LimitError("A run needs at least one step.")
         self._at_most("steps", training.steps, self.steps, "Choose fewer: a run can be trained on afterwards.")
         self.check_prompt(training.sample_prompt)
         if training.eval_windows is None:
@@ -404,15 +406,26 @@ def limits_here(kind: str | None = None, *, strangers: bool = False) -> Limits:
     return replace(limits, jobs=max(2, processors() - 1)) if kind == "class" else limits
 
 
+def check_free_memory(config: ModelConfig, batch_size: int, free: int | None) -> None:
+    """Raise LimitError where a step of such a training needs more than these bytes, which are free now."""
+    needed = training_memory(config, batch_size)
+    if free is not None and needed > free:
+        raise LimitError(
+            f"Training this model needs about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free. "
+            "Lower the batch or the context, or choose a smaller model."
+        )
+
+
 def training_memory(config: ModelConfig, batch_size: int) -> int:
     """Bytes that one forward and backward in fp32 need, roughly: kept activations, logits, weights and their optimizer.
 
-    Per token and layer about 14·d_model and 3·d_ff numbers are kept, per token four rows of the vocabulary (logits,
-    their softmax, two gradients); attention weights only where the fused kernel cannot be used.
+    Per token and layer about 10·d_model, four times all heads' width and 3·d_ff numbers are kept, per token four rows
+    of the vocabulary (logits, their softmax, two gradients); attention weights only where the fused kernel cannot be
+    used.
     """
     tokens = batch_size * config.context_length
     visited = 1 + (config.experts_per_token if config.n_experts else 0)
-    per_layer = 14 * config.d_model + 3 * config.ff_width * visited
+    per_layer = 10 * config.d_model + 4 * config.n_heads * config.d_head + 3 * config.ff_width * visited
     if config.attention_layout == "separate_heads" or config.dropout:
         per_layer += 3 * config.n_heads * config.context_length
     return 4 * (tokens * (config.n_layers * per_layer + 4 * config.vocab_size) + 6 * config.n_parameters)

@@ -26,6 +26,17 @@ _MOST = {
 }
 
 
+def roomy(config: ModelConfig) -> ModelConfig:
+    """The config, of rotary positions with no longer a context than keys and values have room for: a power of two.
+
+    No weight depends on how far such a model may look back.
+    """
+    longest = MAX_CACHE_BYTES // config.cache_bytes(1)
+    if config.positions != "rotary" or config.context_length <= longest or longest < 1:
+        return config
+    return config.replace(context_length=1 << (longest.bit_length() - 1))
+
+
 def check_bounds(config: ModelConfig, max_parameters: int = MAX_PARAMETERS) -> None:
     """Raise CheckpointError for a config that is too large to be opened, or whose numbers make no sense."""
     if config.n_parameters > max_parameters:

@@ -16,11 +16,12 @@ from .json_files import read_json
 from .record import sanitised_history, sanitised_notes, single_line
 
 
-def open_model(path: str | Path) -> Checkpoint:
-    """The model in a folder or a zip file. Raises CheckpointError."""
+def open_model(path: str | Path, *, check: Check = check_bounds) -> Checkpoint:
+    """The model in a folder or a zip file. Raises CheckpointError, or what `check` raises for its config."""
     if Path(path).is_file():
-        return load_archive(path, max_bytes=4 * MAX_PARAMETERS + sum(size or 0 for size in FILES.values()))
-    return open_folder(path)
+        size = 4 * MAX_PARAMETERS + sum(size or 0 for size in FILES.values())
+        return load_archive(path, max_bytes=size, check=check)
+    return open_folder(path, check=check)
 
 
 def open_folder(folder: str | Path, *, check: Check = check_bounds) -> Checkpoint:

@@ -99,6 +99,7 @@ def family_for(config: ModelConfig) -> Family:
 
 def _gpt2_needs(config: ModelConfig) -> Iterator[tuple[bool, str]]:
     yield config.positions != "rotary", "positions=learned"
+    yield config.d_head * config.n_heads == config.d_model, "head_width=none"
     yield config.activation != "swiglu", "activation=gelu"
     yield config.kv_heads == config.n_heads, f"n_kv_heads={config.n_heads}"
     yield not (config.scale_embeddings and config.tie_embeddings), "scale_embeddings=False"
@@ -202,14 +203,14 @@ def _llama_in(values: Config) -> Config:
             raise ValueError(f"scaled rotary positions ({name}) are not known")
         if odd := set(part) - {"rope_type", "type", "rope_theta"}:
             raise ValueError(f"{min(odd)[:60]} of the rotary positions is not understood")
-    if values["head_dim"] not in (None, values["hidden_size"] // values["num_attention_heads"]):
-        raise ValueError("heads whose width (head_dim) is not hidden_size / num_attention_heads are not known")
+    usual = values["head_dim"] in (None, values["hidden_size"] / values["num_attention_heads"])
     window = values.get("sliding_window") if values.get("use_sliding_window", True) else None
     if window and window < values["max_position_embeddings"]:
         raise ValueError("sliding-window attention is not known")
     return {
         "rotary_base": float(rope.get("rope_theta", values["rope_theta"])),
         "attention_output_bias": values["attention_bias"],
+        "head_width": None if usual else values["head_dim"],
     }
 
 

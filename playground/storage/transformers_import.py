@@ -9,7 +9,7 @@ import torch
 
 from ..model import ModelConfig
 from ..training.history import History
-from .bounds import Check, check_bounds
+from .bounds import Check, check_bounds, roomy
 from .checkpoint import Checkpoint, check_fits, with_weights
 from .errors import CheckpointError, check_folder_is_there, refuse_pickles
 from .json_files import read_json
@@ -57,7 +57,7 @@ def config_of(folder: Path) -> tuple[Family, ModelConfig]:
             raise CheckpointError(f"{folder} was not saved by Transformers: {what}")
         raise CheckpointError(f"models of type {kind!r} cannot be opened here; known are {names}")
     try:
-        config = family.config_in(values)
+        config = roomy(family.config_in(values))
     except KeyError as problem:
         raise CheckpointError(f"config.json lacks {problem.args[0]}: it describes no model") from problem
     except (TypeError, ValueError, ArithmeticError, AttributeError) as problem:

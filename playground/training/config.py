@@ -12,8 +12,8 @@ OPTIMIZERS = ("adamw", "muon")
 SCHEDULES = ("cosine", "linear", "constant")
 
 _LIMITS = {
-    **dict.fromkeys(("steps", "batch_size", "accumulation", "eval_windows", "sample_tokens"), Bounds(least=1)),
-    **dict.fromkeys(("warmup_steps", "eval_every", "sample_every", "seed"), Bounds(least=0)),
+    **dict.fromkeys(("batch_size", "accumulation", "eval_windows", "sample_tokens"), Bounds(least=1)),
+    **dict.fromkeys(("steps", "warmup_steps", "eval_every", "sample_every", "seed"), Bounds(least=0)),
     "snapshots": Bounds(0, 10_000),
     "patience": Bounds(least=0),
     **dict.fromkeys(("learning_rate", "muon_learning_rate", "weight_decay"), Bounds(0, 10)),

@@ -13,10 +13,15 @@ import torch.nn.functional as F
 
 from ..data.baselines import IGNORE
 from ..data.corpus import real_tokens
-from ..model import Pass, Tap, Transformer, no_tap
+from ..model import ModelConfig, Pass, Tap, Transformer, no_tap
 
-WINDOWS_AT_ONCE = 64
-"""Windows that go through the model together."""
+WINDOWS_AT_ONCE, LOGITS_AT_ONCE = 64, 1 << 26
+"""Windows that go through the model together, and the most scores of next tokens that these may come to."""
+
+
+def windows_at_once(config: ModelConfig) -> int:
+    """How many windows of such a model go through it together."""
+    return min(WINDOWS_AT_ONCE, max(LOGITS_AT_ONCE // (config.context_length * config.vocab_size), 1))
 
 
 def loss_of(logits: torch.Tensor, targets: torch.Tensor, counted: int | None = None) -> torch.Tensor:
@@ -62,7 +67,7 @@ def window_losses(
     targets: torch.Tensor,
     *,
     tap: Tap = no_tap,
-    at_once: int = WINDOWS_AT_ONCE,
+    at_once: int | None = None,
     should_stop: Callable[[], str] = lambda: "",
 ) -> WindowLosses:
     """What a model loses on each of the windows (N, T), in the precision of its weights, with what `tap` changes.
@@ -71,6 +76,7 @@ def window_losses(
     """
     device = next(model.parameters()).device
     totals = [torch.zeros(0, dtype=torch.float64)]
+    at_once = at_once or windows_at_once(model.config)
     for x, y in zip(inputs.split(at_once), targets.split(at_once)) if len(inputs) else ():
         if len(totals) > 1 and (reason := should_stop()):
             raise Interrupted(reason)

@@ -129,7 +129,7 @@ def test_info_says_what_is_there(trained, capsys):
         (["train", "--out", "{trained}"], "exists already"),
         (["train", "--out", "{new}", "--set", "d_modle=3"], "mean d_model?"),
         (["train", "--out", "{new}", "--set", "d_model=17"], "not divisible"),
-        (["train", "--out", "{new}", "--steps", "0"], "least 1"),
+        (["train", "--out", "{new}", "--steps", "0"], "at least 1"),
         (["train", "--out", "{new}", "--seed", "-1"], "--seed must"),
         (["train", "--out", "{new}", "--resume"], "not exist"),
         (["train", "--out", "{new}", "--vocab-size", "300"], "--vocab-size bounds"),

@@ -334,7 +334,7 @@ LLAMA = {
     "a part of each head turned": ({"partial_rotary_factor": 0.5}, "partial_rotary_factor '0.5' is not understood"),
     "rotary positions with more than is known": ({"rope_parameters": {"magic": 1}}, "magic of the rotary positions"),
     "another activation": ({"hidden_act": "gelu"}, "hidden_act 'gelu' is not understood"),
-    "wide heads": ({"head_dim": 16}, "whose width .head_dim. is not"),
+    "heads without a width": ({"head_dim": 0}, "head_width must be a whole number of at least 1"),
     "layers that look back a little": ({"layer_types": ["sliding_attention"]}, "layer_types"),
     "a window": ({"sliding_window": 4}, "sliding_window"),
     "a multiplier": ({"attention_multiplier": 0.1}, "attention_multiplier"),

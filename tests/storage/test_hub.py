@@ -135,7 +135,7 @@ def test_a_model_of_transformers_can_be_pulled(hub, tmp_path):
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [
-        ({"model_type": "qwen3", "head_dim": 128, "hidden_size": 1024, "num_attention_heads": 16}, "head_dim"),
+        ({"model_type": "qwen3", "head_dim": 10**6, "hidden_size": 1024}, "parameters.*most"),
         ({"model_type": "gpt2", "n_positions": 10**7}, "parameters.*most"),
         ({"format": 1, "context_length": 10**7, "positions": "rotary"}, "context_length is 10,000,000"),
     ],

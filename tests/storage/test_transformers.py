@@ -12,7 +12,7 @@ from playground.data import TextError
 from playground.data.byte_pairs import load_encoding, train_bpe
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import PRESETS, ModelConfig, Transformer
-from playground.storage import Checkpoint, CheckpointError, load, save, transformers_export
+from playground.storage import Checkpoint, CheckpointError, bounds, load, save, transformers_export
 from playground.storage.bounds import check_bounds
 from playground.storage.transformers_export import export
 from playground.storage.transformers_families import FAMILIES, family_for
@@ -55,6 +55,7 @@ HOMES = {
         "qwen3",
         ROTARY.replace(qk_norm=True, n_kv_heads=2, qkv_bias=True, attention_output_bias=True, tie_embeddings=True),
     ),
+    "qwen3, wide heads": ("qwen3", ROTARY.replace(qk_norm=True, n_kv_heads=2, head_width=20)),
     "qwen3, our own tiny size": (
         "qwen3",
         PRESETS["tiny"].replace(vocab_size=BPE.vocab_size),
@@ -122,7 +123,7 @@ def test_a_published_encoding_exports_its_merges(tmp_path):
     assert theirs(text)["input_ids"] == gpt2.encode(text)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "mixtral", "qwen3", "qwen3_moe"])
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "mixtral", "qwen3", "qwen3, wide heads", "qwen3_moe"])
 def test_a_random_model_saved_by_transformers_opens_here(tmp_path, kind):
     torch.manual_seed(0)
     sizes = {"vocab_size": BPE.vocab_size, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -141,6 +142,8 @@ def test_a_random_model_saved_by_transformers_opens_here(tmp_path, kind):
         )
     elif kind == "qwen3":
         model = transformers.Qwen3ForCausalLM(qwen3(**sizes))
+    elif kind == "qwen3, wide heads":  # as in Qwen3-0.6B, whose heads together are twice as wide as the model
+        model = transformers.Qwen3ForCausalLM(qwen3(**sizes, head_dim=16))
     else:
         model = transformers.Qwen3MoeForCausalLM(qwen3_moe(**sizes))
     with torch.no_grad():
@@ -156,15 +159,25 @@ def test_a_random_model_saved_by_transformers_opens_here(tmp_path, kind):
     assert checkpoint.tokenizer.decode(checkpoint.tokenizer.encode(TEXT)) == TEXT
 
 
-def qwen3(**sizes):
+def qwen3(head_dim=8, **sizes):
     return transformers.Qwen3Config(
         **sizes,
         intermediate_size=44,
         num_key_value_heads=2,
         max_position_embeddings=40,
-        head_dim=8,
+        head_dim=head_dim,
         attention_bias=True,
     )
+
+
+def test_a_long_context_is_cut_to_the_keys_and_values_that_there_is_room_for(tmp_path, monkeypatch):
+    config = qwen3(vocab_size=BPE.vocab_size, hidden_size=32, num_hidden_layers=2, num_attention_heads=4)
+    transformers.Qwen3ForCausalLM(config).save_pretrained(tmp_path / "m")
+    for name, values in export_tokenizer_files().items():
+        (tmp_path / "m" / name).write_text(json.dumps(values))
+    room = import_folder(tmp_path / "m").config.cache_bytes(39)
+    monkeypatch.setattr(bounds, "MAX_CACHE_BYTES", room)
+    assert import_folder(tmp_path / "m").config.context_length == 32
 
 
 def qwen3_moe(**changes):
@@ -182,7 +195,6 @@ def qwen3_moe(**changes):
     [
         ({"norm_topk_prob": False}, "weights do not sum to 1"),
         ({"mlp_only_layers": [0]}, "mlp_only_layers"),
-        ({"head_dim": 16}, "heads whose width"),
         ({"use_sliding_window": True, "sliding_window": 8}, "sliding-window"),
     ],
 )
@@ -240,6 +252,7 @@ def export_tokenizer_files():
         ({"head_bias": True}, "head_bias=False"),
         ({"causal": False}, "causal=True"),
         ({"positions": "rotary"}, "positions=learned"),
+        ({"head_width": 6}, "head_width=none"),
     ],
 )
 def test_a_model_without_a_home_is_told_what_stands_in_the_way(tmp_path, changes, words):

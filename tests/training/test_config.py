@@ -39,7 +39,7 @@ def test_snapshots_begin_dense_and_include_both_ends():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"steps": 0}, "number.*1"),
+        ({"steps": -1}, "number.*0"),
         ({"steps": 10.5}, "steps.*number"),
         ({"learning_rate": -1}, "learning_rate.*0.*10"),
         ({"learning_rate": float("nan")}, "learning_rate.*number"),

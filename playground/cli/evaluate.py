@@ -1,0 +1,48 @@
+"""Judge a model by a text: its loss, its perplexity, and its bits per byte."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from ..data import read_file
+from ..processes import threads_for
+from ..storage import Checkpoint
+from ..storage.json_files import finite
+from ..training import TrainConfig
+from ..training.proof import device_for
+from ..training.scores import Score, score
+from ..words.scores import score_result
+from . import checkpoints
+from .plan import MAX_TEXT_BYTES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `evaluate`."""
+    checkpoints.add_arguments(parser)
+    parser.add_argument("--text", metavar="FILE", required=True, help="a UTF-8 text file to predict")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what the model makes of the text."""
+    text, checkpoint = read_file(options.text, max_bytes=MAX_TEXT_BYTES), checkpoints.opened(options)
+    found = scored(checkpoint, text)
+    if options.json:
+        print(json.dumps(finite({"name": checkpoint.name, **facts_of(found)})))
+    else:
+        print(score_result(found, checkpoint.name, Path(options.text).name))
+    return 0
+
+
+def scored(checkpoint: Checkpoint, text: str) -> Score:
+    """The score of a model on a text, computed wherever it would be trained."""
+    model = checkpoint.model.to(device_for(TrainConfig(), checkpoint.config)[0])
+    with threads_for(checkpoint.config.numbers_in_step(1)):
+        return score(model, checkpoint.tokenizer, text)
+
+
+def facts_of(found: Score) -> dict[str, float]:
+    """A score for programs."""
+    facts = {name: getattr(found, name) for name in ("loss", "perplexity", "bits_per_byte", "margin", "unknown")}
+    return facts | {"tokens": int(found.tokens.sum()), "bytes": int(found.bytes.sum()), "parts": len(found.total)}

@@ -1,0 +1,128 @@
+"""Fine-tuning: train a model on another text, with its own tokenizer, and measure what it learned and forgot."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..data import LANGUAGES, Corpus, TextError, Tokenizer, corpus_from_text
+from ..engine import SamplingConfig, generate
+from ..model import ModelConfig, Transformer
+from .config import TrainConfig
+from .scores import Score, score
+
+MOST_UNKNOWN = 0.02
+"""Share of a text's tokens that a model may not know; of a text with more it would learn to write the unknown one."""
+TOKENS_PER_STEP = 2048
+WRITTEN = 60
+"""Tokens that continue each prompt."""
+OPERATIONS, CHARACTERS = 2e12, (5_000, 100_000)
+"""What reading a text once may take, and how much of it is read at least and at most."""
+
+
+def tuning_corpus(text: str, tokenizer: Tokenizer, *, name: str = "your text") -> Corpus:
+    """A text as a model's own tokens. Raises TextError where it is too short, or has too much that these lack."""
+    corpus = corpus_from_text(text, tokenizer, name=name)
+    unknown, tokens = getattr(tokenizer, "unknown", None), len(corpus.train) + len(corpus.val)
+    lacking = sum(int((part == unknown).sum()) for part in (corpus.train, corpus.val)) if unknown is not None else 0
+    if lacking > MOST_UNKNOWN * tokens:
+        parts = ", ".join(map(repr, tokenizer.unknown_parts(text)[:5]))
+        raise TextError(
+            f"the model's {tokenizer.name} lack {100 * lacking / tokens:.0f} % of this text, such as {parts}: "
+            "choose a model that reads byte pairs, or train a new one"
+        )
+    return corpus
+
+
+def tuning_config(config: ModelConfig) -> TrainConfig:
+    """How to fine-tune such a model: gently, the wider it is, since it is to keep what it knows."""
+    batch = max(min(TOKENS_PER_STEP // config.context_length, 16), 1)
+    return TrainConfig(
+        steps=200, batch_size=batch, optimizer="adamw", learning_rate=round(1e-3 * min(1.0, 128 / config.d_model), 6),
+        weight_decay=0.01, eval_every=25, eval_windows=64,
+    )  # fmt: skip
+
+
+def shortened(model: Transformer, context_length: int) -> Transformer:
+    """The same model with a shorter context, which takes less memory to train. Raises ValueError for a longer one."""
+    if context_length > model.config.context_length:
+        raise ValueError(f"the model's context has {model.config.context_length:,} tokens and cannot become longer")
+    state = model.state_dict()
+    if model.config.positions == "learned":
+        state["position_embedding.weight"] = state["position_embedding.weight"][:context_length]
+    short = Transformer(model.config.replace(context_length=context_length))
+    short.load_state_dict(state)
+    return short
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a model makes of both texts, and how it continues the prompts."""
+
+    new: Score
+    old: Score | None
+    samples: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` is its inverse."""
+        old = self.old.to_dict() if self.old else None
+        return {"new": self.new.to_dict(), "old": old, "samples": list(self.samples)}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Measured:
+        """Of plain values."""
+        old = Score.from_dict(values["old"]) if values["old"] else None
+        return cls(Score.from_dict(values["new"]), old, tuple(values["samples"]))
+
+
+@dataclass(frozen=True)
+class Exam:
+    """What a model is asked before and after: to predict text it does not learn from, and to continue prompts."""
+
+    new: str
+    """Of the new text."""
+    old: str | None
+    """Of the text that it had learned from; None where that is not known."""
+    prompts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, corpus: Corpus, old: str | None, prompt: str, config: ModelConfig) -> Exam:
+        """The exam of a model that is about to learn from a corpus."""
+        least, most = CHARACTERS
+        length = min(max(int(OPERATIONS / config.flops_per_token()), least), most)
+        new, old = corpus.judging_text()[:length], old[:length] if old else None
+        begun = [" ".join(text.split()[1:5]) for text in (old or "", new)]
+        return cls(new, old, tuple(dict.fromkeys(filter(None, (prompt, *begun)))))
+
+    def taken(
+        self, model: Transformer, tokenizer: Tokenizer, should_stop: Callable[[], bool] = lambda: False
+    ) -> Measured:
+        """How a model does. Raises TextError where a text is too short for that, and Interrupted."""
+        new, old = (text and score(model, tokenizer, text, should_stop=should_stop) for text in (self.new, self.old))
+        sampling, samples = SamplingConfig(temperature=0.8), []
+        for prompt in self.prompts:
+            steps = generate(model, tokenizer.encode(prompt), WRITTEN, sampling)
+            samples.append(tokenizer.decode(tokenizer.encode(prompt) + [step.tokens[0] for step in steps]))
+        return Measured(new, old, tuple(samples))
+
+
+def held_out_of(about: dict[str, Any]) -> str | None:
+    """Text of the language that a model's notes say it learned, not learned itself; None where they name none."""
+    language = about.get("language") or (about.get("source") or {}).get("language")
+    if language not in LANGUAGES:
+        return None
+    return LANGUAGES[language].sample(CHARACTERS[1], seed=2 * about.get("seed", 0) + 1)
+
+
+def parent_note(model: Transformer, name: str, about: dict[str, Any]) -> dict[str, Any]:
+    """What a fine-tuned model remembers of the one it was: its name, its text, and a fingerprint of its weights.
+
+    The note names a language as the model's own notes do, for `held_out_of`.
+    """
+    weights = hashlib.sha256()
+    for _, tensor in sorted(model.state_dict().items()):
+        weights.update(tensor.detach().cpu().contiguous().numpy())
+    same = {key: about[key] for key in ("corpus", "language", "source", "seed", "prompt") if about.get(key) is not None}
+    return {"name": name, **same, "weights_sha256": weights.hexdigest()}

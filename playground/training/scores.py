@@ -1,0 +1,125 @@
+"""Scores: how well a model predicts a text, in nats per token and in bits per byte, whatever its tokens are.
+
+A text is cut into P parts of about the same length, each read after the one before. The first word is only read, since
+no model predicts a first token: so models with different tokens are judged on the very same bytes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from ..data import TextError, Tokenizer
+from ..model import Transformer
+from .losses import IGNORE, Interrupted, WindowLosses, token_losses, windows_at_once
+from .verdict import difference
+
+PARTS, FEWEST, SHORTEST = 64, 4, 50
+"""Parts of a text: at most, at least, and characters of the shortest."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What one model loses on the parts of one text."""
+
+    total: torch.Tensor
+    """(P,) nats, summed over the part's tokens."""
+    tokens: torch.Tensor
+    """(P,) how many tokens were predicted."""
+    bytes: torch.Tensor
+    """(P,) UTF-8 bytes of the text that they stand for."""
+    unknown: int
+    """How many of the tokens stand for text that the tokenizer does not know."""
+
+    @property
+    def loss(self) -> float:
+        """Nats per token."""
+        return WindowLosses(self.total, self.tokens).mean
+
+    @property
+    def perplexity(self) -> float:
+        """e to the loss: among how many equally likely tokens the model seems to choose."""
+        return math.exp(min(self.loss, 700.0))
+
+    @property
+    def bits_per_byte(self) -> float:
+        """Bits for each byte of the text: the same scale for all tokens."""
+        return WindowLosses(self.total, self.bytes).mean / math.log(2)
+
+    @property
+    def margin(self) -> float:
+        """Half the width of the 95 % interval of the bits per byte, over the parts."""
+        return difference(WindowLosses(torch.zeros_like(self.total), self.bytes), self._bits())[1]
+
+    def minus(self, other: Score) -> tuple[float, float]:
+        """Bits per byte more than `other` on the same text, and half the width of the 95 % interval over the parts."""
+        if not torch.equal(self.bytes, other.bytes):
+            raise ValueError("the two scores are not of the same text")
+        return difference(other._bits(), self._bits())
+
+    def loss_minus(self, other: Score) -> tuple[float, float]:
+        """The same in nats per token, of two models that read the same tokens."""
+        return difference(WindowLosses(other.total, self.tokens), WindowLosses(self.total, self.tokens))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `from_dict` is its inverse."""
+        return {name: value.tolist() if torch.is_tensor(value) else value for name, value in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Score:
+        """A score from plain values."""
+        total, rest = torch.tensor(values["total"], dtype=torch.float64), ("tokens", "bytes")
+        return cls(total, *(torch.tensor(values[name]) for name in rest), values["unknown"])
+
+    def _bits(self) -> WindowLosses:
+        return WindowLosses(self.total / math.log(2), self.bytes)
+
+
+def score(
+    model: Transformer, tokenizer: Tokenizer, text: str, *, should_stop: Callable[[], bool] = lambda: False
+) -> Score:
+    """What a model loses on a text, in the precision of its weights, on its device; windows do not overlap.
+
+    Raises TextError for a text that is too short, and Interrupted where `should_stop`, asked between passes, says so.
+    """
+    first, *parts = parts_of(text)
+    encoded = [tokenizer.encode(part) for part in (first, *parts)]
+    part = torch.cat([torch.full((len(ids),), i) for i, ids in enumerate(encoded)])
+    tokens = torch.tensor([token for ids in encoded for token in ids])
+    context, device = model.config.context_length, next(model.parameters()).device
+    total = torch.zeros(len(encoded), dtype=torch.float64)
+    windows = -(-(len(tokens) - 1) // context)
+    spare = windows * context + 1 - len(tokens)
+    padded = torch.nn.functional.pad(tokens, (0, spare), value=0).unfold(0, context + 1, context)
+    where = torch.nn.functional.pad(part[1:], (0, spare), value=-1).view(windows, context)
+    targets = padded[:, 1:].masked_fill(where < 0, IGNORE)
+    for x, y, at in zip(*(each.split(windows_at_once(model.config)) for each in (padded[:, :-1], targets, where))):
+        if should_stop():
+            raise Interrupted("stopped")
+        total.index_add_(0, at.clamp(min=0).flatten(), token_losses(model, x.to(device), y).double().flatten())
+    counts = torch.bincount(part, minlength=len(encoded))
+    sizes = torch.tensor([len(each.encode("utf-8", errors="surrogatepass")) for each in parts])
+    unknown = getattr(tokenizer, "unknown", None)
+    return Score(total[1:], counts[1:], sizes, int((tokens == unknown).sum()) if unknown is not None else 0)
+
+
+def parts_of(text: str) -> list[str]:
+    """A text's first word, and what follows it in parts cut before white space. Raises TextError if it is short."""
+    text = text.replace("\r\n", "\n").strip()
+    gap = re.compile(r"(?<=\S)\s")  # where every tokenizer here parts its tokens, too
+    begins = found.start() if (found := gap.search(text, 0, 200)) else 1
+    count = min(PARTS, (len(text) - begins) // SHORTEST)
+    if count < FEWEST:
+        raise TextError(f"the text has {len(text):,} characters: to judge a model takes at least {FEWEST * SHORTEST}")
+    cuts = {begins}
+    for i in range(1, count):
+        near = begins + i * (len(text) - begins) // count
+        cuts.add(found.start() if (found := gap.search(text, near, near + 200)) else near)
+    ends = [0, *sorted(cuts), len(text)]
+    return [text[a:b] for a, b in pairwise(ends) if a < b]

@@ -1,0 +1,52 @@
+"""Fine-tuning: what a model learned of its new text, what it forgot of its old one, and how its writing changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..training.finetune import Measured
+from ..training.scores import Score
+from ..training.verdict import CERTAINTY
+from .numbers import signed
+from .result import Result
+
+
+def tuning_result(before: Measured, after: Measured) -> Result:
+    """What training on another text changed, on text of both kinds that it did not learn from."""
+    new, old = _change(before.new, after.new), before.old and _change(before.old, after.old)
+    if new == 0 and not old:
+        headline = "Nothing has changed."
+    else:
+        learned = {-1: "It learned the new text", 0: "It predicts the new text as before", 1: "The new text got worse"}
+        forgot = {-1: "predicts its old text better too", 0: "forgot nothing measurable", 1: "forgot some of the old"}
+        headline = f"{learned[new]}{'' if old is None else f' and {forgot[old]}'}."
+    number = f"New text: {_losses(before.new, after.new)}."
+    number += f" Old text: {_losses(before.old, after.old)}." if before.old else ""
+    details = f"Both losses are in nats per token, of text held out. Each ± is a {CERTAINTY} % interval over its parts."
+    if not before.old:
+        details = f"{details.replace('Both losses', 'Losses')} Its old text is not here, so what it forgot is unknown."
+    return Result(headline, number, details)
+
+
+def tuning_lines(tuning: dict[str, Any]) -> list[str]:
+    """The same of a checkpoint's notes for a shell, with the prompts' continuations side by side."""
+    before, after = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
+    lines = str(tuning_result(before, after)).splitlines()
+    for one, other in zip(before.samples, after.samples):
+        lines += [f"  before | {_one_line(one)}", f"  after  | {_one_line(other)}"]
+    return lines
+
+
+def _change(before: Score, after: Score) -> int:
+    """-1 where the loss clearly fell, 1 where it clearly rose, 0 where neither can be said."""
+    difference, margin = after.loss_minus(before)
+    return 0 if abs(difference) <= margin else -1 if difference < 0 else 1
+
+
+def _losses(before: Score, after: Score) -> str:
+    difference, margin = after.loss_minus(before)
+    return f"loss {before.loss:.3f} → {after.loss:.3f} ({signed(difference, 3, plus=True)} ± {margin:.3f})"
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", "⏎")

@@ -1,0 +1,140 @@
+"""Fine-tuning, evaluating and comparing in the shell: what is done, what is kept, and what is refused in a sentence."""
+
+import json
+
+import pytest
+import torch
+
+from playground.cli import main, plan
+from playground.data.tokenizers import CharTokenizer, WordTokenizer
+from playground.model import ModelConfig, Transformer
+from playground.service import limits
+from playground.storage import load, save
+from playground.training.finetune import Exam
+
+OLD, NEW = "the old sea sang to the old lamp. " * 60, "a lamp told the sea to sing at last. " * 60
+CONFIG = ModelConfig(context_length=16, n_layers=1, d_model=16, n_heads=2)
+SETTINGS = ["--set", "device=cpu", "precision=fp32", "batch_size=4", "eval_every=0"]
+
+
+def make(folder, tokenizer):
+    return save(folder, Transformer(CONFIG.replace(vocab_size=tokenizer.vocab_size), seed=3), tokenizer, name="parent")
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tuning")
+    make(folder / "chars", CharTokenizer.from_text(OLD + NEW))
+    make(folder / "words", WordTokenizer.from_text(OLD + NEW))
+    for name, text in (("old", OLD), ("new", NEW), ("short", "a sea"), ("greek", NEW + "Ὀδυσσεύς " * 60)):
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    return folder
+
+
+def tune(here, out, *more, parent="chars", text="new"):
+    arguments = ["train", "--from", str(here / parent), "--text", str(here / f"{text}.txt"), "--out", str(out)]
+    return main([*arguments, *SETTINGS, *more])
+
+
+def test_no_steps_change_nothing(here, tmp_path, capsys):
+    assert tune(here, tmp_path / "m", "--steps", "0") == 0
+    before, after = (load(folder).model.state_dict() for folder in (here / "chars", tmp_path / "m"))
+    assert all(torch.equal(before[name], after[name]) for name in before | after)
+    assert "Nothing has changed." in capsys.readouterr().out
+
+
+def test_a_tuned_model_keeps_its_tokenizer_names_its_parent_and_says_what_it_forgot(here, tmp_path, capsys):
+    assert tune(here, tmp_path / "m", "--steps", "12", "--old-text", str(here / "old.txt"), "--prompt", "the") == 0
+    made, parent = load(tmp_path / "m"), load(here / "chars")
+    assert made.tokenizer.to_dict() == parent.tokenizer.to_dict()
+    assert made.about["parent"]["name"] == "parent" and len(made.about["parent"]["weights_sha256"]) == 64
+    said = capsys.readouterr().out
+    assert "It learned the new text" in said and "Old text: loss" in said
+    assert said.count("  before | the") == said.count("  after  | the") == 1
+
+
+def test_a_tuned_run_goes_on_from_where_it_stopped(here, tmp_path, capsys):
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert tune(here, one, "--steps", "8", "--set", "schedule=constant", "warmup_steps=0") == 0
+    assert tune(here, two, "--steps", "4", "--set", "schedule=constant", "warmup_steps=0") == 0
+    before = load(two).about["tuning"]["before"]
+    assert main(["train", "--resume", "--out", str(two), "--steps", "8"]) == 0
+    assert all(torch.equal(a, b) for a, b in zip(*(load(out).model.state_dict().values() for out in (one, two))))
+    assert load(two).about["tuning"]["before"]["new"]["total"] == pytest.approx(before["new"]["total"])
+    capsys.readouterr()
+    assert main(["train", "--resume", "--out", str(two), "--steps", "9", "--from", str(here / "chars")]) == 2
+    assert "leave --from" in capsys.readouterr().err
+
+
+def test_a_shorter_context_is_the_same_model(here, tmp_path):
+    assert tune(here, tmp_path / "m", "--steps", "0", "--set", "context_length=8") == 0
+    ids = torch.arange(8)[None]
+    with torch.no_grad():
+        one, other = (load(folder).model(ids).logits for folder in (here / "chars", tmp_path / "m"))
+    assert torch.allclose(one, other, atol=1e-6) and load(tmp_path / "m").config.context_length == 8
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--text", "{greek}"], "characters lack"),
+        (["--text", "{short}"], "the text has only 5 tokens"),
+        (["--preset", "tiny"], "leave --preset out"),
+        (["--tokenizer", "bpe"], "leave --tokenizer out"),
+        (["--set", "d_model=32"], "leave --set d_model out"),
+        (["--set", "context_length=32"], "cannot become longer"),
+        (["--on", "hf-jobs"], "only on this machine"),
+        (["--from", "{nowhere}"], "does not exist"),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused(here, tmp_path, capsys, more, sentence):
+    places = {name: here / f"{name}.txt" for name in ("greek", "short")} | {"nowhere": here / "nowhere"}
+    assert tune(here, tmp_path / "m", *(each.format(**places) for each in more)) == 2
+    said = capsys.readouterr().err
+    assert sentence in said and len(said.strip().splitlines()) == 1 and not (tmp_path / "m").exists()
+
+
+def test_a_model_without_room_is_refused_before_its_weights_are_read(here, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(plan, "free_memory", lambda device: 100_000)
+    monkeypatch.setattr("playground.storage.checkpoint.read_tensors", lambda *_: pytest.fail("weights were read"))
+    assert tune(here, tmp_path / "m") == 2
+    assert "needs about 0.0 GB, and 0.0 GB are free" in capsys.readouterr().err
+    assert limits.training_memory(CONFIG, 4) > 100_000
+
+
+def test_options_of_tuning_are_refused_without_it(here, tmp_path, capsys):
+    assert main(["train", "--old-text", str(here / "old.txt"), "--out", str(tmp_path / "m")]) == 2
+    assert "--old-text is for a model that is trained on" in capsys.readouterr().err
+
+
+def test_two_models_are_compared_on_one_scale(here, capsys):
+    chars, words, text = str(here / "chars"), str(here / "words"), str(here / "new.txt")
+    told = []
+    for folders in ((chars, words), (words, chars)):
+        assert main(["compare", *folders, "--text", text, "--json"]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    assert told[0]["difference"] == -told[1]["difference"] != 0 and told[0]["margin"] == told[1]["margin"]
+    assert main(["evaluate", chars, "--text", text, "--json"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert alone["bits_per_byte"] == told[0]["models"][0]["bits_per_byte"] and alone["bytes"] == len(NEW.strip()) - 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["evaluate", "{here}/chars", "--text", "{here}/none.txt"], "cannot be read"),
+        (["evaluate", "{here}/chars", "--text", "{here}/short.txt"], "to judge a model takes at least 200"),
+        (["evaluate", "{here}", "--text", "{here}/new.txt"], "is not a checkpoint"),
+        (["compare", "{here}/chars", "{here}/none", "--text", "{here}/new.txt"], "does not exist"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(here, capsys, arguments, sentence):
+    assert main([argument.format(here=here) for argument in arguments]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said and len(said.strip().splitlines()) == 1
+
+
+def test_an_exam_of_a_large_model_is_short():
+    corpus = plan.tuning_corpus(OLD * 60, CharTokenizer.from_text(OLD))
+    large = ModelConfig(n_layers=24, d_model=1024, n_heads=16)
+    assert len(Exam.of(corpus, OLD * 60, "", large).new) < len(Exam.of(corpus, OLD * 60, "", CONFIG).new)
