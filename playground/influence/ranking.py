@@ -8,7 +8,7 @@ those with the most influence there are measured at the other moments, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,6 +27,8 @@ MOMENTS = 8
 """Moments of a run at which influence is measured, at most."""
 WORK = 5e10
 """Parameters times tokens of the windows that are measured at the last moment."""
+MOST = 150_000
+"""Tokens of these windows, however small the model."""
 FEW = 500
 """All windows of so short a text are measured at every moment; of a longer one, one in AGAIN."""
 AGAIN, FEWEST = 6, 16
@@ -80,6 +82,8 @@ class Ranked:
     moments: int
     log_probability: float
     """Of the selection, in nats, by the last weights."""
+    rules: tuple[tuple[str, float], ...] = ()
+    """Of a language: the rules that decide the tokens of the raising passages, by their share of the influence."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ def measure(
     last = moments[-1].model()
     T, passages = last.config.context_length, passages_of(corpus)
     inputs, targets, places = windows_of(corpus, T)
-    count = max(int(work / (last.config.n_active_parameters * T)), FEWEST)
+    count = max(int(min(work / last.config.n_active_parameters, MOST) / T), FEWEST)
     chosen = most_similar(corpus, inputs, ids[max(first - T // 4, 0) :], count)
     again = min(max(len(chosen) // AGAIN, FEWEST), len(chosen)) if len(inputs) > FEW else len(chosen)
     total, done = len(chosen) + (len(moments) - 1) * again, 0
@@ -166,7 +170,9 @@ def rank(
     """Rank the passages by their influence on the tokens ids[first:], as `measure` finds it; ends with Ranked."""
     for found in measure(moments, corpus, training, ids, first, should_stop=should_stop):
         if isinstance(found, Measured):
-            yield _ranked(found, len(moments), log_probability(moments[-1].model(), ids, first))
+            last = moments[-1].model()
+            ranked = _ranked(found, len(moments), log_probability(last, ids, first))
+            yield replace(ranked, rules=rules_of(corpus, found, ranked.raising, last.config.context_length))
         else:
             yield found
 
@@ -193,7 +199,20 @@ def _ranked(found: Measured, moments: int, log_p: float) -> Ranked:
     return Ranked(raising, lowering, int((seen > 0).sum()), len(passages), moments, log_p)
 
 
-def predicted(ranked: Ranked, passages: Sequence[tuple[int, int]]) -> float:
-    """What removing these passages should change the selection's log-probability by, in the ranking's own units."""
-    effects = {(each.start, each.end): each.effect for each in (*ranked.raising, *ranked.lowering)}
-    return -sum(effects.get(tuple(each), 0.0) for each in passages)
+def rules_of(
+    corpus: Corpus, found: Measured, passages: Sequence[Passage], context_length: int
+) -> tuple[tuple[str, float], ...]:
+    """The rules of the language that decide the tokens of passages, by their share of what raises the selection."""
+    inside = np.zeros(len(corpus.train) + context_length + 1, dtype=bool)
+    for each in passages:
+        inside[each.start : each.end] = True
+    inputs, targets, places = windows_of(corpus, context_length)
+    rows = np.flatnonzero(inside[places].any(axis=1))
+    kinds = corpus.kinds(inputs[rows], targets[rows]) if len(rows) else None
+    if kinds is None:
+        return ()
+    effects = np.append(found.effects, np.zeros(context_length + 1))[places[rows]].clip(min=0) * inside[places[rows]]
+    shares = {name: float(effects[kinds.part == i].sum()) for i, name in enumerate(kinds.names)}
+    total = sum(shares.values())
+    ordered = sorted(shares.items(), key=lambda each: -each[1])
+    return tuple((name, share / total) for name, share in ordered if share > 0)

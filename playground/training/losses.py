@@ -80,9 +80,7 @@ def window_losses(
 
 
 @torch.no_grad()
-def token_losses(
-    model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, *, tap: Tap = no_tap
-) -> torch.Tensor:
+def token_losses(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, *, tap: Tap = no_tap) -> torch.Tensor:
     """What a model loses on each target (N, T), in nats, with what `tap` changes; 0 where none counts."""
     device = next(model.parameters()).device
     logits = model(inputs.to(device), Pass(tap=tap, mask=_mask(targets, device))).logits

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from playground.data import corpus_from_sentences, corpus_from_text
+from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.data.baselines import IGNORE
 from playground.influence.geometry import GEOMETRIES, PLAIN, Geometry
 from playground.influence.gradients import (
@@ -134,6 +134,16 @@ def test_a_ranking_names_both_sides_and_stops_when_asked():
     assert isinstance(ranked, Ranked) and ranked.measured == ranked.of == len(passages_of(CORPUS))
     effects = [each.effect for each in ranked.raising]
     assert effects == sorted(effects, reverse=True) and all(each.effect < 0 for each in ranked.lowering)
-    assert ranked.log_probability == log_probability(model, IDS[:20], 4)
+    assert ranked.log_probability == log_probability(model, IDS[:20], 4) and ranked.rules == ()
     with pytest.raises(Stopped):
         list(rank(moments, CORPUS, TRAINING, IDS[:20], 4, should_stop=lambda: True))
+
+
+def test_a_language_names_the_rules_that_decide_its_passages():
+    corpus = corpus_from_language("addition", n_characters=1500, n_validation=400)
+    model = Transformer(DENSE.replace(vocab_size=corpus.vocab_size), seed=0)
+    ids = corpus.tokenizer.encode("12+34=46\n")
+    *_, ranked = rank(moments_of(model, 10, TRAINING), corpus, TRAINING, ids, 6)
+    known = set(corpus.kinds(*corpus.windows("train", 16)).names)
+    assert {name for name, _ in ranked.rules} <= known and len(known) > 3
+    assert sum(share for _, share in ranked.rules) == pytest.approx(1)
