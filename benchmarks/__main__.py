@@ -9,7 +9,7 @@ from playground.processes import tune_process
 
 NAMES = (
     "training", "lengths", "time_to_loss", "decoding", "page", "crowd", "moe", "inspection", "removal", "chance",
-    "first_story", "restart",
+    "first_story", "restart", "influence",
 )  # fmt: skip
 
 

@@ -50,6 +50,7 @@ from .models import Entry, Registry
 from .pace import Pace
 from .run_job import RunJob, Runner
 from .runs import RunSpec, Source, run_training
+from .why import ProofJob, SearchJob
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ NOTES = "job.json"
 """In a job's folder: what is noted of it."""
 MOST_TRIES = 3
 """Server stops that a job may meet without progress in between. After these it no longer starts by itself."""
-_FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in (RunJob, ComparisonJob)}
+_FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in (RunJob, ComparisonJob, SearchJob, ProofJob)}
 
 
 class Board:
@@ -122,6 +123,22 @@ class Board:
             name = f"Comparison {number} · {spec.source.title}"
             job = ComparisonJob(new_id(), visitor, name, spec, self.limits, self.registry)
             job.number, job.share = number, share
+            self._queue(job)
+        return self._noted(job)
+
+    def begin(self, visitor: str, kind: type[K], make: Callable[[int], K], *, share: str = "", keep: int) -> K:
+        """Begin the job that `make` returns for its number, or put it in line. Raises LimitError.
+
+        Of those of its kind that are over, the visitor's `keep` latest stay, this one included.
+        """
+        self._look_up(visitor)
+        with self._lock:
+            number = self._admit(visitor, kind, share)
+            job = make(number)
+            job.number, job.share = number, share
+            over = [other for other in self.of(visitor, kind=kind) if other.settled]
+            for other in over[: max(len(over) + 1 - keep, 0)]:
+                self._forget(other)
             self._queue(job)
         return self._noted(job)
 
@@ -228,10 +245,15 @@ class Board:
 
     def source_of(self, checkpoint: Checkpoint) -> Source | None:
         """What the run or comparison learned from that made this very checkpoint; None where none here did."""
+        spec = self.spec_of(checkpoint)
+        return None if spec is None else spec.source
+
+    def spec_of(self, checkpoint: Checkpoint) -> RunSpec | ComparisonSpec | None:
+        """The run or comparison that made this very checkpoint, as it was asked for; None where none here did."""
         with self._lock:
             jobs = list(self._jobs.values())
         made = ((job, model_id) for job in jobs for model_id in job.made)
-        return next((job.spec.source for job, model_id in made if self.registry.here(model_id) is checkpoint), None)
+        return next((job.spec for job, model_id in made if self.registry.here(model_id) is checkpoint), None)
 
     def active(self, visitor: str | None, *, kind: type[K] = RunJob) -> K | None:
         """The visitor's job that is going on now, or waits to."""

@@ -42,7 +42,7 @@ def unseen(source: Source | None, checkpoint: Checkpoint) -> Unseen | None:
         ids = torch.tensor(tokenizer.encode(_sample(language)), dtype=torch.long)
         words = f"text of the language “{known.title}” that it never trained on"
         return Unseen(Corpus(known.title, tokenizer, ids[:0], ids, "", known), words)
-    for ours in _ours():
+    for ours in shipped_texts():
         if about.get("text_sha256") == ours.corpus.sha256 and ours.corpus.tokenizer.to_dict() == tokenizer.to_dict():
             return ours
     return None
@@ -55,7 +55,7 @@ def learned(source: Source | None, checkpoint: Checkpoint) -> str:
     language, digest = checkpoint.about.get("language"), checkpoint.about.get("text_sha256")
     if isinstance(language, str) and language in LANGUAGES:
         return LANGUAGES[language].sample(_BEGINNING, seed=len(checkpoint.name))
-    ours = next((each.corpus for each in _ours() if each.corpus.sha256 == digest), None)
+    ours = next((each.corpus for each in shipped_texts() if each.corpus.sha256 == digest), None)
     return "" if ours is None else _decoded(ours)
 
 
@@ -83,7 +83,8 @@ def _sample(language: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _ours() -> list[Unseen]:
+def shipped_texts() -> list[Unseen]:
+    """The texts that ship."""
     texts = [corpus_from_text(read_file(path), name=path.stem) for path in sorted(TEXTS.glob("*.txt"))]
     return [
         Unseen(corpus_from_sentences(), "the four of the twenty sentences that it never trained on"),

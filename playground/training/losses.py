@@ -86,10 +86,10 @@ def window_losses(
 
 
 @torch.no_grad()
-def token_losses(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """What a model loses on each target (N, T), in nats; 0 where none counts."""
+def token_losses(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, *, tap: Tap = no_tap) -> torch.Tensor:
+    """What a model loses on each target (N, T), in nats, with what `tap` changes; 0 where none counts."""
     device = next(model.parameters()).device
-    logits = model(inputs.to(device), Pass(mask=_mask(targets, device))).logits
+    logits = model(inputs.to(device), Pass(tap=tap, mask=_mask(targets, device))).logits
     return _per_token(logits, targets.to(device)).cpu()
 
 

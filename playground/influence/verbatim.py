@@ -1,0 +1,172 @@
+"""Verbatim matches: the longest pieces of a text that occur word for word in a training text, and where.
+
+A suffix array lists the places of the training text in the alphabetical order of what follows them, so each piece is
+found by binary search (Manber and Myers 1993). It is made by prefix doubling: places sorted by their first h symbols
+are sorted by their first 2h with the ranks that are known. Only places that are not yet apart are sorted again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.judging import LONG
+
+SOURCES = 3
+"""Places of a match that are named."""
+PIECES, BESIDE = 8, 4000
+"""Pieces of a held-out text that a text is compared with, and characters that they have together at most."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """A piece of a text that occurs in the training text."""
+
+    start: int
+    end: int
+    """Its characters in the text."""
+    count: int
+    """How often it occurs there."""
+    sources: tuple[int, ...]
+    """Its first characters there, for some of these."""
+
+
+@dataclass(frozen=True)
+class Copied:
+    """How much of a text is copied."""
+
+    matches: tuple[Match, ...]
+    """Each as long as possible, none within another; in their order."""
+    share: float
+    """0 … 1: characters within matches."""
+    usual: float | None
+    """The same for pieces of held-out text of the same length; None where there is no such piece."""
+
+
+class SuffixArray:
+    """A text's places in the alphabetical order of what follows."""
+
+    def __init__(self, text: str):
+        symbols = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        self._alphabet = np.unique(symbols)
+        width = 1 if len(self._alphabet) < 255 else 4
+        self._type = np.dtype(f">u{width}")  # big-endian, so that bytes sort as their symbols do
+        numbers = np.searchsorted(self._alphabet, symbols).astype(np.uint32) + 1  # 0 is the end
+        self._bytes = numbers.astype(self._type).tobytes()
+        self.text, self.order = text, _sorted_places(numbers, 8 // width)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much room it takes."""
+        return self.order.nbytes + len(self._bytes) + 2 * len(self.text)
+
+    def range_of(self, piece: str) -> tuple[int, int]:
+        """The places of `order` (first, one after the last) at which the piece begins."""
+        needle = self._encoded(piece)
+        if needle is None:
+            return 0, 0
+        width, length = self._type.itemsize, len(needle)
+        key = lambda i: self._bytes[width * i : width * i + length]  # noqa: E731
+        first = bisect_left(self.order, needle, key=key)
+        return first, bisect_left(self.order, True, lo=first, key=lambda i: key(i) > needle)
+
+    def longest(self, text: str) -> list[int]:
+        """For each character of a text, how many characters from there on occur somewhere in a row."""
+        width, found = self._type.itemsize, []
+        whole = self._encoded(text, strange=True)
+        most, n = 0, len(self.order)
+        for start in range(len(text)):
+            most = max(most - 1, 0)  # the match before, without its first character, occurs too
+            needle = whole[width * start :]
+            at = bisect_left(self.order, needle, key=lambda i: self._bytes[width * i : width * i + len(needle)])
+            for near in range(max(at - 1, 0), min(at + 1, n)):
+                most = max(most, self._shared(needle, width * int(self.order[near]), most))
+            found.append(most)
+        return found
+
+    def _shared(self, needle: bytes, at: int, least: int) -> int:
+        """Symbols that the needle and the text from byte `at` on begin with alike, if at least so many; else 0."""
+        width, there = self._type.itemsize, self._bytes
+        if there[at : at + width * least] != needle[: width * least]:
+            return 0
+        length = min(len(needle), len(there) - at)
+        a = np.frombuffer(needle, self._type, length // width)
+        b = np.frombuffer(there, self._type, length // width, at)
+        differ = np.flatnonzero(a[least:] != b[least:])
+        return least + int(differ[0]) if len(differ) else length // width
+
+    def _encoded(self, text: str, *, strange: bool = False) -> bytes | None:
+        """The text as bytes that sort as its symbols do; None for symbols that never occur, unless `strange` is set."""
+        symbols = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        numbers = np.minimum(np.searchsorted(self._alphabet, symbols), len(self._alphabet) - 1)
+        known = self._alphabet[numbers] == symbols
+        if not strange and not known.all():
+            return None
+        return np.where(known, numbers + 1, 0).astype(self._type).tobytes()  # 0 occurs nowhere
+
+
+def _sorted_places(numbers: np.ndarray, packed: int) -> np.ndarray:
+    """The places of symbols (n,), all above 0, in the order of what follows. `packed` symbols make a 64-bit number."""
+    n, bits = len(numbers), 64 // packed
+    keys = np.zeros(n, dtype=np.uint64)
+    for i in range(min(packed, n)):
+        keys[: n - i] |= numbers[i:].astype(np.uint64) << np.uint64(64 - bits * (i + 1))
+    kind = np.int32 if n < 2**31 - 1 else np.int64
+    order = np.argsort(keys, kind="stable").astype(kind)
+    new = np.empty(n, dtype=bool)  # whether a place of the order begins a new group
+    new[:1], new[1:] = True, keys[order[1:]] != keys[order[:-1]]
+    del keys
+    rank = np.empty(n, dtype=kind)
+    rank[order] = np.maximum.accumulate(np.where(new, np.arange(n), 0))
+    h = packed
+    while True:
+        alone = new & np.append(new[1:], True)
+        rest = np.flatnonzero(~alone)
+        if not len(rest):
+            return order
+        places = order[rest]
+        after = places + h
+        second = np.where(after < n, rank[np.minimum(after, n - 1)] + 1, 0).astype(np.uint64)
+        pairs = (rank[places].astype(np.uint64) << np.uint64(32)) | second
+        by = np.argsort(pairs, kind="stable")
+        order[rest], pairs = places[by], pairs[by]
+        begins = np.empty(len(rest), dtype=bool)
+        begins[:1], begins[1:] = True, pairs[1:] != pairs[:-1]
+        new[rest] = begins
+        rank[order[rest]] = np.maximum.accumulate(np.where(begins, rest, 0))
+        h *= 2
+
+
+def matches(index: SuffixArray, text: str, least: int = LONG) -> Iterator[Match]:
+    """The pieces of at least so many characters that occur in the training text and lie in no longer one."""
+    end = 0
+    for start, length in enumerate(index.longest(text)):
+        if length < least or start + length <= end:
+            continue
+        end = start + length
+        first, last = index.range_of(text[start:end])
+        sources = sorted(index.order[first : min(first + SOURCES, last)].tolist())
+        yield Match(start, end, last - first, tuple(sources))
+
+
+def share_of(found: tuple[Match, ...], length: int) -> float:
+    """Which part of so many characters lies within matches."""
+    copied, done = 0, 0
+    for match in found:
+        copied += match.end - max(match.start, done)
+        done = match.end
+    return copied / max(length, 1)
+
+
+def copied(index: SuffixArray, text: str, held_out: str = "", least: int = LONG) -> Copied:
+    """How much of a text is copied, and how much of the held-out text in pieces of the same length."""
+    found, length = tuple(matches(index, text, least)), len(text)
+    pieces = max(min(PIECES, len(held_out) // max(length, 1), BESIDE // max(length, 1)), 1)
+    if not least <= length <= len(held_out):
+        return Copied(found, share_of(found, length), None)
+    starts = np.linspace(0, len(held_out) - length, pieces).astype(int).tolist()
+    shares = [share_of(tuple(matches(index, held_out[at : at + length], least)), length) for at in starts]
+    return Copied(found, share_of(found, length), float(np.mean(shares)))

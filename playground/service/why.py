@@ -1,0 +1,326 @@
+"""Why a model wrote something: a search for the passages that taught it, and the proof by training without them.
+
+Both are jobs. A search takes seconds; a proof trains twice. Several proofs of one claim, each with a seed of its own,
+give an interval, and all proofs of a model together say how good the ranking's predictions are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from ..data import Corpus
+from ..influence.gradients import Stopped, log_probability
+from ..influence.passages import copies_of, passages_of
+from ..influence.proof import Advanced, Trial, prove
+from ..influence.ranking import Passage, Progress, Ranked, moments_of, rank
+from ..kept import Kept
+from ..processes import threads_for
+from ..storage import Checkpoint
+from ..training import TrainConfig
+from .data_folder import new_id
+from .job import Job
+from .limits import Limits
+from .models import Registry
+from .texts import TextSpec, text_of
+from .views import View
+
+KEPT_SEARCHES, KEPT_PROOFS = 1, 40
+"""Of one visitor; the oldest leave first."""
+SEARCH_SECONDS = 15.0
+NO_RECORD = "Its training settings are not known, so it cannot be trained again. Train a model here"
+LEARNED_SINCE = "The model has learned since this was written. Generate the text again"
+STOPPED = "Stopped: there is nothing to show."
+
+_ranked = Kept(entries=64, megabytes=16)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A selection in a text that a model wrote."""
+
+    model_id: str
+    step: int
+    """Of the weights that wrote it."""
+    ids: tuple[int, ...]
+    """The text's tokens, the prompt's first, up to the last selected one."""
+    first: int
+    """The first selected one."""
+    text: TextSpec
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Question:
+        """The inverse of `to_dict`."""
+        return cls(**{**values, "ids": tuple(values["ids"]), "text": TextSpec.from_dict(values["text"])})
+
+
+@dataclass(frozen=True)
+class Proven:
+    """What one proof came to."""
+
+    trial: Trial
+    before: float
+    """The selection's log-probability by the model itself, in nats."""
+    predicted: float
+    """The passages' influence together, in the ranking's own units."""
+
+
+@dataclass(frozen=True)
+class WhyView(View):
+    """What there is to show of a search or a proof."""
+
+    share: float = 0.0
+    """Which part of it is done."""
+
+
+def training_of(checkpoint: Checkpoint) -> TrainConfig | None:
+    """The settings that a model was trained with; None where they are not known."""
+    settings = checkpoint.about.get("training")
+    try:
+        return TrainConfig.from_dict(settings) if isinstance(settings, dict) else None
+    except (ValueError, TypeError):
+        return None
+
+
+class _WhyJob(Job):
+    """What searches and proofs have in common."""
+
+    RESULT: ClassVar[type]
+    NAME: ClassVar[str]
+
+    def __init__(self, job_id: str, visitor: str, question: Question, limits: Limits, registry: Registry):
+        super().__init__(job_id, visitor, self.NAME, registry.data.folder_of(job_id))
+        self.question, self.limits, self.registry = question, limits, registry
+        self.result: Any = None
+        """What came of it; None before it is over."""
+        self._share = 0.0
+
+    def keeps(self, model_id: str) -> bool:
+        """See `Job.keeps`: it brings forth no model."""
+        return False
+
+    @property
+    def has_result(self) -> bool:
+        """See `Job.has_result`."""
+        return self.result is not None
+
+    @property
+    def time_left(self) -> float | None:
+        """See `Job.time_left`: from how long the part so far took."""
+        if self._state != "training" or not self._share:
+            return None
+        return (time.monotonic() - self.began) * (1 - self._share) / self._share
+
+    def view(self) -> WhyView:
+        """What there is to show of it now."""
+        with self._lock:
+            return WhyView(**self.seen_as(), share=self._share)
+
+    def start(self) -> None:
+        """Begin, in a thread of its own."""
+
+        def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
+            try:
+                with threads_for(self._checkpoint().config.numbers_in_step(16)):
+                    yield from self._events(should_stop)
+            except Stopped:
+                raise ValueError(STOPPED) from None
+
+        self.begin("Reading the text …", events, self._take)
+
+    def _events(self, should_stop: Callable[[], bool]) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def _take(self, event: Any) -> None:
+        with self._lock:
+            if isinstance(event, (Progress, Advanced)):
+                self._share = event.share
+                if self._state == "preparing":
+                    self._state, self._message = "training", ""
+            elif isinstance(event, self.RESULT):
+                self.result, self._state, self._message = event, "finished", ""
+            self._version += 1
+
+    def _checkpoint(self) -> Checkpoint:
+        checkpoint = self.registry.get(self.question.model_id, self.visitor)
+        if checkpoint.history.last_step != self.question.step:
+            raise ValueError(LEARNED_SINCE)
+        return checkpoint
+
+    def noted(self) -> dict[str, Any]:
+        """See `Job.noted`."""
+        result = asdict(self.result) if self.result is not None else None
+        return {"question": self.question.to_dict(), "result": result, "message": self._message}
+
+    def _over(self, row: Mapping[str, Any], noted: Mapping[str, Any]) -> None:
+        """Be what was noted, where it was over when the server ended."""
+        if row["state"] == "over":
+            self._state, self._message = "finished" if self.result is not None else "failed", noted["message"]
+
+
+class SearchJob(_WhyJob):
+    """The search for the passages with most influence on a selection."""
+
+    kind = "search"
+    RESULT, NAME = Ranked, "The search for passages"
+
+    def expected(self, seconds: Callable[..., float]) -> float:
+        """See `Job.expected`."""
+        return SEARCH_SECONDS
+
+    def _events(self, should_stop: Callable[[], bool]) -> Iterator[Progress | Ranked]:
+        checkpoint, question = self._checkpoint(), self.question
+        known = _ranked.peek(question, owner=checkpoint.model)
+        if known is not None:
+            yield known
+            return
+        corpus = text_of(checkpoint, question.text, self.limits)
+        training, snapshots = training_of(checkpoint), checkpoint.snapshots
+        kept = snapshots.steps if snapshots is not None else ()
+        opened = (lambda step: snapshots.model(step)) if snapshots is not None else (lambda step: None)
+        moments = moments_of(checkpoint.model, question.step, training, kept, opened)
+        ids, last = list(question.ids), 0.0
+        found = rank(moments, corpus, training or TrainConfig(), ids, question.first, should_stop=should_stop)
+        for event in found:
+            if isinstance(event, Progress) and time.monotonic() - last < 0.3:
+                continue
+            last = time.monotonic()
+            if isinstance(event, Ranked):
+                _ranked.get(question, lambda ranked=event: ranked, owner=checkpoint.model)
+            yield event
+
+    @classmethod
+    def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> SearchJob:
+        """The search of a row of the index, when the server comes up again."""
+        job = cls(row["id"], row["visitor"], Question.from_dict(noted["question"]), limits, registry)
+        if noted["result"]:
+            sides = {side: tuple(Passage(**each) for each in noted["result"][side]) for side in ("raising", "lowering")}
+            rules = tuple(map(tuple, noted["result"]["rules"]))
+            job.result = Ranked(**{**noted["result"], **sides, "rules": rules})
+        job._over(row, noted)
+        return job
+
+
+class ProofJob(_WhyJob):
+    """Two trainings with one seed: without some passages, and without as many random ones."""
+
+    kind = "proof"
+    RESULT, NAME = Proven, "The proof"
+
+    def __init__(
+        self,
+        job_id: str,
+        visitor: str,
+        question: Question,
+        passages: tuple[Passage, ...],
+        seed: int,
+        limits: Limits,
+        registry: Registry,
+    ):
+        super().__init__(job_id, visitor, question, limits, registry)
+        self.passages, self.seed = passages, seed
+
+    @property
+    def claim(self) -> tuple:
+        """The same for proofs that differ in nothing but their seed."""
+        return self.question, tuple(sorted((each.start, each.end) for each in self.passages))
+
+    def expected(self, seconds: Callable[..., float]) -> float:
+        """See `Job.expected`."""
+        checkpoint = self.registry.here(self.question.model_id)
+        training = training_of(checkpoint) if checkpoint else None
+        return 2 * seconds(checkpoint.config, training) if training else SEARCH_SECONDS
+
+    def _events(self, should_stop: Callable[[], bool]) -> Iterator[Advanced | Proven]:
+        checkpoint, question = self._checkpoint(), self.question
+        training, corpus = training_of(checkpoint), text_of(checkpoint, question.text, self.limits)
+        if training is None:
+            raise ValueError(NO_RECORD)
+        self.limits.check_training(checkpoint.config, training)
+        ids, deadline = list(question.ids), time.monotonic() + 2 * self.limits.seconds
+        ranges = copies_of(corpus, passages_of(corpus), [(each.start, each.end) for each in self.passages])
+        before = log_probability(checkpoint.model, ids, question.first)
+        foretold = sum(each.effect for each in self.passages)
+        trained = prove(
+            checkpoint.config,
+            training,
+            corpus,
+            ranges,
+            ids,
+            question.first,
+            steps=question.step,
+            seed=self.seed,
+            should_stop=lambda: should_stop() or time.monotonic() > deadline,
+        )
+        last = 0.0
+        for event in trained:
+            if isinstance(event, Trial):
+                yield Proven(event, before, foretold)
+            elif time.monotonic() - last > 0.5:
+                last = time.monotonic()
+                yield event
+            elif should_stop():
+                raise Stopped
+
+    def noted(self) -> dict[str, Any]:
+        """See `Job.noted`."""
+        return super().noted() | {"passages": [asdict(each) for each in self.passages], "seed": self.seed}
+
+    @classmethod
+    def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> ProofJob:
+        """The proof of a row of the index, when the server comes up again."""
+        question, passages = Question.from_dict(noted["question"]), tuple(Passage(**p) for p in noted["passages"])
+        job = cls(row["id"], row["visitor"], question, passages, noted["seed"], limits, registry)
+        if noted["result"]:
+            job.result = Proven(**{**noted["result"], "trial": Trial(**noted["result"]["trial"])})
+        job._over(row, noted)
+        return job
+
+
+# ---- what the board is asked for -------------------------------------------------------------------------------------
+
+
+def search(board: Any, visitor: str, question: Question, *, share: str = "") -> SearchJob:
+    """Begin a search, or put it in line. Raises LimitError."""
+
+    def make(number: int) -> SearchJob:
+        return SearchJob(new_id(), visitor, question, board.limits, board.registry)
+
+    return board.begin(visitor, SearchJob, make, share=share, keep=KEPT_SEARCHES)
+
+
+def prove_it(
+    board: Any, visitor: str, question: Question, passages: tuple[Passage, ...], *, share: str = ""
+) -> ProofJob:
+    """Begin a proof with the next seed of its claim, or put it in line. Raises ValueError."""
+    checkpoint = board.registry.get(question.model_id, visitor)
+    training = training_of(checkpoint)
+    if training is None:
+        raise ValueError(NO_RECORD)
+    if not passages:
+        raise ValueError("No passage is chosen. Choose at least one")
+
+    def make(number: int) -> ProofJob:
+        job = ProofJob(new_id(), visitor, question, passages, training.seed, board.limits, board.registry)
+        done = [each.seed for each in board.of(visitor, kind=ProofJob) if each.claim == job.claim and each.has_result]
+        job.seed = max([training.seed - 1, *done]) + 1
+        return job
+
+    return board.begin(visitor, ProofJob, make, share=share, keep=KEPT_PROOFS)
+
+
+def proofs_of(board: Any, visitor: str, model_id: str) -> list[ProofJob]:
+    """The finished proofs about one model, the oldest first."""
+    return [job for job in board.of(visitor, kind=ProofJob) if job.question.model_id == model_id and job.has_result]
+
+
+def corpus_of(board: Any, checkpoint: Checkpoint) -> tuple[TextSpec, Corpus]:
+    """What a model learned from. Raises ValueError where it is not known here."""
+    text = TextSpec.of(checkpoint, board.spec_of(checkpoint))
+    return text, text_of(checkpoint, text, board.limits)

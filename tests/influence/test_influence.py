@@ -1,0 +1,149 @@
+"""Influence is what autograd's gradients say, one by one, and what one step of training does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data.baselines import IGNORE
+from playground.influence.geometry import GEOMETRIES, PLAIN, Geometry
+from playground.influence.gradients import (
+    Stopped,
+    changes_along,
+    log_probability,
+    loss_gradient,
+    product,
+    selection_gradient,
+    selection_windows,
+    step_length,
+)
+from playground.influence.passages import most_similar, passages_of, windows_of
+from playground.influence.ranking import Measured, Ranked, measure, moments_of, rank
+from playground.model import ModelConfig, Transformer
+from playground.training import TrainConfig
+
+TEXT = "Ann has a red kite. Ben has a blue boat! Cy has one drum? " * 6
+CORPUS = corpus_from_text(TEXT, "char")
+DENSE = ModelConfig(CORPUS.vocab_size, 16, 2, 8, 2)
+IDS = CORPUS.tokenizer.encode("Ben has a blue boat! Ann has")
+TRAINING = TrainConfig(steps=10, batch_size=4)
+
+
+def model_of(config: ModelConfig) -> Transformer:
+    model = Transformer(config, seed=3).double()
+    with torch.no_grad():
+        for parameter in model.parameters():  # also those that begin at zero
+            parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
+    return model
+
+
+@pytest.mark.parametrize("config", [DENSE, DENSE.replace(n_experts=4, d_expert=8), DENSE.replace(tie_embeddings=True)])
+def test_the_change_along_a_direction_is_the_product_with_each_examples_gradient(config):
+    model = model_of(config)
+    inputs, targets, _ = windows_of(CORPUS, 16)
+    gradient = selection_gradient(model, IDS, 20)
+    direction = Geometry(PLAIN, model, CORPUS, TRAINING).direction(gradient)
+    slopes = changes_along(model, direction, step_length(model, gradient, direction) / 2, inputs[:3], targets[:3])
+    for i in range(3):
+        one = -product(direction, loss_gradient(model, inputs[i : i + 1], targets[i : i + 1]))
+        assert float(slopes[i].sum()) == pytest.approx(one, rel=1e-3, abs=1e-6)
+    only = torch.arange(16)[None] == 4
+    one = -product(direction, loss_gradient(model, inputs[:1], targets[:1], only))
+    assert float(slopes[0, 4]) == pytest.approx(one, rel=1e-3)
+
+
+class TenNumbers(torch.nn.Module):
+    """Two letters, whose next is foretold by ten numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.config = ModelConfig(2, 4, 1, 2, 1)
+        self.table = torch.nn.Parameter(torch.linspace(-1, 1, 10, dtype=torch.float64).reshape(2, 5))
+
+    def forward(self, ids, given=None):
+        from playground.model.transformer import ModelOutput
+
+        after = self.table[ids]  # (B, T, 5)
+        return ModelOutput(torch.stack((after[..., :2].sum(-1).tanh(), after[..., 2:].prod(-1)), dim=-1), None)
+
+
+def test_influence_is_what_a_step_with_more_of_an_example_changes():
+    """With ten parameters: learn an example a little more or less, and see what the selection is worth then."""
+    x, y, ids = torch.tensor([[0, 1, 1, 0]]), torch.tensor([[1, 1, 0, 1]]), [0, 1, 0, 0, 1]
+
+    def after(amount: float) -> float:
+        model = TenNumbers()
+        gradient = loss_gradient(model, x, y)
+        with torch.no_grad():
+            model.table.add_(gradient["table"], alpha=-amount)
+        return log_probability(model, ids, 2)
+
+    model = TenNumbers()
+    gradient = selection_gradient(model, ids, 2)
+    slope = float(changes_along(model, gradient, 1e-2, x, y).sum())
+    assert slope == pytest.approx((after(0.01) - after(-0.01)) / 0.02, rel=0.01) and abs(slope) > 1e-3
+
+
+@pytest.mark.parametrize("first", [1, 3, 27])
+def test_each_selected_token_is_predicted_once(first):
+    inputs, targets, counts = selection_windows(IDS, first, 8)
+    assert targets[counts].tolist() == IDS[first:] and inputs.shape == targets.shape and inputs.shape[1] == 8
+    for x, y in zip(inputs.tolist(), targets.tolist()):
+        assert all(x[i + 1] == y[i] for i in range(7) if y[i + 1] != IGNORE)
+
+
+def test_passages_are_sentences_lines_or_documents():
+    passages, tokens = passages_of(CORPUS), CORPUS.train.tolist()
+    texts = [CORPUS.tokenizer.decode(tokens[a:b]) for a, b in zip(passages.starts, passages.ends)]
+    assert texts[:3] == ["Ann has a red kite.", " Ben has a blue boat!", " Cy has one drum?"]
+    assert "".join(texts) == CORPUS.tokenizer.decode(tokens)
+    apart = corpus_from_sentences()
+    whole = passages_of(apart)
+    assert len(whole) == 16 and all(apart.train[end] == -1 for end in whole.ends)
+    inputs, _, places = windows_of(apart, 8)
+    assert apart.train[places[3, 0]] == inputs[3, 1]
+
+
+def test_the_windows_measured_are_those_that_share_most_with_the_selection():
+    tokens = torch.arange(640).reshape(40, 16) % 97
+    tokens[33, 4:10] = torch.tensor([90, 3, 90, 3, 90, 4])
+    found = most_similar(CORPUS, tokens, [90, 3, 90, 3, 90, 4], 8)
+    assert found[0] == 33 and len(set(found.tolist())) == 8
+    assert most_similar(CORPUS, tokens, [1, 2], 40).tolist() == list(range(40))
+
+
+@pytest.mark.parametrize("geometry", GEOMETRIES)
+def test_passages_that_say_the_same_raise_a_selection(geometry):
+    model = Transformer(DENSE, seed=0)
+    moments = moments_of(model, 10, TRAINING, [0, 4, 7], lambda step: Transformer(DENSE, seed=step))
+    assert [m.step for m in moments] == [4, 7, 10]
+    assert sum(m.rate for m in moments) == pytest.approx(sum(TRAINING.rate_at(n) for n in range(1, 11)))
+    *progress, found = measure(moments, CORPUS, TRAINING, IDS[:20], 4, geometry=geometry)
+    assert isinstance(found, Measured) and progress[-1].share == 1.0
+    sums = found.passages.sums(found.effects)
+    best = found.passages.starts[int(np.argmax(sums))]
+    assert CORPUS.tokenizer.decode(CORPUS.train[best : best + 6].tolist()) == " Ben h"
+
+
+def test_a_ranking_names_both_sides_and_stops_when_asked():
+    model = Transformer(DENSE, seed=0)
+    moments = moments_of(model, 10, TRAINING)
+    *_, ranked = rank(moments, CORPUS, TRAINING, IDS[:20], 4)
+    assert isinstance(ranked, Ranked) and ranked.measured == ranked.of == len(passages_of(CORPUS))
+    effects = [each.effect for each in ranked.raising]
+    assert effects == sorted(effects, reverse=True) and all(each.effect < 0 for each in ranked.lowering)
+    assert ranked.log_probability == log_probability(model, IDS[:20], 4) and ranked.rules == ()
+    with pytest.raises(Stopped):
+        list(rank(moments, CORPUS, TRAINING, IDS[:20], 4, should_stop=lambda: True))
+
+
+def test_a_language_names_the_rules_that_decide_its_passages():
+    corpus = corpus_from_language("addition", n_characters=1500, n_validation=400)
+    model = Transformer(DENSE.replace(vocab_size=corpus.vocab_size), seed=0)
+    ids = corpus.tokenizer.encode("12+34=46\n")
+    *_, ranked = rank(moments_of(model, 10, TRAINING), corpus, TRAINING, ids, 6)
+    known = set(corpus.kinds(*corpus.windows("train", 16)).names)
+    assert {name for name, _ in ranked.rules} <= known and len(known) > 3
+    assert sum(share for _, share in ranked.rules) == pytest.approx(1)

@@ -1,0 +1,110 @@
+"""Why a model said something: its text is read again, passages are found and proven, and all survives a restart."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+
+from playground.service import why
+from playground.service.board import Board
+from playground.service.data_folder import DataFolder
+from playground.service.limits import LimitError
+from playground.service.models import Registry
+from playground.service.texts import ELSEWHERE, TextSpec, text_of
+from playground.service.why import Question, SearchJob, corpus_of, proofs_of, prove_it, search
+from tests.ui.runs import ANNA, BERT, small_limits, small_spec, until
+
+TEXT = "the cat sat on the mat. the dog ran in the sun. a bird sang to the moon. " * 12 + "zed eats mud. " * 2
+
+
+def house(tmp_path, data: DataFolder | None = None, **limits) -> Board:
+    bounds = small_limits(**limits)
+    return Board(Registry(bounds, shipped=tmp_path / "none", data=data), bounds)
+
+
+def trained(board: Board):
+    job = board.start(ANNA, small_spec(text=TEXT, steps=40))
+    until(lambda: job.settled)
+    return board.registry.get(job.id, ANNA), job.id
+
+
+def question(board: Board, checkpoint, model_id: str, text: str = "the cat sat", first: int = 4) -> Question:
+    known, _ = corpus_of(board, checkpoint)
+    ids = tuple(checkpoint.tokenizer.encode(text))
+    return Question(model_id, checkpoint.history.last_step, ids, first, known)
+
+
+def test_a_search_and_a_proof_go_from_beginning_to_end_and_are_there_after_a_restart(tmp_path):
+    data = DataFolder(tmp_path / "data")
+    board = house(tmp_path, data)
+    checkpoint, model_id = trained(board)
+    asked = question(board, checkpoint, model_id)
+    found = search(board, ANNA, asked)
+    until(lambda: found.settled)
+    assert found.state == "finished" and found.result.raising and found.result.measured == found.result.of
+    chosen = found.result.raising[:1]
+    proofs = []
+    for _ in range(2):
+        proofs.append(prove_it(board, ANNA, asked, chosen))
+        until(lambda: proofs[-1].settled)
+    assert [each.seed for each in proofs] == [0, 1] and proofs[0].claim == proofs[1].claim
+    assert all(math.isfinite(each.result.trial.effect) for each in proofs)
+    assert proofs[0].result.predicted == chosen[0].effect > 0
+    assert proofs_of(board, ANNA, model_id) == proofs and not proofs_of(board, BERT, model_id)
+    data.close()
+    again = house(tmp_path, DataFolder(tmp_path / "data"))
+    (back,) = again.of(ANNA, kind=SearchJob)
+    assert back.result == found.result and back.question == asked and back.state == "finished"
+    assert [each.result for each in proofs_of(again, ANNA, model_id)] == [each.result for each in proofs]
+
+
+def test_of_searches_only_the_latest_stays(tmp_path):
+    board = house(tmp_path)
+    checkpoint, model_id = trained(board)
+    jobs = []
+    for text in ("the cat sat", "the dog ran"):
+        jobs.append(search(board, ANNA, question(board, checkpoint, model_id, text)))
+        until(lambda: jobs[-1].settled)
+    assert board.of(ANNA, kind=SearchJob) == jobs[1:]
+    assert board.find(ANNA, model_id).state == "finished"  # the run and its model stay
+    board.stop(ANNA, kind=SearchJob)
+
+
+def test_a_stopped_search_shows_nothing_and_says_so(tmp_path, monkeypatch):
+    board = house(tmp_path)
+    checkpoint, model_id = trained(board)
+
+    def slow(*_, should_stop, **__):
+        yield why.Progress(0.5)
+        while not should_stop():
+            pass
+        raise why.Stopped
+
+    monkeypatch.setattr(why, "rank", slow)
+    job = search(board, ANNA, question(board, checkpoint, model_id, first=5))
+    until(lambda: job.view().share == 0.5)
+    with pytest.raises(LimitError, match="search in progress"):
+        search(board, ANNA, question(board, checkpoint, model_id))
+    board.stop(ANNA, kind=SearchJob)
+    until(lambda: job.settled)
+    assert job.state == "failed" and job.message == why.STOPPED
+
+
+def test_what_cannot_be_traced_or_proven_says_why(tmp_path):
+    board = house(tmp_path)
+    checkpoint, model_id = trained(board)
+    asked = question(board, checkpoint, model_id)
+    other = dataclasses.replace(checkpoint, about={"text_sha256": "of another text"})
+    with pytest.raises(ValueError, match="not on this page"):
+        text_of(dataclasses.replace(other, model=other.model), TextSpec("of another text"), board.limits)
+    assert ELSEWHERE.count(".") == 1
+    with pytest.raises(ValueError, match="No passage"):
+        prove_it(board, ANNA, asked, ())
+    late = search(board, ANNA, dataclasses.replace(asked, step=7))
+    until(lambda: late.settled)
+    assert late.state == "failed" and late.message == why.LEARNED_SINCE
+    checkpoint.about.pop("training")
+    with pytest.raises(ValueError, match="settings"):
+        prove_it(board, ANNA, asked, (why.Passage(0, 5, 1.0),))
