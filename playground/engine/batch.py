@@ -22,9 +22,10 @@ from typing import Any
 
 import torch
 
-from ..model import Transformer
+from ..model import Transformer, no_tap
 from ..model.cache import RaggedCache
 from ..processes import in_decoding_threads
+from .generate import steps_of
 from .inference_model import inference_model
 from .request import Choice, DecodeStep, Request, choose
 
@@ -65,7 +66,13 @@ class ContinuousBatch:
         self._rows: list[tuple[_Member, int]] = []  # of each row of the cache: its member, and which of its samples
 
     def join(self, request: Request) -> Iterator[DecodeStep]:
-        """The request's steps, as `generate` yields them. The request joins when the first one is asked for."""
+        """The request's steps, as `generate` yields them. The request joins when the first one is asked for.
+
+        One with a tap is written by itself: what it edits is no business of its neighbours.
+        """
+        if request.tap is not no_tap:
+            yield from steps_of(self._source(), request, self._model.precision)
+            return
         member = _Member(request)
         self._members.append(member)
         try:

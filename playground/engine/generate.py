@@ -25,7 +25,8 @@ def generate(
     """Continue `prompt` token by token; the options are those of `Request`.
 
     With a `precision` of bf16 or int8, weights are rounded to it (see `model/kernels/packed.py`); the model stays as it
-    is. Raises ValueError, before the first step, where prompt or numbers make no sense.
+    is. With a `tap`, every pass is edited as one over the whole text would be. Raises ValueError, before the first
+    step, where prompt or numbers make no sense.
     """
     return steps_of(model, Request(model.config, prompt, max_new_tokens, sampling, **options), precision)
 
@@ -44,9 +45,9 @@ def _steps(model: InferenceModel, request: Request) -> Iterator[DecodeStep]:
             if request.needs_prefill:
                 if cache is not None:
                     cache.truncate(0)
-                logits = model.prefill(torch.tensor(request.window, device=model.device), cache)
+                logits = model.prefill(torch.tensor(request.window, device=model.device), cache, request.tap)
             else:
-                logits = model.decode_one(torch.tensor(request.newest, device=model.device), cache)
+                logits = model.decode_one(torch.tensor(request.newest, device=model.device), cache, request.tap)
             step = request.step(*choose([request], [logits]))
         yield step
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 
 from ..kept import Kept
-from ..model import KVCache, Pass, Transformer
+from ..model import KVCache, Pass, Tap, Transformer, no_tap
 from ..model.kernels import packed
 from ..model.kernels.next_token import NextToken
 from ..model.kernels.packed import check_precision
@@ -43,16 +43,19 @@ class InferenceModel:
         """Logits (R, T, V) after every one of ids (R, T)."""
         return self._model(ids).logits
 
-    def prefill(self, ids: torch.Tensor, cache: KVCache | None = None) -> torch.Tensor:
+    def prefill(self, ids: torch.Tensor, cache: KVCache | None = None, tap: Tap = no_tap) -> torch.Tensor:
         """Read ids (R, T) at once, after the tokens in the cache if there is one; logits (R, V) after the last."""
-        return self._model(ids, Pass(cache=cache, last_only=not self.hooked)).logits[:, -1]
+        last_only = not self.hooked and tap is no_tap  # a tap sees every token, in every layer
+        return self._model(ids, Pass(cache=cache, tap=tap, last_only=last_only)).logits[:, -1]
 
-    def decode_one(self, ids: torch.Tensor, cache: KVCache) -> torch.Tensor:
+    def decode_one(self, ids: torch.Tensor, cache: KVCache, tap: Tap = no_tap) -> torch.Tensor:
         """Read one token (R, 1) of each text, which follows those in the cache; logits (R, V) after it.
 
         It equals `prefill(ids, cache)`; written out for a single token, it takes a small model half the time.
         """
-        return self.prefill(ids, cache) if self._next_token is None else self._next_token(ids, cache)
+        if self._next_token is None or tap is not no_tap:
+            return self.prefill(ids, cache, tap)
+        return self._next_token(ids, cache)
 
 
 def _fingerprint(model: torch.nn.Module) -> list[tuple]:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import torch
 
 from ..data.tokenizers import Tokenizer
-from ..model import ModelConfig
+from ..model import ModelConfig, Tap, TextTap, no_tap
 from .sampling import SamplingConfig, draw, probabilities, streams
 from .spelling import StopFinder
 
@@ -65,7 +65,8 @@ class Request:
 
     A prompt longer than the context is cropped to its last T tokens. Each of `n_samples` texts has random numbers of
     its own. With `stop` strings (which need the `tokenizer`), a sample that has written one is over. A model without a
-    causal mask has no cache.
+    causal mask has no cache. A `tap` (such as `inspection.edits_tap`) sees and edits every pass; a `TextTap` also hears
+    where in the text the pass is.
 
     Once the context is full, its oldest `slide_by` tokens fall out (see `window_start`), and the cache is computed anew
     from the others: even where positions are relative, a cached key of a deeper layer still depends on the tokens that
@@ -86,6 +87,7 @@ class Request:
         stop: Sequence[str] = (),
         use_cache: bool = True,
         slide_by: int | None = None,
+        tap: Tap = no_tap,
     ):
         slide_by = default_slide(config.context_length) if slide_by is None else slide_by
         _check(config, prompt, max_new_tokens, n_samples, slide_by)
@@ -93,7 +95,8 @@ class Request:
         if stop and tokenizer is None:
             raise ValueError("stop strings need the tokenizer, to see the text")
         self.n_samples, self.sampling = n_samples, sampling or SamplingConfig()
-        self.cached = use_cache and config.causal
+        self.tap = tap
+        self.cached = use_cache and config.causal and getattr(tap, "cacheable", True)
         self.texts = [list(prompt) for _ in range(n_samples)]
         """All of each sample's text so far: lists, since a tensor for each new token would cost more."""
         self.needs_prefill = True
@@ -146,6 +149,8 @@ class Request:
         self._rebuilt = slides and self.cached
         self._projections += 3 * self.n_samples * (self.window_length if self.needs_prefill else 1)
         self.random_numbers = [stream.next() for stream in self._streams]
+        if isinstance(self.tap, TextTap):
+            self.tap.begin(self._first, self._first if self.needs_prefill else len(self.texts[0]) - 1)
 
     def step(self, choice: Choice) -> DecodeStep:
         """End the step: add the chosen tokens to the text."""

@@ -1,26 +1,36 @@
 """Edits: what a tap changes in a forward pass – a head switched off, one weight set, tokens sent to one expert.
 
 An edit is a plain description, which `check` holds against a model's config and `change` carries out. `edits_tap` makes
-one tap of several: `model(ids, Pass(tap=edits_tap(edits, config)))` or `trace(..., edit=...)`. The stored model is
-never touched. B = batch, T = tokens, H = heads, D = d_head, E = experts, K = experts per token.
+one tap of several: `model(ids, Pass(tap=edits_tap(edits, config)))`, `trace(..., edit=…)`, `generate(..., tap=…)`.
+The stored model is never touched. B = batch, T = tokens of a pass, S = tokens it may see, H = heads, D = d_head,
+E = experts, K = experts per token.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from ..model import ModelConfig, Tap
+from ..model import ModelConfig, Tap, TextTap, no_tap
 from .routing import expert_layers
 
 PATTERNS = ("uniform", "previous")
 PARTS = ("head", "attention", "feed-forward", "layer")
-Seen = Mapping[str, torch.Tensor]
-"""What the pass has shown of this layer so far: scores, masked_scores and experts, as edited."""
+
+
+class Seen(dict[str, torch.Tensor]):
+    """What the pass has shown of this layer so far, as edited: those of `REMEMBERED`. And where in the text it is."""
+
+    start = first = 0
+    grows = False
+    """As a `TextTap` hears them."""
+
+
+REMEMBERED = ("scores", "masked_scores", "ff_in", "experts", "expert_weights")
 
 
 @dataclass(frozen=True)
@@ -81,26 +91,29 @@ class EditCell:
             raise ValueError(f"{kind} lies between 0 and {most:g}, not {self.value:g}")
 
     def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
-        """The pattern (B, H, T, T) with the new row. Raises ValueError where this prompt has no such cell."""
+        """The pattern (B, H, T, S) with the new row. Raises ValueError where this prompt has no such cell."""
         if name != "pattern":
             return x
-        if max(self.query, self.key) >= x.shape[-1]:
+        if not seen.grows and max(self.query, self.key) >= x.shape[-1]:
             raise ValueError(
                 f"the cell from token {self.query} to token {self.key} lies outside this prompt of {x.shape[-1]} tokens"
             )
-        if seen["masked_scores"][:, self.head, self.query, self.key].isneginf().any():
+        at, column = self.query - seen.first, self.key - seen.start
+        if not 0 <= at < x.shape[2] or not 0 <= column < x.shape[3]:
+            return x  # of a text that grows, the cell is in another piece, or has fallen out
+        if seen["masked_scores"][:, self.head, at, column].isneginf().any():
             raise ValueError(
                 f"token {self.query} cannot see token {self.key}, which comes after it: its weight is 0 because of the "
                 "mask. Choose a key at or before the query, or remove the mask first"
             )
-        row = x[:, self.head, self.query].clone()  # (B, T)
-        old = row[:, self.key].clone()
+        row = x[:, self.head, at].clone()  # (B, S)
+        old = row[:, column].clone()
         new = old * self.value if self.scale else torch.full_like(old, self.value)
-        row[:, self.key] = new
+        row[:, column] = new
         if self.renormalise:
-            row = _renormalised(row, self.key, new, old, self.scale)
+            row = _renormalised(row, column, new, old, self.scale)
         x = x.clone()
-        x[:, self.head, self.query] = row
+        x[:, self.head, at] = row
         return x
 
 
@@ -120,16 +133,17 @@ class SwapPattern:
             raise ValueError(f"there is no pattern {self.pattern!r}; choose one of {', '.join(PATTERNS)}")
 
     def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
-        """The pattern (B, H, T, T) with this head's replaced."""
+        """The pattern (B, H, T, S) with this head's replaced."""
         if name != "pattern":
             return x
-        new = torch.zeros_like(x[:, self.head])  # (B, T, T)
+        new = torch.zeros_like(x[:, self.head])  # (B, T, S)
         if self.pattern == "uniform":
             visible = ~seen["masked_scores"][:, self.head].isneginf()
             new = visible / visible.sum(dim=-1, keepdim=True)
         else:
-            place = torch.arange(x.shape[-1], device=x.device)
-            new[:, place, (place - 1).clamp(min=0)] = 1.0  # the first token has only itself
+            row = torch.arange(x.shape[2], device=x.device)
+            before = row + x.shape[3] - x.shape[2] - 1
+            new[:, row, before.clamp(min=0)] = 1.0  # the first token has only itself
         x = x.clone()
         x[:, self.head] = new.to(x)
         return x
@@ -208,9 +222,12 @@ class ForceExpert:
         """The choices, and their weights (B, T, K): all on the first choice."""
         if name not in ("experts", "expert_weights"):
             return x
-        if self.positions is not None and not all(0 <= place < x.shape[1] for place in self.positions):
-            raise ValueError(f"The prompt has {x.shape[1]} tokens, counted from 0: choose positions among them")
-        x, places = x.clone(), slice(None) if self.positions is None else list(self.positions)
+        places = slice(None)
+        if self.positions is not None:
+            if not seen.grows and not all(0 <= place < x.shape[1] for place in self.positions):
+                raise ValueError(f"The prompt has {x.shape[1]} tokens, counted from 0: choose positions among them")
+            places = [place - seen.first for place in self.positions if 0 <= place - seen.first < x.shape[1]]
+        x = x.clone()
         if name == "experts":
             x[:, places] = self.expert
         else:
@@ -222,25 +239,32 @@ class ForceExpert:
 Edit = SwitchOff | EditCell | SwapPattern | RemoveMask | SwitchOffExperts | ForceExpert
 
 
-def edits_tap(edits: Sequence[Edit], config: ModelConfig) -> Tap:
-    """A tap that carries out these edits, in their order, in a forward pass over whole texts (no cache).
+class EditsTap(TextTap):
+    """Carries out edits in their order. See `edits_tap`."""
 
-    It serves one pass after another, not two at the same time. Raises ValueError, here or in the pass, where an edit
-    does not fit the model or the prompt.
+    def __init__(self, edits: Sequence[Edit]):
+        self.edits, self.seen = edits, Seen()
+        self.cacheable = not any(isinstance(edit, RemoveMask) for edit in edits)
+
+    def __call__(self, name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
+        self.seen.start, self.seen.first, self.seen.grows = self.start, self.first, self.grows
+        for edit in self.edits:
+            if layer is not None and edit.layer in (None, layer):
+                x = edit.change(name, x, self.seen)
+        if name in REMEMBERED:
+            self.seen[name] = x
+        return x
+
+
+def edits_tap(edits: Sequence[Edit], config: ModelConfig) -> Tap:
+    """A tap that carries out these edits, in their order, in passes over whole texts and in generation.
+
+    It serves one pass after another, not two at the same time. Without edits it is `no_tap`. Raises ValueError, here
+    or in the pass, where an edit does not fit the model or the prompt.
     """
     for edit in edits:
         edit.check(config)
-    seen: dict[str, torch.Tensor] = {}
-
-    def tap(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
-        for edit in edits:
-            if edit.layer in (None, layer):
-                x = edit.change(name, x, seen)
-        if name in ("scores", "masked_scores", "experts"):
-            seen[name] = x
-        return x
-
-    return tap
+    return EditsTap(edits) if edits else no_tap
 
 
 # ---- as plain values -------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from .cache import KVCache
 from .config import GPT2_SMALL_PARAMETERS, ModelConfig
 from .forward_pass import Pass, trace
 from .presets import PRESETS
-from .trace import Recorder, Tap, Trace, chain, no_tap
+from .trace import Recorder, Tap, TextTap, Trace, chain, no_tap
 from .transformer import Block, ModelOutput, Transformer
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Pass",
     "Recorder",
     "Tap",
+    "TextTap",
     "Trace",
     "Transformer",
     "chain",

@@ -44,6 +44,28 @@ def no_tap(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+class TextTap:
+    """A tap for texts that are read piece by piece, as generation does: it knows where in its text a pass is.
+
+    It serves one pass after another, not two at the same time.
+    """
+
+    cacheable = True
+    """Whether the keys and values of earlier tokens stay valid when later tokens are read."""
+    start = first = 0
+    """Where in the text the window begins that the model sees, and where this pass's first token is."""
+    grows = False
+    """Whether the text grows, so that a place beyond its end may still come."""
+
+    def begin(self, start: int, first: int) -> None:
+        """Hear, before a pass, where it is."""
+        self.start, self.first, self.grows = start, first, True
+
+    def __call__(self, name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
+        """See the intermediate and return it, changed or not."""
+        raise NotImplementedError
+
+
 class Trace:
     """The named intermediates of one forward pass: `trace["pattern", 2]` is layer 2's attention weights."""
 

@@ -62,7 +62,7 @@ def test_projections_are_counted_for_every_token_that_is_read(monkeypatch, slide
     read = []
     for name in ("prefill", "decode_one"):
         plain = getattr(InferenceModel, name)
-        counted = lambda self, ids, cache, plain=plain: read.append(ids.numel()) or plain(self, ids, cache)  # noqa: E731
+        counted = lambda self, ids, *more, plain=plain: read.append(ids.numel()) or plain(self, ids, *more)  # noqa: E731
         monkeypatch.setattr(InferenceModel, name, counted)
     for step in generate(Transformer(TINY), PROMPT, 40, n_samples=2, slide_by=slide_by, use_cache=use_cache):
         assert step.projections == 3 * sum(read)
