@@ -1,25 +1,8 @@
 """Page: what the tabs share, handed to each tab's `build(page)`: models, limits, the visitor, the model chosen now.
 
-A tab is a module of `playground.ui.tabs` with `TITLE` and `build(page)`; its id is the module's name:
-
-    TITLE = "Generate"
-
-    def build(page: Page) -> None:
-        prompt = gr.Textbox(...)
-        page.share("train.prompt", prompt)                 # so that other tabs may fill it in
-
-        def answer(visitor, model_id, prompt):
-            with in_words():                               # ValueErrors become sentences on the page
-                checkpoint = page.registry.get(model_id, visitor)
-                page.limits.check_prompt(prompt)
-                ...
-        button.click(answer, [page.visitor, page.model, prompt], ...)
-        page.model.change(refresh, [page.visitor, page.model], ...)   # another model was chosen or trained
-        page.later(lambda: back.click(lambda: page.open("train"), None, page.tabs))   # wiring that needs other tabs
-
-Handlers that only the page itself calls pass `api_visibility="private"` (or all of QUIETLY, if they answer at once).
-What takes longer, or changes by itself, is a panel (`panel.py`). What nobody sees yet is not worked out: when the page
-loads only what `page.on_load` gathered is; `page.tab.select` says that the tab is opened, `page.opened` which one is.
+A tab is a module of `playground.ui.tabs` with `TITLE` and `build(page)`; its id is the module's name. What it shows is
+a panel (`panel.py`), what it asks for a form (`forms/followed.py`). When the page loads, only what `page.on_load`
+gathered is worked out. Wiring that needs other tabs goes to `page.later`.
 """
 
 from __future__ import annotations
@@ -36,7 +19,6 @@ from ..service.cards import run_letters
 from ..service.limits import Limits
 from ..service.models import Registry
 from ..service.uploads import Uploads
-from .gradio_fixes.lenient import LenientDropdown
 from .panel import Panels
 from .presence import Presence
 from .where import Reach
@@ -72,15 +54,12 @@ class Page:
     """What answers a selection in the browser."""
     uploads: Uploads = field(init=False)
     """Whose files lie in gradio's upload folder."""
-    tab: gr.Tab | None = None
-    """While `build(page)` runs: the tab being built, for its `select`."""
-    opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))
-    """Hidden; value: the id of the tab that is open, empty until the page has said so."""
     weights: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
     """Hidden; value: "id step" of a run's model, another one whenever its weights are, under the same id."""
     _shared: dict[str, Any] = field(default_factory=dict)
     _news: list[Callable[[str], tuple[Any, float | None] | None]] = field(default_factory=list)
-    _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
+    on_load_handlers: list[tuple[Callable, list, list]] = field(default_factory=list)
+    """What `on_load` gathered."""
     _later: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -96,10 +75,6 @@ class Page:
         choices = self.registry.choices(visitor)
         known = {model_id for _, model_id in choices}
         return gr.Dropdown(choices=choices, value=chosen if chosen in known else self.registry.default)
-
-    def renewed_list(self, visitor: str | None) -> gr.Dropdown:
-        """The list of `model` as it is now, with what is chosen left as it is."""
-        return gr.Dropdown(choices=self.registry.choices(visitor))
 
     def step_of(self, visitor: str | None, model_id: str | None) -> int | None:
         """The step whose weights are the model now; None where it is not here."""
@@ -122,14 +97,9 @@ class Page:
         """Do this once all tabs are built."""
         self._later.append(wire)
 
-    def on_load(self, handler: Callable, inputs: list | set, outputs: list) -> None:
+    def on_load(self, handler: Callable, inputs: list, outputs: list) -> None:
         """Call this whenever a browser opens the page, once the visitor's id and list of models are known."""
-        self._on_load.append((handler, inputs, outputs))
-
-    @property
-    def on_load_handlers(self) -> list[tuple[Callable, list | set, list]]:
-        """What `on_load` gathered."""
-        return self._on_load
+        self.on_load_handlers.append((handler, inputs, outputs))
 
     def hears(self, news: Callable[[str], tuple[Any, float | None] | None]) -> None:
         """Add a source of news besides jobs and models.
@@ -177,12 +147,3 @@ class Page:
         """Do what was put off until all tabs are built."""
         for wire in self._later:
             wire()
-
-
-def model_dropdown(
-    registry: Registry, *, value: str | None = None, experts: bool | None = None, **dropdown
-) -> gr.Dropdown:
-    """A drop-down of models that opens with the shipped ones: all, or those with or without experts."""
-    value = registry.default if value is None and experts is None else value
-    # the list is per visitor, and a session's own list may have been forgotten: the registry checks every id itself
-    return LenientDropdown(registry.choices(None, experts=experts), value=value, filterable=False, **dropdown)

@@ -28,7 +28,7 @@ from playground.service.limits import LOCAL
 from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.storage import Checkpoint, load
 from playground.training import History, LoadMeasured
-from playground.ui.page import Page, model_dropdown
+from playground.ui.page import Page
 from playground.ui.panel import Asked, _made
 from playground.ui.tabs.inspect.looks import Looks
 from playground.ui.tabs.moe import both, breaking, measured, pair_panel, routing
@@ -61,7 +61,7 @@ class Tab:
         registry = Registry(LOCAL)
         self.ids = {name: registry.add(ANNA, checkpoint) for name, checkpoint in models.items()}
         with gr.Blocks():
-            visitor, model = gr.BrowserState(""), model_dropdown(registry, label="Model")
+            visitor, model = gr.BrowserState(""), gr.Dropdown()
             self.page = Page(LOCAL, registry, Board(registry, LOCAL), visitor, model, gr.Tabs(), ("moe",))
         self.page.share("inspect.looks", Looks(self.page))
 
