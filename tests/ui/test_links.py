@@ -177,7 +177,7 @@ def test_a_file_of_the_hub_and_an_own_text_say_what_is_to_be_done():
     assert "&lt;b&gt;a&lt;/b&gt;/b" in said and "<b>" not in said
     own = RunCard(OWN_TEXT, PRESETS["tiny"], RECIPES["tiny"], text_hash="abcdef0123456789")
     assert "abcdef0123456789" in linked_html(own, "tiny", ({}, {}), None)
-    dropout = [("Dropout: 0 → 0.1", "")]
+    dropout = ["Dropout: 0 → 0.1"]
     assert "length" not in linked_html(own, "s4", ({}, {}), None, dropout), "of a walkthrough it sets nothing"
     assert "length of an own text may have set" in linked_html(own, "tiny", ({}, {}), None, dropout)
 

@@ -316,45 +316,9 @@ def changed(values: Mapping[str, Any], base: Mapping[str, Any]) -> list[Field]:
     return [field for field in FIELDS if not same(values.get(field.name), base.get(field.name))]
 
 
-def changes(values: Mapping[str, Any], base: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(setting, what it changes) for every field that differs from the base."""
+def changes(values: Mapping[str, Any], base: Mapping[str, Any]) -> list[str]:
+    """Every field that differs from the base, and from what to what."""
     return [
-        (
-            f"{field.label}: {field.shown(base.get(field.name))} → {field.shown(values.get(field.name))}",
-            _effect(field, values, base),
-        )
+        f"{field.label}: {field.shown(base.get(field.name))} → {field.shown(values.get(field.name))}"
         for field in changed(values, base)
     ]
-
-
-def _effect(field: Field, values: Mapping[str, Any], base: Mapping[str, Any]) -> str:
-    """What this one change does to the base's size and speed."""
-    now, was, own = values[field.name], base[field.name], base.get("source") == OWN_TEXT
-    if own:  # of which one kind of pieces was counted
-        base = {**base, "suited": values.get("suited")}
-        base["tokenizer"] = base["tokenizer"] if field.name == "tokenizer" else values["tokenizer"]
-    if field.name in ("steps", "batch_size"):
-        if not is_number(now) or now <= 0:
-            return ""
-        return f"{times(now / was)} the {'time' if field.name == 'steps' else 'text per step'}"
-    if field.name == "causal" and not now:
-        return "training looks wonderful and writing fails: each token sees its own answer"
-    if field.name not in (*_MODEL_NAMES, "tokenizer", "vocab_size"):
-        return ""
-    try:
-        before, after = model_config(base), model_config({**base, field.name: now})
-    except ValueError as problem:
-        return f"not possible: {problem}"
-    if own and field.name == "tokenizer":
-        return f"about {times(after.n_parameters / before.n_parameters)} the parameters"
-    more = after.n_parameters - before.n_parameters
-    work = after.flops_per_token() / before.flops_per_token()
-    parts = [f"{more:+,} parameters"] if more else []
-    if abs(work - 1) > 0.02:
-        parts.append(f"{times(work)} the work per token")
-    return ", ".join(parts) or "the size stays the same"
-
-
-def times(factor: float) -> str:
-    """A factor in two digits: 0.25×, 3.1×, 190×."""
-    return f"{said(float(f'{factor:.2g}'))}×"
