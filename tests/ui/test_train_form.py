@@ -33,7 +33,7 @@ from playground.ui.refusals import sentence
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.report import report_html
 from playground.ui.tabs.train.runs_table import runs_table
-from playground.ui.tabs.train.settings import BEGINNING, Settings, outlook_text, text_problem
+from playground.ui.tabs.train.settings import Settings, outlook_text, text_problem
 from playground.words.training import ended, in_steps
 
 STORIES = Source("stories")
@@ -306,14 +306,12 @@ def test_a_pasted_text_gives_the_prompt_its_beginning():
     assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="no node to run the page's script with")
-@pytest.mark.parametrize(
-    "text", ["Ada\nBo\nCy", " a\tb  c d e", "\U0001f600" * 41, "word " * 3 + "y" * 60, "", "z" * 99]
-)
-def test_the_page_begins_a_prompt_as_the_server_does(text):
-    script = f"global.window = {{}}; console.log(JSON.stringify(({BEGINNING})('', {json.dumps(text)})))"
-    said = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True, timeout=60).stdout
-    assert json.loads(said) == beginning_of(text)
+def test_an_empty_prompt_is_the_beginning_of_ones_own_text_and_stays_empty_for_the_next_one():
+    source = Source(texts.OWN_TEXT, text="Once there was a queen who ruled. " * 100, name="queen.txt")
+    spec = form.run_spec(filled(source=texts.OWN_TEXT, prompt=""), source, LOCAL)
+    assert spec.prompt == "Once there was a" and form.values_of(spec, LOCAL)["prompt"] == ""
+    mine = form.run_spec(filled(source=texts.OWN_TEXT, prompt="The queen"), source, LOCAL)
+    assert mine.prompt == "The queen" == form.values_of(mine, LOCAL)["prompt"]
 
 
 def test_a_file_that_is_no_text_is_refused_as_soon_as_it_is_there(tmp_path):
@@ -412,16 +410,15 @@ def test_an_own_text_sets_the_form_and_leaves_what_was_set_by_hand():
     assert "characters → words" in words["changes"] and words["changes"].count("→") == 1
 
 
-def test_an_uploaded_text_sets_prompt_and_name_as_a_pasted_one_does(tmp_path):
+def test_an_uploaded_text_sets_steps_and_name_as_a_pasted_one_does(tmp_path):
     path = tmp_path / "queen.txt"
     path.write_text("Once there was a queen who ruled. " * 100, encoding="utf-8")
     start = own_text("", own_kind="upload", upload=str(path), prompt="")
     chosen = follow(start, "text")
-    assert chosen["prompt"] == "Once there was a" and chosen["steps"] < 200
-    assert texts.source_of(chosen, LOCAL).title == "queen.txt"
+    source = texts.source_of(chosen, LOCAL)
+    assert chosen["steps"] < 200 and source.title == "queen.txt"
+    assert form.run_spec(chosen, source, LOCAL).prompt == "Once there was a"
     assert texts.source_of(own_text("Once there was a king " * 20), LOCAL).title == "Once there was a"
-    path.write_bytes(b"\x00\x01")
-    assert follow(start, "text")["prompt"] == ""
 
 
 def test_what_is_touched_before_an_answer_is_followed_in_that_order():
@@ -490,13 +487,7 @@ const touch = (changes, cause, whole = false) => {
             ["small", 600, "small 600"],
             [["size"], ["size"]],
         ),
-        # a prompt that the page began by itself was typed by nobody, and the next text may begin it anew
-        (
-            'touch({}, "source"); await Promise.all(done); '
-            'if (window.playgroundBeginning !== "Once") values.prompt = "?";',
-            ["small", 600, "small 600"],
-            [["source"]],
-        ),
+        ('touch({}, "source");', ["small", 600, "small 600"], [["source"]]),
         # Train right after a choice waits for what follows from it
         (
             'slow = 200; touch({ size: "tiny" }, "size"); done.push(pressed(form, "#p", now()).then(put));',

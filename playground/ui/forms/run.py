@@ -20,6 +20,7 @@ from ...training.config import OPTIMIZERS, SCHEDULES
 from ...training.recipes import OwnText, for_own_text
 from ..refusals import LABELS
 from . import texts
+from .excerpts import beginning_of
 from .fields import FOLLOWS, Field, is_number, read, said, same, titled, whole
 from .texts import TOKENIZERS, UNKNOWN, Own, check_tokenizer, expected_vocabulary
 
@@ -261,7 +262,8 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
 
 def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSpec:
     """The run that the form describes. Raises ValueError where a setting makes no sense or exceeds its bounds."""
-    values = {**values, **read(FIELDS, values, limits)}
+    begun = beginning_of(source.text) if source.kind == OWN_TEXT else ""
+    values = {**values, **read(FIELDS, values, limits), "prompt": values.get("prompt") or begun}
     check_tokenizer(source, values["tokenizer"])
     return RunSpec(
         source=source,
@@ -275,11 +277,12 @@ def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSp
 
 def values_of(spec: RunSpec, limits: Limits) -> dict[str, Any]:
     """What the form has to hold for this run, by name; its base is the size or preset with the fewest differences."""
+    own_text = spec.source.kind == OWN_TEXT
     values = _values_of(spec.model, spec.training) | {
         "tokenizer": spec.tokenizer,
         "vocab_size": spec.vocab_size or 512,
         "eval_every": spec.training.eval_every or max(spec.training.steps // 20, 5),
-        "prompt": spec.prompt,
+        "prompt": "" if own_text and spec.prompt == beginning_of(spec.source.text) else spec.prompt,
         **texts.values_of(spec.source),
     }
     own = texts.own_of(values["text"], spec.tokenizer)

@@ -47,6 +47,7 @@ def advanced(limits: Limits) -> dict[str, Any]:
             c["prompt"] = gr.Textbox(
                 label="Prompt",
                 info="Every sample starts with this text.",
+                placeholder="the first words of your text",
                 value=texts.PROMPTS[FIRST_SOURCE],
                 max_lines=3,
                 elem_id="prompt",

@@ -17,24 +17,14 @@ from ....words.presets import NOTES, TITLES
 from ... import theme
 from ...forms import run as form
 from ...forms import texts
-from ...forms.excerpts import beginning_of
 from ...forms.fields import read, whole
 from ...forms.followed import Begins, Followed, Follows, Values
-from ...page import UNSEEN, Page
+from ...page import Page
 from ...panel import Asked
 from ...refusals import sentence
 from ...theme import quiet
 
 FIRST_SOURCE = "stories"
-# The prompt begins as a pasted text does (`excerpts.beginning_of`), unless somebody has written one; at once and in the
-# browser, since an answer from here would come after the first letters that are typed.
-BEGINNING = """(prompt, text) => {
-  if ((prompt ?? '').trim() && prompt !== window.playgroundBeginning) return prompt;
-  const words = (text ?? '').trim().slice(0, 1000).match(/^\\S+(?:[^\\S\\r\\n]+\\S+){0,3}/u);
-  const begun = words ? [...words[0]] : [];
-  const cut = begun.slice(0, 41).join('').replace(/\\s+\\S*$/u, '');
-  return window.playgroundBeginning = begun.length <= 40 ? begun.join('') : [...cut].slice(0, 40).join('');
-}"""
 _FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited")
 WORDS = ("outlook", "problem", "changes", "advanced", "reset")
 SET_BY_RUN = (*form.BY_NAME, *texts.PUT_BACK, "size", "base", "suited", "prompt", "name", *WORDS)
@@ -73,8 +63,6 @@ class Settings:
         followed.on("preset", c["preset"].input)
         followed.on("reset", c["reset"].click, whole_texts=True)
         followed.begins(c["train"], panel="#train-panel")
-        begun = [c["text"].change, c["text"].blur]
-        gr.on(begun, None, [c["prompt"], c["text"]], c["prompt"], js=BEGINNING, **UNSEEN)
 
     def follow(self, values: Values, causes: Sequence[str]) -> Follows:
         """What the form holds once it has followed what was touched, in that order."""
@@ -119,16 +107,7 @@ class Settings:
     def suit(self, asked: Values) -> tuple[Values, Values]:
         """One's own text is another, or is read otherwise: the form follows."""
         named = self.suited(asked)
-        if named["source"] == OWN_TEXT and named["own_kind"] == "upload":
-            named = named | {"prompt": self._beginning(named)}
         return named, texts.shown_own(asked["own_kind"]) | {"contents": texts.contents_html(asked, self.limits)}
-
-    def _beginning(self, named: Values) -> str:
-        """What an uploaded text begins with; the prompt as it is where there is none."""
-        try:
-            return beginning_of(texts.source_of(named, self.limits).text) or named["prompt"]
-        except ValueError:
-            return named["prompt"]
 
     def suited(self, named: Values) -> Values:
         """The form's values as they are once it has followed one's own text, which takes it a moment: size and steps
