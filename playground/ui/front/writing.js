@@ -17,13 +17,7 @@
    *   first: string, open: [number, number] | null}} Written */
   /** @typedef {{id: number, chance: number}} Instead a token in place of the open one */
 
-  /** @param {string} tag @param {string} name @param {string} [text] */
-  const made = (tag, name, text = "") => {
-    const node = document.createElement(tag);
-    if (name) node.className = name;
-    if (text) node.textContent = text;
-    return node;
-  };
+  const { made } = window["playground"];
   /** @param {number} p */
   const percent = (p) => (p > 0 && p < 0.0005 ? "<0.1 %" : `${(100 * p).toFixed(1)} %`);
   /** @param {number} n @param {string} unit */
@@ -220,7 +214,7 @@
       const node = made("span", "");
       node.dataset.place = `${sample}:${index}`;
       node.setAttribute("role", "button");
-      node.tabIndex = index ? -1 : 0; // one stop for the tab key per sample, arrows inside
+      node.tabIndex = index ? -1 : 0; // one stop of the tab key, arrows inside
       const bits = Math.min(-Math.log2(Math.max(chance, 1e-9)), 8); // eight and more are equally strong
       node.dataset.bits = bits.toFixed(0);
       piece.split("\n").forEach((line, i) => {
@@ -241,9 +235,7 @@
       else {
         state.append(`Stopped at ${counted(n, it.unit)}`);
         if (it.samples.length > 1) return;
-        const more = made("button", "link generate-continue", "Continue");
-        /** @type {HTMLButtonElement} */ (more).type = "button";
-        state.append(" · ", more);
+        state.append(" · ", made("button", "link generate-continue", "Continue"));
       }
     }
 
@@ -298,32 +290,17 @@
       write({ tokens, kept, parts: text.parts.filter((each) => each.start <= index), chosen: true });
     }
 
-    // one stop of the tab key for each sample, with arrows inside
     /** @param {any} node @returns {[number, number]} sample and index */
     const placeOf = (node) => node.dataset.place.split(":").map(Number);
     box.addEventListener("click", (/** @type {any} */ { target }) => {
       const node = target.closest("[data-place]");
       if (node) pick(...placeOf(node));
     });
-    box.addEventListener("keydown", (/** @type {any} */ event) => {
-      const node = event.target.closest("[data-place]");
-      if (!node || event.ctrlKey || event.metaKey || event.altKey) return;
-      const [sample, index] = placeOf(node), last = box.querySelectorAll(`[data-place^="${sample}:"]`).length - 1;
-      const { key } = event;
-      const to = { ArrowLeft: index - 1, ArrowRight: index + 1, ArrowUp: index - 10, ArrowDown: index + 10, Home: 0, End: last }[key];
-      if (to !== undefined) {
-        const next = box.querySelector(`[data-place="${sample}:${Math.min(Math.max(to, 0), last)}"]`);
-        [node.tabIndex, next.tabIndex] = [-1, 0];
-        next.focus();
-      } else if (key === "Enter" || key === " ") pick(sample, index);
-      else return;
-      event.preventDefault();
-    });
     for (const come of ["mouseover", "focusin"]) {
       box.addEventListener(come, (/** @type {any} */ event) => {
         const node = event.target.closest?.("[data-place]");
         if (!node || node.title || !text) return;
-        const [sample, index] = node.dataset.place.split(":").map(Number);
+        const [sample, index] = placeOf(node);
         node.title = percent(text.samples[sample].chances[index]);
       });
     }
