@@ -109,7 +109,9 @@ def build_app(
             """The list of models as it is now, with another one chosen where that is asked for, or the old one left."""
             chosen = wanted if registry.has(wanted, visitor) else model_id
             stays = chosen == model_id and registry.has(model_id, visitor)
-            models = gr.Dropdown(choices=registry.choices(visitor)) if stays else page.model_list(visitor, chosen)
+            models = (
+                gr.Dropdown(choices=page.models_of(visitor, model_id)) if stays else page.model_list(visitor, chosen)
+            )
             return models, f"{chosen} {page.step_of(visitor, chosen)}"
 
         page.finish()

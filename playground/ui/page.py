@@ -72,9 +72,15 @@ class Page:
 
     def model_list(self, visitor: str | None, chosen: str | None) -> gr.Dropdown:
         """What a handler with `page.model` among its outputs returns to renew its list."""
+        value = chosen if self.registry.has(chosen, visitor) else self.registry.default
+        return gr.Dropdown(choices=self.models_of(visitor, value), value=value)
+
+    def models_of(self, visitor: str | None, chosen: str | None) -> list[tuple[str, str]]:
+        """(name, id) of what this visitor may choose: one that others shared is there as long as it is chosen."""
         choices = self.registry.choices(visitor)
-        known = {model_id for _, model_id in choices}
-        return gr.Dropdown(choices=choices, value=chosen if chosen in known else self.registry.default)
+        if chosen in (None, *(model_id for _, model_id in choices)) or not self.registry.has(chosen, visitor):
+            return choices
+        return [(f"{self.registry.get(chosen, visitor).name} · shared", chosen), *choices]
 
     def step_of(self, visitor: str | None, model_id: str | None) -> int | None:
         """The step whose weights are the model now; None where it is not here."""
@@ -120,14 +126,22 @@ class Page:
         return visitor
 
     def link_to(self, visitor: str, model_id: Any) -> dict[str, str]:
-        """The words of a link: a shipped model by its name, the visitor's own with the recipe of its run."""
+        """The words of a link: a shipped model by its name, the visitor's own with the recipe of its run.
+
+        `share` is what a copied link calls the model, where this server keeps it for others.
+        """
         if not isinstance(model_id, str) or not model_id:
             return {}
         if model_id.startswith("shipped-"):
             return {"model": model_id.removeprefix("shipped-")}
         job = self.board.find(visitor, model_id)
         letters = run_letters(job.view(), job.spec) if job else ""
-        return ({"run": letters} if letters else {}) | {"model": model_id}
+        share = {"share": self.registry.data.shared_id(model_id)} if self.shares(visitor, model_id) else {}
+        return ({"run": letters} if letters else {}) | {"model": model_id} | share
+
+    def shares(self, visitor: str, model_id: Any) -> bool:
+        """Whether a copied link opens this model of the visitor's own for everybody."""
+        return self.registry.data.lasting and self.registry.owns(model_id, visitor)
 
     def sender_of(self, request: Request) -> tuple[str, str]:
         """The address that an upload comes from, and its visitor as the page says; empty for a program."""

@@ -46,9 +46,9 @@ def about(**facts: Any) -> dict[str, str]:
 def model_facts(registry: Registry, visitor: Any, *model_ids: Any) -> dict[str, Any]:
     """Names and steps of the models, as this visitor's list calls them; of those that are still there."""
     names = {model_id: name for name, model_id in registry.choices(visitor)}
-    known = [model_id for model_id in model_ids if isinstance(model_id, str) and model_id in names]
-    steps = sorted({registry.get(model_id, visitor).history.last_step for model_id in known})
+    known = {each: registry.get(each, visitor) for each in model_ids if registry.has(each, visitor)}
+    steps = sorted({checkpoint.history.last_step for checkpoint in known.values()})
     return {
-        "model": " and ".join(names[model_id] for model_id in known) or None,
+        "model": " and ".join(names.get(each, checkpoint.name) for each, checkpoint in known.items()) or None,
         "step": " and ".join(f"{step:,}" for step in steps) or None,
     }

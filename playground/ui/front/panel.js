@@ -307,7 +307,10 @@
 
     // ---- the address -------------------------------------------------------------------------------------------------
 
-    address.shown[tab] = () => ({ ...link, ...inAddress.says(selection) });
+    address.shown[tab] = (/** @type {boolean} */ copied) => {
+      const { share, ...words } = link; // what the model is called for others, if this server keeps it for them
+      return { ...words, ...(copied && share ? { model: share } : {}), ...inAddress.says(selection) };
+    };
     window.addEventListener("popstate", () => {
       const found = inAddress.read();
       if (Object.keys(found).length) move({ ...start, ...found });

@@ -106,8 +106,7 @@ class At:
     @property
     def own(self) -> bool:
         """Whether it is the visitor's own, to be renamed and deleted."""
-        view = self.view
-        return view.learned and not view.id.startswith("shipped-") and self.page.registry.has(view.id, self.visitor)
+        return self.view.learned and self.page.registry.owns(self.view.id, self.visitor)
 
     @property
     def beside(self) -> list[RunJob]:
@@ -202,7 +201,7 @@ def _buttons(at: At) -> str:
 def _share(at: At) -> str:
     spec = at.job.spec if at.job else None
     parts = []
-    if has_link(at.view, spec):
+    if has_link(at.view, spec) or at.page.shares(at.visitor, at.view.id):
         holds = carried(at.page, at.visitor, at.view.id)
         parts.append(holds + button("Copy link", id="copy-run", data_copy_link=True))
     parts.append(button("Download or save to the Hub", data_unfold="take"))
