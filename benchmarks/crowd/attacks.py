@@ -25,7 +25,7 @@ import httpx
 
 from playground import kept
 from playground.service.limits import PUBLIC
-from playground.ui.followers import tick
+from playground.ui.under_way import tick
 from tests.ui.raw import RawCaller
 
 from ..serving import resident_mb

@@ -283,6 +283,16 @@ class DataFolder:
             return False
         return hmac.compare_digest(self._signature(visitor[:LETTERS]), visitor[LETTERS:])
 
+    def shared_id(self, model_id: str) -> str:
+        """The id by which whoever is given it may use a visitor's model: its own, with this server's signature."""
+        return f"{model_id}.{self._signature(f'shared {model_id}')}"
+
+    def unshared_id(self, shared: str) -> str:
+        """The model's own id; empty where `shared` is none that this server has given out."""
+        model_id = shared.partition(".")[0]
+        known = "." in shared and shared.isascii() and hmac.compare_digest(self.shared_id(model_id), shared)
+        return model_id if known else ""
+
     def _signature(self, text: str) -> str:
         return hmac.new(self._signing_key(), text.encode(), hashlib.sha256).hexdigest()[:LETTERS]
 

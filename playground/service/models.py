@@ -107,7 +107,10 @@ class Registry:
             )
 
     def get(self, model_id: str | None, visitor: str | None) -> Checkpoint:
-        """The model, its tokenizer, its history. Raises ValueError for what this visitor does not have."""
+        """The model, its tokenizer, its history. Raises ValueError for what this visitor does not have.
+
+        A shared id (`DataFolder.shared_id`) gives it to anybody, but not the text that its run learned from.
+        """
         entry = self._entry(model_id, visitor)
         entry.used = time.time()
         if not entry.shipped and entry.saved and entry.used - entry.noted > USED_SECONDS:
@@ -120,7 +123,7 @@ class Registry:
                     self.on_opening(entry, entry.checkpoint.model)
             checkpoint = entry.checkpoint
         self._put_down(keep=entry)
-        return checkpoint
+        return checkpoint if entry.id == model_id else replace(checkpoint)  # whose text `Board.source_of` knows
 
     def here(self, model_id: str) -> Checkpoint | None:
         """A model that is in memory now."""
@@ -148,6 +151,11 @@ class Registry:
         except ValueError:
             return False
         return True
+
+    def owns(self, model_id: str | None, visitor: str | None) -> bool:
+        """Whether it is this visitor's own, to be renamed, deleted and shared."""
+        entry = self._entries.get(model_id) if isinstance(model_id, str) else None
+        return entry is not None and entry.owner is not None and entry.owner == visitor
 
     def models(self, visitor: str | None) -> list[Entry]:
         """What this visitor may choose: own runs, the newest first, then the shipped ones."""
@@ -289,8 +297,8 @@ class Registry:
         name = tidy_name(name)
         with self._lock:
             entry = self._entry(model_id, visitor)
-            if entry.shipped:
-                raise ValueError("A shipped model keeps its name; only your own runs can be renamed.")
+            if not self.owns(model_id, visitor):
+                raise ValueError("This model keeps its name; only your own runs can be renamed.")
             entry.name = name
             if entry.checkpoint is not None:
                 entry.checkpoint = replace(entry.checkpoint, name=name)
@@ -314,8 +322,8 @@ class Registry:
         """Let go of a visitor's own model."""
         with self._lock:
             entry = self._entry(model_id, visitor)
-            if entry.shipped:
-                raise ValueError("A shipped model stays; only your own runs can be removed.")
+            if not self.owns(model_id, visitor):
+                raise ValueError("This model stays; only your own runs can be removed.")
             del self._entries[model_id]
         self._leaves(entry)
 
@@ -340,9 +348,10 @@ class Registry:
             self._departed.pop(next(iter(self._departed)))
 
     def _entry(self, model_id: str | None, visitor: str | None) -> Entry:
+        shared = self.data.unshared_id(model_id) if isinstance(model_id, str) else ""
         with self._lock:
-            entry = self._entries.get(model_id) if isinstance(model_id, str) else None
-            if entry is None or not (entry.shipped or entry.owner == visitor):
+            entry = self._entries.get(shared or model_id) if isinstance(model_id, str) else None
+            if entry is None or not (shared or entry.shipped or entry.owner == visitor):
                 raise ValueError(
                     "This model is no longer here: it was deleted, or newer runs took its place. "
                     "Choose another one, or train it again."

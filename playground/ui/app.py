@@ -22,12 +22,13 @@ from .bodies import MALFORMED, bodies, malformed
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.checks import out_of_place
 from .gradio_fixes.first_script import early_head
+from .gradio_fixes.lenient import LenientDropdown
 from .gradio_fixes.made_once import made_once
 from .lessons import welcome as first_visit
 from .lessons.strip import Strip
 from .made_files import made_route
 from .news import news_route
-from .page import QUIETLY, UNSEEN, Page, model_dropdown
+from .page import QUIETLY, UNSEEN, Page
 from .reachable import answers, without_proxy
 from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
@@ -36,11 +37,6 @@ from .where import OWNER_PATH, Reach, trust_no_address
 # where matplotlib is installed, gradio asks around every handler what it draws with; unset, that imports pyplot
 os.environ.setdefault("MPLBACKEND", "agg")
 TABS = ("train", "generate", "inspect", "moe")  # in this order
-# Which tab is open once all that was chosen is shown; a tab that says late that it had been is no longer.
-OPENED = """() => new Promise((done) => setTimeout(() => {
-  const open = document.querySelector("#tabs [role=tab][aria-selected=true][id^=tab-]");
-  done(open ? open.id.slice("tab-".length, -"-button".length) : %r);
-}))"""
 # The tab that the address names is the first to be built: this runs once gradio's configuration is there.
 FIRST_TAB = """<script>(() => {
   const tabs = window.gradio_config?.components?.find((each) => each.type === "tabs" && each.props.elem_id === "tabs");
@@ -78,7 +74,11 @@ def build_app(
         visitor = gr.BrowserState("", storage_key=STORAGE_KEY, secret=STORAGE_SECRET)
         with gr.Row(elem_id="page-head", equal_height=False):
             gr.HTML("<h1><span>Transformer </span>Playground</h1>", padding=False, elem_id="head-title")
-            model = model_dropdown(registry, label="Model", elem_id="model", container=False, min_width=120, scale=0)
+            # the list is per visitor, and a session's own may have been forgotten: the registry checks every id itself
+            model = LenientDropdown(
+                registry.choices(None), value=registry.default, label="Model", elem_id="model", container=False,
+                filterable=False, min_width=120, scale=0,
+            )  # fmt: skip
             gr.HTML(LEARN, padding=False, elem_id="head-learn")
         first_visit.build()
         strip = Strip()
@@ -92,9 +92,8 @@ def build_app(
         with tabs:
             links.build(page, link_note)
             for name, module in modules:
-                with gr.Tab(module.TITLE, id=name, elem_id=f"tab-{name}") as page.tab:
+                with gr.Tab(module.TITLE, id=name, elem_id=f"tab-{name}"):
                     module.build(page)
-                    page.tab.select(None, None, page.opened, js=OPENED % name, **UNSEEN)
         with above_tabs:
             classroom.build(page, classes or Classes(registry.data.store))
 
@@ -109,7 +108,9 @@ def build_app(
             """The list of models as it is now, with another one chosen where that is asked for, or the old one left."""
             chosen = wanted if registry.has(wanted, visitor) else model_id
             stays = chosen == model_id and registry.has(model_id, visitor)
-            models = page.renewed_list(visitor) if stays else page.model_list(visitor, chosen)
+            models = (
+                gr.Dropdown(choices=page.models_of(visitor, model_id)) if stays else page.model_list(visitor, chosen)
+            )
             return models, f"{chosen} {page.step_of(visitor, chosen)}"
 
         page.finish()

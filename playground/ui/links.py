@@ -70,6 +70,8 @@ def carried(page: Page, visitor: str, model_id: str | None) -> str:
     """A note before copying: what a link to this model carries. Empty for a model that ships. HTML."""
     if not model_id or model_id.startswith("shipped-"):
         return ""
+    if page.shares(visitor, model_id) or page.registry.data.unshared_id(model_id):
+        return theme.quiet("Anybody with this link can use the model and see its samples, but not your text.")
     job = page.board.find(visitor, model_id)
     if job is None or job.state != "finished":
         return theme.quiet("This link opens the model in this browser only.")
@@ -100,7 +102,8 @@ def is_here(page: Page, query: dict[str, str], visitor: str | None) -> bool:
 
 def _here(page: Page, name: str | None, visitor: str | None) -> str | None:
     """The id of the model that a link calls so, if this visitor has it."""
-    return next((m for m in (f"shipped-{name}", name) if name and page.registry.has(m, visitor)), None)
+    known = (f"shipped-{name}", str(name).partition(".")[0], name)  # a shared one of one's own as one's own
+    return next((m for m in known if name and page.registry.has(m, visitor)), None)
 
 
 def query_of(request: gr.Request | None) -> dict[str, str]:

@@ -17,8 +17,8 @@ from starlette.routing import Route
 from ..service.comparisons import ComparisonJob
 from ..service.job import Job
 from ..service.run_job import RunJob
-from .followers import tick
 from .page import Page
+from .under_way import tick
 
 
 def news_route(page: Page) -> Route:

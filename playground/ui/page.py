@@ -1,25 +1,8 @@
 """Page: what the tabs share, handed to each tab's `build(page)`: models, limits, the visitor, the model chosen now.
 
-A tab is a module of `playground.ui.tabs` with `TITLE` and `build(page)`; its id is the module's name:
-
-    TITLE = "Generate"
-
-    def build(page: Page) -> None:
-        prompt = gr.Textbox(...)
-        page.share("train.prompt", prompt)                 # so that other tabs may fill it in
-
-        def answer(visitor, model_id, prompt):
-            with in_words():                               # ValueErrors become sentences on the page
-                checkpoint = page.registry.get(model_id, visitor)
-                page.limits.check_prompt(prompt)
-                ...
-        button.click(answer, [page.visitor, page.model, prompt], ...)
-        page.model.change(refresh, [page.visitor, page.model], ...)   # another model was chosen or trained
-        page.later(lambda: back.click(lambda: page.open("train"), None, page.tabs))   # wiring that needs other tabs
-
-Handlers that only the page itself calls pass `api_visibility="private"` (or all of QUIETLY, if they answer at once).
-What takes longer, or changes by itself, is a panel (`panel.py`). What nobody sees yet is not worked out: when the page
-loads only what `page.on_load` gathered is; `page.tab.select` says that the tab is opened, `page.opened` which one is.
+A tab is a module of `playground.ui.tabs` with `TITLE` and `build(page)`; its id is the module's name. What it shows is
+a panel (`panel.py`), what it asks for a form (`forms/followed.py`). When the page loads, only what `page.on_load`
+gathered is worked out. Wiring that needs other tabs goes to `page.later`.
 """
 
 from __future__ import annotations
@@ -36,7 +19,6 @@ from ..service.cards import run_letters
 from ..service.limits import Limits
 from ..service.models import Registry
 from ..service.uploads import Uploads
-from .gradio_fixes.lenient import LenientDropdown
 from .panel import Panels
 from .presence import Presence
 from .where import Reach
@@ -72,15 +54,12 @@ class Page:
     """What answers a selection in the browser."""
     uploads: Uploads = field(init=False)
     """Whose files lie in gradio's upload folder."""
-    tab: gr.Tab | None = None
-    """While `build(page)` runs: the tab being built, for its `select`."""
-    opened: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible=False))
-    """Hidden; value: the id of the tab that is open, empty until the page has said so."""
     weights: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
     """Hidden; value: "id step" of a run's model, another one whenever its weights are, under the same id."""
     _shared: dict[str, Any] = field(default_factory=dict)
     _news: list[Callable[[str], tuple[Any, float | None] | None]] = field(default_factory=list)
-    _on_load: list[tuple[Callable, list | set, list]] = field(default_factory=list)
+    on_load_handlers: list[tuple[Callable, list, list]] = field(default_factory=list)
+    """What `on_load` gathered."""
     _later: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -93,13 +72,15 @@ class Page:
 
     def model_list(self, visitor: str | None, chosen: str | None) -> gr.Dropdown:
         """What a handler with `page.model` among its outputs returns to renew its list."""
-        choices = self.registry.choices(visitor)
-        known = {model_id for _, model_id in choices}
-        return gr.Dropdown(choices=choices, value=chosen if chosen in known else self.registry.default)
+        value = chosen if self.registry.has(chosen, visitor) else self.registry.default
+        return gr.Dropdown(choices=self.models_of(visitor, value), value=value)
 
-    def renewed_list(self, visitor: str | None) -> gr.Dropdown:
-        """The list of `model` as it is now, with what is chosen left as it is."""
-        return gr.Dropdown(choices=self.registry.choices(visitor))
+    def models_of(self, visitor: str | None, chosen: str | None) -> list[tuple[str, str]]:
+        """(name, id) of what this visitor may choose: one that others shared is there as long as it is chosen."""
+        choices = self.registry.choices(visitor)
+        if chosen in (None, *(model_id for _, model_id in choices)) or not self.registry.has(chosen, visitor):
+            return choices
+        return [(f"{self.registry.get(chosen, visitor).name} · shared", chosen), *choices]
 
     def step_of(self, visitor: str | None, model_id: str | None) -> int | None:
         """The step whose weights are the model now; None where it is not here."""
@@ -122,14 +103,9 @@ class Page:
         """Do this once all tabs are built."""
         self._later.append(wire)
 
-    def on_load(self, handler: Callable, inputs: list | set, outputs: list) -> None:
+    def on_load(self, handler: Callable, inputs: list, outputs: list) -> None:
         """Call this whenever a browser opens the page, once the visitor's id and list of models are known."""
-        self._on_load.append((handler, inputs, outputs))
-
-    @property
-    def on_load_handlers(self) -> list[tuple[Callable, list | set, list]]:
-        """What `on_load` gathered."""
-        return self._on_load
+        self.on_load_handlers.append((handler, inputs, outputs))
 
     def hears(self, news: Callable[[str], tuple[Any, float | None] | None]) -> None:
         """Add a source of news besides jobs and models.
@@ -150,14 +126,22 @@ class Page:
         return visitor
 
     def link_to(self, visitor: str, model_id: Any) -> dict[str, str]:
-        """The words of a link: a shipped model by its name, the visitor's own with the recipe of its run."""
+        """The words of a link: a shipped model by its name, the visitor's own with the recipe of its run.
+
+        `share` is what a copied link calls the model, where this server keeps it for others.
+        """
         if not isinstance(model_id, str) or not model_id:
             return {}
         if model_id.startswith("shipped-"):
             return {"model": model_id.removeprefix("shipped-")}
         job = self.board.find(visitor, model_id)
         letters = run_letters(job.view(), job.spec) if job else ""
-        return ({"run": letters} if letters else {}) | {"model": model_id}
+        share = {"share": self.registry.data.shared_id(model_id)} if self.shares(visitor, model_id) else {}
+        return ({"run": letters} if letters else {}) | {"model": model_id} | share
+
+    def shares(self, visitor: str, model_id: Any) -> bool:
+        """Whether a copied link opens this model of the visitor's own for everybody."""
+        return self.registry.data.lasting and self.registry.owns(model_id, visitor)
 
     def sender_of(self, request: Request) -> tuple[str, str]:
         """The address that an upload comes from, and its visitor as the page says; empty for a program."""
@@ -177,12 +161,3 @@ class Page:
         """Do what was put off until all tabs are built."""
         for wire in self._later:
             wire()
-
-
-def model_dropdown(
-    registry: Registry, *, value: str | None = None, experts: bool | None = None, **dropdown
-) -> gr.Dropdown:
-    """A drop-down of models that opens with the shipped ones: all, or those with or without experts."""
-    value = registry.default if value is None and experts is None else value
-    # the list is per visitor, and a session's own list may have been forgotten: the registry checks every id itself
-    return LenientDropdown(registry.choices(None, experts=experts), value=value, filterable=False, **dropdown)

@@ -116,6 +116,10 @@ Link = Callable[[str, Any], Mapping[str, str]]
 """(visitor, model) → the words of a link that lead to this model."""
 
 
+_Work = tuple[ThreadPoolExecutor, Callable[[], dict[str, Any]]]
+"""One question: whose threads work on it, and what makes the answer."""
+
+
 class Panels:
     """The panels of one page, and the route that answers them."""
 
@@ -196,11 +200,11 @@ class Panels:
         ]
         return own + self._others
 
-    async def _answer(self, read: Callable[[str, Asked, Any], Any], request: Request) -> Response:
+    async def _answer(self, read: Callable[[str, Asked, Any], _Work], request: Request) -> Response:
         try:
             body = await request.json()
             asked = self.asked(body, request)
-            visitor, wish = asked.visitor, read(request.path_params["name"], asked, body)
+            visitor, (pool, work) = asked.visitor, read(request.path_params["name"], asked, body)
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
             return JSONResponse({"problem": STRANGE}, 400)
         with self._lock:
@@ -208,8 +212,8 @@ class Panels:
                 return JSONResponse({"problem": "Too many questions at once. Wait a moment."}, 429)
             self._asking[visitor] += 1
         try:
-            async with self._places[wish.pool].of(self.network(request), visitor):
-                content = await asyncio.get_running_loop().run_in_executor(wish.pool, wish.answer)
+            async with self._places[pool].of(self.network(request), visitor):
+                content = await asyncio.get_running_loop().run_in_executor(pool, lambda: _json(work()))
             return Response(content, media_type="application/json", headers={"cache-control": "no-store"})
         except ValueError as problem:
             return JSONResponse({"problem": sentence(str(problem))})
@@ -230,77 +234,41 @@ class Panels:
             raise ValueError
         return Asked(self._known(body["visitor"]), selection, clicked, request)
 
-    def _deed(self, name: str, asked: Asked, body: Any) -> _Deed:
-        return _Deed(self._acts[name], asked, name in self._slow_acts)
+    def _deed(self, name: str, asked: Asked, body: Any) -> _Work:
+        """One button that was pressed: what came of it."""
+        act = self._acts[name]
+        return _deeds if name in self._slow_acts else _quick, lambda: dict(act(asked) or {})
 
-    def _wish(self, name: str, asked: Asked, body: Any) -> _Wish:
-        have = body.get("have", {})
-        if not isinstance(have, dict):
+    def _wish(self, name: str, asked: Asked, body: Any) -> _Work:
+        """What to show. `exact` names the one chart, or `file` the one file, that is asked for where that is all."""
+        view, have, late = self._views[name], body.get("have", {}), bool(body.get(LATER))
+        exact, file = body.get("exact"), body.get("file")
+        if not isinstance(have, dict) or not all(isinstance(each, (str, type(None))) for each in (exact, file)):
             raise ValueError
-        wanted = bool(body.get(LATER)), body.get("exact"), body.get("file")
-        return _Wish(self._views[name], self._link, asked, have, *wanted)
 
+        def answer() -> dict[str, Any]:
+            shown = view(asked)
+            if exact is not None:
+                slot = shown.slots.get(exact)
+                return {"exact": slot.exact() if slot and slot.exact else None}
+            if file is not None:
+                called, content = shown.files[file]() if file in shown.files else (None, b"")
+                return {"file": called and [called, base64.b64encode(content).decode()]}
+            due = {name: slot for name, slot in shown.slots.items() if have.get(name) != slot.digest}
+            made = {
+                name: [slot.digest, quoted(_made(slot), **shown.facts)]
+                for name, slot in due.items()
+                if slot.slow <= late  # one that has become quick since is not asked for again
+            }
+            later = [name for name, slot in due.items() if slot.slow and not late]
+            said = {"selection": shown.selection, "slots": made, LATER: later}
+            return (
+                said
+                if late
+                else said | {"link": self._link(asked.visitor, shown.model or asked.selection.get("model"))}
+            )
 
-@dataclass(frozen=True)
-class _Deed:
-    """One button that was pressed."""
-
-    act: Act
-    asked: Asked
-    slow: bool
-
-    @property
-    def pool(self) -> ThreadPoolExecutor:
-        """Whose threads do it."""
-        return _deeds if self.slow else _quick
-
-    def answer(self) -> bytes:
-        """What came of it, as JSON."""
-        return _json(dict(self.act(self.asked) or {}))
-
-
-@dataclass(frozen=True)
-class _Wish:
-    """One question, as the thread that works on it gets it."""
-
-    view: View
-    link: Link
-    asked: Asked
-    have: Mapping[str, Any]
-    """Slot → digest of what the browser shows."""
-    late: bool
-    """Whether the slow slots are asked for."""
-    exact: Any
-    """The one chart whose exact numbers are asked for, if that is all."""
-    file: Any
-    """The one file that is asked for, if that is all."""
-
-    @property
-    def pool(self) -> ThreadPoolExecutor:
-        """Whose threads work on it."""
-        return _slow if self.late else _quick
-
-    def answer(self) -> bytes:
-        """The answer as JSON."""
-        shown = self.view(self.asked)
-        if self.exact is not None:
-            slot = shown.slots.get(self.exact) if isinstance(self.exact, str) else None
-            return _json({"exact": slot.exact() if slot and slot.exact else None})
-        if self.file is not None:
-            make = shown.files.get(self.file) if isinstance(self.file, str) else None
-            called, content = make() if make else (None, b"")
-            return _json({"file": called and [called, base64.b64encode(content).decode()]})
-        due = {name: slot for name, slot in shown.slots.items() if self.have.get(name) != slot.digest}
-        made = {
-            name: [slot.digest, quoted(_made(slot), **shown.facts)]
-            for name, slot in due.items()
-            if slot.slow <= self.late  # one that has become quick since is not asked for again
-        }
-        later = [name for name, slot in due.items() if slot.slow and not self.late]
-        answer = {"selection": shown.selection, "slots": made, LATER: later}
-        if not self.late:
-            answer["link"] = self.link(self.asked.visitor, shown.model or self.asked.selection.get("model"))
-        return _json(answer)
+        return _slow if late else _quick, answer
 
 
 def _made(slot: Slot) -> Any:

@@ -14,19 +14,19 @@ LONGEST = 160
 """Characters of a prompt that are quoted."""
 
 
-def quoted(updates: Any, **facts: Any) -> Any:
-    """A handler's updates, in which every chart and every saved table carries the line.
+def quoted(content: Any, **facts: Any) -> Any:
+    """What a slot shows, where a chart or a saved table carries the line.
 
     Args:
-        updates: a mapping, a tuple or one update. What carries a line already keeps it.
         **facts: by name, in the order of the line: model, step, prompt, layer, head …; None is left out. A chart's own
             (`chart.show`) come before these.
     """
-    if isinstance(updates, tuple):
-        return tuple(_quoted(value, facts) for value in updates)
-    if not isinstance(updates, dict) or "figure" in updates:
-        return _quoted(updates, facts)
-    return {component: _quoted(value, facts) for component, value in updates.items()}
+    if isinstance(content, dict) and "figure" in content:
+        return {**content, "about": about(**facts | content.get("facts", {}))}
+    if isinstance(content, str) and 'data-csv="' in content:
+        said = {key: html.escape(text, quote=True) for key, text in about(**facts).items()}
+        return content.replace("data-csv=", f'data-about="{said["line"]}" data-of="{said["name"]}" data-csv=')
+    return content
 
 
 def about(**facts: Any) -> dict[str, str]:
@@ -46,18 +46,9 @@ def about(**facts: Any) -> dict[str, str]:
 def model_facts(registry: Registry, visitor: Any, *model_ids: Any) -> dict[str, Any]:
     """Names and steps of the models, as this visitor's list calls them; of those that are still there."""
     names = {model_id: name for name, model_id in registry.choices(visitor)}
-    known = [model_id for model_id in model_ids if isinstance(model_id, str) and model_id in names]
-    steps = sorted({registry.get(model_id, visitor).history.last_step for model_id in known})
+    known = {each: registry.get(each, visitor) for each in model_ids if registry.has(each, visitor)}
+    steps = sorted({checkpoint.history.last_step for checkpoint in known.values()})
     return {
-        "model": " and ".join(names[model_id] for model_id in known) or None,
+        "model": " and ".join(names.get(each, checkpoint.name) for each, checkpoint in known.items()) or None,
         "step": " and ".join(f"{step:,}" for step in steps) or None,
     }
-
-
-def _quoted(value: Any, facts: dict[str, Any]) -> Any:
-    if isinstance(value, dict) and "figure" in value and "about" not in value:
-        return {**value, "about": about(**facts | value.get("facts", {}))}
-    if isinstance(value, str) and 'data-csv="' in value and 'data-about="' not in value:
-        said = {key: html.escape(text, quote=True) for key, text in about(**facts).items()}
-        return value.replace("data-csv=", f'data-about="{said["line"]}" data-of="{said["name"]}" data-csv=')
-    return value

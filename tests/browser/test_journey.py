@@ -62,7 +62,6 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     page.click("#learn label:has-text('My own text')")
     page.click("#advanced > button")
     page.fill("#text textarea", TEXT)
-    page.wait_for_function("document.querySelector('#prompt textarea')?.value === 'The keeper lit the'")
     page.fill("#prompt textarea", "The keeper ")  # at once
     expect(page.locator("#size label.selected")).to_have_text("Tiny")  # it was pasted, not typed, and sets the size
     assert page.input_value("#prompt textarea") == "The keeper "
@@ -210,8 +209,6 @@ def test_a_file_is_dropped_where_a_text_is_pasted(address, open_page):
         TEXT,
     )
     expect(page.locator("#contents")).to_contain_text(f"{len(TEXT):,} characters")
-    page.click("#advanced > button")
-    expect(page.locator("#prompt textarea")).to_have_value("The keeper lit the")
 
 
 def test_bad_input_is_answered_under_its_field_and_the_page_goes_on(address, open_page):

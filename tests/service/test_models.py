@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import closing
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from playground.model import Transformer
 from playground.service import comparisons
 from playground.service.board import Board
 from playground.service.comparisons import ComparisonJob
+from playground.service.data_folder import DataFolder
 from playground.service.models import DEPARTED_NAMES, Registry
 from playground.storage import Checkpoint
 from playground.training import History
@@ -117,8 +119,29 @@ def test_shipped_models_are_nobodys_to_rename_or_delete():
     board = Board(Registry(small_limits()), small_limits())
     shipped = board.registry.default
     for change in (lambda: board.rename(ANNA, shipped, "mine"), lambda: board.delete(ANNA, shipped)):
-        with pytest.raises(ValueError, match="A shipped model"):
+        with pytest.raises(ValueError, match="only your own runs can be"):
             change()
+
+
+def test_a_shared_model_can_be_used_by_whoever_has_its_id_and_changed_by_its_owner_alone(tmp_path):
+    with closing(DataFolder(tmp_path)) as data:
+        board = Board(Registry(small_limits(), data=data), small_limits())
+        job = board.start(ANNA, small_spec(steps=5))
+        until(lambda: job.settled)
+        registry, shared = board.registry, data.shared_id(job.id)
+        assert not registry.has(job.id, BERT) and registry.has(shared, BERT)
+        assert registry.get(shared, BERT).model is registry.get(job.id, ANNA).model
+        assert board.source_of(registry.get(job.id, ANNA)) is job.spec.source
+        assert board.source_of(registry.get(shared, BERT)) is None, "its text stays its owner's"
+        assert shared not in [model_id for _, model_id in registry.choices(BERT)]
+        assert not data.knows(shared.replace(".", "")), "no visitor's secret can be made of it"
+        for change in (lambda: board.rename(BERT, shared, "mine"), lambda: board.delete(BERT, shared)):
+            with pytest.raises(ValueError, match="only your own runs can be"):
+                change()
+        for wrong in (f"{job.id}.", f"{job.id}.{'a' * 24}", f"{shared}x", f"{'x' * 24}.{shared[25:]}", f"ä.{shared}"):
+            assert not registry.has(wrong, BERT)
+        board.delete(ANNA, job.id)
+        assert not registry.has(shared, BERT)
 
 
 # ---- the two models of a comparison ----------------------------------------------------------------------------------

@@ -12,8 +12,7 @@ from playground.service.comparisons import ComparisonJob
 from playground.service.job import Job
 from playground.service.limits import AWAY_SECONDS
 from playground.service.run_job import RunJob
-from playground.ui.around import SEEN_ON
-from playground.ui.followers import LONG, ordinal, tick
+from playground.ui.under_way import KINDS, LONG, ordinal, tick
 
 from .raw import RawCaller
 from .runs import known, until
@@ -42,14 +41,15 @@ def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_tak
 
 @pytest.mark.parametrize(
     ("number", "said"),
-    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (12, "12th"), (21, "21st"), (113, "113th")],
+    [(1, "First"), (5, "Fifth"), (6, "6th"), (11, "11th"), (12, "12th"), (21, "21st"), (113, "113th")],
 )
 def test_places_are_said_as_people_say_them(number, said):
     assert ordinal(number) == said
 
 
 def test_whatever_kind_of_job_goes_on_other_tabs_say_where_it_is_seen():
-    assert {RunJob, ComparisonJob} <= SEEN_ON.keys() >= set(Job.__subclasses__())
+    kinds = {kind.job for kind in KINDS}
+    assert {RunJob, ComparisonJob} <= kinds >= set(Job.__subclasses__())
 
 
 def test_a_hidden_page_keeps_its_place_and_one_that_is_gone_loses_it_within_a_minute(served):

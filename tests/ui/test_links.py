@@ -13,6 +13,7 @@ from playground.data.tokenizers import CharTokenizer
 from playground.links import LinkError, RunCard, letters, text_hash
 from playground.model import PRESETS, Transformer
 from playground.service.board import Board
+from playground.service.data_folder import DataFolder
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.models import Registry
 from playground.service.runs import HUB_FILE, OWN_TEXT, Source
@@ -38,7 +39,7 @@ from playground.ui.tabs.train.linked import (
 )
 
 from ..model.configs import TINY
-from .runs import ANNA, TEXT, small_limits, small_spec, until
+from .runs import ANNA, BERT, TEXT, small_limits, small_spec, until
 
 
 class Asked:
@@ -130,6 +131,29 @@ def test_what_a_link_carries_is_said_before_it_is_copied(jobs):
             assert shown.slots["carried"].make() == carried(page, ANNA, model)
 
 
+def test_a_copied_link_opens_a_model_that_the_server_keeps_for_everybody(tmp_path):
+    """“Link copied” was said of links that opened with no model."""
+    limits, data = small_limits(jobs=50), DataFolder(tmp_path / "data")
+    app = build_app(limits, Registry(limits, shipped=tmp_path / "none", data=data), data=data)
+    page = app.page
+    job = finished(page.board, small_spec(steps=5))
+    words = page.link_to(ANNA, job.id)
+    assert words["model"] == job.id and words["run"], "the owner's own address shares nothing"
+    assert carried(page, ANNA, job.id) == carried(page, BERT, words["share"])
+    assert "Anybody with this link can use the model" in carried(page, ANNA, job.id)
+    open_view = next(handler for handler, *_ in page.on_load_handlers if handler.__name__ == "open_view")
+
+    def opened(visitor: str, model: str) -> dict:
+        return open_view(visitor, Asked(tab="generate", model=model, run=words["run"]))
+
+    chosen = opened(BERT, words["share"])[page.model]
+    assert chosen.value == words["share"] and chosen.choices == [(f"{job.name} · shared", words["share"])]
+    assert page.link_to(BERT, words["share"]) == {"model": words["share"]}, "it can be passed on"
+    assert opened(ANNA, words["share"])[page.model].value == job.id, "its owner's own"
+    assert page.model not in opened(BERT, job.id), "an address that was not copied"
+    data.close()
+
+
 def test_a_link_holds_nothing_of_the_text_itself(jobs):
     job = finished(jobs, small_spec(text="the secret of the house is under the stairs. " * 40, sample_prompt=""))
     record = json.dumps(letters.unpacked(run_letters(job.view(), job.spec)))
@@ -177,7 +201,7 @@ def test_a_file_of_the_hub_and_an_own_text_say_what_is_to_be_done():
     assert "&lt;b&gt;a&lt;/b&gt;/b" in said and "<b>" not in said
     own = RunCard(OWN_TEXT, PRESETS["tiny"], RECIPES["tiny"], text_hash="abcdef0123456789")
     assert "abcdef0123456789" in linked_html(own, "tiny", ({}, {}), None)
-    dropout = [("Dropout: 0 → 0.1", "")]
+    dropout = ["Dropout: 0 → 0.1"]
     assert "length" not in linked_html(own, "s4", ({}, {}), None, dropout), "of a walkthrough it sets nothing"
     assert "length of an own text may have set" in linked_html(own, "tiny", ({}, {}), None, dropout)
 

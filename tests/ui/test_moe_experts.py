@@ -21,15 +21,14 @@ from playground.inspection.expert_information import MEASURES
 from playground.inspection.favourites import favourites
 from playground.inspection.nulls import Judgement, Null
 from playground.inspection.routing import Station, routing_of
-from playground.model import ModelConfig, Transformer, trace
+from playground.model import ModelConfig, Transformer
 from playground.service.board import Board
 from playground.service.limits import LOCAL
 from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.storage import Checkpoint, load
 from playground.training import History, LoadMeasured
-from playground.ui.page import Page, model_dropdown
+from playground.ui.page import Page
 from playground.ui.panel import Asked, _made
-from playground.ui.tabs.inspect.looks import Looks
 from playground.ui.tabs.moe import both, breaking, measured, pair_panel, routing
 from playground.words.experts import MEASURES as NAMES
 from playground.words.experts import information_details, information_words
@@ -62,9 +61,8 @@ class Tab:
         registry = Registry(LOCAL)
         self.ids = {name: registry.add(ANNA, checkpoint) for name, checkpoint in models.items()}
         with gr.Blocks():
-            visitor, model = gr.BrowserState(""), model_dropdown(registry, label="Model")
+            visitor, model = gr.BrowserState(""), gr.Dropdown()
             self.page = Page(LOCAL, registry, Board(registry, LOCAL), visitor, model, gr.Tabs(), ("moe",))
-        self.page.share("inspect.looks", Looks(self.page))
 
     def look(self, mixture: str = "dialects", clicked: dict | None = None, **selection) -> dict:
         """What the panel shows for a selection: slot → content, and the selection itself as `chosen`."""
@@ -202,11 +200,6 @@ def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
 def test_both_models_stand_side_by_side(tab):
     shown = tab.look(figures=True, begin="the ")
     dense, moe = (tab.page.registry.get(tab.ids[name], ANNA) for name in ("dense", "dialects"))
-    for side, checkpoint in (("dense", dense), ("moe", moe)):
-        patterns = trace(checkpoint.model, torch.tensor([LETTERS.encode("the ")]), names=["pattern"])
-        mean = torch.stack([patterns["pattern", layer][0].mean(dim=0) for layer in range(2)]).mean(dim=0)
-        drawn = np.nan_to_num(numbers_of(shown[f"{side}-attention"]["figure"]["data"][0]["z"]))
-        assert drawn == pytest.approx(mean.numpy(), abs=1e-5)
     given = both.expectations(dense, moe, *[LETTERS.encode("the ")] * 2)
     assert shown["both-next"]["summary"] == given[1] and "prompt" in shown["both-texts"]
     again = tab.look(figures=True, begin="the ", seed=5)

@@ -123,9 +123,11 @@ def test_files_and_exact_numbers_are_made_when_they_are_asked_for_alone():
     server = client(lambda asked: Shown({}, slots, files={"head": lambda: ("head.zip", b"PK")}))
     assert ask(server, exact="a").json() == {"exact": {"data": [1]}}
     assert ask(server, file="head").json() == {"file": ["head.zip", "UEs="]}
-    for odd in ("b", "none", 7, [], {}):
+    for odd in ("b", "none"):
         assert ask(server, exact=odd).json() == {"exact": None}
         assert ask(server, file=odd).json() == {"file": None}
+    for odd in (7, [], {}):
+        assert ask(server, exact=odd).status_code == ask(server, file=odd).status_code == 400
 
 
 def test_an_act_changes_something_and_moves_the_selection():

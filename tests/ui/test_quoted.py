@@ -32,18 +32,16 @@ def test_a_line_names_what_it_is_of_and_ends_with_the_version():
 
 def test_charts_and_saved_tables_are_quoted_and_nothing_else():
     table = theme.table(("a",), [("b",)], save="numbers")
-    shown = quoted({"c": show(FIGURE, "Words."), "t": table, "w": "words", "u": {"value": 3}}, model="M & <b>", head=1)
-    assert shown["c"]["about"]["line"].startswith("M &amp; &lt;b&gt; · head 1 · ")
-    assert unescape(unescape(re.search(r'data-about="(.*?)"', shown["t"])[1])).startswith("M & <b> · head 1 · ")
-    assert 'data-of="m-b-head1"' in shown["t"] and "<b>" not in str(shown)
-    assert (shown["w"], shown["u"]) == ("words", {"value": 3})
-    assert quoted((table, None), model="M")[1] is None and "data-about" in quoted(table, model="M")
+    facts = {"model": "M & <b>", "head": 1}
+    drawn, shown = quoted(show(FIGURE, "Words."), **facts), quoted(table, **facts)
+    assert drawn["about"]["line"].startswith("M &amp; &lt;b&gt; · head 1 · ")
+    assert unescape(unescape(re.search(r'data-about="(.*?)"', shown)[1])).startswith("M & <b> · head 1 · ")
+    assert 'data-of="m-b-head1"' in shown and "<b>" not in f"{drawn} {shown}"
+    assert [quoted(each, **facts) for each in ("words", {"value": 3}, None)] == ["words", {"value": 3}, None]
 
 
 def test_what_a_picture_knows_better_is_not_overruled():
-    inner = quoted(show(FIGURE, head=3), model="a", head=0)
-    assert inner["about"]["name"] == "a-head3"
-    assert quoted(inner, model="b") == inner, "quoted already, nearer to its numbers"
+    assert quoted(show(FIGURE, head=3), model="a", head=0)["about"]["name"] == "a-head3"
 
 
 def test_no_two_files_have_one_name():

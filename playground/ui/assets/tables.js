@@ -72,11 +72,7 @@
   // A table under a line that says what it is of. Programs skip lines that begin with #.
   function download(rows, name, about) {
     const text = (about?.line ? `# ${bare(about.line).replace(/\s+/g, " ")}\r\n` : "") + lines(rows);
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }));
-    link.download = `${named(name, about)}.csv`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    window.playground.save(new Blob(["\ufeff", text], { type: "text/csv;charset=utf-8" }), `${named(name, about)}.csv`);
   }
 
   const named = (name, about) => [name, about?.name].filter(Boolean).join("-");

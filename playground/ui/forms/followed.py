@@ -67,15 +67,14 @@ class Followed:
         self._name, self._components = name, components
         page.panels.act(name, self._answer)
 
-    def on(self, cause: str, *events: Callable[..., Any], whole_texts: bool = False, first: str = "") -> None:
+    def on(self, cause: str, *events: Callable[..., Any], whole_texts: bool = False) -> None:
         """Call `follow` with this cause whenever one of these events happens.
 
-        Args:
-            whole_texts: whether `follow` needs the pasted text for this; if not, it is not sent.
-            first: a JavaScript statement to run before.
+        `whole_texts` says whether `follow` needs the pasted text for this; if not, it is not sent.
         """
-        touched = f"playground.form.touched({self._form}, {json.dumps(cause)}, {json.dumps(whole_texts)}, now)"
-        gr.on(list(events), None, self._reads, self._sets, js=f"(...now) => {{ {first} return {touched}; }}", **UNSEEN)
+        said = f"{self._form}, {json.dumps(cause)}, {json.dumps(whole_texts)}"
+        touched = f"(...now) => playground.form.touched({said}, now)"
+        gr.on(list(events), None, self._reads, self._sets, js=touched, **UNSEEN)
 
     def begins(self, button: gr.Button, *, panel: str) -> None:
         """Begin what the form describes when this is pressed; a phone scrolls to the panel."""

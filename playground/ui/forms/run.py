@@ -20,6 +20,7 @@ from ...training.config import OPTIMIZERS, SCHEDULES
 from ...training.recipes import OwnText, for_own_text
 from ..refusals import LABELS
 from . import texts
+from .excerpts import beginning_of
 from .fields import FOLLOWS, Field, is_number, read, said, same, titled, whole
 from .texts import TOKENIZERS, UNKNOWN, Own, check_tokenizer, expected_vocabulary
 
@@ -261,7 +262,8 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
 
 def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSpec:
     """The run that the form describes. Raises ValueError where a setting makes no sense or exceeds its bounds."""
-    values = {**values, **read(FIELDS, values, limits)}
+    begun = beginning_of(source.text) if source.kind == OWN_TEXT else ""
+    values = {**values, **read(FIELDS, values, limits), "prompt": values.get("prompt") or begun}
     check_tokenizer(source, values["tokenizer"])
     return RunSpec(
         source=source,
@@ -275,11 +277,12 @@ def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSp
 
 def values_of(spec: RunSpec, limits: Limits) -> dict[str, Any]:
     """What the form has to hold for this run, by name; its base is the size or preset with the fewest differences."""
+    own_text = spec.source.kind == OWN_TEXT
     values = _values_of(spec.model, spec.training) | {
         "tokenizer": spec.tokenizer,
         "vocab_size": spec.vocab_size or 512,
         "eval_every": spec.training.eval_every or max(spec.training.steps // 20, 5),
-        "prompt": spec.prompt,
+        "prompt": "" if own_text and spec.prompt == beginning_of(spec.source.text) else spec.prompt,
         **texts.values_of(spec.source),
     }
     own = texts.own_of(values["text"], spec.tokenizer)
@@ -316,45 +319,9 @@ def changed(values: Mapping[str, Any], base: Mapping[str, Any]) -> list[Field]:
     return [field for field in FIELDS if not same(values.get(field.name), base.get(field.name))]
 
 
-def changes(values: Mapping[str, Any], base: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """(setting, what it changes) for every field that differs from the base."""
+def changes(values: Mapping[str, Any], base: Mapping[str, Any]) -> list[str]:
+    """Every field that differs from the base, and from what to what."""
     return [
-        (
-            f"{field.label}: {field.shown(base.get(field.name))} → {field.shown(values.get(field.name))}",
-            _effect(field, values, base),
-        )
+        f"{field.label}: {field.shown(base.get(field.name))} → {field.shown(values.get(field.name))}"
         for field in changed(values, base)
     ]
-
-
-def _effect(field: Field, values: Mapping[str, Any], base: Mapping[str, Any]) -> str:
-    """What this one change does to the base's size and speed."""
-    now, was, own = values[field.name], base[field.name], base.get("source") == OWN_TEXT
-    if own:  # of which one kind of pieces was counted
-        base = {**base, "suited": values.get("suited")}
-        base["tokenizer"] = base["tokenizer"] if field.name == "tokenizer" else values["tokenizer"]
-    if field.name in ("steps", "batch_size"):
-        if not is_number(now) or now <= 0:
-            return ""
-        return f"{times(now / was)} the {'time' if field.name == 'steps' else 'text per step'}"
-    if field.name == "causal" and not now:
-        return "training looks wonderful and writing fails: each token sees its own answer"
-    if field.name not in (*_MODEL_NAMES, "tokenizer", "vocab_size"):
-        return ""
-    try:
-        before, after = model_config(base), model_config({**base, field.name: now})
-    except ValueError as problem:
-        return f"not possible: {problem}"
-    if own and field.name == "tokenizer":
-        return f"about {times(after.n_parameters / before.n_parameters)} the parameters"
-    more = after.n_parameters - before.n_parameters
-    work = after.flops_per_token() / before.flops_per_token()
-    parts = [f"{more:+,} parameters"] if more else []
-    if abs(work - 1) > 0.02:
-        parts.append(f"{times(work)} the work per token")
-    return ", ".join(parts) or "the size stays the same"
-
-
-def times(factor: float) -> str:
-    """A factor in two digits: 0.25×, 3.1×, 190×."""
-    return f"{said(float(f'{factor:.2g}'))}×"

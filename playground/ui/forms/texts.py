@@ -249,7 +249,6 @@ def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, 
             elem_id=f"{prefix}own-kind",
         )
         c["contents"] = gr.HTML(padding=False, elem_id=f"{prefix}contents")
-        c["text_fits"] = gr.HTML(padding=False, elem_id=f"{prefix}text-fits")
     return c
 
 

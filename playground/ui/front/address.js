@@ -8,17 +8,17 @@
 
   const KEPT = ["__theme", "lesson", "class"];
 
-  /** @type {Record<string, () => Record<string, string | number>>} what each tab shows: its model and the rest */
+  /** @type {Record<string, (copied: boolean) => Record<string, string | number>>} what each tab shows: its model and the rest */
   const shown = {};
 
   const openTab = () =>
     document.querySelector("#tabs [role=tab][aria-selected=true][id^=tab-]")?.id.slice("tab-".length, -"-button".length);
 
   /** The words of a link to what a tab shows.
-   * @param {string} tab @returns {URLSearchParams} */
-  function words(tab) {
+   * @param {string} tab @param {boolean} [copied] whether it is for others, too @returns {URLSearchParams} */
+  function words(tab, copied = false) {
     const made = new URLSearchParams({ tab });
-    for (const [name, value] of Object.entries(shown[tab]?.() ?? {})) if (value !== "" && value !== undefined) made.set(name, String(value));
+    for (const [name, value] of Object.entries(shown[tab]?.(copied) ?? {})) if (value !== "" && value !== undefined) made.set(name, String(value));
     return made;
   }
 
@@ -34,7 +34,7 @@
 
   /** The link to what a tab shows.
    * @param {string} tab */
-  const link = (tab) => `${location.origin}${location.pathname}?${words(tab)}`;
+  const link = (tab) => `${location.origin}${location.pathname}?${words(tab, true)}`;
 
   /** Copy a link; the button says so.
    * @param {string} copied @param {HTMLElement} button */

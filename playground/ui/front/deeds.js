@@ -13,14 +13,6 @@
 
   const SILENT = { problem: "The server does not answer. Try again in a moment." };
 
-  /** @param {string} address @param {string} [called] */
-  function save(address, called = decodeURIComponent(address.split("/").pop() ?? "")) {
-    const link = Object.assign(document.createElement("a"), { href: address, download: called });
-    document.body.append(link);
-    link.click();
-    link.remove();
-  }
-
   /** Nothing is kept of this visitor any more: the page begins as somebody else's. */
   function anew() {
     const ours = Object.keys(localStorage).filter((key) => key.startsWith("transformer-playground"));
@@ -40,7 +32,7 @@
 
   /** @param {any} root a panel's form */
   function deeds(root) {
-    const { known, ask, address, news } = window["playground"], { panel } = root;
+    const { known, ask, save, address, news } = window["playground"], { panel } = root;
 
     /** Do something on the server, then show what came of it.
      * @param {string} name @param {object} more fields besides the selection */
@@ -49,7 +41,7 @@
       if (answer.problem) return panel.take({ problem: answer.problem });
       if (answer.anew) return anew();
       for (const [slot, content] of Object.entries(answer.shows ?? {})) panel.show(slot, content);
-      if (answer.save) save(answer.save);
+      if (answer.save) save(answer.save, decodeURIComponent(answer.save.split("/").pop()));
       if (answer.choose) news.choose(answer.choose);
       else news.look();
       panel.move(answer.move ?? {});
@@ -99,9 +91,7 @@
       const answer = await ask(`/view/${root.dataset.panel}`, { visitor: known.visitor, selection: panel.selection(), file: wanted });
       if (!answer.file) return panel.take({ problem: answer.problem ?? "There is no such file here any more." });
       const [called, content] = answer.file;
-      const made = URL.createObjectURL(new Blob([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))]));
-      save(made, called);
-      setTimeout(() => URL.revokeObjectURL(made), 10_000);
+      save(new Blob([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))]), called);
     }
 
     root.addEventListener("click", (/** @type {MouseEvent} */ event) => {

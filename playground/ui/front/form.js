@@ -78,17 +78,15 @@
     at.causes.clear();
     at.wholeTexts = false;
     Object.assign(at.told, fields);
-    if ("prompt" in fields) window["playgroundBeginning"] = fields.prompt; // a pasted text may replace it
     for (const [name, value] of Object.entries(fields)) { // a field's choices may change besides what is chosen
       shows[name] = shows[name]?.__type__ ? { ...shows[name], value } : value;
     }
     return shows;
   }
 
-  /** Whether a visitor has changed this field since the first question. The page itself begins a prompt as the text does.
+  /** Whether a visitor has changed this field since the first question.
    * @param {Following} at @param {Record<string, any>} now @param {string} name */
-  const isTyped = (at, now, name) => plain(now[name]) !== plain(at.first[name])
-    && !(name === "prompt" && now.prompt === window["playgroundBeginning"]);
+  const isTyped = (at, now, name) => plain(now[name]) !== plain(at.first[name]);
 
   /** The form's button was pressed: begin what it describes, once it has followed what was touched last.
    * @param {Form} form @param {string} panel where to see what was begun @param {any[]} list */
@@ -119,7 +117,6 @@
     at.newest.drop();
     at.newest.count++;
     at.causes.clear();
-    if ("prompt" in given) window["playgroundBeginning"] = given.prompt;
     return updates(form, given);
   }
 

@@ -8,18 +8,13 @@
 
   /** @param {any} root the panel's form */
   function game(root) {
+    const { made } = window["playground"];
     const element = root.querySelector("[data-slot=game-board]");
     const place = (name) => element.querySelector(`.bet-${name}`);
     const desk = place("desk"), text = place("text"), tokens = place("tokens"), state = place("state");
     const typed = place("typed").querySelector("input");
     let board = null, sent = false;
 
-    const made = (tag, name, words) => {
-      const node = document.createElement(tag);
-      node.className = name;
-      node.textContent = words;
-      return node;
-    };
     const points = (n) => (n < 0 ? `−${-n}` : `+${n}`);
 
     function draw() {
@@ -37,7 +32,6 @@
       const at = [...tokens.children].indexOf(document.activeElement);
       tokens.replaceChildren(...board.candidates.map(([id, label], i) => {
         const node = made("button", "bet-token", label || "∅");
-        node.type = "button";
         node.dataset.id = id;
         node.tabIndex = i === Math.max(at, 0) ? 0 : -1; // one stop for the tab key, arrows inside
         if (!label.replaceAll(/[␣⏎⇥]/g, "")) node.setAttribute("aria-label", label.replaceAll("␣", "space ").replaceAll("⏎", "line break ").replaceAll("⇥", "tab ").trim());
@@ -88,18 +82,13 @@
       focusOn(node);
       bet(Number(node.dataset.id));
     });
-    tokens.addEventListener("keydown", (event) => {
-      const all = [...tokens.children], i = all.indexOf(event.target);
-      const to = { ArrowLeft: i - 1, ArrowUp: i - 1, ArrowRight: i + 1, ArrowDown: i + 1, Home: 0, End: all.length - 1 }[event.key];
-      const letter = board && !event.ctrlKey && !event.metaKey && !event.altKey ? board.candidates.findIndex(([, label]) => label === event.key) : -1;
-      const next = to === undefined ? letter : (to + all.length) % all.length;
-      if (i < 0 || next < 0) return;
-      event.preventDefault();
-      focusOn(all[next]).focus(); // a letter's key leads to it
+    tokens.addEventListener("keydown", (event) => { // a letter's key leads to it
+      if (!board || event.ctrlKey || event.metaKey || event.altKey) return;
+      const next = board.candidates.findIndex(([, label]) => label === event.key);
+      if (next >= 0) focusOn(tokens.children[next]).focus();
     });
     function focusOn(node) {
-      tokens.querySelectorAll("[tabindex='0']").forEach((other) => { other.tabIndex = -1; });
-      node.tabIndex = 0;
+      for (const each of tokens.children) each.tabIndex = each === node ? 0 : -1;
       return node;
     }
 

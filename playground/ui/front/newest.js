@@ -1,6 +1,6 @@
 // @ts-check
-// The newest question wins, in panels and forms: it cancels the one before, however late the answer comes. A question
-// without an answer is asked again.
+// The newest question wins, in panels, forms and texts that grow: it cancels the one before, however late the answer
+// comes. A question without an answer is asked again.
 
 (() => {
   "use strict";
@@ -29,7 +29,7 @@
     }
 
     /** Ask what this work asks, after a pause. Returns what it returns, or undefined once something newer is asked.
-     * @template T @param {(ask: Ask) => Promise<T>} work @param {number} [pause] milliseconds
+     * @template T @param {(ask: Ask, signal: AbortSignal) => Promise<T>} work @param {number} [pause] milliseconds
      * @returns {Promise<T | undefined>} */
     async do(work, pause = 0) {
       this.drop();
@@ -47,7 +47,7 @@
       };
       try {
         if (pause) await wait(pause);
-        return signal.aborted ? undefined : await work(ask);
+        return signal.aborted ? undefined : await work(ask, signal);
       } catch (problem) {
         if (!signal.aborted) throw problem;
       } finally {

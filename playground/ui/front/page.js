@@ -30,6 +30,27 @@
     return answer.ok ? said : { problem: said.problem ?? said.detail ?? said.error ?? "The server gave no answer." };
   }
 
+  /** An element with a class and a text.
+   * @param {string} tag @param {string} name @param {string} [text] */
+  function made(tag, name, text = "") {
+    const node = document.createElement(tag);
+    if (name) node.className = name;
+    if (text) node.textContent = text;
+    if (node instanceof HTMLButtonElement) node.type = "button";
+    return node;
+  }
+
+  /** Have the browser save what lies at an address, or is given.
+   * @param {string | Blob} content @param {string} called */
+  function save(content, called) {
+    const href = typeof content === "string" ? content : URL.createObjectURL(content);
+    const link = Object.assign(document.createElement("a"), { href, download: called });
+    document.body.append(link);
+    link.click();
+    link.remove();
+    if (href !== content) setTimeout(() => URL.revokeObjectURL(href), 10_000);
+  }
+
   // ---- keys --------------------------------------------------------------------------------------------------------
 
   // Radios are one stop of the tab key with arrows inside wherever they share a name; gradio gives each one its own.
@@ -80,5 +101,5 @@
     if (unsaved.size) event.preventDefault();
   });
 
-  window["playground"] = { ...window["playground"], known, tell, ask };
+  window["playground"] = { ...window["playground"], known, tell, ask, made, save };
 })();

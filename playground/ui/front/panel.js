@@ -280,13 +280,17 @@
 
     // buttons in a row are one stop of the tab key, with arrows inside; elsewhere the arrows press Back and Next
     root.addEventListener("keydown", (event) => {
-      const by = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 }[event.key];
-      const row = /** @type {HTMLElement} */ (event.target).closest("[data-arrows]");
-      if (!by || !row || event.altKey || event.ctrlKey || event.metaKey) return;
-      const all = /** @type {HTMLElement[]} */ ([...row.querySelectorAll("button")]);
-      const next = all[all.indexOf(/** @type {HTMLElement} */ (event.target)) + by];
-      if (!next) return;
+      const { key } = event, target = /** @type {HTMLElement} */ (event.target);
+      const row = /** @type {HTMLElement | null} */ (target.closest("[data-arrows]"));
+      if (!row || event.altKey || event.ctrlKey || event.metaKey) return;
+      const all = /** @type {HTMLElement[]} */ ([...row.querySelectorAll("button, [role=button]")]);
+      const at = all.indexOf(target), line = Number(row.dataset.arrows) || 1; // how far up and down lead
+      const to = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - line, ArrowDown: at + line, Home: 0, End: all.length - 1 }[key];
+      const pressed = (key === "Enter" || key === " ") && target.matches("[role=button]");
+      if (at < 0 || (to === undefined && !pressed)) return;
       event.preventDefault();
+      if (to === undefined) return target.click();
+      const next = all[Math.min(Math.max(to, 0), all.length - 1)];
       for (const each of all) each.tabIndex = each === next ? 0 : -1;
       next.focus();
     });
@@ -303,7 +307,10 @@
 
     // ---- the address -------------------------------------------------------------------------------------------------
 
-    address.shown[tab] = () => ({ ...link, ...inAddress.says(selection) });
+    address.shown[tab] = (/** @type {boolean} */ copied) => {
+      const { share, ...words } = link; // what the model is called for others, if this server keeps it for them
+      return { ...words, ...(copied && share ? { model: share } : {}), ...inAddress.says(selection) };
+    };
     window.addEventListener("popstate", () => {
       const found = inAddress.read();
       if (Object.keys(found).length) move({ ...start, ...found });

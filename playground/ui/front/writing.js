@@ -17,13 +17,7 @@
    *   first: string, open: [number, number] | null}} Written */
   /** @typedef {{id: number, chance: number}} Instead a token in place of the open one */
 
-  /** @param {string} tag @param {string} name @param {string} [text] */
-  const made = (tag, name, text = "") => {
-    const node = document.createElement(tag);
-    if (name) node.className = name;
-    if (text) node.textContent = text;
-    return node;
-  };
+  const { made } = window["playground"];
   /** @param {number} p */
   const percent = (p) => (p > 0 && p < 0.0005 ? "<0.1 %" : `${(100 * p).toFixed(1)} %`);
   /** @param {number} n @param {string} unit */
@@ -55,8 +49,7 @@
     const texts = {};
     /** @type {Written | null} */
     let text = null;
-    /** @type {AbortController | null} */
-    let going = null;
+    const newest = new (window["playground"].Newest)();
     let began = 0;
     let drawing = 0; // which text is being drawn
     let problem = ""; // why the text asked for last is not there
@@ -71,8 +64,7 @@
      * @param {{tokens: number[], kept: Sample, parts: Part[], chosen: boolean} | null} [from] */
     async function write(from = null) {
       if (prompt.value !== (panel.selection().prompt ?? "")) panel.move({ prompt: prompt.value, typed: true });
-      going?.abort();
-      const mine = (going = new AbortController()), before = text, asked = panel.selection();
+      const mine = newest.count + 1, before = text, asked = panel.selection();
       if (!asked.same_again && before?.model === asked.model && before?.parts.at(-1)?.rules.seed === asked.seed) {
         panel.move({ seed: ++asked.seed });
       }
@@ -84,19 +76,19 @@
       const after = from && before && {
         prompt: before.prompt, tokens: from.tokens, start: from.tokens.length, chosen: from.chosen, step: before.step,
       };
-      try {
-        const answer = await fetch((window["gradio_config"]?.root ?? "") + "/write", {
-          method: "POST", headers: { "content-type": "application/json" }, signal: mine.signal,
-          body: JSON.stringify({ visitor: known.visitor, selection: asked, after }),
-        });
-        if (!answer.ok || !answer.body) take(await answer.json().catch(() => ({ problem: "The server gave no answer." })));
-        else await each(answer.body, (line) => going === mine && take(line, from));
-      } catch (error) {
-        const stopped = /** @type {Error} */ (error).name === "AbortError";
-        if (!stopped) problem = "The server does not answer. Try again in a moment.";
-      }
-      if (going !== mine) return; // a newer text is shown
-      going = null;
+      await newest.do(async (/** @type {any} */ _, /** @type {AbortSignal} */ signal) => {
+        try {
+          const answer = await fetch((window["gradio_config"]?.root ?? "") + "/write", {
+            method: "POST", headers: { "content-type": "application/json" }, signal,
+            body: JSON.stringify({ visitor: known.visitor, selection: asked, after }),
+          });
+          if (!answer.ok || !answer.body) take(await answer.json().catch(() => ({ problem: "The server gave no answer." })));
+          else await each(answer.body, (line) => signal.aborted || take(line, from));
+        } catch {
+          if (!signal.aborted) problem = "The server does not answer. Try again in a moment.";
+        }
+      });
+      if (newest.count !== mine) return; // a newer text is shown
       works(false);
       if (text && text !== before) finish(text, from?.chosen ? [0, from.tokens.length - 1] : null);
       else if (text) ending(text);
@@ -220,7 +212,7 @@
       const node = made("span", "");
       node.dataset.place = `${sample}:${index}`;
       node.setAttribute("role", "button");
-      node.tabIndex = index ? -1 : 0; // one stop for the tab key per sample, arrows inside
+      node.tabIndex = index ? -1 : 0; // one stop of the tab key, arrows inside
       const bits = Math.min(-Math.log2(Math.max(chance, 1e-9)), 8); // eight and more are equally strong
       node.dataset.bits = bits.toFixed(0);
       piece.split("\n").forEach((line, i) => {
@@ -241,9 +233,7 @@
       else {
         state.append(`Stopped at ${counted(n, it.unit)}`);
         if (it.samples.length > 1) return;
-        const more = made("button", "link generate-continue", "Continue");
-        /** @type {HTMLButtonElement} */ (more).type = "button";
-        state.append(" · ", more);
+        state.append(" · ", made("button", "link generate-continue", "Continue"));
       }
     }
 
@@ -277,7 +267,7 @@
     /** Open a token.
      * @param {number} sample @param {number} index */
     function pick(sample, index) {
-      if (!text || going || index < 0 || index >= text.samples[sample]?.ids.length) return;
+      if (!text || newest.awaits || index < 0 || index >= text.samples[sample]?.ids.length) return;
       text.open = [sample, index];
       outline();
       panel.move({ choice: upTo(sample, index) });
@@ -298,50 +288,35 @@
       write({ tokens, kept, parts: text.parts.filter((each) => each.start <= index), chosen: true });
     }
 
-    // one stop of the tab key for each sample, with arrows inside
     /** @param {any} node @returns {[number, number]} sample and index */
     const placeOf = (node) => node.dataset.place.split(":").map(Number);
     box.addEventListener("click", (/** @type {any} */ { target }) => {
       const node = target.closest("[data-place]");
       if (node) pick(...placeOf(node));
     });
-    box.addEventListener("keydown", (/** @type {any} */ event) => {
-      const node = event.target.closest("[data-place]");
-      if (!node || event.ctrlKey || event.metaKey || event.altKey) return;
-      const [sample, index] = placeOf(node), last = box.querySelectorAll(`[data-place^="${sample}:"]`).length - 1;
-      const { key } = event;
-      const to = { ArrowLeft: index - 1, ArrowRight: index + 1, ArrowUp: index - 10, ArrowDown: index + 10, Home: 0, End: last }[key];
-      if (to !== undefined) {
-        const next = box.querySelector(`[data-place="${sample}:${Math.min(Math.max(to, 0), last)}"]`);
-        [node.tabIndex, next.tabIndex] = [-1, 0];
-        next.focus();
-      } else if (key === "Enter" || key === " ") pick(sample, index);
-      else return;
-      event.preventDefault();
-    });
     for (const come of ["mouseover", "focusin"]) {
       box.addEventListener(come, (/** @type {any} */ event) => {
         const node = event.target.closest?.("[data-place]");
         if (!node || node.title || !text) return;
-        const [sample, index] = node.dataset.place.split(":").map(Number);
+        const [sample, index] = placeOf(node);
         node.title = percent(text.samples[sample].chances[index]);
       });
     }
     root.addEventListener("click", (/** @type {any} */ event) => {
       const other = event.target.closest("[data-instead]");
-      if (other && !going) instead(JSON.parse(other.dataset.instead));
+      if (other && !newest.awaits) instead(JSON.parse(other.dataset.instead));
       if (event.target.closest(".generate-continue") && text) {
         const [{ ids, chances, pieces }] = text.samples;
         write({ tokens: ids, kept: { ids, chances, pieces }, parts: text.parts, chosen: false });
       }
       if (!event.target.closest(".generate-start")) return;
-      if (!going) return void write();
-      if (performance.now() - began > DEAF) going.abort();
+      if (!newest.awaits) return void write();
+      if (performance.now() - began > DEAF) newest.drop();
     });
     prompt.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
-      if (!going) write();
+      if (!newest.awaits) write();
     });
 
     // ---- what is there already ------------------------------------------------------------------------------------
@@ -363,14 +338,14 @@
     /** Show the text of the chosen model, if there is one. */
     function recall() {
       const it = texts[known.model];
-      if (going || !it || it === text) return;
+      if (newest.awaits || !it || it === text) return;
       draw(it);
       pick(...(it.open ?? surprising(it)));
     }
 
     box.addEventListener("shown", (/** @type {CustomEvent} */ { detail }) => {
       const own = texts[detail?.model];
-      if (!detail?.lines || going || detail.model !== known.model || (own && !own.first)) return;
+      if (!detail?.lines || newest.awaits || detail.model !== known.model || (own && !own.first)) return;
       for (const line of detail.lines) take(line, null, detail.recorded ? "recorded" : "example");
       if (text) finish(text, null);
     });
@@ -378,7 +353,7 @@
       const { model, weights } = /** @type {CustomEvent} */ (event).detail;
       if (weights !== undefined) named();
       if (model === undefined) return;
-      going?.abort();
+      newest.drop();
       setTimeout(recall); // once the panel has the model
     });
     recall();

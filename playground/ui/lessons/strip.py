@@ -27,7 +27,7 @@ from ..glossary import BUTTON
 from ..links import query_of
 from ..own_files import ASSETS
 from ..page import QUIETLY, UNSEEN, Page
-from ..tabs.train.settings import OF_LINK, link_forgotten
+from ..tabs.train.settings import OF_LINK
 from .scenes import Scenes, whole
 from .words import list_html, strip_html
 
@@ -266,7 +266,7 @@ class Strip:
         going = page.board.active(visitor)
         if trained and (going is None or going.id in progress.before.get(lesson.id, ())):
             out |= self.settings.load(self.form_of(trained, lesson))
-            out |= {self.settings.c[name]: value for name, value in link_forgotten().items()}
+            out |= {self.settings.c[name]: "" for name in OF_LINK}
         if pair := {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("pair.")}:
             out |= self.comparing.load(pair)
         for name, value in sets.items():

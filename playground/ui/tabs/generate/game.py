@@ -40,7 +40,7 @@ _SURE = "".join(
 _BOARD = f"""<div class="bet"><p class="bet-text" aria-live="polite" dir="auto"></p><div class="bet-desk" hidden>
 <p class="bet-state" role="status"></p>
 <fieldset class="bet-how seg"><legend class="sr-only">How sure are you?</legend>{_SURE}</fieldset>
-<div class="bet-tokens" role="group" aria-label="What comes next?"></div>
+<div class="bet-tokens" role="group" data-arrows aria-label="What comes next?"></div>
 <label class="bet-typed" hidden>Another one <input type="text" autocomplete="off" autocapitalize="off"
 spellcheck="false" maxlength="{TYPED}"></label></div></div>"""
 

@@ -1,4 +1,4 @@
-"""All figures side by side: the table; what both models expect, attend to and write after the same beginning."""
+"""All figures side by side: the table; what both models expect and write after the same beginning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import torch
 
 from ....data import visible
 from ....engine import SamplingConfig, stream
-from ....figures.attention import pattern_map
 from ....figures.candidates import both_expect
 from ....service.runs import predict
 from ....storage import Checkpoint
@@ -32,8 +31,6 @@ TEMPLATE = f"""<div class="stack"><div class="line">{slot("both-choice", class_=
 <label><span class="sr-only">Beginning</span><input type="text" name="begin" data-resets="off" dir="auto"
 autocomplete="off" spellcheck="false" placeholder="Type a beginning"></label>{slot("both-note")}
 {chart_place("both-next", height=300, save_name="both-expect")}
-<div class="two">{chart_place("dense-attention", height=280, save_name="dense-attention")}
-{chart_place("moe-attention", height=280, save_name="moe-attention")}</div>
 {slot("both-texts", id="both-texts")}<div class="line tight">{slot("both-again")}</div></div>"""
 
 
@@ -50,12 +47,11 @@ def slots(at: At) -> dict[str, Slot]:
         read = [read_prompt(at.page, checkpoint, begin) for checkpoint in pair]
     except ValueError as problem:
         said = notice(f"{problem}.", "error")
-        charts = ("both-next", "dense-attention", "moe-attention")
         return shown | {
             "both-note": Slot(str(problem), lambda: said),
             "both-texts": Slot(None, lambda: ""),
             "both-again": Slot(None, lambda: ""),
-            **{name: Slot(None, lambda: None) for name in charts},
+            "both-next": Slot(None, lambda: None),
         }
     notes = list(dict.fromkeys(text for _, found in read for text in found))
     ids = [tokens[-each.config.context_length :] for each, (tokens, _) in zip(pair, read)]
@@ -67,12 +63,6 @@ def slots(at: At) -> dict[str, Slot]:
     return shown | {
         "both-note": Slot(notes, lambda: "".join(notice(text, "warning") for text in notes)),
         "both-next": Slot(here, lambda: show(*expectations(*pair, *ids)) if alike else None),
-        **{
-            f"{side}-attention": Slot(
-                (*here, model_id), lambda model_id=model_id, name=name: show(*attention(at, model_id, begin, name))
-            )
-            for side, model_id, name in zip(("dense", "moe"), at.ids, ("Dense", "MoE"))
-        },
         "both-texts": Slot((*here, c.seed), lambda: texts(pair, ids, rules), slow=True),
         "both-again": Slot(c.seed, lambda: move_button("Write again", {"seed": (c.seed + 1) % 1000})),
     }
@@ -104,14 +94,6 @@ def table_of(at: At) -> str:
         except ValueError:  # one of them has left the registry meanwhile
             decoding = training = None
     return pair_table(view, decoding, training)
-
-
-def attention(at: At, model_id: str, begin: str, name: str) -> tuple[dict[str, Any], str]:
-    """Where a model attends, mean over all its heads."""
-    look = at.page.shared("inspect.looks").look(at.visitor, model_id, begin)
-    weights = torch.stack([look.pattern(layer).float().mean(dim=0) for layer in range(look.config.n_layers)])
-    figure = pattern_map(weights.mean(dim=0).cpu().numpy(), look.tokens, causal=look.config.causal, height=280)
-    return figure, f"{name}: attention, mean over all {look.config.n_layers * look.config.n_heads} heads."
 
 
 def texts(pair: Sequence[Checkpoint], ids: Sequence[list[int]], rules: SamplingConfig) -> str:

@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from ....service.comparisons import ComparisonJob
-from ...around import around
 from ...chart import chart_place, show
 from ...page import Page
 from ...panel import Asked, Shown, Slot, choice, deed_button, move_button, slot, switch
 from ...quoted import model_facts
-from ...refusals import sentence
+from ...under_way import Kind, notices
 from . import both, breaking, experts, routing, verdict
 from .selection import At, Selection, at, pairs, within
 from .table import training_speeds
@@ -45,8 +44,7 @@ TEMPLATE = f"""<div class="card pair-card">{slot("notices")}
 <div id="moe-curve">{chart_place("curve", height=300, save_name="dense-vs-moe")}</div></div>
 {"".join(map(_folded, FOLDS))}"""
 
-BAR = f"""{slot("stop")}{slot("bar")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}"""
-"""In place of Train both while a comparison goes on."""
+PAIRS = Kind(ComparisonJob, "pair", "Dense vs MoE")
 
 
 def show_pair(page: Page, asked: Asked) -> Shown:
@@ -70,23 +68,12 @@ def show_pair(page: Page, asked: Asked) -> Shown:
     return Shown(chosen.to_dict() | there, slots, facts | ({"prompt": chosen.prompt} if chosen.routing else {}))
 
 
-def show_bar(page: Page, asked: Asked) -> Shown:
-    """What stands in place of Train both while a comparison goes on."""
-    job = page.board.active(asked.visitor, kind=ComparisonJob)
-    if job is None:
-        return Shown({}, {name: Slot(None, lambda: "") for name in ("stop", "bar")})
-    view = job.view()
-    words = {"waiting": "Leave the line", "stopping": "Stopping …"}.get(view.state, "Stop")
-    stop = deed_button(words, "stop_pair", kind="stop", id="moe-stop", disabled=view.state == "stopping")
-    return Shown({}, {"stop": Slot(stop, lambda: stop), "bar": Slot(view.version, lambda: verdict.bar(view))})
-
-
 # ---- the card --------------------------------------------------------------------------------------------------------
 
 
 def _card(here: At) -> dict[str, Slot]:
     view = here.view
-    slots = {"notices": _notices(here), "choice": _choice(here)}
+    slots = {"notices": notices(here.page, here.visitor, PAIRS), "choice": _choice(here)}
     if view is None:
         return slots | {"headline": Slot(None, lambda: "Nothing was compared yet."), "remarks": Slot(None, lambda: "")}
     measured = bool(verdict.along(view))
@@ -164,18 +151,3 @@ def _choice(here: At) -> Slot:
 
 RESETS = "dense mixture layer token prompt begin off worth"
 """What another pair has of its own."""
-
-
-def _notices(here: At) -> Slot:
-    failed = here.page.board.failed(here.visitor, kind=ComparisonJob)
-    key, others = around(here.page, here.visitor, ComparisonJob)
-
-    def make() -> str:
-        if failed is None:
-            return others
-        why = html.escape(sentence(failed.message))
-        close = deed_button("×", "dismiss_pair", kind="link", title="Dismiss")
-        said = f'<span><b dir="auto">{html.escape(failed.name)}</b>: {why}</span>{close}'
-        return f'<div class="notice notice-error failed" role="alert">{said}</div>{others}'
-
-    return Slot((failed and (failed.id, failed.version), key), make)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,6 @@ from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT, Source
 from ....words.matched_pair import matched_in_words, sum_per_layer
-from ...around import SEEN_ON
 from ...forms import pair as form
 from ...forms import texts
 from ...forms.fields import draw
@@ -25,11 +23,10 @@ from ...page import UNSEEN, Page
 from ...panel import Asked
 from ...refusals import sentence
 from ...theme import duration, notice, quiet, table
-from .pair_panel import BAR, show_bar
+from ...under_way import add_bar, just_begun
+from . import verdict
+from .pair_panel import PAIRS
 
-SEEN_ON[ComparisonJob] = "Dense vs MoE"
-TWICE = 1.0
-"""Seconds within which a second press of Train both is a double click."""
 # the text that was given on the Train tab is offered here, and the other way round
 SAME_TEXT = """(own, there) => (own ?? "").trim() ? own : there"""
 _WORDS = ("problem", "outlook", "sum")
@@ -53,11 +50,7 @@ class Comparing:
         followed.begins(c["train"], panel="#moe-panel")
         page.on_load(self.filled, [page.visitor], self.parts)
         page.later(self._share_text)
-        acts: dict[str, Callable[[Asked], Any]] = {
-            "stop_pair": self.stop, "train_again": self.train_again, "dismiss_pair": self.dismiss
-        }  # fmt: skip
-        for name, act in acts.items():
-            page.panels.act(name, act)
+        page.panels.act("train_again", self.train_again)
 
     def _share_text(self) -> None:
         """One text for all tabs: each is offered what was given on the other."""
@@ -98,8 +91,7 @@ class Comparing:
         """Press Train both: check, and begin or stand in line. What is wrong is said above the button."""
         page, visitor, named = self.page, asked.visitor, texts.with_source(values)
         try:
-            job = self.board.active(visitor, kind=ComparisonJob)
-            if job is not None and time.monotonic() - job.began < TWICE:
+            if just_begun(page, visitor, ComparisonJob):
                 return Begins()
             source = texts.source_of(named, page.limits)
             own = form.own_in(named, page.limits)
@@ -137,14 +129,6 @@ class Comparing:
 
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------
 
-    def stop(self, asked: Asked) -> None:
-        """Press Stop, or leave the line."""
-        self.board.stop(asked.visitor, kind=ComparisonJob)
-
-    def dismiss(self, asked: Asked) -> None:
-        """Why the last comparison came to nothing need not be said any more."""
-        self.board.dismiss(asked.visitor, ComparisonJob)
-
     def train_again(self, asked: Asked) -> None:
         """Press Train three seeds, or Train without balance: the pair that is shown, with that changed."""
         share = self.page.share_of(asked.request, asked.visitor)
@@ -181,9 +165,7 @@ def controls(page: Page) -> dict[str, Any]:
     c["problem"] = gr.HTML(problem, padding=False, elem_id="moe-problem")  # why Train both could not begin
     c["outlook"] = gr.HTML(outlook, padding=False, elem_id="moe-outlook")
     c["train"] = gr.Button("Train both", variant="primary", size="lg", elem_id="moe-train")
-    page.panels.add(
-        "moe-bar", lambda asked: show_bar(page, asked), BAR, start={}, follows=True, elem_id="moe-bar"
-    )  # fmt: skip
+    add_bar(page, PAIRS, verdict.bar, elem_id="moe-bar", stop_id="moe-stop")
     with gr.Accordion("Advanced", open=False, elem_id="moe-advanced"):
         c |= draw(form.TOP, limits, values)
         c["sum"] = gr.HTML(total, padding=False, elem_id="moe-sum")

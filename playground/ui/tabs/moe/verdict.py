@@ -15,9 +15,8 @@ from ....training.verdict import mean_interval, still_learning
 from ....words.pictures import difference_words, interval_words, pair_words
 from ....words.verdict import still_learning_in_words, verdict_result
 from ... import theme
-from ...followers import ordinal
 from ...refusals import sentence
-from ...theme import duration
+from ...under_way import left, progress
 from .table import training_speed
 
 CURVES = {"difference": "Difference", "loss": "Losses", "gap": "Gap to the best"}
@@ -220,15 +219,8 @@ def _losses(view: PairView, gap: bool, end: int | None) -> tuple[dict[str, Any],
 
 def bar(view: PairView) -> str:
     """How far a comparison is that goes on."""
-    if view.state == "waiting":
-        wait = f" · about {duration(view.wait)}" if view.wait and view.wait >= 1 else ""
-        return theme.progress(0.0, f"{ordinal(view.place or 1)} in line{wait}")
-    words = view.message or "Getting ready …"
-    if view.state == "training":
-        seed = max((len(side.histories) for side in view.sides.values()), default=1)
-        last = min((side.histories[-1].last_step for side in view.sides.values() if side.histories), default=0)
-        planned = max((side.planned_steps for side in view.sides.values()), default=0)
-        left = f" · {duration(view.time_left)} left" if view.time_left else ""
-        left = " · paused, others are next" if view.place else left
-        words = f"{f'Seed {seed} of {view.seeds} · ' * (view.seeds > 1)}step {last:,} of {planned:,}{left}"
-    return theme.progress(view.share_done, words[:1].upper() + words[1:])
+    seed = max((len(side.histories) for side in view.sides.values()), default=1)
+    last = min((side.histories[-1].last_step for side in view.sides.values() if side.histories), default=0)
+    planned = max((side.planned_steps for side in view.sides.values()), default=0)
+    words = f"{f'Seed {seed} of {view.seeds} · ' * (view.seeds > 1)}step {last:,} of {planned:,}{left(view.time_left)}"
+    return progress(view, view.share_done, words[:1].upper() + words[1:])

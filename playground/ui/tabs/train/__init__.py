@@ -16,7 +16,8 @@ import gradio as gr
 
 from ...page import Page
 from ...theme import quiet
-from . import layout, run_panel, takeaway
+from ...under_way import add_bar
+from . import layout, run_panel, takeaway, verdict
 from .running import Running
 from .runs_table import kept_words
 from .settings import Settings
@@ -29,10 +30,7 @@ def build(page: Page) -> None:
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(scale=5, min_width=320, elem_classes="card", elem_id="train-controls"):
             controls = layout.controls(page.limits)
-            page.panels.add(
-                "train-bar", lambda asked: run_panel.show_bar(page, asked), layout.BAR,
-                start={}, follows=True, elem_id="train-bar",
-            )  # fmt: skip
+            add_bar(page, run_panel.RUNS, verdict.bar, elem_id="train-bar", stop_id="stop-button")
             controls |= layout.advanced(page.limits)
             if not page.registry.data.lasting:
                 gr.HTML(quiet(kept_words(page.limits, lasting=False)), padding=False, elem_id="not-kept")

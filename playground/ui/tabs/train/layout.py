@@ -13,19 +13,14 @@ from ...forms import run as form
 from ...forms import texts
 from ...forms.fields import draw
 from ...gradio_fixes.lenient import LenientDropdown
-from ...panel import slot
 from .settings import FIRST_SOURCE, outlook_text
-
-BAR = f"""{slot("stop")}{slot("bar")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}"""
-"""In place of Train while a run goes on."""
 
 
 def controls(limits: Limits) -> dict[str, Any]:
     """What there is to set. Returns the components by name; those of `form.FIELDS` by the fields' names."""
     c: dict[str, Any] = {}
     c["letters"] = gr.Textbox("", visible=False)  # of the link that set the form up
-    c["linked"] = gr.HTML(padding=False, visible=False, elem_id="linked")
-    c["forget"] = gr.Button("Forget the link", size="sm", visible=False, elem_id="forget-link")
+    c["linked"] = gr.HTML(padding=False, elem_id="linked")
     c |= texts.draw(limits, "Learn from", FIRST_SOURCE)
     c["problem"] = gr.HTML(padding=False, elem_id="train-problem")  # why Train could not begin
     c["size"] = gr.Radio(
@@ -52,6 +47,7 @@ def advanced(limits: Limits) -> dict[str, Any]:
             c["prompt"] = gr.Textbox(
                 label="Prompt",
                 info="Every sample starts with this text.",
+                placeholder="the first words of your text",
                 value=texts.PROMPTS[FIRST_SOURCE],
                 max_lines=3,
                 elem_id="prompt",

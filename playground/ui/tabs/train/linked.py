@@ -58,12 +58,10 @@ class LinkedRuns:
         except ValueError as problem:
             return {note: broken(problem)}
         c, base = self.c, form.base_values(named["base"], named["source"], self.page.limits)
-        changes = [told for told in form.changes(named, base) if not told[0].startswith(("Steps:", "Seed:"))]
+        changes = [told for told in form.changes(named, base) if not told.startswith(("Steps:", "Seed:"))]
         return self.settings.load(named) | {
             c["letters"]: query["run"],
-            c["linked"]: gr.HTML(linked_html(card, named["base"], beyond, query.get("tab"), changes), visible=True),
-            c["forget"]: gr.Button(visible=True),
-            c["text_fits"]: "",
+            c["linked"]: linked_html(card, named["base"], beyond, query.get("tab"), changes),
             self.page.tabs: self.page.open("train"),
             note: "",
         }
@@ -146,17 +144,16 @@ def _beyond_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], dic
 
 
 def linked_html(
-    card: RunCard, base: str, beyond: tuple[dict, dict], tab: str | None, changes: Sequence[tuple[str, str]] = ()
+    card: RunCard, base: str, beyond: tuple[dict, dict], tab: str | None, differs: Sequence[str] = ()
 ) -> str:
     """What the link has set and what there is to do, as HTML. Everything is escaped.
 
     Args:
-        changes: what differs from the base and what comes of it, as `forms.run.changes` gives them.
+        differs: what is not as in the base, as `forms.run.changes` says it.
     """
     text = {OWN_TEXT: "a text of its maker", HUB_FILE: "a file of the Hub"}.get(card.text) or texts.SOURCES[card.text]
     shape = form.SIZES.get(base) or TITLES[base]
     parts = [f"Set up from a link: {text}, {shape}, {in_steps(card.training.steps)}, seed {card.training.seed}."]
-    differs = [f"{what} ({effect})" if "fails" in effect else what for what, effect in changes]
     if differs:
         parts.append(f"It differs from {shape} in {'; '.join(differs)}.")
         if card.text == OWN_TEXT and base in form.SIZES:

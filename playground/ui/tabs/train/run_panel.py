@@ -15,19 +15,18 @@ from ....service.run_job import RunJob
 from ....service.runs import predict
 from ....service.views import RunView
 from ... import theme
-from ...around import around
 from ...chart import chart_place, show
 from ...links import carried
 from ...page import Page
 from ...panel import Asked, Shown, Slot, button, deed_button, slot
-from ...refusals import sentence
 from ...selected import Selected
+from ...under_way import Kind, notices
 from . import speaking, verdict, watch
 from .linked import has_link, match
 from .running import Running, recorded
 from .runs_table import BESIDE, kept_words, runs_table
 
-FOLDS = ("details", "samples", "baselines", "runs", "inside")
+RUNS = Kind(RunJob, "run", "Train tiny model")
 
 
 def _fold(name: str, title: str, inside: str, *, where: str = "") -> str:
@@ -107,8 +106,7 @@ class At:
     @property
     def own(self) -> bool:
         """Whether it is the visitor's own, to be renamed and deleted."""
-        view = self.view
-        return view.learned and not view.id.startswith("shipped-") and self.page.registry.has(view.id, self.visitor)
+        return self.view.learned and self.page.registry.owns(self.view.id, self.visitor)
 
     @property
     def beside(self) -> list[RunJob]:
@@ -135,17 +133,6 @@ def show_run(page: Page, running: Running, asked: Asked) -> Shown:
     }
     model = view.id if page.registry.has(view.id, at.visitor) else ""
     return Shown(chosen.to_dict() | there, slots, watch.facts(view), model=model)
-
-
-def show_bar(page: Page, asked: Asked) -> Shown:
-    """What stands in place of Train while a run goes on."""
-    job = page.board.active(asked.visitor)
-    if job is None:
-        return Shown({}, {name: Slot(None, lambda: "") for name in ("stop", "bar")})
-    view = job.view()
-    words = {"waiting": "Leave the line", "stopping": "Stopping …"}.get(view.state, "Stop")
-    stop = deed_button(words, "stop_run", kind="stop", id="stop-button", disabled=view.state == "stopping")
-    return Shown({}, {"stop": Slot(stop, lambda: stop), "bar": Slot(view.version, lambda: verdict.bar(view))})
 
 
 def _at(page: Page, running: Running, asked: Asked) -> At:
@@ -175,7 +162,7 @@ def _card(at: At) -> dict[str, Slot]:
     before_first = view.active and not measured
     mark = '<i class="before-first"></i>' * before_first  # what was drawn before stays there, dimmed
     slots = {
-        "notices": _notices(at),
+        "notices": notices(at.page, at.visitor, RUNS, view.id),
         "headline": Slot(facts, lambda: html.escape(verdict.headline(view))),
         "about": Slot((this, before_first), lambda: verdict.about(view) + mark),
         "numbers": Slot(facts, lambda: verdict.numbers(view)),
@@ -192,22 +179,6 @@ def _card(at: At) -> dict[str, Slot]:
     if at.chosen.details:
         slots["details"] = Slot(facts, lambda: verdict.details(view))
     return slots
-
-
-def _notices(at: At) -> Slot:
-    failed = at.page.board.failed(at.visitor)
-    failed = None if failed is None or failed.id == at.view.id else failed
-    key, others = around(at.page, at.visitor, RunJob)
-
-    def make() -> str:
-        if failed is None:
-            return others
-        why = html.escape(sentence(failed.message))
-        close = deed_button("×", "dismiss_run", kind="link", title="Dismiss")
-        said = f'<span><b dir="auto">{html.escape(failed.name)}</b>: {why}</span>{close}'
-        return f'<div class="notice notice-error failed" role="alert">{said}</div>{others}'
-
-    return Slot((failed and (failed.id, failed.version), key), make)
 
 
 def _about_it(view: RunView) -> str:
@@ -230,7 +201,7 @@ def _buttons(at: At) -> str:
 def _share(at: At) -> str:
     spec = at.job.spec if at.job else None
     parts = []
-    if has_link(at.view, spec):
+    if has_link(at.view, spec) or at.page.shares(at.visitor, at.view.id):
         holds = carried(at.page, at.visitor, at.view.id)
         parts.append(holds + button("Copy link", id="copy-run", data_copy_link=True))
     parts.append(button("Download or save to the Hub", data_unfold="take"))

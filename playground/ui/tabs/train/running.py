@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
 
 from ....data import TextError
-from ....service.board import Board
 from ....service.run_job import RunJob
 from ....service.runs import OWN_TEXT, predict
 from ....service.views import RunView
 from ... import theme
-from ...around import SEEN_ON
 from ...forms import run as form
 from ...forms import texts
 from ...forms.followed import Begins, Values
@@ -22,12 +19,9 @@ from ...links import query_of
 from ...page import Page
 from ...panel import Asked
 from ...refusals import sentence
+from ...under_way import just_begun
 from .linked import LinkedRuns
 from .settings import Settings
-
-SEEN_ON[RunJob] = "Train tiny model"
-TWICE = 1.0
-"""Seconds within which a second press of Train is a double click."""
 
 
 class Running:
@@ -44,8 +38,8 @@ class Running:
         self.settings.connect(page, self.train)
         page.on_load(self.filled, [page.visitor], self.linked.form_parts)
         acts: dict[str, Callable[[Asked], Any]] = {
-            "stop_run": self.stop, "resume_run": self.resume, "use_best": self.use_best, "rename_run": self.rename,
-            "delete_run": self.delete, "dismiss_run": self.dismiss, "forget_me": self.forget,
+            "resume_run": self.resume, "use_best": self.use_best, "rename_run": self.rename,
+            "delete_run": self.delete, "forget_me": self.forget,
         }  # fmt: skip
         for name, act in acts.items():
             page.panels.act(name, act)
@@ -56,7 +50,7 @@ class Running:
         """Press Train: check, and begin or stand in line. What is wrong is said under its field."""
         page, visitor = self.page, asked.visitor
         try:
-            if _pressed_twice(self.board, visitor):
+            if just_begun(page, visitor, RunJob):
                 return Begins()
             named = self.settings.suited(texts.with_source(values))
             source = texts.source_of(named, page.limits)
@@ -81,10 +75,6 @@ class Running:
 
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------
 
-    def stop(self, asked: Asked) -> None:
-        """Press Stop, or leave the line."""
-        self.board.stop(asked.visitor, kind=RunJob)
-
     def resume(self, asked: Asked) -> None:
         """Press Resume: go on with a run, or train a finished one for as many steps again."""
         job = self.board.find(asked.visitor, _run(asked))
@@ -102,10 +92,6 @@ class Running:
     def delete(self, asked: Asked) -> None:
         """Press Delete, and be sure: a run leaves with its model and its files."""
         self.board.delete(asked.visitor, _run(asked))
-
-    def dismiss(self, asked: Asked) -> None:
-        """Why the last run came to nothing need not be said any more."""
-        self.board.dismiss(asked.visitor)
 
     def forget(self, asked: Asked) -> dict:
         """Press Delete my data, and be sure: all that is kept of this visitor is gone."""
@@ -128,11 +114,6 @@ class Running:
 def _run(asked: Asked) -> str:
     """Which run a button is about."""
     return str(asked.selection.get("of") or "")
-
-
-def _pressed_twice(board: Board, visitor: str) -> bool:
-    job = board.active(visitor)
-    return job is not None and time.monotonic() - job.began < TWICE
 
 
 def recorded(page: Page, model_id: str | None, visitor: str | None = None) -> RunView | None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ....service.limits import Limits
@@ -14,10 +12,9 @@ from ....words.numbers import signed
 from ... import theme
 from ...forms.fields import same
 from ...forms.run import setting_name, setting_shown
+from ...panel import move_button
 from .watch import loss_text, seconds_of
 
-COLUMNS = 5
-"""Until more are asked for: the name, two results, and as many settings as there is room for."""
 BESIDE = 4
 """Runs that are drawn beside the one that is shown, at most."""
 
@@ -30,51 +27,22 @@ def runs_table(
     beside: Sequence[str] = (),
     alike: Collection[str] = (),
 ) -> str:
-    """This visitor's runs, the newest first: what differs between them, marked where it is not the shown run's.
-
-    Five columns; all that differs, with time and steps, is there on asking. And what has left.
+    """This visitor's runs, the newest first: results, and what differs, marked where it is not the shown run's.
 
     Args:
+        departed: names of those that have left.
         beside: the runs that are drawn beside the one that is shown.
         alike: those that can be, since they learned from the same text.
     """
     left = theme.notice(f"Gone, to make room for newer ones: {', '.join(departed)}.", "warning") if departed else ""
     if not views:
         return left
-    differing = differing_settings(views)
-    first = differing[: COLUMNS - 3]
+    settings = differing_settings(views)
     base = next((view for view in views if view.id == shown), views[-1])
-    table = _table(views, base, shown, first, ("validation loss", "above best possible"), _Ticks(beside, alike))
-    if differing[len(first) :]:
-        rest = f"All {len(differing)} settings that differ"
-    else:
-        rest = "Steps and times"
-    texts = {view.corpus_key for view in views}  # two may be called the same; none is known before it was read
-    if len(views) > 1 and not differing and "" not in texts:
-        table += theme.quiet(f"All settings are the same{', the texts are not' if len(texts) > 1 else ''}.")
-    whole = _table(views, base, shown, differing, ("steps made", "validation loss", "above best possible", "time"))
-    return f'{left}{table}<details class="more-columns"><summary>{rest}</summary>{whole}</details>'
-
-
-def _table(
-    views: Sequence[RunView],
-    base: RunView,
-    shown: str | None,
-    settings: Sequence[str],
-    results: Sequence[str],
-    ticks: _Ticks | None = None,
-) -> str:
     rows = []
     for view in reversed(views):
         value, floor = view.history.val_loss, view.baselines.floor if view.baselines else None
-        live = {"waiting": "in line", "failed": "failed"}.get(view.state, "live" if view.active else "")
-        marks = ", ".join(filter(None, ("shown" if view.id == shown else "", live)))
-        known = {
-            "steps made": f"{view.history.last_step:,}",
-            "validation loss": "–" if value is None else _with_best(view, value),
-            "above best possible": "–" if value is None or floor is None else signed(value - floor, 4, plus=True),
-            "time": theme.duration(seconds_of(view)) if seconds_of(view) else "–",
-        }
+        above = "–" if value is None or floor is None else signed(value - floor, 4, plus=True)
         differ = [
             theme.Cell(
                 ", then ".join(setting_shown(name, value) for value in _course(view, name)),
@@ -82,37 +50,37 @@ def _table(
             )
             for name in settings
         ]
-        name = theme.Cell(html=_named(view, marks, shown, ticks))
-        rows.append([name, *differ, *(known[name] for name in results)])
-    return theme.table(["run", *(setting_name(name) for name in settings), *results], rows, classes="runs-table")
+        name = theme.Cell(html=_named(view, shown, beside, alike))
+        loss = "–" if value is None else _with_best(view, value)
+        took = theme.duration(seconds_of(view)) if seconds_of(view) else "–"
+        rows.append([name, loss, above, *differ, f"{view.history.last_step:,}", took])
+    head = ["run", "validation loss", "above best possible", *map(setting_name, settings), "steps made", "time"]
+    table = theme.table(head, rows, classes="runs-table")
+    texts = {view.corpus_key for view in views}  # two may be called the same; none is known before it was read
+    if len(views) > 1 and not settings and "" not in texts:
+        table += theme.quiet(f"All settings are the same{', the texts are not' if len(texts) > 1 else ''}.")
+    return left + table
 
 
-@dataclass(frozen=True)
-class _Ticks:
-    """Which runs are drawn beside the one that is shown, and which can be."""
-
-    beside: Sequence[str]
-    alike: Collection[str]
-
-
-def _named(view: RunView, marks: str, shown: str | None, ticks: _Ticks | None) -> str:
+def _named(view: RunView, shown: str | None, beside: Sequence[str], alike: Collection[str]) -> str:
     """A run's name: a button that shows it, before it a tick that draws it beside the one that is shown."""
-    name = f"<bdi>{html.escape(view.name)}</bdi>{f' ({marks})' if marks else ''}"
-    if ticks is None:
-        return name
-    tick = ""
-    if view.id in ticks.alike and view.id != shown:
-        on = view.id in ticks.beside
-        kept = [each for each in ticks.beside if each != view.id]
-        move = html.escape(json.dumps({"beside": kept if on else [*kept, view.id][-BESIDE:]}), quote=True)
-        tick = (
-            f'<button type="button" class="tick" role="checkbox" aria-checked="{"true" if on else "false"}" '
-            f'aria-label="Draw {html.escape(view.name, quote=True)} beside" data-mark="{view.id}" data-move="{move}">'
-            f"{'✓' if on else ''}</button> "
+    live = {"waiting": "in line", "failed": "failed"}.get(view.state, "live" if view.active else "")
+    marks = ", ".join(filter(None, ("shown" if view.id == shown else "", live)))
+    name, tick = f"<bdi>{html.escape(view.name)}</bdi>{f' ({marks})' if marks else ''}", ""
+    if view.id in alike and view.id != shown:
+        on, kept = view.id in beside, [each for each in beside if each != view.id]
+        tick = move_button(
+            "✓" if on else "",
+            {"beside": kept if on else [*kept, view.id][-BESIDE:]},
+            kind="tick",
+            role="checkbox",
+            aria_checked=str(on).lower(),
+            aria_label=f"Draw {view.name} beside",
+            data_mark=view.id,
         )
-    if view.id == shown or not view.learned:
-        return tick + name
-    return f'{tick}<button type="button" class="link" data-choose="{html.escape(view.id)}">{name}</button>'
+    if view.id != shown and view.learned:
+        name = f'<button type="button" class="link" data-choose="{html.escape(view.id)}">{name}</button>'
+    return f"{tick} {name}".strip()
 
 
 def _with_best(view: RunView, value: float) -> str:

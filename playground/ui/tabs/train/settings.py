@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import gradio as gr
 
-from ....links import LinkError, RunCard, text_hash
 from ....model import PRESETS
 from ....service.limits import Limits
 from ....service.pace import Pace
@@ -19,30 +17,19 @@ from ....words.presets import NOTES, TITLES
 from ... import theme
 from ...forms import run as form
 from ...forms import texts
-from ...forms.excerpts import beginning_of
 from ...forms.fields import read, whole
 from ...forms.followed import Begins, Followed, Follows, Values
-from ...page import UNSEEN, Page
+from ...page import Page
 from ...panel import Asked
 from ...refusals import sentence
 from ...theme import quiet
 
 FIRST_SOURCE = "stories"
-# The prompt begins as a pasted text does (`excerpts.beginning_of`), unless somebody has written one; at once and in the
-# browser, since an answer from here would come after the first letters that are typed.
-BEGINNING = """(prompt, text) => {
-  if ((prompt ?? '').trim() && prompt !== window.playgroundBeginning) return prompt;
-  const words = (text ?? '').trim().slice(0, 1000).match(/^\\S+(?:[^\\S\\r\\n]+\\S+){0,3}/u);
-  const begun = words ? [...words[0]] : [];
-  const cut = begun.slice(0, 41).join('').replace(/\\s+\\S*$/u, '');
-  return window.playgroundBeginning = begun.length <= 40 ? begun.join('') : [...cut].slice(0, 40).join('');
-}"""
 _FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited")
 WORDS = ("outlook", "problem", "changes", "advanced", "reset")
 SET_BY_RUN = (*form.BY_NAME, *texts.PUT_BACK, "size", "base", "suited", "prompt", "name", *WORDS)
 """The components with a run's settings, or with text about them."""
-OF_LINK = ("letters", "linked", "forget", "text_fits")
-_FORGET = "history.replaceState(null, '', location.pathname);"  # so that a reload does not bring it back
+OF_LINK = ("letters", "linked")
 
 
 class Settings:
@@ -75,10 +62,7 @@ class Settings:
         followed.on("size", c["size"].input)
         followed.on("preset", c["preset"].input)
         followed.on("reset", c["reset"].click, whole_texts=True)
-        followed.on("forget", c["forget"].click, first=_FORGET)
         followed.begins(c["train"], panel="#train-panel")
-        begun = [c["text"].change, c["text"].blur]
-        gr.on(begun, None, [c["prompt"], c["text"]], c["prompt"], js=BEGINNING, **UNSEEN)
 
     def follow(self, values: Values, causes: Sequence[str]) -> Follows:
         """What the form holds once it has followed what was touched, in that order."""
@@ -88,8 +72,8 @@ class Settings:
             if cause in self._after:
                 named, also = self._after[cause](named)
                 shows |= also
-            if cause in ("source", "size", "reset", "preset", "forget"):
-                shows |= link_forgotten()
+            if cause in ("source", "size", "reset", "preset"):
+                shows |= dict.fromkeys(OF_LINK, "")  # the form is the visitor's own again
         named = named | {"size": form.size_of(named)}
         fields = {name: named[name] for name in _FIELDS if asked.get(name) != named.get(name)}
         return Follows(fields, self.words(named) | shows)
@@ -101,7 +85,7 @@ class Settings:
             "source": source, "prompt": named.get("prompt") or ""
         }  # fmt: skip
 
-    def _by_length(self, named: Values) -> list[tuple[str, str]]:
+    def _by_length(self, named: Values) -> list[str]:
         """What the length of an own text sets otherwise than its size does, as `form.changes` says it."""
         size = named.get("base")
         if named["source"] != OWN_TEXT or size not in form.SIZES:
@@ -123,17 +107,7 @@ class Settings:
     def suit(self, asked: Values) -> tuple[Values, Values]:
         """One's own text is another, or is read otherwise: the form follows."""
         named = self.suited(asked)
-        if named["source"] == OWN_TEXT and named["own_kind"] == "upload":
-            named = named | {"prompt": self._beginning(named)}
-        shows = texts.shown_own(asked["own_kind"]) | {"contents": texts.contents_html(asked, self.limits)}
-        return named, shows | {"text_fits": text_fits(asked["letters"], asked["text"])}
-
-    def _beginning(self, named: Values) -> str:
-        """What an uploaded text begins with; the prompt as it is where there is none."""
-        try:
-            return beginning_of(texts.source_of(named, self.limits).text) or named["prompt"]
-        except ValueError:
-            return named["prompt"]
+        return named, texts.shown_own(asked["own_kind"]) | {"contents": texts.contents_html(asked, self.limits)}
 
     def suited(self, named: Values) -> Values:
         """The form's values as they are once it has followed one's own text, which takes it a moment: size and steps
@@ -187,12 +161,6 @@ class Settings:
         return out | self.words(named) | texts.put_back(named)
 
 
-def link_forgotten() -> Values:
-    """Updates after which the form is the visitor's own again."""
-    return {"letters": "", "linked": gr.update(value="", visible=False), "forget": gr.update(visible=False),
-            "text_fits": ""}  # fmt: skip
-
-
 def preset_note(name: str, *, shrunk: bool) -> str:
     """What a known model is, as HTML."""
     n = PRESETS[name].n_parameters
@@ -237,36 +205,13 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
     return quiet(words[:1].upper() + words[1:])
 
 
-def changes_text(changes: list[tuple[str, str]], base: str, by_length: Sequence[tuple[str, str]] = ()) -> str:
-    """What was changed, from which size or preset, and what each change does.
+def changes_text(changes: Sequence[str], base: str, by_length: Sequence[str] = ()) -> str:
+    """What was changed, and from which size or preset.
 
     Args:
         by_length: what the length of an own text has changed in that size before.
     """
     name = form.SIZES.get(base) or (TITLES[base] if base in PRESETS else base)
-    if not changes:
-        followed = "; ".join(what for what, _ in by_length)
-        return quiet(f"{name}, suited to the length of your text: {followed}.") if followed else ""
-    rows = "".join(
-        f"<li>{html.escape(what)}{f' <em>{html.escape(effect)}</em>' if effect else ''}</li>"
-        for what, effect in changes
-    )
-    return f'<div class="quiet-line">Changed from {html.escape(name)}:<ul class="changes">{rows}</ul></div>'
-
-
-def text_fits(letters: Any, text: Any) -> str:
-    """Whether a pasted text is that of the link that set the form up, as HTML; empty where there is none to compare."""
-    try:
-        card = RunCard.from_letters(letters) if letters else None
-    except LinkError:
-        return ""
-    if card is None or card.text != OWN_TEXT or not isinstance(text, str) or not text.strip():
-        return ""
-    found = text_hash(text)
-    if found.startswith(card.text_hash):
-        return theme.notice(f"This is the link's text: its hash is {found}.", "good")
-    return theme.notice(
-        f"This is not the link's text: its hash is {found}, the link's is {card.text_hash}. "
-        "Every character counts; the losses will differ.",
-        "warning",
-    )
+    if changes:
+        return quiet(f"Changed from {name}: {'; '.join(changes)}.")
+    return quiet(f"{name}, suited to the length of your text: {'; '.join(by_length)}.") if by_length else ""

@@ -5,20 +5,19 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from ....data import LANGUAGES, Baselines, Tokenizer
 from ....data.baselines import NOTHING_LEFT
-from ....data.judging import Share, judge
+from ....data.judging import Share
 from ....figures.courses import skill_curve
 from ....service.verdicts import Verdict, verdict
 from ....service.views import RunView
 from ....training.skills import TEMPERATURE
 from ....words.baselines import Baseline, each_baseline, how_good, size_of_loss, title
 from ....words.excess_loss import excess_sentences
-from ....words.pictures import LEARNED, skill_words
+from ....words.pictures import skill_words
 
 FAULT = 'class="fault"'
 """What marks a word that is underlined."""
@@ -124,22 +123,12 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     what = LANGUAGES[view.language].judged
     kind = "moe" if view.config and view.config.n_experts else "dense"
     figure = skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
-    words = f"{what.capitalize()}, of {_how_many([share.of for share in judged_there])} that it wrote {AS_WRITTEN}. "
+    words = f"{what.capitalize()}, of {judged_there[-1].of} at the last step, written {AS_WRITTEN}. "
     words += skill_words(steps, values, intervals)
     if view.tokenizer is not None and (mean := _tokens_of_a_unit(view.language, view.tokenizer)) >= LONG:
         unit = LANGUAGES[view.language].units[0]
         words += f" A {unit} counts if none of its tokens, about {mean:.0f}, breaks a rule, so rare slips spoil many."
     return figure, words
-
-
-def _how_many(judged: Sequence[int]) -> str:
-    """How many were judged at each point, and at the last where those are more."""
-    *before, last = judged
-    few, many = min(before, default=last), max(before, default=last)
-    said = f"{few} to {many}" if few < many else f"{many}"
-    if not before or few <= last <= many:
-        return said
-    return f"{said} (at the last step {last})"
 
 
 def _too_short(view: RunView) -> str:
@@ -165,35 +154,6 @@ def _tokens_of_a_unit(language: str, tokenizer: Tokenizer) -> float:
 def judged(view: RunView, text: str, begun: str) -> Verdict | None:
     """The verdict on a text that this run's model wrote."""
     return verdict(text, begun, language=view.language, tokenizer=view.tokenizer, learned=view.learned_text)
-
-
-def first_lines(view: RunView, samples: Sequence[Mapping[str, Any]]) -> str:
-    """That the prompt's own line is wrong where later ones are right, and one reason; empty where that is not so."""
-    if view.language not in LANGUAGES:
-        return ""
-    kind = view.tokenizer.kind if view.tokenizer is not None else "char"
-    found = [_by_line(view.language, str(each["prompt"]), str(each["text"]), kind) for each in samples]
-    able = [(first, later) for first, later in found if first.of and later.interval[0] > LEARNED]
-    first, later = (sum(shares, Share(0, 0)) for shares in zip(*able)) if able else (Share(0, 0), Share(0, 0))
-    if not able or able[-1] != found[-1] or able[-1][0].right or first.interval[1] >= later.interval[0]:
-        return ""
-    unit, units = LANGUAGES[view.language].units
-    return (
-        f"The prompt’s own {unit} is right in {first.right} of {first.of} texts, later {units} in {later.right:,} of "
-        f"{later.of:,}. One reason: training windows begin anywhere. Without a line break before the prompt, the model "
-        f"cannot know that a {unit} begins."
-    )
-
-
-@lru_cache(maxsize=1000)
-def _by_line(language: str, prompt: str, text: str, kind: str) -> tuple[Share, Share]:
-    """Of what goes on from a prompt without a line break, whether its line is right, and how many of the others are."""
-    cut = text.find("\n") + 1
-    if "\n" in prompt or not prompt or not cut:
-        return Share(0, 0), Share(0, 0)
-    parts = ((text[:cut], prompt), (text[cut:], "\n"))
-    first, later = (judge(LANGUAGES[language], part, begun, spaced=kind != "word").share for part, begun in parts)
-    return first, later
 
 
 def marked(text: str, found: Verdict | None) -> str:

@@ -15,19 +15,17 @@ from ....words import states
 from ....words.baselines import equally_likely
 from ....words.training import in_steps
 from ... import theme
-from ...followers import ordinal
 from ...forms.run import SIZES
 from ...refusals import sentence
+from ...under_way import left, ordinal, progress
 from . import speaking
 from .watch import cards, resume_label, seconds_of
-
-_PLACES = ("", "First", "Second", "Third", "Fourth", "Fifth")
 
 
 def headline(view: RunView) -> str:
     """The answer in at most twelve words: what its text is worth, else what its losses say."""
     if view.state == "waiting":
-        return f"{_placed(view)} in line."
+        return f"{ordinal(view.place or 1)} in line."
     if view.history.val_loss is None:
         return "Getting ready …" if view.active else "This model came without a record of its training."
     state, shares = view.standing, speaking.shares(view)
@@ -116,16 +114,5 @@ def _ended(view: RunView) -> str:
 def bar(view: RunView) -> str:
     """How far a run is that goes on."""
     done, planned = view.history.last_step, view.planned_steps or 0
-    left = f" · {theme.duration(view.latest.time_left)} left" if view.latest and view.latest.time_left else ""
-    if view.state == "waiting":
-        wait = f" · about {theme.duration(view.wait)}" if view.wait and view.wait >= 1 else ""
-        return theme.progress(0.0, f"{_placed(view)} in line{wait}")
-    if view.state == "training":
-        left = " · paused, others are next" if view.place else left
-        return theme.progress(done / planned if planned else 0.0, f"Step {done:,} of {planned:,}{left}")
-    return theme.progress(done / planned if planned else 0.0, view.message or "Getting ready …")
-
-
-def _placed(view: RunView) -> str:
-    place = view.place or 1
-    return _PLACES[place] if place < len(_PLACES) else ordinal(place)
+    words = f"Step {done:,} of {planned:,}{left(view.latest.time_left if view.latest else None)}"
+    return progress(view, done / planned if planned else 0.0, words)

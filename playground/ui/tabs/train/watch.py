@@ -188,7 +188,7 @@ def samples(view: RunView | None) -> str:
         waiting = view is not None and view.active and view.settings.get("sample_every") != 0
         soon = "once it has begun" if waiting and view.place else "in a moment"
         return theme.notice(f"The first sample comes {soon}." if waiting else "This run kept no samples.")
-    rows, beginnings = [], speaking.first_lines(view, found[::-1])
+    rows = []
     for i, sample in enumerate(found):
         prompt, text = str(sample["prompt"]), str(sample["text"])
         found = speaking.judged(view, text, prompt)
@@ -201,7 +201,7 @@ def samples(view: RunView | None) -> str:
         )
     warm = "" if view.sample_temperature is None else f"Written at temperature {view.sample_temperature:g}."
     marks = UNDERLINED if speaking.FAULT in "".join(rows) else ""
-    said = " ".join(filter(None, (warm, marks, beginnings)))
+    said = f"{warm} {marks}".strip()
     return f'{theme.quiet(said) if said else ""}<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
 
 

@@ -1,0 +1,130 @@
+"""Under way: what a tab shows of its jobs besides their results: the bar in place of the button, failures, others."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..service.job import Job
+from . import theme
+from .page import Page
+from .panel import Asked, Shown, Slot, deed_button, slot
+from .refusals import sentence
+
+UNSAVED = (
+    "Not saved yet: {}. You can continue, but download anything you want to keep. "
+    "The page saves everything as soon as it can."
+)
+TWICE = 1.0
+"""Seconds within which a second press of a button is a double click."""
+# seconds between looks at what has not taken its first step, at what soon ends, and at what goes on for a while
+FIRST_TICK, TICK, SLOW_TICK = 0.2, 0.4, 1.5
+WAIT_TICK = 3.0  # of those in line
+LONG = 15.0  # seconds left that make the difference
+_BAR = f"""{slot("stop")}{slot("bar")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}"""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a tab names its jobs."""
+
+    job: type[Job]
+    noun: str
+    """In the names of its deeds: stop_run, dismiss_run."""
+    title: str
+    """Of the tab where they are seen."""
+
+
+KINDS: list[Kind] = []
+"""Each tab with jobs adds its own."""
+
+
+def add_bar(page: Page, kind: Kind, draw: Callable[[Any], str], *, elem_id: str, stop_id: str) -> None:
+    """The panel in place of the button that begins a job, and what its own buttons do; `draw(view)` is the bar."""
+    KINDS[:] = [*(other for other in KINDS if other.job is not kind.job), kind]
+
+    def show(asked: Asked) -> Shown:
+        job = page.board.active(asked.visitor, kind=kind.job)
+        if job is None:
+            return Shown({}, {name: Slot(None, lambda: "") for name in ("stop", "bar")})
+        view = job.view()
+        words = {"waiting": "Leave the line", "stopping": "Stopping …"}.get(view.state, "Stop")
+        off = view.state == "stopping"
+        stop = deed_button(words, f"stop_{kind.noun}", kind="stop", id=stop_id, disabled=off)
+        return Shown({}, {"stop": Slot(stop, lambda: stop), "bar": Slot(view.version, lambda: draw(view))})
+
+    page.panels.add(elem_id, show, _BAR, start={}, follows=True, elem_id=elem_id, elem_classes="job-bar")
+    page.panels.act(f"stop_{kind.noun}", lambda asked: page.board.stop(asked.visitor, kind=kind.job) and None)
+    page.panels.act(f"dismiss_{kind.noun}", lambda asked: page.board.dismiss(asked.visitor, kind=kind.job))
+
+
+def progress(view: Any, share: float, words: str) -> str:
+    """The bar of a run or a pair: `words` while it trains, else what it waits for."""
+    if view.state == "waiting":
+        wait = f" · about {theme.duration(view.wait)}" if view.wait and view.wait >= 1 else ""
+        return theme.progress(0.0, f"{ordinal(view.place or 1)} in line{wait}")
+    if view.state == "training":
+        # a place in the line while it trains: its own is lent to others
+        return theme.progress(share, words if view.place is None else f"{words} · paused, others are next")
+    return theme.progress(share, view.message or "Getting ready …")
+
+
+def left(seconds: float | None) -> str:
+    """How long a job still takes, after other words."""
+    return f" · {theme.duration(seconds)} left" if seconds else ""
+
+
+def just_begun(page: Page, visitor: str, job: type[Job]) -> bool:
+    """Whether this press of a button is the second of a double click."""
+    going = page.board.active(visitor, kind=job)
+    return going is not None and time.monotonic() - going.began < TWICE
+
+
+def notices(page: Page, visitor: str, kind: Kind, shown: str = "") -> Slot:
+    """Why the last job came to nothing, unless it is `shown` anyway; what cannot be saved; jobs of other tabs."""
+    failed = page.board.failed(visitor, kind=kind.job)
+    failed = None if failed is None or failed.id == shown else failed
+    jobs = page.board.of(visitor, kind=Job)
+    others = [job for job in jobs if job.active and not isinstance(job, kind.job)]
+    problem = page.registry.data.problem if jobs else ""
+
+    def make() -> str:
+        parts = []
+        if failed is not None:
+            why = html.escape(sentence(failed.message))
+            close = deed_button("×", f"dismiss_{kind.noun}", kind="link", title="Dismiss")
+            said = f'<span><b dir="auto">{html.escape(failed.name)}</b>: {why}</span>{close}'
+            parts.append(f'<div class="notice notice-error failed" role="alert">{said}</div>')
+        if problem:
+            parts.append(theme.notice(UNSAVED.format(problem), "warning"))
+        for job in others:
+            does = "waits in line" if job.state == "waiting" else "goes on"
+            tab = next(each.title for each in KINDS if isinstance(job, each.job))
+            parts.append(theme.notice(f"{job.name} {does}: see it on the tab {tab}."))
+        return "".join(parts)
+
+    told = tuple((job.id, job.name, job.state == "waiting") for job in others)
+    return Slot((failed and (failed.id, failed.version), problem, told), make)
+
+
+def tick(time_left: float | None, *, waits: bool = False) -> float:
+    """Seconds until the next look at work that has so many seconds left: each look takes time from the training.
+
+    None is work that has not begun: its first point is waited for, but not by those who still stand in line.
+    """
+    if waits:
+        return WAIT_TICK
+    if time_left is None:
+        return FIRST_TICK
+    return SLOW_TICK if time_left > LONG else TICK
+
+
+def ordinal(number: int) -> str:
+    """First, second … fifth, then 6th, 7th …"""
+    if number <= 5:
+        return ("First", "Second", "Third", "Fourth", "Fifth")[number - 1]
+    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
