@@ -192,21 +192,6 @@ def test_whoever_is_away_makes_room_for_those_who_wait_but_not_on_ones_own_machi
     until(lambda: over(board, BERT))
 
 
-def test_going_on_waits_in_line_too_and_leaving_it_keeps_what_was_learned(tmp_path):
-    board = house(tmp_path, jobs=1)
-    mine = board.start(ANNA, small_spec(steps=20))
-    until(lambda: mine.settled)
-    board.start(BERT, small_spec(steps=10_000))
-    board.resume(ANNA, mine.id, more_steps=20)
-    assert mine.state == "waiting" and mine.view().place == 1
-    board.stop(ANNA)
-    assert mine.state == "finished" and mine.can_resume and board.registry.has(mine.id, ANNA)
-    board.resume(ANNA, mine.id, more_steps=20)
-    board.stop(BERT)
-    until(lambda: over(board, ANNA, BERT))
-    assert mine.state == "finished" and board.counts()["working"] == 0
-
-
 def test_runs_and_comparisons_stand_in_one_line(tmp_path):
     board = house(tmp_path, jobs=1)
     board.start(ANNA, small_spec(steps=10_000))

@@ -8,7 +8,6 @@ import re
 import struct
 import tempfile
 import traceback
-import xml.etree.ElementTree as ET
 
 import pytest
 import torch
@@ -16,7 +15,7 @@ import torch
 from playground.cli import main
 from playground.data import corpus_from_text
 from playground.model import ModelConfig, Transformer
-from playground.service.hub_page import curve_picture, hub_page
+from playground.service.hub_page import hub_page
 from playground.storage import CheckpointError, load, save
 from playground.storage.hub import HubError, pull, push, write_repository
 from playground.training import History, TrainConfig, train
@@ -250,11 +249,3 @@ def test_a_stored_login_is_not_used_where_none_is_wanted(hub, monkeypatch):
 
 
 # ---- the curve's picture ---------------------------------------------------------------------------------------------
-
-
-def test_a_history_with_nothing_to_draw_has_no_picture():
-    history = History()
-    assert curve_picture(history) is None
-    history.evaluations |= {"step": [0, 50, 100], "train_loss": [3, 1, 1], "val_loss": [4.0, 2.0, 2.0]}
-    drawn = ET.fromstring(curve_picture(history, [("uniform", 4.0)]).decode())
-    assert "guesses at random 4.00" in [each.text for each in drawn.iter()]

@@ -285,13 +285,6 @@ def test_another_machine_is_said_aloud(tmp_path, monkeypatch):
 # ---- changed on purpose ----------------------------------------------------------------------------------------------
 
 
-def test_a_finished_run_is_trained_on(tmp_path):
-    list(train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path))
-    events = list(train(Transformer(SHAPE), CORPUS, CONFIG.replace(steps=20), folder=tmp_path, resume=True))
-    assert [event.step for event in events if isinstance(event, Stepped)] == list(range(13, 21))
-    assert (events[-1].reason, events[-1].steps) == ("done", 20)
-
-
 def test_another_rate_is_the_rate_of_the_next_steps(tmp_path):
     first_part(tmp_path)
     config = CONFIG.replace(learning_rate=6e-3, muon_learning_rate=0.04)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from playground.lessons.progress import Answer, Progress
 from playground.lessons.reading import all_lessons, find_lesson
-from playground.service.classes import Classes, Klass, Member, Student
+from playground.service.classes import Classes, Klass, Member
 from playground.service.classes.experiment import experiment
 from playground.service.classes.members import Run
 from playground.service.classes.reports import Report
@@ -158,26 +157,6 @@ def test_names_and_what_models_write_are_text_wherever_they_stand():
     assert all("&lt;img" in html and "<img" not in html for html in shown)
     for drawn in (picture.curves(klass, [pupil], False), picture.spread(klass, [pupil], "seed", False)):
         assert "<img" not in json.dumps(drawn["figure"])
-
-
-def test_who_sees_its_answers_is_not_closest_to_the_floor():
-    klass = Klass(1, "a-b-c-d", "Class", "", CARD.to_letters(), TEXT, "seed", 0.0, 9e9, 1, False)
-    rungs = (("floor", 1.0),)
-
-    def pupil(number: int, loss: float, **more) -> Student:
-        report = Report("Text", "key", 0, 30, 30, "finished", loss, rungs, (), "", 1.0, 1.0, 10, True)
-        return replace(student(number), runs=(Run("", replace(report, **more), 0.0),))
-
-    peeks, honest = pupil(1, 0.2, causal=False), pupil(2, 1.3)
-    head = picture.head_html(klass, [peeks, honest], 0.0, False)
-    assert "0.3000" in head and "nats above it" in head and "0.8000" not in head
-    assert "nats below it" in picture.head_html(klass, [pupil(1, 0.99), honest], 0.0, False)
-    assert "best possible loss not known yet" in picture.head_html(klass, [pupil(1, 1.0, rungs=())], 0.0, False)
-    of_unknown = pupil(1, 1.0, rungs=(("bigram", 2.0),))
-    assert "its best possible loss is unknown" in picture.head_html(klass, [of_unknown], 0.0, False)
-    assert "−0.8000 · sees its answers" in picture.table_html(klass, [peeks], "name", False, 0.0).replace("-0", "−0")
-    two = picture.table_html(klass, [honest, pupil(3, 2.0, text_key="bpe", rungs=())], "name", False, 0.0)
-    assert "Compare losses only on the same text" in two and "best possible" in two
 
 
 # ---- lessons ---------------------------------------------------------------------------------------------------------

@@ -15,9 +15,8 @@ from playground.figures.wire import numbers_of
 from playground.model import Transformer
 from playground.service.runs import Source
 from playground.service.unseen import unseen
-from playground.service.views import RunView, pair_of
+from playground.service.views import pair_of
 from playground.storage import Checkpoint
-from playground.training import History
 from playground.training.verdict import student_t
 from playground.ui.forms import pair as form
 from playground.ui.forms import texts
@@ -25,7 +24,6 @@ from playground.ui.tabs.moe import verdict
 from playground.ui.tabs.moe.both import both_texts, divergence
 from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds, two_digits
 from playground.ui.tabs.moe.texts import text_for
-from playground.ui.tabs.train import verdict as run_verdict
 from tests.service.test_comparisons import house, whole
 
 from .runs import ANNA, small_limits
@@ -226,33 +224,3 @@ def test_texts_side_by_side_mark_where_they_part():
 def test_divergence_is_zero_for_equals_and_ln_2_for_strangers():
     p, q = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])
     assert divergence(p, p) == 0 and math.isclose(divergence(p, q), math.log(2), rel_tol=1e-6)
-
-
-def test_a_short_comparison_says_that_it_measured_early_speed(finished):
-    """The finished one is dozens of steps long: both still fall by far more than they differ."""
-    view = finished[2]
-    falling = {"step": [0, 10, 20, 30, 40], "val_loss": [4.0, 3.0, 2.5, 2.2, 2.0]}
-    rested = {"step": [0, 10, 20, 30, 40], "val_loss": [4.0, 3.0, 2.0, 2.0, 2.0]}
-
-    def said(*evaluations: dict, seeds: int = 1) -> str:
-        histories = tuple(History() for _ in evaluations)
-        for history, given in zip(histories, evaluations):
-            history.evaluations.update(given)
-        sides = {side: dataclasses.replace(part, histories=histories) for side, part in view.sides.items()}
-        judged = dataclasses.replace(view.verdict, difference=0.01, margin=0.02, seeds=seeds)
-        return verdict.details(dataclasses.replace(view, sides=sides, verdict=judged))
-
-    assert "early speed" in said(falling) and "from step 30 to 40" in said(falling)
-    assert "still learning" not in said(rested)
-    assert "fell by 0.1000" in said(falling, rested, seeds=2), "the mean of 0.2 and 0"
-    assert "fell by 0.2000" in said(falling, rested), "the second pair was not complete"
-    under_way = dataclasses.replace(view, state="training")
-    assert "still learning" not in verdict.details(under_way)
-
-
-def test_a_model_of_a_pair_is_not_said_to_have_come_from_elsewhere(finished):
-    jobs, job = finished[:2]
-    model_id = job.model_ids["moe"]
-    checkpoint = jobs.registry.get(model_id, ANNA)
-    words = run_verdict.details(RunView.of_checkpoint(model_id, checkpoint))
-    assert "comparison trained" in words and "comes with" not in words

@@ -220,14 +220,6 @@ def test_the_first_answer_is_light_and_a_cell_does_not_send_the_heads_again(tab)
     assert have["grid"] == clicked["grid"].digest and have["pattern"] != clicked["pattern"].digest
 
 
-def test_the_headline_names_the_largest_weight_or_says_that_there_is_none(tab):
-    seen = tab.look("abcabcab")
-    for layer in range(2):
-        for head in range(4):
-            row, said = seen.pattern(layer)[head, 7].numpy(), tab.made("abcabcab", layer=layer, head=head)["headline"]
-            assert ("spreads" in said) == bool(row.max() < 0.4)
-
-
 def test_without_a_head_the_prediction_is_that_of_the_pass_without_it(tab):
     seen = tab.look("abcab")
     found = heads.without(seen, 1, 2, 3)
@@ -442,15 +434,6 @@ def test_of_a_model_too_large_to_test_the_prompt_alone_is_measured(copying, monk
     )
     found = roles_of(unknown.page, unknown.look("abc"))
     assert found.tests.texts > 10 and {role for row in found.tests.roles for role in row} == {"unclear"}
-
-
-def test_what_is_saved_says_on_what_it_was_measured(copying):
-    found = {
-        which: copying.made("abc abc", roles=True, sequence=which)["roles-map"]["facts"]
-        for which in ("tested", "prompt", "repeated")
-    }
-    assert "prompt" not in found["prompt"] and found["repeated"]["prompt"] is found["tested"]["prompt"] is None
-    assert copying.shown("abc abc").facts["prompt"] == "abc abc"
 
 
 def test_a_model_is_judged_by_text_it_never_saw_or_by_the_prompt_in_its_place(tab, copying):

@@ -4,7 +4,6 @@ import dataclasses
 import html
 import json
 import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,11 +26,9 @@ from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig
 from playground.ui.tabs.inspect import steps, training
 from playground.ui.tabs.inspect.drawn import window, window_buttons
-from playground.ui.tabs.inspect.moments import prediction
 from playground.ui.tabs.inspect.pictures import HEIGHT
-from playground.ui.tabs.inspect.training import muon_note, picture, weight_receipt
+from playground.ui.tabs.inspect.training import picture, weight_receipt
 from playground.ui.tabs.inspect.words import coloured
-from playground.words.numbers import percent
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import Inspecting, drawn
 from tests.ui.runs import ANNA, small_spec, until
@@ -219,22 +216,6 @@ def test_a_click_in_one_of_four_pictures_chooses_its_weight(tab):
             tab.shown("abcab", {"slot": f"training-{name}", "index": [60, 0]}, view="training")
 
 
-def test_what_muon_does_is_measured_alike_on_gradient_and_step():
-    gradient = torch.diag(torch.tensor([8.0, 4.0, 2.0, 1.0, 0.0, 0.0]))
-    moved = torch.diag(torch.tensor([0.06, 0.05, 0.04, 0.03, 0.0, 0.0]))
-    report = optimizer_step(checkpoint(seed=1).model, [1, 2, 3], rule="muon")
-    name, weights = "blocks.0.attention.out.weight", torch.ones(6, 6)
-    after = weights * (1 - report.learning_rates["muon"] * report.config.weight_decay) - moved
-    made = {"before": {name: weights}, "gradients": {name: gradient}, "after": {name: after}}
-    note = muon_note(Matrix("W", name), dataclasses.replace(report, **made), 0)
-    assert all(number in note for number in ("4 directions", "4.0 times", "8.0 times", "1.5 times", "2.0 times"))
-    other = torch.diag(torch.tensor([3.0, 3.0, 3.0, 0.0, 0.0, 0.0]))  # another expert, above it
-    experts = {"before": (weights, weights), "gradients": (other, gradient), "after": (weights - moved, after)}
-    made = {kind: {name: torch.stack(both)} for kind, both in experts.items()}
-    assert "4.0 times" in muon_note(Matrix("W", name), dataclasses.replace(report, **made), 7)
-    assert "3 directions" in muon_note(Matrix("W", name), dataclasses.replace(report, **made), 5)
-
-
 def test_a_gradient_that_is_rounding_is_told_from_one_that_is_small():
     """With one token to look at, every weight is 1 whatever queries and keys say."""
     model = checkpoint(seed=1).model
@@ -275,20 +256,6 @@ def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):
     assert numbers_of(mine["y"])[0] == pytest.approx(expected, abs=1e-5)
     for nonsense in (None, "x", -5, 10**9):
         assert tab.made("abcabc", moment=nonsense, **at)["moments-pattern"]["figure"]
-
-
-def test_each_moment_has_its_own_most_probable_token():
-    def seen(logits: list[float]) -> SimpleNamespace:
-        made = {"logits": torch.tensor([[logits]])}
-        return SimpleNamespace(trace=made, tokens=["c"], token_label=lambda token: "abcdefghijkl"[token])
-
-    then, end = seen([0.0, 1.0] + [0.5] * 10), seen([9.0, 0.0] + [5.0] * 10)
-    figure, words = prediction(end, then, 0, 1, 500)
-    early, late = then.trace["logits"][0, 0].softmax(-1), end.trace["logits"][0, 0].softmax(-1)
-    assert f"“b” with {percent(float(early[1]))}" in words and f"“a” with {percent(float(late[0]))}" in words
-    assert {"a", "b"} <= set(figure["data"][0]["customdata"]), "the first is drawn, little as both moments make of it"
-    figure, words = prediction(end, end, 0, 500, 500)
-    assert "“a”" in words and len(figure["data"]) == 1
 
 
 def test_a_click_in_the_timeline_goes_to_the_nearest_moment(tab):

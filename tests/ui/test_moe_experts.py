@@ -1,6 +1,5 @@
 """The pair panel's folds without a browser: true numbers, clear sentences, nothing changed."""
 
-import dataclasses
 import html
 import math
 import re
@@ -21,7 +20,7 @@ from playground.inspection.edits import edits_tap
 from playground.inspection.expert_information import MEASURES
 from playground.inspection.favourites import favourites
 from playground.inspection.nulls import Judgement, Null
-from playground.inspection.routing import Station, routing_of
+from playground.inspection.routing import routing_of
 from playground.model import ModelConfig, Transformer, trace
 from playground.service.board import Board
 from playground.service.limits import LOCAL
@@ -31,7 +30,7 @@ from playground.training import History, LoadMeasured
 from playground.ui.page import Page, model_dropdown
 from playground.ui.panel import Asked, _made
 from playground.ui.tabs.inspect.looks import Looks
-from playground.ui.tabs.moe import both, breaking, measured, pair_panel, routing
+from playground.ui.tabs.moe import both, breaking, measured, pair_panel
 from tests.ui.runs import known
 
 measured.PROBE_TOKENS = 1024  # enough to be wrong by
@@ -212,13 +211,6 @@ def test_both_models_stand_side_by_side(tab):
     assert again["both-next"] == shown["both-next"] and again["both-texts"] != shown["both-texts"]
 
 
-def test_what_the_routers_margin_is_stands_under_its_table():
-    one = Station(0, (0, 2), (0.6, 0.4), (1.0, 0.7, 0.5, -1.0), (0.4, 0.3, 0.2, 0.1))
-    said = routing.scores_table([one])
-    assert "<td>−0.20</td>" in said and "lowest score" in said and "Below 0" in said
-    assert "Below 0" not in routing.scores_table([dataclasses.replace(one, experts=(0, 1))])
-
-
 def test_gradients_of_the_balance_terms_are_shown_as_they_are(tab):
     shown = tab.look(breaking=True)["pulls"]
     rows = {row[0]: [float(x) for x in row[1:]] for row in
@@ -286,14 +278,6 @@ def test_the_shipped_routers_are_not_said_to_have_learned_who_speaks(monkeypatch
     assert marked == pytest.approx([layer["beyond"].nulls["random"].bits for layer in found.judgements])
 
 
-def test_a_load_is_told_by_weight_and_by_who_is_nobodys_first_choice():
-    said = routing_figures.describe_weights(24, (7.9, ()), (6.9, (4,)), [4])
-    assert "with 7.9 equal" in said and "6.9" in said and "expert 4" in said
-    assert "expert 4" in said
-    said = routing_figures.describe_weights(1, (2.0, (1, 2)), (2.0, (1, 2)), [1, 2])
-    assert not any(words in said for words in ("hardly any weight", "first choice", "by weight", "next to nothing"))
-
-
 def test_pictures_say_what_they_show():
     costs, margins = np.array([[0.1, -0.01], [0.5, 0.0]]), np.array([[0.02, 0.05], [0.1, 0.01]])
     said = breaking_figures.describe_costs(costs, margins, (1, 3), 0.7, "96 tokens of a text", costs == 0.5)
@@ -309,10 +293,3 @@ def test_pictures_say_what_they_show():
     assert "3 of 8 experts" in routing_figures.describe_routing(
         np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]]), ["a", "b"], 2, 8
     )
-
-
-def test_a_preference_is_the_largest_of_those_experts_only_that_enough_tokens_choose():
-    table = np.array([[80, 20], [1600, 1000], [900, 2000]])  # 0 prefers the first most, and is seldom chosen
-    said = figures.describe_sources(table, ["cook", "miner"])
-    assert said.startswith("Of the experts")
-    assert figures.describe_sources(table[1:], ["cook", "miner"]).startswith("Expert 0 stands out most")

@@ -91,12 +91,6 @@ def test_a_run_that_has_nothing_yet_still_makes_a_page():
     assert "Run 1" in report_html(empty)
 
 
-def test_both_themes_are_there():
-    text = report_html(view())
-    assert "prefers-color-scheme: dark" in text
-    assert f"var(--c{palette.DENSE[1:]}, {palette.DENSE})" in text and palette.DARK[palette.DENSE] in text
-
-
 # ---- the curve -------------------------------------------------------------------------------------------------------
 
 

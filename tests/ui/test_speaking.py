@@ -8,9 +8,9 @@ from playground.data.judging import LearnedText
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.service.verdicts import Verdict, verdict
-from playground.service.views import RunView, sample_temperature
+from playground.service.views import RunView
 from playground.storage import Checkpoint
-from playground.training import Evaluated, History, SkillMeasured, Stepped
+from playground.training import Evaluated, History, SkillMeasured
 from playground.ui.tabs.generate.writing import faults
 from playground.ui.tabs.train import speaking, watch
 from playground.words.baselines import each_baseline
@@ -69,16 +69,6 @@ def test_what_a_red_line_under_a_word_means_is_said_wherever_there_is_one():
         assert any(text.end["faults"]) is wrong is (UNDERLINED in text.end["said"])
 
 
-def test_what_is_left_names_its_step_where_the_loss_is_of_another():
-    told = "what is left is mostly *the last digit of a sum* (70 %)"
-    now = speaking.standing_line(view_of(judged=[SkillMeasured(50, 5.0, right=1, of=16, left=told)]))
-    assert "sum</em> (70" in now
-    assert "Perplexity" in now and "bits per" in now
-    before = speaking.standing_line(view_of(judged=[SkillMeasured(40, 5.0, right=1, of=16, left=told)]))
-    assert "At step 40:" in before
-    assert speaking.standing_line(view_of()) and "remaining" not in speaking.standing_line(view_of())
-
-
 def test_the_card_and_the_caption_name_the_rung_that_the_words_name():
     """“Below bigram 0.1098” stood beside words of uniform and unigram only, where the bigram lay above the unigram."""
     for loss, name in ((2.88, "uniform"), (2.5, "unigram"), (3.4, "uniform")):
@@ -94,11 +84,6 @@ def test_the_card_and_the_caption_name_the_rung_that_the_words_name():
     few = replace(view_of(3.1), baselines=Baselines(3.3, 2.87, 2.99, tokens=29, chance={"uniform": 0.48}))
     assert ("Below uniform", "0.2000", "too close to call with 29 tokens") in watch.cards(few)
     assert "29 tokens" in speaking.standing_line(few)
-
-
-def test_how_much_is_learned_is_no_percentage_above_the_bigram():
-    assert "%" not in speaking.gap_words(LADDER.bigram + 0.1 - LADDER.floor, LADDER)
-    assert "from the bigram" in speaking.gap_words(0.3, LADDER)
 
 
 def test_the_share_right_stands_with_its_interval_and_its_curve():
@@ -125,34 +110,6 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
     assert speaking.skill_chart(view_of()) == (None, "") and speaking.skill_card(view_of()) is None
 
 
-def test_how_many_were_written_how_is_said_beside_what_became_of_them():
-    """“7 of 32 copied right … in truth 11 to 39 %” stood above “12 of 15 (55 to 93 %)” of the same step."""
-    judged = [SkillMeasured(step, 1.0, right, of, "") for step, right, of in ((50, 3, 16), (100, 4, 16), (100, 7, 32))]
-    view = view_of(judged=judged, sample_temperature=0.8)
-    note = speaking.skill_card(view)[2]
-    assert "at temperature 1 after a line break, at step 100; 95 % interval 11 to 39 %" in note and "truth" not in note
-    figure, words = speaking.skill_chart(view)
-    assert "of 16 (at the last step 32) that it wrote at temperature 1 after a line break." in words
-    assert len(figure["data"][0]["x"]) == 2 and "22 %" in words
-    view.history.samples.append({"step": 50, "prompt": "12+34=", "text": "46\n"})
-    assert "temperature 0.8." in watch.samples(view)
-    assert "temperature" not in watch.samples(replace(view, sample_temperature=None))
-    changed = History(changes=[{"step": 10, "settings": {"sample_temperature": [1.0, 0.8]}}])
-    assert sample_temperature(changed, 0.8) is None and sample_temperature(History(), 0.8) == 0.8
-
-
-def test_a_context_too_short_for_the_text_is_named_beside_the_floor():
-    assert "the beginning is out of sight" not in speaking.standing_line(view_of(LADDER.floor))
-    stories = corpus_from_language("stories", n_characters=5_000, n_validation=3_000)
-    config = ModelConfig(vocab_size=stories.vocab_size, context_length=128)
-    long = dict(language="stories", tokenizer=stories.tokenizer, baselines=stories.baselines(128, 4))
-    short_sighted = replace(view_of(long["baselines"].floor), config=config, **long)
-    line = speaking.standing_line(short_sighted)
-    assert "about 19" in line and "the beginning is out of sight" in line
-    whole = replace(short_sighted, config=config.replace(context_length=256))
-    assert "the beginning is out of sight" not in speaking.standing_line(whole)
-
-
 def test_the_tokens_of_a_wrong_word_are_found():
     found = [Verdict("", ((1, 3, "why"),))]
     assert [faults(each, ["a", "bc", "d"]) for each in found] == [[(1, 1, "why")]]
@@ -160,34 +117,11 @@ def test_the_tokens_of_a_wrong_word_are_found():
     assert faults(None, ["ab", "c", "d"]) == []
 
 
-def test_a_speed_is_of_the_last_steps_and_a_time_of_all():
-    view = view_of(latest=Stepped(50, 5.0, 1.3, 0.1, 1.0, tokens_per_second=44_356.0, time_left=0.0), device="cpu")
-    view.history.add(view.latest)
-    notes = {title: note for title, _, note in watch.cards(view)}
-    assert "steps alone" in notes["Speed"] and "50 steps," in notes["Time"]
-
-
 def test_samples_are_judged_where_they_stand():
     view = view_of()
     view.history.samples.append({"step": 50, "prompt": "12+34=", "text": "47\n1+1=2\n"})
     shown = watch.samples(view)
     assert '<mark class="fault" title="the sum is 46">47</mark>' in shown and "Sums right: 1 of 2" in shown
-
-
-def test_that_the_prompts_own_line_alone_is_wrong_is_said_where_the_texts_show_it():
-    """“32 of 32 copied right” stood beside a prompt whose own line was wrong in all seven texts."""
-
-    def shown(*texts, prompt="12+34="):
-        view = view_of()
-        view.history.samples += [{"step": 10 * i, "prompt": prompt, "text": text} for i, text in enumerate(texts)]
-        return watch.samples(view).partition("<ol")[0].partition(UNDERLINED)[2].removesuffix("</p>")
-
-    wrong, right, later = "47\n", "46\n", "1+1=2\n2+2=4\n3+3=6\n4+4=8\n5+5=10\n"
-    said = shown("8\n1+1=3\n", wrong + later, wrong + later)
-    assert "0 of 2" in said and "10 of 10" in said
-    assert not shown(wrong + later)  # of one text nothing can be told
-    assert not shown(wrong + later, wrong + later, right + later)  # it can do it by now
-    assert not shown(*[wrong + later.replace("=", "=9")] * 4) and not shown(*[wrong + later] * 3, prompt="\n12+34=")
 
 
 def test_own_texts_are_held_against_what_was_learned():
