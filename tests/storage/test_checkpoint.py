@@ -1,6 +1,5 @@
 """Save then load gives equal logits; whatever is wrong with a folder becomes a sentence before memory is taken."""
 
-
 import pytest
 import torch
 

@@ -1,6 +1,5 @@
 """Inspect's measurement of the KV cache: the same tokens with and without it, and counts to check by hand."""
 
-
 import pytest
 
 from playground.data.tokenizers import CharTokenizer

@@ -162,7 +162,7 @@ def test_settings_that_the_form_has_no_control_for_are_kept_beside_it_and_named(
     assert "n experts 4" in said and "accumulation 2" in said
 
 
-def test_a_file_of_the_hub_and_an_own_text_say_what_is_to_be_done():
+def test_a_file_of_the_hub_and_an_own_text_are_named():
     hub = RunCard(HUB_FILE, PRESETS["tiny"], RECIPES["tiny"], hub=("<b>a</b>/b", "x.txt", "dataset"))
     held = form.values_of(spec_of(hub), LOCAL)
     assert held["own_kind"] == "hub" and held["hub_repo"] == "<b>a</b>/b"
@@ -170,9 +170,6 @@ def test_a_file_of_the_hub_and_an_own_text_say_what_is_to_be_done():
     assert "&lt;b&gt;a&lt;/b&gt;/b" in said and "<b>" not in said
     own = RunCard(OWN_TEXT, PRESETS["tiny"], RECIPES["tiny"], text_hash="abcdef0123456789")
     assert "abcdef0123456789" in linked_html(own, "tiny", ({}, {}), None)
-    dropout = [("Dropout: 0 → 0.1", "")]
-    assert "length" not in linked_html(own, "s4", ({}, {}), None, dropout), "of a walkthrough it sets nothing"
-    assert "length of an own text may have set" in linked_html(own, "tiny", ({}, {}), None, dropout)
 
 
 @pytest.mark.parametrize(

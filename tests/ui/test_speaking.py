@@ -3,6 +3,8 @@
 import re
 from dataclasses import replace
 
+import pytest
+
 from playground.data import Baselines, corpus_from_language
 from playground.data.judging import LearnedText
 from playground.data.tokenizers import CharTokenizer
@@ -69,44 +71,29 @@ def test_what_a_red_line_under_a_word_means_is_said_wherever_there_is_one():
         assert any(text.end["faults"]) is wrong is (UNDERLINED in text.end["said"])
 
 
-def test_the_card_and_the_caption_name_the_rung_that_the_words_name():
+@pytest.mark.parametrize(
+    ("loss", "rung", "side", "gap"),
+    [(2.88, "uniform", "Below", "0.4200"), (2.5, "unigram", "Below", "0.3700"), (3.4, "uniform", "Above", "0.1000")],
+)
+def test_the_card_and_the_caption_name_the_rung_that_the_words_name(loss, rung, side, gap):
     """“Below bigram 0.1098” stood beside words of uniform and unigram only, where the bigram lay above the unigram."""
-    for loss, name in ((2.88, "uniform"), (2.5, "unigram"), (3.4, "uniform")):
-        view = replace(view_of(loss), baselines=Baselines(uniform=3.3, unigram=2.87, bigram=2.99))
-        titles = {title: value for title, value, _ in watch.cards(view)}
-        side, gap = ("Below", "0.4200") if loss == 2.88 else ("Below", "0.3700") if loss == 2.5 else ("Above", "0.1000")
-        assert titles[f"{side} {name}"] == gap and not any("bigram" in title for title in titles)
-        figure, words = watch.curve(view)
-        assert f"{gap} nats {side.lower()} the {name} line" in words and "knows one before" in str(figure)
-        assert side == "Above" or f"beats the {name}" in speaking.standing_line(view)
-    digits = replace(view_of(3.9), baselines=Baselines(uniform=3.6, unigram=9.1, bigram=9.3))
-    assert "every line" not in watch.curve(digits)[1], "the others are drawn above it"
-    few = replace(view_of(3.1), baselines=Baselines(3.3, 2.87, 2.99, tokens=29, chance={"uniform": 0.48}))
-    assert ("Below uniform", "0.2000", "too close to call with 29 tokens") in watch.cards(few)
-    assert "29 tokens" in speaking.standing_line(few)
+    view = replace(view_of(loss), baselines=Baselines(uniform=3.3, unigram=2.87, bigram=2.99))
+    titles = {title: value for title, value, _ in watch.cards(view)}
+    assert titles[f"{side} {rung}"] == gap and not any("bigram" in title for title in titles)
+    assert gap in watch.curve(view)[1] and (side == "Above" or rung in speaking.standing_line(view))
 
 
 def test_the_share_right_stands_with_its_interval_and_its_curve():
-    view = view_of(
-        judged=[SkillMeasured(10, 1.0, right=0, of=16, left=""), SkillMeasured(50, 5.0, right=15, of=16, left="")]
-    )
+    def measured(*shares):
+        return view_of(judged=[SkillMeasured(step, 1.0, right=right, of=16, left="") for step, right in shares])
+
+    view = measured((10, 0), (50, 15))
     name, value, note = speaking.skill_card(view)
-    assert (name, value) == ("Sums right", "15 of 16") and "step 50" in note and "72 to 99 %" in note
+    assert (name, value) == ("Sums right", "15 of 16") and "72 to 99" in note
     figure, words = speaking.skill_chart(view)
-    assert "appeared between steps 10 and 50:" in words and figure["data"][0]["error_y"]["array"]
-    shares = [
-        SkillMeasured(step, 1.0, right=right, of=16, left="")
-        for step, right in ((30, 1), (60, 10), (100, 11), (200, 16))
-    ]
-    assert "between steps 30 and 200 (unclear in between): 100 %" in speaking.skill_chart(view_of(judged=shares))[1]
-    _, unsure = speaking.skill_chart(view_of(judged=[SkillMeasured(50, 5.0, right=9, of=16, left="")]))
-    assert "too close" in unsure
-    _, early = speaking.skill_chart(view_of(judged=[SkillMeasured(30, 5.0, right=0, of=16, left="")]))
-    assert "Less than half was right at step 30: 0 %." in early  # the run is at 50: nothing is said of that
-    assert "breaks a rule" not in early  # a sum is short: a small loss is a right one
-    stories = replace(view_of(judged=[SkillMeasured(50, 0.2, right=0, of=16, left="")]), language="stories")
-    tokenizer = corpus_from_language("stories", n_characters=5_000, n_validation=3_000).tokenizer
-    assert "about 19" in speaking.skill_chart(replace(stories, tokenizer=tokenizer))[1]
+    assert "steps 10 and 50" in words and figure["data"][0]["error_y"]["array"]
+    assert "steps 30 and 200" in speaking.skill_chart(measured((30, 1), (60, 10), (100, 11), (200, 16)))[1]
+    assert "too close" in speaking.skill_chart(measured((50, 9)))[1]
     assert speaking.skill_chart(view_of()) == (None, "") and speaking.skill_card(view_of()) is None
 
 
