@@ -137,19 +137,6 @@ def test_arrows_go_from_token_to_token_and_experiments_are_measured_where_they_s
     expect(page.locator("[data-slot=bits-said]")).to_contain_text("int8: 3.9 times smaller")
 
 
-def test_an_older_link_opens_with_its_prompt_and_rules(address, chromium_page):
-    page = chromium_page
-    page.goto(f"{address}?tab=generate&model=stories&prompt=Zoe+lived&rules=temperature:0.3,new_tokens:30,seed:7")
-    expect(page.locator("[data-slot=choice] h2")).to_be_visible()
-    assert page.locator("textarea[name=prompt]").input_value() == "Zoe lived"
-    text = generate(page)
-    expect(page.locator(".written-by")).to_contain_text("seed 7, temperature 0.3")
-    assert text.startswith("Zoe lived")
-    page.locator("input[name=new_tokens]").fill("31")
-    page.keyboard.press("Tab")
-    page.wait_for_url(re.compile("rules=temperature%3A0.3%2Cnew_tokens%3A31%2Cseed%3A7"))
-
-
 def test_ten_bets_and_a_word_explained(page):
     page.locator("[data-fold=game] > summary").click()
     text, state = page.locator(".bet-text"), page.locator(".bet-state")

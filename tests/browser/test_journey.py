@@ -144,28 +144,6 @@ def test_two_visitors_do_not_see_each_others_runs(address, open_page):
     assert "Run 1" not in bert.inner_text("body")
 
 
-def test_a_run_is_renamed_and_deleted(address, open_page):
-    page = open_page()
-    opened(page, address)
-    page.click("#advanced > button")
-    page.fill("#name input, #name textarea", "A short one")
-    page.click("#advanced .settings:has-text('Learning') > button")
-    set_number(page, "Steps", 3)
-    expect(page.locator("#advanced > button")).to_contain_text("1 changed")
-    page.click("#train-button")
-    page.wait_for_function("document.querySelector('#model input')?.value === 'A short one'")
-    runs = fold(page, "runs")
-    runs.locator("input[name=rename]").fill("The best")
-    runs.get_by_role("button", name="Rename").click()
-    page.wait_for_function("document.querySelector('#model input')?.value === 'The best'")
-    expect(runs.locator("table").first).to_contain_text("The best")
-    page.once("dialog", lambda question: question.accept())
-    runs.get_by_role("button", name="Delete", exact=True).click()
-    page.wait_for_selector("#status:has-text('recorded')")
-    page.wait_for_function("document.querySelector('#model input')?.value.startsWith('Tiny stories')")
-    assert runs.is_hidden(), "a fold with nothing in it is not shown"
-
-
 def test_what_is_typed_while_an_answer_is_under_way_stays(address, open_page):
     """At 400 ms of latency, numbers that were typed within a second of a paste were lost."""
     page = open_page()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 from playground.links import RunCard
 from playground.ui.tabs.train.linked import card_of
 
@@ -48,14 +46,3 @@ def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_pag
     page.wait_for_selector("[data-slot=brought] .notice-good:has-text('205,696 parameters')")
     page.wait_for_function("document.querySelector('#model input')?.value.endsWith('(uploaded)')")
     page.wait_for_selector("#status:has-text('20 steps · recorded')")
-
-
-def test_a_broken_link_is_a_sentence_and_a_view_sets_its_tab(served, open_page):
-    _, address = served
-    page = open_page()
-    page.goto(f"{address}?run=<img src=x onerror=alert(1)>")
-    page.wait_for_selector("#link-note .notice-error:has-text('The page opens as usual.')")
-    query = urlencode({"tab": "generate", "model": "prose", "prompt": "Mara <b>went</b> "})
-    page.goto(f"{address}?{query}")
-    page.wait_for_function("document.querySelector('textarea[name=prompt]')?.value === 'Mara <b>went</b> '")
-    page.wait_for_function("document.querySelector('#model input')?.value.startsWith('The lighthouse')")

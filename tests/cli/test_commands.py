@@ -15,7 +15,6 @@ import torch
 import playground
 from playground.cli import main
 from playground.data import corpus_from_text
-from playground.data.text_files import MAX_BYTES
 from playground.storage import load
 from playground.storage.snapshots import drop_best
 from playground.training import evaluate
@@ -232,22 +231,6 @@ def test_snapshots_are_kept_beside_the_checkpoint(tmp_path):
     assert kept.snapshots.steps == (0, 2, 9)
     last = kept.snapshots.model(9).state_dict()
     assert all(torch.allclose(last[name], t, atol=1e-2) for name, t in kept.model.state_dict().items())
-
-
-def test_a_shell_reads_longer_texts_than_a_page(tmp_path, monkeypatch):
-    text = tmp_path / "long.txt"
-    text.write_bytes(TEXT.encode() * (MAX_BYTES // len(TEXT) + 1))
-    assert text.stat().st_size > MAX_BYTES
-    command = ["train", "--text", str(text), "--out", str(tmp_path / "m"), "--steps", "1", *SMALL]
-    read = []  # and then a page of it is learned
-    monkeypatch.setattr(
-        "playground.cli.plan.corpus_from_text",
-        lambda text, *how, **more: read.append(text) or corpus_from_text(text[:2000], *how, **more),
-    )
-    assert main(command) == 0
-    assert len(read[0]) > MAX_BYTES
-    monkeypatch.setattr("playground.cli.plan.MAX_TEXT_BYTES", 1000)
-    assert main([*command[:4], str(tmp_path / "n"), *command[5:]]) == 2
 
 
 def test_a_reader_who_has_seen_enough_gets_no_traceback(trained):

@@ -110,24 +110,6 @@ def test_what_may_be_changed_is_applied_and_written_down(run, tmp_path, done, ca
     assert checkpoint.about["source"]["text"] == str(moved) and checkpoint.snapshots.steps == (12,)
 
 
-def test_two_processes_cannot_train_into_one_folder(done, tmp_path, capsys):
-    learned = ["--text", str(done / "text.txt")]
-    command = [sys.executable, "-m", "playground", "train", *learned, "--out", str(tmp_path / "m"), *SMALL]
-    forever = ["autosave_seconds=1000", "--steps", "100000", "--json"]
-    first = subprocess.Popen([*command, *forever], stdout=subprocess.PIPE, text=True)
-    try:
-        while json.loads(first.stdout.readline())["event"] != "stepped":
-            pass
-        for way in (["--resume"], [*learned, *SMALL]):
-            assert train("--out", tmp_path / "m", *way) == 2
-            assert "being trained" in capsys.readouterr().err
-        assert first.poll() is None
-    finally:
-        first.kill()
-        first.wait()
-        first.stdout.close()
-
-
 @pytest.fixture(scope="module")
 def begun(done, tmp_path_factory):
     """A run that was killed as soon as it had made a step; by then nothing is saved but its beginning."""

@@ -13,7 +13,6 @@ from playground.service.board import Board
 from playground.service.data_folder import DataFolder, new_id
 from playground.service.limits import FAILED_RUNS, LimitError
 from playground.service.models import Registry
-from playground.service.run_job import settings_of
 from playground.service.runs import Laddered, Learned, Predicted, Prepared, RunSpec, Source, run_training
 from playground.service.views import RunView
 from playground.training import Evaluated, Finished
@@ -300,8 +299,3 @@ def test_an_unknown_source_is_refused_in_words():
 def test_parts_of_the_prompt_that_the_text_lacks_are_named(tmp_path):
     view = finished(house(tmp_path).start(ANNA, small_spec(sample_prompt="the Ω")))
     assert any("'Ω'" in notice for notice in view.notices)
-
-
-def test_settings_differ_where_the_runs_do():
-    one, other = settings_of(small_spec()), settings_of(small_spec(learning_rate=0.5))
-    assert {name for name in one if one[name] != other[name]} == {"learning_rate"}

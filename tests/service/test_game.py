@@ -10,7 +10,7 @@ import pytest
 from playground.data import build_tokenizer, corpus_from_language
 from playground.inspection.game import BIGRAM, FLOOR, MODEL, YOU, Passage
 from playground.model import Transformer
-from playground.service.game import Games, typed_text
+from playground.service.game import Games
 from playground.service.limits import TYPED
 from playground.storage import Checkpoint
 from playground.training import History
@@ -147,7 +147,3 @@ def test_fifty_visitors_play_at_once():
         found = list(pool.map(play, range(50)))
     assert all(len(bits) == 3 for bits in found)
     assert len(games._tables) == 1, "the language's own distribution is kept once for all its models"
-
-
-def test_the_signs_of_white_space_can_be_typed():
-    assert typed_text("␣cat⏎⇥") == " cat\n\t"

@@ -9,11 +9,9 @@ import pytest
 
 from playground.service import board as board_module
 from playground.service.board import Board
-from playground.service.comparisons import ComparisonJob
 from playground.service.job import Job
 from playground.service.limits import AWAY_SECONDS, LimitError
 from playground.service.models import Registry
-from tests.service.test_comparisons import spec
 from tests.ui.runs import ANNA, BERT, ScriptedRunner, known, small_limits, small_spec, until
 
 CARLA, DORA = known("carla"), known("dora")
@@ -190,18 +188,6 @@ def test_whoever_is_away_makes_room_for_those_who_wait_but_not_on_ones_own_machi
     assert away.settled and away.can_resume, "what it has learned is kept"
     board.stop(BERT)
     until(lambda: over(board, BERT))
-
-
-def test_runs_and_comparisons_stand_in_one_line(tmp_path):
-    board = house(tmp_path, jobs=1)
-    board.start(ANNA, small_spec(steps=10_000))
-    compared, another = board.compare(BERT, spec()), board.compare(CARLA, spec())
-    assert [compared.view().place, another.view().place] == [1, 2]
-    assert board.active(BERT, kind=ComparisonJob) is compared
-    assert all(board.find(ANNA, job.id, kind=Job) is None for job in (compared, another))
-    for visitor, kind in ((CARLA, Job), (BERT, Job), (ANNA, Job)):
-        assert board.stop(visitor, kind=kind) is not None
-    until(lambda: over(board, ANNA, BERT, CARLA))
 
 
 def test_a_stopped_run_that_still_works_holds_its_visitors_place_and_no_other(tmp_path):

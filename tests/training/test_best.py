@@ -9,7 +9,7 @@ import torch
 import playground
 from playground.data import corpus_from_text
 from playground.model import PRESETS, ModelConfig, Transformer
-from playground.training import BestKept, Evaluated, Finished, History, TrainConfig, evaluate, train
+from playground.training import BestKept, Finished, History, TrainConfig, evaluate, train
 from playground.training.resume import SavedRun
 from playground.training.states import risen_for
 
@@ -146,10 +146,3 @@ def test_a_comparison_goes_to_the_end(monkeypatch):
     plan = PairPlan(dense, dense.replace(n_experts=2, experts_per_token=1), PATIENT)
     ended = [event for event in compare(plan, CORPUS) if isinstance(event, Trained)]
     assert [event.reason for event in ended] == ["done", "done"]
-
-
-def test_without_validation_nothing_is_kept():
-    events = list(train(tiny(), CORPUS, CONFIG.replace(steps=3, eval_every=0)))
-    assert sum(isinstance(event, Evaluated) for event in events) == 1 and not any(
-        isinstance(e, BestKept) for e in events
-    )

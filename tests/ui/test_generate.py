@@ -1,7 +1,6 @@
 """The Generate panel: texts that stream and end, tokens that can be opened again, and what a browser may send back."""
 
 import asyncio
-import dataclasses
 import json
 import re
 import threading
@@ -26,7 +25,7 @@ from playground.ui.tabs.generate import writing
 from playground.ui.tabs.generate.choice import label_of, opened, rows_of, scores_of
 from playground.ui.tabs.generate.kept import NO_CHARACTER, Beginning, readable
 from playground.ui.tabs.generate.selection import Selection
-from playground.ui.tabs.generate.writing import NO_MASK, slides
+from playground.ui.tabs.generate.writing import slides
 from tests.model.configs import TINY
 from tests.ui.generating import CHECKPOINT, CONFIG, PROMPT, TOKENIZER, Generating, Text
 from tests.ui.test_clicks import NONSENSE
@@ -150,13 +149,6 @@ def test_a_number_that_is_none_is_a_sentence():
     for value in (None, True, "3", [], 1.5, float("nan"), float("inf"), 10**400):
         with pytest.raises(ValueError, match="whole number"):
             whole("token", value)
-
-
-def test_a_model_without_a_mask_is_announced_on_the_panel_and_after_its_text():
-    peeking = dataclasses.replace(CHECKPOINT, model=Transformer(CONFIG.replace(causal=False)))
-    panel = Generating(peeking)
-    assert "without" in panel.made("notes") and NO_MASK in panel.text(new_tokens=3).end["said"]
-    assert Generating().made("notes") == ""
 
 
 # ---- choices ---------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import urllib.request
 from pathlib import Path
 
@@ -106,19 +105,6 @@ def test_an_empty_queue_is_looked_at_rarely():
     assert plain.queue()._queue.sleep_when_free < QUEUE_PAUSE, "gradio's queue is in no hurry now: drop slow_queue.py"
 
 
-def test_nothing_is_summed_up_for_a_monitor_and_places_are_told_now_and_then():
-    with Blocks() as app, gr.Blocks() as plain:
-        pass
-    records = [{"function": "f", "status": "success", "process_time": 1.0}]
-    ours, theirs = app.queue()._queue, plain.queue()._queue
-    for queue in (ours, theirs):
-        queue.events_recorded += 1
-        queue.compute_analytics_summary(records)
-    assert theirs.cached_event_analytics_summary["functions"], "gradio sums up nothing now: nor need we mend it"
-    assert not ours.cached_event_analytics_summary["functions"] and ours.ANALYTICS_MAX_EVENTS == 1
-    assert theirs.live_updates and not ours.live_updates
-
-
 def test_where_gpus_are_lent_the_third_visitor_is_not_turned_away(monkeypatch):
     monkeypatch.setattr("gradio.utils.get_space", lambda: "someone/somewhere")
     monkeypatch.setenv("SPACES_ZERO_GPU", "true")
@@ -150,17 +136,6 @@ def test_scripts_of_ours_stand_before_gradios_own(page):
             assert b"use strict" in answer.read()
     with urllib.request.urlopen(address + "config", timeout=30) as answer:
         assert b"<script src" not in answer.read()[:200]
-
-
-def test_what_gradio_calls_head_is_no_part_of_the_page_that_it_serves(page):
-    with gr.Blocks() as plain:
-        gr.Textbox()
-    _, address, _ = plain.launch(head="<script>ours()</script>", prevent_thread_lock=True, quiet=True, ssr_mode=False)
-    with urllib.request.urlopen(address, timeout=30) as answer:
-        html = answer.read().decode()
-    plain.close(verbose=False)
-    said = html.find("<script>ours()")
-    assert said < 0 or said > html.index('type="module"'), "gradio's head comes first now: drop first_script.py"
 
 
 def test_gradios_scripts_are_served_as_mended_and_each_mend_still_has_its_place(page):
@@ -230,14 +205,6 @@ def test_what_no_page_would_send_is_a_traceback_in_gradio_and_a_line_here(caplog
     assert read_by(gr.Blocks, gr.Textbox, "\ud800") == ["\ud800"], "gradio refuses half a character now, as we do"
     with pytest.raises(gr.Error, match="never sends"):
         read_by(Blocks, gr.Textbox, "\ud800")
-
-
-def test_gradio_still_writes_stubs_unless_it_is_kept_from_it():
-    from gradio import component_meta
-
-    source = inspect.getsource(component_meta.create_or_modify_pyi)
-    assert "inspect.getfile" in source and "except OSError" in source, "drop quick_import.py, or mend it"
-    assert "create_or_modify_pyi" in inspect.getsource(component_meta.ComponentMeta)
 
 
 def sent(kind: type[gr.Blocks], value, event=None):

@@ -10,28 +10,22 @@ import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
-from playground.figures import palette
 from playground.figures.replay import step_at
 from playground.figures.wire import numbers_of
-from playground.inspection.head_matrices import Matrix, head_matrix
+from playground.inspection.head_matrices import Matrix
 from playground.inspection.optimizer_step import optimizer_step
-from playground.inspection.replay import replay
 from playground.inspection.walk import step_names
 from playground.model import PRESETS, Transformer, trace
-from playground.service.board import Board
 from playground.service.limits import LOCAL, PUBLIC
-from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig
 from playground.ui.tabs.inspect import steps, training
 from playground.ui.tabs.inspect.drawn import window, window_buttons
 from playground.ui.tabs.inspect.pictures import HEIGHT
-from playground.ui.tabs.inspect.training import picture, weight_receipt
-from playground.ui.tabs.inspect.words import coloured
+from playground.ui.tabs.inspect.training import picture
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import Inspecting, drawn
-from tests.ui.runs import ANNA, small_spec, until
 
 LETTERS = CharTokenizer("ab<>&cde\n ")
 EVERY = (
@@ -107,13 +101,6 @@ def test_a_click_in_a_steps_picture_chooses_what_it_draws(tab):
             click("softmax", index=odd)
 
 
-def test_a_step_that_a_layer_lacks_gives_way_to_the_next_one(tab):
-    names = step_names(tab.look("abc"), 0)
-    assert steps.nearest("arrive", names) == "norm" and steps.nearest("rotate", names) in names
-    assert steps.nearest("nonsense", names) == names[0] and steps.nearest("predict", names) == names[-1]
-    assert coloured("{q:Q} · {k:K}ᵀ <i>{x}") == '<span class="q">Q</span> · <span class="k">K</span>ᵀ &lt;i&gt;{x}'
-
-
 def test_the_lens_draws_the_models_own_probabilities(tab):
     seen = tab.look("abcabcab")
     logits = seen.model(torch.tensor([seen.ids])).logits[0].detach().double().numpy()
@@ -138,21 +125,6 @@ def test_a_slot_of_the_steps_depends_on_what_it_shows_and_on_nothing_else(tab):
     other = str(tab.look("abcabc").ids[0])
     assert {n for n in at if at[n] != digests(answer=other)[n]} <= {"lens-map"}
     assert at == digests(row=3, training="moments", matrix="k", why=True)
-
-
-def test_the_row_of_steps_has_what_the_model_has_and_a_mixture_its_experts(tab):
-    mixture = checkpoint(VARIANTS["experts"])
-    made = tab.made("abcabc", model=tab.add(mixture), view="steps", step="mlp", layer=1, head=0, query=4, key=0)
-    names = step_names(tab.at("abcabc", model="another").look, 1)
-    assert made["step-row"].count('name="step"') == len(names) and "router and experts" in made["step-row"]
-    assert "Router and experts" in made["step-heading"] and 'data-open-tab="moe"' in made["step-how"]
-    bars = made["step-chart"]["figure"]["data"][0]
-    seen = tab.at("abcabc", model="another").look.trace
-    assert np.allclose(numbers_of(bars["x"]), seen["router_probabilities", 1][0, 4], atol=1e-6)
-    filled = {i for i, color in enumerate(bars["marker"]["color"]) if color == palette.DENSE}
-    assert filled == set(seen["experts", 1][0, 4].tolist())
-    dense = tab.made("abcabc", view="steps", step="mlp", layer=1)
-    assert "outer" not in dense["step-row"] and "data-open-tab" not in dense["step-how"]
 
 
 def test_fields_of_a_view_are_held_to_what_the_model_has(tab):
@@ -216,18 +188,6 @@ def test_a_click_in_one_of_four_pictures_chooses_its_weight(tab):
             tab.shown("abcab", {"slot": f"training-{name}", "index": [60, 0]}, view="training")
 
 
-def test_a_gradient_that_is_rounding_is_told_from_one_that_is_small():
-    """With one token to look at, every weight is 1 whatever queries and keys say."""
-    model = checkpoint(seed=1).model
-    report = optimizer_step(model, [1, 2], rule="muon")
-    q, v = (head_matrix(model.config, kind, 1, 2) for kind in "qv")
-    assert training.rounding_beside(q, report) > 0 and training.rounding_beside(v, report) == 0
-    noise = dataclasses.replace(report, gradients={q.name: 1e-10 + 0 * report.gradients[q.name]})
-    assert training.rounding_beside(q, noise) > 0
-    assert training.rounding_beside(q, optimizer_step(model, [1, 2, 3, 1], rule="muon")) == 0
-    assert weight_receipt(q, optimizer_step(model, [1, 2], rule="adamw"), 0, 0)
-
-
 def test_before_and_after_are_drawn_on_the_scale_of_the_largest_weight():
     weights, step = torch.full((80, 4), 0.01), torch.zeros(80, 4)
     weights[70, 0], step[0, 0] = 2.0, 0.02  # twice what it moves, beside a hundredth of the scale
@@ -268,31 +228,6 @@ def test_a_click_in_the_timeline_goes_to_the_nearest_moment(tab):
     for odd in (None, "x", [1], True):
         with pytest.raises(ValueError, match="Click again"):
             tab.shown("abcabc", {"slot": "moments-timeline", "x": odd}, **at)
-
-
-def test_where_no_moments_were_kept_there_is_one_sentence(tab):
-    at = {"view": "training", "training": "moments"}
-    assert not figures(tab.made("abc", model=tab.add(checkpoint(TINY)), **at))
-    assert not figures(tab.made("", subject="pronoun", **at))
-
-
-def test_a_run_keeps_its_moments_to_look_back_at_and_those_of_another_future_go(tmp_path):
-    registry = Registry(LOCAL, shipped=tmp_path)
-    jobs = Board(registry, LOCAL)
-    job = jobs.start(ANNA, small_spec(steps=20))
-    until(lambda: job.settled)
-    made = registry.get(job.id, ANNA)
-    assert made.snapshots.steps[0] == 0 and made.snapshots.steps[-1] == 20 and len(made.snapshots.steps) > 10
-    found = replay(made, made.tokenizer.encode("the cat sat"))
-    assert found.losses[-1] < found.losses[0]
-    ids = torch.tensor([made.tokenizer.encode("the cat sat")])
-    assert torch.allclose(made.snapshots.model(20)(ids).logits, made.model(ids).logits, atol=0.05)
-    assert jobs.source_of(made) is job.spec.source and jobs.source_of(checkpoint()) is None
-    keep_snapshot(job.folder, 25, made.model.state_dict())  # as if a longer run had been interrupted
-    jobs.resume(ANNA, job.id, more_steps=10)
-    until(lambda: job.settled)
-    steps_kept = registry.get(job.id, ANNA).snapshots.steps
-    assert steps_kept[-1] == 30 and set(made.snapshots.steps) <= set(steps_kept)
 
 
 def test_fewer_moments_are_kept_of_larger_models():

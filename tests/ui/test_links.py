@@ -22,7 +22,7 @@ from playground.ui import panel
 from playground.ui.app import build_app
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
-from playground.ui.links import broken, carried, query_of
+from playground.ui.links import broken, carried
 from playground.ui.page import Page
 from playground.ui.tabs import generate, inspect
 from playground.ui.tabs.generate.game import Game
@@ -192,11 +192,6 @@ def test_a_link_meets_the_same_limits_as_a_raw_call(model, training, complaint):
 
 
 # ---- words of the address --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("request_", [None, object(), type("R", (), {"query_params": None})()])
-def test_a_call_without_an_address_has_no_words(request_):
-    assert query_of(request_) == {}
 
 
 def test_what_is_wrong_with_a_link_is_escaped_and_begins_as_a_sentence():

@@ -13,7 +13,6 @@ from playground.data.tokenizers import CharTokenizer
 from playground.figures import breaking as breaking_figures
 from playground.figures import specialisation as figures
 from playground.figures.wire import numbers_of
-from playground.inspection.balance import Pull
 from playground.inspection.edits import edits_tap
 from playground.inspection.expert_information import MEASURES
 from playground.inspection.favourites import favourites
@@ -207,18 +206,6 @@ def test_both_models_stand_side_by_side(tab):
     assert shown["both-next"]["summary"] == given[1] and "prompt" in shown["both-texts"]
     again = tab.look(figures=True, begin="the ", seed=5)
     assert again["both-next"] == shown["both-next"] and again["both-texts"] != shown["both-texts"]
-
-
-def test_gradients_of_the_balance_terms_are_shown_as_they_are(tab):
-    shown = tab.look(breaking=True)["pulls"]
-    rows = {row[0]: [float(x) for x in row[1:]] for row in
-            (re.findall(r"<td.*?>(.*?)</td>", line) for line in re.findall(r"<tr>(<td.*?)</tr>", shown))}  # fmt: skip
-    assert rows["the constant"][0] == 1.0 and max(rows["the constant"][1:]) < 1e-6
-    assert min(rows["Switch loss"][1:]) > 1e-4 and "move load" in shown
-    fixed = tab.look("all_experts", breaking=True)["pulls"]
-    assert "no load can move" in fixed and "so it can move load" not in fixed
-    rounding = {name: Pull(1.0, (4e-9, 3e-9)) for name in ("loss", "switch", "constant")}
-    assert "load here" in breaking.pulls_table(rounding, (0, 1))
 
 
 def told(bits: float, random: float, margin: float) -> Judgement:

@@ -148,19 +148,6 @@ def test_the_baselines_stand_where_their_numbers_are_and_within_the_picture(log_
         assert {"0.5", "1", "2", "5"} <= set(texts(svg))
 
 
-def test_names_of_baselines_that_lie_close_are_not_written_over_each_other():
-    svg = curve([("uniform", 4.0), ("unigram", 3.99), ("bigram", 3.98), ("floor", 1.0)])
-    heights = sorted(y for words, y in texts(svg).items() if words.startswith(("guesses", "knows", "best possible")))
-    assert len(heights) == 4 and min(np.diff(heights)) >= 14
-
-
-def test_a_gap_is_a_gap():
-    svg = curve()
-    assert len([piece for piece in lines(svg, palette.FAINT) if len(piece) > 2]) == 1, "the batch loss in one piece"
-    assert [len(piece) for piece in lines(svg, palette.DENSE)] == [3, 1, 1], "training in one piece, validation in two"
-    assert len(drawn(svg, "circle", palette.DENSE)) == 2
-
-
 def test_words_are_escaped_and_a_picture_for_a_card_has_colours_of_its_own():
     assert curve(words='say "<hello>"').get("aria-label") == 'say "<hello>"'
     plain = curve_svg(Run("run", {"step": [1, 2], "loss": [2.0, 1.0]}, view().history.evaluations), themed=False)

@@ -14,11 +14,9 @@ from playground.data import corpus_from_language, corpus_from_sentences, corpus_
 from playground.model import PRESETS, ModelConfig
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.pace import Pace
-from playground.service.run_job import settings_of
 from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
 from playground.training import Evaluated, History, Sampled, Stepped, TrainConfig
-from playground.ui import theme
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import beginning_of, contents_of
@@ -26,7 +24,7 @@ from playground.ui.forms.followed import uploaded
 from playground.ui.refusals import sentence
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.runs_table import runs_table
-from playground.ui.tabs.train.settings import BEGINNING, Settings, outlook_text, text_problem
+from playground.ui.tabs.train.settings import BEGINNING, Settings, outlook_text
 
 LIGHTHOUSE = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
 
@@ -171,32 +169,6 @@ def test_the_runs_table_shows_only_settings_that_differ():
     assert table.index("Run 2</bdi> (shown)") < table.index("Run 1</bdi>")
     assert table.index(">Layers<") < table.index(">validation loss<"), "what differs first"
     assert '<td class="differs">2</td>' in table and '<td class="differs">4</td>' not in table
-
-
-def test_all_settings_are_the_same_only_where_the_texts_are():
-    """Said of vocabularies of 512 and 2048, and of two pasted texts."""
-
-    def view(n: int, key: str, **values) -> RunView:
-        spec = form.run_spec(filled(source=texts.OWN_TEXT, tokenizer="bpe", **values), Source("text", text="x"), LOCAL)
-        return RunView(id=str(n), name="Run", state="finished", settings=settings_of(spec), corpus_key=key)
-
-    assert "All settings" in runs_table([view(0, "a"), view(1, "a")], "0")
-    sizes = runs_table([view(0, "a/512"), view(1, "a/2048", vocab_size=2048)], "0")
-    assert "the same" not in sizes and "2,048</td>" in sizes and "BPE vocabulary" in sizes
-    assert "All settings" in runs_table([view(0, "a"), view(1, "b")], "0")
-    assert "the same" not in runs_table([view(0, "a"), view(1, "")], "0"), "in line: its text was not read yet"
-
-
-def test_the_runs_table_says_what_a_run_went_on_with():
-    changed = [{"step": 20, "settings": {"patience": [5, 0]}}, {"step": 30, "settings": {"steps": [30, 60]}}]
-    settings = {"patience": 0, "steps": 60}
-    went_on = RunView("1", "Run 1", "finished", history=History(changes=changed), settings=settings)
-    never = RunView("2", "Run 2", "finished", settings=settings)
-    table = runs_table([went_on, never], "2")
-    assert '<td class="differs">5, then 0</td>' in table and '<td class="differs">30, then 60</td>' in table
-    # it was to go on with others, and made no step
-    changed[1]["settings"]["steps"] = [60, 90]
-    assert "90" not in runs_table([went_on, never], "2")
 
 
 @pytest.mark.parametrize("source", [source for source in texts.SOURCES if source != texts.OWN_TEXT])
@@ -350,94 +322,6 @@ def test_only_what_follows_is_told():
     assert form_settings().follow(values | told, ["fields"]).fields == {}
 
 
-SCRIPT = """
-const values = { steps: 600, size: "small", text: "a", outlook: "", prompt: "" }, sent = [], done = [];
-const form = { name: "f", reads: ["steps", "size", "text", "prompt"], sets: ["steps", "size", "outlook", "prompt"] };
-const wait = (time) => new Promise((go) => setTimeout(go, time));
-let slow = 0;
-global.window = { playground: { known: { visitor: "v" }, news: { look() {} }, ask: async (path, body, signal) => {
-  sent.push(body.selection);
-  await wait(slow);
-  if (signal?.aborted) throw new Error("aborted");
-  const { values: given, causes, pressed } = body.selection;
-  if (pressed) return { begun: "run", shows: { outlook: `trains ${given.steps}` } };
-  const fields = causes.includes("size") ? { steps: given.size === "tiny" ? 36 : 600 } : {};
-  if (causes.includes("source")) fields.prompt = "Once";
-  return { fields, shows: { outlook: `${given.size} ${fields.steps ?? given.steps}` } };
-} } };
-global.document = { addEventListener() {}, querySelector() {} };
-global.innerWidth = 1280;
-FORM
-const now = () => form.reads.map((name) => values[name]);
-function put(updates) {
-  form.sets.forEach((name, i) => {
-    const value = updates[i];
-    if (!value?.__type__) values[name] = value;
-    else if ("value" in value) values[name] = value.value;
-  });
-}
-const { touched, pressed } = window.playground.form;
-const touch = (changes, cause, whole = false) => {
-  Object.assign(values, changes);
-  done.push(touched(form, cause, whole, now()).then(put));
-};
-"""
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="no node to run the page's script with")
-@pytest.mark.parametrize(
-    ("doings", "holds", "asked"),
-    [
-        ('touch({ size: "tiny" }, "size");', ["tiny", 36, "tiny 36"], [["size"]]),
-        # typed while the answer is under way: it stays, and what is said is said of it
-        (
-            'slow = 300; touch({ size: "tiny" }, "size"); await wait(200); touch({ steps: 77 }, "fields");',
-            ["tiny", 77, "tiny 77"],
-            [["size"], ["size", "fields"], []],
-        ),
-        # the older answer comes last
-        (
-            'slow = 600; touch({ size: "tiny" }, "size"); await wait(200); slow = 9; touch({ size: "small" }, "size");',
-            ["small", 600, "small 600"],
-            [["size"], ["size"]],
-        ),
-        # a prompt that the page began by itself was typed by nobody, and the next text may begin it anew
-        (
-            'touch({}, "source"); await Promise.all(done); '
-            'if (window.playgroundBeginning !== "Once") values.prompt = "?";',
-            ["small", 600, "small 600"],
-            [["source"]],
-        ),
-        # Train right after a choice waits for what follows from it
-        (
-            'slow = 200; touch({ size: "tiny" }, "size"); done.push(pressed(form, "#p", now()).then(put));',
-            ["tiny", 36, "trains 36"],
-            [["size"], "pressed"],
-        ),
-        # a form that is touched after Train was pressed does not hear why it could not begin
-        (
-            'slow = 500; done.push(pressed(form, "#p", now()).then(put)); await wait(50); slow = 10; '
-            'touch({ steps: 9 }, "fields"); await wait(700);',
-            ["small", 9, "small 9"],
-            ["pressed", ["fields"]],
-        ),
-    ],
-)
-def test_the_newest_question_wins_and_what_was_typed_stays(doings, holds, asked):
-    front = Path(playground.__file__).parent / "ui/front"
-    script = "\n".join((front / name).read_text(encoding="utf-8") for name in ("newest.js", "form.js"))
-    script = f"""{SCRIPT.replace("FORM", script)}
-    (async () => {{ {doings} await Promise.all(done); console.log(JSON.stringify([values, sent])); }})();"""
-    said = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True, timeout=60).stdout
-    values, sent = json.loads(said)
-    assert values["prompt"] == ("Once" if ["source"] in asked else "")
-    assert [values["size"], values["steps"], values["outlook"]] == holds
-    assert ["pressed" if each.get("pressed") else each["causes"] for each in sent] == asked
-    assert all("text" not in each["values"] for each in sent if not each.get("pressed")), (
-        "texts are not sent for nothing"
-    )
-
-
 def test_a_file_is_read_only_where_uploads_lie(tmp_path):
     from gradio.utils import get_upload_folder
 
@@ -449,76 +333,11 @@ def test_a_file_is_read_only_where_uploads_lie(tmp_path):
     assert uploaded(None) is uploaded("/etc/passwd") is uploaded([1]) is None
 
 
-def test_pieces_are_a_setting_of_an_own_text_too():
-    """They are named, a reset takes them back and counts the text again, and a size chosen by hand outlives them."""
-    start = own_text(LIGHTHOUSE[:8000])
-    start = follow(start, "text")
-    tiny = start | {"size": "tiny"}
-    tiny = follow(tiny, "size")
-    read = tiny | {"tokenizer": "bpe"}
-    read = follow(read, "text")
-    assert (read["base"], read["size"], read["tokenizer"]) == ("tiny", "tiny", "bpe") and read["steps"] < tiny["steps"]
-    assert read["changes"].count("<li>") == 1 and "characters → byte pairs" in read["changes"]
-    assert "<em>about 1.5× the parameters</em>" in read["changes"], "what other pieces there are was not counted"
-    again = follow(read, "reset")
-    assert all(again[name] == tiny[name] for name in (*form.BY_NAME, "base", "suited"))
-    medium = follow(read | {"size": "medium"}, "size")
-    assert (medium["tokenizer"], medium["base"]) == ("bpe", "medium")
-    # back from a language, which is not read so, the text is counted again
-    copy = follow(read | {"source": "copy", "learn": texts.EXAMPLE}, "source")
-    assert copy["tokenizer"] == "char" and copy["prompt"] == texts.PROMPTS["copy"]
-    back = copy | {"learn": texts.OWN_TEXT}
-    back = follow(back, "source")
-    assert all(back[name] == tiny[name] for name in ("suited", "steps", "base"))
-    # a size that followed from the text follows it on
-    auto = start | {"tokenizer": "bpe"}
-    assert start["base"] == "tiny" and follow(auto, "text")["base"] == "small"
-
-
-def test_a_known_models_outlook_is_of_the_text_that_is_there():
-    """It spoke of the text before, and took the number of its letters for that of its words."""
-    start = own_text(LIGHTHOUSE[:8000])
-    start = follow(start, "text")
-    for name, about in (("s2", False), ("s5", True)):
-        chosen = follow(start | {"preset": name}, "preset")
-        assert chosen["base"] == name and ("About 1" in chosen["outlook"]) == about, "in words the text was not read"
-        set_by_preset = {field: chosen[field] for field in form.BY_NAME}
-        after = chosen | {"text": "ab " * 4000}
-        after = follow(after, "text")
-        count = texts.own_of(after["text"], after["tokenizer"])
-        assert form.remembered(after)[0] == count and {field: after[field] for field in form.BY_NAME} == set_by_preset
-        n = form.model_config(after).n_parameters
-        assert after["outlook"].startswith(theme.quiet(f"{n:,} parameters").split(" parameters")[0])
-
-
 def test_what_is_wrong_is_said_by_the_names_on_the_controls():
     with pytest.raises(ValueError) as problem:
         form.model_config(filled(n_heads=3))
     assert sentence(str(problem.value)).startswith("“Width (d_model)” 128 is not divisible by “Attention heads” 3")
     assert "n_heads" in sentence(str(problem.value), labels=False)
-
-
-@pytest.mark.parametrize(
-    ("tokens", "tokenizer", "refused"),
-    [
-        (16, "char", "has only 16 tokens"),
-        (1, "word", "has only 1 token:"),
-        (70, "char", "7 tokens"),
-        (2000, "char", ""),
-        (16, "bpe", ""),  # only guessed
-    ],
-)
-def test_what_train_will_refuse_is_said_before(tokens, tokenizer, refused):
-    context = 32 if tokens > 1000 else 8
-    mine = {
-        "source": texts.OWN_TEXT,
-        "suited": f"{tokens} {tokenizer} 0 tiny",
-        "tokenizer": tokenizer,
-        "context_length": context,
-    }
-    said = text_problem(filled() | mine)
-    assert ("notice-error" in said) == bool(refused) and refused in said
-    assert "parameters." in outlook_text(filled() | mine, LOCAL, Pace())
 
 
 def test_a_forecast_is_called_a_guess_until_a_run_has_shown_the_speed():
