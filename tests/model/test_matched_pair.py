@@ -52,7 +52,7 @@ def test_operations_and_active_numbers_ask_for_the_same_width_without_biases():
 def test_where_there_is_no_twin_a_sentence_says_so():
     with pytest.raises(ValueError, match=r"64.*model's"):
         match_experts(PLAIN.replace(d_ff=16), PLAIN.replace(n_experts=64), "total")
-    with pytest.raises(ValueError, match="must have experts"):
+    with pytest.raises(ValueError, match="have experts"):
         match_dense(BASE)
     with pytest.raises(ValueError, match=r"cannot.*equal"):
         match_dense(MIXTURES["no biases"], "weight")

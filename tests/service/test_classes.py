@@ -72,7 +72,7 @@ def on_disk(classes: Classes, *needles: str | bytes) -> list:
 def test_a_house_without_classes_has_no_file_and_asks_none(classes):
     assert classes.member(ANNA) is None
     classes.progress(ANNA, "first", 1, 5)
-    with pytest.raises(ClassError, match="There is no class with this code"):
+    with pytest.raises(ClassError, match="no class"):
         classes.invited("apple-otter-river-stone")
     assert not classes.store.path.exists()
 
@@ -84,7 +84,7 @@ def test_a_code_is_four_words_however_it_is_typed(classes):
     for typed in (klass.code, f"  {' '.join(words).upper()} ", ", ".join(words)):
         assert classes.join(typed, "Anna", ANNA).klass.code == klass.code
     for wrong in ("", " ".join(words[:3]), "<b>", None, 7, "x" * 10_000):
-        with pytest.raises(ClassError, match="There is no class"):
+        with pytest.raises(ClassError, match="no class"):
             classes.invited(wrong)
 
 
@@ -93,17 +93,17 @@ def test_wrong_codes_bound_who_sends_them_and_a_right_one_always_works(classes, 
     guess = "apple-apple-apple-apple"
     for address in ("10.0.0.1", *(f"10.0.{i}.2" for i in range(17))):  # a thousand in all
         for _ in range(WRONG_CODES):
-            with pytest.raises(ClassError, match="There is no class"):
+            with pytest.raises(ClassError, match="no class"):
                 classes.invited(guess, address)
     for ask in (lambda: classes.invited(guess, "10.0.0.1"), lambda: classes.taught(klass.code, "guess", "10.0.0.1")):
-        with pytest.raises(ClassError, match="try again in 10 minutes"):
+        with pytest.raises(ClassError, match="10 minutes"):
             ask()
     assert classes.taught(klass.code, secret, "10.0.0.1") == klass
     assert classes.invited(klass.code, "10.0.0.1") == klass, "a school shares one address"
-    with pytest.raises(ClassError, match="There is no class"):
+    with pytest.raises(ClassError, match="no class"):
         classes.invited(guess, "10.0.0.3")
     clock.now += 601
-    with pytest.raises(ClassError, match="There is no class"):
+    with pytest.raises(ClassError, match="no class"):
         classes.invited(guess, "10.0.0.1")
 
 
@@ -112,7 +112,7 @@ def test_the_teachers_link_without_its_secret_opens_no_board(classes):
     assert classes.taught(klass.code, secret).id == klass.id
     other = made(classes)[1]
     for wrong in ("", None, secret[:-1], secret + "a", other, 7):
-        with pytest.raises(ClassError, match="not the teacher's link"):
+        with pytest.raises(ClassError, match="teacher's link"):
             classes.taught(klass.code, wrong)
 
 
@@ -125,7 +125,7 @@ def test_two_students_of_one_name_and_names_that_are_none(classes):
     with pytest.raises(ClassError, match=f"at most {STUDENT_NAME} characters, this one has 500"):
         classes.join(klass.code, "😀" * 500, known("carl"))
     for nothing in ("", "   ", "\u200d\u200b", None, 5):
-        with pytest.raises(ClassError, match="Choose a name"):
+        with pytest.raises(ClassError, match="a name"):
             classes.join(klass.code, nothing, known("carl"))
     assert one_line("👩‍👩‍👧 Z" + "\u0300" * 30, 40, "name") == "👩‍👩‍👧 Z" + "\u0300" * 2
 
@@ -223,16 +223,16 @@ def test_a_file_that_is_none_is_a_sentence(classes):
 
 def test_what_makes_no_class_is_refused(classes):
     for changes, words in (
-        ({"letters": "", "text": ""}, "something to do"),
-        ({"text": ""}, "no text yet"),
+        ({"letters": "", "text": ""}, "to do"),
+        ({"text": ""}, "text yet"),
         ({"text": "a" * 300_000}, "at most 200,000"),
         ({"changes": "everything"}, "can change"),
-        ({"letters": "1broken-letters"}, "lost or changed"),
+        ({"letters": "1broken-letters"}, "lost|changed"),
     ):
         with pytest.raises(ValueError, match=words):
             made(classes, **changes)
     for hours in (0, -1, math.nan, 1e9):
-        with pytest.raises(ClassError, match="at most 31 days"):
+        with pytest.raises(ClassError, match="31 days"):
             classes.make("x", hours, letters=CARD.to_letters(), text=TEXT)
     for _ in range(20):
         made(classes, address="10.0.0.1")
@@ -244,7 +244,7 @@ def test_a_house_full_of_classes_makes_room_where_nobody_came(classes, clock, mo
     monkeypatch.setattr("playground.service.classes.house.CLASSES", 2)
     busy, empty = (made(classes)[0] for _ in range(2))
     classes.join(busy.code, "Anna", ANNA)
-    with pytest.raises(ClassError, match="There are 2 classes here already"):
+    with pytest.raises(ClassError, match="2 classes"):
         made(classes)
     clock.now += 3601
     new, _ = made(classes)
@@ -259,7 +259,7 @@ def test_a_class_that_nobody_joins_is_gone_after_a_day(classes, clock):
     empty, _ = made(classes)
     classes.join(joined.code, "Anna", ANNA)
     clock.now += 86_400 + 3601
-    with pytest.raises(ClassError, match="There is no class"):
+    with pytest.raises(ClassError, match="no class"):
         classes.invited(empty.code)
     assert classes.of_id(joined.id) and classes.of_id(empty.id) is None
 
@@ -421,4 +421,4 @@ def test_where_the_file_lies_is_for_the_log_alone(tmp_path, clock, caplog):
     with pytest.raises(StoreError) as refused:
         made(house)
     assert str(tmp_path) not in str(refused.value) and "the owner" in str(refused.value)
-    assert "File exists" in caplog.text or "Not a directory" in caplog.text
+    assert "File exists" in caplog.text or "a directory" in caplog.text

@@ -103,7 +103,7 @@ def test_a_visitor_renames_and_deletes_their_own_runs_and_nobody_elses(tmp_path)
     assert [entry.name for entry in board.registry.models(ANNA)] == ["The best one"]
     assert board.registry.get(job.id, ANNA) is job.checkpoint and board.source_of(job.checkpoint) is job.spec.source
     for name in ("", " ", "x" * 61, None, 7):
-        with pytest.raises(ValueError, match="from 1 to 60 characters"):
+        with pytest.raises(ValueError, match="60 characters"):
             board.rename(ANNA, job.id, name)
     for change in (lambda: board.rename(BERT, job.id, "mine"), lambda: board.delete(BERT, job.id)):
         with pytest.raises(ValueError, match="longer here"):
@@ -117,7 +117,7 @@ def test_shipped_models_are_nobodys_to_rename_or_delete():
     board = Board(Registry(small_limits()), small_limits())
     shipped = board.registry.default
     for change in (lambda: board.rename(ANNA, shipped, "mine"), lambda: board.delete(ANNA, shipped)):
-        with pytest.raises(ValueError, match="A shipped model"):
+        with pytest.raises(ValueError, match="shipped model"):
             change()
 
 

@@ -167,9 +167,9 @@ def qwen3_moe(**changes):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"norm_topk_prob": False}, "weights do not sum to 1"),
+        ({"norm_topk_prob": False}, "sum to"),
         ({"mlp_only_layers": [0]}, "mlp_only_layers"),
-        ({"head_dim": 16}, "heads whose width"),
+        ({"head_dim": 16}, "whose width"),
         ({"use_sliding_window": True, "sliding_window": 8}, "sliding-window"),
     ],
 )
@@ -236,7 +236,7 @@ def test_limits_hold_before_memory_is_taken(tmp_path):
     folder = exported(checkpoint_of(BASE), tmp_path)
     with pytest.raises(CheckpointError, match=r"1,000.*opened"):
         import_folder(folder, check=partial(check_bounds, max_parameters=1_000))
-    with pytest.raises(CheckpointError, match="is not empty"):
+    with pytest.raises(CheckpointError, match="not empty"):
         export(checkpoint_of(BASE), folder)
 
 
