@@ -116,10 +116,10 @@ def test_the_route_answers_line_by_line_and_refuses_in_words(panel):
 
     assert Text([json.loads(line) for line in write(new_tokens=5).text.strip().split("\n")]).end
     for selection, words in (
-        ({"prompt": ""}, "The prompt is empty"), ({"prompt": "x" * 30_000}, "at most 20,000"),
-        ({"new_tokens": 10**6}, "new tokens at once are too many"), ({"new_tokens": 0}, "Length must be a whole"),
-        ({"samples": 99}, "samples at once are too many"), ({"samples": 1.5}, "Samples must be a whole number"),
-        ({"temperature": 9}, "Temperature must be from 0 to 3"), ({"precision": "int1"}, "Precision must be one of"),
+        ({"prompt": ""}, "is empty"), ({"prompt": "x" * 30_000}, "at most 20,000"),
+        ({"new_tokens": 10**6}, "new tokens"), ({"new_tokens": 0}, "Length must"),
+        ({"samples": 99}, "samples at"), ({"samples": 1.5}, "Samples must"),
+        ({"temperature": 9}, "from 0 to 3"), ({"precision": "int1"}, "Precision must"),
         ({"model": "gone"}, "model"),
     ):  # fmt: skip
         assert words in last(write(**selection))["problem"], selection

@@ -334,9 +334,7 @@ def test_edits_that_do_not_fit_are_refused_in_a_sentence(tab, listed, said):
         tab.shown("abcabc", edits=listed)
 
 
-@pytest.mark.parametrize(
-    ("edit", "said"), [((0, 0, 2, 5, 0.5), "comes after"), ((0, 0, 7, 2, 0.5), "outside this prompt")]
-)
+@pytest.mark.parametrize(("edit", "said"), [((0, 0, 2, 5, 0.5), "comes after"), ((0, 0, 7, 2, 0.5), "outside")])
 def test_a_cell_that_this_prompt_lacks_is_a_sentence_in_its_place(tab, edit, said):
     assert said in tab.made("abcabc", edits=[to_dict(EditCell(*edit))])["next"]
 

