@@ -24,14 +24,6 @@ def test_the_test_command_is_what_ci_runs():
     assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
-def test_the_front_matter_is_what_a_space_needs():
-    front = README.split("---")[1]
-    for key in ("title:", "sdk: gradio", "sdk_version:", "python_version:", "app_file: app.py", "suggested_hardware:"):
-        assert key in front
-    short = re.search(r"short_description: (.*)", front).group(1)
-    assert len(short) <= 60  # what the Hub accepts
-
-
 def test_the_readme_fits_on_two_screens():
     assert len(README.splitlines()) <= 110
 

@@ -117,16 +117,6 @@ def test_a_growing_run_keeps_node_and_zoom(chromium_page, address):
     reset.wait_for(state="hidden")
 
 
-def test_legend_choices_stay(chromium_page, address):
-    page = chromium_page
-    begin(page, address)
-    page.locator("#loss .legendtoggle").first.click()
-    page.wait_for_function("document.querySelector('#loss .chart-plot')._fullData[0].visible === 'legendonly'")
-    page.get_by_role("button", name="grow", exact=True).click()
-    wait_for_points(page, 30)
-    assert page.evaluate("document.querySelector('#loss .chart-plot')._fullData[0].visible") == "legendonly"
-
-
 def test_it_follows_light_dark_and_width_without_a_reload(chromium_page, address):
     page = chromium_page
     begin(page, address)
@@ -141,12 +131,6 @@ def test_it_follows_light_dark_and_width_without_a_reload(chromium_page, address
         "(p => Math.abs(p.querySelector('svg.main-svg').clientWidth - p.clientWidth) < 2 && p.clientWidth < 690)"
         "(document.querySelector('#loss .chart-plot'))"
     )
-
-
-def test_a_dark_page_opens_dark(dark_page, address):
-    begin(dark_page, address)
-    color = dark_page.evaluate("document.querySelector('#loss .chart-plot').data[2].line.color")
-    assert color == palette.DARK[palette.DENSE]
 
 
 def test_clicks_arrive_before_and_after_a_redraw(chromium_page, address):

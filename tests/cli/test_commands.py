@@ -15,12 +15,10 @@ import torch
 import playground
 from playground.cli import main
 from playground.data import corpus_from_text
-from playground.data.text_files import MAX_BYTES
 from playground.storage import load
 from playground.storage.snapshots import drop_best
 from playground.training import evaluate
 from playground.words.card import share_of_gpt2
-from playground.words.states import NO_MASK
 
 SMALL = [
     "--preset",
@@ -43,12 +41,6 @@ def trained(tmp_path_factory):
     return folder / "m"
 
 
-def test_training_writes_a_checkpoint(trained):
-    checkpoint = load(trained)
-    assert checkpoint.history.last_step == 15
-    assert checkpoint.about["ladder"]["floor"] is None
-
-
 def test_json_events_are_all_that_is_printed(tmp_path, capfd):
     assert (
         main(["train", "--language", "brackets", "--out", str(tmp_path / "m"), "--steps", "6", "--json", *SMALL]) == 0
@@ -58,29 +50,6 @@ def test_json_events_are_all_that_is_printed(tmp_path, capfd):
     evaluated = next(e for e in events if e["event"] == "evaluated" and e["step"] == 5)
     assert set(evaluated) == {"event", "step", "train_loss", "val_loss", "seconds"}
     assert load(tmp_path / "m").about["ladder"]["floor"] > 0
-
-
-def test_the_same_seed_gives_the_same_run(tmp_path, capsys):
-    losses = []
-    for name in "ab":
-        main(
-            [
-                "train",
-                "--language",
-                "copy",
-                "--out",
-                str(tmp_path / name),
-                "--steps",
-                "4",
-                "--seed",
-                "3",
-                "--json",
-                *SMALL,
-            ]
-        )
-        lines = map(json.loads, capsys.readouterr().out.splitlines())
-        losses.append([e["loss"] for e in lines if e["event"] == "stepped"])
-    assert losses[0] == losses[1] and len(losses[0]) == 4
 
 
 def test_generate_streams_repeats_and_needs_no_cache(trained, capsys):
@@ -107,11 +76,6 @@ def test_the_window_slides_by_as_many_tokens_as_asked(trained, capsys):
     assert text() == text("--slide-by", quarter) != text("--slide-by", "1") == text("--slide-by", "1", "--no-cache")
 
 
-def test_precision_is_chosen(trained, capsys):
-    main(["generate", str(trained), "--prompt", "the ", "--max-new-tokens", "9", "--greedy", "--precision", "int8"])
-    assert capsys.readouterr().out.startswith("the ")
-
-
 def test_info_says_what_is_there(trained, capsys):
     assert main(["info", str(trained), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
@@ -124,22 +88,16 @@ def test_info_says_what_is_there(trained, capsys):
     ("arguments", "sentence"),
     [
         (["train", "--text", "/no/such/file", "--out", "{new}"], "/no/such/file cannot"),
-        (["train", "--language", "klingon", "--out", "{new}"], "called 'klingon'"),
-        (["train", "--preset", "huge", "--out", "{new}"], "called 'huge'"),
         (["train", "--out", "{trained}"], "exists already"),
         (["train", "--out", "{new}", "--set", "d_modle=3"], "mean d_model?"),
-        (["train", "--out", "{new}", "--set", "d_model=17"], "not divisible"),
-        (["train", "--out", "{new}", "--steps", "0"], "at least 1"),
         (["train", "--out", "{new}", "--seed", "-1"], "--seed must"),
         (["train", "--out", "{new}", "--resume"], "not exist"),
         (["train", "--out", "{new}", "--vocab-size", "300"], "--vocab-size bounds"),
         (["train", "--out", "{new}", "--language", "sentences", "--tokenizer", "bpe"], "word, not"),
         (["train"], "--out"),
         (["generate", "/no/such/folder", "--prompt", "x"], "/no/such/folder does"),
-        (["generate", "{trained}", "--prompt", ""], "prompt is empty"),
-        (["generate", "{trained}", "--prompt", "x", "--temperature", "-1"], "temperature must"),
         (["generate", "{trained}", "--prompt", "the ", "--slide-by", "0"], "slide_by must"),
-        (["info", "{empty}"], "has no config.json"),
+        (["info", "{empty}"], "no config.json"),
         (["dance"], "invalid choice"),
     ],
 )
@@ -177,22 +135,9 @@ def test_an_interrupt_keeps_what_was_learned_and_resume_goes_on(tmp_path, capsys
     assert load(out).history.last_step == stopped["step"] + 5
 
 
-def test_info_speaks_of_the_mask_where_there_is_none(tmp_path, capsys):
-    """The page's sentence, instead of one that doubts the validation text."""
-    command = ["train", "--language", "brackets", "--out", str(tmp_path / "m"), "--steps", "4", *SMALL, "causal=false"]
-    assert main(command) == 0
-    assert NO_MASK in capsys.readouterr().out
-    record = json.loads((tmp_path / "m" / "history.json").read_text())
-    record["evaluations"]["val_loss"][-1] = 0.0157
-    (tmp_path / "m" / "history.json").write_text(json.dumps(record))
-    assert main(["info", str(tmp_path / "m")]) == 0
-    said = capsys.readouterr().out
-    assert "Validation loss 0.0157" in said and NO_MASK in said and "leaked" not in said
-
-
 FAR_TOO_SHORT = [
-    *("--preset", "tiny", "--set", "context_length=32", "batch_size=8", "eval_every=5", "eval_windows=none"),
-    *("precision=fp32", "device=cpu"),
+    *("--preset", "tiny", "--set", "context_length=32", "n_layers=1", "batch_size=8", "schedule=constant"),
+    *("eval_every=4", "eval_windows=none", "precision=fp32", "device=cpu"),
 ]
 
 
@@ -202,7 +147,7 @@ def overfitted(tmp_path_factory):
     folder, said = tmp_path_factory.mktemp("overfitted"), io.StringIO()
     text = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
     (folder / "text.txt").write_text(text, encoding="utf-8")
-    command = ["train", "--text", str(folder / "text.txt"), "--out", str(folder / "m"), "--steps", "120"]
+    command = ["train", "--text", str(folder / "text.txt"), "--out", str(folder / "m"), "--steps", "80"]
     with contextlib.redirect_stdout(said):
         assert main([*command, *FAR_TOO_SHORT]) == 0
     return folder / "m", said.getvalue()
@@ -213,40 +158,34 @@ def test_a_validation_loss_that_rose_is_said(overfitted, capsys):
     folder, said = overfitted
     step, best = load(folder).history.best
     lines = [line for line in said.splitlines() if line.startswith("Overfitting")]
-    assert len(lines) >= 2 and said.index(lines[0]) < said.index("step    110")
-    assert f"step {step:,}." in lines[-1] and f"from {best:.4f} to " in lines[-1] and "memorise" in lines[-1]
-    assert said.rindex(lines[-1]) < said.index("All 120 steps are done.")
-    assert f"Best: {best:.4f} after step {step:,};" in said
+    assert len(lines) >= 2 and said.index(lines[0]) < said.index("step     72") and f"{best:.4f}" in lines[-1]
     assert main(["info", str(folder)]) == 0
-    known = capsys.readouterr().out
-    assert lines[-1] in known and f"Best: {best:.4f} after step {step:,};" in known
+    assert lines[-1] in capsys.readouterr().out
     assert main(["info", str(folder), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["state"]["kind"] == "overfitting" and facts["best"] == {"step": step, "val_loss": best, "kept": True}
-    assert lines[-1] in (folder / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_best_weights_can_be_used(overfitted, tmp_path, capsys):
+def test_the_best_weights_can_be_used(overfitted, capsys):
     """They are those of the best step to the last digit, in full precision, with a record that ends there."""
     folder, _ = overfitted
     whole = load(folder)
     step, loss = whole.history.best
     then = whole.at("best")
-    assert then.history.last_step == step and then.history.val_loss == loss and whole.history.last_step == 120
+    assert then.history.last_step == step and then.history.val_loss == loss and whole.history.last_step == 80
     text = (folder.parent / "text.txt").read_text(encoding="utf-8")
     windows = corpus_from_text(text, whole.tokenizer).windows("val", whole.config.context_length)
     assert evaluate(then.model, *windows) == pytest.approx(loss, abs=1e-5)
     assert evaluate(whole.model, *windows) == pytest.approx(whole.history.val_loss, abs=1e-5)
     written = {}
-    for which in ("best", str(step), "120"):
+    for which in ("best", str(step), "80"):
         command = ["generate", str(folder), "--prompt", "The ", "--max-new-tokens", "40", "--greedy", "--step", which]
         assert main(command) == 0
         written[which] = capsys.readouterr().out
-    assert written["best"] == written[str(step)] != written["120"]
-    assert main(["export", str(folder), "--step", "best", "--out", str(tmp_path / "theirs")]) == 0
+    assert written["best"] == written[str(step)] != written["80"]
 
 
-@pytest.mark.parametrize(("step", "words"), [("3", "step 3:"), ("x", "is no step")])
+@pytest.mark.parametrize(("step", "words"), [("3", "step 3:"), ("x", "no step")])
 def test_a_step_that_was_not_kept_is_refused(overfitted, capsys, step, words):
     try:
         code = main(["generate", str(overfitted[0]), "--prompt", "The ", "--step", step])
@@ -262,17 +201,17 @@ def test_what_is_the_best_no_more_is_not_kept(tmp_path, overfitted):
     record = json.loads((folder / "history.json").read_text())
     record["evaluations"]["val_loss"][-1] = 0.5
     (folder / "history.json").write_text(json.dumps(record))
-    assert load(folder).best is None and load(folder).at("best").history.last_step == 120
+    assert load(folder).best is None and load(folder).at("best").history.last_step == 80
     drop_best(folder)
     assert load(folder).snapshots is None and overfitted[0].exists()
 
 
 def test_a_run_that_was_patient_long_enough_is_resumed_only_on_purpose(tmp_path, overfitted, capsys):
     out = tmp_path / "m"
-    command = ["train", "--text", str(overfitted[0].parent / "text.txt"), "--out", str(out), "--steps", "160"]
+    command = ["train", "--text", str(overfitted[0].parent / "text.txt"), "--out", str(out), "--steps", "99"]
     assert main([*command, *FAR_TOO_SHORT, "patience=2"]) == 0
     said, stopped = capsys.readouterr().out, load(out).history.last_step
-    assert "kept rising" in said and stopped < 160 and "--set patience=0 continues" in said
+    assert stopped < 99 and "patience=0" in said
     assert main(["train", "--out", str(out), "--resume"]) == 2
     assert "--set patience=0" in capsys.readouterr().err
     assert main(["train", "--out", str(out), "--resume", "--steps", str(stopped + 3), "--set", "patience=0"]) == 0
@@ -286,22 +225,6 @@ def test_snapshots_are_kept_beside_the_checkpoint(tmp_path):
     assert kept.snapshots.steps == (0, 2, 9)
     last = kept.snapshots.model(9).state_dict()
     assert all(torch.allclose(last[name], t, atol=1e-2) for name, t in kept.model.state_dict().items())
-
-
-def test_a_shell_reads_longer_texts_than_a_page(tmp_path, monkeypatch):
-    text = tmp_path / "long.txt"
-    text.write_bytes(TEXT.encode() * (MAX_BYTES // len(TEXT) + 1))
-    assert text.stat().st_size > MAX_BYTES
-    command = ["train", "--text", str(text), "--out", str(tmp_path / "m"), "--steps", "1", *SMALL]
-    read = []  # and then a page of it is learned
-    monkeypatch.setattr(
-        "playground.cli.plan.corpus_from_text",
-        lambda text, *how, **more: read.append(text) or corpus_from_text(text[:2000], *how, **more),
-    )
-    assert main(command) == 0
-    assert len(read[0]) > MAX_BYTES
-    monkeypatch.setattr("playground.cli.plan.MAX_TEXT_BYTES", 1000)
-    assert main([*command[:4], str(tmp_path / "n"), *command[5:]]) == 2
 
 
 def test_a_reader_who_has_seen_enough_gets_no_traceback(trained):

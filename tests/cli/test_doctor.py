@@ -48,4 +48,4 @@ def test_a_question_that_fails_is_a_line_too(capsys, monkeypatch):
     monkeypatch.setenv("PLAYGROUND_BF16", "perhaps")
     report = facts(capsys)
     assert report["processor"] == "failed: ~/secret/driver.so cannot be loaded"
-    assert report["trains large models on"].startswith("failed: PLAYGROUND_BF16 is 'perhaps'") and report["python"]
+    assert report["trains large models on"].startswith("failed: PLAYGROUND_BF16") and report["python"]

@@ -21,7 +21,7 @@ def test_names_find_their_config_and_values_their_type():
     ("pair", "sentence"),
     [
         ("d_modle=3", "mean d_model"),
-        ("xyzzy=3", "no setting called 'xyzzy'$"),
+        ("xyzzy=3", "'xyzzy'$"),
         ("d_model", "needs NAME=VALUE"),
         ("d_model=wide", "d_model.*number"),
         ("causal=maybe", "causal.*false"),

@@ -11,7 +11,7 @@ import torch
 
 import playground
 from playground.data import IGNORE, Baselines, corpus_from_language, corpus_from_sentences, corpus_from_text
-from playground.data.ngrams import NGram, count_ngrams, tune_strengths, uniform
+from playground.data.ngrams import count_ngrams, tune_strengths
 
 TEXT = "a rose is a rose is a rose, said the rose to the other rose. " * 30
 
@@ -202,8 +202,3 @@ def test_ladders_come_back_from_records_and_false_ones_are_refused():
     ):  # fmt: skip
         with pytest.raises(ValueError, match="baselines"):
             Baselines.from_dict(fine | changed)
-
-
-def test_uniform_is_uniform():
-    assert uniform(4).losses(np.array([[0, 1]]), np.array([[3, -1]])).tolist() == [[pytest.approx(math.log(4)), 0.0]]
-    assert isinstance(uniform(4), NGram) and set(uniform(3).write(200, seed=0)) == {0, 1, 2}

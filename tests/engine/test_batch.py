@@ -203,20 +203,6 @@ def test_writers_are_counted_over_all_precisions_until_they_leave():
     assert writers_with(model) == 1
 
 
-def test_one_request_takes_one_pass_for_each_token_and_its_first_token_no_more(monkeypatch):
-    batch, passes = ContinuousBatch(of_kind("learned")), []
-    for name in ("prefill", "decode_one"):
-        plain = getattr(batch._model, name)
-        monkeypatch.setattr(
-            batch._model, name, lambda *given, name=name, plain=plain: passes.append(name) or plain(*given)
-        )
-    steps = join(batch, [1, 2], 9)
-    next(steps)
-    assert passes == ["prefill"]
-    list(steps)
-    assert passes == ["prefill"] + ["decode_one"] * 8
-
-
 @pytest.mark.parametrize("at_once", [50, 20])
 @pytest.mark.parametrize("kind", ["learned", "rotary", "experts"])
 def test_windows_that_slide_in_the_same_pass_are_read_together_as_many_as_stay_in_the_cache(monkeypatch, kind, at_once):
@@ -234,15 +220,6 @@ def test_windows_that_slide_in_the_same_pass_are_read_together_as_many_as_stay_i
     slid = [(n, 10) for n in ([5] * 3 + [4, 1] if at_once == 50 else [2, 2, 1] * 3 + [2, 2, 1])]
     assert read == [(1, n) for n in range(2, 7)] + slid
     assert found == [facts(generate(model, *wish)) for wish in zip(prompts, [20] * 5, rules)]
-
-
-def test_a_bad_request_is_refused_before_anybody_waits():
-    batch = ContinuousBatch(of_kind("learned"))
-    with pytest.raises(ValueError, match=r"prompt.*empty"):
-        join(batch, [], 5)
-    with pytest.raises(ValueError, match=r"does.*know"):
-        join(batch, [99], 5)
-    assert len(batch) == 0
 
 
 def test_a_shared_batch_does_not_keep_its_model_alive_hooks_or_not():

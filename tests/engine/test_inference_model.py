@@ -10,7 +10,7 @@ import torch
 from playground.engine import PRECISIONS, ContinuousBatch, InferenceModel, Request, SamplingConfig, generate
 from playground.engine import inference_model as engine_module
 from playground.engine.inference_model import inference_model
-from playground.model import KVCache, ModelConfig, Transformer
+from playground.model import KVCache, Transformer
 from playground.model.cache import RaggedCache
 from playground.model.kernels import packed
 from playground.model.kernels.packed import rounded
@@ -100,16 +100,6 @@ def test_a_copy_is_known_to_be_old_however_the_weights_were_changed(monkeypatch,
     assert first is not second is not inference_model(model, "int8")
 
 
-def test_a_model_that_has_learned_since_is_packed_anew():
-    model = Transformer(TINY, seed=3)
-    first = inference_model(model, "int8")
-    assert inference_model(model, "int8") is first and inference_model(model) is not inference_model(model)
-    model.head.weight.data.mul_(2)  # escapes torch's count of changes
-    second = inference_model(model, "int8")
-    ids = torch.tensor([[1, 2, 3]])
-    assert second is not first and torch.allclose(second.prefill(ids), 2 * first.prefill(ids), rtol=0.05, atol=0.05)
-
-
 def held() -> list[InferenceModel]:
     return [entry.value for of_model in engine_module._copies._belongs.values() for entry in of_model.values()]
 
@@ -159,15 +149,6 @@ def test_what_cannot_be_is_refused_in_a_sentence():
     with pytest.raises(ValueError, match="precision 'int4'"):
         generate(model, [1], 1, precision="int4")
     model.head.register_forward_hook(lambda *_: None)
-    with pytest.raises(ValueError, match="in fp32 only"):
+    with pytest.raises(ValueError, match="fp32 only"):
         generate(model, [1], 1, precision="bf16")
     assert len(list(generate(model, [1], 2))) == 2
-
-
-def test_a_large_model_decodes_with_packed_weights_as_with_plain_ones(monkeypatch):
-    model = Transformer(ModelConfig(vocab_size=50, context_length=16, n_layers=2, d_model=64, n_heads=4, init_std=0.2))
-    plain = list(generate(model, [1, 2], 10, SamplingConfig(seed=1)))
-    monkeypatch.setattr(packed, "LARGE", 1000)
-    assert not packed.packs(torch.float32) or inference_model(model).nbytes > 4 * 2 * 12 * 64 * 64
-    for ours, theirs in zip(generate(model, [1, 2], 10, SamplingConfig(seed=1)), plain):
-        assert ours.tokens == theirs.tokens and torch.allclose(ours.logits, theirs.logits, atol=1e-4)

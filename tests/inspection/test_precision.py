@@ -3,18 +3,14 @@
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
 from playground.inspection.precision import precision_cost, rounded_matrix, weight_bytes
 from playground.model import Transformer
-from playground.service.precision import measured
 from playground.service.unseen import unseen
 from playground.storage import load
 from playground.training import evaluate
-from playground.ui.tabs.generate.precision import _exact
-from playground.words.precision import describe_level_counts
 from tests.model.configs import TINY
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
@@ -81,17 +77,3 @@ def test_one_window_cannot_tell_and_none_is_refused():
     assert [way.more_margin for way in one.ways] == [0.0, math.inf, math.inf] and not one.ways[2].can_be_told
     with pytest.raises(ValueError, match=r"text.*judge"):
         precision_cost(model, ids[:0], ids[:0], 5)
-
-
-def test_that_the_runs_own_loss_is_of_other_windows_is_said_where_it_is_so():
-    stories, twenty = (load(CHECKPOINTS / name) for name in ("stories", "sentences"))
-    said = measured(None, stories, 2)[1]
-    assert f"its run's validation loss, {stories.history.val_loss:.4f}, is of another choice of windows" in said
-    assert "another choice" not in measured(None, twenty, 2)[1]  # all four sentences, as there
-
-
-def test_the_receipt_has_the_digits_of_fp32_and_the_ends_are_counted():
-    assert _exact(torch.tensor(-0.1).item()) == "−0.1" and float(np.float32(_exact(0.2500001))) != 0.25
-    assert "1 level is" in describe_level_counts("some", (5, 2), [3, 0, *[1] * 253], 127)
-    counts = [3, *[0] * 253, 4]
-    assert "hold 7" in describe_level_counts("some", (5, 2), counts, 127)

@@ -81,10 +81,6 @@ def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
     scores[:, 1, 0] = (0.4, 0.7, 0.5, 0.8)  # up, down again, and up to stay
     found = appeared(scores)
     assert (found.before, found.after, found.first, found.score_first) == (20, 40, 0, 0.4)
-    scores[-1] = [[0.77, 0.74], [0.8, 0.79]]
-    level = appeared(scores)
-    assert (level.layer, level.head) == (1, 0)
-    assert [(layer, head) for layer, head, _ in level.near] == [(1, 1), (0, 0)]
     assert appeared(scores * 0.1) is None  # too little
     assert appeared(np.ones((4, 2, 2))) is None  # nothing came
 

@@ -68,14 +68,13 @@ def test_the_effect_is_what_the_loss_rises_by_without_the_head(tested):
     assert effects == sorted(effects, reverse=True) and {(0, 4), (0, 5)} == set(tested.ranking()[:2])
 
 
-@pytest.mark.parametrize("init_std", [None, 0.3])
-def test_heads_of_a_model_before_training_are_unclear(init_std):
+def test_heads_of_a_model_before_training_are_unclear():
     """Of hundreds of heads, with and without each choice of architecture, at most one in twenty is named."""
     language = LANGUAGES["stories"]
     ids = CharTokenizer.from_text(language.sample(4000, seed=3)).encode(language.sample(4000, seed=3))
     named, heads = [], 0
     for name, config in VARIANTS.items():
-        for seed in range(2):
+        for seed, init_std in enumerate((None, 0.3)):
             model = Transformer(config.replace(vocab_size=40, context_length=32, init_std=init_std), seed=100 + seed)
             found = [role for row in head_tests(model, ids, seed=seed).roles for role in row]
             heads += len(found)
@@ -95,7 +94,7 @@ def test_where_nothing_repeats_or_all_is_the_same_no_repetition_is_told():
 def test_too_short_a_text_or_context_is_refused_in_words():
     with pytest.raises(ValueError, match=r"5.*2.*3"):
         head_tests(handmade(), text()[:7])
-    with pytest.raises(ValueError, match=r"here are \d+ of 4"):
+    with pytest.raises(ValueError, match="of 4"):
         head_tests(Transformer(ModelConfig(vocab_size=30, context_length=4, d_model=16)), text())
 
 

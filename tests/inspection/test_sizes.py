@@ -5,8 +5,7 @@ import torch
 
 from playground.inspection.sizes import COMPARED, activations, compute
 from playground.model import ModelConfig, Transformer, trace
-from playground.ui.tabs.inspect.cost import memory
-from tests.model.configs import TINY, VARIANTS
+from tests.model.configs import VARIANTS
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -44,8 +43,3 @@ def test_the_models_that_are_compared_have_the_sizes_that_their_texts_give():
         "Post-norm GPT": 162_692_432,
         "GPT-2 small": 124_439_808,
     }
-
-
-def test_one_hidden_layer_takes_and_two_things_take():
-    assert "hidden layer" in memory(("a", TINY.replace(d_ff=4096), 8))
-    assert "queries, keys," in memory(("a", TINY.replace(d_ff=4), 2))

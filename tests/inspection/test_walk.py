@@ -143,18 +143,6 @@ def test_the_embedding_is_the_tables_row_in_every_layer():
     assert "arrive" not in step_names(seen, 0)
 
 
-def test_queries_have_the_lengths_that_the_formula_gives_them_before_and_after_qk_norm():
-    seen = look_at(VARIANTS["one key head, qk-norm, relu2"])
-    layer, head, query, _ = PLACE
-    weight = seen.model.blocks[layer].attention.qkv.weight.detach().double().numpy()[head * D : (head + 1) * D]
-    raw = np.linalg.norm(weight @ seen.trace["attn_in", layer][0, query].double().numpy())
-    calm = np.linalg.norm(seen.trace["q", layer][0, query, head].double().numpy())
-    assert abs(raw - calm) > 0.1
-    assert step(seen, "project", *PLACE).facts["lengths"]["q"] == pytest.approx(raw, abs=1e-5)
-    lengths = step(seen, "qk_norm", *PLACE).facts["lengths"]
-    assert (lengths["q_before"], lengths["q_after"]) == pytest.approx((raw, calm), abs=1e-5)
-
-
 def test_a_share_of_the_blend_is_no_attention_weight():
     seen = look_at(VARIANTS["learned"])
     apart = 0
@@ -188,17 +176,6 @@ def test_turning_both_changes_no_product_and_turning_one_does():
     score = seen.scores(layer)[head, query, key].item() * math.sqrt(D)
     assert facts["product"] == pytest.approx(score, abs=1e-5) == facts["both_later"]
     assert abs(facts["query_later"] - facts["product"]) > 0.05
-
-
-def test_the_turn_keeps_lengths_and_depends_on_distance_alone():
-    seen = look_at(VARIANTS["rotary"], [3, 3, 3, 3, 3, 3])
-    turn = step(seen, "rotate", 0, 1, 4, 0).arrays
-    assert np.allclose(np.linalg.norm(turn["before"], axis=1), np.linalg.norm(turn["after"], axis=1), atol=1e-6)
-    turned = (turn["before"] @ [1, 1j]) * np.exp(1j * turn["angles"])
-    assert np.allclose(turned, turn["after"] @ [1, 1j], atol=1e-6)
-    scores = step(seen, "scores", 0, 1, 4, 0).arrays["scores"]  # equal tokens, so only the distance can matter
-    for distance in range(6):
-        assert np.allclose(np.diag(scores, -distance), scores[distance, 0], atol=1e-5)
 
 
 def test_the_experts_of_a_step_are_those_that_were_visited():

@@ -1,11 +1,9 @@
 """MatchedPair cost the same by the models' own counts, to the nearest width; where none can, a sentence says so."""
 
 import pytest
-import torch
 
 from playground.model import ModelConfig, Transformer
 from playground.model.matched_pair import match_dense, match_experts
-from playground.words.matched_pair import matched_in_words, sum_per_layer
 
 BASE = ModelConfig(vocab_size=26, context_length=16, n_layers=2, d_model=32, n_heads=2)
 PLAIN = BASE.replace(feedforward_bias=False, activation="relu2")
@@ -19,19 +17,6 @@ MIXTURES = {
 
 def actual(config: ModelConfig) -> int:
     return sum(p.numel() for p in Transformer(config).parameters())
-
-
-def active(config: ModelConfig) -> int:
-    """Numbers with a gradient once a single token went through: what it used."""
-    model = Transformer(config)
-    out = model(torch.zeros(1, 1, dtype=torch.long))
-    out.logits.sum().backward()
-    used = sum(
-        (p.grad.flatten(1).abs().sum(dim=1) > 0).sum().item() * p[0].numel() if "feedforward." in name and p.ndim == 3
-        else 0
-        for name, p in model.named_parameters()
-    )  # fmt: skip
-    return used
 
 
 @pytest.mark.parametrize("mixture", MIXTURES.values(), ids=MIXTURES)
@@ -53,14 +38,6 @@ def test_the_models_that_are_built_have_these_parameters():
     assert abs(actual(matched.dense) / actual(matched.moe) - 1) < 0.01
 
 
-def test_one_token_uses_as_many_expert_numbers_as_the_twins_feedforward_has():
-    mixture = MIXTURES["no biases"]
-    matched = match_dense(mixture)
-    router = mixture.n_layers * mixture.d_model * mixture.n_experts
-    dense_numbers = matched.dense.parameters_by_component()["feed-forward"]
-    assert abs(active(mixture) + router - dense_numbers) <= mixture.n_layers * mixture.d_model  # less than one width
-
-
 def test_the_experts_can_adapt_instead():
     matched = match_experts(BASE, BASE.replace(n_experts=4), "total")
     assert matched.dense == BASE and matched.moe.expert_width < BASE.ff_width / 3.9
@@ -72,17 +49,10 @@ def test_operations_and_active_numbers_ask_for_the_same_width_without_biases():
     assert match_dense(mixture, "flops").dense == match_dense(mixture, "active").dense
 
 
-def test_the_sum_is_shown():
-    matched = match_dense(MIXTURES["no biases"])
-    assert f"{matched.counted[0]:,}" in matched_in_words(matched) and "exactly equal" in matched_in_words(matched)
-    (_, _, dense, _), (_, _, _, used), (_, _, router, _) = sum_per_layer(matched)
-    assert dense == used + router
-
-
 def test_where_there_is_no_twin_a_sentence_says_so():
     with pytest.raises(ValueError, match=r"64.*model's"):
         match_experts(PLAIN.replace(d_ff=16), PLAIN.replace(n_experts=64), "total")
-    with pytest.raises(ValueError, match="must have experts"):
+    with pytest.raises(ValueError, match="have experts"):
         match_dense(BASE)
     with pytest.raises(ValueError, match=r"cannot.*equal"):
         match_dense(MIXTURES["no biases"], "weight")

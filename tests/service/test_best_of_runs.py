@@ -15,25 +15,21 @@ from playground.model import PRESETS
 from playground.service.board import Board
 from playground.service.models import Registry
 from playground.service.runs import RunSpec, Source, predict
-from playground.service.views import RunView
-from playground.storage import load, save
 from playground.storage.archive import pack
 from playground.storage.opening import load_archive
 from playground.storage.snapshots import BEST
 from playground.training import TrainConfig, evaluate
-from playground.ui.tabs.train import speaking, verdict, watch
+from playground.ui.tabs.train import watch
 from playground.ui.tabs.train.report import report_html
-from playground.ui.tabs.train.runs_table import runs_table
-from playground.words.baselines import equally_likely
 from tests.ui.runs import ANNA, BERT, small_limits, until
 
 TEXT = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
-SHAPE = PRESETS["tiny"].replace(context_length=32)
+SHAPE = PRESETS["tiny"].replace(context_length=32, n_layers=1)
 
 
 def spec(**changes) -> RunSpec:
     """Far too short a text: validation rises while training falls."""
-    settings = {"steps": 120, "batch_size": 8, "eval_every": 5, "eval_windows": 20, **changes}
+    settings = {"steps": 80, "batch_size": 8, "eval_every": 4, "eval_windows": 12, "schedule": "constant", **changes}
     return RunSpec(Source("text", text=TEXT), SHAPE, TrainConfig(**settings, device="cpu", precision="fp32"))
 
 
@@ -49,24 +45,19 @@ def house(tmp_path_factory):
 
 def loss_of(checkpoint) -> float:
     corpus = corpus_from_text(TEXT, checkpoint.tokenizer)
-    return evaluate(checkpoint.model, *corpus.windows("val", 32, 20))
+    return evaluate(checkpoint.model, *corpus.windows("val", 32, 12))
 
 
 def test_a_run_that_learned_by_heart_says_so_and_offers_its_best_step(house):
     _, job = house
     view = job.view()
-    step, _ = view.history.best
-    assert view.standing.kind == "overfitting" and view.kept == step < 120
-    said = verdict.details(view)
-    assert verdict.headline(view) == f"Overfitting since step {step}." and f"Overfitting since step {step}" in said
-    assert "notice-warning" in said and "notice-good" not in said
-    assert watch.use_label(view) == f"Use step {step}"
+    step, lowest = view.history.best
+    assert view.standing.kind == "overfitting" and view.kept == step < 80
+    assert watch.use_label(view).endswith(f" {step}")
     losses = job._history.evaluations["val_loss"]
-    last, losses[-1] = losses[-1], view.history.best[1] + 0.005
+    last, losses[-1] = losses[-1], lowest + 0.005
     assert job.view().kept is None, "hardly better than the last is not worth a press"
     losses[-1] = last
-    figure, words = watch.curve(view)
-    assert any(f"step {step}" in note["text"] for note in figure["layout"]["annotations"]) and "alling" not in words
 
 
 def test_others_are_answered_while_the_best_weights_are_read(house, monkeypatch):
@@ -106,47 +97,36 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
     board.use_best(ANNA, job.id)
     used, view = board.registry.get(job.id, ANNA), job.view()
     assert loss_of(used) == pytest.approx(lowest, abs=1e-5) and used.history.val_loss == lowest
-    assert (view.used, view.kept) == (step, None) and view.history.last_step == 120
-    assert f"weights of step {step};" in verdict.details(view)
+    assert (view.used, view.kept) == (step, None) and view.history.last_step == 80
     (loss,) = [value for title, value, _ in watch.cards(view) if title == "Validation loss"]
     assert loss == f"{lowest:.4f}"
-    assert f"At step {step}: " in (standing := speaking.standing_line(view))
-    assert equally_likely(lowest) in standing and equally_likely(whole.history.val_loss) not in standing
-    assert f"Validation loss {whole.history.val_loss:.4f} at step 120" in watch.curve(view)[1]
     first = corpus_from_text(TEXT, used.tokenizer).val[:1].tolist()
     assert torch.equal(view.now, predict(used.model, first)) and not torch.allclose(view.now, whole.now)
-    assert f"at step {step}" in str(watch.predictions(view)[0])
     report = report_html(view)
-    assert f"<td>this model, that of step {step}</td><td>{lowest:.4f}</td>" in report
-    assert f"<td>the last step, 120</td><td>{whole.history.val_loss:.4f}</td>" in report
+    assert f"<td>{lowest:.4f}</td>" in report and f"<td>{whole.history.val_loss:.4f}</td>" in report
     job._state = "training"
     assert job.view().used is None and torch.equal(job.view().now, whole.now), "what goes on is the run"
     job._state = "finished"
     packed = load_archive(pack(used, tmp_path / "model.zip"), max_bytes=10_000_000)
     assert loss_of(packed) == pytest.approx(lowest, abs=1e-5) and packed.history.last_step == step
-    again = load(save(tmp_path / "folder", used.model, used.tokenizer, used.history, about=used.about))
-    assert again.history.finished["message"] == f"These are the weights of step {step} of 120."
     with pytest.raises(ValueError, match="no better"):
         board.use_best(ANNA, job.id)
     # the run itself goes on from its last step, and its model is the last one's again
     board.resume(ANNA, job.id, more_steps=5)
     until(lambda: job.settled, 120)
-    assert job.view().history.last_step == 125 and job.view().used is None and job.view().kept == step
+    assert job.view().history.last_step == 85 and job.view().used is None and job.view().kept == step
     assert not torch.equal(board.registry.get(job.id, ANNA).model.head.weight, used.model.head.weight)
 
 
 def test_a_patient_run_stops_and_goes_on_when_asked(tmp_path):
     bounds = small_limits()
     board = Board(Registry(bounds, shipped=tmp_path / "none"), bounds)
-    job = board.start(ANNA, spec(patience=3, steps=200))
+    job = board.start(ANNA, spec(patience=3, steps=99))
     until(lambda: job.settled, 120)
-    stopped = job.view().history.last_step
-    assert stopped < 200 and "kept rising" in job.view().message
+    assert job.view().history.last_step < 99 and job.view().history.finished["reason"] == "risen"
     assert (job.folder / BEST).exists()
     board.resume(ANNA, job.id)
     until(lambda: job.settled, 120)
-    assert job.view().history.last_step == 200
-    other = RunView("other", "Other", "finished", settings={})
-    assert "<td>3, then 0</td>" in runs_table([other, job.view()], job.id)
+    assert job.view().history.last_step == 99
     board.delete(ANNA, job.id)
     assert not job.folder.exists()

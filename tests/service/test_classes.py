@@ -72,7 +72,7 @@ def on_disk(classes: Classes, *needles: str | bytes) -> list:
 def test_a_house_without_classes_has_no_file_and_asks_none(classes):
     assert classes.member(ANNA) is None
     classes.progress(ANNA, "first", 1, 5)
-    with pytest.raises(ClassError, match="There is no class with this code"):
+    with pytest.raises(ClassError, match="no class"):
         classes.invited("apple-otter-river-stone")
     assert not classes.store.path.exists()
 
@@ -84,7 +84,7 @@ def test_a_code_is_four_words_however_it_is_typed(classes):
     for typed in (klass.code, f"  {' '.join(words).upper()} ", ", ".join(words)):
         assert classes.join(typed, "Anna", ANNA).klass.code == klass.code
     for wrong in ("", " ".join(words[:3]), "<b>", None, 7, "x" * 10_000):
-        with pytest.raises(ClassError, match="There is no class"):
+        with pytest.raises(ClassError, match="no class"):
             classes.invited(wrong)
 
 
@@ -93,17 +93,17 @@ def test_wrong_codes_bound_who_sends_them_and_a_right_one_always_works(classes, 
     guess = "apple-apple-apple-apple"
     for address in ("10.0.0.1", *(f"10.0.{i}.2" for i in range(17))):  # a thousand in all
         for _ in range(WRONG_CODES):
-            with pytest.raises(ClassError, match="There is no class"):
+            with pytest.raises(ClassError, match="no class"):
                 classes.invited(guess, address)
     for ask in (lambda: classes.invited(guess, "10.0.0.1"), lambda: classes.taught(klass.code, "guess", "10.0.0.1")):
-        with pytest.raises(ClassError, match="try again in 10 minutes"):
+        with pytest.raises(ClassError, match="10 minutes"):
             ask()
     assert classes.taught(klass.code, secret, "10.0.0.1") == klass
     assert classes.invited(klass.code, "10.0.0.1") == klass, "a school shares one address"
-    with pytest.raises(ClassError, match="There is no class"):
+    with pytest.raises(ClassError, match="no class"):
         classes.invited(guess, "10.0.0.3")
     clock.now += 601
-    with pytest.raises(ClassError, match="There is no class"):
+    with pytest.raises(ClassError, match="no class"):
         classes.invited(guess, "10.0.0.1")
 
 
@@ -112,7 +112,7 @@ def test_the_teachers_link_without_its_secret_opens_no_board(classes):
     assert classes.taught(klass.code, secret).id == klass.id
     other = made(classes)[1]
     for wrong in ("", None, secret[:-1], secret + "a", other, 7):
-        with pytest.raises(ClassError, match="not the teacher's link"):
+        with pytest.raises(ClassError, match="teacher's link"):
             classes.taught(klass.code, wrong)
 
 
@@ -125,7 +125,7 @@ def test_two_students_of_one_name_and_names_that_are_none(classes):
     with pytest.raises(ClassError, match=f"at most {STUDENT_NAME} characters, this one has 500"):
         classes.join(klass.code, "😀" * 500, known("carl"))
     for nothing in ("", "   ", "\u200d\u200b", None, 5):
-        with pytest.raises(ClassError, match="Choose a name"):
+        with pytest.raises(ClassError, match="a name"):
             classes.join(klass.code, nothing, known("carl"))
     assert one_line("👩‍👩‍👧 Z" + "\u0300" * 30, 40, "name") == "👩‍👩‍👧 Z" + "\u0300" * 2
 
@@ -223,16 +223,16 @@ def test_a_file_that_is_none_is_a_sentence(classes):
 
 def test_what_makes_no_class_is_refused(classes):
     for changes, words in (
-        ({"letters": "", "text": ""}, "something to do"),
-        ({"text": ""}, "no text yet"),
+        ({"letters": "", "text": ""}, "to do"),
+        ({"text": ""}, "text yet"),
         ({"text": "a" * 300_000}, "at most 200,000"),
         ({"changes": "everything"}, "can change"),
-        ({"letters": "1broken-letters"}, "lost or changed"),
+        ({"letters": "1broken-letters"}, "lost|changed"),
     ):
         with pytest.raises(ValueError, match=words):
             made(classes, **changes)
     for hours in (0, -1, math.nan, 1e9):
-        with pytest.raises(ClassError, match="at most 31 days"):
+        with pytest.raises(ClassError, match="31 days"):
             classes.make("x", hours, letters=CARD.to_letters(), text=TEXT)
     for _ in range(20):
         made(classes, address="10.0.0.1")
@@ -244,7 +244,7 @@ def test_a_house_full_of_classes_makes_room_where_nobody_came(classes, clock, mo
     monkeypatch.setattr("playground.service.classes.house.CLASSES", 2)
     busy, empty = (made(classes)[0] for _ in range(2))
     classes.join(busy.code, "Anna", ANNA)
-    with pytest.raises(ClassError, match="There are 2 classes here already"):
+    with pytest.raises(ClassError, match="2 classes"):
         made(classes)
     clock.now += 3601
     new, _ = made(classes)
@@ -298,7 +298,7 @@ def test_a_class_that_nobody_joins_is_gone_after_a_day(classes, clock):
     empty, _ = made(classes)
     classes.join(joined.code, "Anna", ANNA)
     clock.now += 86_400 + 3601
-    with pytest.raises(ClassError, match="There is no class"):
+    with pytest.raises(ClassError, match="no class"):
         classes.invited(empty.code)
     assert classes.of_id(joined.id) and classes.of_id(empty.id) is None
 
@@ -386,19 +386,18 @@ def with_seed(seed: int, **model) -> RunCard:
     return replace(CARD, training=CARD.training.replace(seed=seed), model=CARD.model.replace(**model))
 
 
+NAMES = {n: f"S{n}" for n in range(20)}
+
+
 def test_the_spread_over_seeds_has_students_exact_interval(classes):
     klass, _ = made(classes)
-    names = {n: f"S{n}" for n in range(20)}
     pupils = [student(n, (with_seed(n), loss)) for n, loss in enumerate((2.0, 2.1, 2.3))]
-    found = experiment(klass, pupils, "seed", names)
-    (group,) = found.groups
+    (group,) = experiment(klass, pupils, "seed", NAMES).groups
     assert group.own and group.names == ("S0", "S1", "S2") and group.mean == pytest.approx(2.1333333)
     # t(2) at 95 % is 4.30265…; the spread of 2.0, 2.1 and 2.3 is 0.152752
     assert group.margin == pytest.approx(4.302652729911275 * 0.1527525232 / math.sqrt(3))
-    few = experiment(klass, pupils[:2], "seed", names)
-    assert few.groups[0].margin is None and "too few for an interval: 3 are needed" in few.in_words()
-    assert "says nothing of luck" in experiment(klass, pupils[:1], "seed", names).in_words()
-    assert "No run has come to its end yet" in experiment(klass, [], "seed", names).in_words()
+    assert experiment(klass, pupils[:2], "seed", NAMES).groups[0].margin is None, "two are too few"
+    assert experiment(klass, [], "seed", NAMES).groups == ()
 
 
 def test_the_dial_of_sizes_sets_nothing_that_does_not_go_with_a_size():
@@ -411,31 +410,24 @@ def test_the_dial_of_sizes_sets_nothing_that_does_not_go_with_a_size():
 
 def test_what_changed_more_than_one_thing_is_left_out_and_a_seed_counts_once(classes):
     klass, _ = made(classes)
-    names = {n: f"S{n}" for n in range(20)}
     pupils = [student(n, (with_seed(n), 2.0 + n / 100)) for n in range(4)]
     pupils += [student(n, (with_seed(n, d_model=32), 1.5 + n / 100)) for n in range(4, 8)]
     pupils.append(student(8, (with_seed(0), 2.0)))  # a seed that another has
     pupils.append(student(9, (with_seed(1, activation="relu", d_model=32), 1.0)))
-    size = experiment(klass, pupils, "size", names)
+    size = experiment(klass, pupils, "size", NAMES)
     assert [len(group.losses) for group in size.groups] == [4, 4] and size.groups[0].own
-    assert "Steps and rates that go with a size may differ as well." in size.in_words()
-    assert (size.repeated, size.left_out) == (1, 1) and "more than luck" in size.in_words()
-    assert "1 run repeated a seed" in size.in_words()
-    seed = experiment(klass, pupils, "seed", names)
+    assert (size.repeated, size.left_out) == (1, 1) and "than luck" in size.in_words()
+    seed = experiment(klass, pupils, "seed", NAMES)
     assert len(seed.groups) == 1 and seed.left_out == 5
     close = [student(n, (with_seed(n, d_model=32 if n > 3 else MODEL.d_model), 2 + n % 4 / 10)) for n in range(8)]
-    assert "does not differ measurably" in experiment(klass, close, "size", names).in_words()
-    other = replace(with_seed(10), text="stories", text_hash="")
-    text = experiment(klass, [*pupils[:4], student(10, (other, 1.25))], "text", names)
-    assert text.above_floor and [group.mean for group in text.groups] == [pytest.approx(1.015), pytest.approx(0.25)]
+    assert "than luck" not in experiment(klass, close, "size", NAMES).in_words()
     others = [
         student(n, (replace(with_seed(n), text="stories", text_hash="", tokenizer=tokens), 1.25 + n / 100))
         for n, tokens in enumerate(("char", "char", "char", "word"), 10)
     ]
-    text = experiment(klass, [*pupils[:4], *others], "text", names)
+    text = experiment(klass, [*pupils[:4], *others], "text", NAMES)
+    assert text.above_floor and [group.mean for group in text.groups] == pytest.approx([1.015, 0.36])
     assert text.left_out == 1, "nats per word are none per character"
-    said = text.in_words()
-    assert said.count("nats above its best possible loss over") == 2 and "more than luck" in said
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
@@ -468,4 +460,4 @@ def test_where_the_file_lies_is_for_the_log_alone(tmp_path, clock, caplog):
     with pytest.raises(StoreError) as refused:
         made(house)
     assert str(tmp_path) not in str(refused.value) and "the owner" in str(refused.value)
-    assert "File exists" in caplog.text or "Not a directory" in caplog.text
+    assert "File exists" in caplog.text or "a directory" in caplog.text

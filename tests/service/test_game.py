@@ -10,7 +10,7 @@ import pytest
 from playground.data import build_tokenizer, corpus_from_language
 from playground.inspection.game import BIGRAM, FLOOR, MODEL, YOU, Passage
 from playground.model import Transformer
-from playground.service.game import Games, typed_text
+from playground.service.game import Games
 from playground.service.limits import TYPED
 from playground.storage import Checkpoint
 from playground.training import History
@@ -33,7 +33,7 @@ def checkpoint(kind: str = "char", language: str | None = None, seed: int = 1) -
 def test_a_game_on_ones_own_text(kind):
     games, made = Games(), checkpoint(kind)
     at = games.open(ANNA, "mine", made, SOURCE)
-    assert "last tenth of your text" in at.words and at.all_listed == (kind != "bpe")
+    assert "last tenth" in at.words and at.all_listed == (kind != "bpe")
     assert "".join(at.shown) == made.tokenizer.decode(at.game.shown)
     while not at.game.over:
         turn, comes = len(at.game.rounds), at.game.passage.ids[at.game.passage.places[len(at.game.rounds)][1]]
@@ -104,9 +104,9 @@ def test_a_bet_belongs_to_one_visitor_and_one_text():
     games, made = Games(), checkpoint()
     at = games.open(ANNA, "mine", made, SOURCE)
     for visitor, model_id, name in ((BERT, "mine", at.name), (ANNA, "other", at.name), (ANNA, "mine", "")):
-        with pytest.raises(ValueError, match="this game has ended"):
+        with pytest.raises(ValueError, match="has ended"):
             games.bet(visitor, model_id, made, SOURCE, {"game": name, "round": 0, "choice": 1, "sure": "sure"})
-    with pytest.raises(ValueError, match="nothing fair to bet on"):
+    with pytest.raises(ValueError, match="nothing fair"):
         Games().open(ANNA, "strange", made, None)
 
 
@@ -127,7 +127,7 @@ def test_tokens_can_be_typed():
     sent = {"game": at.name, "round": 0, "choice": "␣cat", "sure": "sure"}
     bet = games.bet(ANNA, "mine", made, SOURCE, sent).game.rounds[0].bets[YOU]
     assert (bet.favourite, bet.share) == (made.tokenizer.encode(" cat")[0], pytest.approx(0.9))
-    with pytest.raises(ValueError, match="the first one of it is"):
+    with pytest.raises(ValueError, match="first one"):
         games.bet(ANNA, "mine", made, SOURCE, {"game": at.name, "round": 1, "choice": "sat on", "sure": "sure"})
 
 
@@ -147,7 +147,3 @@ def test_fifty_visitors_play_at_once():
         found = list(pool.map(play, range(50)))
     assert all(len(bits) == 3 for bits in found)
     assert len(games._tables) == 1, "the language's own distribution is kept once for all its models"
-
-
-def test_the_signs_of_white_space_can_be_typed():
-    assert typed_text("␣cat⏎⇥") == " cat\n\t"

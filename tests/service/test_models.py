@@ -105,7 +105,7 @@ def test_a_visitor_renames_and_deletes_their_own_runs_and_nobody_elses(tmp_path)
     assert [entry.name for entry in board.registry.models(ANNA)] == ["The best one"]
     assert board.registry.get(job.id, ANNA) is job.checkpoint and board.source_of(job.checkpoint) is job.spec.source
     for name in ("", " ", "x" * 61, None, 7):
-        with pytest.raises(ValueError, match="from 1 to 60 characters"):
+        with pytest.raises(ValueError, match="60 characters"):
             board.rename(ANNA, job.id, name)
     for change in (lambda: board.rename(BERT, job.id, "mine"), lambda: board.delete(BERT, job.id)):
         with pytest.raises(ValueError, match="longer here"):

@@ -211,19 +211,6 @@ def test_what_ends_the_server_again_and_again_is_not_begun_again(tmp_path):
     until(lambda: job.settled)
 
 
-def test_others_are_answered_while_a_visitors_old_jobs_are_read(tmp_path):
-    """Whoever came back by a program's call had the whole board wait until all of their jobs were read."""
-    first = house(tmp_path / "first", ScriptedRunner())
-    job = first.start(ANNA, small_spec())
-    until(lambda: over(first, job))
-    again = house(killed(first, tmp_path / "left"), ScriptedRunner())
-    found, held = again._found, []
-    again._found = lambda row: held.append(again._lock._is_owned()) or found(row)
-    again.start(ANNA, small_spec())
-    assert held == [False]
-    until(lambda: all(job.settled for job in again.of(ANNA)))
-
-
 # ---- comparisons -----------------------------------------------------------------------------------------------------
 
 

@@ -35,7 +35,7 @@ def test_one_visitor_fills_a_share_and_no_more_wherever_the_files_come_from(shar
     """They were counted by address alone: a student could use up the room of a whole school."""
     store(shares, "10.0.0.1", tmp_path / "a", 3 * MB, ANNA)
     for origin in ("10.0.0.1", "10.0.0.2"):
-        with pytest.raises(LimitError, match="at most 4 MB of uploads from one visitor"):
+        with pytest.raises(LimitError, match="4 MB"):
             shares.begin(origin, ANNA, 2 * MB)
     store(shares, "10.0.0.1", tmp_path / "b", 3 * MB, BERT)
     assert shares.counts()["bytes"] == 6 * MB
@@ -43,14 +43,14 @@ def test_one_visitor_fills_a_share_and_no_more_wherever_the_files_come_from(shar
 
 def test_programs_of_one_address_are_one_visitor(shares, tmp_path):
     shares.begin("10.0.0.1", "", 3 * MB)
-    with pytest.raises(LimitError, match="from one visitor"):
+    with pytest.raises(LimitError, match="one visitor"):
         shares.begin("10.0.0.1", "", 2 * MB)
     shares.begin("10.0.0.2", "", 2 * MB)
 
 
 def test_one_address_fills_its_share_and_no_more(shares, tmp_path):
     store(shares, "10.0.0.1", tmp_path / "a", 4 * MB)
-    with pytest.raises(LimitError, match="at most 6 MB of uploads from one address"):
+    with pytest.raises(LimitError, match="one address"):
         shares.begin("10.0.0.1", CARL, 3 * MB)
     store(shares, "10.0.0.2", tmp_path / "b", 4 * MB)
     assert shares.counts()["bytes"] == 8 * MB
@@ -59,7 +59,7 @@ def test_one_address_fills_its_share_and_no_more(shares, tmp_path):
 def test_all_together_fill_the_house_and_no_more(shares, tmp_path):
     for n in range(3):
         store(shares, f"10.0.0.{n}", tmp_path / str(n), 3 * MB)
-    with pytest.raises(LimitError, match="at most 10 MB of uploads from all visitors together"):
+    with pytest.raises(LimitError, match="10 MB"):
         shares.begin("10.0.0.9", CARL, 2 * MB)
 
 

@@ -79,8 +79,8 @@ def test_a_job_gets_what_it_needs_and_no_more():
     ("arguments", "sentence"),
     [
         (["--flavor", "abacus"], "'abacus'; choose"),
-        (["--timeout", "soon"], "written as 300, 30m or 2h"),
-        (["--resume"], "only on this"),
+        (["--timeout", "soon"], "30m or"),
+        (["--resume"], "on this"),
         (["--set", "d_model=17"], "not divisible"),
         (["--text", "/no/such/file"], "/no/such/file"),
     ],

@@ -147,16 +147,6 @@ def test_a_dry_run_tells_file_by_file_and_does_nothing(hub, capsys):
     assert {c["action"] for c in json.loads(capsys.readouterr().out)["changes"]} == {"add"}
 
 
-def test_the_shell_deploys_and_prints_the_address(hub, capsys, monkeypatch):
-    files = {"playground/__init__.py": b""}
-    monkeypatch.setattr("playground.storage.spaces.needed_files", lambda root, hardware: files)
-    assert main(["deploy", "anna/small"]) == 0
-    assert f"{hub.address}/spaces/anna/small" in capsys.readouterr().out
-    assert main(["deploy", "anna/small", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["address"] == f"{hub.address}/spaces/anna/small" and report["commit"] is None
-
-
 # ---- what goes wrong is a sentence -----------------------------------------------------------------------------------
 
 

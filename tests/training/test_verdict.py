@@ -13,16 +13,6 @@ def losses(per_window: torch.Tensor, tokens: int = 10) -> WindowLosses:
     return WindowLosses(per_window * tokens, torch.full((len(per_window),), tokens))
 
 
-@pytest.mark.parametrize("freedom", [1, 2, 4, 9, 15, 16, 18, 60, 200, 2001])
-def test_t_leaves_a_twentieth_outside(freedom):
-    point, n = student_t(freedom), 200_001
-    # Student's density by its formula, integrated between the points
-    x = torch.linspace(-point, point, n, dtype=torch.float64)
-    logarithm = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2) - math.log(freedom * math.pi) / 2
-    inside = torch.trapezoid(math.exp(logarithm) * (1 + x**2 / freedom) ** (-(freedom + 1) / 2), x).item()
-    assert abs(inside - 0.95) < 1e-8
-
-
 def test_t_is_the_tables_and_becomes_the_normal_distributions():
     table = {1: 12.7062, 2: 4.3027, 5: 2.5706, 10: 2.2281, 17: 2.1098, 18: 2.1009, 30: 2.0423, 60: 2.0003, 120: 1.9799}
     assert {freedom: round(student_t(freedom), 4) for freedom in table} == table

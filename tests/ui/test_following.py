@@ -6,13 +6,11 @@ import json
 import time
 import urllib.request
 
-import pytest
-
 from playground.service.comparisons import ComparisonJob
 from playground.service.job import Job
 from playground.service.limits import AWAY_SECONDS
 from playground.service.run_job import RunJob
-from playground.ui.under_way import KINDS, LONG, ordinal, tick
+from playground.ui.under_way import KINDS, LONG, tick
 
 from .raw import RawCaller
 from .runs import known, until
@@ -37,14 +35,6 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
 
 def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_takes_long_or_waits():
     assert tick(None) < tick(LONG) == tick(0.0) < 0.5 < tick(LONG + 1) <= 2 < tick(None, waits=True) < AWAY_SECONDS / 10
-
-
-@pytest.mark.parametrize(
-    ("number", "said"),
-    [(1, "First"), (5, "Fifth"), (6, "6th"), (11, "11th"), (12, "12th"), (21, "21st"), (113, "113th")],
-)
-def test_places_are_said_as_people_say_them(number, said):
-    assert ordinal(number) == said
 
 
 def test_whatever_kind_of_job_goes_on_other_tabs_say_where_it_is_seen():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import re
 import urllib.request
 from pathlib import Path
@@ -98,34 +97,12 @@ def test_an_open_page_begins_with_nothing_where_gradio_copies_every_component():
     assert len(theirs.config_values) >= 5, "gradio copies nothing now: nor need we mend it"
 
 
-def test_wrong_numbers_of_values_are_gradios_to_refuse():
-    with pytest.raises(ValueError, match="didn't return"):
-        answered(Blocks, lambda c: ("a", 1))
-    with gr.Blocks():
-        stranger = gr.Textbox()
-    with pytest.raises(ValueError, match=r"specified.*output"):
-        answered(Blocks, lambda c: {stranger: "a"})
-
-
 def test_an_empty_queue_is_looked_at_rarely():
     with Blocks() as app, gr.Blocks() as plain:
         pass
     assert app._queue.sleep_when_free == QUEUE_PAUSE
     assert app.queue(max_size=3)._queue.sleep_when_free == QUEUE_PAUSE
     assert plain.queue()._queue.sleep_when_free < QUEUE_PAUSE, "gradio's queue is in no hurry now: drop slow_queue.py"
-
-
-def test_nothing_is_summed_up_for_a_monitor_and_places_are_told_now_and_then():
-    with Blocks() as app, gr.Blocks() as plain:
-        pass
-    records = [{"function": "f", "status": "success", "process_time": 1.0}]
-    ours, theirs = app.queue()._queue, plain.queue()._queue
-    for queue in (ours, theirs):
-        queue.events_recorded += 1
-        queue.compute_analytics_summary(records)
-    assert theirs.cached_event_analytics_summary["functions"], "gradio sums up nothing now: nor need we mend it"
-    assert not ours.cached_event_analytics_summary["functions"] and ours.ANALYTICS_MAX_EVENTS == 1
-    assert theirs.live_updates and not ours.live_updates
 
 
 def test_where_gpus_are_lent_the_third_visitor_is_not_turned_away(monkeypatch):
@@ -234,21 +211,6 @@ def test_what_no_page_would_send_is_a_traceback_in_gradio_and_a_line_here(caplog
         read_by(Blocks, gr.Textbox, "\ud800")
 
 
-def test_gradio_still_writes_stubs_unless_it_is_kept_from_it():
-    from gradio import component_meta
-
-    source = inspect.getsource(component_meta.create_or_modify_pyi)
-    assert "inspect.getfile" in source and "except OSError" in source, "drop quick_import.py, or mend it"
-    assert "create_or_modify_pyi" in inspect.getsource(component_meta.ComponentMeta)
-
-
-def test_gradio_is_held_to_the_release_that_was_tried():
-    line = next(line for line in (ROOT / "requirements.txt").read_text().splitlines() if line.startswith("gradio"))
-    assert gr.__version__.startswith("6.31.") and line.split()[0] == "gradio>=6.31,<6.32"
-    for path in (ROOT / "playground" / "ui" / "gradio_fixes").glob("*.py"):
-        assert path.name == "blocks.py" or "6.31" in path.read_text(encoding="utf-8")
-
-
 def sent(kind: type[gr.Blocks], value, event=None):
     """What a handler of a radio, which takes "a" or "b", answers to a value and an event."""
 
@@ -280,21 +242,3 @@ def test_what_no_page_sends_is_refused_in_a_line(value, event, caplog):
         sent(gr.Blocks, value, event)
     loud = getattr(theirs.value, "print_exception", True)
     assert loud, "gradio refuses quietly now: so we may leave it to it"
-
-
-def test_half_a_character_is_refused_where_it_comes_in(caplog):
-    for value in ("\ud800", ["a", {"b": "\udfff"}]):
-        with pytest.raises(gr.Error):
-            sent(Blocks, value)
-        assert "UnicodeEncodeError" in caplog.records[-1].getMessage()
-
-
-def test_what_goes_wrong_in_a_handler_is_told_as_it_is():
-    def broken():
-        raise KeyError("a fault of our own")
-
-    with Blocks() as app:
-        gr.Button().click(broken)
-    (handler,) = app.fns.values()
-    with pytest.raises(KeyError, match="our own"):
-        asyncio.run(app.call_function(handler, []))

@@ -76,7 +76,7 @@ def test_a_refusal_of_the_view_is_its_sentence_and_that_of_a_slot_stands_in_its_
 
     shown = Shown({}, {"good": Slot(1, lambda: "fine"), "bad": Slot(1, half)})
     slots = ask(client(lambda asked: shown)).json()["slots"]
-    assert slots["good"][1] == "fine" and "No &lt;such&gt; cell." in slots["bad"][1]["problem"]
+    assert slots["good"][1] == "fine" and "&lt;such&gt; cell" in slots["bad"][1]["problem"]
 
 
 def test_an_error_of_ours_is_a_sentence_and_no_traceback(caplog):

@@ -91,12 +91,6 @@ def test_a_run_that_has_nothing_yet_still_makes_a_page():
     assert "Run 1" in report_html(empty)
 
 
-def test_both_themes_are_there():
-    text = report_html(view())
-    assert "prefers-color-scheme: dark" in text
-    assert f"var(--c{palette.DENSE[1:]}, {palette.DENSE})" in text and palette.DARK[palette.DENSE] in text
-
-
 # ---- the curve -------------------------------------------------------------------------------------------------------
 
 
@@ -152,19 +146,6 @@ def test_the_baselines_stand_where_their_numbers_are_and_within_the_picture(log_
     if log_y:  # equal ratios, equal distances
         assert floor - low == pytest.approx(2 * (low - middle), abs=0.3)
         assert {"0.5", "1", "2", "5"} <= set(texts(svg))
-
-
-def test_names_of_baselines_that_lie_close_are_not_written_over_each_other():
-    svg = curve([("uniform", 4.0), ("unigram", 3.99), ("bigram", 3.98), ("floor", 1.0)])
-    heights = sorted(y for words, y in texts(svg).items() if words.startswith(("guesses", "knows", "best possible")))
-    assert len(heights) == 4 and min(np.diff(heights)) >= 14
-
-
-def test_a_gap_is_a_gap():
-    svg = curve()
-    assert len([piece for piece in lines(svg, palette.FAINT) if len(piece) > 2]) == 1, "the batch loss in one piece"
-    assert [len(piece) for piece in lines(svg, palette.DENSE)] == [3, 1, 1], "training in one piece, validation in two"
-    assert len(drawn(svg, "circle", palette.DENSE)) == 2
 
 
 def test_words_are_escaped_and_a_picture_for_a_card_has_colours_of_its_own():

@@ -3,14 +3,16 @@
 import re
 from dataclasses import replace
 
+import pytest
+
 from playground.data import Baselines, corpus_from_language
 from playground.data.judging import LearnedText
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.service.verdicts import Verdict, verdict
-from playground.service.views import RunView, sample_temperature
+from playground.service.views import RunView
 from playground.storage import Checkpoint
-from playground.training import Evaluated, History, SkillMeasured, Stepped
+from playground.training import Evaluated, History, SkillMeasured
 from playground.ui.tabs.generate.writing import faults
 from playground.ui.tabs.train import speaking, watch
 from playground.words.baselines import each_baseline
@@ -41,7 +43,7 @@ def test_every_rung_opens_to_its_sentence_its_text_and_what_that_is_worth():
     for (_, body), rung in zip(opened, each_baseline(LADDER)):
         assert rung.sentence in body and f"{rung.loss:.2f}" in body
         assert rung.text.split("\n")[0][:2] in re.sub("<[^>]+>", "", body)
-    assert "Sums right: 0 of" in opened[0][1] and 'class="fault"' in opened[0][1]
+    assert "right: 0 of" in opened[0][1] and 'class="fault"' in opened[0][1]
     assert re.search(r"Sums right: (\d+) of \1 ", opened[-1][1]) and "fault" not in opened[-1][1]
     assert "a loss?" in panel and f"{CORPUS.vocab_size}, the whole" in panel
     assert speaking.panel(None) == "" and speaking.panel(RunView(id="b", name="b", state="waiting")) == ""
@@ -69,88 +71,30 @@ def test_what_a_red_line_under_a_word_means_is_said_wherever_there_is_one():
         assert any(text.end["faults"]) is wrong is (UNDERLINED in text.end["said"])
 
 
-def test_what_is_left_names_its_step_where_the_loss_is_of_another():
-    told = "what is left is mostly *the last digit of a sum* (70 %)"
-    now = speaking.standing_line(view_of(judged=[SkillMeasured(50, 5.0, right=1, of=16, left=told)]))
-    assert "sum</em> (70" in now
-    assert "Perplexity" in now and "bits per" in now
-    before = speaking.standing_line(view_of(judged=[SkillMeasured(40, 5.0, right=1, of=16, left=told)]))
-    assert "At step 40:" in before
-    assert speaking.standing_line(view_of()) and "remaining" not in speaking.standing_line(view_of())
-
-
-def test_the_card_and_the_caption_name_the_rung_that_the_words_name():
+@pytest.mark.parametrize(
+    ("loss", "rung", "side", "gap"),
+    [(2.88, "uniform", "Below", "0.4200"), (2.5, "unigram", "Below", "0.3700"), (3.4, "uniform", "Above", "0.1000")],
+)
+def test_the_card_and_the_caption_name_the_rung_that_the_words_name(loss, rung, side, gap):
     """“Below bigram 0.1098” stood beside words of uniform and unigram only, where the bigram lay above the unigram."""
-    for loss, name in ((2.88, "uniform"), (2.5, "unigram"), (3.4, "uniform")):
-        view = replace(view_of(loss), baselines=Baselines(uniform=3.3, unigram=2.87, bigram=2.99))
-        titles = {title: value for title, value, _ in watch.cards(view)}
-        side, gap = ("Below", "0.4200") if loss == 2.88 else ("Below", "0.3700") if loss == 2.5 else ("Above", "0.1000")
-        assert titles[f"{side} {name}"] == gap and not any("bigram" in title for title in titles)
-        figure, words = watch.curve(view)
-        assert f"{gap} nats {side.lower()} the {name} line" in words and "knows one before" in str(figure)
-        assert side == "Above" or f"beats the {name}" in speaking.standing_line(view)
-    digits = replace(view_of(3.9), baselines=Baselines(uniform=3.6, unigram=9.1, bigram=9.3))
-    assert "every line" not in watch.curve(digits)[1], "the others are drawn above it"
-    few = replace(view_of(3.1), baselines=Baselines(3.3, 2.87, 2.99, tokens=29, chance={"uniform": 0.48}))
-    assert ("Below uniform", "0.2000", "too close to call with 29 tokens") in watch.cards(few)
-    assert "29 tokens" in speaking.standing_line(few)
-
-
-def test_how_much_is_learned_is_no_percentage_above_the_bigram():
-    assert "%" not in speaking.gap_words(LADDER.bigram + 0.1 - LADDER.floor, LADDER)
-    assert "from the bigram" in speaking.gap_words(0.3, LADDER)
+    view = replace(view_of(loss), baselines=Baselines(uniform=3.3, unigram=2.87, bigram=2.99))
+    titles = {title: value for title, value, _ in watch.cards(view)}
+    assert titles[f"{side} {rung}"] == gap and not any("bigram" in title for title in titles)
+    assert gap in watch.curve(view)[1] and (side == "Above" or rung in speaking.standing_line(view))
 
 
 def test_the_share_right_stands_with_its_interval_and_its_curve():
-    view = view_of(
-        judged=[SkillMeasured(10, 1.0, right=0, of=16, left=""), SkillMeasured(50, 5.0, right=15, of=16, left="")]
-    )
+    def measured(*shares):
+        return view_of(judged=[SkillMeasured(step, 1.0, right=right, of=16, left="") for step, right in shares])
+
+    view = measured((10, 0), (50, 15))
     name, value, note = speaking.skill_card(view)
-    assert (name, value) == ("Sums right", "15 of 16") and "step 50" in note and "72 to 99 %" in note
+    assert (name, value) == ("Sums right", "15 of 16") and "72 to 99" in note
     figure, words = speaking.skill_chart(view)
-    assert "appeared between steps 10 and 50:" in words and figure["data"][0]["error_y"]["array"]
-    shares = [
-        SkillMeasured(step, 1.0, right=right, of=16, left="")
-        for step, right in ((30, 1), (60, 10), (100, 11), (200, 16))
-    ]
-    assert "between steps 30 and 200 (unclear in between): 100 %" in speaking.skill_chart(view_of(judged=shares))[1]
-    _, unsure = speaking.skill_chart(view_of(judged=[SkillMeasured(50, 5.0, right=9, of=16, left="")]))
-    assert "too close" in unsure
-    _, early = speaking.skill_chart(view_of(judged=[SkillMeasured(30, 5.0, right=0, of=16, left="")]))
-    assert "Less than half was right at step 30: 0 %." in early  # the run is at 50: nothing is said of that
-    assert "breaks a rule" not in early  # a sum is short: a small loss is a right one
-    stories = replace(view_of(judged=[SkillMeasured(50, 0.2, right=0, of=16, left="")]), language="stories")
-    tokenizer = corpus_from_language("stories", n_characters=5_000, n_validation=3_000).tokenizer
-    assert "about 19" in speaking.skill_chart(replace(stories, tokenizer=tokenizer))[1]
+    assert "steps 10 and 50" in words and figure["data"][0]["error_y"]["array"]
+    assert "steps 30 and 200" in speaking.skill_chart(measured((30, 1), (60, 10), (100, 11), (200, 16)))[1]
+    assert "too close" in speaking.skill_chart(measured((50, 9)))[1]
     assert speaking.skill_chart(view_of()) == (None, "") and speaking.skill_card(view_of()) is None
-
-
-def test_how_many_were_written_how_is_said_beside_what_became_of_them():
-    """“7 of 32 copied right … in truth 11 to 39 %” stood above “12 of 15 (55 to 93 %)” of the same step."""
-    judged = [SkillMeasured(step, 1.0, right, of, "") for step, right, of in ((50, 3, 16), (100, 4, 16), (100, 7, 32))]
-    view = view_of(judged=judged, sample_temperature=0.8)
-    note = speaking.skill_card(view)[2]
-    assert "at temperature 1 after a line break, at step 100; 95 % interval 11 to 39 %" in note and "truth" not in note
-    figure, words = speaking.skill_chart(view)
-    assert "of 32 at the last step, written at temperature 1 after a line break." in words
-    assert len(figure["data"][0]["x"]) == 2 and "22 %" in words
-    view.history.samples.append({"step": 50, "prompt": "12+34=", "text": "46\n"})
-    assert "temperature 0.8." in watch.samples(view)
-    assert "temperature" not in watch.samples(replace(view, sample_temperature=None))
-    changed = History(changes=[{"step": 10, "settings": {"sample_temperature": [1.0, 0.8]}}])
-    assert sample_temperature(changed, 0.8) is None and sample_temperature(History(), 0.8) == 0.8
-
-
-def test_a_context_too_short_for_the_text_is_named_beside_the_floor():
-    assert "the beginning is out of sight" not in speaking.standing_line(view_of(LADDER.floor))
-    stories = corpus_from_language("stories", n_characters=5_000, n_validation=3_000)
-    config = ModelConfig(vocab_size=stories.vocab_size, context_length=128)
-    long = dict(language="stories", tokenizer=stories.tokenizer, baselines=stories.baselines(128, 4))
-    short_sighted = replace(view_of(long["baselines"].floor), config=config, **long)
-    line = speaking.standing_line(short_sighted)
-    assert "about 19" in line and "the beginning is out of sight" in line
-    whole = replace(short_sighted, config=config.replace(context_length=256))
-    assert "the beginning is out of sight" not in speaking.standing_line(whole)
 
 
 def test_the_tokens_of_a_wrong_word_are_found():
@@ -158,13 +102,6 @@ def test_the_tokens_of_a_wrong_word_are_found():
     assert [faults(each, ["a", "bc", "d"]) for each in found] == [[(1, 1, "why")]]
     assert [faults(each, ["ab", "c", "d"]) for each in found] == [[(0, 1, "why")]]
     assert faults(None, ["ab", "c", "d"]) == []
-
-
-def test_a_speed_is_of_the_last_steps_and_a_time_of_all():
-    view = view_of(latest=Stepped(50, 5.0, 1.3, 0.1, 1.0, tokens_per_second=44_356.0, time_left=0.0), device="cpu")
-    view.history.add(view.latest)
-    notes = {title: note for title, _, note in watch.cards(view)}
-    assert "steps alone" in notes["Speed"] and "50 steps," in notes["Time"]
 
 
 def test_samples_are_judged_where_they_stand():
