@@ -15,10 +15,10 @@ import torch
 
 from ..engine import SamplingConfig, count_projections
 from ..engine.sampling import probabilities
+from ..game.rules import BIGRAM, FLOOR, MODEL, YOU, Game
 from ..inspection.balance import Evenness, evenness, load_over_training
 from ..inspection.cost import Cost, Effect, edit_cost, effect
 from ..inspection.edits import SwitchOff, edits_tap
-from ..inspection.game import BIGRAM, FLOOR, MODEL, YOU, Game
 from ..inspection.heads import EVEN, HABITS, head_scores
 from ..inspection.precision import InPrecision
 from ..inspection.replay import Appearance

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ..game.rules import Game
 from ..inspection import Look
 from ..inspection.edits import Edit
-from ..inspection.game import Game
 from ..inspection.precision import PrecisionCost
 from ..inspection.receipts import Receipt, receipt
 from ..inspection.replay import Appearance

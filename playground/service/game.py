@@ -15,7 +15,7 @@ import numpy as np
 from ..data import LANGUAGES, Tokenizer, visible
 from ..data.languages import ExactModel
 from ..data.ngrams import NGram, count_ngrams, tune_strengths
-from ..inspection.game import (
+from ..game.rules import (
     BIGRAM,
     FLOOR,
     MODEL,

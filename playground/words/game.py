@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ..inspection.game import BIGRAM, FLOOR, MODEL, YOU, Game
+from ..game.rules import BIGRAM, FLOOR, MODEL, YOU, Game
 from .numbers import signed
 
 PLAYERS = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", FLOOR: "the best possible player"}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from playground.data import build_tokenizer, corpus_from_language
-from playground.inspection.game import BIGRAM, FLOOR, MODEL, YOU, Passage
+from playground.game.rules import BIGRAM, FLOOR, MODEL, YOU, Passage
 from playground.model import Transformer
 from playground.service.game import Games
 from playground.service.limits import TYPED

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from playground.inspection.game import BIGRAM, FLOOR, MODEL, YOU
+from playground.game.rules import BIGRAM, FLOOR, MODEL, YOU
 from playground.words.game import in_bits, luck, result
 from tests.inspection.test_game import played
 

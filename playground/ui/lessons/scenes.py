@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ...game.rules import Game
 from ...inspection import Look
-from ...inspection.game import Game
 from ...inspection.precision import PrecisionCost
 from ...inspection.replay import Appearance, appearance
 from ...lessons.progress import Progress

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....data import Tokenizer, visible
 from ....figures.courses import bits_curve
-from ....inspection.game import SURE, YOU, points, stakes
+from ....game.rules import SURE, YOU, points, stakes
 from ....service.game import Games, Position
 from ....service.limits import TYPED
 from ....storage import Checkpoint

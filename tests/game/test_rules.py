@@ -8,7 +8,7 @@ import torch
 
 from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.data.sentences import HELD_OUT
-from playground.inspection.game import (
+from playground.game.rules import (
     BIGRAM,
     FLOOR,
     MODEL,

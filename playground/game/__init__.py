@@ -1,0 +1,1 @@
+"""The ten-round game: texts, bets and scores."""
