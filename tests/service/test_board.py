@@ -13,6 +13,7 @@ import pytest
 
 from playground.data import TextError
 from playground.service import board as board_module
+from playground.service import notes
 from playground.service.board import Board
 from playground.service.data_folder import DataFolder, new_id
 from playground.service.limits import FAILED_RUNS, LimitError
@@ -278,7 +279,7 @@ def test_whatever_is_deleted_while_it_is_written_is_no_trouble_of_the_disk(tmp_p
 def test_a_job_that_is_forgotten_while_it_is_written_down_is_no_trouble_of_the_disk(tmp_path, monkeypatch):
     """A run was dismissed as soon as it had failed, and every page said that the server could not write to its disk."""
     jobs = house(tmp_path)
-    written = board_module.write_file
+    written = notes.write_file
     dismissed = threading.Event()
 
     def forgotten(path: Path, write) -> Path:
@@ -293,7 +294,7 @@ def test_a_job_that_is_forgotten_while_it_is_written_down_is_no_trouble_of_the_d
 
         return written(path, removed)
 
-    monkeypatch.setattr(board_module, "write_file", forgotten)
+    monkeypatch.setattr(notes, "write_file", forgotten)
     jobs.start(ANNA, small_spec(text="too short"))
     assert dismissed.wait(30)
     until(lambda: not jobs.of(ANNA))

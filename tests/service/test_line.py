@@ -142,7 +142,7 @@ def test_a_crowd_is_served_in_its_order_each_their_own(tmp_path):
     for thread in threads:
         thread.join()
     assert problems == [] and runner.most <= 3 and sorted(runner.began) == list(range(len(visitors)))
-    asked = sorted(jobs, key=lambda number: board._turns[jobs[number].id])
+    asked = sorted(jobs, key=lambda number: jobs[number].turn)
     assert max(abs(asked.index(number) - at) for at, number in enumerate(runner.began)) <= 3, "nobody is passed by"
     for number, visitor in enumerate(visitors):
         assert [job.id for job in board.of(visitor)] == [jobs[number].id]
