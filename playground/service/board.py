@@ -9,7 +9,6 @@ them after `AWAY_SECONDS`, those at work where others wait.
 Jobs are in threads of the server, each reachable by its visitor alone; pages come and go, and follow them. What is
 needed to find a job again is noted in the data folder when it is asked for, when it begins and when it is over: after a
 restart those that waited or worked stand in line again, in the old order, and go on once their visitor's page is back.
-Nothing here knows what a page looks like.
 """
 
 from __future__ import annotations
@@ -129,11 +128,11 @@ class Board:
     def stop(self, visitor: str, run_id: str | None = None, *, kind: type[K] = RunJob) -> K | None:
         """Stop this visitor's job (the latest active one unless named), in line or at work; None if there is none."""
         job = self.find(visitor, run_id, kind=kind) if run_id else self.active(visitor, kind=kind)
-        if job is None or not job.active:
-            return None
-        job.stop()
-        self._fill()
-        return job
+        if job is not None and job.active:
+            job.stop()
+            self._fill()
+            return job
+        return None
 
     def rename(self, visitor: str, model_id: str, name: str) -> None:
         """Call one of this visitor's models, and the run it came from, something else. Raises ValueError."""
@@ -225,26 +224,21 @@ class Board:
     def dismiss(self, visitor: str | None, kind: type[Job] = RunJob) -> None:
         """Something new was asked: why the last job came to nothing need not be said any more."""
         with self._lock:
-            for job in self.of(visitor, kind=kind):
-                if job.state == "failed":
-                    self._forget(job)
+            for job in [job for job in self.of(visitor, kind=kind) if job.state == "failed"]:
+                self._forget(job)
 
     def news(self, visitor: str | None) -> tuple:
         """Something that is another one whenever any of this visitor's jobs or models has changed."""
         jobs = tuple((job.id, job.version, job.settled) for job in self.of(visitor, kind=Job))
         models = self.registry.news(visitor)
-        return jobs, (*models, self.data.problem) if models and self.data.problem else models
+        return jobs, models and (*models, self.data.problem)
 
     def counts(self) -> dict[str, int]:
         """How many jobs work, wait, and are remembered."""
         with self._lock:
             jobs = list(self._jobs.values())
-        return {
-            "places": self.limits.jobs,
-            "working": sum(job.busy for job in jobs),
-            "waiting": sum(job.state == "waiting" for job in jobs),
-            "remembered": len(jobs),
-        }
+        working, waiting = sum(job.busy for job in jobs), sum(job.state == "waiting" for job in jobs)
+        return {"places": self.limits.jobs, "working": working, "waiting": waiting, "remembered": len(jobs)}
 
     # ---- places and the line -----------------------------------------------------------------------------------------
 
@@ -292,12 +286,12 @@ class Board:
                 programs = min(TRAININGS_WITHOUT_PAGE, max(self.limits.jobs - 1, 1))
                 if job.seen is None or (job.by_program and sum(other.by_program for other in at_work) >= programs):
                     continue
-                near = sum(_network(other) == _network(job) for other in at_work)
+                near = sum(other.network == job.network for other in at_work)
                 most = self.limits.jobs, self.limits.jobs_per_visitor, self.limits.jobs_per_address
                 if all(map(operator.lt, (len(at_work), mine, near), most)):
                     self._line.leave(job)
                     job.go()
-            free = [self._left_of(job, now) for job in self._jobs.values() if job.busy]
+            free = [job.left(self.pace.seconds) for job in self._jobs.values() if job.busy]
             free = [0.0] * (self.limits.jobs - len(free)) + free
             heapq.heapify(free)
             for place, job in enumerate(self._line.order(self._jobs.values()), 1):
@@ -308,17 +302,10 @@ class Board:
     def _stop_for_others(self, now: float, some_wait: bool) -> None:
         """Let those at work whose visitors are away make room for those who wait, what they have learned kept."""
         at_work = [job for job in self._jobs.values() if job.busy]
-        if self.limits.kind == "local" or len(at_work) < self.limits.jobs or not some_wait:
-            return
-        for job in at_work:
-            if job.active and now - (job.seen or job.began) > AWAY_SECONDS:
-                job.stop()
-
-    def _left_of(self, job: Job, now: float) -> float:
-        if not job.active or job.state == "stopping":
-            return 1.0
-        left = job.time_left
-        return left if left is not None else max(job.expected(self.pace.seconds) - (now - job.began), 1.0)
+        if self.limits.kind != "local" and len(at_work) >= self.limits.jobs and some_wait:
+            for job in at_work:
+                if job.active and now - (job.seen or job.began) > AWAY_SECONDS:
+                    job.stop()
 
     # ---- how jobs go -------------------------------------------------------------------------------------------------
 
@@ -411,8 +398,3 @@ class Board:
             for work_id in {job.id, *job.models}:
                 if not self.registry.has(work_id, job.visitor):
                     self.data.delete(work_id)
-
-
-def _network(job: Job) -> str:
-    """The address from which a job was asked for, by a page or a program."""
-    return job.share.rpartition(" ")[0]

@@ -78,6 +78,18 @@ class Job:
         """About how many seconds it takes from its beginning; `seconds(config, training)` is what a training takes."""
         raise NotImplementedError
 
+    @property
+    def network(self) -> str:
+        """The address from which it was asked for, by a page or a program."""
+        return self.share.rpartition(" ")[0]
+
+    def left(self, seconds: Callable[..., float]) -> float:
+        """About how many seconds it needs its place for; see `expected`."""
+        if not self.active or self.state == "stopping":
+            return 1.0
+        left = self.time_left
+        return left if left is not None else max(self.expected(seconds) - (time.monotonic() - self.began), 1.0)
+
     def start(self) -> None:
         """Its turn has come: call `begin`."""
         raise NotImplementedError

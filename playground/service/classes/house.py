@@ -86,18 +86,13 @@ class Classes:
             raise ClassError("There is no text yet: paste one for the class, or choose a language.")
         self.makings.check(address)
         self.sweep()
-        now, secret, origin = self.clock(), new_secret(), origin_of(address)
+        now, code, secret, origin = self.clock(), new_code(), new_secret(), origin_of(address)
+        kept = {"title": title, "lesson": lesson, "letters": letters, "text": text, "changes": changes}
+        kept |= {"code": code, "secret": hashed(secret), "made": now, "ends": now + 3600 * hours, "origin": origin}
         with self.store.change() as db:
             full = self._make_room(db, origin)
-            values = (hashed(secret), title, lesson, letters, text, changes, now, now + 3600 * hours, origin)
-            code = new_code()
-            while db.execute("SELECT 1 FROM classes WHERE code = ?", (code,)).fetchone():
-                code = new_code()
-            db.execute(
-                "INSERT INTO classes (code, secret, title, lesson, letters, text, changes, made, ends, origin) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (code, *values),
-            )
+            marks = ", ".join("?" * len(kept))
+            db.execute(f"INSERT INTO classes ({', '.join(kept)}) VALUES ({marks})", tuple(kept.values()))
         if full:
             self.store.wipe()
         self.makings.count(address)
