@@ -1,10 +1,10 @@
 """Board: who may run now, who waits and for how long; the one place where visitors' jobs start, stop and go on.
 
 There are `Limits.jobs` places; a job holds one as long as its thread works, be it only to put things away. Whoever asks
-for more joins a line (line.py says in which order). No address has more than `Limits.jobs_per_address` places, and
-programs have no more than a few. Where the line is full, a visitor from a network with fewer jobs in it takes the last
-place of the network with the most. A page that is open keeps the places of its visitor's jobs; one that is gone loses
-them after `AWAY_SECONDS`, those at work where others wait.
+for more joins a line (line.py). No address has more than `Limits.jobs_per_address` places, and programs have only a
+few. Where the line is full, a visitor from a network with fewer jobs in it takes the last place of the network with the
+most. A page that is open keeps the places of its visitor's jobs; one that is gone loses them after `AWAY_SECONDS`,
+those at work where others wait.
 
 Jobs are in threads of the server, each reachable by its visitor alone; pages come and go, and follow them. What is
 needed to find a job again is noted in the data folder when it is asked for, when it begins and when it is over: after a
@@ -212,14 +212,13 @@ class Board:
             mine = [job for job in self._jobs.values() if job.visitor == visitor]
             for job in mine:
                 job.seen = time.monotonic()
-            if any(job.state == "waiting" for job in mine):
+            if any(job.state == "waiting" or job.resting for job in mine):
                 self._fill()
             return sorted((job for job in mine if isinstance(job, kind)), key=lambda job: job.turn[1])
 
     def failed(self, visitor: str | None, *, kind: type[K] = RunJob) -> K | None:
         """This visitor's latest job, if nothing came of it and nothing new was asked since."""
-        latest = next(reversed(self.of(visitor, kind=kind)), None)
-        return latest if latest is not None and latest.state == "failed" else None
+        return next((job for job in self.of(visitor, kind=kind)[-1:] if job.state == "failed"), None)
 
     def dismiss(self, visitor: str | None, kind: type[Job] = RunJob) -> None:
         """Something new was asked: why the last job came to nothing need not be said any more."""
@@ -235,9 +234,8 @@ class Board:
 
     def counts(self) -> dict[str, int]:
         """How many jobs work, wait, and are remembered."""
-        with self._lock:
-            jobs = list(self._jobs.values())
-        working, waiting = sum(job.busy for job in jobs), sum(job.state == "waiting" for job in jobs)
+        jobs = list(self._jobs.values())
+        working, waiting = sum(job.at_work for job in jobs), sum(job.state == "waiting" for job in jobs)
         return {"places": self.limits.jobs, "working": working, "waiting": waiting, "remembered": len(jobs)}
 
     # ---- places and the line -----------------------------------------------------------------------------------------
@@ -247,7 +245,7 @@ class Board:
         mine = [job for job in self.of(visitor, kind=Job) if job.active]
         if len(mine) >= self.limits.jobs_per_visitor:
             raise LimitError(f"You already have a {mine[-1].kind} in progress. Stop it, or wait until it is done.")
-        line = self._line.order(self._jobs.values())
+        line = [job for job in self._line.order(self._jobs.values()) if not job.resting]
         if len(line) < self.limits.waiting:
             return
         counts = Counter(job.share for job in line)
@@ -277,21 +275,23 @@ class Board:
                 away = now - (self._began if job.seen is None else job.seen)
                 if away > (RETURN_SECONDS if job.seen is None else AWAY_SECONDS):
                     job.leave("The page was away too long, and the place in the line was given up: start again.")
-            line = self._line.order(self._jobs.values())
-            self._stop_for_others(now, bool(line))
-            for job in line:
-                at_work = [other for other in self._jobs.values() if other.busy]
+            self._stop_for_others(now, bool(self._line.order(self._jobs.values())))
+            if self.limits.kind != "local" and (lends := self._line.lends(self._jobs.values(), self.limits.jobs)):
+                lends.rest()
+            for job in self._line.order(self._jobs.values()):
+                busy = [other for other in self._jobs.values() if other.busy and other is not job]
+                at_work = [other for other in busy if other.at_work]
                 # also those that were stopped and still work: pressing Train and Stop in turns gains no second place
-                mine = sum(other.visitor == job.visitor for other in at_work)
+                mine = sum(other.visitor == job.visitor for other in busy)
                 programs = min(TRAININGS_WITHOUT_PAGE, max(self.limits.jobs - 1, 1))
                 if job.seen is None or (job.by_program and sum(other.by_program for other in at_work) >= programs):
                     continue
-                near = sum(other.network == job.network for other in at_work)
+                near = sum(other.network == job.network for other in busy)
                 most = self.limits.jobs, self.limits.jobs_per_visitor, self.limits.jobs_per_address
                 if all(map(operator.lt, (len(at_work), mine, near), most)):
                     self._line.leave(job)
                     job.go()
-            free = [job.left(self.pace.seconds) for job in self._jobs.values() if job.busy]
+            free = [job.left(self.pace.seconds) for job in self._jobs.values() if job.at_work]
             free = [0.0] * (self.limits.jobs - len(free)) + free
             heapq.heapify(free)
             for place, job in enumerate(self._line.order(self._jobs.values()), 1):
@@ -301,9 +301,9 @@ class Board:
 
     def _stop_for_others(self, now: float, some_wait: bool) -> None:
         """Let those at work whose visitors are away make room for those who wait, what they have learned kept."""
-        at_work = [job for job in self._jobs.values() if job.busy]
-        if self.limits.kind != "local" and len(at_work) >= self.limits.jobs and some_wait:
-            for job in at_work:
+        busy = [job for job in self._jobs.values() if job.busy]
+        if self.limits.kind != "local" and sum(job.at_work for job in busy) >= self.limits.jobs and some_wait:
+            for job in busy:
                 if job.active and now - (job.seen or job.began) > AWAY_SECONDS:
                     job.stop()
 

@@ -139,11 +139,11 @@ class ComparisonJob(TrainingJob):
 
     def start(self) -> None:
         """Begin, or go on, in a thread of its own."""
-        deadline = time.monotonic() + self.limits.seconds
+        deadline = time.monotonic() - self.rested + self.limits.seconds
 
         def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
             def stops(side: str) -> bool:
-                return should_stop() or time.monotonic() > deadline
+                return should_stop() or time.monotonic() - self.rested > deadline
 
             yield from self.runner(self._kept_spec(), self.limits, folder=self._runs, should_stop=stops)
             yield _OVER

@@ -21,6 +21,8 @@ SNAPSHOTS = 40
 """Moments of a run that are kept, where there is room."""
 AWAY_SECONDS = 50.0
 """A place is kept so long for a page that gives no sign of life; an open one gives one every 20 seconds (page.js)."""
+TURN_SECONDS, REST_SECONDS = 12.0, 60.0
+"""A job works at least so long before it lends its place to another network; it rests no longer than this."""
 RETURN_SECONDS = 600.0
 """After a restart a place in the line is kept so long for a page to come back."""
 RETRY_SECONDS = 10.0
@@ -93,10 +95,8 @@ CLASSES_PER_HOUR = 20
 """Classes that one address may make in an hour."""
 CLASS_DAYS = 31
 """The longest that a class may last."""
-CLASS_ALONE_DAYS = 1
-"""After so long a class that nobody has joined is deleted."""
-CLASS_ALONE_HOURS = 1
-"""After so long such a class makes room where there are too many."""
+CLASS_ALONE_DAYS, CLASS_ALONE_HOURS = 1, 1
+"""After so many days a class that nobody joins is deleted; after so many hours it makes room if there are too many."""
 CLASS_CROWD = 10
 """An address with more classes than these makes room where there are too many."""
 CLASS_KEPT_DAYS = 7
