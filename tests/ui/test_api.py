@@ -184,7 +184,7 @@ def test_a_comparison_scores_both_on_the_same_text(served, trained):
         ("/train", {"settings": {"source": "hub"}}, "no setting called 'source'"),
         ("/train", {"visitor": "short"}, "has not been set up"),
         ("/generate", {"prompt": ""}, "prompt is empty"),
-        ("/generate", {"prompt": "p" * 101}, "has 101 characters"),
+        ("/generate", {"prompt": "p" * 101}, "101 characters of a prompt are too many"),
         ("/generate", {"prompt": None}, "must be a text"),
         ("/generate", {"prompt": "x", "max_new_tokens": 151}, "151 new tokens"),
         ("/generate", {"prompt": "x", "max_new_tokens": "many"}, "whole number"),

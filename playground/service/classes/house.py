@@ -36,7 +36,7 @@ from ..store import Store
 from .codes import ClassError, hashed, makings, new_code, new_secret, regular, same_secret, wrong_codes
 from .members import Klass, Member, Run, Student
 from .naming import alphabets, free_name, one_line
-from .reports import Report, report
+from .reports import IN_FILE, Report, report
 
 logger = logging.getLogger(__name__)
 
@@ -250,7 +250,7 @@ class Classes:
                 db.execute(
                     "INSERT INTO runs (student, run, at, letters, report) VALUES (?, ?, ?, ?, ?) ON CONFLICT "
                     "DO UPDATE SET at = excluded.at, letters = excluded.letters, report = excluded.report",
-                    (member.id, hashed(job.id), self.clock(), found[0], found[1].to_json()),
+                    (member.id, hashed(job.id), self.clock(), found[0], IN_FILE.dump_json(found[1]).decode()),
                 )
                 _keep_latest(db, "runs", "id", member.id, CLASS_RUNS)
                 _touch(db, member.klass.id)
@@ -338,7 +338,7 @@ def check_class_text(text: str) -> None:
 
 @lru_cache(maxsize=1000)
 def _read(text: str) -> Report:
-    return Report.from_json(text)
+    return IN_FILE.validate_json(text)
 
 
 @lru_cache(maxsize=1000)
