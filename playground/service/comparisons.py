@@ -1,39 +1,34 @@
 """Comparisons: a dense model and a mixture trained side by side, as a visitor's work that pages leave and find again.
 
-`run_comparison` is the iterator, `ComparisonJob` its thread; what a page shows of it is a `pairs.PairView`.
+`run_comparison` is the iterator, `ComparisonJob` its thread; what a page shows of it is a `views.PairView`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import logging
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from ..data import Baselines
 from ..model import ModelConfig
 from ..model.matched_pair import MatchedPair, match_dense, match_experts
 from ..processes import threads_for
-from ..storage import Checkpoint
-from ..storage.snapshots import find_snapshots, keep_snapshot
-from ..training import Evaluated, Finished, History, Noticed, Saved, Snapshotted, Started, Stepped, TrainConfig
+from ..storage.snapshots import keep_snapshot
+from ..training import Finished, History, Noticed, Saved, Snapshotted, Started, Stepped, TrainConfig
 from ..training.autosave import FILE
 from ..training.comparison import SIDES, PairPlan, PairsJudged, SideEvent, Trained, compare, run_folder
 from ..training.resume import SavedRun
 from ..training.verdict import Verdict
 from ..words.training import message
 from .data_folder import new_id
-from .job import Job
 from .limits import Limits
 from .models import Registry
 from .runs import Background, Laddered, Prepared, Source, corpus_for, laddered
+from .training_job import TrainingJob
 from .views import NAMES, PairView, SideView
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -57,9 +52,7 @@ class ComparisonSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values, for JSON."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        parts = {name: values[name].to_dict() for name in ("dense", "moe", "training")}
-        return values | parts | {"source": dataclasses.asdict(self.source)}
+        return dataclasses.asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> ComparisonSpec:
@@ -67,6 +60,12 @@ class ComparisonSpec:
         parts = {name: ModelConfig.from_dict(values[name]) for name in ("dense", "moe")}
         parts |= {"training": TrainConfig.from_dict(values["training"]), "source": Source(**values["source"])}
         return cls(**{**values, **parts})
+
+    def check(self, matched: MatchedPair, limits: Limits) -> None:
+        """Raise LimitError where it asks for too much."""
+        limits.check_comparison(self.seeds)
+        for config in (matched.dense, matched.moe):
+            limits.check_training(config, self.training)
 
     def matched(self, vocab_size: int | None = None) -> MatchedPair:
         """The pair. Raises ValueError where there is none."""
@@ -98,70 +97,47 @@ def run_comparison(
     """
     corpus = corpus_for(spec, limits)
     matched = spec.matched(corpus.vocab_size)
-    for config in (matched.dense, matched.moe):
-        limits.check_training(config, spec.training)
+    spec.check(matched, limits)
     corpus.check_context(matched.dense.context_length)
     yield Paired(matched, Prepared.of(corpus, matched.moe))
     plan = PairPlan(matched.dense, matched.moe, spec.training, spec.seeds)
     baselines = Background(lambda: laddered(corpus, matched.dense.context_length, spec.training))
     with threads_for(matched.dense.numbers_in_step(spec.training.batch_size)):
-        for event in compare(plan, corpus, folder=folder, should_stop=should_stop):
-            yield event
-            if isinstance(event, SideEvent) and isinstance(event.event, Evaluated) and baselines.idle:
-                baselines.start()  # not before the first point is out, so that it is not held up
-            if baselines.ready:
-                yield baselines.take()
-    if baselines.started:
-        yield baselines.take()
+        yield from baselines.beside(compare(plan, corpus, folder=folder, should_stop=should_stop))
+    yield from baselines.rest()
 
 
 # ---- the job ---------------------------------------------------------------------------------------------------------
 
 
-class ComparisonJob(Job):
+class ComparisonJob(TrainingJob):
     """One comparison: its thread, and all that it has brought forth so far."""
 
     kind = "comparison"
+    runner: ClassVar[Callable[..., Iterator[Any]]] = staticmethod(run_comparison)
 
     def __init__(self, job_id: str, visitor: str, name: str, spec: ComparisonSpec, limits: Limits, registry: Registry):
-        super().__init__(job_id, visitor, name, registry.data.folder_of(job_id))
-        self.spec, self.limits, self.registry = spec, limits, registry
-        self._guess = spec.matched()  # as far as they are known before the text was read
-        self.model_ids = {side: new_id() for side in SIDES}
-        self.learned: set[str] = set()
-        """The sides whose models are in the registry."""
-        self._paired: Paired | None = None
+        super().__init__(job_id, visitor, name, spec, limits, registry)
+        self._matched = spec.matched()  # as far as it is known before the text was read
+        self.models = {new_id(): False for _ in SIDES}
         self._histories: dict[str, list[History]] = {side: [] for side in SIDES}
         self._reasons: dict[str, list[str]] = {side: [] for side in SIDES}
         self._steps = spec.training.steps
         self._latest: dict[str, Stepped] = {}
         self._per_step = dict.fromkeys(SIDES, 0.0)  # seconds, for what is left
-        self._started: Started | None = None
-        self._baselines: Baselines | None = None
         self._verdict: Verdict | None = None
-        self._notices: list[str] = []
+
+    @property
+    def model_ids(self) -> dict[str, str]:
+        """dense and moe → the id of its model of the first pair, in the registry or not."""
+        return dict(zip(SIDES, self.models))
 
     @property
     def _runs(self) -> Path:
         """The folder of the states from which its runs go on."""
         return self.folder / "runs"
 
-    @property
-    def work_ids(self) -> list[str]:
-        """See `Job.work_ids`: moments of a model are kept before it is one."""
-        return [self.id, *self.model_ids.values()]
-
-    @property
-    def made(self) -> list[str]:
-        """See `Job.made`."""
-        return [self.model_ids[side] for side in self.learned]
-
-    @property
-    def has_result(self) -> bool:
-        """Whether at least one of the two is in the registry."""
-        return bool(self.learned)
-
-    def start(self, runner: Callable[..., Iterator[Any]] = run_comparison) -> None:
+    def start(self) -> None:
         """Begin, or go on, in a thread of its own."""
         deadline = time.monotonic() - self.rested + self.limits.seconds
 
@@ -169,40 +145,27 @@ class ComparisonJob(Job):
             def stops(side: str) -> bool:
                 return should_stop() or time.monotonic() - self.rested > deadline
 
-            return runner(self._kept_spec(), self.limits, folder=self._runs, should_stop=stops)
-
-        def take(event: Any) -> None:
-            self._take(event)
-            if isinstance(event, Trained) and event.seed == self.spec.training.seed:
-                self._keep(event)
-
-        def all_events(should_stop: Callable[[], bool]) -> Iterator[Any]:
-            yield from events(should_stop)
+            yield from self.runner(self._kept_spec(), self.limits, folder=self._runs, should_stop=stops)
             yield _OVER
 
-        self.begin("Reading the text …", all_events, take)
+        self.begin("Reading the text …", events, self._take)
 
     def view(self) -> PairView:
         """A consistent copy of what is known."""
         with self._lock:
-            paired = self._paired
-            sides = {side: self._side(side, paired.matched) for side in SIDES} if paired else {}
+            sides = {side: self._side(side) for side in SIDES} if self._prepared else {}
             return PairView(
                 **self.seen_as(),
                 sides=sides,
                 seeds=self.spec.seeds,
                 equal=self.spec.equal,
-                matched=paired.matched if paired else None,
-                baselines=self._baselines,
+                matched=self._matched if self._prepared else None,
                 verdict=self._verdict,
                 withheld=self._withheld(),
-                corpus=self.spec.source.title,
-                notices=tuple(self._notices),
-                device=f"{self._started.device}, {self._started.precision}" if self._started else "",
             )
 
-    def _side(self, side: str, matched: MatchedPair) -> SideView:
-        config = matched.dense if side == "dense" else matched.moe
+    def _side(self, side: str) -> SideView:
+        config, model_id = getattr(self._matched, side), self.model_ids[side]
         training, latest = self.spec.training, self._latest.get(side)
         return SideView(
             name=NAMES[side],
@@ -211,7 +174,7 @@ class ComparisonJob(Job):
             histories=tuple(history.copied() for history in self._histories[side]),
             planned_steps=self._steps,
             tokens_per_step=training.batch_size * training.accumulation * config.context_length,
-            model_id=self.model_ids[side] if side in self.learned else None,
+            model_id=model_id if self.models[model_id] else None,
             tokens_per_second=latest.tokens_per_second if latest else None,
             baselines=self._baselines,
             reasons=tuple(self._reasons[side]),
@@ -269,35 +232,19 @@ class ComparisonJob(Job):
 
     def expected(self, seconds: Callable[..., float]) -> float:
         """See `Job.expected`."""
-        both = sum(seconds(config, self.spec.training) for config in (self._guess.dense, self._guess.moe))
+        both = sum(seconds(config, self.spec.training) for config in (self._matched.dense, self._matched.moe))
         return min(both * self.spec.seeds, self.limits.seconds)
-
-    def keeps(self, model_id: str) -> bool:
-        """See `Job.keeps`."""
-        return model_id in self.model_ids.values()
-
-    def let_go(self, model_id: str) -> None:
-        """See `Job.let_go`: the other one and its moments stay."""
-        with self._lock:
-            self.learned -= {side for side in SIDES if self.model_ids[side] == model_id}
-            self.emptied = not self.learned
-            self._version += 1
 
     # ---- after a restart ---------------------------------------------------------------------------------------------
 
     def noted(self) -> dict[str, Any]:
         """See `Job.noted`."""
         with self._lock:
-            return {
-                "spec": self.spec.to_dict(),
+            return super().noted() | {
                 "models": self.model_ids,
-                "prepared": self._paired.prepared.to_dict() if self._paired else None,
                 "histories": {side: [history.to_dict() for history in self._histories[side]] for side in SIDES},
                 "reasons": self._reasons,
                 "verdict": dataclasses.asdict(self._verdict) if self._verdict else None,
-                "baselines": self._baselines.to_dict() if self._baselines else None,
-                "notices": self._notices,
-                "message": self._message,
             }
 
     @classmethod
@@ -310,18 +257,17 @@ class ComparisonJob(Job):
         """
         spec = ComparisonSpec.from_dict(noted["spec"])
         job = cls(row["id"], row["visitor"], row["name"], spec, limits, registry)
-        job.model_ids = noted["models"]
-        if noted["prepared"]:
-            prepared = Prepared.from_dict(noted["prepared"])
-            job._paired = Paired(spec.matched(prepared.config.vocab_size), prepared)
+        job.models = {noted["models"][side]: False for side in SIDES}
+        job._find(noted)
+        if job._prepared:
+            job._matched = spec.matched(job._prepared.config.vocab_size)
         if row["state"] == "over":
-            job.learned = {side for side in SIDES if registry.has(job.model_ids[side], job.visitor)}
+            job._find_over(noted)
             job._histories = {side: list(map(History.from_dict, noted["histories"][side])) for side in SIDES}
-            job._reasons, job._notices = noted["reasons"], noted["notices"]
+            job._reasons = noted["reasons"]
             job._verdict = Verdict(**noted["verdict"]) if noted["verdict"] else None
-            job._baselines = Baselines.from_dict(noted["baselines"]) if noted["baselines"] else None
-            job._state, job._message = "finished" if job.learned else "failed", noted["message"]
         else:
+            job._notices = []  # what goes on says it again
             job._go_back_to_what_was_saved()
         return job
 
@@ -336,11 +282,6 @@ class ComparisonJob(Job):
                 history.finished = None
                 self._histories[side].append(history)
 
-    def put_away(self) -> None:
-        """See `Job.put_away`."""
-        for model_id in self.made:
-            self.registry.save(model_id)
-
     def tidy(self) -> None:
         """See `Job.tidy`: its runs cannot be gone on with."""
         shutil.rmtree(self._runs, ignore_errors=True)
@@ -354,11 +295,12 @@ class ComparisonJob(Job):
 
     def _take(self, event: Any) -> None:
         if isinstance(event, SideEvent) and isinstance(event.event, Snapshotted):
-            self._keep_moment(event)
+            if event.seed == self.spec.training.seed:
+                self._keep_moment(lambda: self._put_weights_away(event.side, event.event))
             return
         with self._lock:
             if isinstance(event, Paired):
-                self._paired, self._message = event, "Building the models …"
+                self._matched, self._prepared, self._message = event.matched, event.prepared, "Building the models …"
             elif isinstance(event, SideEvent):
                 self._take_told(event)
             elif isinstance(event, Trained):
@@ -366,13 +308,12 @@ class ComparisonJob(Job):
             elif isinstance(event, PairsJudged):
                 self._verdict = event.verdict
             elif isinstance(event, Laddered):
-                self._baselines = event.baselines
-                self._notices += [event.warning] if event.warning else []
-                for made in filter(None, map(self.registry.here, self.made)):
-                    made.about["ladder"] = event.baselines.to_dict()
+                self._take_ladder(event)
             elif event is _OVER:
                 self._state, self._message = "finished", self._ending()
             self._version += 1
+        if isinstance(event, Trained) and event.seed == self.spec.training.seed:
+            self._keep(event)
         inner = event.event if isinstance(event, SideEvent) else None
         if isinstance(inner, Saved) and inner.step > self._started.step and self.tries:
             self.tries = 0
@@ -404,38 +345,17 @@ class ComparisonJob(Job):
         return self._withheld() or "Stopped. Both models are saved."
 
     def _keep(self, event: Trained) -> None:
-        """Put one of the first pair into the registry, where Generate and Inspect find it."""
-        prepared, matched, side = self._paired.prepared, self._paired.matched, event.side
-        about = {
-            "corpus": self.spec.source.title,
-            "language": prepared.language,
-            "text_sha256": prepared.corpus_sha256,
-            "prompt": self.spec.training.sample_prompt,
-            "training": self.spec.training.replace(steps=self._steps).to_dict(),
-            "ladder": self._baselines.to_dict() if self._baselines else None,
-            "comparison": {"with": self.model_ids["moe" if side == "dense" else "dense"], "equal": self.spec.equal},
-        }
+        """Put one of the first pair into the registry."""
         with self._lock:
-            history = self._histories[side][0].copied()
-        config = matched.dense if side == "dense" else matched.moe
-        name = f"{self.name} · {NAMES[side]}"
-        model_id = self.model_ids[side]
-        snapshots = find_snapshots(self.registry.data.folder_of(model_id), config)
-        checkpoint = Checkpoint(event.model, prepared.tokenizer, history, name, about, snapshots)
-        self.registry.add(self.visitor, checkpoint, model_id=model_id, share=self.share, save=False)
-        with self._lock:
-            self.learned.add(side)
-            self.emptied = False
-            self._version += 1
+            history = self._histories[event.side][0].copied()
+        model_id, other = (self.model_ids[side] for side in sorted(SIDES, key=lambda side: side != event.side))
+        name, training = f"{self.name} · {NAMES[event.side]}", self.spec.training.replace(steps=self._steps)
+        comparison = {"with": other, "equal": self.spec.equal}
+        self._put(model_id, self._checkpoint(model_id, event.model, history, name, training, comparison=comparison))
 
-    def _keep_moment(self, told: SideEvent) -> None:
-        if told.seed == self.spec.training.seed:
-            state, step = told.event.state, told.event.step
-            folder = self.registry.data.folder_of(self.model_ids[told.side])
-            try:
-                keep_snapshot(folder, step, state, tied=self._paired.matched.moe.tie_embeddings)
-            except OSError:
-                logger.exception("a snapshot could not be kept")  # the comparison itself is worth more
+    def _put_weights_away(self, side: str, event: Snapshotted) -> None:
+        folder = self.registry.data.folder_of(self.model_ids[side])
+        keep_snapshot(folder, event.step, event.state, tied=self._matched.moe.tie_embeddings)
 
 
 _OVER = object()

@@ -32,13 +32,13 @@ from filelock import FileLock, Timeout
 
 from ..atomic_files import write_file
 from .limits import RETRY_SECONDS
-from .store import FILE, OLD_FILE, Store, StoreError
+from .store import FILE, Store, StoreError
 
 logger = logging.getLogger(__name__)
 
 VARIABLE = "PLAYGROUND_DATA"
 """The environment variable that names the data folder."""
-LOCK, WORK = ".lock", "work"
+LOCK, WORK, TABLES = ".lock", "work", ("models", "jobs")
 DELETION = "deletion of"
 """A kind of what is kept: that something is not."""
 PREFIX = "playground-data-"
@@ -100,7 +100,6 @@ class DataFolder:
         """Why something could not be written, as a sentence without paths; empty while all is."""
         if self.path.exists() and not reading:
             self._own()
-            _rename_old_index(self.path)
         self.store = Store(self.path / FILE)
 
     @property
@@ -165,6 +164,18 @@ class DataFolder:
             return False
         return True
 
+    def change(self, kind: str, work_id: str, *statements: tuple[str, tuple], wipe: bool = False) -> None:
+        """Carry these (statement, values) out in the index, now or later, and `wipe` what they deleted: see `keep`."""
+
+        def write() -> None:
+            with self.store.change() as db:
+                for statement in statements:
+                    db.execute(*statement)
+            if wipe:
+                self.store.wipe()
+
+        self.keep(kind, work_id, write)
+
     def rows(self, query: str, *values: object) -> list:
         """What a query of the index finds; nothing where it cannot be read."""
         try:
@@ -196,15 +207,9 @@ class DataFolder:
                 self._deleted.popitem(last=False)
             for late in [late for late in self._late if late[1] == work_id]:
                 del self._late[late]
-
-        def write() -> None:
-            with self.store.change() as db:
-                db.execute("DELETE FROM models WHERE id = ?", (work_id,))
-                db.execute("DELETE FROM jobs WHERE id = ?", (work_id,))
-
         shutil.rmtree(self.folder_of(work_id), ignore_errors=True)
         if self.store.there:
-            self.keep(DELETION, work_id, write)
+            self.change(DELETION, work_id, *((f"DELETE FROM {table} WHERE id = ?", (work_id,)) for table in TABLES))
 
     def models(self) -> list[dict[str, Any]]:
         """The models that are kept, the newest first: id, name, bytes, when they were used, and their folders."""
@@ -214,13 +219,8 @@ class DataFolder:
     def rename(self, model_id: str, name: str) -> str:
         """Note that a model is called something else; returns the name, tidied. Raises ValueError."""
         name = tidy_name(name)
-
-        def write() -> None:
-            with self.store.change() as db:
-                db.execute("UPDATE models SET name = ? WHERE id = ?", (name, model_id))
-                db.execute("UPDATE jobs SET name = ? WHERE id = ?", (name, model_id))
-
-        self.keep("name", model_id, write)
+        renamed = ((f"UPDATE {table} SET name = ? WHERE id = ?", (name, model_id)) for table in TABLES)
+        self.change("name", model_id, *renamed)
         return name
 
     def _catch_up(self) -> None:
@@ -247,12 +247,7 @@ class DataFolder:
 
     def keep_lessons(self, visitor: str, progress: str) -> None:
         """Note how far a visitor is in the lessons, as the JSON of a `lessons.Progress`."""
-
-        def write() -> None:
-            with self.store.change() as db:
-                db.execute("REPLACE INTO lessons VALUES (?, ?, ?)", (visitor, progress, time.time()))
-
-        self.keep("lessons", visitor, write)
+        self.change("lessons", visitor, ("REPLACE INTO lessons VALUES (?, ?, ?)", (visitor, progress, time.time())))
 
     def lessons(self, visitor: str) -> str:
         """What was noted last; empty where nothing was."""
@@ -261,14 +256,9 @@ class DataFolder:
 
     def forget_lessons(self, *, visitor: str = "", before: float = 0.0) -> None:
         """Delete what was noted of this visitor, and of all who did nothing since then (in seconds of `time.time`)."""
-
-        def write() -> None:
-            with self.store.change() as db:
-                db.execute("DELETE FROM lessons WHERE visitor = ? OR used < ?", (visitor, before))
-            self.store.wipe()
-
         if self.store.there:
-            self.keep("deletion of lessons", visitor, write)
+            gone = "DELETE FROM lessons WHERE visitor = ? OR used < ?", (visitor, before)
+            self.change("deletion of lessons", visitor, gone, wipe=True)
 
     # ---- who a visitor is --------------------------------------------------------------------------------------------
 
@@ -308,13 +298,8 @@ class DataFolder:
             made = self._key is None and not rows
             self._key = self._key or (rows[0]["value"] if rows else secrets.token_bytes(32))
             key = self._key
-
-        def write() -> None:
-            with self.store.change() as db:
-                db.execute("INSERT OR IGNORE INTO facts VALUES ('key', ?)", (key,))
-
         if made:
-            self.keep("the key", "of visitors", write)
+            self.change("the key", "of visitors", ("INSERT OR IGNORE INTO facts VALUES ('key', ?)", (key,)))
         return key
 
 
@@ -359,15 +344,6 @@ def forget_crashed_servers() -> None:
         elif not left.is_dir() or time.time() - left.stat().st_mtime < 24 * 3600:
             continue  # of a server that works, or of something else
         shutil.rmtree(left, ignore_errors=True)
-
-
-def _rename_old_index(folder: Path) -> None:
-    """An index of an earlier version gets its new name, its log before itself."""
-    old, new = folder / OLD_FILE, folder / FILE
-    if old.exists() and not new.exists():
-        for ending in ("-wal", "-shm", ""):
-            if (part := folder / f"{OLD_FILE}{ending}").exists():
-                os.replace(part, folder / f"{FILE}{ending}")
 
 
 def _in_words(problem: Exception) -> str:

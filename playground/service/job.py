@@ -1,7 +1,8 @@
 """Job: something long that a visitor has begun, in a thread of the server: it waits, works, is stopped, is looked at.
 
 Training runs (`run_job.RunJob`) and comparisons (`comparisons.ComparisonJob`) are kinds of it. A kind says which events
-its thread consumes, what each one changes, and what a page sees of it; the board says when it may begin.
+its thread consumes (`start`), what each one changes, and what a page sees of it (`view`); the board says when it may
+begin.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class Job:
         """Whether a program asked for it, not a page."""
         self.share = ""
         """From where it was asked for, see `Board`."""
+        self.turn = 0, 0
+        """Its round in the line, and when it was asked for: who is less begins first, see `Line`."""
         self.number = 0
         """Of its visitor's jobs of this kind."""
         self.place: int | None = None
@@ -44,6 +47,8 @@ class Job:
         """How many times the server ended while it was at work, since it last got further."""
         self.unwanted = False
         """Whether its visitor has asked to forget it."""
+        self.models: dict[str, bool] = {}
+        """The ids of the models that it trains, and whether each is in the registry now."""
         self.emptied = False
         """Whether all that it brought forth has left the house."""
         self._lock = threading.Lock()
@@ -55,26 +60,20 @@ class Job:
         self.rested = 0.0
         """Seconds for which it has lent its place to others."""
         self._working = False
-        self._start: Callable[[], None] = lambda: None
         self._ended: Callable[[], None] = lambda: None
         self._noting: Callable[[], None] = lambda: None
         self._context = contextvars.copy_context()
         self._state, self._message, self._version = "waiting", "", 0
 
     @property
+    def learned(self) -> list[str]:
+        """The ids of those of its models that are here."""
+        return [model_id for model_id, here in self.models.items() if here]
+
+    @property
     def has_result(self) -> bool:
         """Whether there is something to keep already."""
-        raise NotImplementedError
-
-    @property
-    def made(self) -> list[str]:
-        """The ids of those of its models that are here."""
-        return []
-
-    @property
-    def work_ids(self) -> list[str]:
-        """Under which of the data folder's ids something of it may lie."""
-        return [self.id]
+        return bool(self.learned)
 
     @property
     def time_left(self) -> float | None:
@@ -85,12 +84,28 @@ class Job:
         """About how many seconds it takes from its beginning; `seconds(config, training)` is what a training takes."""
         raise NotImplementedError
 
-    def keeps(self, model_id: str) -> bool:
-        """Whether this model is, or will be, one of its own."""
-        return model_id == self.id
+    @property
+    def network(self) -> str:
+        """The address from which it was asked for, by a page or a program."""
+        return self.share.rpartition(" ")[0]
+
+    def left(self, seconds: Callable[..., float]) -> float:
+        """About how many seconds it needs its place for; see `expected`."""
+        if not self.active or self.state == "stopping":
+            return 1.0
+        left = self.time_left
+        return left if left is not None else max(self.expected(seconds) - (time.monotonic() - self.began), 1.0)
+
+    def start(self) -> None:
+        """Its turn has come: call `begin`."""
+        raise NotImplementedError
 
     def let_go(self, model_id: str) -> None:
-        """One of its models has left the house."""
+        """One of its models has left the house; others stay."""
+        with self._lock:
+            self.models[model_id] = False
+            self.emptied = not self.has_result
+            self._version += 1
 
     def renamed(self, model_id: str, name: str) -> None:
         """One of its models is called something else."""
@@ -155,12 +170,12 @@ class Job:
 
     # ---- its life ----------------------------------------------------------------------------------------------------
 
-    def queue(self, start: Callable[[], None], ended: Callable[[], None], noting: Callable[[], None]) -> None:
+    def queue(self, ended: Callable[[], None], noting: Callable[[], None]) -> None:
         """Stand in line: `go` will call `start`, which begins; `ended` is called when the thread has let go.
 
         `noting` is called in the thread, before it works, to note down that it does.
         """
-        self._start, self._ended, self._noting = start, ended, noting
+        self._ended, self._noting = ended, noting
         # in the context of whoever asked: on ZeroGPU their request says whose quota a run may use
         self._context = contextvars.copy_context()
         self.seen = time.monotonic()
@@ -185,7 +200,7 @@ class Job:
                 self._turn.set()
         if not rested:
             self.began = self.turn_began
-            self._start()
+            self.start()
 
     def rest(self) -> None:
         """Lend the place to others after the current step; `go` ends the rest. Everything stays in memory."""
@@ -230,10 +245,7 @@ class Job:
             if self._state in ("waiting", "preparing"):
                 self._stop = threading.Event()
                 when = "while it waited in line" if self._state == "waiting" else "before training began"
-                self._state = "finished" if self.has_result else "failed"
-                self._message = "Stopped." if self.has_result else f"Stopped {when}: there is nothing to keep."
-                self.place = self.wait = None
-                self.attempt_over()
+                self._give_up("Stopped." if self.has_result else f"Stopped {when}: there is nothing to keep.")
             elif self._state == "training":
                 self._state, self._message = "stopping", "Stopping after this step …"
             self._version += 1
@@ -242,10 +254,14 @@ class Job:
         """Give the place in the line up for this reason."""
         with self._lock:
             if self._state == "waiting":
-                self._state, self._message = "finished" if self.has_result else "failed", message
-                self.place = self.wait = None
-                self.attempt_over()
+                self._give_up(message)
                 self._version += 1
+
+    def _give_up(self, message: str) -> None:
+        """It does not begin, or go on; with the lock."""
+        self._state, self._message = "finished" if self.has_result else "failed", message
+        self.place = self.wait = None
+        self.attempt_over()
 
     def _run(self, stop: threading.Event, events: Callable, take: Callable[[Any], None]) -> None:
         try:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ..training import TrainConfig
 
 
-# ---- the same everywhere ---------------------------------------------------------------------------------------------
-
 SNAPSHOTS = 40
 """Moments of a run that are kept, where there is room."""
 AWAY_SECONDS = 50.0
@@ -97,10 +95,8 @@ CLASSES_PER_HOUR = 20
 """Classes that one address may make in an hour."""
 CLASS_DAYS = 31
 """The longest that a class may last."""
-CLASS_ALONE_DAYS = 1
-"""After so long a class that nobody has joined is deleted."""
-CLASS_ALONE_HOURS = 1
-"""After so long such a class makes room where there are too many."""
+CLASS_ALONE_DAYS, CLASS_ALONE_HOURS = 1, 1
+"""After so many days a class that nobody joins is deleted; after so many hours it makes room if there are too many."""
 CLASS_CROWD = 10
 """An address with more classes than these makes room where there are too many."""
 CLASS_KEPT_DAYS = 7
@@ -240,19 +236,9 @@ class Limits:
                 f"of at most {self.archive_bytes / 1e6:.1f} MB. Use a part of the text, or a smaller model."
             )
 
-    def no_room_for_uploads(self, whose: str, most: int) -> str:
-        """Why an upload is refused that would fit if others were not there."""
-        return (
-            f"There is no room for this upload: {self.where} keeps at most {most / 1e6:,.0f} MB of uploads {whose}, "
-            "each for an hour or two. Use a smaller file, paste the text, or try again later."
-        )
-
     def check_prompt(self, prompt: str) -> None:
         """A prompt to continue."""
-        if len(prompt) > self.prompt:
-            raise LimitError(
-                f"The prompt has {len(prompt):,} characters; {self.where} takes at most {self.prompt:,}. Shorten it."
-            )
+        self._at_most("characters of a prompt", len(prompt), self.prompt, "Shorten it.")
 
     def check_generation(self, new_tokens: int, samples: int = 1) -> None:
         """How much to generate."""
@@ -336,7 +322,8 @@ LOCAL = Limits(
 )
 
 # fifty visitors of one machine: six models for each of them, runs short enough for a line to move
-CLASS = Limits(
+CLASS = replace(
+    LOCAL,
     kind="class",
     where="this class's machine",
     parameters=6_000_000,
@@ -352,15 +339,10 @@ CLASS = Limits(
     prompt=4000,
     new_tokens=512,
     samples=4,
-    jobs_per_visitor=1,
-    jobs_per_address=1000,
-    calls_per_address=500,
-    jobs=4,
     waiting=100,
     seeds=3,
     models_per_visitor=6,
     models=300,
-    model_bytes=4_000_000_000,
     disk_bytes=20_000_000_000,
     keep_days=7.0,
     snapshot_bytes=24_000_000,

@@ -85,12 +85,11 @@ class Registry:
         """Called with a model that has left for good, to clean up after it."""
         self.on_opening: Callable[[Entry, Transformer], None] = lambda entry, model: None
         """Called when a visitor's model was read from its files."""
-        for folder in _checkpoint_folders(shipped):
-            experts = _shipped_experts(folder)
+        for folder in sorted(config.parent for config in shipped.glob("*/config.json")):
             shipped_id = f"shipped-{folder.name}"
-            self._entries[shipped_id] = Entry(
-                shipped_id, _shipped_name(folder), None, folder, has_experts=experts, saved=True
-            )
+            name = str(_read(folder / "history.json").get("name") or folder.name)
+            experts = bool(_read(folder / "config.json").get("n_experts"))
+            self._entries[shipped_id] = Entry(shipped_id, name, None, folder, has_experts=experts, saved=True)
         for row in self.data.rows("SELECT * FROM models ORDER BY made"):
             self._entries[row["id"]] = Entry(
                 row["id"],
@@ -231,12 +230,7 @@ class Registry:
 
     def _note(self, entry: Entry) -> None:
         """Tell the index when a model was used."""
-
-        def write() -> None:
-            with self.data.store.change() as db:
-                db.execute("UPDATE models SET used = ? WHERE id = ?", (entry.used, entry.id))
-
-        self.data.keep("use", entry.id, write)
+        self.data.change("use", entry.id, ("UPDATE models SET used = ? WHERE id = ?", (entry.used, entry.id)))
 
     def _surplus(self, newest: Entry) -> list[Entry]:
         """Who has to leave for good, now that this one came."""
@@ -269,11 +263,8 @@ class Registry:
                     model, entry.checkpoint = entry.checkpoint.model, None
                     forget(model)
 
-    def forget_unused(self) -> None:
-        """Let those models leave that nobody has used for as long as this kind of place keeps them."""
-        if self.limits.keep_days is None:
-            return
-        since = time.time() - self.limits.keep_days * 24 * 3600
+    def forget_unused(self, since: float) -> None:
+        """Let those models leave that nobody has used since then (in seconds of `time.time`)."""
         with self._lock:
             old = [e for e in self._entries.values() if not e.shipped and e.used < since]
             for entry in old:
@@ -361,22 +352,10 @@ class Registry:
             return entry
 
 
-def _checkpoint_folders(root: Path) -> list[Path]:
-    return sorted(p.parent for p in root.glob("*/config.json")) if root.is_dir() else []
-
-
-def _shipped_name(folder: Path) -> str:
-    """The name in the checkpoint's record, without reading its weights."""
+def _read(file: Path) -> dict[str, Any]:
+    """The JSON of a checkpoint's file, without reading its weights; empty where there is none."""
     try:
-        record: Any = json.loads((folder / "history.json").read_text(encoding="utf-8"))
-        return str(record["name"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return folder.name
-
-
-def _shipped_experts(folder: Path) -> bool:
-    """Whether the checkpoint's config has experts, without reading its weights."""
-    try:
-        return int(json.loads((folder / "config.json").read_text(encoding="utf-8"))["n_experts"]) > 0
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from ..data import Baselines
 from ..links import RunCard
 from ..model import Transformer
 from ..storage import Checkpoint
@@ -26,7 +25,6 @@ from ..training import (
     Snapshotted,
     Started,
     Stepped,
-    TrainConfig,
     TrainEvent,
 )
 from ..training.autosave import FILE
@@ -35,10 +33,10 @@ from ..training.resume import SavedRun
 from ..training.states import LITTLE
 from ..words.training import message
 from . import verdicts
-from .job import Job
 from .limits import Limits
 from .models import Registry
-from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, corpus_for, predict
+from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, corpus_for, predict, run_training
+from .training_job import TrainingJob
 from .views import RunView, sample_temperature
 
 logger = logging.getLogger(__name__)
@@ -58,7 +56,7 @@ class Best:
     """(V,) what they predict after the run's prompt; None without a prompt."""
 
 
-class RunJob(Job):
+class RunJob(TrainingJob):
     """One run: its thread, and all that it has brought forth so far."""
 
     def __init__(
@@ -71,43 +69,40 @@ class RunJob(Job):
         registry: Registry,
         repeats: RunCard | None = None,
     ):
-        super().__init__(job_id, visitor, name, registry.data.folder_of(job_id))
-        self.registry, self.limits, self.spec = registry, limits, spec
-        self._history, self._baselines, self._latest, self._learned = History(), None, None, None
-        self._prepared: Prepared | None = None
-        self._started: Started | None = None
+        super().__init__(job_id, visitor, name, spec, limits, registry)
+        self.models = {job_id: False}
+        self._history, self._latest, self._text = History(), None, None
         self._before: torch.Tensor | None = None
         self._now: torch.Tensor | None = None
-        self._notices: list[str] = []
         self.repeats = repeats
+        self.runner: Runner = run_training
         self.told: Callable[[RunJob], None] | None = None
         """Called with it whenever it was measured, and when it is over; for those who remember runs elsewhere."""
         self.planned_first = spec.training.steps
         self._before_resume: tuple[int, RunSpec] | None = None  # the step that it had come to, and its spec until then
         self._unsaved = False  # whether its last steps are not in its files, so that it cannot go on
-        self.learned = False
-        """Whether its model is in the registry, under its own id."""
         self._better: tuple[int, float] | None = None  # see `Checkpoint.best`
         self.used: int | None = None
         """The step whose weights are the model, where that is not the last."""
         self._of_used: torch.Tensor | None = None  # what these predict after the prompt
 
     @property
-    def spec(self) -> RunSpec:
-        """What was asked for."""
-        return self._spec
-
-    @spec.setter
-    def spec(self, spec: RunSpec) -> None:
-        self._spec, self.settings = spec, settings_of(spec)
-
-    @property
     def lengthened(self) -> bool:
         """See `RunView.lengthened`."""
         return self._history.last_step > self.planned_first
 
-    def go_on(self, training: TrainConfig) -> None:
-        """It is to be trained on, with these settings, once its turn comes."""
+    def go_on(self, more_steps: int) -> None:
+        """It is to be trained on once its turn comes: to its last step, or for `more_steps` beyond it.
+
+        Raises LimitError.
+        """
+        done, planned, seconds = self._history.last_step, self.spec.training.steps, self._history.steps["seconds"]
+        steps = planned if done < planned else done + max(more_steps, 1)
+        most = self.limits.seconds + (seconds[-1] if seconds else 0.0)
+        training = self.spec.training.replace(steps=steps, max_seconds=most)
+        if (self._history.finished or {}).get("reason") == "risen":
+            training = training.replace(patience=0)  # whoever asks for more steps has been told
+        self.limits.check_training(self.spec.model, training)
         self._before_resume = self._history.last_step, self.spec
         self.spec = replace(self.spec, training=training)
 
@@ -119,19 +114,9 @@ class RunJob(Job):
     # ---- seen from a page --------------------------------------------------------------------------------------------
 
     @property
-    def made(self) -> list[str]:
-        """See `Job.made`."""
-        return [self.id] if self.learned else []
-
-    @property
     def checkpoint(self) -> Checkpoint:
         """Its model. Raises ValueError where it has none any more."""
         return self.registry.get(self.id, self.visitor)
-
-    @property
-    def has_result(self) -> bool:
-        """Whether its model is in the registry."""
-        return self.learned
 
     @property
     def evaluations(self) -> int:
@@ -159,20 +144,16 @@ class RunJob(Job):
                 history=self._history.copied(),
                 planned_steps=self.spec.training.steps,
                 latest=self._latest,
-                baselines=self._baselines,
                 config=prepared.config if prepared else None,
                 tokenizer=prepared.tokenizer if prepared else None,
-                corpus=self.spec.source.title,
                 corpus_key=self.corpus_key,
                 prompt=self.spec.prompt,
                 sample_temperature=sample_temperature(self._history, self.spec.training.sample_temperature),
                 language=(prepared.language or "") if prepared else "",
-                learned_text=self._learned,
+                learned_text=self._text,
                 before=self._before,
                 now=self._now if used is None else self._of_used,
-                settings=self.settings,
-                notices=tuple(self._notices),
-                device=f"{self._started.device}, {self._started.precision}" if self._started else "",
+                settings=settings_of(self.spec),
                 can_resume=self.can_resume,
                 repeats=self.repeats,
                 lengthened=self.lengthened,
@@ -189,7 +170,7 @@ class RunJob(Job):
     @property
     def can_resume(self) -> bool:
         """Whether `Board.resume` would go on with it."""
-        return self._state == "finished" and self.learned and self._history.last_step > 0 and not self._unsaved
+        return self._state == "finished" and self.has_result and self._history.last_step > 0 and not self._unsaved
 
     @property
     def time_left(self) -> float | None:
@@ -202,10 +183,6 @@ class RunJob(Job):
         steps = max(training.steps - self._history.last_step, 1)
         return min(seconds(self.spec.model, training.replace(steps=steps), self.tokens), self.limits.seconds)
 
-    def let_go(self, model_id: str) -> None:
-        """See `Job.let_go`."""
-        self.learned, self.emptied = False, True
-
     def renamed(self, model_id: str, name: str) -> None:
         """See `Job.renamed`: a run is called what its model is."""
         with self._lock:
@@ -214,14 +191,14 @@ class RunJob(Job):
 
     # ---- its life ----------------------------------------------------------------------------------------------------
 
-    def start(self, runner: Runner) -> None:
+    def start(self) -> None:
         """Begin, or go on from what was saved, in a thread of its own."""
-        resume = self.learned or self._before_resume is not None
+        resume = self.has_result or self._before_resume is not None
 
         def events(should_stop: Callable[[], bool]) -> Iterator[RunEvent]:
             folder = self.folder if resume or self.registry.data.can_write(self.folder) else None
             self._unsaved = folder is None
-            return runner(self._kept_spec(), self.limits, folder=folder, resume=resume, should_stop=should_stop)
+            return self.runner(self._kept_spec(), self.limits, folder=folder, resume=resume, should_stop=should_stop)
 
         def take(event: RunEvent) -> None:
             if isinstance(event, Learned):
@@ -239,7 +216,7 @@ class RunJob(Job):
 
     def _take(self, event: RunEvent) -> None:
         if isinstance(event, (Snapshotted, BestKept)) or (isinstance(event, Started) and event.step):
-            self._keep_moment(event)
+            self._keep_moment(lambda: self._put_weights_away(event))
         with self._lock:
             if isinstance(event, Prepared):
                 self._prepared, self._message = event, "Building the model …"
@@ -251,16 +228,13 @@ class RunJob(Job):
                     self._before = event.probabilities
                 self._now = event.probabilities
             elif isinstance(event, Laddered):
-                self._baselines, self._learned = event.baselines, event.learned
-                if event.warning and event.warning not in self._notices:  # a resumed run finds it again
-                    self._notices.append(event.warning)
-                made = self.registry.here(self.id) if self.learned else None
-                if made is not None:
-                    made.about["ladder"] = event.baselines.to_dict()
+                self._text = event.learned
+                self._take_ladder(event)
+                if (made := self._here()) is not None:
                     self._remember_text(made.model)
             elif isinstance(event, TrainEvent):
                 self._history.add(event)
-                made = self.registry.here(self.id) if self.learned and self._state == "finished" else None
+                made = self._here() if self._state == "finished" else None
                 if isinstance(event, SkillMeasured) and made is not None:
                     made.history.add(event)  # the last one comes after the model
                 if isinstance(event, (Started, Evaluated)) and self._state == "preparing":
@@ -283,17 +257,18 @@ class RunJob(Job):
         if self.told is not None and isinstance(event, (Evaluated, Laddered)):
             self.told(self)
 
-    def _keep_moment(self, event: Snapshotted | BestKept | Started) -> None:
-        """Put the weights of this moment away; on starting again, forget those of a future that will not be."""
-        try:
-            if isinstance(event, Started):
-                drop_after(self.folder, event.step)
-            elif isinstance(event, BestKept):
-                keep_best(self.folder, event.best_step, event.state, tied=self._prepared.config.tie_embeddings)
-            else:
-                keep_snapshot(self.folder, event.step, event.state, tied=self._prepared.config.tie_embeddings)
-        except OSError:
-            logger.exception("a snapshot could not be kept")  # the run itself is worth more
+    def _put_weights_away(self, event: Snapshotted | BestKept | Started) -> None:
+        """Those of this moment; on starting again, forget those of a future that will not be."""
+        if isinstance(event, Started):
+            drop_after(self.folder, event.step)
+        elif isinstance(event, BestKept):
+            keep_best(self.folder, event.best_step, event.state, tied=self._prepared.config.tie_embeddings)
+        else:
+            keep_snapshot(self.folder, event.step, event.state, tied=self._prepared.config.tie_embeddings)
+
+    def _here(self) -> Checkpoint | None:
+        """Its model, if it is in memory."""
+        return self.registry.here(self.id) if self.has_result else None
 
     def _keep(self, event: Learned) -> None:
         """Put what was learned into the registry, then say so."""
@@ -301,49 +276,26 @@ class RunJob(Job):
         history = self.view().history
         if history.best and history.best[0] == history.last_step:
             drop_best(self.folder)
-        self.emptied, self.used = False, None
+        self.used = None
         self._remember_text(event.model)
-        self._put(self._checkpoint(event.model, history), save=False)  # once all is known, see `put_away`
+        self._put(self.id, self._checkpoint(self.id, event.model, history, self.name, self.spec.training))
         self._set(state="finished")
         if self.told is not None:
             self.told(self)
 
-    def _checkpoint(self, model: Transformer, history: History) -> Checkpoint:
-        about = {
-            "corpus": self.spec.source.title,
-            "language": self._prepared.language,
-            "text_sha256": self._prepared.corpus_sha256,
-            "prompt": self.spec.prompt,
-            "training": self.spec.training.to_dict(),
-            "ladder": self._baselines.to_dict() if self._baselines else None,
-        }
-        snapshots = find_snapshots(self.folder, self._prepared.config)
-        return Checkpoint(model, self._prepared.tokenizer, history, self.name, about, snapshots)
-
-    def _put(self, checkpoint: Checkpoint, *, save: bool = True) -> None:
-        """Let this be the run's model."""
-        self._better, self.learned = checkpoint.best, True
-        self.registry.add(self.visitor, checkpoint, model_id=self.id, share=self.share, save=save)
-
-    def put_away(self) -> None:
-        """See `Job.put_away`."""
-        if self.learned:
-            self.registry.save(self.id)
+    def _put(self, model_id: str, checkpoint: Checkpoint) -> None:
+        self._better = checkpoint.best
+        super()._put(model_id, checkpoint)
 
     # ---- after a restart ---------------------------------------------------------------------------------------------
 
     def noted(self) -> dict[str, Any]:
         """See `Job.noted`."""
         with self._lock:
-            return {
-                "spec": self.spec.to_dict(),
+            return super().noted() | {
                 "planned_first": self.planned_first,
                 "repeats": self.repeats.to_letters() if self.repeats else None,
-                "prepared": self._prepared.to_dict() if self._prepared else None,
-                "baselines": self._baselines.to_dict() if self._baselines else None,
-                "notices": self._notices,
                 "judged": self._history.judged,
-                "message": self._message,
                 "used": self.used,
             }
 
@@ -356,18 +308,16 @@ class RunJob(Job):
         repeats = RunCard.from_letters(noted["repeats"]) if noted["repeats"] else None
         spec = RunSpec.from_dict(noted["spec"])
         job = cls(row["id"], row["visitor"], row["name"], spec, limits, registry, repeats)
-        job.planned_first, job._notices, job.used = noted["planned_first"], list(noted["notices"]), noted["used"]
-        job._prepared = Prepared.from_dict(noted["prepared"]) if noted["prepared"] else None
-        job._baselines = Baselines.from_dict(noted["baselines"]) if noted["baselines"] else None
-        job.learned = registry.has(job.id, job.visitor)
+        job._find(noted)
+        job.planned_first, job.used = noted["planned_first"], noted["used"]
         saved = SavedRun.of(job.folder) if (job.folder / FILE).exists() and job._prepared else None
         if row["state"] == "over":
-            job._state, job._message = "finished" if job.learned else "failed", noted["message"]
-            if job.learned and job.used is None:
+            job._find_over(noted)
+            if job.has_result and job.used is None:
                 job._history = record_of(job.folder)[0]
             elif saved is not None:
                 job._history = saved.history
-            snapshots = find_snapshots(job.folder, job._prepared.config) if job.learned else None
+            snapshots = find_snapshots(job.folder, job._prepared.config) if job.has_result else None
             job._better = best_kept(job._history, snapshots)
         elif saved is not None:
             job._go_back_to(saved, noted["judged"])
@@ -379,14 +329,14 @@ class RunJob(Job):
         self._history.judged = [record for record in judged if record["step"] <= saved.step]
         model = Transformer(saved.model)
         model.load_state_dict(saved.weights)
-        self._put(self._checkpoint(model, self._history.copied()), save=False)
+        self._put(self.id, self._checkpoint(self.id, model, self._history.copied(), self.name, self.spec.training))
         self._before_resume = saved.step, self.spec
 
     def read_text(self, model: Transformer) -> None:
         """Have the text at hand that judges what this model writes: it may have been opened after a restart."""
-        if self._learned is None and self._prepared is not None and not self._prepared.language:
+        if self._text is None and self._prepared is not None and not self._prepared.language:
             try:
-                self._learned = corpus_for(self.spec, self.limits).learned()
+                self._text = corpus_for(self.spec, self.limits).learned()
             except (OSError, ValueError):
                 logger.exception("the text of a run cannot be read again")
         self._remember_text(model)
@@ -394,7 +344,7 @@ class RunJob(Job):
     def predict(self) -> None:
         """Have the predictions after the prompt at hand, before training and now: a restart forgets them."""
         asked = list(self._prepared.asked) if self._prepared else []
-        if self._now is None and asked and self.learned:
+        if self._now is None and asked and self.has_result:
             checkpoint = self.checkpoint
             now, before = predict(checkpoint.model, asked), Transformer(checkpoint.config, seed=self.spec.training.seed)
             with self._lock:
@@ -403,7 +353,7 @@ class RunJob(Job):
 
     def best(self) -> Best:
         """The kept weights of the lowest validation loss as a model. Raises ValueError where nothing better is kept."""
-        last = self.checkpoint if self.settled and self.learned else None
+        last = self.checkpoint if self.settled and self.has_result else None
         if last is None or last.best is None:
             raise ValueError("This run has no better weights than the last ones.")
         checkpoint, asked = last.at("best"), list(self._prepared.asked)
@@ -417,14 +367,14 @@ class RunJob(Job):
         if self.registry.here(self.id) is not best.of or not self.settled:
             raise ValueError("This run has changed in the meantime. Open it again.")
         self._remember_text(best.checkpoint.model)
-        self._put(best.checkpoint, save=False)
+        self._put(self.id, best.checkpoint)
         with self._lock:
             self.used, self._of_used = best.step, best.probabilities
             self._version += 1
 
     def _remember_text(self, model: Transformer) -> None:
-        if self._learned is not None:
-            verdicts.remember(model, self._learned)
+        if self._text is not None:
+            verdicts.remember(model, self._text)
 
 
 def settings_of(spec: RunSpec) -> dict:

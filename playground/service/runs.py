@@ -7,7 +7,8 @@ signature, on another machine or in another process, can take this one's place.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +33,7 @@ from ..data.tokenizers import tokenizer_from_dict
 from ..model import ModelConfig, Transformer
 from ..processes import threads_for
 from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
+from ..training.comparison import SideEvent
 from ..training.skills import judged, judged_in_the_end
 from ..words.corpus import corpus_warning
 from .limits import Limits
@@ -95,8 +97,7 @@ class RunSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values, for JSON."""
-        parts = {"source": asdict(self.source), "model": self.model.to_dict(), "training": self.training.to_dict()}
-        return parts | {"tokenizer": self.tokenizer, "vocab_size": self.vocab_size, "size": self.size}
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunSpec:
@@ -221,20 +222,13 @@ def run_training(
     events = trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop)
     finished = None
     with threads_for(config.numbers_in_step(spec.training.batch_size)):
-        for event in judged(events, model, corpus, windows, partition, at=moments):
+        for event in baselines.beside(judged(events, model, corpus, windows, partition, at=moments)):
             yield event
-            if isinstance(event, Evaluated) and baselines.idle:
-                baselines.start()  # not before the first point is out, so that it is not held up
-            if isinstance(event, Sampled):
+            if isinstance(event, (Sampled, Finished)):
                 yield Predicted(event.step, predict(model, prompt))
-            if baselines.ready:
-                yield baselines.take()
-            if isinstance(event, Finished):
-                finished = event
-                yield Predicted(event.step, predict(model, prompt))
+            finished = event if isinstance(event, Finished) else finished
         yield Learned(model)
-        if baselines.started:
-            yield baselines.take()
+        yield from baselines.rest()
         if finished is not None and finished.step:
             yield judged_in_the_end(finished, model, corpus, windows, partition())
 
@@ -286,38 +280,35 @@ def predict(model: Transformer, ids: list[int]) -> torch.Tensor:
 
 
 class Background:
-    """One computation in a thread of its own; what it raises is raised where its result is taken."""
+    """One computation in a thread of its own, beside a training; what it raises is raised where its result is due."""
 
     def __init__(self, compute: Callable[[], Laddered]):
-        self._compute, self._result, self._problem = compute, None, None
+        self._compute, self._result = compute, Future()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self.started = self.taken = False
+        self.taken = False
+        """Whether the result was handed out."""
 
-    @property
-    def idle(self) -> bool:
-        """Whether it was never started."""
-        return not self.started and not self.taken
+    def beside(self, events: Iterable[Any]) -> Iterator[Any]:
+        """The events, and the result as soon as it is there.
 
-    @property
-    def ready(self) -> bool:
-        """Whether there is a result to take."""
-        return self.started and not self._thread.is_alive()
+        It begins once the first evaluation is out, so that it does not hold that up.
+        """
+        for event in events:
+            yield event
+            told = event.event if isinstance(event, SideEvent) else event
+            if self._thread.ident is None and isinstance(told, Evaluated):
+                self._thread.start()
+            if self._result.done():
+                yield from self.rest()
 
-    def start(self) -> None:
-        """Begin."""
-        self.started = True
-        self._thread.start()
-
-    def take(self) -> Laddered:
-        """Wait for the result, and hand it out once."""
-        self._thread.join()
-        self.started, self.taken = False, True
-        if self._problem is not None:
-            raise self._problem
-        return self._result
+    def rest(self) -> Iterator[Laddered]:
+        """The result, waited for, unless it was handed out or never begun."""
+        if self._thread.ident is not None and not self.taken:
+            self.taken = True
+            yield self._result.result()
 
     def _run(self) -> None:
         try:
-            self._result = self._compute()
+            self._result.set_result(self._compute())
         except Exception as problem:
-            self._problem = problem
+            self._result.set_exception(problem)

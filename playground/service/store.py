@@ -19,8 +19,6 @@ from .limits import INDEX_BYTES
 logger = logging.getLogger(__name__)
 
 FILE = "playground.sqlite3"
-OLD_FILE = "classes.sqlite3"
-"""What earlier versions called it, when it held nothing but classes."""
 
 _CLASSES = """
 CREATE TABLE classes (

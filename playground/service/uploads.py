@@ -106,7 +106,8 @@ class Uploads(Room):
 
     def __init__(self, limits: Limits):
         most = limits.upload_bytes, limits.upload_bytes_per_address, limits.upload_bytes_per_visitor
-        super().__init__(*most, limits.no_room_for_uploads)
+        super().__init__(*most, self._no_room)
+        self.where = limits.where
         self._stored: dict[str, Upload] = {}  # by path
         self._look_again = float("-inf")
 
@@ -143,6 +144,12 @@ class Uploads(Room):
                 "bytes_allowed_per_address": self.per_address,
                 "bytes_allowed_per_visitor": self.per_visitor,
             }
+
+    def _no_room(self, whose: str, most: int) -> str:
+        return (
+            f"There is no room for this upload: {self.where} keeps at most {most / 1e6:,.0f} MB of uploads {whose}, "
+            "each for an hour or two. Use a smaller file, paste the text, or try again later."
+        )
 
     def _make_room(self) -> None:
         if time.monotonic() >= self._look_again:

@@ -43,6 +43,12 @@ class View:
     """Grows whenever anything changed."""
     busy: bool = False
     """Whether its thread still works: of one that is over, to judge and to put away what it brought forth."""
+    corpus: str = ""
+    """What its text is called."""
+    baselines: Baselines | None = None
+    """Of the windows that its losses were recorded on, once they are known."""
+    notices: tuple[str, ...] = ()
+    device: str = ""
 
     @property
     def active(self) -> bool:
@@ -57,10 +63,8 @@ class RunView(View):
     history: History = field(default_factory=History)
     planned_steps: int | None = None
     latest: Stepped | None = None
-    baselines: Baselines | None = None
     config: ModelConfig | None = None
     tokenizer: Tokenizer | None = None
-    corpus: str = ""
     paired: bool = False
     """Whether a comparison trained it, as one of two."""
     corpus_key: str = ""
@@ -78,8 +82,6 @@ class RunView(View):
     """(V,) the same now."""
     settings: dict = field(default_factory=dict)
     """Flat settings, for tables of differences."""
-    notices: tuple[str, ...] = ()
-    device: str = ""
     can_resume: bool = False
     repeats: RunCard | None = None
     """The run of a link that this one was started to repeat."""
@@ -201,14 +203,9 @@ class PairView(View):
     matched: MatchedPair | None = None
     alike: bool = True
     """Whether the losses of both were recorded on the same windows, so that they may be held against each other."""
-    baselines: Baselines | None = None
-    """Of those windows; None where they are not the same."""
     verdict: Verdict | None = None
     withheld: str = ""
     """Why there is no verdict, or not on all seeds, as a sentence."""
-    corpus: str = ""
-    notices: tuple[str, ...] = ()
-    device: str = ""
 
     @property
     def share_done(self) -> float:

@@ -101,10 +101,6 @@ class _WhyJob(Job):
         """What came of it; None before it is over."""
         self._share = 0.0
 
-    def keeps(self, model_id: str) -> bool:
-        """See `Job.keeps`: it brings forth no model."""
-        return False
-
     @property
     def has_result(self) -> bool:
         """See `Job.has_result`."""

@@ -16,6 +16,7 @@ import pickle
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -40,6 +41,7 @@ from ..training import (
 )
 from ..training.autosave import FILE
 from ..training.events import NO_GPU, NOT_COMPILED
+from .runs import run_training
 
 logger = logging.getLogger(__name__)
 
@@ -260,8 +262,5 @@ def _weights_in(state: bytes) -> dict[str, torch.Tensor]:
     return {name.removeprefix("model/"): tensor for name, tensor in tensors.items() if name.startswith("model/")}
 
 
-def run_in_slices(*arguments, **settings):
-    """`run_training` with slices for its training; for `Board(runner=…)` on ZeroGPU."""
-    from .runs import run_training
-
-    return run_training(*arguments, trainer=train_in_slices, **settings)
+run_in_slices = partial(run_training, trainer=train_in_slices)
+"""For `Board(runner=…)` on ZeroGPU."""

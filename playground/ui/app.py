@@ -21,7 +21,7 @@ from . import api, chart, classroom, glossary, links, own_files, theme
 from .bodies import MALFORMED, bodies, malformed
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.checks import out_of_place
-from .gradio_fixes.first_script import early_head
+from .gradio_fixes.first_script import early_tags
 from .gradio_fixes.lenient import LenientDropdown
 from .gradio_fixes.made_once import made_once
 from .lessons import welcome as first_visit
@@ -142,8 +142,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "app_kwargs": {
             "middleware": [
                 bodies(limits, uploads, app.page.sender_of),
-                made_once(),
-                early_head(lasting=app.page.registry.data.lasting),
+                made_once(early_tags(lasting=app.page.registry.data.lasting)),
                 app.page.presence.middleware(),
             ],
             "exception_handlers": {MALFORMED: malformed},

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from playground.data import TextError
+from playground.service import notes
 from playground.service.board import Board
 from playground.service.data_folder import DataFolder, new_id
 from playground.service.limits import FAILED_RUNS, LimitError
@@ -260,6 +261,33 @@ def test_whatever_is_deleted_while_it_is_written_is_no_trouble_of_the_disk(tmp_p
         raise PermissionError("somebody else's folder")
 
     assert not data.keep(kind, new_id(), fails) and data.problem, "what was not deleted waits"
+
+
+def test_a_job_that_is_forgotten_while_it_is_written_down_is_no_trouble_of_the_disk(tmp_path, monkeypatch):
+    """A run was dismissed as soon as it had failed, and every page said that the server could not write to its disk."""
+    jobs = house(tmp_path)
+    written = notes.write_file
+    dismissed = threading.Event()
+
+    def forgotten(path: Path, write) -> Path:
+        job = next((job for job in jobs.of(ANNA) if job.folder == path.parent and job.settled), None)
+        if job is None:
+            return written(path, write)
+
+        def removed(partial: Path) -> None:
+            write(partial)
+            jobs.dismiss(ANNA)
+            dismissed.set()
+
+        return written(path, removed)
+
+    monkeypatch.setattr(notes, "write_file", forgotten)
+    jobs.start(ANNA, small_spec(text="too short"))
+    assert dismissed.wait(30)
+    until(lambda: not jobs.of(ANNA))
+    time.sleep(0.2)
+    assert jobs.data.problem == "" and not list(jobs.data.work.glob("*"))
+    assert not jobs.data.rows("SELECT id FROM jobs")
 
 
 def test_our_own_bugs_do_not_reach_the_visitor(tmp_path, caplog):

@@ -141,7 +141,7 @@ def test_a_crowd_is_served_in_its_order_each_their_own(tmp_path):
     for thread in threads:
         thread.join()
     assert problems == [] and runner.most <= 3 and sorted(runner.began) == list(range(len(visitors)))
-    asked = sorted(jobs, key=lambda number: board._turns[jobs[number].id])
+    asked = sorted(jobs, key=lambda number: jobs[number].turn)
     assert max(abs(asked.index(number) - at) for at, number in enumerate(runner.began)) <= 3, "nobody is passed by"
     for number, visitor in enumerate(visitors):
         assert [job.id for job in board.of(visitor)] == [jobs[number].id]
@@ -274,7 +274,7 @@ def test_no_address_has_all_places_whatever_it_calls_itself(tmp_path):
 
 
 def test_a_long_run_lends_its_place_to_a_network_that_has_none_and_ends_with_the_same_digits(tmp_path, monkeypatch):
-    monkeypatch.setattr(board_module, "TURN_SECONDS", 0.2)
+    monkeypatch.setattr("playground.service.line.TURN_SECONDS", 0.2)
     alone = house(tmp_path, run_training, kind="class", jobs=1)
     whole = alone.start(ANNA, small_spec(steps=800), share="school page")
     until(lambda: over(alone, ANNA))
@@ -292,7 +292,7 @@ def test_a_long_run_lends_its_place_to_a_network_that_has_none_and_ends_with_the
 
 
 def test_whoever_rests_can_be_stopped_and_keeps_what_was_learned(tmp_path, monkeypatch):
-    monkeypatch.setattr(board_module, "TURN_SECONDS", 0.05)
+    monkeypatch.setattr("playground.service.line.TURN_SECONDS", 0.05)
     board = house(tmp_path, kind="class", jobs=1)
     long = board.start(ANNA, small_spec(steps=100_000), share="school page")
     until(lambda: long.state == "training")

@@ -178,12 +178,12 @@ def test_when_both_leave_while_further_seeds_are_trained_all_is_freed_at_the_end
         yield from whole(*arguments, **named)
         assert may_end.wait(30)
 
-    monkeypatch.setattr(ComparisonJob.start, "__defaults__", (held,))
+    monkeypatch.setattr(ComparisonJob, "runner", staticmethod(held))
     job = board.compare(ANNA, spec(seeds=2))
     until(lambda: len(job.learned) == 2)
     for side in ("dense", "moe"):
         board.registry.remove(job.model_ids[side], ANNA)
-    assert job.active and job.learned == set() and board.counts()["remembered"] == 1
+    assert job.active and job.learned == [] and board.counts()["remembered"] == 1
     may_end.set()
     until(lambda: board.counts()["remembered"] == 0)
     assert not job.folder.exists() and board.counts()["working"] == 0

@@ -27,7 +27,7 @@ from playground.service.job import Job
 from playground.service.limits import CLASS
 from playground.service.models import Registry
 from playground.service.runs import run_training
-from playground.service.store import FILE, OLD_FILE, StoreError
+from playground.service.store import FILE, StoreError
 from playground.storage import checkpoint as checkpoint_module
 from playground.training import Stepped
 from playground.training.comparison import SideEvent
@@ -164,7 +164,7 @@ def test_the_line_keeps_its_order_and_begins_when_the_pages_are_back(tmp_path):
     until(lambda: len(first.data.rows("SELECT 1 FROM jobs WHERE state = 'working'")) == 1)
     again = house(killed(first, tmp_path / "left"), ScriptedRunner(), jobs=1)
     assert again.counts() == {"places": 1, "working": 0, "waiting": 4, "remembered": 4}
-    assert [job.visitor for job in again._line()] == visitors
+    assert [job.visitor for job in again._line.order(again._jobs.values())] == visitors
     (last,) = again.of(visitors[-1])
     until(lambda: last.state == "training")  # only her page is back
     (second,) = again.of(visitors[1])
@@ -220,7 +220,7 @@ def test_a_comparison_that_was_killed_ends_with_the_same_verdict(tmp_path, monke
     unbroken = whole.compare(ANNA, asked)
     until(lambda: unbroken.settled, 120)
     held = Held(12, run_comparison, side="moe")
-    monkeypatch.setattr(ComparisonJob.start, "__defaults__", (held,))
+    monkeypatch.setattr(ComparisonJob, "runner", staticmethod(held))
     first = house(tmp_path / "first")
     job = first.compare(ANNA, asked)
     assert held.reached.wait(60)
@@ -237,8 +237,8 @@ def test_a_comparison_that_was_killed_ends_with_the_same_verdict(tmp_path, monke
     until(lambda: job.settled, 120)
     third = house(killed(again, tmp_path / "third"))
     (kept,) = third.of(ANNA, kind=ComparisonJob)
-    assert kept.view().verdict == view.verdict and len(kept.made) == 2 and kept.view().baselines == view.baselines
-    assert all(third.registry.get(model_id, ANNA) for model_id in kept.made)
+    assert kept.view().verdict == view.verdict and len(kept.learned) == 2 and kept.view().baselines == view.baselines
+    assert all(third.registry.get(model_id, ANNA) for model_id in kept.learned)
 
 
 # ---- who it is kept for, and how long --------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def test_delete_my_data_leaves_nothing_behind(tmp_path):
 def test_delete_my_data_holds_for_what_is_being_trained_too(tmp_path, monkeypatch):
     """A run or a comparison that was stopped by it came back as a model."""
     held = {"run": Held(10), "pair": Held(12, run_comparison, side="moe")}
-    monkeypatch.setattr(ComparisonJob.start, "__defaults__", (held["pair"],))
+    monkeypatch.setattr(ComparisonJob, "runner", staticmethod(held["pair"]))
     board = house(tmp_path / "data", held["run"], jobs_per_visitor=2, jobs=2)
     training = TRAINING.replace(steps=30, snapshots=4, autosave_seconds=0.01)
     jobs = [board.start(ANNA, RUN), board.compare(ANNA, spec(seeds=1, training=training))]
@@ -295,7 +295,7 @@ def test_a_class_and_a_public_page_forget_after_a_week_and_ones_own_machine_neve
         assert len(board.registry.models(ANNA)) == left and job.folder.exists() == bool(left)
 
 
-def test_a_folder_of_classes_of_an_earlier_version_is_taken_over(tmp_path):
+def test_an_index_of_an_earlier_version_is_brought_up_to_date(tmp_path):
     classes = Classes(DataFolder(tmp_path / "old").store)
     klass, secret = classes.make("Tuesday", 5, lesson="first-model")
     with classes.store.change() as db:
@@ -303,12 +303,11 @@ def test_a_folder_of_classes_of_an_earlier_version_is_taken_over(tmp_path):
             db.execute(f"DROP TABLE {table}")
         db.execute("ALTER TABLE classes DROP COLUMN origin")
         db.execute("PRAGMA user_version = 1")
-    for file in (tmp_path / "old").glob(f"{FILE}*"):
-        target = tmp_path / "new" / file.name.replace(FILE, OLD_FILE)
-        target.parent.mkdir(exist_ok=True)
-        shutil.copy(file, target)
-    data = DataFolder(tmp_path / "new")
-    assert Classes(data.store).taught(klass.code, secret).title == "Tuesday"
+    classes.store.close()
+    data = DataFolder(tmp_path / "old")
+    classes = Classes(data.store)
+    assert classes.taught(klass.code, secret).title == "Tuesday"
+    classes.make("Wednesday", 5, lesson="first-model", address="10.0.0.1")
     data.keep_lessons(ANNA, "{}")
     assert data.lessons(ANNA) == "{}"
 
@@ -362,7 +361,7 @@ def test_on_a_full_disk_a_run_is_trained_used_and_saved_once_there_is_room(tmp_p
             raise OSError(28, "No space left on device", str(path))
         return true(path, write)
 
-    for module in ("playground.service.data_folder", "playground.service.board", "playground.training.autosave"):
+    for module in ("playground.service.data_folder", "playground.service.notes", "playground.training.autosave"):
         monkeypatch.setattr(f"{module}.write_file", write_file)
     true_folder = checkpoint_module.write_folder
 

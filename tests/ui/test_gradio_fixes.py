@@ -15,9 +15,9 @@ from playground.service.limits import QUEUED_EVENTS
 from playground.ui.app import build_app, launch
 from playground.ui.gradio_fixes import checks, lenient, small_sessions
 from playground.ui.gradio_fixes.blocks import Blocks
+from playground.ui.gradio_fixes.calm_queue import QUEUE_PAUSE
 from playground.ui.gradio_fixes.checks import FRONTEND, out_of_place
 from playground.ui.gradio_fixes.first_script import SCRIPTS
-from playground.ui.gradio_fixes.slow_queue import QUEUE_PAUSE
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -102,7 +102,9 @@ def test_an_empty_queue_is_looked_at_rarely():
         pass
     assert app._queue.sleep_when_free == QUEUE_PAUSE
     assert app.queue(max_size=3)._queue.sleep_when_free == QUEUE_PAUSE
-    assert plain.queue()._queue.sleep_when_free < QUEUE_PAUSE, "gradio's queue is in no hurry now: drop slow_queue.py"
+    assert plain.queue()._queue.sleep_when_free < QUEUE_PAUSE, (
+        "gradio's queue is in no hurry now: drop it from calm_queue.py"
+    )
 
 
 def test_where_gpus_are_lent_the_third_visitor_is_not_turned_away(monkeypatch):
@@ -110,7 +112,7 @@ def test_where_gpus_are_lent_the_third_visitor_is_not_turned_away(monkeypatch):
     monkeypatch.setenv("SPACES_ZERO_GPU", "true")
     with Blocks() as app, gr.Blocks() as plain:
         pass
-    assert plain.queue()._queue.max_size == 1, "gradio turns nobody away now: drop slow_queue.py"
+    assert plain.queue()._queue.max_size == 1, "gradio turns nobody away now: drop it from calm_queue.py"
     assert app._queue.max_size == QUEUED_EVENTS and app.queue()._queue.max_size == QUEUED_EVENTS
     assert app.queue(max_size=3)._queue.max_size == 3
 

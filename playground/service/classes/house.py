@@ -36,7 +36,7 @@ from ..store import Store
 from .codes import ClassError, hashed, makings, new_code, new_secret, regular, same_secret, wrong_codes
 from .members import Klass, Member, Run, Student
 from .naming import alphabets, free_name, one_line
-from .reports import Report, report
+from .reports import IN_FILE, Report, report
 
 logger = logging.getLogger(__name__)
 
@@ -86,18 +86,13 @@ class Classes:
             raise ClassError("There is no text yet: paste one for the class, or choose a language.")
         self.makings.check(address)
         self.sweep()
-        now, secret, origin = self.clock(), new_secret(), origin_of(address)
+        now, code, secret, origin = self.clock(), new_code(), new_secret(), origin_of(address)
+        kept = {"title": title, "lesson": lesson, "letters": letters, "text": text, "changes": changes}
+        kept |= {"code": code, "secret": hashed(secret), "made": now, "ends": now + 3600 * hours, "origin": origin}
         with self.store.change() as db:
             full = self._make_room(db, origin)
-            values = (hashed(secret), title, lesson, letters, text, changes, now, now + 3600 * hours, origin)
-            code = new_code()
-            while db.execute("SELECT 1 FROM classes WHERE code = ?", (code,)).fetchone():
-                code = new_code()
-            db.execute(
-                "INSERT INTO classes (code, secret, title, lesson, letters, text, changes, made, ends, origin) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (code, *values),
-            )
+            marks = ", ".join("?" * len(kept))
+            db.execute(f"INSERT INTO classes ({', '.join(kept)}) VALUES ({marks})", tuple(kept.values()))
         if full:
             self.store.wipe()
         self.makings.count(address)
@@ -255,7 +250,7 @@ class Classes:
                 db.execute(
                     "INSERT INTO runs (student, run, at, letters, report) VALUES (?, ?, ?, ?, ?) ON CONFLICT "
                     "DO UPDATE SET at = excluded.at, letters = excluded.letters, report = excluded.report",
-                    (member.id, hashed(job.id), self.clock(), found[0], found[1].to_json()),
+                    (member.id, hashed(job.id), self.clock(), found[0], IN_FILE.dump_json(found[1]).decode()),
                 )
                 _keep_latest(db, "runs", "id", member.id, CLASS_RUNS)
                 _touch(db, member.klass.id)
@@ -343,7 +338,7 @@ def check_class_text(text: str) -> None:
 
 @lru_cache(maxsize=1000)
 def _read(text: str) -> Report:
-    return Report.from_json(text)
+    return IN_FILE.validate_json(text)
 
 
 @lru_cache(maxsize=1000)

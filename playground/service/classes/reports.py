@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+
+from pydantic import TypeAdapter
 
 from ...links import LinkError
 from ..cards import card_of
@@ -57,17 +58,9 @@ class Report:
         """Whether it came to its last planned step."""
         return self.state == "finished" and self.loss is not None
 
-    def to_json(self) -> str:
-        """As it stands in the file."""
-        return json.dumps(asdict(self), ensure_ascii=False, separators=(",", ":"))
 
-    @classmethod
-    def from_json(cls, text: str) -> Report:
-        """The inverse of `to_json`."""
-        values = json.loads(text)
-        for name in ("rungs", "curve"):
-            values[name] = tuple(tuple(row) for row in values[name])
-        return cls(**values)
+IN_FILE = TypeAdapter(Report)
+"""How it stands in the file, as JSON."""
 
 
 def report(job: RunJob) -> tuple[str, Report] | None:

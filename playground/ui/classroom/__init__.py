@@ -4,8 +4,8 @@ selection.py  what the browser keeps of it
 make.py       what a teacher fills in
 student.py    joining, the strip, the class's run, leaving
 board.py      the board: live, sorted, names hidden or not, as CSV, ended, deleted
-picture.py    what the strip and the board say, and answers.py how often each answer was given
-told.py       what a class hears of a student's lesson
+picture.py    what the strip and the board say
+answers.py    what a class hears of a student's lesson, and how often each answer was given
 
 A page without a class asks the server nothing: front/class.js opens the panel only where the address names a class,
 this browser has joined one, or somebody chooses it in the menu. The teacher's secret stands behind the address's #,
@@ -25,10 +25,10 @@ from ..page import Page
 from ..panel import Asked, Shown, Slot, slot, switch
 from ..tabs.train.settings import SET_BY_RUN
 from . import make, picture, student
+from .answers import Told
 from .board import Board
 from .selection import Selection
 from .student import Students
-from .told import Told
 
 LOOK_SECONDS, STUDENT_SECONDS = 3.0, 10.0
 """Between two looks of a board, and of a strip."""

@@ -6,8 +6,7 @@ the page starts. requirements.txt pins gradio to the minor version that was test
 
 checks.py          whether each still has its place
 blocks.py          gr.Blocks with the next three
-slow_queue.py      a queue that looks for work a thousand times a second, and turns the third visitor away
-fair_queue.py      a queue that one address can fill
+calm_queue.py      a queue that looks for work a thousand times a second, and that one address can fill
 skipped_outputs.py a new component for every output that a handler leaves alone
 quiet_refusals.py  a traceback in the log for whatever a stranger sends
 small_sessions.py  a copy of every component's properties for each page that is opened

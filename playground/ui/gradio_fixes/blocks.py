@@ -8,13 +8,12 @@ from __future__ import annotations
 import gradio as gr
 
 from . import small_sessions
-from .fair_queue import FairQueue
+from .calm_queue import CalmQueue
 from .quiet_refusals import QuietRefusals
 from .skipped_outputs import SkippedOutputs
-from .slow_queue import SlowQueue
 
 small_sessions.install()
 
 
-class Blocks(FairQueue, SlowQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
+class Blocks(CalmQueue, SkippedOutputs, QuietRefusals, gr.Blocks):
     """The page, with some of gradio's habits mended."""

@@ -27,7 +27,7 @@ QUEUE = ("sleep_when_free", "progress_update_sleep_when_free", "compute_analytic
 
 def out_of_place(app: gr.Blocks) -> list[str]:
     """A line for every fix that does not apply to this release of gradio."""
-    places = {**PLACES, "slow_queue.py": (app._queue, QUEUE)}
+    places = {**PLACES, "calm_queue.py": (app._queue, QUEUE)}
     missing = {fix: [name for name in names if not hasattr(thing, name)] for fix, (thing, names) in places.items()}
     index = (FRONTEND / "index.html").read_text(encoding="utf-8")
     missing["first_script.py"] = [] if "<head>" in index else ["<head>"]

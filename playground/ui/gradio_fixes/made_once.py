@@ -1,7 +1,8 @@
 """Made once: the page and its configuration, which gradio builds again for every visitor and sends uncompressed.
 
 Each time that costs a megabyte and a fifth of a second of the server (gradio 6.31), so a class that arrives together
-waits nine seconds. All visitors at one address of the page get the same, so it is made once per address.
+waits nine seconds. All visitors at one address of the page get the same, so it is made once per address, with what has
+to stand first in it.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ _SAY_WHERE = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-gradio-ser
 """The headers from which gradio makes the address that stands in the page."""
 
 
-def made_once() -> Middleware:
-    """For the `middleware` of gradio's `app_kwargs`, outside of those that change the page."""
-    return Middleware(_MadeOnce)
+def made_once(first: bytes) -> Middleware:
+    """For the `middleware` of gradio's `app_kwargs`; `first` comes behind the opening `<head>` of the page."""
+    return Middleware(_MadeOnce, first=first)
 
 
 class _MadeOnce:
     """Answers for the page and its configuration; all other requests go by untouched."""
 
-    def __init__(self, app: Callable[..., Awaitable[None]]):
-        self.app = app
+    def __init__(self, app: Callable[..., Awaitable[None]], first: bytes):
+        self.app, self.first = app, b"<head>" + first
         self._made = Kept(entries=8, megabytes=32)
         self._making = asyncio.Lock()
 
@@ -56,6 +57,7 @@ class _MadeOnce:
                             await send(message)
                         return
                     content = b"".join(message.get("body", b"") for message in messages[1:])
+                    content = content if _page(scope) else content.replace(b"<head>", self.first, 1)
                     kind = Headers(raw=messages[0]["headers"])["content-type"]
                     body = self._made.get(key, lambda: Body(content, kind))
         answer = await run_in_threadpool(body.answer, Headers(scope=scope), ASK_AGAIN)

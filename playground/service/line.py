@@ -1,0 +1,86 @@
+"""Line: in which order those who wait for a place begin.
+
+It is fair: networks (`Job.share`: an address, its pages and its programs apart) take turns, the one with the fewest at
+work first. Within a network, every visitor's first job comes before anybody's second, in the order in which they were
+asked for, and newcomers never pass those of an earlier round. A job that works for long lends its place for a while to
+a network that has none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from .job import Job
+from .limits import REST_SECONDS, TURN_SECONDS
+
+NETWORKS = 10_000
+"""Networks of which is remembered when they last had their turn."""
+
+
+class Line:
+    """Whose turn it is. Not for several threads at once: `Board` holds its lock."""
+
+    def __init__(self, waiting: Sequence[Mapping[str, Any]] = (), latest: Mapping[str, Any] | None = None):
+        """`waiting` are rows of the index that go on, `latest` holds its largest `round` and `turn`."""
+        last = (latest and latest["round"]) or 0
+        self._round = min((row["round"] for row in waiting), default=last)
+        self._clock = itertools.count(((latest and latest["turn"]) or 0) + 1)
+        self._served: OrderedDict[str, int] = OrderedDict()  # network → when it last had its turn
+
+    def join(self, job: Job, others: Iterable[Job]) -> None:
+        """Give a job its turn, after those of its visitor's `others` that are not over."""
+        # a visitor's rounds follow each other; a newcomer joins the one that is going on (start-time fair queueing)
+        job.turn = max([self._round, *(other.turn[0] + 1 for other in others)]), next(self._clock)
+
+    def order(self, jobs: Iterable[Job]) -> list[Job]:
+        """Those of these jobs that wait or rest, in the order in which they will begin or go on.
+
+        Those who have rested for long come first, the others who rest after the networks that have nothing at work.
+        """
+        jobs = list(jobs)
+        resting = sorted((job for job in jobs if job.resting), key=lambda job: job.turn_began)
+        rested = [job for job in resting if _long(job, REST_SECONDS)]
+        ahead = Counter(job.share for job in jobs if job.busy)
+        places = []
+        for job in sorted((job for job in jobs if job.state == "waiting"), key=lambda job: job.turn):
+            round_, asked = job.turn
+            # a job asked for before its network's last turn counts as asked for at that turn
+            places.append((ahead[job.share], round_, max(asked, self._served.get(job.share, asked)), asked, job))
+            ahead[job.share] += 1
+        line = [job for *_, job in sorted(places, key=lambda place: place[:-1])]
+        first = sum(place[0] == 0 for place in places)
+        return [*rested, *line[:first], *(job for job in resting if job not in rested), *line[first:]]
+
+    def lends(self, jobs: Iterable[Job], places: int) -> Job | None:
+        """The job that has worked longest, if a network that has nothing at work waits for one of so many places.
+
+        No more rest than there are places, so that at most twice as many are in memory.
+        """
+        busy = [job for job in jobs if job.busy]
+        at_work = [job for job in busy if job.at_work]
+        if len(at_work) < places:
+            return None
+        networks, line = {job.network for job in busy}, self.order(jobs)
+        new = any(job.network not in networks and job.seen is not None for job in line)
+        rested = any(job.resting and _long(job, REST_SECONDS) for job in line)
+        long = [job for job in at_work if job.state == "training" and _long(job, TURN_SECONDS)]
+        return (
+            min(long, key=lambda job: job.turn_began) if long and (rested or (new and len(busy) < 2 * places)) else None
+        )
+
+    def leave(self, job: Job) -> None:
+        """Its turn has come."""
+        self._round = max(self._round, job.turn[0])
+        self._served[job.share] = next(self._clock)
+        self._served.move_to_end(job.share)
+        while len(self._served) > NETWORKS:
+            self._served.popitem(last=False)
+
+
+def _long(job: Job, seconds: float) -> bool:
+    """Whether it has worked, or rested, for longer than this."""
+    return time.monotonic() - job.turn_began > seconds

@@ -1,0 +1,109 @@
+"""A job that trains models: what runs and comparisons have in common, from the text to the models in the registry."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..data import Baselines
+from ..model import Transformer
+from ..storage import Checkpoint
+from ..storage.snapshots import find_snapshots
+from ..training import History, Started, TrainConfig
+from .job import Job
+from .limits import Limits
+from .models import Registry
+from .runs import Laddered, Prepared
+
+logger = logging.getLogger(__name__)
+
+
+class TrainingJob(Job):
+    """One job: what was asked for, and what is known of its text and its training so far."""
+
+    def __init__(self, job_id: str, visitor: str, name: str, spec: Any, limits: Limits, registry: Registry):
+        super().__init__(job_id, visitor, name, registry.data.folder_of(job_id))
+        self.spec, self.limits, self.registry = spec, limits, registry
+        self._prepared: Prepared | None = None
+        self._started: Started | None = None
+        self._baselines: Baselines | None = None
+        self._notices: list[str] = []
+
+    def seen_as(self) -> dict[str, Any]:
+        """See `Job.seen_as`."""
+        return super().seen_as() | {
+            "corpus": self.spec.source.title,
+            "baselines": self._baselines,
+            "notices": tuple(self._notices),
+            "device": f"{self._started.device}, {self._started.precision}" if self._started else "",
+        }
+
+    def put_away(self) -> None:
+        """See `Job.put_away`."""
+        for model_id in self.learned:
+            self.registry.save(model_id)
+
+    # ---- for its kinds -----------------------------------------------------------------------------------------------
+
+    def _take_ladder(self, event: Laddered) -> None:
+        """The reference losses are known: its models remember them, too."""
+        self._baselines = event.baselines
+        if event.warning and event.warning not in self._notices:  # one that goes on finds it again
+            self._notices.append(event.warning)
+        for made in filter(None, map(self.registry.here, self.learned)):
+            made.about["ladder"] = event.baselines.to_dict()
+
+    def _checkpoint(
+        self, model_id: str, model: Transformer, history: History, name: str, training: TrainConfig, **about: Any
+    ) -> Checkpoint:
+        """One of its models, with the moments that were kept of it."""
+        about = {
+            "corpus": self.spec.source.title,
+            "language": self._prepared.language,
+            "text_sha256": self._prepared.corpus_sha256,
+            "prompt": training.sample_prompt,
+            "training": training.to_dict(),
+            "ladder": self._baselines.to_dict() if self._baselines else None,
+            **about,
+        }
+        snapshots = find_snapshots(self.registry.data.folder_of(model_id), model.config)
+        return Checkpoint(model, self._prepared.tokenizer, history, name, about, snapshots)
+
+    def _put(self, model_id: str, checkpoint: Checkpoint) -> None:
+        """Have a model in the registry, where Generate and Inspect find it; saved once all is known, see `put_away`."""
+        self.registry.add(self.visitor, checkpoint, model_id=model_id, share=self.share, save=False)
+        with self._lock:
+            self.models[model_id] = True
+            self.emptied = False
+            self._version += 1
+
+    def _keep_moment(self, keep: Callable[[], None]) -> None:
+        """Put weights away, where there is room."""
+        try:
+            keep()
+        except OSError:
+            logger.exception("a snapshot could not be kept")  # the job itself is worth more
+
+    # ---- after a restart ---------------------------------------------------------------------------------------------
+
+    def noted(self) -> dict[str, Any]:
+        """See `Job.noted`."""
+        return {
+            "spec": self.spec.to_dict(),
+            "prepared": self._prepared.to_dict() if self._prepared else None,
+            "baselines": self._baselines.to_dict() if self._baselines else None,
+            "notices": self._notices,
+            "message": self._message,
+        }
+
+    def _find(self, noted: Mapping[str, Any]) -> None:
+        """Know again what was noted, and which of its models are here."""
+        self._prepared = Prepared.from_dict(noted["prepared"]) if noted["prepared"] else None
+        self._baselines = Baselines.from_dict(noted["baselines"]) if noted["baselines"] else None
+        self._notices = list(noted["notices"])
+        self.models = {model_id: self.registry.has(model_id, self.visitor) for model_id in self.models}
+
+    def _find_over(self, noted: Mapping[str, Any]) -> None:
+        """Be over, as it was when that was noted."""
+        self._state, self._message = "finished" if self.has_result else "failed", noted["message"]
