@@ -234,11 +234,13 @@ def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page, monkeypatch
 def test_a_lesson_sets_the_form_whatever_run_the_page_opened_with(page):
     """A run on an own text is restored in a new page; the next lesson's settings stand, and Train can begin."""
     lesson = find_lesson("only-its-text")
-    visitor = Visitor(page, known("returning"))
-    train(visitor, lesson, next(step for step in lesson.steps if "train.text" in step.sets))
+    visitor, strip = Visitor(page, known("returning")), page.shared("lessons.strip")
+    text = next(step.sets["train.text"] for step in lesson.steps if "train.text" in step.sets)
+    own = strip.form_of({"text": text}, lesson)
     name, form_of = visitor.values[page.visitor], page.shared("train.running")
+    page.board.start(name, form.run_spec(own, Source(own["source"], text=own["text"]), page.limits))
     opened = form_of.filled(name, SimpleNamespace(query_params={}))
-    strip = visitor.strip
+    page.board.stop(name)
     answer = strip.act(
         dict(visitor.values), gr.EventData(None, {"do": "open", "lesson": "memorising"}),
         SimpleNamespace(query_params={}, session_hash="s"),
