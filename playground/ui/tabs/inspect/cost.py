@@ -35,11 +35,6 @@ def slots(at: At) -> dict[str, Slot]:
     }
 
 
-def clicked(at: At, click: dict[str, object]) -> dict[str, object] | None:
-    """Nothing here is a chart."""
-    return None
-
-
 def components(models: dict[str, ModelConfig]) -> str:
     """Parameters by component, a column per model."""
     counted = [config.parameters_by_component() for config in models.values()]
