@@ -86,7 +86,7 @@ def role_reason(tests: HeadTests, layer: int, head: int) -> str:
     needed = f" Still, the model needs it: without it the loss is {mean:.2f} ± {margin:.2f} nats higher."
     return (
         f"Its highest share is {interval(tests.weights[place])}, on {HABIT_NAMES[place]}."
-        f"{needed * tests.matters(layer, head)} {CRITERIA}"
+        f"{needed * tests.matters(layer, head)}"
     )
 
 

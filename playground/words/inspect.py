@@ -136,6 +136,6 @@ def cache_words(length: int, same: bool, largest: float, projections: tuple[int,
     cached, plain = projections
     return (
         f"All {length} tokens are identical; the largest difference between any two scores is {largest:.1e}. "
-        f"Per layer, it made {cached:,} query, key and value vectors instead of {plain:,}. "
+        f"Per layer, {cached:,} query, key and value vectors instead of {plain:,}. "
         f"The cache holds {held:,} tokens: {held * size:,} bytes as float32, {size:,} for each token."
     )
