@@ -72,18 +72,17 @@ def signed_map(
     *,
     blank: np.ndarray | None = None,
     name: str = "value",
-    limit: float | None = None,
     height: int | None = None,
     mark: tuple[int, int] | None = None,
 ) -> Figure:
     """Signed values (R, C) on one diverging scale centred on 0; `blank` (R, C) marks cells not to draw.
 
-    `limit` fixes the ends of the scale at ±limit, for pictures that are compared. `mark` (row, column) frames a cell.
+    `mark` (row, column) frames a cell.
     """
     values = np.array(values, dtype=np.float64)
     if blank is not None:
         values[np.asarray(blank, dtype=bool)] = np.nan
-    limit = float(limit or reach(values))
+    limit = reach(values)
     trace = cells(
         values,
         f"%{{y}}, %{{x}}<br>{escaped(name)} %{{z:.4f}}",

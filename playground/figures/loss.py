@@ -53,8 +53,6 @@ def loss_curve(
     others: Sequence[Run] = (),
     *,
     planned_steps: int | None = None,
-    x: str = "step",
-    log_x: bool = False,
     log_y: bool = False,
     height: int = 360,
     sayings: Mapping[str, str] | None = None,
@@ -66,34 +64,29 @@ def loss_curve(
         rungs: (name, nats per token) from worst to best, as `Baselines.losses()` gives them.
         planned_steps: fixes the end of the step axis and how batch losses are thinned (to about 400 bucket means),
             so that a growing run only ever appends points.
-        x: the column drawn along the bottom, `step` or `seconds`.
         log_y: spreads out what happens close to a low floor.
         sayings: by a rung's name, what its label answers when it is hovered over.
     """
     traces = [
-        line(other.evaluations[x], other.evaluations["val_loss"], f"{other.name}, validation", color, width=1.8)
+        line(other.evaluations["step"], other.evaluations["val_loss"], f"{other.name}, validation", color, width=1.8)
         for other, color in zip(others, cycle(palette.OTHERS))
     ]
     if run is not None:
         color = palette.of_kind(run.kind)
         bucket = bucket_size(planned_steps or len(run.steps["step"]))
-        at, means = bucket_means(run.steps[x], bucket), bucket_means(run.steps["loss"], bucket)
+        at, means = bucket_means(run.steps["step"], bucket), bucket_means(run.steps["loss"], bucket)
         of = "" if bucket == 1 else f" (mean of {bucket})"
-        points, training, validation = (run.evaluations[name] for name in (x, "train_loss", "val_loss"))
+        points, training, validation = (run.evaluations[name] for name in ("step", "train_loss", "val_loss"))
         traces += [
             line(at, means, "batch loss", palette.FAINT, width=1.2, opacity=0.9, hover="%{y:.4f}" + of),
             line(points, training, "training", color, width=1.6, dash="dot"),
             line(points, validation, "validation", color, width=2.6, marks=5),
         ]
-    x_axis = axis("step" if x == "step" else "seconds of training")
-    if log_x:
-        x_axis |= {"type": "log", "dtick": 1}
-    elif planned_steps and x == "step":
-        x_axis["range"] = [0, planned_steps]
+    x_axis = axis("step", **({"range": [0, planned_steps]} if planned_steps else {}))
     curve = run.evaluations["val_loss"] if run is not None else ()
     notes, narrow = gutter_labels(rungs, height, log_y, sayings or {}, curve)
     narrow |= {"margin.r": 8, "legend.font.size": 10}
-    if run is not None and run.best is not None and x == "step":
+    if run is not None and run.best is not None:
         notes.append(_best_mark(run.best, planned_steps or run.evaluations["step"][-1], log_y))
     if run is not None and run.recorded:
         narrow |= {"margin.t": 62, f"annotations.{len(notes)}.yshift": 32}  # over the legend
@@ -110,7 +103,7 @@ def loss_curve(
         **legend("right"),
         hovermode="x unified" if run is not None else "closest",
         # Another run or another axis is another picture: the zoom starts anew.
-        uirevision=f"{run and run.name} {x} {log_x} {log_y} {planned_steps}",
+        uirevision=f"{run and run.name} {log_y} {planned_steps}",
     )
 
 

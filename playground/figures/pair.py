@@ -85,7 +85,6 @@ def difference_lines(
     mean: np.ndarray,
     margin: np.ndarray,
     *,
-    ended: tuple[float, float] | None = None,
     end: float | None = None,
     height: int = 300,
 ) -> Figure:
@@ -95,7 +94,6 @@ def difference_lines(
         steps: N of the evaluations that all pairs have in common.
         differences: (seeds, N) nats per token.
         mean, margin: (N,) of them, and half the widths of the 95 % intervals.
-        ended: the verdict on a single pair, difference and margin: it stands at the last step.
         end: where the axis ends.
     """
     traces = []
@@ -109,16 +107,9 @@ def difference_lines(
         ]  # fmt: skip
     name = "mean" if len(differences) > 1 else "one seed"
     traces.append(line(steps, mean, name, palette.INK, width=2.2, marks=4, hover="%{y:.4f}"))
-    if ended is not None and len(steps):
-        bars = {"type": "data", "array": [ended[1]], "color": palette.INK, "thickness": 2, "width": 6}
-        traces.append(
-            line([steps[-1]], [ended[0]], "verdict, 95 % interval", palette.INK, error_y=bars, mode="markers",
-                 marks={"size": 9, "symbol": "diamond"}, hover=f"%{{y:.4f}} ± {ended[1]:.4f}")
-        )  # fmt: skip
     # differences are far larger in the first fifth of the steps: the axis fits the rest
     late = differences[:, np.asarray(steps) >= 0.2 * (steps[-1] if len(steps) else 0)]
-    seen = [abs(float(x)) for x in late.ravel() if math.isfinite(x)] + ([abs(ended[0]) + ended[1]] if ended else [])
-    reach = 1.25 * max([*seen, 1e-3])
+    reach = 1.25 * max([abs(float(x)) for x in late.ravel() if math.isfinite(x)] + [1e-3])
     sides = {"x": 1, "xref": "paper", "xanchor": "right", "yref": "paper"}
     return lines(
         traces,

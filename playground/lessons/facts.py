@@ -195,6 +195,15 @@ def _verdict(scene: Scene) -> Verdict:
     return view.verdict
 
 
+def _arithmetic(scene: Scene, _: str) -> float:
+    """Percent of the dense model's operations per token that the mixture takes."""
+    sides = scene.pair().sides
+    if not sides:
+        raise NotYet("Press “Train both” first.")
+    dense, moe = (sides[side].config.flops_per_token() for side in ("dense", "moe"))
+    return 100 * moe / dense
+
+
 def _winner(verdict: Verdict) -> str:
     return "unclear" if not verdict.is_clear else "moe" if verdict.difference < 0 else "dense"
 
@@ -352,6 +361,7 @@ FACTS: dict[str, Fact] = {
             "zero": lambda verdict: "outside" if abs(verdict.difference) > verdict.margin else "inside",
         },
     ),
+    "arithmetic-share": Fact(_arithmetic, digits=0),
     **{
         f"dead-{kind}": Fact(lambda scene, _, kind=kind: sum(len(layer.dead) for layer in _load(scene, kind)))
         for kind in ("with", "without")

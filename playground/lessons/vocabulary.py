@@ -109,6 +109,7 @@ _PLACES: dict[str, dict[str, tuple[str, str]]] = {
         "train both": ("#moe-train", "the button “Train both”"),
         "verdict": ("#moe-verdict", "the verdict"),
         "difference": ("#moe-difference", "the difference with its interval"),
+        "pair facts": ("=facts", "memory and arithmetic of the two"),
     },
     "moe routing": {
         "routes": ("#routing-text", "where each token went"),
@@ -139,12 +140,13 @@ _RUN = (
     "source size text steps causal seed dropout learning_rate optimizer n_layers n_heads d_model context_length "
     "eval_every sample_every patience batch_size"
 )
+_PAIR = "source equal n_experts experts_per_token d_expert context_length batch_size learning_rate seeds steps"
 SETS = (
     *("tab", "view", "model"),
     *(f"inspect.{name}" for name in ("prompt", "layer", "head", "query", "key", "step")),
     *(f"generate.{name}" for name in ("prompt", "temperature", "new_tokens", "samples")),
     *(f"train.{name}" for name in _RUN.split()),
-    *(f"pair.{name}" for name in ("n_experts", "experts_per_token", "d_expert", "seeds", "steps")),
+    *(f"pair.{name}" for name in _PAIR.split()),
 )
 """The controls that `set` may set."""
 WATCHED = (

@@ -87,8 +87,11 @@ class Board:
         job = ComparisonJob(new_id(), visitor, "", spec, self.limits, self.registry)
         return self.begin(job, spec.source.title, share)
 
-    def begin(self, job: K, title: str, share: str = "") -> K:
-        """Put a new job in line, called after its number and `title` where it has no name. Raises LimitError."""
+    def begin(self, job: K, title: str, share: str = "", *, keep: int | None = None) -> K:
+        """Put a new job in line, called after its number and `title` where it has no name. Raises LimitError.
+
+        With `keep`, only so many of its visitor's latest jobs of its kind stay, this one included.
+        """
         self._look_up(job.visitor)  # reads files: nobody else waits for that
         with self._lock:
             self._check_room(job.visitor, share)
@@ -97,22 +100,9 @@ class Board:
             job.number = max(max((each.number for each in earlier), default=0) + (not again), 1)
             job.name, job.share = job.name or f"{job.kind.capitalize()} {job.number} · {title}", share
             self._clear_away(job.visitor)
-            self._queue(job)
-        return self._noted(job)
-
-    def begin(self, visitor: str, kind: type[K], make: Callable[[int], K], *, share: str = "", keep: int) -> K:
-        """Begin the job that `make` returns for its number, or put it in line. Raises LimitError.
-
-        Of those of its kind that are over, the visitor's `keep` latest stay, this one included.
-        """
-        self._look_up(visitor)
-        with self._lock:
-            number = self._admit(visitor, kind, share)
-            job = make(number)
-            job.number, job.share = number, share
-            over = [other for other in self.of(visitor, kind=kind) if other.settled]
-            for other in over[: max(len(over) + 1 - keep, 0)]:
-                self._forget(other)
+            over = [each for each in earlier if each.settled]
+            for each in over[: max(len(over) + 1 - keep, 0) if keep is not None else 0]:
+                self._forget(each)
             self._queue(job)
         return self._noted(job)
 

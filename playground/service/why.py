@@ -284,11 +284,8 @@ class ProofJob(_WhyJob):
 
 def search(board: Any, visitor: str, question: Question, *, share: str = "") -> SearchJob:
     """Begin a search, or put it in line. Raises LimitError."""
-
-    def make(number: int) -> SearchJob:
-        return SearchJob(new_id(), visitor, question, board.limits, board.registry)
-
-    return board.begin(visitor, SearchJob, make, share=share, keep=KEPT_SEARCHES)
+    job = SearchJob(new_id(), visitor, question, board.limits, board.registry)
+    return board.begin(job, "", share, keep=KEPT_SEARCHES)
 
 
 def prove_it(
@@ -302,13 +299,10 @@ def prove_it(
     if not passages:
         raise ValueError("No passage is chosen. Choose at least one")
 
-    def make(number: int) -> ProofJob:
-        job = ProofJob(new_id(), visitor, question, passages, training.seed, board.limits, board.registry)
-        done = [each.seed for each in board.of(visitor, kind=ProofJob) if each.claim == job.claim and each.has_result]
-        job.seed = max([training.seed - 1, *done]) + 1
-        return job
-
-    return board.begin(visitor, ProofJob, make, share=share, keep=KEPT_PROOFS)
+    job = ProofJob(new_id(), visitor, question, passages, training.seed, board.limits, board.registry)
+    done = [each.seed for each in board.of(visitor, kind=ProofJob) if each.claim == job.claim and each.has_result]
+    job.seed = max([training.seed - 1, *done]) + 1
+    return board.begin(job, "", share, keep=KEPT_PROOFS)
 
 
 def proofs_of(board: Any, visitor: str, model_id: str) -> list[ProofJob]:

@@ -40,7 +40,7 @@ def title(name: str) -> str:
 def _knows(baselines: Baselines, name: str) -> str:
     unit = baselines.unit
     if name == "uniform":
-        vocabulary, occur = round(math.exp(baselines.uniform)), round(math.exp(_guessing(baselines)[1]))
+        vocabulary, occur = round(math.exp(baselines.uniform)), _number_guessed(baselines)
         few = f" Only {occur:,} {unit}{'s occur' if occur > 1 else ' occurs'} in this text." * (occur < vocabulary)
         return f"Guesses among all {vocabulary:,} tokens of the vocabulary.{few}"
     return {
@@ -104,49 +104,33 @@ def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:
 def _passed(baselines: Baselines, loss: float) -> list[str]:
     """Which baselines a loss has passed, what this shows, and how it compares with the next one."""
     last, losses = baselines.passed(loss), dict(baselines.losses())
+    names = [name for name, _ in baselines.steps()]
     if last is None:
-        (guessing, nats), few = _guessing(baselines), _too_few(baselines, "uniform")
+        nats = baselines.at_best.get("uniform", baselines.uniform)
         if nats == 0:
             return [f"This text has only one {baselines.unit}: there is nothing to predict."]
-        if few and loss <= nats + baselines.clearly("uniform"):
-            return ["Too close to call.", f"{few} {guessing}."]
-        return [f"{'Worse' if loss > nats else 'Not clearly better'} than {guessing}."]
+        how = "Worse" if loss > nats + baselines.clearly("uniform") else "Not clearly better"
+        guessing = f"{how} than guessing among {_number_guessed(baselines):,} {baselines.unit}s ({nats:.4f})."
+        return [guessing, *_judged_by(baselines, "uniform")]
     shows = {
         "uniform": f"It knows that some {baselines.unit}s are more common.",
         "unigram": "It uses the tokens before.",
         "bigram": f"It uses more than the last {baselines.unit}.",
     }.get(last, f"It uses more than the last {baselines.order - 1} {baselines.unit}s.")
-    names = [name for name, _ in baselines.steps()]
-    after = names[names.index(last) + 1 :]
     sentences = [f"It beats the {last} baseline ({losses[last]:.4f}).", shows]
-    return sentences + ([_not_yet(baselines, loss, after[0])] if after else [])
+    for name in names[names.index(last) + 1 :][:1]:
+        how = "above" if loss > losses[name] + baselines.clearly(name) else "not clearly below"
+        sentences += [f"It is {how} the {name} baseline ({losses[name]:.4f}).", *_judged_by(baselines, name)]
+    return sentences
 
 
-def _not_yet(baselines: Baselines, loss: float, name: str) -> str:
-    """How a loss compares with the next baseline, which it has not clearly passed."""
-    nats, best = dict(baselines.losses())[name], baselines.at_best.get(name, math.inf)
-    smoothed = f", or {best:.4f} with ideal smoothing" if best < nats - CLEARLY else ""
-    baseline = f"the {name} baseline ({nats:.4f}{smoothed})"
-    if min(nats, best) <= baselines.clearly(name):
-        return f"{baseline[0].upper()}{baseline[1:]} leaves too little room to compare."
-    if loss > nats + baselines.clearly(name):
-        return f"It is above {baseline}."
-    if few := _too_few(baselines, name):
-        return f"{few} {baseline}."
-    return f"It is not clearly below {baseline}."
+def _number_guessed(baselines: Baselines) -> int:
+    """How many different tokens guessing chooses from. Older records do not say what occurs."""
+    return round(math.exp(baselines.at_best.get("uniform", baselines.uniform)))
 
 
-def _guessing(baselines: Baselines) -> tuple[str, float]:
-    """Guessing among everything that occurs, and its loss. Older records do not say what occurs."""
-    occurs = baselines.at_best.get("uniform")
-    loss = baselines.uniform if occurs is None else occurs
-    which = "tokens" if occurs is None else f"{baselines.unit}s that occur"
-    return f"guessing among {math.exp(loss):,.0f} {which} ({loss:.4f})", loss
-
-
-def _too_few(baselines: Baselines, name: str) -> str:
-    """That too few tokens judge a loss near a baseline, as the start of a sentence; empty if they are enough."""
+def _judged_by(baselines: Baselines, name: str) -> list[str]:
+    """How many tokens judge a loss, where they are few for a comparison with a baseline."""
     if baselines.clearly(name) <= CLEARLY:
-        return ""
-    judges = f"{baselines.unit}{' is' if baselines.tokens == 1 else 's are'} too few"
-    return f"{baselines.tokens:,} {judges} (± {baselines.chance[name]:.2f}) to compare it with"
+        return []
+    return [f"Only {baselines.tokens:,} {baselines.unit}s judge it: ± {baselines.chance[name]:.2f}."]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..inspection.heads import EVEN, WeightSummary, spread
+from ..inspection.heads import EVEN, WeightSummary
 from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, PLACES, REPEATS, Estimate, HeadTests
 from .numbers import share, signed
 
@@ -53,34 +53,12 @@ def lies_on(summary: WeightSummary) -> str:
 
 
 def describe_pattern(pattern: np.ndarray, tokens: Sequence[str]) -> str:
-    """Where the weight of a pattern (T, T) is: on the token before, the first, the token itself, or spread out."""
-    pattern = np.asarray(pattern, dtype=np.float64)
-    length = len(pattern)
-    if length < 2:
+    """The largest weight of a pattern (T, T) from a token that has a choice."""
+    if len(pattern) < 2:
         return "One token can only attend to itself: its weight is 1."
-    counted = np.arange(1, length)  # the first row has no choice, so it says nothing about the head
-    habits = {
-        "previous": pattern[counted, counted - 1].mean(),
-        "first": pattern[counted, 0].mean(),
-        "itself": pattern[counted, counted].mean(),
-    }
-    name, weight = max(habits.items(), key=lambda item: item[1])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        entropies = -np.nansum(np.where(pattern > 0, pattern * np.log2(pattern), 0.0), axis=1)[counted]
-    masked = not np.triu(pattern, 1).any()
-    possible = np.log2(counted + 1 if masked else np.full(len(counted), length))
-    bits = f"({entropies.mean():.1f} of at most {possible.mean():.1f} bits)"
-    query, key = np.unravel_index(int(np.argmax(pattern[1:])), (length - 1, length))
-    query += 1
-    strongest = (
-        f"The largest weight is {pattern[query, key]:.2f}, from {query} “{tokens[query]}” to {key} “{tokens[key]}”."
-    )
-    # with few tokens each has much weight, so evenness comes first
-    if spreads := spread((entropies / possible).mean(), np.exp2(entropies - possible).mean()):
-        return f"Spreads its attention {spreads} {bits}. {strongest}"
-    if weight >= 0.4:
-        return f"Attends mostly to {HABIT_NAMES[name]}, with {weight:.2f} of the weight on average. {strongest}"
-    return f"Attends to no simple place {bits}. {strongest}"
+    query, key = np.unravel_index(int(np.argmax(pattern[1:])), (len(pattern) - 1, len(pattern)))
+    weight = pattern[query + 1, key]
+    return f"The largest weight is {weight:.2f}, from {query + 1} “{tokens[query + 1]}” to {key} “{tokens[key]}”."
 
 
 def role_reason(tests: HeadTests, layer: int, head: int) -> str:
@@ -94,22 +72,21 @@ def role_reason(tests: HeadTests, layer: int, head: int) -> str:
     if role in REPEATS:
         lost, before = interval(tests.given_up[role]), tests.untrained_given_up[role]
         return f"It loses {lost} of its weight when the copy is replaced (untrained heads: at most {before:.2f})."
-    if role == "followed":
-        there, lost = interval(tests.weights["induction"]), interval(tests.given_up["induction"])
-        return f"It puts {there} of its weight there and loses {lost} when the copy is replaced."
     if role in PLACES:
         there, before = interval(tests.weights[role]), tests.untrained[role]
         return f"It puts {there} of its weight there (untrained heads: at most {before:.2f})."
-    if role == "even":
-        return f"Evenness {interval(tests.evenness)} of at most 1, and the model is worse without it."
-    if role == "content":
-        return f"In another text, {interval(tests.moved)} of its weight moves, and the model is worse without it."
+    if role == "followed":
+        return f"It loses only {interval(tests.given_up['induction'])} of its weight when the copy is replaced."
+    if role in ("even", "content"):
+        named = f"Evenness {interval(tests.evenness)} of at most 1"
+        moves = f"In another text, {interval(tests.moved)} of its weight moves"
+        return f"{named if role == 'even' else moves}, and the model is worse without it."
     place = max((*PLACES, *REPEATS), key=lambda name: np.nan_to_num(tests.weights[name].mean[at], nan=-1.0))
     mean, margin = tests.effect.at(layer, head)
     needed = f" Still, the model needs it: without it the loss is {mean:.2f} ± {margin:.2f} nats higher."
     return (
         f"Its highest share is {interval(tests.weights[place])}, on {HABIT_NAMES[place]}."
-        f"{needed * tests.matters(layer, head)} {CRITERIA}"
+        f"{needed * tests.matters(layer, head)}"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from .numbers import brief
+from .numbers import brief, percent
 
 _ROWS = "One row per token, one column per number of its vector. Click a row to choose its token."
 READING = {
@@ -61,23 +61,15 @@ def gradient_words(typical: float, usual: float) -> str:
     return f"{what}: over all weights of the model it is typically ±{brief(usual)}."
 
 
-def step_words(typical: float, size: float, rounding: bool) -> str:
-    """The typical move beside the typical weight."""
-    if not typical:
-        return "No weight moved."
-    share = f"{brief(100 * typical / size)} % of a weight" if size else "from weights that were all 0"
-    return f"Typically ±{brief(typical)}, {share}.{' Its gradient is only rounding.' * rounding}"
-
-
-def after_words(largest: float, farthest: float) -> str:
+def step_words(largest: float, farthest: float, rounding: bool) -> str:
     """Whether the largest move shows on the scale of the largest weight."""
     if not farthest:
         return "No weight moved."
-    if not largest:
-        return f"All weights were 0; the largest is now {brief(farthest)}."
-    seen = "too little to see; training takes many steps" if farthest < 0.05 * largest else "enough to see"
-    share = f"{brief(100 * farthest / largest)} % of the largest weight ({brief(largest)})"
-    return f"The largest move is {brief(farthest)}, {share}: {seen}."
+    share = "All weights were 0"
+    if largest:
+        seen = "too little to see; training takes many steps" if farthest < 0.05 * largest else "enough to see"
+        share = f"That is {brief(100 * farthest / largest)} % of the largest weight ({brief(largest)}): {seen}"
+    return f"The largest move is {brief(farthest)}. {share}.{' Its gradient is only rounding.' * rounding}"
 
 
 ADAM = "Adam divides by the gradient's own size, so in its first step every weight moves by about the rate."
@@ -136,6 +128,48 @@ def cache_words(length: int, same: bool, largest: float, projections: tuple[int,
     cached, plain = projections
     return (
         f"All {length} tokens are identical; the largest difference between any two scores is {largest:.1e}. "
-        f"Per layer, it made {cached:,} query, key and value vectors instead of {plain:,}. "
+        f"Per layer, {cached:,} query, key and value vectors instead of {plain:,}. "
         f"The cache holds {held:,} tokens: {held * size:,} bytes as float32, {size:,} for each token."
+    )
+
+
+# ---- sizes and receipts ----------------------------------------------------------------------------------------------
+
+
+def sizes_words(dense: int, mixed: int, active: int) -> str:
+    """The parameters of the word walkthrough, with one MLP per block and with experts."""
+    return (
+        f"A tied output layer has no parameters of its own. The word walkthrough compares {dense:,} with {mixed:,}: "
+        f"{mixed / dense:.2f} times the weights, of which a token uses {active:,}. The MoE tab compares equal cost."
+    )
+
+
+def memory_words(largest: Sequence[tuple[str, str, float]]) -> str:
+    """The largest part of a block's memory; (model, part, share) for each model."""
+    each = [f"In {model}, {part} {'takes' if part == 'hidden layer' else 'take'} {percent(share, 0)}."
+            for model, part, share in largest]  # fmt: skip
+    return (
+        f"{' '.join(each)} Scores grow with the square of the tokens, the rest in proportion. "
+        "A fused kernel never stores the scores."
+    )
+
+
+def receipt_words(products: int, *, qk_norm: bool, rotated: tuple[str, int, int] | None) -> str:
+    """How to check one cell by hand; `rotated`: the base of rotary positions, and those of query and key."""
+    words = f"Every number of one cell, to check by hand: {products} products, their sum, and what becomes of it."
+    words += " q and k are taken after QK-norm." * qk_norm
+    if rotated is None:
+        return words
+    base, query, key = rotated
+    return (
+        f"{words} Rotated: numbers i and i + {products // 2} are a pair, rotated by "
+        f"position · {base}^(−2i/{products}) radians. q has position {query}, k position {key}."
+    )
+
+
+def receipt_proof(difference: float, worst: str, bits: int) -> str:
+    """How closely a receipt agrees with the model."""
+    return (
+        f"Largest difference from the model's own forward pass: {difference:.1e} (in {worst}). NumPy computed the "
+        f"receipt with 64-bit numbers; the model computes with {bits}-bit numbers."
     )

@@ -19,6 +19,7 @@ from .conftest import PATIENCE, WELCOME, opened_pages
 LOOKS = "all => all ? [...document.querySelectorAll(all)].map((one) => getComputedStyle(one).visibility) : []"
 pytestmark = pytest.mark.timeout(600)  # minutes where seven others are at work on two processors
 
+QUICK = {"train.steps": 12, "pair.steps": 4, "pair.seeds": 1, "pair.n_experts": 4}
 SHOTS = os.environ.get("LESSON_SHOTS")
 
 
@@ -27,8 +28,8 @@ def quick():
     """Lessons whose runs take a moment."""
     with pytest.MonkeyPatch.context() as patch:
         for step in (step for lesson in all_lessons() for step in lesson.steps):
-            for name in {"train.steps", "pair.steps"} & step.sets.keys():
-                patch.setitem(step.sets, name, 12)
+            for name in step.sets.keys() & QUICK.keys():
+                patch.setitem(step.sets, name, QUICK[name])
         yield
 
 

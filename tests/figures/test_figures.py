@@ -45,7 +45,7 @@ def run(n: int, **changes) -> Run:
 FIGURES = {
     "loss": loss_curve(run(300), RUNGS, [run(200, name="<other>")], planned_steps=600),
     "loss, nothing yet": loss_curve(None, RUNGS),
-    "loss, log": loss_curve(run(30, kind="moe", recorded=True), [], x="seconds", log_x=True),
+    "loss, recorded": loss_curve(run(30, kind="moe", recorded=True)),
     "loss, log loss": loss_curve(run(30), RUNGS, log_y=True),
     "parameters": parameters.parameter_bars(COMPONENTS),
     "gradient map": maps.gradient_map(*maps.gradient_table(RECORDS)),

@@ -18,6 +18,7 @@ from playground.service.runs import RunSpec, Source
 from playground.ui.app import build_app
 from playground.ui.forms import pair as pair_form
 from playground.ui.forms import run as form
+from playground.ui.forms import texts
 from playground.ui.tabs import generate
 from playground.ui.tabs.inspect.selection import Selection
 
@@ -113,7 +114,7 @@ def test_every_place_and_control_is_on_the_page(app, page):
         assert (
             name in controls
             or tab == "train"
-            or (tab == "pair" and field in pair_form.BY_NAME)
+            or (tab == "pair" and (field in pair_form.BY_NAME or field in ("source", "equal")))
             or hasattr(SELECTIONS[tab](), field)
         ), name
 
@@ -228,6 +229,35 @@ def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page, monkeypatch
     assert answer["guess"] == "together" and "nats apart" in again["html"]
     others = visitor.strip.scenes.runs(lesson, "run", visitor.progress, ANNA)
     assert not others, "whose runs are their own"
+
+
+def test_a_lesson_sets_the_form_whatever_run_the_page_opened_with(page):
+    """A run on an own text is restored in a new page; the next lesson's settings stand, and Train can begin."""
+    lesson = find_lesson("only-its-text")
+    visitor, strip = Visitor(page, known("returning")), page.shared("lessons.strip")
+    text = next(step.sets["train.text"] for step in lesson.steps if "train.text" in step.sets)
+    own = strip.form_of({"text": text}, lesson)
+    name, form_of = visitor.values[page.visitor], page.shared("train.running")
+    page.board.start(name, form.run_spec(own, Source(own["source"], text=own["text"]), page.limits))
+    opened = form_of.filled(name, SimpleNamespace(query_params={}))
+    page.board.stop(name)
+    answer = strip.act(
+        dict(visitor.values), gr.EventData(None, {"do": "open", "lesson": "memorising"}),
+        SimpleNamespace(query_params={}, session_hash="s"),
+    )  # fmt: skip
+    assert {*form_of.settings.held(strip.form_of({"source": "sentences"}, lesson))} <= {
+        name for name, control in form_of.c.items() if control in answer
+    }
+    held = {name: getattr(control, "value", None) for name, control in form_of.c.items()}
+    for update in (opened, answer):
+        for field, control in form_of.c.items():
+            value = update.get(control, held[field])
+            held[field] = value.get("value", held[field]) if isinstance(value, dict) else value
+    named = texts.with_source(held)
+    spec = form.run_spec(named, texts.source_of(named, page.limits), page.limits)
+    wanted = find_lesson("memorising").steps[0].sets
+    assert (spec.source.kind, spec.tokenizer) == (wanted["train.source"], "word")
+    assert spec.training.steps == wanted["train.steps"]
 
 
 def test_what_no_page_sends_is_a_sentence_or_nothing(page):

@@ -136,16 +136,18 @@ def of_inspect() -> Iterator[Case]:
     yield "weights", inspect.weights_words("W_q", (8, 16), 0.02)
     for typical, usual in ((0.02, 0.0), (1e-9, 0.1), (0.0, 0.1)):
         yield f"a gradient of {typical}, usually {usual}", inspect.gradient_words(typical, usual)
-    for typical, size, rounding in ((0.001, 0.02, True), (0.001, 0.0, False), (0.0, 0.02, False)):
-        yield f"a step of {typical} from {size}", inspect.step_words(typical, size, rounding)
-    for largest, farthest in ((0.5, 0.001), (0.5, 0.1), (0.0, 0.1)):
-        yield f"a largest move of {farthest} from {largest}", inspect.after_words(largest, farthest)
+    for largest, farthest, rounding in ((0.5, 0.001, True), (0.5, 0.1, False), (0.0, 0.1, False), (0.5, 0.0, False)):
+        yield f"a largest move of {farthest} from {largest}", inspect.step_words(largest, farthest, rounding)
     yield "AdamW", inspect.ADAM + inspect.ADAM_SMALL
     yield "SGD", inspect.SGD
     for name, gradient, rounding in (("zero", [], False), ("rounding", [1.0], True), ("one direction", [1.0], False),
                                      ("four", [8.0, 4.0, 2.0, 0.1], False)):  # fmt: skip
         yield f"Muon: {name}", inspect.muon_words("each head", gradient, gradient, rounding)
     yield "norms", inspect.norms_words("layer 1", 0.3, 0.5)
+    yield "sizes", inspect.sizes_words(205_696, 1_134_208, 340_096)
+    yield "memory", inspect.memory_words([("Tiny", "scores", 0.6), ("GPT", "hidden layer", 0.5)])
+    yield "a receipt", inspect.receipt_words(32, qk_norm=True, rotated=("10000", 5, 2))
+    yield "the proof of a receipt", inspect.receipt_proof(1e-7, "score", 32)
     yield "the cache", inspect.cache_words(120, True, 1e-6, (1515, 381750), 128, 4096)
     yield "the cache, other texts", inspect.cache_words(120, False, 1.0, (1515, 381750), 128, 4096)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ..numbers import percent, signed
 from .described import Described, Here, linear, norm_code, norm_formula
 
-ACROSS = 0.05
-"""A mean cosine no further from 0 than this is that of vectors nearly at right angles."""
 ACTIVATIONS = {"relu": "ReLU", "relu2": "squared ReLU", "gelu": "GELU", "swiglu": "SwiGLU"}
 
 
@@ -26,36 +24,20 @@ def output(at: Here) -> Described:
         f"A head's result has {D} numbers of its own. W_o turns them into the {d} numbers that all layers share. "
         "So several heads can write about the same thing."
     )
-    sentence = f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f})"
-    sentence += "" if at.head == most else f", head {at.head} writes {lengths[at.head]:.2f}"
-    if lengths[most] < 0.005:
-        sentence = f"No head writes anything for {at.query_token} that two decimals show"
-    elif (lengths > 0.05 * lengths.sum()).sum() > 1:
-        sentence += f". {together(at.facts)}"
+    sentence = (
+        f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f}), head {at.head} writes "
+        f"{lengths[at.head]:.2f}. The lengths add up to {at.facts['parallel']:.2f}; the sum of the vectors has length "
+        f"{at.facts['sum_length']:.2f}, as they point different ways"
+    )
     labels = (*(f"head {h} · {n:.2f}" for h, n in enumerate(lengths)), f"sum{bias} = out")
     expressions = {"written": "written", "out": f"out[0, {query}]"}
     return Described("Project back", why, formula, code, f"{sentence}.", expressions, labels)
-
-
-def together(facts: dict[str, float]) -> str:
-    """Whether vectors point the same way or cancel, from `inspection.walk.summed`."""
-    alike = facts["mean_cosine"]
-    how = "in part they cancel"
-    if alike > -ACROSS:
-        how = "they are nearly at right angles"
-    if alike > ACROSS:
-        how = "they point much the same way" if alike > 0.7 else "they partly point the same way"
-    return (
-        f"The lengths add up to {facts['parallel']:.2f}; at right angles they would make {facts['right_angles']:.2f}. "
-        f"The sum of the vectors has length {facts['sum_length']:.2f}, so {how}"
-    )
 
 
 def add(at: Here) -> Described:
     """What attention wrote is added to the stream."""
     config, query, facts = at.config, at.query, at.facts
     delta, alike, most = (at.arrays[name] for name in ("delta", "cosine", "most"))
-    turned = facts["turned"]
     code = "before = x\n"
     if at.pre:
         formula, code = "x ← x + out", code + "x = x + out"
@@ -84,19 +66,8 @@ def add(at: Here) -> Described:
             f"the norm takes their sum from length {added:.2f} to {after:.2f}. Together they change it by {by}."
         )
     sentence += f" Head {at.head} attends most to {at.placed(int(most[query]))}."
-    if signed(alike[turned]) != signed(alike[query]):
-        sentence += f" The token turned most is {at.placed(turned)} (cosine {signed(alike[turned])})."
-    if config.n_layers > 1:
-        norms = "" if at.pre else ", the norm's part in it"
-        sentence += f" Mean |Δ| of a number{norms}, layer by layer: {_by_layer(at)}."
     expressions = {"delta": "delta", "cosine": "alike", "most": "most"}
     return Described("Add to the stream", why, formula, code, sentence, expressions)
-
-
-def _by_layer(at: Here) -> str:
-    """How far each layer's attention, and a norm after it, moves a number of the stream, on average; of many some."""
-    means = at.facts["by_layer"]
-    return ", ".join(f"{mean:.2f}" + f" (layer {layer})" * (len(means) > 4) for layer, mean in means.items())
 
 
 def mlp(at: Here) -> Described:
@@ -127,12 +98,10 @@ def _neurons(at: Here) -> Described:
         f"({ACTIVATIONS[config.activation]}) can express “this and that, but not the third”, which no sum can. The "
         f"MLPs have {percent(at.facts['share'], 0)} of this model's weights."
     )
-    sentence = f"None of {width} neurons is active for {at.query_token}. "
-    if active:
-        sentence = (
-            f"{active} of {width} neurons {'is' if active == 1 else 'are'} active for {at.query_token} (above 0.01 or "
-            f"below −0.01). Neuron {neurons[0]} is largest ({signed(at.arrays['values'][0])}). "
-        )
+    sentence = (
+        f"Active neurons for {at.query_token} (above 0.01 or below −0.01): {active} of {width}. "
+        f"Neuron {neurons[0]} is largest ({signed(at.arrays['values'][0])}). "
+    )
     expressions = {"values": f"hidden[0, {query}, {neurons}]"}
     labels = tuple(f"neuron {n}" for n in neurons)
     title = "MLP: every token by itself"

@@ -29,22 +29,12 @@ def embed(at: Here) -> Described:
             if config.causal
             else "Its position shows nowhere: this model cannot tell order.",
         }[config.positions]
-    sentence = f"{at.query_token} is row {at.look.ids[at.query]} of a table of {config.vocab_size:,}. {_copies(at)}"
+    places = ", ".join(map(str, at.facts["same"][:6])) + (" …" if len(at.facts["same"]) > 6 else "")
+    sentence = (
+        f"{at.query_token} is row {at.look.ids[at.query]} of a table of {config.vocab_size:,}. "
+        f"It is at {places} in this prompt; its vector at {at.query} has length {at.facts['length']:.2f}."
+    )
     return Described("Tokens become vectors", why, formula, code, sentence, {"stream": "x[0]"})
-
-
-def _copies(at: Here) -> str:
-    """How the vectors of a token that occurs several times differ."""
-    places, length = at.facts["same"], at.facts["length"]
-    if len(places) < 2:
-        return f"It occurs once; its vector has length {length:.2f}."
-    listed = ", ".join(map(str, places[:6])) + (" …" if len(places) > 6 else "")
-    if at.config.positions in ("learned", "sinusoidal"):
-        return (
-            f"It occurs at {listed}. Its position makes each vector different: the cosine of {at.query} and "
-            f"{at.facts['other']} is {signed(at.facts['cosine'])}."
-        )
-    return f"It occurs at {listed}, with the same vector each time, of length {length:.2f}."
 
 
 def arrive(at: Here) -> Described:
@@ -62,12 +52,9 @@ def arrive(at: Here) -> Described:
         f"Layers build on each other. Layer {at.layer} reads the embedding plus all that {layers} added"
         f"{'' if at.pre else ', normalised after each sum'}."
     )
-    left = "its direction has changed clearly"
-    if abs(alike - 0.5) > 0.2:
-        left = "its direction is nearly the same" if alike > 0.5 else "its direction is almost new"
     sentence = (
         f"{at.query_token} began with length {then:.2f} and has length {now:.2f} here. The cosine of the two is "
-        f"{signed(alike)}, so {left}."
+        f"{signed(alike)}: 1 would be the same direction, 0 a new one."
     )
     return Described(f"The vectors after {layers}", why, formula, code, sentence, {"stream": "x[0]"})
 
@@ -80,13 +67,7 @@ def norm(at: Here) -> Described:
         "Vectors grow from layer to layer, some more than others. The norm brings them to one scale, so the next "
         "weights get numbers of the size they expect."
     )
-    ranges = [f"{each.min():.2f} to {each.max():.2f}" for each in lengths]
-    factor = [each.max() / max(each.min(), 1e-12) for each in lengths]
-    sentence = (
-        f"Lengths of the {at.T} vectors: {ranges[0]} before, {ranges[1]} after; the longest was {factor[0]:.1f} times "
-        f"the shortest, now it is {factor[1]:.1f} times."
-        if at.T > 1
-        else f"{at.query_token} has length {lengths[0][0]:.2f} before and {lengths[1][0]:.2f} after."
-    )
+    before, after = (f"{each.min():.2f} to {each.max():.2f}" for each in lengths)
+    sentence = f"Lengths of the vectors in this prompt: {before} before, {after} after."
     formula = f"h = {norm_formula(at.config)}: ({at.T}, {at.d}), each row by itself"
     return Described("Bring every vector to one scale", why, formula, code, sentence, {"stream": "h[0]"})

@@ -11,15 +11,11 @@ from .described import Described, Here
 def scores(at: Here) -> Described:
     """Every query is multiplied with every key."""
     T, D, root, score = at.T, at.D, np.sqrt(at.D), at.facts["score"]
-    sharper, sharp = f"{at.facts['largest_undivided']:.2f}", f"{at.facts['largest_weight']:.2f}"
     why = (
         f"The more a query and a key point the same way, the larger their product. A sum of {D} unrelated products "
-        f"grows as √{D} = {root:.2f} does, and larger scores make softmax sharper. Without the division, the largest "
-        f"weight of {at.query_token} would be {sharper} instead of {sharp}."
-        if sharper != sharp
-        else f"The more a query and a key point the same way, the larger their product. A sum of {D} unrelated "
-        f"products grows as √{D} = {root:.2f} does, so it is divided by that. Here it hardly matters: the largest "
-        f"weight of {at.query_token} is {sharp} either way."
+        f"grows as √{D} = {root:.2f} does, and larger scores make softmax sharper. The largest weight of "
+        f"{at.query_token} is {at.facts['largest_weight']:.2f}; undivided, it would be "
+        f"{at.facts['largest_undivided']:.2f}."
     )
     sentence = (
         f"{at.query_token} · {at.key_token} = {_brief(score * root)}, ÷ √{D} = {_brief(score)}. Of the tokens "
@@ -56,14 +52,12 @@ def mask(at: Here) -> Described:
         "In training, the model predicts the next token at every position at once. If later tokens were visible, it "
         "could copy the next token instead of predicting it. So the mask hides all later tokens."
     )
+    sentence = f"{at.query_token} is the last token: nothing is hidden from it. The first sees only itself."
     if later:
-        if later == 1:
-            hidden = f"One later token is hidden from {at.query_token}; it would {'' if higher else 'not '}have"
-        else:
-            hidden = f"{later} later tokens are hidden from {at.query_token}; {higher or 'none'} would have"
-        sentence = f"{hidden} scored higher than any token that {at.query_token} can see."
-    else:
-        sentence = f"{at.query_token} is the last token: nothing is hidden from it. The first sees only itself."
+        sentence = (
+            f"Later tokens hidden from {at.query_token}: {later}. Of these, {higher or 'none'} would have scored "
+            f"higher than any token that {at.query_token} can see."
+        )
     formula = f"{{s:scores}}[i, j] = −∞ where j > i: {T * (T - 1) // 2:,} of {T * T:,} cells"
     code = f"scores = scores.masked_fill(~torch.ones({T}, {T}, dtype=torch.bool).tril(), -math.inf)"
     return Described("Mask: hide what comes later", why, formula, code, sentence, expressions)
@@ -78,14 +72,9 @@ def softmax(at: Here) -> Described:
         "differences into factors: a score that is 1 higher gets 2.7 times the weight."
     )
     sentence = (
-        f"{at.query_token} attends most to {at.placed(best)} ({row[best]:.2f}); "
-        + (
-            f"{half} of {visible} tokens hold{'s' * (half == 1)} half of its weight. "
-            if visible > 1
-            else "it sees no other. "
-        )
-        + (f"{at.key_token} gets {row[at.key]:.4f}. " if at.key != best else "")
-        + f"The row sums to {row.sum():.6f}."
+        f"{at.query_token} attends most to {at.placed(best)} ({row[best]:.2f}). "
+        f"Tokens that hold half of its weight: {half} of {visible}. {at.key_token} gets {row[at.key]:.4f}. "
+        f"The row sums to {row.sum():.6f}."
     )
     formula = f"{{s:pattern}}[i, j] = exp({{s:score}}[i, j]) ÷ Σ exp({{s:score}}[i, ·]): ({T}, {T}), each row sums to 1"
     code = "pattern = scores.softmax(dim=-1)  # exp(scores) / exp(scores).sum(dim=-1, keepdim=True)"
@@ -121,16 +110,7 @@ def _share_of_average(at: Here) -> str:
     weight = percent(weights[first], 0)
     if shares is None:
         return f"{at.placed(first)} has most of the weight ({weight}), but the average is 0: this head adds nothing."
-    most, against = int(shares.argmax()), int(shares.argmin())
-    sentence = (
+    return (
         f"{at.placed(first)} has {weight} of the weight and makes up {percent(shares[first], 0)} of the average, "
-        f"measured along it (cosine {signed(at.facts['cosine'])}). "
+        f"measured along it (cosine {signed(at.facts['cosine'])}). The average has length {at.facts['length']:.2f}."
     )
-    if most != first:
-        sentence += (
-            f"{at.placed(most)} has the largest share, {percent(shares[most], 0)}, with {percent(weights[most], 0)} of "
-            "the weight. "
-        )
-    if shares[against] < -0.02:
-        sentence += f"{at.placed(against)} points against it ({percent(shares[against], 0)}). "
-    return f"{sentence}The average has length {at.facts['length']:.2f}."

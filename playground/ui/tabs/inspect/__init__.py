@@ -8,8 +8,8 @@ edits.py       edits of the forward pass and their effect; roles.py: what heads 
 training.py    one optimizer step; moments.py: the same prompt through training
 cost.py        parameters, memory, operations; kv_cache.py: what the KV cache saves
 
-A view is a module with `TEMPLATE` (fixed HTML), `slots(at)` and `clicked(at, click)`, which returns the fields of the
-selection that a click in one of its charts changes.
+A view is a module with `TEMPLATE` (fixed HTML), `slots(at)` and, where charts can be clicked, `clicked(at, click)`,
+which returns the fields of the selection that a click changes.
 """
 
 from __future__ import annotations
@@ -115,9 +115,9 @@ def facts(at: At) -> dict[str, Any]:
 
 def _clicked(at: At, click: dict[str, Any]) -> dict[str, Any]:
     """What a click in a chart changes; nothing where it names nothing that is drawn."""
-    for module in (strip, *MODULES[at.chosen.view]):
-        changes = module.clicked(at, click)
-        if changes is not None:
+    for module in MODULES[at.chosen.view]:
+        clicked = getattr(module, "clicked", None)
+        if clicked is not None and (changes := clicked(at, click)) is not None:
             return changes
     return {}
 

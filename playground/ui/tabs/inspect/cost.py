@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ....inspection.sizes import COMPARED, activations, compute
 from ....model import PRESETS, ModelConfig
+from ....words.inspect import memory_words, sizes_words
 from ....words.numbers import percent
 from ... import theme
 from ...panel import Slot, slot
@@ -35,11 +36,6 @@ def slots(at: At) -> dict[str, Slot]:
     }
 
 
-def clicked(at: At, click: dict[str, object]) -> dict[str, object] | None:
-    """Nothing here is a chart."""
-    return None
-
-
 def components(models: dict[str, ModelConfig]) -> str:
     """Parameters by component, a column per model."""
     counted = [config.parameters_by_component() for config in models.values()]
@@ -48,11 +44,7 @@ def components(models: dict[str, ModelConfig]) -> str:
     rows.append(["total", *(f"{config.n_parameters:,}" for config in models.values())])
     table = theme.table(["", *models], rows, total=True, save="parameters-beside-others")
     dense, mixed = COMPARED["Word walkthrough"], COMPARED["Word walkthrough, eight experts"]
-    return table + theme.quiet(
-        f"A tied output layer has no parameters of its own. The word walkthrough compares {dense.n_parameters:,} with "
-        f"{mixed.n_parameters:,}: {mixed.n_parameters / dense.n_parameters:.2f} times the weights, of which a token "
-        f"uses {mixed.n_active_parameters:,}. The MoE tab compares models of equal cost."
-    )
+    return table + theme.quiet(sizes_words(dense.n_parameters, mixed.n_parameters, mixed.n_active_parameters))
 
 
 def memory(*models: tuple[str, ModelConfig, int]) -> str:
@@ -61,15 +53,11 @@ def memory(*models: tuple[str, ModelConfig, int]) -> str:
     rows = [[name, *(_numbers_and_bytes(each[name]) for each in kept)] for name in kept[0]]
     rows.append(["total", *(_numbers_and_bytes(sum(each.values())) for each in kept)])
     head = ["", *(f"{name}, {length} tokens" for name, _, length in models)]
-    words = []
+    largest = []
     for (name, _, _), each in zip(models, kept):
         most = max(each, key=each.__getitem__)
-        take = "the hidden layer takes" if most == "hidden layer" else f"{most} take"
-        words.append(f"In {name}, {take} {percent(each[most] / sum(each.values()), 0)}.")
-    return theme.table(head, rows, total=True, save="memory") + theme.quiet(
-        f"{' '.join(words)} Scores grow with the square of the tokens, the rest in proportion. "
-        "A fused kernel never stores the scores."
-    )
+        largest.append((name, most, each[most] / sum(each.values())))
+    return theme.table(head, rows, total=True, save="memory") + theme.quiet(memory_words(largest))
 
 
 def _numbers_and_bytes(count: int) -> str:

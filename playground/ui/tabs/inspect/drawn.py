@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ....inspection import Look
+from ...clicks import cell_of
 from ...panel import move_button
 
 MOST_TOKENS = 64
@@ -40,6 +43,13 @@ def window_buttons(length: int, query: int, most: int = MOST_TOKENS) -> str:
     if part.stop < length:
         moves["Later →"] = min(part.start // stride * stride + 2 * stride, length - 1)
     return "".join(move_button(text, {"query": token, "key": None}) for text, token in moves.items())
+
+
+def clicked_cell(click: dict[str, Any], part: slice) -> dict[str, Any]:
+    """The query and the key that a click in a map of these tokens chooses. Raises ValueError."""
+    count = part.stop - part.start
+    query, key = cell_of(click, rows=count, columns=count)
+    return {"query": part.start + query, "key": part.start + key}
 
 
 def cell(part: slice, query: int, key: int) -> tuple[int, int] | None:

@@ -23,10 +23,10 @@ from ....words.heads import (
     without_words,
 )
 from ...chart import chart_place, show
-from ...clicks import cell_of, trace_of
+from ...clicks import trace_of
 from ...panel import Slot, choice, move_button, slot
 from . import receipt
-from .drawn import MOST_HEADS, cell, window, window_words
+from .drawn import MOST_HEADS, cell, clicked_cell, window, window_words
 from .selection import At, importance, ranking, strongest_key
 from .tested import known
 
@@ -73,9 +73,7 @@ def slots(at: At) -> dict[str, Slot]:
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     """A cell of the pattern opens its receipt; a picture of the grid chooses its head."""
     if click.get("slot") == "pattern":
-        part = window(at.look.length, at.chosen.query)
-        row, column = cell_of(click, rows=part.stop - part.start, columns=part.stop - part.start)
-        return {"query": part.start + row, "key": part.start + column, "why": True}
+        return {**clicked_cell(click, window(at.look.length, at.chosen.query)), "why": True}
     if click.get("slot") == "grid":
         drawn = ranking(at.look)[:MOST_HEADS]
         layer, head = drawn[trace_of(click, len(drawn))]

@@ -111,11 +111,6 @@ def times(at: At) -> dict[str, Any] | None:
     return show(token_times(lengths, cached, plain, context=context), times_words(lengths, cached, plain, context))
 
 
-def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """Nothing here answers a click."""
-    return None
-
-
 def proof(config: ModelConfig, found: Measured) -> str:
     """Whether both texts are the same, what was saved and what the cache holds."""
     words = cache_words(

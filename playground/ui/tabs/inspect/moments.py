@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from ....figures.attention import pattern_map
 from ....figures.candidates import next_tokens
 from ....figures.replay import step_at, timeline
 from ....inspection import Look
@@ -16,13 +15,14 @@ from ....inspection.replay import Replay, appearance, look_at, replay, snapshots
 from ....kept import Kept
 from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....words.baselines import title
-from ....words.heads import HABIT_NAMES, describe_pattern, head_name
+from ....words.heads import HABIT_NAMES, head_name
 from ....words.pictures import appearance_words, expected
 from ... import theme
 from ...chart import chart_place, show
-from ...clicks import cell_of, number_of
+from ...clicks import number_of
 from ...panel import Slot, slot, switch
-from .drawn import cell, window, window_buttons, window_words
+from .drawn import clicked_cell, window, window_buttons
+from .heads import drawn
 from .selection import At
 
 CANDIDATES = 8
@@ -33,7 +33,7 @@ TEMPLATE = f"""<section data-for="training:moments">{slot("moments-problem")}<se
 <div class="card stack"><h3>The same prompt at every saved moment</h3>
 <div class="line">{switch("look_at", "Heads that attend to", HABIT_NAMES)}</div>
 {chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}
-{slot("moments-slider")}{slot("moments-cards")}</div>
+{slot("moments-slider")}</div>
 <div class="two wide-left">
 <div class="card"><h3>Attention then</h3>
 {chart_place("moments-pattern", height=HEIGHT, save_name="pattern-then", clickable=True)}
@@ -64,9 +64,6 @@ def slots(at: At) -> dict[str, Slot]:
         "moments-timeline": Slot(
             (*head, index, habit), lambda: show(*timeline_picture(at, replay_of(look), index, habit)), slow=True
         ),
-        "moments-cards": Slot(
-            (*head, index, habit), lambda: cards(look, replay_of(look), index, at.owner, habit), slow=True
-        ),
         "moments-pattern": Slot(
             (*head, c.query, c.key, index),
             lambda: show(*pattern(at, then(), steps[index]), moment=steps[index]),
@@ -90,9 +87,7 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
         step = step_at(min(number_of(click, "x"), 1e9))
         return {"moment": int(np.abs(np.array(snapshots_of(at.look.checkpoint).steps) - step).argmin())}
     if click.get("slot") == "moments-pattern":
-        part = window(at.look.length, at.chosen.query)
-        query, key = cell_of(click, rows=part.stop - part.start, columns=part.stop - part.start)
-        return {"query": part.start + query, "key": part.start + key}
+        return clicked_cell(click, window(at.look.length, at.chosen.query))
     return None
 
 
@@ -146,36 +141,11 @@ def timeline_picture(at: At, found: Replay, index: int, habit: str) -> tuple[dic
     return figure, appearance_words(name, appearance(found, habit), found.steps[-1], found.most(habit))
 
 
-def cards(look: Look, found: Replay, index: int, owner: tuple[int, int], habit: str) -> str:
-    """Which moment it is, and the numbers there."""
-    step, last = found.steps[index], found.steps[-1]
-    shown = [("moment", f"step {step:,}", f"of {last:,}; {index + 1} of {len(found.steps)} kept")]
-    evaluations = look.checkpoint.history.evaluations
-    if evaluations["step"]:
-        nearest = int(np.abs(np.array(evaluations["step"]) - step).argmin())
-        loss, when = evaluations["val_loss"][nearest], int(evaluations["step"][nearest])
-        shown.append(("validation loss", f"{loss:.4f}", f"at step {when:,}"))
-    if np.isfinite(found.losses[index]):
-        rounded = "" if step == snapshots_of(look.checkpoint).best else ", with weights kept in 16 bits"
-        shown.append(("loss on this prompt", f"{found.losses[index]:.4f}", f"nats per token{rounded}"))
-    score = found.scores[habit][index][owner]
-    known = bool(np.isfinite(score))
-    note = HABIT_NAMES[habit] if known else "nothing repeats in this prompt"
-    shown.append((head_name(*owner), f"{score:.2f}" if known else "–", note))
-    return theme.stat_cards(shown)
-
-
 def pattern(at: At, then: Look, step: int) -> tuple[dict[str, Any], str]:
     """The head's pattern at that moment, and what to look for in it."""
-    look, c = at.look, at.chosen
-    part = window(look.length, c.query)
-    weights = then.pattern(c.layer)[c.head].float().cpu().numpy()
-    figure = pattern_map(
-        weights[part, part], look.tokens[part], causal=look.config.causal, first=part.start,
-        mark=cell(part, c.query, c.key), height=HEIGHT,
-    )  # fmt: skip
-    said = describe_pattern(weights, look.tokens)
-    return figure, f"{head_name(c.layer, c.head)} at step {step:,}: {said}{window_words(look, part)}"
+    c = at.chosen
+    figure, words = drawn(at.look, then.pattern(c.layer)[c.head].float().cpu().numpy(), c.query, c.key)
+    return figure, f"{head_name(c.layer, c.head)} at step {step:,}. {words}"
 
 
 def prediction(look: Look, then: Look, query: int, step: int, last: int) -> tuple[dict[str, Any], str]:

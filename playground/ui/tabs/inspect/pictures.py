@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,11 +85,6 @@ def _vectors(d: _Drawing) -> dict[str, Any]:
     return vector_rows(rows, chosen=d.query - d.part.start)
 
 
-def _project(d: _Drawing) -> dict[str, Any]:
-    arrays = d.step.arrays
-    return vector_rows([("h", arrays["x"], ""), *((n.upper(), arrays[n], n) for n in "qkv")])
-
-
 def _split(d: _Drawing) -> dict[str, Any]:
     arrays, kv = d.step.arrays, d.at.look.kv_head(d.head)
     rows = [(f"{n.upper()} head {h}", vector, n) for n in "qkv" for h, vector in enumerate(arrays[n])]
@@ -97,19 +92,8 @@ def _split(d: _Drawing) -> dict[str, Any]:
     return vector_rows(rows, chosen=[d.head, H + kv, H + Hkv + kv])
 
 
-def _qk_norm(d: _Drawing) -> dict[str, Any]:
-    return vector_rows(
-        [(f"{n.upper()} {when}", d.step.arrays[f"{n}_{when}"], n) for n in "qk" for when in ("before", "after")]
-    )
-
-
-def _rotate(d: _Drawing) -> dict[str, Any]:
-    return rotation(d.step.arrays["before"], d.step.arrays["after"], d.step.arrays["angles"])
-
-
-def _share(d: _Drawing) -> dict[str, Any]:
-    rows = [(label, vector, "k") for label, vector in zip(d.labels, d.step.arrays["k"])]
-    return vector_rows(rows, chosen=d.head)
+def _named(d: _Drawing, vectors: Sequence[np.ndarray], role: str) -> list[tuple[str, np.ndarray, str]]:
+    return [(label, vector, role) for label, vector in zip(d.labels, vectors)]
 
 
 def _scores(d: _Drawing) -> dict[str, Any]:
@@ -121,21 +105,6 @@ def _softmax(d: _Drawing) -> dict[str, Any]:
     pattern = d.step.arrays["pattern"][d.part, d.part]
     shown, causal = d.at.look.tokens[d.part], d.at.look.config.causal
     return pattern_map(pattern, shown, causal=causal, first=d.part.start, mark=d.mark)
-
-
-def _mix(d: _Drawing) -> dict[str, Any]:
-    rows = [(label, vector, "v") for label, vector in zip(d.labels, d.step.arrays["parts"])]
-    return vector_rows([*rows, ("sum = z", d.step.arrays["z"], "s")], chosen=len(rows))
-
-
-def _output(d: _Drawing) -> dict[str, Any]:
-    vectors = [*d.step.arrays["written"], d.step.arrays["out"]]
-    return vector_rows([(label, vector, "s") for label, vector in zip(d.labels, vectors)], chosen=d.head)
-
-
-def _add(d: _Drawing) -> dict[str, Any]:
-    arrays = d.step.arrays
-    return token_bars(d.at.look.labels(), [("‖Δ‖", arrays["delta"]), ("cosine", arrays["cosine"])], chosen=d.query)
 
 
 def _mlp(d: _Drawing) -> dict[str, Any]:
@@ -154,17 +123,25 @@ def _predict(d: _Drawing) -> dict[str, Any]:
 
 _DRAWERS: dict[str, Callable[[_Drawing], dict[str, Any]]] = {
     **dict.fromkeys(VECTORS, _vectors),
-    "project": _project,
+    "project": lambda d: vector_rows(
+        [("h", d.step.arrays["x"], ""), *((n.upper(), d.step.arrays[n], n) for n in "qkv")]
+    ),
     "split": _split,
-    "qk_norm": _qk_norm,
-    "rotate": _rotate,
-    "share": _share,
+    "qk_norm": lambda d: vector_rows(
+        [(f"{n.upper()} {when}", d.step.arrays[f"{n}_{when}"], n) for n in "qk" for when in ("before", "after")]
+    ),
+    "rotate": lambda d: rotation(*(d.step.arrays[name] for name in ("before", "after", "angles"))),
+    "share": lambda d: vector_rows(_named(d, d.step.arrays["k"], "k"), chosen=d.head),
     "scores": _scores,
     "mask": _scores,
     "softmax": _softmax,
-    "mix": _mix,
-    "output": _output,
-    "add": _add,
+    "mix": lambda d: vector_rows(
+        [*_named(d, d.step.arrays["parts"], "v"), ("sum = z", d.step.arrays["z"], "s")], chosen=len(d.labels)
+    ),
+    "output": lambda d: vector_rows(_named(d, [*d.step.arrays["written"], d.step.arrays["out"]], "s"), chosen=d.head),
+    "add": lambda d: token_bars(
+        d.at.look.labels(), [("‖Δ‖", d.step.arrays["delta"]), ("cosine", d.step.arrays["cosine"])], chosen=d.query
+    ),
     "mlp": _mlp,
     "predict": _predict,
 }

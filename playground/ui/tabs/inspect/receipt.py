@@ -16,6 +16,7 @@ from ....figures.bars import product_bars
 from ....inspection import Look, byhand
 from ....inspection.receipts import Receipt, packed_head, receipt
 from ....words.heads import products_words
+from ....words.inspect import receipt_proof, receipt_words
 from ....words.numbers import signed
 from ... import theme
 from ...chart import chart_place, show
@@ -65,15 +66,8 @@ def receipt_html(r: Receipt, look: Look) -> str:
     """The receipt as HTML; tokens are escaped."""
     query, key = (html.escape(f"{i} {look.tokens[i]}") for i in (r.query, r.key))
     title = f"Receipt: layer {r.layer}, head {r.head} · “{query}” attends to “{key}”"
-    how = f"Every number of one cell, to check by hand: {len(r.q)} products, their sum, and what becomes of it."
-    if look.config.qk_norm:
-        how += " q and k are as QK-norm leaves them."
-    if r.q_unturned is not None:
-        width, base = len(r.q), f"{look.config.rotary_base:g}"
-        how += (
-            f" Rotated: numbers i and i + {width // 2} are a pair, rotated by position · {base}^(−2i/{width}) radians. "
-            f"q has position {r.query}, k position {r.key}."
-        )
+    rotated = None if r.q_unturned is None else (f"{look.config.rotary_base:g}", r.query, r.key)
+    how = receipt_words(len(r.q), qk_norm=look.config.qk_norm, rotated=rotated)
     lines = [
         ("Σ of the products above: <b class=q>q</b> · <b class=k>k</b>", _full(r.dot)),
         (f"÷ √{len(r.q)} = {math.sqrt(len(r.q)):.6f}: the <b class=s>score</b>", _score(r)),
@@ -103,11 +97,7 @@ def receipt_html(r: Receipt, look: Look) -> str:
     ]  # fmt: skip
     worst = max(r.differences, key=r.differences.__getitem__)
     sums = theme.table((), [(theme.Cell(html=what), value) for what, value in lines], classes="receipt-sums")
-    proof = (
-        f"Largest difference from the model's own forward: {r.largest_difference:.1e} (in {worst}). NumPy computed "
-        "the receipt with 64-bit numbers from the layer's input and this head's weights. The model computes with "
-        f"{8 * look.trace['attn_in', r.layer].element_size()}-bit numbers."
-    )
+    proof = receipt_proof(r.largest_difference, worst, 8 * look.trace["attn_in", r.layer].element_size())
     return (
         f"{theme.heading(html.unescape(title), how)}"
         f'<div class="receipt">{sums}<details><summary>All {len(r.q)} numbers</summary>'

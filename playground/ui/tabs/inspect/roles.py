@@ -10,7 +10,7 @@ from ....figures.parts import share_map
 from ....inspection import Look
 from ....inspection.heads import head_scores, summary
 from ....inspection.roles import REPEATS, Estimate
-from ....words.heads import HABIT_NAMES, ROLE_NAMES, lies_on, role_reason, roles_counted
+from ....words.heads import CRITERIA, HABIT_NAMES, ROLE_NAMES, lies_on, role_reason, roles_counted
 from ....words.numbers import signed
 from ... import theme
 from ...chart import chart_place, show
@@ -23,9 +23,10 @@ from .tested import Tested, known, roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="roles"><summary>Head roles, tested on many texts</summary>
 <div class="two wide-left"><div class="card stack">
-<p class="quiet">How much of its weight each head puts on what. The most important head is on top. Click one.</p>
+<p class="quiet">Where each head puts its weight, on average. The most important head is on top. Click one.</p>
 {chart_place("roles-map", height=260, save_name="head-map", clickable=True)}</div>
-<div class="card">{slot("role")}</div></div></details>"""
+<div class="card">{slot("role")}
+<details><summary>When does a head have a role?</summary><p>{CRITERIA}</p></details></div></div></details>"""
 
 MEASURES = {**HABIT_NAMES, "evenness": "spread evenly"}
 """The columns of the map."""

@@ -14,7 +14,7 @@ from ...clicks import cell_of, index_of
 from ...panel import Slot, choice, move_button, slot
 from ...slips import slips
 from . import lens
-from .drawn import window_buttons, window_words
+from .drawn import clicked_cell, window_buttons, window_words
 from .pictures import HEIGHT, MAPS, VECTORS, most_tokens, part_drawn, picture, reading
 from .selection import At
 from .words import coloured, not_edited
@@ -85,13 +85,10 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     name, config = within(at)["step"], at.look.config
     part = part_drawn(name, at)
     if name in MAPS:
-        query, key = cell_of(click, rows=part.stop - part.start, columns=part.stop - part.start)
-        return {"query": part.start + query, "key": part.start + key}
+        return clicked_cell(click, part)
     if name in VECTORS:
-        return {
-            "query": part.start + cell_of(click, rows=part.stop - part.start, columns=config.d_model)[0],
-            "key": None,
-        }
+        row = cell_of(click, rows=part.stop - part.start, columns=config.d_model)[0]
+        return {"query": part.start + row, "key": None}
     if name == "add":
         return {"query": index_of(click, at.look.length), "key": None}
     if name in ("output", "share"):

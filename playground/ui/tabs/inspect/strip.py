@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-from typing import Any
 
 import torch
 
@@ -36,11 +35,6 @@ def slots(at: At) -> dict[str, Slot]:
         "strip-words": Slot((c.strip, c.layer, c.head), lambda: words(at)),
         "edits-in-force": Slot((*at.about, c.edits), lambda: in_force(at)),
     }
-
-
-def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """Nothing here is a chart."""
-    return None
 
 
 def edited(at: At, query: int | None = None) -> Effect:

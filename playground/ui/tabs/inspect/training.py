@@ -20,7 +20,6 @@ from ....words.inspect import (
     ADAM,
     ADAM_SMALL,
     SGD,
-    after_words,
     gradient_words,
     muon_words,
     norms_words,
@@ -40,8 +39,8 @@ from .words import not_edited
 TRAINED = "trained"
 RULES = {TRAINED: "As in its training", "adamw": "AdamW", "muon": "Muon", "sgd": "Plain SGD"}
 HEAD_MATRICES = {"q": "W_q of this head", "k": "W_k of this head", "v": "W_v of this head", "o": "W_o of this head"}
-PICTURES = {"before": "Weights before", "gradient": "Gradient", "step": "Step", "after": "Weights after"}
-"""The four pictures of one matrix."""
+PICTURES = {"before": "Weights", "gradient": "Gradient", "step": "Step"}
+"""The pictures of one matrix."""
 SWITCH = {"step": "One optimizer step", "moments": "Through training"}
 MOST_DRAWN = 64
 """Rows and columns of a matrix that a picture shows at most."""
@@ -60,11 +59,10 @@ TEMPLATE = f"""<div class="line">{switch("training", "Training", SWITCH)}</div>
 <p class="quiet">A copy of the model predicts each token of the prompt, then takes one step.
 The model itself does not change.</p>
 <div class="line">{switch("optimizer", "Optimizer", RULES)}{slot("training-matrix")}</div>{slot("training-cards")}</div>
-<div class="two">{_PICTURES}</div>
-<div class="two wide-left"><div class="card"><div class="line tight"><h3 class="grow">One weight by hand</h3>
-{slot("training-place", class_="line tight")}</div>{slot("training-weight")}</div>
-<div class="card"><h3>Gradient norm by part</h3>
+<div class="two">{_PICTURES}<div class="card"><h3>Gradient norm by part</h3>
 {chart_place("training-norms", height=300, save_name="gradient-norms")}</div></div>
+<div class="card"><div class="line tight"><h3 class="grow">One weight by hand</h3>
+{slot("training-place", class_="line tight")}</div>{slot("training-weight")}</div>
 {slot("training-slips")}</section></section>
 {moments.TEMPLATE}"""
 
@@ -119,7 +117,7 @@ def within(at: At) -> dict[str, Any]:
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """A cell of one of the four pictures chooses its weight."""
+    """A cell of one of the pictures chooses its weight."""
     if click.get("slot") not in {f"training-{name}" for name in PICTURES}:
         return moments.clicked(at, click)
     rows, columns = shape_of(at.look, chosen_matrix(at.look, at.owner, at.chosen.matrix))
@@ -185,30 +183,26 @@ def place_fields(rows: int, columns: int) -> str:
 
 
 def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tuple[dict[str, Any], str]:
-    """One of the four pictures and its sentence."""
-    tensors = {
-        "before": report.before[part.name],
-        "gradient": report.gradients[part.name],
-        "step": report.step(part.name),
-        "after": report.after[part.name],
-    }
-    values = part.of(tensors[name]).numpy()
-    before, gradient, moved = (part.of(tensors[each]) for each in ("before", "gradient", "step"))
+    """One of the pictures of a matrix and its sentence."""
+    before, gradient, step = (
+        part.of(tensor) for tensor in (report.before[part.name], report.gradients[part.name], report.step(part.name))
+    )
+    values = {"before": before, "gradient": gradient, "step": step}[name].numpy()
     drawn = values[:MOST_DRAWN, :MOST_DRAWN]
     rows, columns = ([str(n) for n in range(length)] for length in drawn.shape)
     mark = (i, j) if i < drawn.shape[0] and j < drawn.shape[1] else None
-    largest, typical, usual = float(before.abs().max()), _typical(values), rounding_beside(part, report)
-    limit = largest or None if name in ("before", "after") else None
-    figure = signed_map(drawn, rows, columns, name=name, mark=mark, limit=limit, height=280)
+    figure = signed_map(drawn, rows, columns, name=name, mark=mark, height=280)
     for side, length in (("yaxis", drawn.shape[0]), ("xaxis", drawn.shape[1])):
         ticks = list(range(0, length, 8 if length > 12 else 1))
         figure["layout"][side] |= {"tickvals": ticks, "ticktext": [str(n) for n in ticks], "tickangle": 0}
-    words = {
-        "before": lambda: weights_words(part.title, values.shape, typical),
-        "gradient": lambda: gradient_words(typical, usual),
-        "step": lambda: step_words(typical, _typical(before.numpy()), bool(usual and gradient.any())),
-        "after": lambda: after_words(largest, float(moved.abs().max())),
-    }[name]()
+    usual = rounding_beside(part, report)
+    if name == "step":
+        rounding = bool(usual and gradient.any())
+        words = step_words(float(before.abs().max()), float(step.abs().max()), rounding)
+    else:
+        typical = _typical(values)
+        before_words = weights_words(part.title, values.shape, typical)
+        words = before_words if name == "before" else gradient_words(typical, usual)
     if drawn.shape != values.shape:
         words += f" Shown: the first {drawn.shape[0]} × {drawn.shape[1]}."
     return figure, words

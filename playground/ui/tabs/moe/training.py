@@ -110,10 +110,9 @@ class Comparing:
 
     def load(self, wanted: Values) -> dict:
         """The form as it opens, with these settings, for a lesson."""
-        spec = form.comparison_spec(
-            form.first_values() | {"equal": "active"} | wanted, Source(form.FIRST_SOURCE), self.page.limits
-        )
-        return self._holding(form.values_of(spec))
+        source = Source(str(wanted.get("source", form.FIRST_SOURCE)))
+        values = form.first_values(source.kind) | {"equal": "active"} | wanted
+        return self._holding(form.values_of(form.comparison_spec(values, source, self.page.limits)))
 
     def filled(self, visitor: str | None) -> dict:
         """The form of a page that opens: as it was when the last comparison was begun."""

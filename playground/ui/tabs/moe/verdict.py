@@ -177,11 +177,7 @@ def _difference(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
     steps = sorted(set.intersection(*(set(each) for each in found))) if found else []
     rows = np.array([[each[step] for step in steps] for each in found]).reshape(len(found), len(steps))
     mean, margin = mean_interval(rows) if rows.size else (np.array([]), np.array([]))
-    verdict = view.verdict
-    one = verdict is not None and verdict.seeds == 1 and math.isfinite(verdict.margin) and not view.active
-    ended = (verdict.difference, verdict.margin) if one else None
-    figure = difference_lines(steps, rows, mean, margin, ended=ended, end=end)
-    return figure, difference_words(steps, mean, margin)
+    return difference_lines(steps, rows, mean, margin, end=end), difference_words(steps, mean, margin)
 
 
 def along(view: PairView) -> list[dict[int, float]]:
