@@ -8,34 +8,10 @@ front/glossary.js     finds the names in what is open, underlines each once per 
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import Any
-
 from .own_files import ASSETS, FRONT, served_path
 
 WORDS = ASSETS / "glossary.json"
 BUTTON = '<button type="button" class="glossary-button" aria-haspopup="dialog">Glossary</button>'
-
-
-@dataclass(frozen=True)
-class Term:
-    """One entry, as the file has it."""
-
-    term: str
-    plain: str
-    """In one or a few plain words."""
-    means: str
-    names: list[str]
-    see: dict[str, str]
-    """tab, view and fold (or none), at (an element's id), and place, its name for the reader."""
-    formula: str = ""
-
-
-def terms() -> list[Term]:
-    """All entries, in the order of the alphabet."""
-    entries: list[dict[str, Any]] = json.loads(WORDS.read_text(encoding="utf-8"))
-    return [Term(**entry) for entry in entries]
 
 
 def head_html() -> str:

@@ -70,9 +70,10 @@ def carried(page: Page, visitor: str, model_id: str | None) -> str:
     """A note before copying: what a link to this model carries. Empty for a model that ships. HTML."""
     if not model_id or model_id.startswith("shipped-"):
         return ""
-    if page.shares(visitor, model_id) or page.registry.data.unshared_id(model_id):
-        return theme.quiet("Anybody with this link can use the model and see its samples, but not your text.")
     job = page.board.find(visitor, model_id)
+    if page.shares(visitor, model_id) or page.registry.data.unshared_id(model_id):
+        quotes = " It may quote your text." if job is not None and job.spec.source.kind == OWN_TEXT else ""
+        return theme.quiet(f"Anybody with this link can use the model.{quotes}")
     if job is None or job.state != "finished":
         return theme.quiet("This link opens the model in this browser only.")
     if job.spec.source.kind == OWN_TEXT:

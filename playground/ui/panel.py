@@ -23,6 +23,7 @@ import hashlib
 import html
 import json
 import logging
+import re
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
@@ -288,6 +289,13 @@ def _json(answer: Any) -> bytes:
 def slot(name: str, *, tag: str = "div", **attributes: str) -> str:
     """A place for HTML. Attributes are given with _ for -."""
     return f'<{tag} data-slot="{name}"{attributes_html(attributes)}></{tag}>'
+
+
+def blank(template: str, note: str, problem: ValueError) -> dict[str, Slot]:
+    """All slots of a part of a template, empty but for the one called `note`, which says why."""
+    said = theme.notice(sentence(str(problem)), "error")
+    empty = dict.fromkeys(re.findall(r'data-slot="([\w-]+)"', template), Slot(None, lambda: None))
+    return empty | {note: Slot(said, lambda: said)}
 
 
 def button(text: str, *, kind: str = "ghost", **attributes: str | bool) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import html
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import gradio as gr
 import pytest
@@ -15,7 +17,7 @@ import pytest
 from playground.lessons.vocabulary import VIEWS
 from playground.ui import tabs
 from playground.ui.app import TABS, build_app
-from playground.ui.glossary import terms
+from playground.ui.glossary import WORDS
 
 PACKAGE = Path(tabs.__file__).resolve().parents[2]
 ROOMS = ("words", "ui", "figures", "inspection", "training", "service", "data")  # their sentences reach the page
@@ -73,6 +75,12 @@ def said_later() -> str:
         texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
         found += [node.value for node in texts if id(node) not in told_to_readers and " " in node.value.strip()]
     return "\n".join(found)
+
+
+@cache
+def terms() -> list[SimpleNamespace]:
+    """All entries, in the order of the alphabet."""
+    return [SimpleNamespace(**entry) for entry in json.loads(WORDS.read_text(encoding="utf-8"))]
 
 
 def pattern(words: str) -> re.Pattern:

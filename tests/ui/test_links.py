@@ -139,8 +139,8 @@ def test_a_copied_link_opens_a_model_that_the_server_keeps_for_everybody(tmp_pat
     job = finished(page.board, small_spec(steps=5))
     words = page.link_to(ANNA, job.id)
     assert words["model"] == job.id and words["run"], "the owner's own address shares nothing"
-    assert carried(page, ANNA, job.id) == carried(page, BERT, words["share"])
-    assert "Anybody with this link can use the model" in carried(page, ANNA, job.id)
+    assert "Anybody with this link can use the model. It may quote your text." in carried(page, ANNA, job.id)
+    assert "Anybody with this link can use the model.<" in carried(page, BERT, words["share"])
     open_view = next(handler for handler, *_ in page.on_load_handlers if handler.__name__ == "open_view")
 
     def opened(visitor: str, model: str) -> dict:

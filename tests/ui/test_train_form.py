@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import gradio as gr
 import pytest
 
 import playground
@@ -21,7 +23,9 @@ from playground.ui.forms.followed import uploaded
 from playground.ui.refusals import sentence
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.runs_table import runs_table
-from playground.ui.tabs.train.settings import Settings, outlook_text
+from playground.ui.tabs.train.settings import Settings, outlook_text, preset_note
+from playground.words.presets import NOTES, TITLES
+from playground.words.slips import SLIPS
 
 LIGHTHOUSE = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
 
@@ -189,6 +193,23 @@ def test_a_pasted_text_gives_the_prompt_its_beginning():
     assert beginning_of("one  two\tthree\n") == "one  two\tthree"
     assert beginning_of("a lighthousekeeper's extraordinary granddaughter") == "a lighthousekeeper's extraordinary"
     assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
+
+
+def test_what_is_missing_names_a_control_that_is_there():
+    """“… or choose a language”: there was no such control."""
+    with pytest.raises(ValueError, match="paste a page or more, or choose an example"):
+        texts.source_of({"source": texts.OWN_TEXT, "own_kind": "paste", "text": " "}, LOCAL)
+    with gr.Blocks():
+        drawn = texts.draw(LOCAL, "Learn from", "stories")
+    assert "Example" in dict(drawn["learn"].choices) and "Paste" in dict(drawn["own_kind"].choices)
+
+
+def test_known_models_have_names_of_their_own_and_say_what_they_are():
+    """S1 to S5 stood in menus and slips, and nothing said what these are."""
+    said = [text for name in form.SYSTEMS for text in (TITLES[name], preset_note(name, shrunk=False))]
+    slips = [text for slip in SLIPS.values() for text in (slip.says, slip.truth)]
+    assert len(slips) > 10 and not any(re.search(r"\bS[1-5]\b", text) for text in (*said, *slips))
+    assert all(len(NOTES[name]) > 40 for name in form.SYSTEMS)
 
 
 def test_an_empty_prompt_is_the_beginning_of_ones_own_text_and_stays_empty_for_the_next_one():

@@ -15,7 +15,7 @@ from ....service.runs import predict
 from ....storage import Checkpoint
 from ....words.pictures import both_expected
 from ...chart import chart_place, show
-from ...panel import Slot, choice, move_button, slot
+from ...panel import Slot, blank, choice, move_button, slot
 from ...prompts import read_prompt
 from ...theme import badge, notice, quiet
 from .selection import At
@@ -29,7 +29,7 @@ TEMPERATURE = 0.8
 TEMPLATE = f"""<div class="stack"><div class="line">{slot("both-choice", class_="line tight")}</div>
 <div id="moe-table">{slot("table")}</div>
 <label><span class="sr-only">Beginning</span><input type="text" name="begin" data-resets="off" dir="auto"
-autocomplete="off" spellcheck="false" placeholder="Type a beginning"></label>{slot("both-note")}
+autocomplete="off" spellcheck="false" placeholder="Type a beginning"></label>{slot("figures-note")}
 {chart_place("both-next", height=300, save_name="both-expect")}
 {slot("both-texts", id="both-texts")}<div class="line tight">{slot("both-again")}</div></div>"""
 
@@ -46,13 +46,7 @@ def slots(at: At) -> dict[str, Slot]:
         begin = c.begin or ""
         read = [read_prompt(at.page, checkpoint, begin) for checkpoint in pair]
     except ValueError as problem:
-        said = notice(f"{problem}.", "error")
-        return shown | {
-            "both-note": Slot(str(problem), lambda: said),
-            "both-texts": Slot(None, lambda: ""),
-            "both-again": Slot(None, lambda: ""),
-            "both-next": Slot(None, lambda: None),
-        }
+        return blank(TEMPLATE, "figures-note", problem) | shown
     notes = list(dict.fromkeys(text for _, found in read for text in found))
     ids = [tokens[-each.config.context_length :] for each, (tokens, _) in zip(pair, read)]
     here = (*at.about_both, begin)
@@ -61,16 +55,11 @@ def slots(at: At) -> dict[str, Slot]:
         notes.append("These two cut text into different tokens, so their next tokens cannot be compared.")
     rules = SamplingConfig(temperature=TEMPERATURE, seed=c.seed)
     return shown | {
-        "both-note": Slot(notes, lambda: "".join(notice(text, "warning") for text in notes)),
+        "figures-note": Slot(notes, lambda: "".join(notice(text, "warning") for text in notes)),
         "both-next": Slot(here, lambda: show(*expectations(*pair, *ids)) if alike else None),
         "both-texts": Slot((*here, c.seed), lambda: texts(pair, ids, rules), slow=True),
         "both-again": Slot(c.seed, lambda: move_button("Write again", {"seed": (c.seed + 1) % 1000})),
     }
-
-
-def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """Nothing here answers a click."""
-    return None
 
 
 def _choice(known: dict[bool, list[tuple[str, str]]], ids: tuple[str, str]) -> str:

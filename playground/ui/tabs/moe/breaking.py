@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from typing import Any
 
 import torch
@@ -22,7 +21,7 @@ from ....words.numbers import signed
 from ....words.pictures import expected, worth_words
 from ...chart import chart_place, show
 from ...clicks import cell_of
-from ...panel import Slot, choice, slot
+from ...panel import Slot, choice, move_button, slot
 from ...prompts import read_prompt
 from ...theme import Cell, notice, stat_cards, table
 from .selection import At
@@ -60,14 +59,10 @@ _kept = Kept(entries=64, megabytes=4)
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """Everything of this fold; one sentence where the prompt or the edit makes no sense."""
-    c = at.chosen
-    try:
-        checkpoint = at.mixture
-        layers = expert_layers(checkpoint.config)
-        ids, notes = read_prompt(at.page, checkpoint, c.begin or "")
-    except ValueError as problem:
-        return _nothing(str(problem))
+    """Everything of this fold. Raises ValueError where the prompt makes no sense."""
+    c, checkpoint = at.chosen, at.mixture
+    layers = expert_layers(checkpoint.config)
+    ids, notes = read_prompt(at.page, checkpoint, c.begin or "")
     E, K = checkpoint.config.n_experts, checkpoint.config.experts_per_token
     ids = ids[-checkpoint.config.context_length :]
     station = next(s for s in _stations(checkpoint, ids) if s.layer == c.layer)
@@ -94,21 +89,12 @@ def slots(at: At) -> dict[str, Slot]:
     }
 
 
-def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
+def clicked(at: At, click: dict[str, Any]) -> dict[str, Any]:
     """A cell of the map of costs chooses its expert."""
-    if click.get("slot") != "expert-costs":
-        return None
     config = at.mixture.config
     layers = expert_layers(config)
     row, column = cell_of(click, rows=len(layers), columns=config.n_experts)
     return {"layer": layers[row], "off": (column,)}
-
-
-def _nothing(problem: str) -> dict[str, Slot]:
-    said = notice(f"{problem}.", "error")
-    empty = {name: Slot(None, lambda: "") for name in ("breaking-visited", "breaking-cards", "pulls")}
-    charts = {name: Slot(None, lambda: None) for name in ("breaking-next", "expert-costs")}
-    return {"breaking-note": Slot(problem, lambda: said), **empty, **charts}
 
 
 def _stations(checkpoint: Checkpoint, ids: list[int]) -> list[Station]:
@@ -124,9 +110,7 @@ def _toggle(expert: int, chosen: tuple[int, ...]) -> str:
     """A button that takes an expert in, or out again."""
     into = [e for e in chosen if e != expert] if expert in chosen else sorted({*chosen, expert})
     pressed = str(expert in chosen).lower()
-    move = html.escape(json.dumps({"off": into}), quote=True)
-    look = f'class="chip expert-toggle" aria-pressed="{pressed}"'
-    return f'<button type="button" {look} data-move="{move}">{expert}</button>'
+    return move_button(str(expert), {"off": into}, kind="chip expert-toggle", aria_pressed=pressed)
 
 
 Changed = tuple[str, dict[str, Any] | None]

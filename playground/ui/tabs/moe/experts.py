@@ -43,12 +43,8 @@ placeholder="Any text; empty: text that the model has not seen"></label>
 
 def slots(at: At) -> dict[str, Slot]:
     """Everything of this fold; what needs known sources is left out where there are none."""
-    try:
-        checkpoint = at.mixture
-        layers = expert_layers(checkpoint.config)
-    except ValueError as problem:
-        said = notice(f"{problem}.", "error")
-        return {"experts-note": Slot(str(problem), lambda: said)}
+    checkpoint = at.mixture
+    layers = expert_layers(checkpoint.config)
     known = has_sources(checkpoint)
     layer = at.chosen.layer
     why = "The speakers in this model's text are unknown. Choose an MoE model trained on Dialects to measure this."
@@ -66,11 +62,6 @@ def slots(at: At) -> dict[str, Slot]:
         "bits-details": Slot(at.about, lambda: html.escape(_details(found_in(checkpoint))), slow=True),
         "sources": Slot(pictures["sources"], lambda: _sources(found_in(checkpoint), layer), slow=True),
     }
-
-
-def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """Nothing here answers a click."""
-    return None
 
 
 def _favourites(at: At, checkpoint: Checkpoint, layer: int) -> str:

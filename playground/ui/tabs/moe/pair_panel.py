@@ -9,7 +9,7 @@ from typing import Any
 from ....service.comparisons import ComparisonJob
 from ...chart import chart_place, show
 from ...page import Page
-from ...panel import Asked, Shown, Slot, choice, deed_button, move_button, slot, switch
+from ...panel import Asked, Shown, Slot, blank, choice, deed_button, move_button, slot, switch
 from ...quoted import model_facts
 from ...under_way import Kind, notices
 from . import both, breaking, experts, routing, verdict
@@ -17,7 +17,9 @@ from .selection import At, Selection, at, pairs, within
 from .table import training_speeds
 
 FOLDS = {"routing": routing, "experts": experts, "breaking": breaking, "figures": both}
-"""The modules that draw each fold: TITLE, TEMPLATE, slots(at), clicked(at, click)."""
+"""The modules that draw each fold: TITLE, TEMPLATE, slots(at). A ValueError stands in the slot <fold>-note."""
+CLICKED = {"routing-map": routing.clicked, "expert-costs": breaking.clicked}
+"""Chart → what a click in it changes."""
 ADDRESS = "dense mixture curve routing experts breaking figures prompt layer token"
 """What of the selection stands in the page's address."""
 OF_MODEL = "dense mixture pair layer token begin off worth own"
@@ -51,17 +53,18 @@ def show_pair(page: Page, asked: Asked) -> Shown:
     """The view: what the panel shows for a selection."""
     here = within(at(page, asked.visitor, Selection.read(asked.selection)))
     if asked.clicked:
-        changes: dict[str, Any] = {}
-        for name, module in FOLDS.items():
-            if getattr(here.chosen, name) and not changes:
-                changes = module.clicked(here, asked.clicked) or {}
+        clicked = CLICKED.get(str(asked.clicked.get("slot")))
+        changes = clicked(here, asked.clicked) if clicked else {}
         here = within(replace(here, chosen=here.chosen.moved(**changes)))
     if here.view and here.chosen.curve not in (drawable := verdict.curves(here.view)):
         here = replace(here, chosen=here.chosen.moved(curve=next(iter(drawable))))
     slots = _card(here)
     for name, module in FOLDS.items():
         if getattr(here.chosen, name):
-            slots |= module.slots(here)
+            try:
+                slots |= module.slots(here)
+            except ValueError as problem:
+                slots |= blank(module.TEMPLATE, f"{name}-note", problem)
     chosen = here.chosen
     facts = model_facts(page.registry, asked.visitor, *here.ids)
     there = {"forces": chosen.way == "force"}

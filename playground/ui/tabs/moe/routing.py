@@ -46,16 +46,11 @@ _kept = Kept(entries=96, megabytes=64)
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """Everything of this fold; one sentence where the text cannot be read."""
-    c = at.chosen
-    try:
-        checkpoint = at.mixture
-        layers = expert_layers(checkpoint.config)
-        layer = c.layer
-        words = texts_to_route(at.page, c.mixture, at.visitor)
-        ids, notes = read_prompt(at.page, checkpoint, c.prompt or "")
-    except ValueError as problem:
-        return _nothing(str(problem))
+    """Everything of this fold. Raises ValueError where the text cannot be read."""
+    c, checkpoint = at.chosen, at.mixture
+    layer, layers = c.layer, expert_layers(checkpoint.config)
+    words = texts_to_route(at.page, c.mixture, at.visitor)
+    ids, notes = read_prompt(at.page, checkpoint, c.prompt or "")
     ids = ids[-min(checkpoint.config.context_length, MOST_TOKENS) :]
     position = min(max(c.token, 0), len(ids) - 1)
     i, tokens = layers.index(layer), [visible(checkpoint.tokenizer.token_text(t)) for t in ids]
@@ -93,25 +88,14 @@ def slots(at: At) -> dict[str, Slot]:
     }
 
 
-def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """A token of the text, or a column of the map, is followed."""
-    return {"token": index_of(click, MOST_TOKENS)} if click.get("slot") == "routing-map" else None
+def clicked(at: At, click: dict[str, Any]) -> dict[str, Any]:
+    """A column of the map is followed."""
+    return {"token": index_of(click, MOST_TOKENS)}
 
 
 def _beginning(text: str) -> dict[str, Any]:
     """What trying this text selects."""
     return {"prompt": text, "typed": False, "token": 0}
-
-
-def _nothing(problem: str) -> dict[str, Slot]:
-    drawn = ("routing-text", "routing-followed", "router-scores", "load-note", "layers", "routing-ideas")
-    charts = ("routing-map", "journey", "load", "load-over-training")
-    said = notice(f"{problem}.", "error")
-    return {
-        "routing-note": Slot(problem, lambda: said),
-        **{name: Slot(None, lambda: "") for name in drawn},
-        **{name: Slot(None, lambda: None) for name in charts},
-    }
 
 
 def _map(routing: RoutedText, i: int, tokens: list[str], position: int) -> tuple[dict[str, Any], str]:

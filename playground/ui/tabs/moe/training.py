@@ -165,7 +165,7 @@ def controls(page: Page) -> dict[str, Any]:
     c["outlook"] = gr.HTML(outlook, padding=False, elem_id="moe-outlook")
     c["train"] = gr.Button("Train both", variant="primary", size="lg", elem_id="moe-train")
     add_bar(page, PAIRS, verdict.bar, elem_id="moe-bar", stop_id="moe-stop")
-    with gr.Accordion("Advanced", open=False, elem_id="moe-advanced"):
+    with gr.Accordion("Advanced", open=False, elem_id="moe-advanced", elem_classes="advanced"):
         c |= draw(form.TOP, limits, values)
         c["sum"] = gr.HTML(total, padding=False, elem_id="moe-sum")
         for title, fields in form.GROUPS.items():

@@ -39,7 +39,7 @@ def build(page: Page) -> None:
             start = run_panel.Selection().to_dict()
             page.panels.add(
                 "train", lambda asked: run_panel.show_run(page, running, asked), run_panel.TEMPLATE,
-                start=start, of_model="after", follows=True, elem_id="train-panel",
+                start=start, follows=True, elem_id="train-panel",
             )  # fmt: skip
             takeaway.build(page, running.view_of)
     running.connect()

@@ -42,7 +42,7 @@ def advanced(limits: Limits) -> dict[str, Any]:
     c: dict[str, Any] = {}
     values = form.size_values(form.FIRST_SIZE, FIRST_SOURCE)
     with gr.Column(elem_id="advanced-box"):
-        with gr.Accordion("Advanced", open=False, elem_id="advanced") as c["advanced"]:
+        with gr.Accordion("Advanced", open=False, elem_id="advanced", elem_classes="advanced") as c["advanced"]:
             c["changes"] = gr.HTML(padding=False)
             c["prompt"] = gr.Textbox(
                 label="Prompt",

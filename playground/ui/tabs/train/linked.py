@@ -66,10 +66,6 @@ class LinkedRuns:
             note: "",
         }
 
-    def restore(self, spec: RunSpec) -> dict:
-        """The form as it was when this run was begun; outputs are `form_parts`."""
-        return self.settings.load(form.values_of(spec, self.page.limits))
-
     def applied(self, letters: Any, spec: RunSpec) -> tuple[RunCard | None, RunSpec]:
         """The card that a run about to start repeats, and its spec with the settings that the form has no place for."""
         if not letters:

@@ -10,9 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ....model import Transformer
 from ....service.run_job import RunJob
-from ....service.runs import predict
 from ....service.views import RunView
 from ... import theme
 from ...chart import chart_place, show
@@ -58,7 +56,7 @@ TEMPLATE = f"""<div class="card run-card">
     _fold(
         "inside",
         "Inside the run",
-        f'''<div id="predictions"><h3>Next token</h3>{slot("ask")}
+        f'''<div id="predictions"><h3>Next token</h3>
 {chart_place("predictions", height=280, save_name="next-token")}</div>
 <div id="parameters"><h3>Parameters</h3>{chart_place("parameters", height=240, save_name="parameters")}
 {slot("parameter-table")}</div>
@@ -78,8 +76,6 @@ class Selection(Selected):
     before: str = ""
     beside: tuple[str, ...] = ()
     """Runs whose curves are drawn beside."""
-    after: str | None = None
-    """The text whose next token is predicted; None stands for the run's prompt."""
     rename: str = ""
     details: bool = False
     samples: bool = False
@@ -259,47 +255,23 @@ def _manage(at: At) -> str:
 
 
 def _inside(at: At) -> dict[str, Slot]:
-    view, history, after = at.view, at.view.history, at.chosen.after
+    view, history = at.view, at.view.history
     this = (view.id, view.state, view.used)
     of_model = {} if view.used is None else {"step": view.used}
 
     def drawn(make: Callable[[], tuple], **facts: Any) -> Callable[[], Any]:
         return lambda: show(*make(), **of_model, **facts)
 
-    prompt = after or view.prompt
-    asked = Slot(
-        (*this, len(history.samples), after), drawn(lambda: watch.predictions(_predicted(at)), prompt=prompt), slow=True
-    )
     return {
-        "ask": Slot(
-            (view.id, view.prompt),
-            lambda: (
-                '<label class="field-label">after <input type="text" name="after" dir="auto" autocomplete="off" '
-                f'spellcheck="false" maxlength="400" placeholder="{html.escape(view.prompt, quote=True)}"></label>'
-            ),
+        "predictions": Slot(
+            (*this, len(history.samples)), drawn(lambda: watch.predictions(view), prompt=view.prompt), slow=True
         ),
-        "predictions": asked,
         "parameters": Slot(view.config, drawn(lambda: watch.parameter_chart(view.config))),
         "parameter-table": Slot(view.config, lambda: watch.parameter_table(view.config)),
         "gradients": Slot((view.id, len(history.gradients)), drawn(lambda: watch.gradient_chart(view))),
         "similarity": Slot(this, drawn(lambda: watch.similarity_chart(*_words_of(at))), slow=True),
         "similarity-note": Slot(this, lambda: watch.similarity_note(view)),
     }
-
-
-def _predicted(at: At) -> RunView:
-    """The view with its predictions after the prompt that was typed. Raises ValueError."""
-    view, after = at.view, at.chosen.after
-    if not after or after == view.prompt or view.active or not at.page.registry.has(view.id, at.visitor):
-        return view
-    at.page.limits.check_prompt(after)
-    checkpoint = at.page.registry.get(view.id, at.visitor)
-    ids = checkpoint.tokenizer.encode(after)[-checkpoint.config.context_length :]
-    if not ids:
-        raise ValueError("The prompt is empty. Type something for the model to continue.")
-    # the same seed makes the same untrained model again
-    untrained = Transformer(checkpoint.config, seed=at.job.spec.training.seed) if at.job else None
-    return view.asked(after, predict(checkpoint.model, ids), predict(untrained, ids) if untrained else None)
 
 
 def _words_of(at: At) -> tuple[Any, Any]:

@@ -71,7 +71,7 @@ class Running:
         if not jobs or "run" in query_of(request):
             return gr.skip()
         last = next((job for job in reversed(jobs) if job.active), jobs[-1])
-        return self.linked.restore(last.spec)
+        return self.settings.load(form.values_of(last.spec, self.page.limits))
 
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------
 
