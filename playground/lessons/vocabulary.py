@@ -57,6 +57,11 @@ PLACES: dict[str, Place] = {
         temperature=("#generate-panel .temperature", "the temperature"),
         choice=("#generate-panel [data-slot=choice]", "the choice behind a token"),
         choice_table=("#generate-panel .scores", "its table"),
+        why_button=("#generate-panel .why-button", "the button “Why?”"),
+        copied_pieces=("#generate-panel [data-slot=why-copied]", "the copied pieces"),
+        passages=("#generate-panel .why-passage", "the passages behind it"),
+        prove_it=("#generate-panel [data-slot=why-proof]", "the button “Prove it”"),
+        proof=("#generate-panel [data-slot=why-proven]", "the proof"),
     ),
     **_places(
         "generate",

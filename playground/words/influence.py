@@ -1,4 +1,4 @@
-"""Where a model's words come from, in words: copied passages, passages that taught it, and what the proof shows."""
+"""Where a model's words come from, in words: copied pieces, passages it learned from, and what the proof shows."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import math
 from collections.abc import Sequence
 
 from ..data.judging import LONG
+from ..data.languages.grammar import ENDS, NEXT, SPELLING, WORD
+from ..data.languages.graph import CHANCE
 from ..influence.proof import Trial, mean_effect
 from ..influence.ranking import CORRELATION, HINT, Ranked
 from ..influence.verbatim import Copied
 from .numbers import brief, percent, share, signed
 from .result import Result
 
-RULE = 0.3
+NO_RULES = (CHANCE, NEXT, WORD, SPELLING, ENDS)
+"""Kinds of tokens that no rule of a grammar's own decides."""
+RULE = 0.2
 """A rule is named that decides at least this part of the influence."""
 MEASURE = "A nudge towards these words also changes each passage: that change is its influence."
 SAMPLED = "The text is long, so the passages most like the selection were measured, and a random sample."
@@ -36,7 +40,9 @@ def ranked_result(ranked: Ranked) -> Result:
     if not ranked.raising:
         return Result("No passage raises these words.")
     hint = CORRELATION < HINT
-    headline = "A hint: these passages may have taught it." if hint else "These passages taught it most."
+    headline = (
+        "A hint: the model may have learned it here." if hint else "The model learned it mostly from these passages."
+    )
     moments = "the last weights" if ranked.moments == 1 else f"{ranked.moments} moments of the run"
     number = f"{ranked.measured:,} of {ranked.of:,} passages measured, at {moments}."
     trust = f"In our benchmark, predicted and actual effects have a rank correlation of {CORRELATION:.2f}."
@@ -46,10 +52,11 @@ def ranked_result(ranked: Ranked) -> Result:
 
 def rule_sentence(ranked: Ranked) -> str:
     """The grammar rule that these passages carry; empty where none stands out."""
-    if not ranked.rules or ranked.rules[0][1] < RULE:
+    own = [each for each in ranked.rules if each[0] not in NO_RULES]
+    if not own or own[0][1] < RULE:
         return ""
-    rule, part = ranked.rules[0]
-    return f"They mostly carry one rule: {rule} ({percent(part, 0)} of their influence)."
+    rule, part = own[0]
+    return f"They carry a grammar rule: {rule} ({percent(part, 0)} of their influence)."
 
 
 def proof_result(trials: Sequence[Trial], before: float) -> Result:

@@ -2,7 +2,7 @@
 
 selection.py   what is selected; writing.py: POST /write, the text as it grows; recorded.py: the text it opens with
 kept.py        a text that the browser sends back; choice.py: one of its tokens, opened
-why.py         what of it is copied, which passages taught it, and the proof
+why.py         its copied pieces, the passages behind it, and the proof
 game.py        guess the next letter; temperatures.py, precision.py: the experiments
 """
 

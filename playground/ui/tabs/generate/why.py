@@ -1,4 +1,4 @@
-"""Why it wrote that: what of a text is copied, which passages taught the selected words, and the proof of it."""
+"""Why it wrote that: copied pieces of a text, the passages behind the selected words, and the proof."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
 <span class="grow"></span>{move_button("×", {"why": None}, kind="link", title="Close", aria_label="Close")}</div>
 <div data-slot="why-marks" data-own hidden></div>
 <div class="two"><div class="stack">{slot("why-copied", class_="stack")}</div>
-<fieldset class="stack why-passages">{slot("why-passages", class_="stack")}{slot("why-proof", class_="stack")}
+<fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
+{slot("why-proven", class_="stack")}{slot("why-proof", class_="stack")}
 <div data-if="why_scored">{chart_place("why-scores", height=240, save_name="proofs")}</div></fieldset></div></div>"""
 
 SEEN_ON[SearchJob] = SEEN_ON[ProofJob] = "Generate"
@@ -149,7 +150,7 @@ class Why:
         try:
             question, corpus = chosen.question(page, model_id, checkpoint)
         except ValueError:  # the panel says so once
-            return slots | {name: Slot(None, lambda: "") for name in ("why-passages", "why-proof")}, False
+            return slots | {name: Slot(None, lambda: "") for name in ("why-passages", "why-proven", "why-proof")}, False
         job, proofs = _job(page, visitor, question), proofs_of(page.board, visitor, model_id)
         going = next((each for each in page.board.of(visitor, kind=ProofJob) if not each.settled), None)
         failed = page.board.failed(visitor, kind=ProofJob)
@@ -158,7 +159,8 @@ class Why:
         slots["why-passages"] = Slot((*about, state), lambda: _passages_html(job, corpus, refused or ""))
         ready = job is not None and job.result is not None and bool(job.result.raising)
         marks = ready, len(mine), len(proofs), going and (going.id, going.version), failed and failed.id
-        slots["why-proof"] = Slot(marks, lambda: _proof_html(going, failed, mine) if ready else "")
+        slots["why-proof"] = Slot(marks, lambda: _proof_html(going, failed, bool(mine)) if ready else "")
+        slots["why-proven"] = Slot((len(mine), ready), lambda: _proven_html(mine) if ready else "")
         slots["why-scores"] = Slot(len(proofs), lambda: _scores(proofs))
         return slots, len(proofs) > 1 and ready
 
@@ -264,14 +266,18 @@ def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
     return theme.progress(view.share, words + left) + stop
 
 
-def _proof_html(going: ProofJob | None, failed: ProofJob | None, proofs: list[ProofJob]) -> str:
+def _proven_html(proofs: list[ProofJob]) -> str:
+    if not proofs:
+        return ""
+    same = [each for each in proofs if each.claim == proofs[-1].claim]
+    return _said(proof_result([each.result.trial for each in same], proofs[-1].result.before))
+
+
+def _proof_html(going: ProofJob | None, failed: ProofJob | None, again: bool) -> str:
     if going is not None and going.active:
         return _under_way(going, "Training twice")
     said = theme.notice(failed.message, "error") if failed is not None else ""
-    if proofs:
-        same = [each for each in proofs if each.claim == proofs[-1].claim]
-        said += _said(proof_result([each.result.trial for each in same], proofs[-1].result.before))
-    label = "Prove it with another seed" if proofs else "Prove it"
+    label = "Prove it with another seed" if again else "Prove it"
     title = "Train twice: without the ticked passages, and without as many random ones"
     return said + deed_button(label, "prove", kind="ghost", title=title)
 
