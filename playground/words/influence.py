@@ -69,9 +69,9 @@ def proof_result(trials: Sequence[Trial], before: float) -> Result:
     number = f"The model itself: {share(math.exp(before))}."
     if math.isinf(margin):
         return Result(headline, number, f"One seed shows no interval. {KEPT_SAME}")
-    seeds = f"{len(trials)} seeds: the passages add {signed(mean)} ± {brief(margin)} nats (95 % interval)."
+    number += f" The passages add {signed(mean)} ± {brief(margin)} nats ({len(trials)} seeds)."
     certain = "Zero is inside, so this may be chance." if abs(mean) <= margin else "Zero is outside."
-    return Result(headline, number, f"{seeds} {certain} {KEPT_SAME}")
+    return Result(headline, number, f"The ± is a 95 % interval over seeds. {certain} {KEPT_SAME}")
 
 
 def score_sentence(count: int, correlation: float) -> str:
