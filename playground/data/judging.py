@@ -141,17 +141,17 @@ class LearnedText:
         """Whether it is made of words: a table of numbers or code is not."""
         known = [word.lower() in self.words for word in _WORD.findall(held_out)]
         self.usual = Share(sum(known), len(known))
-        self._held_out = held_out[:BESIDE]
+        self.held_out = held_out
 
     @cached_property
     def usual_copied(self) -> Share:
         """How much of a held-out text stands there word for word: what any text by this hand would have."""
-        return self._copying(self._held_out)
+        return self._copying(self.held_out[:BESIDE])
 
     @property
     def nbytes(self) -> int:
         """About how much room it takes."""
-        return len(self.text) + 100 * len(self.words)
+        return len(self.text) + len(self.held_out) + 100 * len(self.words)
 
     def compare(self, text: str, begun: str = "") -> Compared:
         """What a text that goes on from `begun` has of this one. Cut words at its ends do not count."""

@@ -1,4 +1,4 @@
-"""Influence: which training text a model's words come from: copied passages, passages that taught them, and the proof.
+"""Influence: which training text a model's words come from: copied pieces, the passages behind them, and the proof.
 
 verbatim.py   the longest verbatim matches of a text, by a suffix array
 passages.py   a training text as passages, and which of them to measure

@@ -44,6 +44,11 @@ _PLACES: dict[str, dict[str, tuple[str, str]]] = {
         "temperature": ("#generate-panel .temperature", "the temperature"),
         "choice": ("=choice", "the choice behind a token"),
         "choice table": ("#generate-panel .scores", "its table"),
+        "why button": ("#generate-panel .why-button", "the button “Why?”"),
+        "copied pieces": ("=why-copied", "the copied pieces"),
+        "passages": ("#generate-panel .why-passage", "the passages behind it"),
+        "prove it": ("=why-proof", "the button “Prove it”"),
+        "proof": ("=why-proven", "the proof"),
     },
     "generate game": {
         "bets": ("=game-board", "the text to bet on"),

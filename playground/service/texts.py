@@ -62,9 +62,10 @@ def _read_again(checkpoint: Checkpoint, text: TextSpec, limits: Limits) -> Corpu
         language = text.source.kind if text.source else checkpoint.about.get("language")
         unit = checkpoint.tokenizer.kind
         if language in LANGUAGES and unit in ("char", "word"):
+            ships = bool(checkpoint.about.get("recorded"))
             corpora = [
                 lambda n=n, v=v: corpus_from_language(language, n_characters=n, n_validation=v, unit=unit)
-                for n, v in LENGTHS
+                for n, v in (LENGTHS[1:] if ships else LENGTHS)
             ]
         else:
             corpora = [lambda each=each: each.corpus for each in shipped_texts()]

@@ -1,4 +1,4 @@
-"""Why a model wrote something: a search for the passages that taught it, and the proof by training without them.
+"""Why a model wrote something: a search for the passages behind it, and the proof by training without them.
 
 Both are jobs. A search takes seconds; a proof trains twice. Several proofs of one claim, each with a seed of its own,
 give an interval, and all proofs of a model together say how good the ranking's predictions are.

@@ -177,3 +177,24 @@ def test_a_phone_shows_the_button_and_the_text_without_scrolling(address, phone_
     expect(page.locator("[data-slot=choice] h2")).to_be_visible()
     assert page.locator(".generate-start").bounding_box()["y"] < 300
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_ask_why_it_wrote_some_words(address, chromium_page):
+    page = chromium_page
+    page.goto(f"{address}?tab=generate&model=sentences")
+    expect(page.locator(".why-button")).to_be_visible()
+    first = page.locator(".written [data-place='0:0']")
+    first.focus()
+    page.keyboard.press("Shift+ArrowRight")
+    expect(page.locator(".written .selected")).to_have_count(2)
+    page.locator(".why-button").click()
+    expect(page.locator("[data-slot=why-copied] h3")).to_be_visible()
+    expect(page.locator(".written .asked")).to_have_count(2)
+    expect(page.locator("label.why-passage").first).to_be_visible()
+    assert page.locator("label.why-passage input:checked").count() >= 1
+    page.get_by_role("button", name="Close").click()
+    expect(page.locator(".why-card")).to_be_hidden()
+    page.locator(".written [data-place='0:1']").click()  # a tap stands for the word around it
+    page.locator(".why-button").click()
+    expect(page.locator("[data-slot=why-title]")).to_contain_text("Why “")
+    expect(page.locator(".written .asked")).to_have_count(1)

@@ -124,7 +124,7 @@ def test_the_path_is_in_order_and_the_rest_in_a_group():
         "no-peeking", "who-looks-at-whom", "why-a-cache", "do-experts-help",
     ]  # fmt: skip
     rest = [lesson for lesson in all_lessons() if lesson.group]
-    assert [lesson.id for lesson in rest] == ["learning-to-copy", "eight-bits", "textbook-slips"]
+    assert [lesson.id for lesson in rest] == ["learning-to-copy", "eight-bits", "textbook-slips", "who-taught-it-this"]
     assert {lesson.group for lesson in rest} == {"For teachers and the curious"}
     numbers = [lesson.number for lesson in all_lessons()]
     assert numbers == list(range(1, len(numbers) + 1))

@@ -22,6 +22,7 @@ from playground.ui.panel import Asked, Shown
 from playground.ui.tabs import generate as tab
 from playground.ui.tabs.generate import writing
 from playground.ui.tabs.generate.game import Game
+from playground.ui.tabs.generate.why import Why
 from playground.ui.tabs.generate.writing import Writing
 from tests.model.configs import TINY
 
@@ -41,7 +42,7 @@ class Generating:
         self.model_id = registry.add(self.visitor, checkpoint)
         self.checkpoint = registry.get(self.model_id, self.visitor)
         self.page = Page(limits, registry, Board(registry, limits), None, None, None)
-        self.game, self.writing = Game(self.page), Writing(self.page)
+        self.game, self.writing, self.why = Game(self.page), Writing(self.page), Why(self.page)
 
     def asked(self, **selection: Any) -> Asked:
         return Asked(self.visitor, {"model": self.model_id, "prompt": PROMPT, **RULES, **selection})
@@ -53,7 +54,7 @@ class Generating:
         return Text(list(self.lines(after, **selection)), after)
 
     def shown(self, **selection: Any) -> Shown:
-        return tab.show(self.page, self.game, self.asked(**selection))
+        return tab.show(self.page, self.game, self.why, self.asked(**selection))
 
     def made(self, name: str, **selection: Any) -> Any:
         return self.shown(**selection).slots[name].make()

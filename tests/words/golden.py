@@ -17,6 +17,9 @@ from playground.data import LANGUAGES, Baselines, corpus_from_sentences
 from playground.data.judging import LearnedText, Share, judge
 from playground.data.overlap import OtherKind
 from playground.data.tokenizers import CharTokenizer
+from playground.influence.proof import Trial
+from playground.influence.ranking import Passage, Ranked
+from playground.influence.verbatim import Copied, Match
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff
 from playground.inspection.heads import WeightSummary
 from playground.inspection.precision import InPrecision, PrecisionCost
@@ -41,6 +44,7 @@ from playground.words import (
     examples,
     excess_loss,
     heads,
+    influence,
     judging,
     lens,
     links,
@@ -296,6 +300,34 @@ def of_matched_pair() -> Iterator[Case]:
         yield name, matched_pair.matched_in_words(pair)
         for row in matched_pair.sum_per_layer(pair):
             yield f"{name}, {row[0]}", " · ".join(map(str, row))
+
+
+def of_influence() -> Iterator[Case]:
+    match = Match(0, 40, 2, (10, 90))
+    for name, found in (
+        ("copied", Copied((match,), 0.62, 0.35)),
+        ("nothing copied, no held-out text", Copied((), 0.0, None)),
+    ):
+        yield name, influence.copied_result(found)
+    yield "a piece that occurs once", influence.times(1)
+    yield "a piece that occurs often", influence.times(1200)
+    one = (Passage(0, 9, 1.0),)
+    ranked = Ranked(one, (), 300, 1200, 8, -1.0, (("who owns what", 0.45), ("free choices", 0.4)))
+    for correlation in (0.2, 0.5):
+        measured, influence.CORRELATION = influence.CORRELATION, correlation
+        yield f"passages, rank correlation {correlation}", influence.ranked_result(ranked)
+        influence.CORRELATION = measured
+    whole = dataclasses.replace(ranked, measured=1200, moments=1)
+    yield "all passages, the last weights", influence.ranked_result(whole)
+    yield "no passage", influence.ranked_result(dataclasses.replace(ranked, raising=()))
+    yield "a rule", influence.rule_sentence(ranked)
+    yield "no rule", influence.rule_sentence(dataclasses.replace(ranked, rules=(("spelling", 0.9),)))
+    sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
+    yield "one seed", influence.proof_result([sure], -0.1)
+    yield "two seeds that differ", influence.proof_result([sure, unsure], -0.1)
+    yield "two seeds that agree", influence.proof_result([sure, dataclasses.replace(sure, seed=1, control=-0.3)], -0.1)
+    for count, correlation in ((2, math.nan), (5, 0.7)):
+        yield f"{count} proofs", influence.score_sentence(count, correlation)
 
 
 def checkpoint(**about: object) -> Checkpoint:

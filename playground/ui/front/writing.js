@@ -58,6 +58,8 @@
     /** @type {Text[]} */
     let tails = []; // per sample, the text node of what no token's element shows yet
 
+    root.written = () => text;
+
     // ---- asking ---------------------------------------------------------------------------------------------------
 
     /** Write: a new text, or on from a place of the one that is shown.
@@ -69,6 +71,7 @@
         panel.move({ seed: ++asked.seed });
       }
       began = performance.now();
+      if (asked.why) panel.move({ why: null });
       problem = "";
       works(true);
       state.textContent = "";
@@ -203,6 +206,7 @@
           tails[i].replaceWith(part);
         });
         outline();
+        root.dispatchEvent(new Event("written"));
       };
       slice();
     }

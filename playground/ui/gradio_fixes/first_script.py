@@ -18,7 +18,7 @@ SCRIPTS = (
     ASSETS / "complaints.js",
     *(
         FRONT / f"{name}.js"
-        for name in ("page", "newest", "address", "writing", "game", "deeds", "panel", "news", "form", "class")
+        for name in ("page", "newest", "address", "why", "writing", "game", "deeds", "panel", "news", "form", "class")
     ),
 )
 

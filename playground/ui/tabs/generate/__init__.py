@@ -2,6 +2,7 @@
 
 selection.py   what is selected; writing.py: POST /write, the text as it grows; recorded.py: the text it opens with
 kept.py        a text that the browser sends back; choice.py: one of its tokens, opened
+why.py         its copied pieces, the passages behind it, and the proof
 game.py        guess the next letter; temperatures.py, precision.py: the experiments
 """
 
@@ -18,7 +19,7 @@ from ...panel import Asked, Shown, Slot, chip, move_button, slot
 from ...panel import choice as drop_down
 from ...prompts import suggestions
 from ...quoted import model_facts
-from . import game, precision, temperatures
+from . import game, precision, temperatures, why
 from .choice import opened
 from .recorded import recorded
 from .selection import Selection
@@ -68,11 +69,12 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
 <div class="two wide-left"><div class="card">
 <div class="written" data-slot="text" data-own data-arrows="10" dir="auto"></div>
-<div class="line tight"><p class="written-state" role="status"></p><span class="grow"></span>
+<div class="line tight"><p class="written-state" role="status"></p>{why.BUTTON}<span class="grow"></span>
 <p class="written-by quiet"></p></div>
 <p class="written-said quiet"></p><p class="quiet">Darker = more surprising. Tap any of it to see the alternatives.</p>
 <details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
 <div class="card choice-card">{slot("choice", class_="stack")}</div></div>
+{why.TEMPLATE}
 <details class="fold" data-fold="game"><summary>{game.TITLE}</summary>{game.TEMPLATE}</details>
 <details class="fold" data-fold="experiments"><summary>Experiments: temperatures, precision</summary>
 <div class="stack">{temperatures.TEMPLATE}{precision.TEMPLATE}</div></details>"""
@@ -80,22 +82,23 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 
 def build(page: Page) -> None:
     """The panel, in the layout."""
-    played = game.Game(page)
+    played, reasons = game.Game(page), why.Why(page)
     panel = page.panels.add(
         "generate",
-        lambda asked: show(page, played, asked),
+        lambda asked: show(page, played, reasons, asked),
         TEMPLATE,
         start=Selection.first(page.limits).to_dict(),
-        of_model="choice heat bits",
+        of_model="choice heat bits why",
         address="prompt rules",
         rules=RULES,
+        follows=True,
         elem_id="generate-panel",
     )
     page.share("generate", panel)
     page.share("generate.writing", Writing(page))
 
 
-def show(page: Page, played: game.Game, asked: Asked) -> Shown:
+def show(page: Page, played: game.Game, reasons: why.Why, asked: Asked) -> Shown:
     """The view: what the panel shows for a selection. Raises ValueError where there is no such model."""
     chosen = Selection.read(asked.selection)
     checkpoint = page.registry.get(chosen.model, asked.visitor)
@@ -121,8 +124,9 @@ def show(page: Page, played: game.Game, asked: Asked) -> Shown:
         slots["choice"] = Slot(
             (chosen.model, step, chosen.choice), lambda: opened(checkpoint, chosen.choice, page.limits)
         )
+    answers, scored = reasons.slots(asked, chosen.model, checkpoint, chosen.why)
     facts = {**model_facts(page.registry, asked.visitor, chosen.model), "prompt": chosen.prompt}
-    return Shown(chosen.to_dict(), slots, facts)
+    return Shown(chosen.to_dict() | {"why_scored": scored}, slots | answers, facts)
 
 
 def _warnings(checkpoint: Checkpoint) -> list[str]:

@@ -41,6 +41,8 @@ class Selection(Selected):
     experiments: bool = False
     heat: Any = None
     """What the temperatures are compared on; "now" stands for the prompt and the seed of this moment."""
+    why: dict[str, Any] | None = None
+    """The words that were asked about, and the text they are from (`why.Chosen`)."""
     bits: bool = False
     """Whether the precisions were asked for."""
 

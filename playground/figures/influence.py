@@ -1,0 +1,23 @@
+"""Predicted against actual effects of removing passages, a point for each proof."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import palette
+from .shapes import Figure, axis, figure, numbers, rule
+
+
+def effects(predicted: Sequence[float], actual: Sequence[float]) -> Figure:
+    """A scatter of proofs: influence predicted (its own units), nats that the passages were worth."""
+    points = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": numbers(predicted),
+        "y": numbers(actual),
+        "marker": {"color": palette.DENSE, "size": 9},
+        "hovertemplate": "predicted %{x:.3g}<br>actual %{y:.2f} nats<extra></extra>",
+    }
+    margin = {"l": 56, "r": 12, "t": 12, "b": 44}
+    return figure([points], 240, margin=margin, xaxis=axis("predicted influence"), yaxis=axis("actual effect, nats"),
+                  shapes=[rule(y=0.0)])  # fmt: skip

@@ -1,0 +1,289 @@
+"""Why it wrote that: copied pieces of a text, the passages behind the selected words, and the proof."""
+
+from __future__ import annotations
+
+import html
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from ....data import Corpus
+from ....figures.influence import effects
+from ....influence.proof import rank_correlation
+from ....influence.ranking import Passage
+from ....influence.verbatim import Copied, Match, SuffixArray, copied
+from ....kept import Kept
+from ....service.why import ProofJob, Question, SearchJob, corpus_of, proofs_of, prove_it, search
+from ....storage import Checkpoint
+from ....words.influence import (
+    copied_result,
+    proof_result,
+    ranked_result,
+    rule_sentence,
+    score_sentence,
+    times,
+)
+from ....words.result import Result
+from ... import theme
+from ...around import SEEN_ON
+from ...chart import chart_place, show
+from ...page import Page
+from ...panel import Asked, Slot, deed_button, move_button, slot
+from .kept import Beginning, pieces, readable
+from .selection import Selection
+
+AROUND = 30
+"""Characters, or tokens of a passage, that are shown on either side."""
+MATCHES, RAISING, LOWERING = 4, 6, 2
+"""Pieces and passages that are shown."""
+CHECKED = 0.25
+"""Passages are chosen for the proof that have at least this part of the strongest one's influence."""
+
+BUTTON = '<button type="button" class="link why-button" data-do="why" hidden>Why?</button>'
+TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">{slot("why-title", tag="h2")}
+<span class="grow"></span>{move_button("×", {"why": None}, kind="link", title="Close", aria_label="Close")}</div>
+<div data-slot="why-marks" data-own hidden></div>
+<div class="two"><div class="stack">{slot("why-copied", class_="stack")}</div>
+<fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
+{slot("why-proven", class_="stack")}{slot("why-proof", class_="stack")}
+<div data-if="why_scored">{chart_place("why-scores", height=240, save_name="proofs")}</div></fieldset></div></div>"""
+
+SEEN_ON[SearchJob] = SEEN_ON[ProofJob] = "Generate"
+_indexes, _copied = Kept(entries=6, megabytes=500), Kept(entries=64, megabytes=8)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Some words of a text that a model wrote."""
+
+    text: Beginning
+    """The whole text."""
+    first: int
+    last: int
+    """The first and the last selected token of those written."""
+
+    @classmethod
+    def read(cls, sent: Any, page: Page, checkpoint: Checkpoint) -> Chosen:
+        """From what a browser sent. Raises ValueError."""
+        text = Beginning.read(sent, page.limits, checkpoint)
+        first, last = (sent.get(name) for name in ("first", "last"))
+        if not all(isinstance(n, int) and not isinstance(n, bool) for n in (first, last)):
+            raise ValueError("Select some words of the text first")
+        if not 0 <= first <= last < len(text.tokens):
+            raise ValueError("Select some words of the text first")
+        return cls(text, first, last)
+
+    def question(self, page: Page, model_id: str, checkpoint: Checkpoint) -> tuple[Question, Corpus]:
+        """What a search is asked, and the training text. Raises ValueError where that is not known."""
+        known, corpus = corpus_of(page.board, checkpoint)
+        given = len(self.text.prompt)
+        ids = [*self.text.prompt, *self.text.tokens[: self.last + 1]]
+        cut = max(given + self.first - 2 * checkpoint.config.context_length, 0)
+        question = Question(model_id, checkpoint.history.last_step, tuple(ids[cut:]), given + self.first - cut, known)
+        return question, corpus
+
+
+class Why:
+    """The questions of this page."""
+
+    def __init__(self, page: Page):
+        self._page = page
+        page.panels.act("why", self.ask, slow=True)
+        page.panels.act("prove", self.prove, slow=True)
+        page.panels.act("stop-why", self.stop)
+
+    def _read(self, asked: Asked, sent: Any) -> tuple[str, Checkpoint, Chosen]:
+        model_id = Selection.read(asked.selection).model
+        checkpoint = self._page.registry.get(model_id, asked.visitor)
+        return model_id, checkpoint, Chosen.read(sent, self._page, checkpoint)
+
+    def ask(self, asked: Asked) -> dict[str, Any]:
+        """Open the panel for these words, and begin the search. Why there is none is shown in its place."""
+        sent = asked.selection.get("words")
+        model_id, checkpoint, chosen = self._read(asked, sent)
+        refused = ""
+        try:
+            question, _ = chosen.question(self._page, model_id, checkpoint)
+            if _job(self._page, asked.visitor, question) is None:
+                share = self._page.share_of(asked.request, asked.visitor)
+                search(self._page.board, asked.visitor, question, share=share)
+        except ValueError as problem:
+            refused = str(problem)
+        return {"move": {"why": {**sent, "refused": refused}}}
+
+    def prove(self, asked: Asked) -> None:
+        """Train without the passages that are ticked."""
+        model_id, checkpoint, chosen = self._read(asked, asked.selection.get("why"))
+        question, _ = chosen.question(self._page, model_id, checkpoint)
+        job = _job(self._page, asked.visitor, question)
+        if job is None or job.result is None:
+            raise ValueError("There is no search to prove any more. Press Why? again")
+        shown = job.result.raising[:RAISING]
+        ticked = tuple(each for i, each in enumerate(shown) if asked.selection.get(f"passage-{i}") is True)
+        share = self._page.share_of(asked.request, asked.visitor)
+        prove_it(self._page.board, asked.visitor, question, ticked, share=share)
+
+    def stop(self, asked: Asked) -> None:
+        """Stop what is under way."""
+        for kind in (SearchJob, ProofJob):
+            self._page.board.stop(asked.visitor, kind=kind)
+
+    def slots(self, asked: Asked, model_id: str, checkpoint: Checkpoint, sent: Any) -> tuple[dict[str, Slot], bool]:
+        """The panel, where words were asked about; and whether there are proofs to compare."""
+        if not isinstance(sent, dict):
+            return {}, False
+        page, visitor, refused = self._page, asked.visitor, sent.get("refused")
+        chosen = Chosen.read(sent, page, checkpoint)
+        about = (model_id, checkpoint.history.last_step, chosen)
+        title, key = _title(checkpoint, chosen), (tuple(chosen.text.prompt), tuple(chosen.text.tokens))
+
+        def found() -> tuple[Copied, Corpus]:
+            corpus = chosen.question(page, model_id, checkpoint)[1]
+            return _copied.get(key, lambda: _compare(checkpoint, corpus, chosen), owner=checkpoint.model), corpus
+
+        slots = {
+            "why-title": Slot(title, lambda: html.escape(title)),
+            "why-copied": Slot((*about[:2], key), lambda: _copied_html(*found()), slow=True),
+            "why-marks": Slot(about, lambda: _marks(checkpoint, chosen, found()[0]), slow=True),
+        }
+        try:
+            question, corpus = chosen.question(page, model_id, checkpoint)
+        except ValueError:  # the panel says so once
+            return slots | {name: Slot(None, lambda: "") for name in ("why-passages", "why-proven", "why-proof")}, False
+        job, proofs = _job(page, visitor, question), proofs_of(page.board, visitor, model_id)
+        going = next((each for each in page.board.of(visitor, kind=ProofJob) if not each.settled), None)
+        failed = page.board.failed(visitor, kind=ProofJob)
+        mine = [each for each in proofs if each.question == question]
+        state = job and (job.id, job.version), refused
+        slots["why-passages"] = Slot((*about, state), lambda: _passages_html(job, corpus, refused or ""))
+        ready = job is not None and job.result is not None and bool(job.result.raising)
+        marks = ready, len(mine), len(proofs), going and (going.id, going.version), failed and failed.id
+        slots["why-proof"] = Slot(marks, lambda: _proof_html(going, failed, bool(mine)) if ready else "")
+        slots["why-proven"] = Slot((len(mine), ready), lambda: _proven_html(mine) if ready else "")
+        slots["why-scores"] = Slot(len(proofs), lambda: _scores(proofs))
+        return slots, len(proofs) > 1 and ready
+
+
+def _job(page: Page, visitor: str, question: Question) -> SearchJob | None:
+    """The latest search for this."""
+    jobs = [job for job in page.board.of(visitor, kind=SearchJob) if job.question == question]
+    return jobs[-1] if jobs else None
+
+
+def _title(checkpoint: Checkpoint, chosen: Chosen) -> str:
+    said = readable(checkpoint.tokenizer.decode(chosen.text.tokens[chosen.first : chosen.last + 1]))
+    said = said.strip().replace("\n", "⏎") or "blank"
+    return f"Why “{said if len(said) <= AROUND else f'{said[:AROUND]}…'}”?"
+
+
+def _compare(checkpoint: Checkpoint, corpus: Corpus, chosen: Chosen) -> Copied:
+    learned = corpus.learned()
+    index = _indexes.get(corpus.sha256, lambda: SuffixArray(learned.text), owner=checkpoint.model)
+    return copied(index, _spelled(checkpoint, chosen)[0], learned.held_out)
+
+
+def _spelled(checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, list[int]]:
+    """The text, and where each of its tokens ends."""
+    parts = pieces(checkpoint.tokenizer, chosen.text.prompt, chosen.text.tokens)
+    return "".join(parts), list(accumulate(map(len, parts)))
+
+
+def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, Any]:
+    """First and last token of each copied piece, and of the selection, for the text above."""
+    _, ends = _spelled(checkpoint, chosen)
+    spans = [(bisect_right(ends, match.start), bisect_left(ends, match.end)) for match in found.matches]
+    return {"copied": spans, "asked": [chosen.first, chosen.last]}
+
+
+# ---- HTML ------------------------------------------------------------------------------------------------------------
+
+
+def _said(result: Result) -> str:
+    details = f"<details><summary>Details</summary>{theme.quiet(result.details)}</details>" if result.details else ""
+    number = f'<p class="num">{html.escape(result.number)}</p>' if result.number else ""
+    return f"<h3>{html.escape(result.headline)}</h3>{number}{details}"
+
+
+def _copied_html(found: Copied, corpus: Corpus) -> str:
+    text = corpus.learned().text
+    longest = sorted(found.matches, key=lambda match: match.start - match.end)[:MATCHES]
+    return _said(copied_result(found)) + "".join(_source(match, text) for match in longest)
+
+
+def _source(match: Match, text: str) -> str:
+    """One copied piece where it comes from."""
+    start, end = match.sources[0], match.sources[0] + match.end - match.start
+    parts = (text[max(start - AROUND, 0) : start], text[start:end], text[end : end + AROUND])
+    return f"{_quoted(*parts)}{theme.quiet(times(match.count))}"
+
+
+def _quoted(before: str, piece: str, after: str) -> str:
+    before, piece, after = (html.escape(readable(part).replace("\n", "⏎")) for part in (before, piece, after))
+    return f'<p class="why-source"><samp><bdi>{before}<mark>{piece}</mark>{after}</bdi></samp></p>'
+
+
+def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
+    if job is None or job.state == "failed":
+        why = refused or (job.message if job else "")
+        said = f'<p class="quiet">{html.escape(why)}</p>' if why else ""
+        return said + '<button type="button" class="ghost why-again" data-do="why">Find the passages</button>'
+    if job.result is None:
+        return _under_way(job, "Reading the training text")
+    ranked, most = job.result, max((each.effect for each in job.result.raising), default=0.0)
+    rule = rule_sentence(ranked)
+    raising = "".join(
+        _passage(each, corpus, most, i if each.effect else None) for i, each in enumerate(ranked.raising[:RAISING])
+    )
+    lowering = "".join(_passage(each, corpus, most, None) for each in ranked.lowering[:LOWERING])
+    lower = f"<h3>These lower it</h3>{lowering}" if lowering else ""
+    return f"{_said(ranked_result(ranked))}{theme.quiet(rule) if rule else ''}{raising}{lower}"
+
+
+def _passage(each: Passage, corpus: Corpus, most: float, number: int | None) -> str:
+    tokens, decode = corpus.train, corpus.tokenizer.decode
+
+    def part(start: int, end: int) -> str:
+        return decode([token for token in tokens[max(start, 0) : end].tolist() if token >= 0])
+
+    quoted = _quoted(
+        part(each.start - AROUND, each.start), part(each.start, each.end), part(each.end, each.end + AROUND)
+    )
+    width = 100 * min(abs(each.effect) / most, 1.0) if most else 0
+    track = f'<span class="track{" lowers" * (each.effect < 0)}"><i style="width:{width:.1f}%"></i></span>'
+    if number is None:
+        return f'<div class="why-passage">{quoted}{track}</div>'
+    ticked = " checked" * (each.effect >= CHECKED * most)
+    box = f'<input type="checkbox" data-field="passage-{number}"{ticked} aria-label="Remove this passage">'
+    return f'<label class="why-passage">{box}{quoted}{track}</label>'
+
+
+def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
+    view = job.view()
+    words = f"{doing} …" if view.state != "waiting" else f"In line, place {view.place or 1}"
+    left = f" · {theme.duration(view.time_left)} left" if view.time_left else ""
+    stop = deed_button("Stop", "stop-why", kind="stop", disabled=view.state == "stopping")
+    return theme.progress(view.share, words + left) + stop
+
+
+def _proven_html(proofs: list[ProofJob]) -> str:
+    if not proofs:
+        return ""
+    same = [each for each in proofs if each.claim == proofs[-1].claim]
+    return _said(proof_result([each.result.trial for each in same], proofs[-1].result.before))
+
+
+def _proof_html(going: ProofJob | None, failed: ProofJob | None, again: bool) -> str:
+    if going is not None and going.active:
+        return _under_way(going, "Training twice")
+    said = theme.notice(failed.message, "error") if failed is not None else ""
+    label = "Prove it with another seed" if again else "Prove it"
+    title = "Train twice: without the ticked passages, and without as many random ones"
+    return said + deed_button(label, "prove", kind="ghost", title=title)
+
+
+def _scores(proofs: list[ProofJob]) -> dict[str, Any] | None:
+    if len(proofs) < 2:
+        return None
+    predicted, actual = zip(*((each.result.predicted, each.result.trial.effect) for each in proofs))
+    return show(effects(predicted, actual), score_sentence(len(proofs), rank_correlation(predicted, actual)))

@@ -1,0 +1,80 @@
+"""Why? on Generate: copied pieces are marked, passages and proof are shown, and what cannot be traced says why."""
+
+from __future__ import annotations
+
+import pytest
+
+from playground.service.why import ProofJob, SearchJob
+from playground.storage import Checkpoint
+from playground.ui.panel import Asked
+from tests.ui.generating import CHECKPOINT, Generating
+from tests.ui.runs import small_spec, until
+
+TEXT = "the cat sat on the mat. the dog ran in the sun. a bird sang to the moon. " * 12
+
+
+@pytest.fixture(scope="module")
+def house():
+    """A model that was trained here, and a text as it might write it."""
+    panel = Generating()
+    job = panel.page.board.start(panel.visitor, small_spec(text=TEXT, steps=30))
+    until(lambda: job.settled)
+    panel.model_id, panel.checkpoint = job.id, panel.page.registry.get(job.id, panel.visitor)
+    return panel
+
+
+def words(
+    panel: Generating, text: str = "the dog ran in the sun. a bird sang so", first: int = 4, last: int = 6
+) -> dict:
+    encode = panel.checkpoint.tokenizer.encode
+    step = panel.checkpoint.history.last_step
+    return {"prompt": encode("the "), "tokens": encode(text), "step": step, "sample": 0, "first": first, "last": last}
+
+
+def test_from_the_question_to_the_proof(house):
+    asked = lambda **more: Asked(house.visitor, {"model": house.model_id, "prompt": "the ", **more})  # noqa: E731
+    why = house.why.ask(asked(words=words(house)))["move"]["why"]
+    assert why["refused"] == ""
+    until(lambda: not house.page.board.active(house.visitor, kind=SearchJob))
+    assert house.made("why-title", why=why) == "Why “dog”?"
+    copied = house.made("why-copied", why=why)
+    assert (
+        "<h3>95 % is copied word for word.</h3>" in copied
+        and "<mark>the dog ran in the sun. a bird sang </mark>" in copied
+    )
+    assert house.made("why-marks", why=why) == {"copied": [(0, 35)], "asked": [4, 6]}
+    passages = house.made("why-passages", why=why)
+    assert "the dog ran in the sun." in passages and 'data-field="passage-0" checked' in passages
+    assert "Prove it" in house.made("why-proof", why=why)
+    house.why.prove(asked(why=why, **{"passage-0": True}))
+    until(lambda: all(job.settled for job in house.page.board.of(house.visitor, kind=ProofJob)))
+    assert "<h3>Without them" in house.made("why-proven", why=why)
+    assert "another seed" in house.made("why-proof", why=why)
+    (proof,) = house.page.board.of(house.visitor, kind=ProofJob)
+    assert len(proof.passages) == 1
+    with pytest.raises(ValueError, match="No passage"):
+        house.why.prove(asked(why=why))
+
+
+@pytest.mark.parametrize("first_last", [(0, 0), (0, 37)])
+def test_one_token_and_everything_can_be_asked_about(house, first_last):
+    chosen = dict(zip(("first", "last"), first_last))
+    why = words(house) | chosen
+    assert "copied" in house.made("why-copied", why=why)
+    assert "Find the passages" in house.made("why-passages", why=why)
+
+
+@pytest.mark.parametrize("wrong", [{"first": -1}, {"last": 99}, {"first": "0"}, {"first": 7}, {"tokens": [10**6]}])
+def test_what_no_page_sends_is_refused(house, wrong):
+    with pytest.raises(ValueError, match=r"Select some words|cannot be read"):
+        house.shown(why=words(house) | wrong)
+
+
+def test_a_model_without_its_text_says_so_once():
+    panel = Generating(Checkpoint(CHECKPOINT.model, CHECKPOINT.tokenizer, CHECKPOINT.history, "Uploaded"))
+    sent = {"prompt": [1, 2], "tokens": [3, 4, 5], "step": panel.checkpoint.history.last_step, "first": 0, "last": 1}
+    why = panel.why.ask(panel.asked(words=sent))["move"]["why"]
+    slots = panel.shown(why=why).slots
+    with pytest.raises(ValueError, match="training text is not on this page"):
+        slots["why-copied"].make()
+    assert slots["why-passages"].make() == slots["why-proof"].make() == ""
