@@ -259,11 +259,13 @@ class EditsTap(TextTap):
 def edits_tap(edits: Sequence[Edit], config: ModelConfig) -> Tap:
     """A tap that carries out these edits, in their order, in passes over whole texts and in generation.
 
-    It serves one pass after another, not two at the same time. Without edits it is `no_tap`. Raises ValueError, here
-    or in the pass, where an edit does not fit the model or the prompt.
+    It serves one pass after another, not two at the same time. Without edits, or with idle ones alone, it is `no_tap`.
+    Other packages bring edits of their own, with the same methods. Raises ValueError, here or in the pass, where an
+    edit does not fit the model or the prompt.
     """
     for edit in edits:
         edit.check(config)
+    edits = [edit for edit in edits if not getattr(edit, "idle", False)]
     return EditsTap(edits) if edits else no_tap
 
 

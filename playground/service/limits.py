@@ -47,6 +47,8 @@ HEAD_TESTS_FLOPS = 1e12
 """Operations up to which every head of a model is tested: some ten seconds."""
 EDITS = 24
 """Changes to a model in force at once."""
+PATCHES = 12
+"""Patches kept at once."""
 WRITERS = 64
 """Texts that are written at the same moment, of all visitors: those of one model share its passes."""
 TEXTS_AT_ONCE = 4

@@ -25,6 +25,9 @@ from playground.inspection.heads import WeightSummary
 from playground.inspection.precision import InPrecision, PrecisionCost
 from playground.inspection.roles import PLACES, REPEATS, Estimate
 from playground.inspection.walk import step, step_names
+from playground.interventions.circuit import Circuit, Edge, Node
+from playground.interventions.patching import Donor, PatchMap
+from playground.interventions.steering import SteeringCurve
 from playground.links.repetition import Gap, Repetition
 from playground.model import Transformer
 from playground.model.matched_pair import match_dense
@@ -45,6 +48,7 @@ from playground.words import (
     excess_loss,
     heads,
     influence,
+    interventions,
     judging,
     lens,
     links,
@@ -275,6 +279,29 @@ def of_edits() -> Iterator[Case]:
                  EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
                  SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
         yield repr(edit), edits.edit_words(edit)
+
+
+def of_interventions() -> Iterator[Case]:
+    effects = np.array([[0.0, -3.2], [0.1, 0.4]])
+    for part, rows in (("residual", ((0, None), (1, None))), ("head", ((0, 1), (1, 0))), ("expert", ((1, 2), (1, 3)))):
+        found = PatchMap(part, rows, effects, 2.0, -1.5)
+        yield f"a map: {part}", interventions.patched_result(found, ["a", "b"], ("x", "y"), Donor.OTHER, False)
+        yield f"a kept patch: {part}", interventions.kept_words(part, *rows[1], "b")
+    yield "a kept patch: mlp", interventions.kept_words("mlp", 1, None, "b")
+    for donor in Donor:
+        told = interventions.patched_result(found, ["a", "b"], ("x", "y"), donor, True)
+        yield f"a direct map: {donor.value}, {interventions.DONOR_NAMES[donor]}", told
+    away = PatchMap("mlp", ((0, None),), np.array([[2.0]]), 2.0, -1.5)
+    yield "a map: away from the other", interventions.patched_result(away, ["a"], ("x", "y"), Donor.OTHER, False)
+    nothing = PatchMap("mlp", ((0, None),), np.zeros((1, 1)), 2.0, 2.0)
+    yield "a map: nothing", interventions.patched_result(nothing, ["a"], ("x", "y"), Donor.ZERO, False)
+    for sign in (1, -1):
+        curve = SteeringCurve((-2.0, 0.0, 2.0), (0.0, 1.0, 1.0 + sign), (1.5, 1.2, 1.3))
+        yield f"steering: {sign}", interventions.steered_result(curve, ("x", "y"))
+    first, second = Node(0, 1), Node(1)
+    edges = Edge(first, second, 0.4), Edge(second, None, 0.9)
+    yield "a circuit", interventions.circuit_result(Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6))
+    yield "a circuit: one part, one pair", interventions.circuit_result(Circuit({first: 0.9}, (), 0.93, None, 1, 0, 6))
 
 
 def of_lens_and_examples() -> Iterator[Case]:

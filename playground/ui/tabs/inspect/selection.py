@@ -55,6 +55,22 @@ class Selection(Selected):
     lens: bool = False
     kv: bool = False
     """Whether the measurement of the KV cache is open."""
+    patch: bool = False
+    steer: bool = False
+    circuit: bool = False
+    other: str | None = None
+    """The second prompt, from whose run parts are patched; None stands for a suggestion."""
+    part: str = "residual"
+    path: str = "total"
+    """Which effect of a patch: total, or direct to the logits."""
+    donor: str = "other"
+    kept: tuple[dict[str, Any], ...] = ()
+    """Patches that stay: part, layer, index and place of each."""
+    towards: str | None = None
+    """Prompts, one a line, from whose mean the steering direction leads; None stands for a suggestion."""
+    away: str | None = None
+    steer_layer: int | None = None
+    strength: float = 1.0
     with_model: str = ""
     with_layer: int | None = None
     with_head: int | None = None

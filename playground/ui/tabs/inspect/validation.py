@@ -27,8 +27,8 @@ class Judged:
     """Whether it is only the prompt, for want of anything better."""
 
 
-def held_out(page: Page, look: Look) -> Judged:
-    """The model's validation text; where nobody knows it any more, the prompt itself, and says so.
+def held_out(page: Page, look: Look, tokens: int = TOKENS) -> Judged:
+    """The model's validation text, about so many tokens of it; where nobody knows it any more, the prompt itself.
 
     Raises ValueError where that is a single token.
     """
@@ -36,7 +36,7 @@ def held_out(page: Page, look: Look) -> Judged:
     found = unseen(page.board.source_of(checkpoint), checkpoint)
     if found is not None:
         T = checkpoint.config.context_length
-        most = max(2, TOKENS // T)
+        most = max(2, tokens // T)
         inputs, targets = found.corpus.windows("val", T, most)
         return Judged(inputs, targets, found.words, beside_the_run(found, checkpoint, most))
     if look.length < 2:

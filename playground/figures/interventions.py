@@ -1,0 +1,108 @@
+"""Interventions as pictures: the map of patches, strength against effect and loss, and a circuit as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..interventions.circuit import Circuit, Node
+from ..interventions.patching import PatchMap
+from ..interventions.steering import SteeringCurve
+from ..words.interventions import node_name, part_name
+from ..words.numbers import signed
+from . import palette
+from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, figure, frame, heatmap, line, lines, names, reach, slanted
+from .wire import escaped
+
+_WRITTEN = 14
+"""Tokens up to which numbers stand in the cells."""
+_SHOWN = 0.02
+"""Share of a logit difference from which an edge is drawn."""
+
+
+def patch_picture(found: PatchMap, labels: Sequence[str], part: slice, kept: Sequence[tuple[int, int]] = ()) -> Figure:
+    """Row × token: the effect in nats on the logit difference; a click gives [row, column].
+
+    Args:
+        labels: place and text of all tokens, of which `part` is drawn.
+        kept: (row, token) of patches to frame.
+    """
+    values = found.effects[:, part]
+    limit = reach(found.effects)
+    rows = [part_name(found.part, *row) for row in found.rows]
+    trace = cells(
+        values,
+        "%{y}, at %{x}<br>logit difference %{z:+.3f} nats",
+        scale=palette.DIVERGING_SCALE,
+        ends=(-limit, limit),
+        bar="nats",
+        text=[[signed(value, 1) for value in row] for row in values] if values.shape[1] <= _WRITTEN else None,
+    )
+    return heatmap(
+        trace,
+        max(190, 110 + (18 if len(rows) > 8 else 28) * len(rows)),
+        slanted(labels[part]),
+        names(rows, length=24, **UPSIDE_DOWN, **FIXED),
+        frames=[frame(row, place - part.start) for row, place in kept if part.start <= place < part.stop],
+        uirevision=f"{found.part} {values.shape}",
+    )
+
+
+def steering_picture(curve: SteeringCurve) -> Figure:
+    """Strength against the logit difference (left) and the validation loss (right)."""
+    effect = line(curve.strengths, curve.effects, "logit difference", palette.QUERY, marks=6)
+    loss = line(curve.strengths, curve.losses, "validation loss", palette.KEY, dash="dash", marks=6, yaxis="y2")
+    right = axis("loss, nats per token", overlaying="y", side="right", showgrid=False)
+    left, margin = axis("logit difference, nats"), {"l": 52, "r": 56, "t": 36, "b": 44}
+    return lines([effect, loss], 280, axis("strength"), left, yaxis2=right, margin=margin)
+
+
+def circuit_picture(found: Circuit) -> Figure:
+    """The parts, first layer at the bottom, answer on top; each part and link says which share is lost without it."""
+    stages = sorted({_stage(node) for node in found.nodes})
+    places: dict[Node | None, tuple[float, float]] = {None: (0.0, len(stages))}
+    for height, stage in enumerate(stages):
+        own = [node for node in found.nodes if _stage(node) == stage]
+        shift = 0.5 * (-1) ** height if len(own) == 1 else 0.0  # so that no link runs through a part
+        places |= {node: (i - (len(own) - 1) / 2 + shift, height) for i, node in enumerate(own)}
+    shown = [edge for edge in found.edges if edge.share >= _SHOWN]
+    links = [
+        {
+            **{"x": [x for x, _ in ends], "y": [y for _, y in ends], "type": "scatter", "mode": "lines"},
+            "line": {"color": palette.SCORES, "width": 1 + 6 * min(edge.share, 1.0)},
+            "hoverinfo": "skip",
+        }
+        for edge in shown
+        for ends in [(places[edge.sender], places[edge.receiver])]
+    ]
+    middles = [np.add(places[edge.sender], places[edge.receiver]) / 2 for edge in shown]
+    notes = [
+        {
+            **{"x": float(x), "y": float(y), "text": f"{100 * edge.share:.0f} %", "showarrow": False},
+            **{"bgcolor": palette.PAPER, "font": {"size": 11, "color": palette.SCORES}},
+        }
+        for edge, (x, y) in zip(shown, middles)
+    ]
+    for node, (x, y) in places.items():
+        lost = "" if node is None else f"<br>{100 * found.lost[node]:.0f} %"
+        notes.append(
+            {
+                **{"x": x, "y": y, "text": f"<b>{escaped(node_name(node))}</b>{lost}", "showarrow": False},
+                **{"bgcolor": palette.BAND, "bordercolor": palette.FAINT, "borderpad": 4},
+                "font": {"size": 12, "color": palette.INK},
+            }
+        )
+    wide = max(abs(x) for x, _ in places.values()) + 0.5
+    return figure(
+        links or [{"type": "scatter", "x": [0], "y": [0], "mode": "none", "hoverinfo": "skip"}],
+        120 + 72 * len(stages),
+        xaxis=axis(range=[-wide, wide], showgrid=False, showticklabels=False, **FIXED),
+        yaxis=axis(range=[-0.6, len(stages) + 0.5], showgrid=False, showticklabels=False, **FIXED),
+        annotations=notes,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+    )
+
+
+def _stage(node: Node) -> int:
+    return 2 * node.layer + (node.head is None)

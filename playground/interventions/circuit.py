@@ -1,0 +1,239 @@
+"""Circuits: a small set of heads and MLPs that carries an answer, found by greedy ablation, checked on fresh prompts.
+
+All parts outside the circuit take the values of the other prompt's run (resample ablation; Wang et al. 2023; Conmy et
+al. 2023). Edges replace what one part adds to another's input alone (path patching, Goldowsky-Dill et al. 2023).
+
+N = pairs, T = tokens, C = candidate circuits, P = parts of the model, H = heads, D = d_head, d = d_model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from ..model import ModelConfig, Pass, Recorder, Tap, Trace, Transformer
+from .direct import readout, written_by_head
+from .patching import ROWS_AT_ONCE, Pair
+
+KEPT = 0.9
+"""Share of the logit difference that a circuit has to keep."""
+MOST_EDGES_OF = 12
+"""Parts of a circuit up to which its edges are measured."""
+
+
+@dataclass(frozen=True, order=True)
+class Node:
+    """A head, or an MLP (or a layer's experts together), which comes after its layer's heads."""
+
+    layer: int
+    head: int | None = None
+    """None for the MLP."""
+
+
+@dataclass(frozen=True)
+class Edge:
+    """What one part passes on to another, or straight to the logits."""
+
+    sender: Node
+    receiver: Node | None
+    """None for the logits."""
+    share: float
+    """Of the logit difference, lost without it."""
+
+
+@dataclass(frozen=True)
+class Circuit:
+    """A set of parts that keeps most of the logit difference."""
+
+    lost: dict[Node, float]
+    """The parts, in their order → the share of the logit difference that the circuit loses without each."""
+    edges: tuple[Edge, ...]
+    kept: float
+    """Share of the logit difference that the circuit keeps on the pairs it was found on."""
+    fresh: float | None
+    """The same on fresh pairs; None where there are none."""
+    pairs: int
+    fresh_pairs: int
+    parts: int
+    """P: how many the model has."""
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The parts, first layer first."""
+        return tuple(self.lost)
+
+
+def nodes_of(config: ModelConfig) -> list[Node]:
+    """All P parts of a model, in the order in which a token passes them."""
+    heads = (*range(config.n_heads), None)
+    return [Node(layer, head) for layer in range(config.n_layers) for head in heads]
+
+
+def passes_of(config: ModelConfig, pairs: int) -> int:
+    """How many prompts a search reads at most."""
+    P = len(nodes_of(config))
+    return pairs * P * (P + 1) // 2
+
+
+@torch.inference_mode()
+def find_circuit(
+    model: Transformer, pairs: Sequence[Pair], fresh: Sequence[Pair] = (), *, kept: float = KEPT
+) -> Circuit:
+    """Take away the part that is needed least, again and again, while the rest keeps `kept` of the logit difference.
+
+    The result is minimal in that no further part can go; another set of the same size may do as well. Raises
+    ValueError where there is no pair.
+    """
+    if not pairs:
+        raise ValueError("A circuit needs two prompts with different answers")
+    nodes, runs = nodes_of(model.config), Runs(model, pairs)
+    circuit = torch.ones(len(nodes), dtype=torch.bool)
+    share = 1.0
+    while circuit.any():
+        without = _without_each(circuit)
+        shares = runs.shares(without)
+        best = int(shares.argmax())
+        if shares[best] < kept:
+            break
+        circuit, share = without[best], float(shares[best])
+    left = circuit.nonzero()[:, 0].tolist()
+    lost = share - runs.shares(_without_each(circuit)) if left else torch.zeros(0)
+    inside = [nodes[i] for i in left]
+    edges = runs.edges(inside) if len(inside) <= MOST_EDGES_OF and model.config.norm_placement == "pre" else ()
+    again = float(Runs(model, fresh).shares(circuit[None])[0]) if fresh else None
+    return Circuit(dict(zip(inside, lost.tolist())), edges, share, again, len(pairs), len(fresh), len(nodes))
+
+
+def _without_each(circuit: torch.Tensor) -> torch.Tensor:
+    """Candidates (C, P): the circuit (P,) without each of its parts."""
+    left = circuit.nonzero()[:, 0]
+    candidates = circuit.repeat(len(left), 1)
+    candidates[torch.arange(len(left)), left] = False
+    return candidates
+
+
+class Runs:
+    """Both runs of many pairs, of whatever lengths: shorter prompts are padded behind their last token."""
+
+    def __init__(self, model: Transformer, pairs: Sequence[Pair]):
+        """Read all prompts once. Raises ValueError for a model without a mask, where padding would be seen."""
+        if not model.config.causal and len({len(pair.ids) for pair in pairs}) > 1:
+            raise ValueError("This model sees later tokens, too, so all prompts must be equally long")
+        self.model, device = model, next(model.parameters()).device
+        T = max(len(pair.ids) for pair in pairs)
+        ids, other = (
+            torch.tensor([[*each, *each[-1:] * (T - len(each))] for each in prompts], device=device)
+            for prompts in ([pair.ids for pair in pairs], [pair.other for pair in pairs])
+        )
+        self.ids, self.last = ids, torch.tensor([len(pair.ids) - 1 for pair in pairs], device=device)
+        self.answer, self.foil = (
+            torch.tensor([getattr(pair, name) for pair in pairs], device=device) for name in ("answer", "foil")
+        )
+        self.here, self.there = self._run(ids), self._run(other)
+        self.clean, self.corrupt = self._difference(self.here["final"]), self._difference(self.there["final"])
+
+    def _run(self, ids: torch.Tensor) -> Trace:
+        recorder = Recorder(("resid_pre", "resid_mid", "z", "ff_out", "final", "resid_post"))
+        self.model(ids, Pass(tap=recorder))
+        return recorder.trace
+
+    def _difference(self, final: torch.Tensor) -> torch.Tensor:
+        """Sums of the logit differences (C,), of final vectors (C · N, T, d) or, of the last token, (C · N, 1, d)."""
+        N = len(self.last)
+        last = self.last.repeat(len(final) // N)
+        chosen = final[:, 0] if final.shape[1] == 1 else final[torch.arange(len(final), device=final.device), last]
+        logits = self.model.head(chosen).float().unflatten(0, (-1, N))  # (C, N, V)
+        row = torch.arange(N, device=final.device)
+        return (logits[:, row, self.answer] - logits[:, row, self.foil]).sum(dim=1)
+
+    def _share(self, differences: torch.Tensor) -> torch.Tensor:
+        """0 for those of the other prompts, 1 for the pairs' own."""
+        return ((differences - self.corrupt) / (self.clean - self.corrupt)).cpu()
+
+    def shares(self, circuits: torch.Tensor) -> torch.Tensor:
+        """(C,) share of the logit difference that each circuit (C, P) keeps, all other parts resampled."""
+        at_once = max(1, ROWS_AT_ONCE // self.ids.numel())
+        return torch.cat([self._share(self._kept(some)) for some in circuits.split(at_once)])
+
+    def _kept(self, circuits: torch.Tensor) -> torch.Tensor:
+        N, config = len(self.ids), self.model.config
+        by_layer = circuits.to(self.ids.device).unflatten(1, (config.n_layers, config.n_heads + 1))
+        by_layer = by_layer.repeat_interleave(N, dim=0)  # (C · N, L, H + 1)
+
+        def tap(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
+            if name in ("z", "ff_out"):
+                there = self.there[name, layer].repeat(len(circuits), *(1,) * (x.ndim - 1))
+                keep = by_layer[:, layer, :-1, None] if name == "z" else by_layer[:, layer, -1:]
+                return torch.where(keep[:, None], x, there)  # over all tokens
+            return x
+
+        return self._last(tap, self.ids.repeat(len(circuits), 1))
+
+    def _last(self, tap: Tap, ids: torch.Tensor) -> torch.Tensor:
+        """The logit differences of an edited pass, without logits of other tokens."""
+        finals = []
+
+        def stop(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
+            if name != "final":
+                return tap(name, layer, x)
+            finals.append(x)
+            return x[:, :1]
+
+        self.model(ids, Pass(tap=stop))
+        return self._difference(finals[0])
+
+    # ---- edges -----------------------------------------------------------------------------------------------------
+
+    def edges(self, nodes: Sequence[Node]) -> tuple[Edge, ...]:
+        """What each part passes on to each later one, and straight to the logits; pre-norm models only."""
+        changes = {node: self._written(self.there, node) - self._written(self.here, node) for node in nodes}
+        found = []
+        for sender in nodes:
+            found.append(Edge(sender, None, self._to_logits(changes[sender])))
+            for receiver in nodes:
+                after = receiver.layer > sender.layer or (
+                    receiver.layer == sender.layer and receiver.head is None and sender.head is not None
+                )
+                if after:
+                    found.append(Edge(sender, receiver, self._to_part(changes[sender], receiver)))
+        return tuple(found)
+
+    def _written(self, trace: Trace, node: Node) -> torch.Tensor:
+        """What a part adds to the residual stream (N, T, d)."""
+        if node.head is None:
+            return trace["ff_out", node.layer]
+        return written_by_head(self.model, node.layer, trace["z", node.layer])[:, :, node.head]
+
+    def _to_logits(self, change: torch.Tensor) -> float:
+        """The share that a change (N, T, d) of the last stream takes away by itself."""
+        row = torch.arange(len(self.last), device=change.device)
+        streams = self.here["resid_post", self.model.config.n_layers - 1][row, self.last]
+        readers = [readout(self.model, *each)[0] for each in zip(streams, self.answer.tolist(), self.foil.tolist())]
+        moved = (change[row, self.last].float() * torch.stack(readers)).sum()
+        return float(-moved / (self.clean - self.corrupt)[0])
+
+    def _to_part(self, change: torch.Tensor, receiver: Node) -> float:
+        """The share lost where one part alone reads the changed stream."""
+        layer, block, recorder = receiver.layer, self.model.blocks[receiver.layer], Recorder(("z", "ff_out"))
+        given = Pass(tap=recorder)
+        if receiver.head is None:
+            stream = block.feedforward_norm(self.here["resid_mid", layer] + change)
+            block.feedforward(stream, given, layer)
+        else:
+            stream = block.attention_norm(self.here["resid_pre", layer] + change)
+            T, rotary = stream.shape[1], self.model.config.positions == "rotary"
+            tables = (self.model.cosines[:T], self.model.sines[:T]) if rotary else None
+            block.attention(stream, tables, given, layer)
+
+        def tap(name: str, at: int | None, x: torch.Tensor) -> torch.Tensor:
+            if at != layer or name != ("ff_out" if receiver.head is None else "z"):
+                return x
+            if receiver.head is None:
+                return recorder.trace[name, layer]
+            x = x.clone()
+            x[:, :, receiver.head] = recorder.trace[name, layer][:, :, receiver.head]
+            return x
+
+        return 1.0 - float(self._share(self._last(tap, self.ids))[0])

@@ -1,0 +1,38 @@
+"""Direct effects: how much of a difference of two logits a part writes straight into the last residual stream.
+
+The last norm's divisor is kept as the run has it, so direct effects add up exactly (logit attribution, Elhage et al.
+2021). d = d_model, H = heads, D = d_head.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from ..model import Transformer
+
+
+def readout(model: Transformer, stream: torch.Tensor, answer: int, foil: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Reader (d,) and constant, so that logit difference = stream · reader + constant for this last stream (d,).
+
+    Raises ValueError for a post-norm model, whose later norms rescale what a part has written.
+    """
+    config, norm, head = model.config, model.final_norm, model.head
+    if config.norm_placement == "post":
+        raise ValueError("In a post-norm model every layer rescales the stream, so no path is direct. Choose total")
+    stream = stream.float()
+    weights = (head.weight[answer] - head.weight[foil]).float()
+    constant = torch.zeros((), device=stream.device)
+    if head.bias is not None:
+        constant = constant + head.bias[answer] - head.bias[foil]
+    if config.norm == "rmsnorm":
+        return weights * norm.weight * (stream.square().mean() + norm.eps).rsqrt(), constant
+    if norm.bias is not None:
+        constant = constant + norm.bias @ weights
+    reader = weights * norm.weight * (stream.var(unbiased=False) + norm.eps).rsqrt()
+    return reader - reader.mean(), constant  # the mean is taken off the stream first
+
+
+def written_by_head(model: Transformer, layer: int, z: torch.Tensor) -> torch.Tensor:
+    """What each head adds to the residual stream, (…, H, d) from z (…, H, D)."""
+    columns = model.blocks[layer].attention.out.weight.unflatten(1, (-1, model.config.d_head))  # (d, H, D)
+    return torch.einsum("...hk,dhk->...hd", z, columns)

@@ -1,0 +1,101 @@
+"""Steering: a direction in the residual stream, added while the model reads and writes.
+
+The direction is the difference of two means: of the stream after the last token of prompts that show something, and of
+prompts that do not (Turner et al. 2023; Panickssery et al. 2024). d = d_model, N = windows, T = tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from ..inspection.edits import Seen, edits_tap
+from ..model import ModelConfig, Pass, Tap, Transformer, trace
+from ..training.losses import window_losses
+
+SIDE_BY_SIDE = (-1.0, -0.5, 0.0, 0.5, 1.0)
+"""Parts of the chosen strength whose texts are compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Steer:
+    """An edit (see `inspection.edits`): the stream that enters a layer, plus strength · direction, at every token."""
+
+    layer: int
+    direction: torch.Tensor
+    """(d,)."""
+    strength: float
+
+    @property
+    def idle(self) -> bool:
+        """Whether it changes nothing."""
+        return self.strength == 0
+
+    def check(self, config: ModelConfig) -> None:
+        """Raise ValueError unless the model has this layer and width."""
+        if not 0 <= self.layer < config.n_layers or self.direction.shape != (config.d_model,):
+            raise ValueError(f"this direction does not fit layer {self.layer} of this model")
+
+    def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
+        """The stream (B, T, d), moved."""
+        return x + self.strength * self.direction.to(x) if name == "resid_pre" else x
+
+
+def difference_of_means(
+    model: Transformer, towards: Sequence[Sequence[int]], away: Sequence[Sequence[int]], layer: int
+) -> torch.Tensor:
+    """The direction (d,) from prompts `away` to prompts `towards`, of any lengths, at the entry of a layer.
+
+    Raises ValueError where a set is empty or both have the same mean.
+    """
+    if not towards or not away:
+        raise ValueError("Steering needs prompts on both sides. Write at least one in each field")
+    device = next(model.parameters()).device
+
+    def mean(prompts: Sequence[Sequence[int]]) -> torch.Tensor:
+        passes = (trace(model, torch.tensor([list(ids)], device=device), names=["resid_pre"]) for ids in prompts)
+        return torch.stack([each["resid_pre", layer][0, -1] for each in passes]).mean(dim=0)
+
+    direction = mean(towards) - mean(away)
+    if not direction.any():
+        raise ValueError("Both sides are the same in this layer. Choose a later layer, or other prompts")
+    return direction
+
+
+@dataclass(frozen=True)
+class SteeringCurve:
+    """What each strength does."""
+
+    strengths: tuple[float, ...]
+    effects: tuple[float, ...]
+    """Logit of one answer − logit of the other after a prompt, in nats."""
+    losses: tuple[float, ...]
+    """Mean loss on windows of text, in nats per token."""
+
+
+@torch.inference_mode()
+def steering_curve(
+    model: Transformer,
+    direction: torch.Tensor,
+    layer: int,
+    strengths: Sequence[float],
+    ids: Sequence[int],
+    answers: tuple[int, int],
+    windows: tuple[torch.Tensor, torch.Tensor],
+) -> SteeringCurve:
+    """Strength against effect after the prompt ids (T,), and against loss on windows: inputs and targets (N, T)."""
+    effects, losses = [], []
+    text = torch.tensor([list(ids)], device=next(model.parameters()).device)
+    for strength in strengths:
+        tap = steering_tap(model, direction, layer, strength)
+        logits = model(text, Pass(tap=tap)).logits[0, -1].float()
+        effects.append(float(logits[answers[0]] - logits[answers[1]]))
+        losses.append(window_losses(model, *windows, tap=tap).mean)
+    return SteeringCurve(tuple(strengths), tuple(effects), tuple(losses))
+
+
+def steering_tap(model: Transformer, direction: torch.Tensor, layer: int, strength: float) -> Tap:
+    """A tap for passes and for `generate`; at strength 0 it is `no_tap`."""
+    return edits_tap([Steer(layer, direction, strength)], model.config)

@@ -1,0 +1,99 @@
+"""Interventions: what patching, steering and circuits found, in sentences."""
+
+from __future__ import annotations
+
+from ..interventions.circuit import Circuit, Node
+from ..interventions.patching import Donor, PatchMap
+from ..interventions.steering import SteeringCurve
+from .numbers import share, signed
+from .result import Result
+
+PART_NAMES = {"residual": "Residual stream", "head": "Heads", "mlp": "MLPs", "expert": "Experts"}
+"""Of `interventions.patching.PARTS`."""
+DONOR_NAMES = {
+    Donor.OTHER: "the other prompt's value",
+    Donor.ZERO: "zero",
+    Donor.MEAN: "its average",
+    Donor.RESAMPLE: "values of other texts",
+}
+ASSUMPTIONS = {
+    Donor.OTHER: "This assumes that the prompts differ only in what you ask about.",
+    Donor.ZERO: "This assumes that later layers read zero as no information. They never saw it in training.",
+    Donor.MEAN: "This assumes that the average says nothing about this prompt. No text may ever produce it.",
+    Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
+}
+"""What a donor takes for granted."""
+DIRECT = "A direct effect skips all later layers, so only the last token can have one."
+
+
+def part_name(part: str, layer: int, index: int | None) -> str:
+    """One row of a map, to be read within a sentence."""
+    if part == "head":
+        return f"head {layer}.{index}"
+    return f"expert {index} of layer {layer}" if part == "expert" else f"layer {layer}"
+
+
+def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str], donor: Donor, direct: bool) -> Result:
+    """The strongest cell of a map; `tokens` of the prompt, `answers` of the two prompts."""
+    row, place = found.strongest
+    where = f"{part_name(found.part, *found.rows[row])} at {place} “{tokens[place]}”"
+    effect, (answer, foil) = found.effects[row, place], answers
+    other = f"in the other prompt by {signed(found.other)}"
+    runs = f"Without it, “{answer}” leads “{foil}” by {signed(found.here)} nats, {other}."
+    details = " ".join(filter(None, (runs, ASSUMPTIONS[donor], DIRECT if direct else "")))
+    if abs(effect) < 0.005:
+        return Result("No single cell changes the answer.", "", details)
+    way = found.shares[row, place]
+    to = f", {share(min(way, 1.0))} of the way to “{foil}”" if way > 0 else ""
+    return Result(f"Strongest: {where}.", f"It moves the logit difference by {signed(effect)} nats{to}.", details)
+
+
+def kept_words(part: str, layer: int, index: int | None, token: str) -> str:
+    """A patch that is kept, briefly."""
+    name = {"residual": "residual stream, ", "mlp": "MLP, "}.get(part, "") + part_name(part, layer, index)
+    return f"{name}, at “{token}”"
+
+
+def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
+    """What the largest strength does, and what it costs."""
+    middle = min(range(len(curve.strengths)), key=lambda i: abs(curve.strengths[i]))
+    gained = curve.effects[-1] - curve.effects[middle]
+    cost = curve.losses[-1] - curve.losses[middle]
+    verb = "raises" if gained > 0 else "lowers"
+    headline = f"Strength {signed(curve.strengths[-1], 1)} {verb} “{answers[0]}” over “{answers[1]}”."
+    return Result(
+        headline,
+        f"It {verb} the logit difference by {signed(abs(gained))} nats. "
+        f"The validation loss changes by {signed(cost, 3, plus=True)} nats per token.",
+    )
+
+
+def node_name(node: Node | None) -> str:
+    """A part of a circuit; None is the logits."""
+    if node is None:
+        return "answer"
+    return f"MLP {node.layer}" if node.head is None else f"head {node.layer}.{node.head}"
+
+
+def circuit_result(found: Circuit) -> Result:
+    """How small the circuit is, what it keeps, and whether it does so on fresh prompts."""
+    n, parts = len(found.nodes), found.parts
+    kept = f"It keeps {share(min(found.kept, 1.0))} of the logit difference on {found.pairs} {_pairs(found.pairs)}"
+    if found.fresh is None:
+        fresh = ". No fresh prompts of this form were clear enough for a check."
+    else:
+        fresh = (
+            f", and {share(min(max(found.fresh, 0.0), 1.0))} on {found.fresh_pairs} fresh {_pairs(found.fresh_pairs)}."
+        )
+    feeds = [edge for edge in found.edges if edge.receiver is not None]
+    details = "The search is greedy: no part can go, but another set of this size may do as well."
+    if feeds:
+        most = max(feeds, key=lambda edge: edge.share)
+        passed = f"{share(min(max(most.share, 0.0), 1.0))} of it is lost"
+        names = node_name(most.sender), node_name(most.receiver)
+        details = f"Strongest link: {names[0]} to {names[1]}. Without it, {passed}. {details}"
+    return Result(f"{n} of {parts} parts {'carries' if n == 1 else 'carry'} this answer.", kept + fresh, details)
+
+
+def _pairs(n: int) -> str:
+    return "pair" if n == 1 else "pairs"

@@ -1,0 +1,107 @@
+"""Pairs and circuits of the shipped models: found without hints, checked against passes one by one."""
+
+from functools import cache
+
+import pytest
+import torch
+
+from playground.data.tokenizers import CharTokenizer, WordTokenizer
+from playground.inspection import look
+from playground.inspection.heads import head_scores
+from playground.inspection.slips import CHECKPOINTS
+from playground.interventions import Node, find_circuit, fresh_pairs, pair_of, suggested_pairs
+from playground.interventions.circuit import Runs, nodes_of
+from playground.interventions.pairs import words_of
+from playground.interventions.patching import Pair
+from playground.model import Pass, trace
+from playground.service.unseen import unseen
+from playground.storage import load
+from tests.inspection.test_edits import roughened
+from tests.model.configs import TINY, VARIANTS
+
+
+@cache
+def shipped(name):
+    checkpoint = load(CHECKPOINTS / name)
+    corpus = unseen(None, checkpoint).corpus
+    return checkpoint, corpus.windows("val", checkpoint.config.context_length, 64)[0]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CHECKPOINTS.iterdir() if path.is_dir()))
+def test_every_shipped_model_has_a_pair_that_can_be_typed_and_changes_its_answer(name):
+    if name == "__pycache__":
+        return
+    checkpoint, windows = shipped(name)
+    pairs = suggested_pairs(checkpoint.model, checkpoint.tokenizer, windows)
+    assert pairs
+    for pair in pairs:
+        assert len(pair.ids) == len(pair.other) and pair.answer != pair.foil
+        assert pair_of(checkpoint.model, pair.ids, pair.other) == pair
+        for ids in (pair.ids, pair.other):
+            assert checkpoint.tokenizer.encode(checkpoint.tokenizer.decode(ids)) == list(ids)
+
+
+def test_the_circuit_of_the_shipped_induction_model_is_a_previous_token_head_and_an_induction_head():
+    checkpoint, windows = shipped("induction")
+    model, tokenizer = checkpoint.model, checkpoint.tokenizer
+    pair = suggested_pairs(model, tokenizer, windows)[0]
+    more = fresh_pairs(model, tokenizer, pair, windows, n=24)
+    found = find_circuit(model, [pair, *more[:12]], more[12:])
+    scores = head_scores(look(checkpoint, windows[0].tolist()))
+    heads = {node: scores.of(node.layer, node.head) for node in found.nodes if node.head is not None}
+    (first, previous), (second, induction) = heads.items()
+    assert (first.layer, second.layer) == (0, 1) and len(found.nodes) < len(nodes_of(model.config))
+    assert previous["previous"] == scores.previous.max() and induction["induction"] == scores.induction.max()
+    assert found.kept >= 0.9 and found.fresh > 0.8 and found.fresh_pairs == 12
+    passed = {(edge.sender, edge.receiver): edge.share for edge in found.edges}
+    assert passed[first, second] > 0.1, "the first feeds the second"
+
+
+@pytest.mark.parametrize("name", ["rotary", "experts", "post-norm"])
+def test_shares_of_circuits_are_those_of_passes_one_by_one(name):
+    model = roughened(VARIANTS[name])
+    pairs = [Pair((3, 1, 4, 1), (3, 8, 4, 1), 2, 7), Pair((5, 9, 2, 6, 5, 3), (5, 9, 2, 7, 5, 3), 1, 4)]
+    runs, nodes = Runs(model, pairs), nodes_of(model.config)
+    circuits = torch.rand(3, len(nodes), generator=torch.Generator().manual_seed(0)) < 0.5
+    circuits = torch.cat((circuits, torch.ones(1, len(nodes), dtype=torch.bool)))
+
+    def difference(pair, kept):
+        def tap(at_name, layer, x):
+            if at_name == "z":
+                for head in range(TINY.n_heads):
+                    if Node(layer, head) not in kept:
+                        x = x.clone()
+                        x[:, :, head] = there["z", layer][:, :, head]
+            return there["ff_out", layer] if at_name == "ff_out" and Node(layer) not in kept else x
+
+        there = trace(model, torch.tensor([pair.other]))
+        with torch.no_grad():
+            return float(pair.difference(model(torch.tensor([pair.ids]), Pass(tap=tap)).logits[0, -1]))
+
+    def whole(prompts):
+        with torch.no_grad():
+            return sum(float(p.difference(model(torch.tensor([ids])).logits[0, -1])) for p, ids in zip(pairs, prompts))
+
+    clean, corrupt = whole([pair.ids for pair in pairs]), whole([pair.other for pair in pairs])
+    for circuit, share in zip(circuits, runs.shares(circuits)):
+        kept = {node for node, inside in zip(nodes, circuit) if inside}
+        summed = sum(difference(pair, kept) for pair in pairs)
+        assert share.item() == pytest.approx((summed - corrupt) / (clean - corrupt), abs=1e-3)
+    assert runs.shares(circuits)[-1].item() == pytest.approx(1.0, abs=1e-4)
+
+
+def test_edges_straight_to_the_logits_and_shares_lost_are_measured():
+    checkpoint, windows = shipped("sentences")
+    pair = suggested_pairs(checkpoint.model, checkpoint.tokenizer, windows)[0]
+    found = find_circuit(checkpoint.model, [pair])
+    assert found.fresh is None and found.fresh_pairs == 0
+    assert {edge.sender for edge in found.edges if edge.receiver is None} == set(found.nodes)
+    assert all(found.kept - lost < 0.9 for lost in found.lost.values()), "no part of it can go"
+    with pytest.raises(ValueError):
+        find_circuit(checkpoint.model, [])
+
+
+def test_words_are_found_in_every_kind_of_token():
+    letters, words = CharTokenizer("abc ."), WordTokenizer(["ab", "c", "."])
+    assert words_of(letters, letters.encode("ab c. ba")) == [(0, 2), (3, 4), (6, 8)]
+    assert words_of(words, words.encode("ab c. ab")) == [(0, 1), (1, 2), (3, 4)]

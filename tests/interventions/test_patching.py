@@ -1,0 +1,191 @@
+"""Patching: everything gives the other run, nothing changes nothing, and direct effects add up."""
+
+import numpy as np
+import pytest
+import torch
+
+from playground.engine import SamplingConfig, generate
+from playground.inspection.edits import edits_tap
+from playground.interventions.direct import readout
+from playground.interventions.patching import (
+    Donor,
+    Pair,
+    Patch,
+    counted,
+    pair_of,
+    patch_from,
+    patch_map,
+    run,
+    values_of,
+)
+from playground.interventions.steering import Steer, difference_of_means, steering_curve, steering_tap
+from playground.model import Pass, Transformer, no_tap
+from tests.inspection.test_edits import roughened
+from tests.model.configs import CAUSAL, TINY, VARIANTS
+
+IDS, OTHER = [3, 1, 4, 1, 5, 9], [3, 1, 8, 1, 5, 2]
+PRE_NORM = {name: config for name, config in VARIANTS.items() if config.norm_placement == "pre"}
+MIXTURES = {name: config for name, config in VARIANTS.items() if config.n_experts}
+
+
+def logits(model, ids, edits=()):
+    with torch.no_grad():
+        return model(torch.tensor([ids]), Pass(tap=edits_tap(edits, model.config))).logits
+
+
+def everything(model, ids):
+    """Patches of all parts that are added to the stream, and of the embeddings."""
+    places, layers, there = range(len(ids)), range(model.config.n_layers), run(model, [ids])
+    each = [Patch(0, "residual", place, there["resid_pre", 0][0, place]) for place in places]
+    for layer in layers:
+        z, ff_out = there["z", layer][0], there["ff_out", layer][0]
+        each += [Patch(layer, "head", place, z[place, h], h) for place in places for h in range(z.shape[1])]
+        each += [Patch(layer, "mlp", place, ff_out[place]) for place in places]
+    return each
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_patching_everything_gives_the_other_run_and_nothing_changes_nothing_to_the_bit(name):
+    model = roughened(VARIANTS[name])
+    here, there = (run(model, [ids])["logits"] for ids in (IDS, OTHER))
+    assert torch.equal(logits(model, IDS, everything(model, OTHER)), there)
+    assert torch.equal(logits(model, IDS, everything(model, IDS)), here) and not torch.equal(here, there)
+    assert edits_tap([], model.config) is no_tap
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("part", ["residual", "head", "mlp", "expert"])
+def test_every_cell_of_the_map_is_a_pass_with_that_patch(name, part):
+    model = roughened(VARIANTS[name])
+    pair = pair_of(model, IDS, OTHER)
+    if part == "expert" and not model.config.n_experts:
+        with pytest.raises(ValueError, match="dense model"):
+            patch_map(model, pair, part)
+        return
+    found, own = patch_map(model, pair, part), pair.difference(logits(model, IDS)[0, -1])
+    assert found.here == pytest.approx(float(own), abs=1e-5)
+    for row, place in ((0, 5), (len(found.rows) - 1, 5), (1, 2)):
+        layer, index = found.rows[row]
+        after = logits(model, IDS, [patch_from(model, OTHER, layer, part, place, index)])
+        assert found.effects[row, place] == pytest.approx(float(pair.difference(after[0, -1]) - own), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", PRE_NORM)
+def test_direct_effects_of_all_parts_and_the_embedding_sum_to_the_logit_difference(name):
+    model, last = roughened(PRE_NORM[name]), VARIANTS[name].n_layers - 1
+    pair, here = pair_of(model, IDS, OTHER), run(model, [IDS])
+    reader, constant = readout(model, here["resid_post", last][0, -1], pair.answer, pair.foil)
+    biases = [block.attention.out.bias for block in model.blocks if block.attention.out.bias is not None]
+    parts = [patch_map(model, pair, part, Donor.ZERO, direct=True).effects for part in ("residual", "head", "mlp")]
+    lost = parts[0][0].sum() + parts[1].sum() + parts[2].sum()  # without embeddings, heads and MLPs
+    rest = float(constant.detach()) + sum(float((bias @ reader).detach()) for bias in biases)
+    assert rest - lost == pytest.approx(float(pair.difference(here["logits"][0, -1])), abs=1e-4)
+
+
+@pytest.mark.parametrize("name", PRE_NORM)
+def test_direct_effects_of_all_parts_add_up_to_that_of_the_whole_stream(name):
+    model, last = roughened(PRE_NORM[name]), VARIANTS[name].n_layers - 1
+    pair = pair_of(model, IDS, OTHER)
+    here, there = run(model, [IDS]), run(model, [OTHER])
+    reader, _ = readout(model, here["resid_post", last][0, -1], pair.answer, pair.foil)
+    whole = (there["resid_post", last] - here["resid_post", last])[0, -1] @ reader
+    maps = {part: patch_map(model, pair, part, direct=True).effects for part in ("residual", "head", "mlp")}
+    summed = maps["residual"][0].sum() + maps["head"].sum() + maps["mlp"].sum()
+    assert summed == pytest.approx(float(whole), abs=1e-4)
+    assert not any(effects[:, :-1].any() for effects in maps.values())
+
+
+@pytest.mark.parametrize("donor", Donor)
+def test_each_donor_gives_the_value_that_it_says(donor):
+    model, pair = roughened(TINY), Pair(tuple(IDS), tuple(OTHER), 2, 7)
+    texts = torch.randint(0, 11, (3, 8), generator=torch.Generator().manual_seed(1))
+    found = patch_map(model, pair, "mlp", donor, texts=texts)
+    ran = run(model, [OTHER] if donor is Donor.OTHER else texts[:, :6])["ff_out", 1][:, 4]
+    if donor is Donor.ZERO:
+        ran = torch.zeros(1, 16)
+    elif donor is Donor.MEAN:
+        ran = run(model, texts[:, :6])["ff_out", 1].mean(dim=(0, 1))[None]
+    runs = [pair.difference(logits(model, IDS, [Patch(1, "mlp", 4, value)])[0, -1]) for value in ran]
+    assert found.effects[1, 4] == pytest.approx(float(torch.stack(runs).mean()) - found.here, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_patching_all_experts_is_patching_what_they_add(name):
+    model = roughened(MIXTURES[name])
+    layer, E = 1, model.config.n_experts
+    trace = run(model, [IDS])
+    shares = values_of(model, trace, "expert", layer)  # (1, T, E, d)
+    mixture, x = model.blocks[layer].feedforward, trace["ff_in", layer]
+    with torch.inference_mode():
+        shared = mixture.shared.down(mixture.shared.hidden(x)) if model.config.shared_expert else 0.0
+    assert torch.allclose(shares.sum(dim=2) + shared, trace["ff_out", layer], atol=1e-5)
+    idle = torch.ones(1, 6, E, dtype=torch.bool).scatter(2, trace["experts", layer], False)
+    assert not shares[idle].any(), "an expert adds nothing to a token that does not use it"
+    if not model.config.shared_expert:
+        each = [patch_from(model, OTHER, layer, "expert", 5, expert) for expert in range(E)]
+        whole = [patch_from(model, OTHER, layer, "mlp", 5, None)]
+        assert torch.allclose(logits(model, IDS, each), logits(model, IDS, whole), atol=1e-4)
+        assert counted(model.config, "expert") == E
+
+
+def test_prompts_that_make_no_pair_say_why():
+    model = Transformer(TINY)
+    with pytest.raises(ValueError, match="have 6 and 5 tokens"):
+        pair_of(model, IDS, OTHER[1:])
+    with pytest.raises(ValueError, match="the same"):
+        pair_of(model, IDS, IDS)
+    with pytest.raises(ValueError, match="post-norm"):
+        post = Transformer(VARIANTS["post-norm"])
+        patch_map(post, pair_of(post, IDS, OTHER), "head", direct=True)
+    with pytest.raises(ValueError, match="Choose zero"):
+        patch_map(model, pair_of(model, IDS, OTHER), "head", Donor.MEAN)
+    with pytest.raises(ValueError, match="not in the map"):
+        patch_from(model, OTHER, 0, "head", 6, 0)
+
+
+def test_prompts_of_one_token_can_be_patched():
+    model = roughened(TINY)
+    found = patch_map(model, pair_of(model, [3], [5]), "residual")
+    assert found.effects.shape == (2, 1) and np.allclose(found.shares, 1, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_patches_and_steering_hold_while_the_model_writes(name):
+    model = roughened(CAUSAL[name])
+    part = "expert" if model.config.n_experts else "head"
+    edits = [patch_from(model, OTHER, 1, part, 2, 1), Steer(1, torch.arange(16.0) / 16, 0.5)]
+    ids = list(IDS[:4])
+    for step in generate(model, ids, 5, tap=edits_tap(edits, model.config)):
+        assert torch.allclose(step.logits, logits(model, ids, edits)[:, -1], atol=1e-4)
+        ids.append(step.tokens[0])
+    rules = SamplingConfig(temperature=1.0, seed=1)
+    cached, plain = (
+        [s.tokens for s in generate(model, IDS, 25, rules, use_cache=use, tap=edits_tap(edits, model.config))]
+        for use in (True, False)
+    )
+    assert cached == plain
+
+
+def test_steering_at_strength_0_changes_nothing_to_the_bit():
+    model, direction = Transformer(TINY, seed=2), torch.ones(16)
+    plain = list(generate(model, IDS, 6))
+    steered = list(generate(model, IDS, 6, tap=steering_tap(model, direction, 1, 0.0)))
+    assert all(torch.equal(a.logits, b.logits) for a, b in zip(plain, steered, strict=True))
+    windows = torch.tensor([IDS, OTHER]), torch.tensor([OTHER, IDS])
+    curve = steering_curve(model, direction, 1, (-2.0, 0.0, 2.0), IDS, (2, 7), windows)
+    own = logits(model, IDS)[0, -1]
+    assert curve.effects[1] == pytest.approx(float(own[2] - own[7])) and len(set(curve.losses)) == 3
+
+
+def test_a_direction_is_the_difference_of_two_means_and_leads_from_one_to_the_other():
+    model = roughened(TINY)
+    towards, away = [IDS, IDS[:4], [2]], [OTHER]
+    ends = [run(model, [ids])["resid_pre", 1][0, -1] for ids in (*towards, *away)]
+    direction = difference_of_means(model, towards, away, 1)
+    assert torch.allclose(direction, torch.stack(ends[:3]).mean(0) - ends[3], atol=1e-6)
+    one = difference_of_means(model, [IDS], [OTHER], 1)
+    moved = run(model, [OTHER])["resid_pre", 1][0, -1] + one
+    assert torch.allclose(moved, ends[0], atol=1e-5)
+    for sides in (([], away), (towards, []), (away, away)):
+        with pytest.raises(ValueError):
+            difference_of_means(model, *sides, 1)

@@ -1,0 +1,101 @@
+"""Patch, steer, circuit: what these parts of Inspect show, keep and refuse."""
+
+import pytest
+
+from playground.data.tokenizers import CharTokenizer
+from playground.inspection.slips import CHECKPOINTS
+from playground.model import Transformer
+from playground.storage import Checkpoint, load
+from playground.training import History
+from tests.model.configs import TINY, VARIANTS
+from tests.ui.inspecting import Inspecting, drawn
+
+LETTERS = CharTokenizer("ab<>&cde\n ")
+OPEN = {"view": "heads", "patch": True, "steer": True, "circuit": True}
+
+
+def made_here(config=TINY) -> Checkpoint:
+    """A model that nothing is known of, as one from the Hub."""
+    config = config.replace(vocab_size=LETTERS.vocab_size, init_std=0.5)
+    return Checkpoint(Transformer(config, seed=1), LETTERS, History(), "tried")
+
+
+@pytest.fixture(scope="module")
+def tab() -> Inspecting:
+    return Inspecting(load(CHECKPOINTS / "induction"))
+
+
+@pytest.fixture(scope="module")
+def opened(tab) -> dict:
+    chosen = tab.shown(None, **OPEN).selection
+    return {name: value for name, value in chosen.items() if name not in ("model", "prompt")} | {"at": chosen["prompt"]}
+
+
+def again(tab, opened, **more):
+    chosen = {name: value for name, value in opened.items() if name != "at"} | more
+    return tab.made(opened["at"], **chosen)
+
+
+def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, opened):
+    assert len(opened["at"]) == len(opened["other"]) and opened["at"] != opened["other"]
+    assert opened["towards"] and opened["away"] and opened["steer_layer"] == 1
+    made = again(tab, opened)
+    assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
+    assert made["pair-ideas"].count("<button") > 1 and "→" in made["pair-ideas"]
+    assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
+    assert "of 6 parts carry this answer" in made["circuit"]["summary"]
+    assert any("head 1.0" in note["text"] for note in made["circuit"]["figure"]["layout"]["annotations"])
+
+
+def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(tab, opened):
+    chosen = {name: value for name, value in opened.items() if name != "at"}
+    strongest = again(tab, opened, part="head")
+    row, column = divmod(int(abs(drawn(strongest["patch-map"])).argmax()), len(opened["at"]))
+    click = {"slot": "patch-map", "index": [row, column]}
+    kept = tab.shown(opened["at"], click, **{**chosen, "part": "head"}).selection["kept"]
+    assert kept == [{"part": "head", "layer": row // 2, "index": row % 2, "place": column}]
+    made = again(tab, opened, part="head", kept=kept)
+    plain, patched = made["patch-kept"].split("<samp>")[1:]
+    assert plain.split("</samp>")[0] != patched.split("</samp>")[0], "the patch changes what is written"
+    assert len(made["patch-map"]["figure"]["layout"]["shapes"]) == 1
+    assert tab.shown(opened["at"], click, **{**chosen, "part": "head", "kept": kept}).selection["kept"] == []
+
+
+def test_strength_0_writes_one_text_that_is_the_model_s_own(tab, opened):
+    own = again(tab, opened, strength=0.0)["steer-texts"]
+    text = own.split("<samp>")[1].split("</samp>")[0]
+    assert own.count("<samp>") == 1 and f"<samp>{text}</samp>" in again(tab, opened)["steer-texts"]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"other": "abc"}, "make them equally long"),
+        ({"other": ""}, "Type a second prompt"),
+        ({"part": "expert"}, "dense model"),
+        ({"kept": [{"part": "head", "layer": 0, "index": 9, "place": 0}]}, "no head 9"),
+        ({"kept": [{"x": 1}]}, "cannot be read"),
+        ({"away": " "}, "at least one in each field"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_a_sentence(tab, opened, change, sentence):
+    made = again(tab, opened, **change)
+    assert any(sentence in str(content) for content in made.values())
+
+
+@pytest.mark.parametrize("name", ["learned", "post-norm", "experts", "sees the future"])
+def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
+    tab = Inspecting(made_here(VARIANTS[name]))
+    chosen = {**OPEN, "other": "abd", "towards": "ab", "away": "cd", "typed": True, "part": "head"}
+    made = tab.made("abc", **chosen)
+    assert drawn(made["patch-map"]).shape == (8, 3)
+    assert "parts carry" in made["circuit"]["summary"] and made["steer-texts"].count("<samp>") == 5
+    one = tab.made("a", **{**chosen, "other": "b"})
+    assert drawn(one["patch-map"]).shape == (8, 1)
+    experts = tab.made("abc", **{**chosen, "part": "expert"})["patch-map"]
+    assert drawn(experts).shape == (8, 3) if name == "experts" else "dense model" in experts
+
+
+def test_a_typed_prompt_is_left_as_it_is(tab):
+    chosen = tab.shown("abcd abc", **OPEN, typed=True).selection
+    assert chosen["prompt"] == "abcd abc" and chosen["other"] == ""
