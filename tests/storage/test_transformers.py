@@ -13,6 +13,7 @@ from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import PRESETS, ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, load, save, transformers_export
 from playground.storage.bounds import check_bounds
+from playground.storage.tokenizers_io import tokenizer_files
 from playground.storage.transformers_export import export
 from playground.storage.transformers_families import FAMILIES, family_for
 from playground.storage.transformers_import import import_folder
@@ -109,59 +110,57 @@ def test_auto_tokenizer_reads_what_ours_reads(tmp_path, tokenizer):
     assert import_folder(folder).tokenizer.encode(TEXT) == tokenizer.encode(TEXT)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "mixtral", "qwen3", "qwen3_moe"])
-def test_a_random_model_saved_by_transformers_opens_here(tmp_path, kind):
+SIZES = {
+    "vocab_size": BPE.vocab_size, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "max_position_embeddings": 40, "intermediate_size": 44,
+}  # fmt: skip
+
+
+def gpt2(**changes):
+    sizes = {"vocab_size": BPE.vocab_size, "n_positions": 40, "n_embd": 32, "n_layer": 2, "n_head": 4}
+    return transformers.GPT2Config(**sizes | changes)
+
+
+def qwen3_moe(**changes):
+    settings = {
+        "head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 20, "norm_topk_prob": True,
+        "decoder_sparse_step": 2,
+    }  # fmt: skip
+    return transformers.Qwen3MoeConfig(**SIZES | settings | changes)
+
+
+THEIRS = {
+    "gpt2": gpt2(),
+    "gpt2, one layer, one head": gpt2(n_layer=1, n_head=1, n_embd=8),
+    "gpt2, three layers, narrow inside": gpt2(n_layer=3, n_head=3, n_embd=24, n_inner=21),
+    "llama": transformers.LlamaConfig(**SIZES),
+    "llama, four key heads": transformers.LlamaConfig(
+        **SIZES | {"num_key_value_heads": 4, "num_hidden_layers": 1}
+    ),
+    "llama, one key head": transformers.LlamaConfig(**SIZES | {"num_key_value_heads": 1, "num_hidden_layers": 3}),
+    "mixtral": transformers.MixtralConfig(**SIZES, num_local_experts=3),
+    "mixtral, one expert a token": transformers.MixtralConfig(**SIZES, num_local_experts=5, num_experts_per_tok=1),
+    "qwen3": transformers.Qwen3Config(**SIZES, head_dim=8, attention_bias=True),
+    "qwen3_moe": qwen3_moe(),
+    "qwen3_moe, three experts a token": qwen3_moe(num_experts=5, num_experts_per_tok=3, decoder_sparse_step=1),
+}
+
+
+@pytest.mark.parametrize("config", THEIRS.values(), ids=THEIRS)
+def test_a_random_model_saved_by_transformers_opens_here(tmp_path, config):
     torch.manual_seed(0)
-    sizes = {"vocab_size": BPE.vocab_size, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-    if kind == "gpt2":
-        config = transformers.GPT2Config(vocab_size=BPE.vocab_size, n_positions=40, n_embd=32, n_layer=2, n_head=4)
-        model = transformers.GPT2LMHeadModel(config)
-    elif kind == "llama":
-        model = transformers.LlamaForCausalLM(
-            transformers.LlamaConfig(**sizes, intermediate_size=44, num_key_value_heads=2, max_position_embeddings=40)
-        )
-    elif kind == "mixtral":
-        model = transformers.MixtralForCausalLM(
-            transformers.MixtralConfig(
-                **sizes, intermediate_size=24, num_key_value_heads=2, max_position_embeddings=40, num_local_experts=3
-            )
-        )
-    elif kind == "qwen3":
-        model = transformers.Qwen3ForCausalLM(qwen3(**sizes))
-    else:
-        model = transformers.Qwen3MoeForCausalLM(qwen3_moe(**sizes))
+    model = transformers.AutoModelForCausalLM.from_config(config)
     with torch.no_grad():
         for parameter in model.parameters():  # no gain stays at one, no bias at zero
             parameter.add_(0.05 * torch.randn(parameter.shape))
     model.eval().save_pretrained(tmp_path / "m")
-    for name, values in export_tokenizer_files().items():
+    for name, values in tokenizer_files(BPE).items():
         (tmp_path / "m" / name).write_text(json.dumps(values))
     checkpoint = import_folder(tmp_path / "m")
     ids = torch.randint(0, BPE.vocab_size, (2, 40), generator=torch.Generator().manual_seed(1))
     with torch.no_grad():
         assert (checkpoint.model(ids).logits - model(ids).logits).abs().max() <= 1e-4
     assert checkpoint.tokenizer.decode(checkpoint.tokenizer.encode(TEXT)) == TEXT
-
-
-def qwen3(**sizes):
-    return transformers.Qwen3Config(
-        **sizes,
-        intermediate_size=44,
-        num_key_value_heads=2,
-        max_position_embeddings=40,
-        head_dim=8,
-        attention_bias=True,
-    )
-
-
-def qwen3_moe(**changes):
-    settings = {
-        "vocab_size": BPE.vocab_size, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-        "num_key_value_heads": 2, "max_position_embeddings": 40, "head_dim": 8, "intermediate_size": 44,
-        "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 20, "norm_topk_prob": True,
-        "decoder_sparse_step": 2,
-    }  # fmt: skip
-    return transformers.Qwen3MoeConfig(**settings | changes)
 
 
 @pytest.mark.parametrize(
@@ -202,12 +201,6 @@ def test_every_setting_is_known_and_one_left_out_means_what_transformers_takes_i
     for name in values.keys() - {"model_type", *needed}:
         assert read({k: v for k, v in values.items() if k != name}) == read(values), name
     assert read({"model_type": kind, **needed}) == read(values)
-
-
-def export_tokenizer_files():
-    from playground.storage.tokenizers_io import tokenizer_files
-
-    return tokenizer_files(BPE)
 
 
 OURS = ROTARY.replace(qk_norm=True)
