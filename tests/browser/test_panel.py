@@ -151,16 +151,6 @@ def test_a_part_that_is_opened_as_an_answer_comes_stays_open(opened):
     expect(page.locator("#tried details")).to_have_attribute("open", "")
 
 
-def test_a_row_of_buttons_is_one_stop_of_the_tab_key_and_keeps_the_focus_when_it_is_drawn_again(opened):
-    _, page = opened
-    first = page.locator("[data-slot=tokens] button").first
-    first.focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
-    expect(page.locator("[data-slot=said]")).to_contain_text("token 1")
-    assert page.evaluate("document.activeElement.textContent") == "1"
-
-
 def test_a_server_that_does_not_answer_is_asked_again(opened):
     _, page = opened
     page.evaluate("""() => {

@@ -224,13 +224,3 @@ def test_every_character_has_a_kind_and_every_kind_a_reason(name):
     for kind in kinds:
         for possible in ((), ("x",), ("x", "y")):
             assert LANGUAGES[name].broken(kind, "word", possible)
-
-
-def test_copied_words_stand_beside_what_a_held_out_text_has():
-    rule = "the old keeper sees the small lamp by the sea and "  # whoever follows it copies
-    learned = LearnedText(
-        rule * 20 + "an end. ", rule * 3 + "nothing of this was ever there before, not one of these words"
-    )
-    assert learned.usual_copied.right == learned.compare(rule * 3).copied.right == len(rule) * 3
-    copied = learned.compare(rule + "x" * len(rule)).copied
-    assert copied == Share(len(rule), 2 * len(rule))

@@ -134,9 +134,7 @@ THEIRS = {
     "gpt2, one layer, one head": gpt2(n_layer=1, n_head=1, n_embd=8),
     "gpt2, three layers, narrow inside": gpt2(n_layer=3, n_head=3, n_embd=24, n_inner=21),
     "llama": transformers.LlamaConfig(**SIZES),
-    "llama, four key heads": transformers.LlamaConfig(
-        **SIZES | {"num_key_value_heads": 4, "num_hidden_layers": 1}
-    ),
+    "llama, four key heads": transformers.LlamaConfig(**SIZES | {"num_key_value_heads": 4, "num_hidden_layers": 1}),
     "llama, one key head": transformers.LlamaConfig(**SIZES | {"num_key_value_heads": 1, "num_hidden_layers": 3}),
     "mixtral": transformers.MixtralConfig(**SIZES, num_local_experts=3),
     "mixtral, one expert a token": transformers.MixtralConfig(**SIZES, num_local_experts=5, num_experts_per_tok=1),

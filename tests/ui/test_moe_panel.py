@@ -6,8 +6,6 @@ import dataclasses
 import html
 import re
 
-import gradio as gr
-
 from playground.data import corpus_from_text
 from playground.service import views
 from playground.service.comparisons import ComparisonJob
@@ -22,7 +20,6 @@ from tests.service.test_comparisons import TRAINING, spec
 from .panels import PanelCaller
 from .raw import RawCaller
 from .runs import TEXT, known, small_limits, until
-from .test_links import Asked
 
 SHIPPED = selection.SHIPPED
 NONSENSE = [None, [], "x", 7, {}, *({"index": at, "trace": at} for at in (-1, 9**30, "0", [0], [-1, 4], [1.5, 0], {}))]
@@ -129,17 +126,6 @@ def test_only_curves_that_can_be_drawn_are_offered(served):
     assert f'value="{page.selection["curve"]}"' in page.slots["curves"]
 
 
-def test_a_failed_comparison_says_why_until_that_is_dismissed(served):
-    page = Visit(served, "jana")
-    page.board.compare(page.visitor, spec(source=Source("text", text="far too short")))
-    until(lambda: page.job().settled)
-    page.look()
-    assert "tokens" in page.text("notices") and "recorded" in page.text("about")
-    page.do("dismiss_pair")
-    page.look()
-    assert page.text("notices").strip() == ""
-
-
 def test_the_chosen_model_brings_its_pair_along(served):
     page = Visit(served, "kira")
     page.board.compare(page.visitor, spec())
@@ -232,17 +218,6 @@ def run_pace():
     from playground.service.pace import Pace
 
     return Pace()
-
-
-def test_an_older_link_to_a_pair_opens_with_a_sentence_and_one_to_two_models_opens_them(served):
-    page = build_app().page
-    open_view = next(handler for handler, *_ in page.on_load_handlers if handler.__name__ == "open_view")
-    out = open_view(known("otto"), Asked(pair="eJyrVkrLz1eyUkpKLFKqBQAcYgQk"))
-    assert "Press Train" in out[page.shared("links.note")] and isinstance(out[page.tabs], gr.Tabs)
-    linked = Visit(served, "otto", SHIPPED[1], dense="dialects-dense", prompt="the wind", layer=2, routing=True)
-    linked.look()
-    assert (linked.selection["dense"], linked.selection["mixture"]) == SHIPPED
-    assert linked.selection["layer"] == 2 and "Token 0 “ the ”" in linked.text("routing-followed")
 
 
 def test_a_new_visitor_is_told_nothing_before_the_tab_is_opened(monkeypatch):
