@@ -210,18 +210,3 @@ def test_bad_input_is_answered_under_its_field_and_the_page_goes_on(address, ope
     # what was there before still is
     assert "recorded" in page.inner_text("#status") and page.locator(".run-card .notice-error:visible").count() == 0
     page.wait_for_function("document.querySelector('#curve .chart-plot')?._fullData?.some(t => t.y?.length > 5)")
-
-
-def test_a_baseline_opens_by_key_and_shows_how_it_writes(address, open_page):
-    page = open_page()
-    opened(page, address)
-    fold(page, "baselines")
-    chips = page.locator("#rungs summary")
-    chips.nth(0).focus()
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
-    rung = page.locator("#rungs details[open]")
-    assert rung.get_attribute("data-rung") == "unigram"
-    assert rung.locator(".sample").is_visible() and rung.locator("mark.fault").count() == 1
-    chips.nth(3).click()
-    assert rung.count() == 1 and rung.get_attribute("data-rung") == "5-gram"

@@ -215,7 +215,7 @@ def test_what_ends_the_server_again_and_again_is_not_begun_again(tmp_path):
 
 
 def test_a_comparison_that_was_killed_ends_with_the_same_verdict(tmp_path, monkeypatch):
-    asked = spec(seeds=2, training=TRAINING.replace(steps=30, autosave_seconds=0.01))
+    asked = spec(seeds=2, training=TRAINING.replace(steps=16, autosave_seconds=0.01))
     whole = house(tmp_path / "whole")
     unbroken = whole.compare(ANNA, asked)
     until(lambda: unbroken.settled, 120)

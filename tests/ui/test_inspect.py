@@ -267,21 +267,6 @@ def test_one_token_an_unmasked_model_and_the_worked_examples_are_drawn(tab):
         tab.made("a", subject="of none")
 
 
-def test_beside_a_head_stands_another_one_of_this_or_of_another_model(tab):
-    seen = tab.look("abcab")
-    for owner in ((layer, head) for layer in range(2) for head in range(4)):
-        at = tab.at("abcab", layer=owner[0], head=owner[1])
-        assert heads.other_head(at, seen, same=True) != owner
-    other = Checkpoint(
-        Transformer(TINY.replace(n_layers=1, n_heads=2), seed=5), CharTokenizer("abcdefghij"), History(), "o"
-    )
-    beside = {"compare": True, "with_model": tab.add(other), "with_layer": 0, "with_head": 1}
-    theirs = look(other, other.tokenizer.encode("abcab")).trace["pattern", 0][0, 1]
-    assert np.allclose(np.nan_to_num(drawn(tab.made("abcab", **beside)["with-pattern"])), theirs, atol=1e-6)
-    gone = tab.made("abcab", compare=True, with_model="nothing-of-that-name")
-    assert gone["with-pattern"]["figure"], "a model that has left gives way to the chosen one"
-
-
 # ---- the receipt -----------------------------------------------------------------------------------------------------
 
 
@@ -332,11 +317,6 @@ def test_the_form_makes_the_edit_that_it_names(tab):
 def test_edits_that_do_not_fit_are_refused_in_a_sentence(tab, listed, said):
     with pytest.raises(ValueError, match=said):
         tab.shown("abcabc", edits=listed)
-
-
-@pytest.mark.parametrize(("edit", "said"), [((0, 0, 2, 5, 0.5), "comes after"), ((0, 0, 7, 2, 0.5), "outside")])
-def test_a_cell_that_this_prompt_lacks_is_a_sentence_in_its_place(tab, edit, said):
-    assert said in tab.made("abcabc", edits=[to_dict(EditCell(*edit))])["next"]
 
 
 def test_a_cell_of_the_map_of_what_parts_are_worth_switches_its_part_off(copying):

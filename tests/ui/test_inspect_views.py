@@ -1,6 +1,5 @@
 """Inspect's steps, lens, training and cost: what they draw of every kind of model."""
 
-import dataclasses
 import html
 import json
 import re
@@ -12,8 +11,6 @@ import torch
 from playground.data.tokenizers import CharTokenizer
 from playground.figures.replay import step_at
 from playground.figures.wire import numbers_of
-from playground.inspection.head_matrices import Matrix
-from playground.inspection.optimizer_step import optimizer_step
 from playground.inspection.walk import step_names
 from playground.model import PRESETS, Transformer, trace
 from playground.service.limits import LOCAL, PUBLIC
@@ -23,7 +20,6 @@ from playground.training import History, TrainConfig
 from playground.ui.tabs.inspect import steps, training
 from playground.ui.tabs.inspect.drawn import window, window_buttons
 from playground.ui.tabs.inspect.pictures import HEIGHT
-from playground.ui.tabs.inspect.training import picture
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import Inspecting, drawn
 
@@ -170,32 +166,6 @@ def test_a_step_that_cannot_be_taken_is_a_sentence(tab, monkeypatch):
     assert "training-problem" in tab.made("a", view="training")
     monkeypatch.setattr(training, "MOST_PARAMETERS", 10)
     assert "10" in tab.made("abc", view="training")["training-problem"]
-
-
-def test_a_rate_is_the_runs_only_where_a_run_had_it(tab):
-    def cards(**chosen) -> str:
-        return tab.made("abcab", view="training", **chosen)["training-cards"]
-
-    assert all("training" in cards(optimizer=rule) for rule in ("trained", "adamw", "muon"))
-    assert "of its training" not in cards(optimizer="sgd") + cards(subject="pronoun")
-
-
-def test_a_click_in_one_of_four_pictures_chooses_its_weight(tab):
-    for name in training.PICTURES:
-        chosen = tab.shown("abcab", {"slot": f"training-{name}", "index": [2, 9]}, view="training").selection
-        assert (chosen["row"], chosen["column"]) == (2, 9)
-        with pytest.raises(ValueError, match="Click again"):
-            tab.shown("abcab", {"slot": f"training-{name}", "index": [60, 0]}, view="training")
-
-
-def test_before_and_after_are_drawn_on_the_scale_of_the_largest_weight():
-    weights, step = torch.full((80, 4), 0.01), torch.zeros(80, 4)
-    weights[70, 0], step[0, 0] = 2.0, 0.02  # twice what it moves, beside a hundredth of the scale
-    report = optimizer_step(checkpoint(seed=1).model, [1, 2, 3], rule="sgd")
-    made = {"before": {"W": weights}, "after": {"W": weights + step}, "gradients": {"W": 0 * step}}
-    report = dataclasses.replace(report, **made)
-    scales = [picture(Matrix("W", "W"), report, name, 0, 0)[0]["data"][0]["zmax"] for name in ("before", "after")]
-    assert scales == [2.0, 2.0], "the largest weight lies outside what is drawn"
 
 
 # ---- through training ------------------------------------------------------------------------------------------------

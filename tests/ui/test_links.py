@@ -152,16 +152,6 @@ def test_whatever_the_form_can_hold_comes_back_into_it(source, size):
     assert model == {} and training == {}
 
 
-def test_settings_that_the_form_has_no_control_for_are_kept_beside_it_and_named():
-    model = PRESETS["small"].replace(n_experts=4, norm_eps=1e-6)
-    card = RunCard("stories", model, RECIPES["small"].replace(accumulation=2, seed=1, eval_windows=64))
-    model_extra, training_extra = _beyond_the_form(card, LOCAL)
-    assert model_extra == {"n_experts": 4, "norm_eps": 1e-6}
-    assert training_extra == {"accumulation": 2}
-    said = linked_html(card, "small", (model_extra, training_extra), None)
-    assert "n experts 4" in said and "accumulation 2" in said
-
-
 def test_a_file_of_the_hub_and_an_own_text_are_named():
     hub = RunCard(HUB_FILE, PRESETS["tiny"], RECIPES["tiny"], hub=("<b>a</b>/b", "x.txt", "dataset"))
     held = form.values_of(spec_of(hub), LOCAL)

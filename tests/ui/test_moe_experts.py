@@ -104,12 +104,6 @@ def test_the_routing_shown_is_the_models(tab):
     assert over.count("step 5") == 1 and "At step" not in over, "it has one record"
 
 
-@pytest.mark.parametrize("position, followed", [(-4, 0), (10_000, 7), ("x", 0)])
-def test_a_token_outside_the_text_is_the_nearest_one(tab, position, followed):
-    shown = tab.look("plain", routing=True, prompt="the wind", token=position)
-    assert f"Token {followed} " in shown["routing-followed"]
-
-
 def test_a_click_in_a_map_follows_its_token_or_chooses_its_expert(tab):
     click = {"slot": "routing-map", "index": [1, 4]}
     assert tab.look(clicked=click, routing=True, prompt="the wind")["chosen"]["token"] == 4

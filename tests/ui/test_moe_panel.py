@@ -9,11 +9,9 @@ import re
 from playground.data import corpus_from_text
 from playground.service import views
 from playground.service.comparisons import ComparisonJob
-from playground.service.models import new_id
 from playground.service.runs import OWN_TEXT, Source
-from playground.ui.app import build_app
 from playground.ui.forms import pair as form
-from playground.ui.forms import run, texts
+from playground.ui.forms import run
 from playground.ui.tabs.moe import measured, selection, table, training
 from tests.service.test_comparisons import TRAINING, spec
 
@@ -218,16 +216,6 @@ def run_pace():
     from playground.service.pace import Pace
 
     return Pace()
-
-
-def test_a_new_visitor_is_told_nothing_before_the_tab_is_opened(monkeypatch):
-    def not_yet(*_):
-        raise AssertionError("nobody sees it yet")
-
-    monkeypatch.setattr(views, "_judged", not_yet)
-    monkeypatch.setattr(table, "_once", not_yet)
-    page = build_app().page
-    assert not any(page.board.news(new_id())) and set(texts.SOURCES)
 
 
 def test_a_button_of_the_panel_counts_as_the_page_of_its_visitor(served, monkeypatch):

@@ -200,14 +200,6 @@ def test_buttons_answer_strangers_in_sentences(served):
     assert page.post("do/rename_run", selection=odd)[0] == 200
 
 
-def test_a_double_click_begins_one_run(served):
-    page = Visit(served, "twice")
-    page.train(Steps=3000)
-    assert "problem" not in page.train(Steps=3000).lower() and len(page.board.of(page.visitor)) == 1
-    page.do("stop_run")
-    until(lambda: page.board.of(page.visitor)[0].settled)
-
-
 def test_a_forecast_is_made_anew_when_a_run_has_shown_how_fast_this_is(served):
     """A run that is over is chosen, and with that the forecast beside the settings follows."""
     caller = RawCaller(served[1], "forecast")
