@@ -38,7 +38,7 @@ class Server:
         if wait := self.go.get(chosen["size"]):
             wait.wait(20)
         if chosen.get("prompt") == "bad":
-            raise ValueError("this cannot be read: type something else")
+            raise ValueError("not readable")
         tokens = [move_button(str(i), {"token": i}, tabindex="0" if i == 0 else "-1") for i in range(3)]
         said = (
             f"size {chosen['size']}, token {chosen.get('token')}, counted {self.counted}, “{chosen.get('prompt', '')}”"
@@ -120,7 +120,7 @@ def test_what_is_typed_while_an_answer_is_awaited_stays_and_is_read(opened):
 def test_a_refusal_is_said_and_goes_with_the_next_answer(opened):
     _, page = opened
     page.locator("input[name=prompt]").fill("bad")
-    expect(page.locator("[data-slot=problem]")).to_have_text("This cannot be read: type something else.")
+    expect(page.locator("[data-slot=problem]")).to_have_text("Not readable.")
     page.locator("input[name=prompt]").fill("good")
     expect(page.locator("[data-slot=problem]")).to_have_text("")
     expect(page.locator("[data-slot=said]")).to_contain_text("“good”")

@@ -173,7 +173,7 @@ def test_a_random_model_saved_by_transformers_opens_here(tmp_path, config):
 def test_what_would_compute_something_else_is_not_opened(tmp_path, changes, words):
     model = transformers.Qwen3MoeForCausalLM(qwen3_moe(**changes))
     model.save_pretrained(tmp_path / "m")
-    with pytest.raises(CheckpointError, match=f"cannot be built here: .*{words}"):
+    with pytest.raises(CheckpointError, match=f"built here: .*{words}"):
         import_folder(tmp_path / "m")
 
 
@@ -269,4 +269,4 @@ def test_from_the_shell_and_back(tmp_path, capsys):
     assert main(["import", str(tmp_path / "theirs"), "--out", str(tmp_path / "again")]) == 2
     assert "exists already" in capsys.readouterr().err
     assert main(["import", str(tmp_path / "nowhere"), "--out", str(tmp_path / "new")]) == 2
-    assert f"there is no folder {tmp_path / 'nowhere'} here" in capsys.readouterr().err
+    assert f"folder {tmp_path / 'nowhere'}" in capsys.readouterr().err

@@ -222,7 +222,7 @@ def test_a_refused_resume_leaves_the_model_as_it_was_and_where_it_was(tmp_path, 
     model, moved = Transformer(SHAPE), []
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     monkeypatch.setattr(Transformer, "to", lambda self, device: moved.append(device) or self)
-    with pytest.raises(ValueError, match="the text is another one" if what == "text" else "is damaged"):
+    with pytest.raises(ValueError, match="the text" if what == "text" else "is damaged"):
         train(model, CORPUS, config, folder=tmp_path, resume=True)
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
     assert not moved

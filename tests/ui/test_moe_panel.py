@@ -53,7 +53,7 @@ def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_
     registry = page.board.registry
     dense, moe = (registry.get(model_id, None) for model_id in SHIPPED)
     verdict = views.pair_of(SHIPPED[0], dense, SHIPPED[1], moe, recorded=True).verdict
-    assert page.text("headline").strip() == "A tie so far." and "1 seed · recorded" in page.text("about")
+    assert page.text("headline").strip().startswith("A tie") and "1 seed · recorded" in page.text("about")
     assert f"{abs(verdict.difference):.4f}" in page.text("numbers") and f"± {verdict.margin:.4f}" in page.text(
         "numbers"
     )
@@ -80,7 +80,7 @@ def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     until(lambda: page.job().settled)
     assert not any(page.bar.look().values()) and page.news()["pause"] is None
     page.look()
-    assert page.text("headline").strip() == "No verdict on these two." and "Stopped" in page.text("remarks")
+    assert page.text("headline").strip().startswith("No verdict") and "Stopped" in page.text("remarks")
     # a verdict, and a reload; the mixture is chosen on all tabs
     page.train()
     until(lambda: page.job().settled)
@@ -143,9 +143,9 @@ def test_the_chosen_model_brings_its_pair_along(served):
     assert alone.selection["mixture"] == ids["moe"] and "Tiny stories" in alone.text("remarks")
     # any other two, and back
     alone.look(pair=None, dense="shipped-stories", mixture=SHIPPED[1])
-    assert alone.text("headline").strip() == "No verdict on these two." and "same text" in alone.text("remarks")
+    assert alone.text("headline").strip().startswith("No verdict") and "same text" in alone.text("remarks")
     alone.look(pair=" ".join(SHIPPED), dense=None, mixture=None)
-    assert alone.text("headline").strip() == "A tie so far."
+    assert alone.text("headline").strip().startswith("A tie")
 
 
 def test_three_seeds_or_no_balance_is_the_same_pair_again(served):
