@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 import playground
 from playground.cli import main
@@ -65,15 +64,6 @@ def test_generate_streams_repeats_and_needs_no_cache(trained, capsys):
     tokens = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert "".join(t["text"] for t in tokens) == texts[0][4:9]
     assert all(0 < t["probability"] <= 1 for t in tokens)
-
-
-def test_the_window_slides_by_as_many_tokens_as_asked(trained, capsys):
-    def text(*extra: str) -> str:
-        assert main(["generate", str(trained), "--prompt", "the ", "--max-new-tokens", "90", *extra]) == 0
-        return capsys.readouterr().out
-
-    quarter = str(load(trained).config.context_length // 4)
-    assert text() == text("--slide-by", quarter) != text("--slide-by", "1") == text("--slide-by", "1", "--no-cache")
 
 
 def test_info_says_what_is_there(trained, capsys):
@@ -216,15 +206,6 @@ def test_a_run_that_was_patient_long_enough_is_resumed_only_on_purpose(tmp_path,
     assert "--set patience=0" in capsys.readouterr().err
     assert main(["train", "--out", str(out), "--resume", "--steps", str(stopped + 3), "--set", "patience=0"]) == 0
     assert load(out).history.last_step == stopped + 3
-
-
-def test_snapshots_are_kept_beside_the_checkpoint(tmp_path):
-    command = ["train", "--language", "copy", "--out", str(tmp_path / "m"), "--steps", "9", *SMALL, "snapshots=3"]
-    assert main(command) == 0
-    kept = load(tmp_path / "m")
-    assert kept.snapshots.steps == (0, 2, 9)
-    last = kept.snapshots.model(9).state_dict()
-    assert all(torch.allclose(last[name], t, atol=1e-2) for name, t in kept.model.state_dict().items())
 
 
 def test_a_reader_who_has_seen_enough_gets_no_traceback(trained):

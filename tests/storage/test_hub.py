@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import struct
 import tempfile
 import traceback
 
@@ -184,9 +183,6 @@ def refused(hub, **files) -> None:
     hub.add("anna/odd", {name.replace("__", "."): data for name, data in files.items()})
 
 
-HUGE_HEADER = struct.pack("<Q", 1 << 40) + b"{}"
-
-
 @pytest.mark.parametrize(
     ("prepare", "sentence"),
     [
@@ -229,13 +225,6 @@ def test_weights_that_are_too_large_are_never_downloaded(hub, checkpoint):
     with pytest.raises(HubError, match=r"20.*1,000,000"):
         pull("anna/lamps", max_parameters=1_000_000)
     assert not [line for line in hub.log if line.startswith("GET") and "/resolve/" in line]
-
-
-def test_damaged_weights_are_refused_before_memory_is_allocated(hub, checkpoint):
-    push(checkpoint, "lamps", hub_page, token=TOKEN)
-    hub.repo("anna/lamps").files["model.safetensors"] = HUGE_HEADER
-    with pytest.raises(CheckpointError, match="header claims"):
-        pull("anna/lamps")
 
 
 def test_a_stored_login_is_not_used_where_none_is_wanted(hub, monkeypatch):

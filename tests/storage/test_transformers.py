@@ -208,13 +208,10 @@ OURS = ROTARY.replace(qk_norm=True)
     ("config", "words"),
     [
         (OURS.replace(activation="relu2"), "Qwen3.*activation=swiglu"),
-        (OURS.replace(feedforward_bias=True), "Qwen3.*feedforward_bias=False"),
         (OURS.replace(qkv_bias=True), "Qwen3.*attention_output_bias=True"),
-        (OURS.replace(n_experts=3, shared_expert=True), "Qwen3-MoE.*shared_expert=False"),
         (OURS.replace(n_experts=3, balance="bias"), "Qwen3-MoE.*balance=switch"),
         (ROTARY.replace(n_experts=3, moe_every=2), "Qwen3-MoE.*qk_norm=True"),
         (ROTARY.replace(n_experts=3, shared_expert=True), "nearest.*shared_expert=False"),
-        (ROTARY.replace(positions="none"), "nearest.*positions=rotary"),
         (ROTARY.replace(norm="layernorm", activation="gelu"), "GPT-2.*positions=learned"),
     ],
 )
