@@ -19,16 +19,8 @@ from playground.storage.snapshots import drop_best
 from playground.training import evaluate
 from playground.words.card import share_of_gpt2
 
-SMALL = [
-    "--preset",
-    "tiny",
-    "--set",
-    "d_model=16",
-    "context_length=16",
-    "batch_size=4",
-    "eval_every=5",
-    "eval_windows=4",
-]
+SETTINGS = ["d_model=16", "context_length=16", "batch_size=4", "eval_every=5", "eval_windows=4"]
+SMALL = ["--preset", "tiny", "--set", *SETTINGS]
 TEXT = "the lamp burns, the sea turns, the night learns. " * 40
 
 

@@ -157,21 +157,7 @@ def test_wilson_intervals_hold_what_they_promise():
 
 
 def test_texts_are_held_against_the_one_learned():
-    words = [
-        "lighthouse",
-        "keeper",
-        "walked",
-        "slowly",
-        "under",
-        "the",
-        "grey",
-        "sky",
-        "and",
-        "salt",
-        "for",
-        "his",
-        "dog",
-    ]
+    words = ["lighthouse", "keeper", "walked", "slowly", "under", "the", "sky", "and", "salt", "for", "his", "dog"]
     random.seed(0)
     text = " ".join(random.choice(words) for _ in range(3000))
     learned = LearnedText(text, held_out="the keeper walked wearily. ")

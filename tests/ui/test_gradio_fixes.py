@@ -156,27 +156,6 @@ def test_a_value_of_an_old_list_reaches_us_where_gradio_refuses_it():
     assert lenient.LenientDropdown(["new"]).preprocess({}) is None
 
 
-def read_by(kind, component, sent):
-    """What a handler of one input gets of what was sent."""
-    with kind() as app:
-        box = component()
-        box.change(lambda value: value, box, box)
-    (handler,) = app.fns.values()
-    return asyncio.run(app.preprocess_data(handler, [sent], state_holder.SessionState(app)))
-
-
-def test_what_no_page_would_send_is_a_traceback_in_gradio_and_a_line_here(caplog):
-    with pytest.raises(gr.Error) as theirs:
-        read_by(gr.Blocks, lambda: gr.Radio(["a"]), "b")
-    assert theirs.value.print_exception, "gradio says it in a line now: drop quiet_refusals.py"
-    with pytest.raises(gr.Error) as ours:
-        read_by(Blocks, lambda: gr.Radio(["a"]), "b")
-    assert not ours.value.print_exception and caplog.text.count("\n") == 1
-    assert read_by(gr.Blocks, gr.Textbox, "\ud800") == ["\ud800"], "gradio refuses half a character now, as we do"
-    with pytest.raises(gr.Error, match="never sends"):
-        read_by(Blocks, gr.Textbox, "\ud800")
-
-
 def sent(kind: type[gr.Blocks], value, event=None):
     """What a handler of a radio, which takes "a" or "b", answers to a value and an event."""
 
