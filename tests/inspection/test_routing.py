@@ -69,11 +69,6 @@ def test_routing_equals_one_token_at_a_time(config):
         assert routing.load[i].tolist() == pytest.approx([v / (ids.numel() * K) for v in visits[layer]])
 
 
-def test_a_dense_model_is_refused_in_words():
-    with pytest.raises(ValueError, match="dense model"):
-        routing_of(Transformer(SMALL), torch.zeros(1, 3, dtype=torch.long))
-
-
 # ---- edits --------------------------------------------------------------------------------------------------------
 
 

@@ -111,25 +111,6 @@ def test_the_shell_pushes_pulls_and_talks(hub, checkpoint, tmp_path, monkeypatch
     assert "exists already" in capsys.readouterr().err
 
 
-def test_a_model_of_transformers_can_be_pulled(hub, tmp_path):
-    transformers = pytest.importorskip("transformers")
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE({sign: i for i, sign in enumerate(alphabet)}, []))
-    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    config = transformers.GPT2Config(vocab_size=256, n_positions=16, n_embd=16, n_layer=1, n_head=2)
-    theirs = transformers.GPT2LMHeadModel(config).eval()
-    theirs.save_pretrained(tmp_path / "gpt")
-    tokenizer.save(str(tmp_path / "gpt" / "tokenizer.json"))
-    hub.add("anna/gpt", {path.name: path.read_bytes() for path in (tmp_path / "gpt").iterdir()})
-    ours = pull("anna/gpt")
-    ids = torch.tensor([ours.tokenizer.encode("a sea")])
-    with torch.no_grad():
-        assert (ours.model(ids).logits - theirs(ids).logits).abs().max() < 1e-4
-    assert ours.name == "gpt"
-
-
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [

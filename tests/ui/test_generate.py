@@ -257,24 +257,6 @@ def test_fields_that_make_no_sense_are_as_at_first_and_older_links_mean_what_the
     assert Selection.first(PUBLIC).new_tokens == min(200, PUBLIC.new_tokens)
 
 
-def test_what_is_changed_under_advanced_is_counted_and_can_be_reset(panel):
-    said = panel.made("advanced-said", top_k=5, top_p=0.95, seed=7)
-    assert said.startswith("Advanced · 1 changed") and "{&quot;top_k&quot;: 0" in said
-    assert panel.made("advanced-said", top_k=0, top_p=0.95, seed=7) == "Advanced"
-
-
-def test_a_press_measures_all_precisions_once(panel):
-    assert "bits-table" not in panel.shown().slots
-    shipped = {"model": "shipped-sentences", "bits": True}
-    slots = panel.shown(**shipped).slots
-    assert slots["bits-table"].slow
-    assert re.findall(r"<td>(fp32|bf16|int8)</td>", slots["bits-table"].make()) == ["fp32", "bf16", "int8"]
-    assert not panel.shown(**shipped).slots["bits-table"].slow
-    with pytest.raises(ValueError, match=r"nothing.*measured"):
-        panel.made("bits-said", bits=True)
-    assert panel.made("bits-levels", bits=True) is None, "which is said once"
-
-
 def test_a_game_is_played_by_bets_and_shows_no_token_before_its_bet(panel):
     chosen = {"model": "shipped-stories", "game": True}
     board = panel.made("game-board", **chosen)

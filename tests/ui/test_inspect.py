@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from playground.data import corpus_from_language
 from playground.data.tokenizers import CharTokenizer
 from playground.figures.wire import numbers_of
 from playground.inspection import look
@@ -19,7 +18,7 @@ from playground.model import Pass, Transformer, trace
 from playground.service.limits import EDITS, PUBLIC
 from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.storage import Checkpoint, load
-from playground.training import History, evaluate
+from playground.training import History
 from playground.ui.panel import Asked
 from playground.ui.tabs import inspect
 from playground.ui.tabs.inspect import edits, heads, selection, validation
@@ -212,14 +211,6 @@ def test_the_first_answer_is_light_and_a_cell_does_not_send_the_heads_again(tab)
     assert have["grid"] == clicked["grid"].digest and have["pattern"] != clicked["pattern"].digest
 
 
-def test_without_a_head_the_prediction_is_that_of_the_pass_without_it(tab):
-    seen = tab.look("abcab")
-    found = heads.without(seen, 1, 2, 3)
-    broken = seen.model(torch.tensor([seen.ids]), Pass(tap=edits_tap([SwitchOff(1, "head", 2)], seen.config))).logits
-    assert torch.allclose(found.after, broken[0, 3].softmax(-1), atol=1e-6)
-    assert torch.allclose(found.before, seen.trace["logits"][0, 3].softmax(-1), atol=1e-6)
-
-
 @pytest.mark.parametrize("language", COPYING)
 def test_the_tab_opens_on_a_prompt_that_one_head_decides(language):
     checkpoint = Registry(PUBLIC).get({"copy": "shipped-induction"}.get(language, f"shipped-{language}"), None)
@@ -337,18 +328,6 @@ def test_heads_are_tested_once_for_all_prompts(copying, monkeypatch):
     first = roles_of(copying.page, copying.look("abc abc"))
     monkeypatch.setattr("playground.ui.tabs.inspect.tested.head_tests", lambda *_, **__: pytest.fail("tested again"))
     assert roles_of(copying.page, copying.look("cage c")) is first is known(copying.look("cage c"))
-
-
-def test_a_model_is_judged_by_text_it_never_saw_or_by_the_prompt_in_its_place(tab, copying):
-    seen = copying.look("cage c")
-    judged, shipped = validation.held_out(copying.page, seen), seen.checkpoint
-    assert evaluate(shipped.model, judged.inputs, judged.targets) == pytest.approx(shipped.history.val_loss, abs=0.1)
-    own = corpus_from_language("copy", n_characters=1_000, n_validation=20_000).windows("val", 48, 2048 // 48)
-    assert torch.equal(own[0], judged.inputs) and torch.equal(own[1], judged.targets)
-    stand_in = validation.held_out(tab.page, tab.look("abcabc"))
-    assert stand_in.stand_in and stand_in.inputs.tolist() == [list(tab.look("abcabc").ids[:-1])]
-    with pytest.raises(ValueError, match="one token"):
-        validation.held_out(tab.page, tab.look("a"))
 
 
 def test_a_model_that_leaves_takes_along_what_was_worked_out_from_it(tab):

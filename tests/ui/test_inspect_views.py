@@ -1,8 +1,6 @@
 """Inspect's steps, lens, training and cost: what they draw of every kind of model."""
 
-import html
 import json
-import re
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig
 from playground.ui.tabs.inspect import steps, training
-from playground.ui.tabs.inspect.drawn import window, window_buttons
 from playground.ui.tabs.inspect.pictures import HEIGHT
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import Inspecting, drawn
@@ -135,19 +132,6 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(tab):
     assert held(training, **fine) == fine
 
 
-@pytest.mark.parametrize("most", [22, 28, 64])
-def test_earlier_and_later_lead_to_the_windows_beside(most):
-    for length in (most, most + 1, 100, 257):
-        for query in range(length):
-            part = window(length, query, most)
-            buttons = window_buttons(length, query, most)
-            goals = [json.loads(html.unescape(move))["query"] for move in re.findall(r'data-move="([^"]*)"', buttons)]
-            starts = [window(length, goal, most).start for goal in goals]
-            assert len(goals) == (part.start > 0) + (part.stop < length) and all(0 <= goal < length for goal in goals)
-            assert all((start < part.start) == (i == 0 and part.start > 0) for i, start in enumerate(starts))
-            assert part.start not in starts
-
-
 # ---- one optimizer step ----------------------------------------------------------------------------------------------
 
 
@@ -160,12 +144,6 @@ def test_one_weight_is_reckoned_by_hand_and_agrees(tab):
     before, after, step = (drawn(made[f"training-{part}"]) for part in ("before", "after", "step"))
     assert np.allclose(after - before, step, atol=1e-6) and np.abs(step).max() > 0
     assert "head.weight" in made["training-table"]
-
-
-def test_a_step_that_cannot_be_taken_is_a_sentence(tab, monkeypatch):
-    assert "training-problem" in tab.made("a", view="training")
-    monkeypatch.setattr(training, "MOST_PARAMETERS", 10)
-    assert "10" in tab.made("abc", view="training")["training-problem"]
 
 
 # ---- through training ------------------------------------------------------------------------------------------------

@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 
 from playground.data import Baselines, corpus_from_language
-from playground.data.judging import LearnedText
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
-from playground.service.verdicts import Verdict, verdict
+from playground.service.verdicts import Verdict
 from playground.service.views import RunView
 from playground.storage import Checkpoint
 from playground.training import Evaluated, History, SkillMeasured
@@ -109,10 +108,3 @@ def test_samples_are_judged_where_they_stand():
     view.history.samples.append({"step": 50, "prompt": "12+34=", "text": "47\n1+1=2\n"})
     shown = watch.samples(view)
     assert ">47</mark>" in shown and "right: 1 of 2" in shown
-
-
-def test_own_texts_are_held_against_what_was_learned():
-    learned = LearnedText("the sea and the hill. " * 20, "the sky ")
-    found = verdict("the seaa and the hill. ", "", learned=learned, tokenizer=CORPUS.tokenizer)
-    assert "4 of 5" in found.words and found.marks[0][:2] == (4, 8) and "has 50" in found.words
-    assert verdict("anything", "", tokenizer=CORPUS.tokenizer) is None

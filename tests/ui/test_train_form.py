@@ -24,7 +24,7 @@ from playground.ui.forms.followed import uploaded
 from playground.ui.refusals import sentence
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.runs_table import runs_table
-from playground.ui.tabs.train.settings import BEGINNING, Settings, outlook_text
+from playground.ui.tabs.train.settings import BEGINNING, Settings
 
 LIGHTHOUSE = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
 
@@ -140,7 +140,7 @@ def test_the_runs_table_shows_only_settings_that_differ():
     other = RunView(id="2", name="Run 2", state="finished", settings={"n_layers": 4, "steps": 10, "norm": "rmsnorm"})
     table = runs_table([one, other], "2")
     assert '<th scope="col">Layers</th>' in table and "Norm" not in table
-    assert table.index("Run 2</bdi> (shown)") < table.index("Run 1</bdi>")
+    assert table.index("(shown)") < table.index("Run 1</bdi>")
     assert table.index(">Layers<") < table.index(">validation loss<"), "what differs first"
     assert '<td class="differs">2</td>' in table and '<td class="differs">4</td>' not in table
 
@@ -312,16 +312,6 @@ def test_what_is_wrong_is_said_by_the_names_on_the_controls():
         form.model_config(filled(n_heads=3))
     assert sentence(str(problem.value)).startswith("“Width (d_model)”")
     assert "n_heads" in sentence(str(problem.value), labels=False)
-
-
-def test_a_forecast_is_called_a_guess_until_a_run_has_shown_the_speed():
-    pace, spec = Pace(), form.run_spec(filled(), Source("stories"), LOCAL)
-    before = pace.seconds(spec.model, spec.training)
-    words = outlook_text(filled(), LOCAL, pace)
-    assert "(a guess)" in words
-    shown = learned_from(pace, spec, step=2.0, evaluation=3.0, sample=0.5)
-    assert "guess" not in outlook_text(filled(), LOCAL, pace)
-    assert pace.seconds(spec.model, spec.training) == pytest.approx(shown, rel=0.01) != before
 
 
 def learned_from(pace: Pace, spec, step: float, evaluation: float, sample: float, tokens: int = 0) -> float:
