@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import stat
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import save_file
 
 from playground.atomic_files import COMMITTED, current_file, read_folder, write_file, write_folder
 from playground.data import corpus_from_text
@@ -209,34 +207,6 @@ def test_a_reader_never_mixes_two_states(tmp_path):
     assert read_folder(folder, names, read) == "state 3state 3"
     with pytest.raises(OSError, match="being written"):
         read_folder(folder, names, lambda: write("again"))
-
-
-def test_the_files_of_a_folder_have_the_permissions_that_files_have_here(tmp_path):
-    before = os.umask(0o022)
-    try:
-        saved(tmp_path / "m", OLD)
-        saved(tmp_path / "m", OLD)
-        write_file(tmp_path / "x.safetensors", lambda path: save_file({"a": torch.zeros(1)}, path))
-    finally:
-        os.umask(before)
-    files = [*(tmp_path / "m").iterdir(), tmp_path / "x.safetensors"]
-    if os.name != "nt":
-        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o644}
-        assert stat.S_IMODE((tmp_path / "m").stat().st_mode) == 0o755
-
-
-def test_a_history_with_numbers_that_are_none_is_saved_and_loaded(tmp_path):
-    made = history(float("nan"))
-    made.steps = {name: [1, 2] if name == "step" else [1.0, float("inf")] for name in made.steps}
-    made.gradients = [{"step": 1, "norms": {"a": float("nan"), "b": 1.0}}]
-    save(tmp_path / "m", OLD.model, OLD.tokenizer, made)
-    assert "NaN" not in (tmp_path / "m" / "history.json").read_text()
-    again = load(tmp_path / "m").history
-    assert all(loss != loss for loss in again.evaluations["val_loss"]) and again.steps["step"] == [1, 2]
-    assert again.steps["loss"][0] == 1.0 and again.steps["loss"][1] != again.steps["loss"][1]
-    assert again.gradients[0]["norms"]["b"] == 1.0 and again.gradients[0]["norms"]["a"] != 0
-    save(tmp_path / "m", OLD.model, OLD.tokenizer, again)
-    assert load(tmp_path / "m").history.evaluations["step"] == [1, 2]
 
 
 def test_whatever_is_saved_can_be_loaded_however_long_its_record(tmp_path):

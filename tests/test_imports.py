@@ -100,16 +100,6 @@ def test_no_module_imports_in_a_circle():
     assert circle is None, " → ".join(circle)
 
 
-def test_no_files_know_each_other_for_type_checkers_either():
-    """But for a run's state, which those who consume its events read and the trainer hands them."""
-    named = {module: {name for name in imported(module, typed=True) if name in PATHS} for module in PATHS}
-    for consumer in ("autosave", "resume", "samples"):
-        named[f"playground.training.{consumer}"] -= {"playground.training.loop"}
-    for module, others in named.items():
-        for other in others - {module}:
-            assert module not in named[other] or other in packages_above(module), f"{module} and {other}"
-
-
 def chains() -> list[list[set[str]]]:
     """The arrows of docs/architecture.md: chains of steps, each of one or more names."""
     drawing = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")

@@ -7,16 +7,14 @@ import threading
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
-import torch
 
 from playground import kept
 from playground.data import corpus_from_language
 from playground.data.corpus import WORKED_OUT
-from playground.kept import Kept, size_of
+from playground.kept import Kept
 
 
 class Model:
@@ -39,16 +37,6 @@ def test_many_who_ask_at_once_have_it_made_once():
         answers = list(threads.map(ask, ["a", "b"] * 12))
     assert len(made) == 2 and len(set(map(id, answers))) == 2
     assert answers[0] is answers[2] and answers[0] is not answers[1]
-
-
-def test_one_key_does_not_wait_for_another():
-    cache, go = Kept(entries=4), threading.Event()
-    slow = threading.Thread(target=cache.get, args=("slow", lambda: go.wait(10)))
-    slow.start()
-    assert cache.get("quick", lambda: 7) == 7
-    assert slow.is_alive()
-    go.set()
-    slow.join()
 
 
 def test_an_exception_reaches_all_who_wait_and_is_not_kept():
@@ -135,19 +123,6 @@ def test_many_threads_many_keys_and_owners_that_come_and_go():
         list(threads.map(visit, range(16)))
     gc.collect()
     assert not wrong and len(cache) <= 8 and cache.nbytes <= 10_000 and not cache._under_way
-
-
-def test_sizes_are_those_of_the_numbers_and_texts_inside():
-    @dataclass
-    class Report:
-        weights: dict[str, torch.Tensor]
-        words: str
-        model: torch.nn.Module
-
-    shared = torch.zeros(10, 10)
-    report = Report({"a": shared, "b": shared}, "four", torch.nn.Linear(1000, 1000))
-    assert size_of(report) == 400 + len("a") + len("b") + len("four")
-    assert size_of([np.zeros(5), (1, 2.0), None, b"xy"]) == 40 + 16 + 2
 
 
 def test_all_caches_share_one_budget_and_the_newest_stays(monkeypatch):

@@ -8,26 +8,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = sorted([*(ROOT / "playground").rglob("*.py"), ROOT / "app.py"])
 EVERYTHING = [
     *SHIPPED,
     *(path for room in ("tests", "benchmarks", "checkpoints") for path in (ROOT / room).rglob("*.py")),
 ]
-POSIX_ONLY = set(
-    re.findall(
-        r"\S+",
-        """
-        fcntl grp posix pty pwd resource syslog termios tty
-        os.chown os.fchmod os.fork os.forkpty os.getloadavg os.getpgid os.getuid os.geteuid os.killpg os.mkfifo os.nice
-        os.sched_getaffinity os.sched_setaffinity os.setpgid os.setsid os.sysconf os.uname os.wait4
-        signal.SIGALRM signal.SIGCHLD signal.SIGHUP signal.SIGKILL signal.SIGQUIT signal.SIGUSR1 signal.SIGUSR2
-        signal.alarm signal.pause signal.setitimer
-        """,
-    )
-)
 
 
 def parsed(path: Path) -> ast.Module:
@@ -62,55 +48,6 @@ def without_encoding(tree: ast.AST) -> list[str]:
     return found
 
 
-def posix_only(tree: ast.AST) -> set[str]:
-    """Modules and names used that Windows does not have."""
-    used = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            used |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            used |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-        elif isinstance(node, ast.Attribute):
-            used.add(ast.unparse(node))
-    return used & POSIX_ONLY
-
-
-def forced_without_right(tree: ast.AST) -> list[str]:
-    """Files opened for reading only and forced to disk, which Windows refuses."""
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.With) and any(name == "fsync" for part in node.body for name, _ in calls(part)):
-            found += [
-                ast.unparse(call)
-                for item in node.items
-                for name, call in calls(item.context_expr)
-                if name == "open" and not set(mode_of(name, call)) & set("wax+")
-            ]
-    return found
-
-
-def test_slips_are_seen():
-    assert len(without_encoding(ast.parse("open('a')\nopen('a', mode='w')\npath.open('w')\np.read_text()"))) == 4
-    assert not without_encoding(ast.parse("open('a', 'rb')\npage.open('train')\nopen('a', encoding='utf-8')"))
-    assert posix_only(ast.parse("import os, fcntl\nos.fork()\nfrom signal import SIGKILL")) == {
-        "fcntl", "os.fork", "signal.SIGKILL",
-    }  # fmt: skip
-    assert forced_without_right(ast.parse("with open(p, 'rb') as f:\n    os.fsync(f.fileno())"))
-    assert not forced_without_right(ast.parse("with open(p, 'r+b') as f:\n    os.fsync(f.fileno())"))
-
-
-@pytest.mark.parametrize("slip", [without_encoding, posix_only, forced_without_right])
-def test_what_ships_runs_on_every_system(slip):
-    found = {str(path.relative_to(ROOT)): slip(parsed(path)) for path in SHIPPED}
-    assert not {path: slips for path, slips in found.items() if slips}
-
-
-def test_the_documented_scripts_do_too():
-    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *ROOT.glob("docs/*.md"))]
-    blocks = [block for page in pages for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL)]
-    assert len(blocks) >= 3 and not [slip for block in blocks for slip in without_encoding(ast.parse(block))]
-
-
 def test_every_file_is_python_3_10():
     for path in EVERYTHING:
         parsed(path)
@@ -127,3 +64,10 @@ def test_the_shell_writes_what_its_terminal_lacks(tmp_path):
     )  # fmt: skip
     assert shell.returncode == 0, shell.stderr
     assert "  | ?" in shell.stdout
+
+
+def test_texts_are_read_and_written_in_an_encoding_of_our_own_choice():
+    assert len(without_encoding(ast.parse("open('a')\nopen('a', mode='w')\npath.open('w')\np.read_text()"))) == 4
+    assert not without_encoding(ast.parse("open('a', 'rb')\npage.open('train')\nopen('a', encoding='utf-8')"))
+    found = {str(path.relative_to(ROOT)): without_encoding(parsed(path)) for path in SHIPPED}
+    assert not {path: slips for path, slips in found.items() if slips}

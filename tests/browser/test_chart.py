@@ -1,32 +1,25 @@
-"""The chart in a real browser: it keeps its node and zoom as it is redrawn, follows the page, reports clicks."""
+"""The chart in a real browser: it keeps its node and zoom as it is redrawn, follows the page, is saved."""
 
 from __future__ import annotations
 
 import gradio as gr
-import numpy as np
 import pytest
-from playwright.sync_api import expect
 
-from playground.figures import attention, palette
+from playground.figures import palette
 from playground.figures.loss import Run, loss_curve
 from playground.ui import theme
 from playground.ui.chart import chart_place, head_html, show
 from playground.ui.own_files import FRONT, served_path
-from playground.ui.panel import Panels, Shown, Slot, move_button, slot, switch
-from playground.words.heads import describe_pattern
+from playground.ui.panel import Panels, Shown, Slot, switch
 from playground.words.pictures import loss_words
 
 from .measuring import saves
 
 STEPS = 120
-TOKENS = ["the", "␣", "cat", "⏎"]
-PATTERN = np.array([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.7, 0.1, 0], [0.25, 0.25, 0.25, 0.25]])
 LOSS = f"""{switch("steps", "Steps", {str(n): str(n) for n in (20, 30, 40, 50)})}
 <button type="button" data-step="1" data-of="steps">grow</button>
 {theme.table(("name", "number"), [("=1+1", "−7"), ("@SUM(A1)", "+0.5")], save="names")}
 {chart_place("loss", save_name="loss", height=300)}"""
-CELLS = f"""{move_button("redraw", {"most": 0.9})}{move_button("the same", {"words": "Said again."})}
-{slot("clicked", tag="output")}{chart_place("cells", clickable=True)}"""
 
 
 def loss_figure(n: int) -> dict:
@@ -44,24 +37,11 @@ def loss_view(asked) -> Shown:
     return Shown(asked.selection, {"loss": Slot(steps, lambda: show(*loss_figure(steps)))})
 
 
-def cells_view(asked) -> Shown:
-    chosen, click = asked.selection, asked.clicked
-    pattern = PATTERN.clip(0, chosen["most"])
-    words = chosen["words"] or describe_pattern(pattern, TOKENS)
-    slots = {"cells": Slot((chosen["most"], words), lambda: show(attention.pattern_map(pattern, TOKENS), words))}
-    if click:
-        slots["clicked"] = Slot(click, lambda: f"{click['index']} {click['value']:.2f} {click['trace']}")
-    return Shown(chosen, slots)
-
-
 @pytest.fixture(scope="module")
 def address(serve):
     panels = Panels(lambda visitor: visitor)
-    with gr.Blocks(title="charts") as app, gr.Tabs():
-        with gr.Tab("One"):
-            panels.add("loss", loss_view, LOSS, start={"steps": "20"}, elem_id="loss")
-        with gr.Tab("Two"):
-            panels.add("cells", cells_view, CELLS, start={"most": 1.0, "words": ""}, elem_id="cells")
+    with gr.Blocks(title="charts") as app:
+        panels.add("loss", loss_view, LOSS, start={"steps": "20"}, elem_id="loss")
     scripts = "".join(
         f'<script src="{served_path(FRONT / f"{name}.js")}"></script>'
         for name in ("page", "newest", "address", "deeds", "panel")
@@ -69,24 +49,16 @@ def address(serve):
     return serve(app, head=head_html() + scripts, app_kwargs={"routes": panels.routes()})
 
 
-def ready(page, chart: str = "#loss") -> None:
-    page.wait_for_selector(f"{chart} .chart-box[data-state=drawn]")
-
-
 def wait_for_points(page, count: int) -> None:
     page.wait_for_function(f"document.querySelector('#loss .chart-plot')._fullData?.[0].x.length === {count}")
 
 
 def begin(page, address: str) -> None:
-    open_page(page, address)
-    ready(page)
-    wait_for_points(page, 20)
-
-
-def open_page(page, address: str) -> None:
     page.goto(address)
     page.wait_for_function("window.playground?.panel && document.querySelector('#loss .panel')")
     page.evaluate("playground.tell({ visitor: 'me', model: 'm' })")
+    page.wait_for_selector("#loss .chart-box[data-state=drawn]")
+    wait_for_points(page, 20)
 
 
 def test_a_growing_run_keeps_node_and_zoom(chromium_page, address):
@@ -131,33 +103,6 @@ def test_it_follows_light_dark_and_width_without_a_reload(chromium_page, address
         "(p => Math.abs(p.querySelector('svg.main-svg').clientWidth - p.clientWidth) < 2 && p.clientWidth < 690)"
         "(document.querySelector('#loss .chart-plot'))"
     )
-
-
-def test_clicks_arrive_before_and_after_a_redraw(chromium_page, address):
-    page = chromium_page
-    open_page(page, address)
-    page.get_by_role("tab", name="Two").click()
-    ready(page, "#cells")
-
-    def click(row: int, column: int) -> None:
-        box = page.locator("#cells .nsewdrag").first.bounding_box()
-        x, y = box["x"] + box["width"] * (column + 0.5) / 4, box["y"] + box["height"] * (row + 0.5) / 4
-        page.mouse.move(x - 3, y - 3)
-        page.mouse.move(x, y)
-        page.wait_for_selector("#cells .hoverlayer .hovertext")
-        page.mouse.click(x, y)
-
-    answer = page.locator("[data-slot=clicked]")
-    click(2, 1)
-    expect(answer).to_have_text("[2, 1] 0.70 0")
-    page.get_by_role("button", name="redraw").click()
-    page.wait_for_selector("#cells [data-draws='2']")
-    page.get_by_role("button", name="the same").click()
-    page.wait_for_selector("#cells .chart-words:has-text('Said again.')")
-    page.mouse.move(5, 5)
-    click(1, 0)
-    expect(answer).to_have_text("[1, 0] 0.50 0")
-    assert page.locator("#cells .chart-box").get_attribute("data-draws") == "2", "what is the same is not drawn again"
 
 
 def test_pictures_are_saved_and_described(chromium_page, address):

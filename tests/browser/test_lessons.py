@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable
 
 import pytest
@@ -20,7 +19,6 @@ LOOKS = "all => all ? [...document.querySelectorAll(all)].map((one) => getComput
 pytestmark = pytest.mark.timeout(600)  # minutes where seven others are at work on two processors
 
 QUICK = {"train.steps": 12, "pair.steps": 4, "pair.seeds": 1, "pair.n_experts": 4}
-SHOTS = os.environ.get("LESSON_SHOTS")
 
 
 @pytest.fixture(scope="module")
@@ -128,9 +126,6 @@ def walk(page, lesson: Lesson) -> None:
             do(page, step)
         page.wait_for_selector(".lesson-told", timeout=4 * PATIENCE)  # a pair may be trained beside seven others
         page.wait_for_selector(f".lesson header li:nth-child({i + 1}) button:has-text('✓')")
-        if SHOTS:
-            page.screenshot(path=f"{SHOTS}/{lesson.id}-{i}.png")
-            print(lesson.id, i, page.inner_text(".lesson-told").replace("\n\n", " | "), flush=True)
     page.click(".lesson [data-do=close]")
     page.wait_for_selector(".lesson header", state="detached")
     assert "✓ done" in page.locator(f".lesson-list [data-lesson={lesson.id}]").text_content()

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 import playground
 from playground.cli import main
@@ -20,16 +19,8 @@ from playground.storage.snapshots import drop_best
 from playground.training import evaluate
 from playground.words.card import share_of_gpt2
 
-SMALL = [
-    "--preset",
-    "tiny",
-    "--set",
-    "d_model=16",
-    "context_length=16",
-    "batch_size=4",
-    "eval_every=5",
-    "eval_windows=4",
-]
+SETTINGS = ["d_model=16", "context_length=16", "batch_size=4", "eval_every=5", "eval_windows=4"]
+SMALL = ["--preset", "tiny", "--set", *SETTINGS]
 TEXT = "the lamp burns, the sea turns, the night learns. " * 40
 
 
@@ -67,21 +58,12 @@ def test_generate_streams_repeats_and_needs_no_cache(trained, capsys):
     assert all(0 < t["probability"] <= 1 for t in tokens)
 
 
-def test_the_window_slides_by_as_many_tokens_as_asked(trained, capsys):
-    def text(*extra: str) -> str:
-        assert main(["generate", str(trained), "--prompt", "the ", "--max-new-tokens", "90", *extra]) == 0
-        return capsys.readouterr().out
-
-    quarter = str(load(trained).config.context_length // 4)
-    assert text() == text("--slide-by", quarter) != text("--slide-by", "1") == text("--slide-by", "1", "--no-cache")
-
-
 def test_info_says_what_is_there(trained, capsys):
     assert main(["info", str(trained), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["parameters"] == load(trained).config.n_parameters == sum(facts["parameters_by_component"].values())
     assert main(["info", str(trained)]) == 0
-    assert f"{share_of_gpt2(facts['parameters'])} of GPT-2 small" in capsys.readouterr().out
+    assert share_of_gpt2(facts["parameters"]) in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -216,15 +198,6 @@ def test_a_run_that_was_patient_long_enough_is_resumed_only_on_purpose(tmp_path,
     assert "--set patience=0" in capsys.readouterr().err
     assert main(["train", "--out", str(out), "--resume", "--steps", str(stopped + 3), "--set", "patience=0"]) == 0
     assert load(out).history.last_step == stopped + 3
-
-
-def test_snapshots_are_kept_beside_the_checkpoint(tmp_path):
-    command = ["train", "--language", "copy", "--out", str(tmp_path / "m"), "--steps", "9", *SMALL, "snapshots=3"]
-    assert main(command) == 0
-    kept = load(tmp_path / "m")
-    assert kept.snapshots.steps == (0, 2, 9)
-    last = kept.snapshots.model(9).state_dict()
-    assert all(torch.allclose(last[name], t, atol=1e-2) for name, t in kept.model.state_dict().items())
 
 
 def test_a_reader_who_has_seen_enough_gets_no_traceback(trained):

@@ -52,9 +52,3 @@ def test_what_cannot_be_done_is_a_sentence(kept, tmp_path, capsys):
     assert main(["runs", "--delete", kept[0]]) == 2 and "is running" in capsys.readouterr().err
     assert main(["runs"]) == 0
     page.close()
-
-
-def test_a_folder_that_nothing_was_kept_in_is_a_sentence_too(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv(VARIABLE, str(tmp_path / "none"))
-    assert main(["runs"]) == 0 and "no models" in capsys.readouterr().out
-    assert not (tmp_path / "none").exists()

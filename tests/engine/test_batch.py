@@ -102,17 +102,6 @@ def test_threads_that_come_and_go_in_the_middle_disturb_nobody():
     assert len(batch) == 0
 
 
-def test_one_who_pauses_holds_up_nobody_and_finds_the_text_unchanged():
-    model = of_kind("learned")
-    batch = ContinuousBatch(model)
-    rules = SamplingConfig(seed=1)
-    paused = join(batch, [1, 2], 200, rules)
-    first = [next(paused) for _ in range(3)]
-    other = list(join(batch, [3, 4, 5], 150, rules))
-    assert facts(other) == facts(generate(model, [3, 4, 5], 150, rules))
-    assert facts(first + list(paused)) == facts(generate(model, [1, 2], 200, rules))
-
-
 def test_a_failure_of_the_shared_pass_reaches_all_and_the_next_request_begins_anew():
     model = of_kind("learned")
     batch = ContinuousBatch(model)

@@ -68,14 +68,6 @@ def test_projections_are_counted_for_every_token_that_is_read(monkeypatch, slide
         assert step.projections == 3 * sum(read)
 
 
-def test_beyond_the_context_a_new_token_costs_the_reading_of_four():
-    steps = list(generate(Transformer(TINY.replace(context_length=64)), PROMPT, 200))
-    full = 64 - len(PROMPT)  # the last step before the window slides
-    assert not steps[full].rebuilt and steps[full + 1].rebuilt
-    three_slides = steps[full + 3 * 16].projections - steps[full].projections
-    assert three_slides == 3 * (3 * 16) * 4
-
-
 @pytest.mark.parametrize("new_tokens", [3, 500])
 def test_golden_counts_of_projections(new_tokens):
     golden = {3: (54, 24), 500: (381_750, 1_515)}[new_tokens]
@@ -131,12 +123,6 @@ def test_a_sample_is_the_same_however_many_there_are(use_cache):
 
     four = texts(4)
     assert texts(1) == four[:1] and texts(3) == four[:3]
-
-
-def test_greedy_takes_the_likeliest():
-    for step in generate(Transformer(TINY, seed=1), PROMPT, 10, SamplingConfig(greedy=True)):
-        assert step.tokens[0] == step.logits[0].argmax().item()
-        assert step.model_probability[0] == pytest.approx(step.logits[0].softmax(-1).max().item())
 
 
 def test_stop_strings_end_a_sample_even_across_tokens():

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from playground.data import LANGUAGES
 from playground.data.tokenizers import CharTokenizer
 from playground.inspection.expert_information import (
-    MEASURES,
     expert_information,
     joint_counts,
     mutual_information,
@@ -91,14 +90,3 @@ def test_experts_that_follow_the_source_are_found_out(probed):
     at = list(zip(text.ids.numpy().ravel()[opens].tolist(), sources[opens].tolist()))
     rest = information_by_counting([(source, source) for _, source in at]) - information_by_counting(at)
     assert bits["remembered"][1] == pytest.approx(rest)
-
-
-def test_one_router_against_many_sources_is_each_by_itself(probed):
-    model, text = probed
-    choices = first_choices(model, text.ids)[:1]
-    others = np.random.default_rng(0).integers(0, 4, (3, text.sources.size))
-    together = expert_information(choices, 4, text, others)
-    for i, sources in enumerate(others):
-        alone = expert_information(choices, 4, text, sources[None])
-        assert {name: bits[i] for name, bits in together.items()} == {name: alone[name][0] for name in MEASURES}
-    assert all(bits.shape == (0,) for bits in expert_information(choices, 4, text, others[:0]).values())

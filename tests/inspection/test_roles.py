@@ -109,11 +109,6 @@ def test_intervals_hold_the_mean_nineteen_times_in_twenty():
     assert np.isinf(alone.margin).all() and (alone.low == -math.inf).all()
 
 
-def test_the_same_seed_tests_alike(tested):
-    again = head_tests(handmade(), text())
-    assert np.array_equal(again.given_up["induction"].mean, tested.given_up["induction"].mean)
-
-
 def test_a_costly_head_without_a_place_is_unclear(tested):
     at = next((la, h) for la, row in enumerate(JOBS) for h, job in enumerate(row) if job == "unclear")
     assert not tested.matters(*at)

@@ -69,11 +69,6 @@ def test_routing_equals_one_token_at_a_time(config):
         assert routing.load[i].tolist() == pytest.approx([v / (ids.numel() * K) for v in visits[layer]])
 
 
-def test_a_dense_model_is_refused_in_words():
-    with pytest.raises(ValueError, match="dense model"):
-        routing_of(Transformer(SMALL), torch.zeros(1, 3, dtype=torch.long))
-
-
 # ---- edits --------------------------------------------------------------------------------------------------------
 
 
@@ -152,18 +147,7 @@ def test_edits_never_touch_the_stored_model():
 @torch.no_grad()
 def test_effects_and_costs_are_what_they_are_called():
     model, ids = made(MIXTURES["top 2 of 4"])
-    edit = edits_tap(
-        [
-            SwitchOffExperts(
-                1,
-                (
-                    0,
-                    3,
-                ),
-            )
-        ],
-        model.config,
-    )
+    edit = edits_tap([SwitchOffExperts(1, (0, 3))], model.config)
     found = effect(model, ids[:1], edit)
     assert torch.allclose(found.before, torch.softmax(model(ids[:1]).logits[0, -1], 0))
     by_hand = sum(b * (b / a).log() for b, a in zip(found.before, found.after))
@@ -218,19 +202,7 @@ def test_an_expert_that_is_visited_but_hardly_heard_is_dead_by_weight():
 def test_impossible_edits_are_refused_in_words():
     model, ids = made(MIXTURES["top 2 of 4"])
     with pytest.raises(ValueError, match="at most 2"):
-        edits_tap(
-            [
-                SwitchOffExperts(
-                    0,
-                    (
-                        0,
-                        1,
-                        2,
-                    ),
-                )
-            ],
-            model.config,
-        )
+        edits_tap([SwitchOffExperts(0, (0, 1, 2))], model.config)
     with pytest.raises(ValueError, match="no expert 4"):
         edits_tap([ForceExpert(0, 4)], model.config)
     with pytest.raises(ValueError, match="Layer 3"):

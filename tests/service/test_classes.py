@@ -122,7 +122,7 @@ def test_two_students_of_one_name_and_names_that_are_none(classes):
     assert classes.join(klass.code, " anna\u202e\x00\t ", BERT).name == "anna (2)"
     assert classes.join(klass.code, "Anna", ANNA).number == 1  # the same browser again is the same student
     assert [s.name for s in classes.students(classes.invited(klass.code))] == ["Anna", "anna (2)"]
-    with pytest.raises(ClassError, match=f"at most {STUDENT_NAME} characters, this one has 500"):
+    with pytest.raises(ClassError, match=f"{STUDENT_NAME} characters"):
         classes.join(klass.code, "😀" * 500, known("carl"))
     for nothing in ("", "   ", "\u200d\u200b", None, 5):
         with pytest.raises(ClassError, match="a name"):
@@ -150,7 +150,7 @@ def test_sixty_join_within_a_moment_and_a_class_is_full_at_its_bound(classes):
     assert not problems and [s.number for s in there] == list(range(1, 61)) and len({s.name for s in there}) == 60
     for i in range(60, STUDENTS):
         classes.join(klass.code, f"S{i}", f"visitor-{i:020}")
-    with pytest.raises(ClassError, match=f"full: it has {STUDENTS} students"):
+    with pytest.raises(ClassError, match=f"{STUDENTS} students"):
         classes.join(klass.code, "Late", ANNA)
 
 

@@ -80,20 +80,6 @@ def test_whoever_finds_all_places_taken_joins_a_line_and_is_told_where_they_stan
     assert board.runner.began == [0, 3]
 
 
-def test_the_wait_counts_down(tmp_path):
-    runner = ScriptedRunner(hold_preparing=True)  # before the first step, how long it takes is guessed
-    board = house(tmp_path, runner, jobs=1)
-    board.pace.seconds = lambda *_: 20.0
-    running, waiting, last = (board.start(visitor, small_spec()) for visitor in (ANNA, BERT, CARLA))
-    board.of(BERT)
-    assert 18 < waiting.view().wait <= 20 and 38 < last.view().wait <= 40
-    running.began -= 5.0
-    board.of(BERT)
-    assert 13 < waiting.view().wait <= 15 and 33 < last.view().wait <= 35
-    runner.may_prepare.set()
-    until(lambda: over(board, ANNA, BERT, CARLA))
-
-
 def test_a_page_that_looks_keeps_its_place_and_one_that_stays_away_loses_it(tmp_path, monkeypatch):
     monkeypatch.setattr(board_module, "AWAY_SECONDS", 0.4)
     board = house(tmp_path, jobs=1)

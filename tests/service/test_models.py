@@ -100,9 +100,9 @@ def test_a_visitor_renames_and_deletes_their_own_runs_and_nobody_elses(tmp_path)
         board.delete(ANNA, job.id)
     until(lambda: job.settled)
     version = job.version
-    board.rename(ANNA, job.id, "  The  best\none ")
-    assert job.view().name == job.checkpoint.name == "The best one" and job.version > version
-    assert [entry.name for entry in board.registry.models(ANNA)] == ["The best one"]
+    board.rename(ANNA, job.id, "  The\nbest ")
+    assert job.view().name == job.checkpoint.name == "The best" and job.version > version
+    assert [entry.name for entry in board.registry.models(ANNA)] == ["The best"]
     assert board.registry.get(job.id, ANNA) is job.checkpoint and board.source_of(job.checkpoint) is job.spec.source
     for name in ("", " ", "x" * 61, None, 7):
         with pytest.raises(ValueError, match="60 characters"):

@@ -16,8 +16,8 @@ from playground.service.board import Board
 from playground.service.models import Registry
 from playground.service.runs import Predicted, run_training
 from playground.service.zerogpu import run_in_slices, train_in_slices
-from playground.training import Finished, Noticed, Sampled, Saved, SettingsChanged, Started, Stepped, TrainConfig, train
-from playground.training.events import NO_GPU, NOT_COMPILED
+from playground.training import Finished, Noticed, Saved, SettingsChanged, Stepped, TrainConfig, train
+from playground.training.events import NO_GPU
 from tests.standins.zerogpu import Lender
 from tests.ui.runs import ANNA, MODEL, TEXT, small_limits, small_spec, until
 
@@ -93,14 +93,6 @@ def test_a_run_in_slices_is_the_run_in_one_piece(in_one_piece, lender):
     assert_same_story(told(events), expected)
     assert_same_model(model, whole)
     assert {p.device.type for p in model.parameters()} == {"cpu"}
-
-
-def test_dropout_and_tied_weights_cross_from_slice_to_slice(in_one_piece, lender):
-    corpus, whole = corpus_and_model(tie_embeddings=True, dropout=0.2)
-    expected = told(train(whole, corpus, CONFIG))
-    corpus, model = corpus_and_model(tie_embeddings=True, dropout=0.2)
-    assert_same_story(told(train_in_slices(model, corpus, CONFIG)), expected)
-    assert_same_model(model, whole)
 
 
 def test_whoever_sees_a_sample_may_ask_the_model_that_wrote_it(in_one_piece, lender):
@@ -189,14 +181,6 @@ def test_a_visitors_run_in_slices_ends_in_the_registry_and_can_go_on(lender, tmp
     until(lambda: job.settled)
     assert job.view().history.steps["step"] == list(range(1, 41))
     assert jobs.registry.get(job.id, ANNA).history.last_step == 40
-
-
-def test_events_are_announced_once_across_slices(lender):
-    corpus, model = corpus_and_model()
-    events = list(train_in_slices(model, corpus, CONFIG.replace(compile=True)))
-    assert sum(isinstance(event, Started) for event in events) == 1
-    assert [event.step for event in events if isinstance(event, Sampled)] == [0, 8, 16, 24]
-    assert next(e.kind for e in events if isinstance(e, Noticed)) == NOT_COMPILED
 
 
 def test_where_gpus_are_lent_nobody_takes_one_unasked(monkeypatch):

@@ -125,8 +125,6 @@ class StandInHub:
                 files[value["path"]] = self.large[value["oid"]]
             elif change["key"] == "deletedFile":
                 del files[value["path"]]
-            elif change["key"] == "deletedFolder":
-                files = {p: data for p, data in files.items() if not p.startswith(value["path"].rstrip("/") + "/")}
             else:
                 raise Refused(400, f"unknown change {change['key']}")
         repo.files = files
@@ -139,7 +137,7 @@ class StandInHub:
 
     def info(self, repo: Repo) -> dict[str, Any]:
         """GET /api/models/…"""
-        card = repo.front_matter
+        card = front_matter(repo.files.get("README.md", b"").decode())
         return {
             "id": repo.id,
             "sha": repo.commit,
@@ -147,7 +145,6 @@ class StandInHub:
             "gated": "manual" if repo.gated else False,
             "tags": card.get("tags") or [],
             "library_name": card.get("library_name"),
-            "pipeline_tag": card.get("pipeline_tag"),
             "siblings": [sibling(path, data) for path, data in sorted(repo.files.items())],
         }
 
@@ -163,7 +160,6 @@ class StandInHub:
             "sha": repo.running,
             "hardware": {"current": repo.hardware, "requested": repo.requested},
             "gcTimeout": repo.sleep_seconds,
-            **({"errorMessage": repo.error} if repo.error and stage.endswith("ERROR") else {}),
         }
 
 

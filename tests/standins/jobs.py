@@ -1,4 +1,4 @@
-"""The stand-in Hub's compute jobs: submitted, looked at, their logs read, cancelled. Nothing is run.
+"""The stand-in Hub's compute jobs: submitted, looked at, their logs read. Nothing is run.
 
 hub.jobs.script(["step 1 loss 2.0", "saved"], stage="COMPLETED")    # what the next job will say and how it ends
 hub.jobs.submitted[0]                                               # the specification as it was sent
@@ -15,7 +15,6 @@ class Jobs:
 
     def __init__(self) -> None:
         self.submitted: list[dict[str, Any]] = []
-        self.cancelled: list[str] = []
         self.flavors = ["cpu-basic", "cpu-upgrade", "t4-small", "t4-medium", "a10g-small", "l4x1", "a100-large"]
         self._scripts: list[tuple[list[str], str, str | None]] = []
         self._jobs: dict[str, dict[str, Any]] = {}
@@ -38,9 +37,6 @@ class Jobs:
         job = self._jobs.get(rest[0])
         if job is None:
             return request._json({"error": "Job not found"}, 404)
-        if rest[1:] == ["cancel"]:
-            self.cancelled.append(job["id"])
-            job["status"] = {"stage": "CANCELED", "message": None}
         if rest[1:] == ["logs"]:
             return self._logs(request, job)
         return request._json({k: v for k, v in job.items() if not k.startswith("_")})

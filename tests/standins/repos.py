@@ -47,19 +47,12 @@ class Repo:
     """What a Space's runtime answers, one after the other; the last one stays."""
     running: str | None = None
     """The commit that a Space runs: the newest, once it has been built."""
-    error: str | None = None
-    """A Space's error message, where it has one."""
 
     @property
     def commit(self) -> str:
         """The hash of the newest commit."""
         content = "".join(f"{path}{git_hash(data)}" for path, data in sorted(self.files.items()))
         return hashlib.sha1(f"{self.id}{len(self.commits)}{content}".encode()).hexdigest()
-
-    @property
-    def front_matter(self) -> dict[str, Any]:
-        """What README.md says between its first two lines of dashes."""
-        return front_matter(self.files.get("README.md", b"").decode())
 
 
 class Refused(Exception):

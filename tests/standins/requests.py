@@ -60,10 +60,6 @@ class _Handler(BaseHTTPRequestHandler):
             asked = json.loads(body)
             errors = card_errors(asked["content"], asked["repoType"])
             return self._json({"errors": [{"message": e} for e in errors], "warnings": []}, 400 if errors else 200)
-        if path == "/api/models":
-            wanted = {tag for value in query.get("filter", []) for tag in value.split(",")}
-            found = [hub.info(r) for r in hub.repos.values() if r.kind == "model" and not r.private]
-            return self._json([f for f in found if wanted <= set(f["tags"]) | {f["library_name"]}])
         if path.startswith("/api/jobs/"):
             return hub.jobs.answer(self, path.removeprefix("/api/jobs/"), query, body, who)
         if path.startswith("/large/"):

@@ -8,7 +8,6 @@ import pickle
 import stat
 import struct
 import zipfile
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, write_checkpoint
 from playground.storage.archive import FILES, MAX_CONTENTS, file_name, pack, unpack
-from playground.storage.bounds import check_bounds
 from playground.storage.opening import load_archive
 from playground.storage.record import sanitised_history
 from playground.training import Evaluated, Finished, History, Sampled, Stepped, TrainConfig
@@ -255,24 +253,6 @@ def test_a_zip_cut_short_or_with_a_flipped_bit_is_refused(tmp_path, folder):
 # ---- config, tokenizer, record ---------------------------------------------------------------------------------------
 
 
-def test_a_config_is_checked_before_anything_is_built(tmp_path, folder):
-    config = json.loads((folder / "config.json").read_text())
-
-    def check(given: ModelConfig) -> None:
-        if given.n_layers > 12:
-            raise ValueError(f"{given.n_layers} layers are too many")
-
-    deep = json.dumps({**config, "n_layers": 10**15, "d_model": 2, "n_heads": 1, "d_ff": 1}).encode()
-    with pytest.raises(ValueError, match="1000000000000000 layers"):
-        load_archive(spoilt(folder, tmp_path, config_json=deep), max_bytes=ROOM, check=check)
-    wide = json.dumps({**config, "d_model": 10**6, "n_heads": 1}).encode()
-    refused(
-        spoilt(folder, tmp_path, config_json=wide),
-        "parameters; at most 60,000,000",
-        check=partial(check_bounds, max_parameters=60_000_000),
-    )
-
-
 def test_of_a_strangers_record_only_what_has_the_right_form_is_kept(tmp_path, folder):
     record = json.loads((folder / "history.json").read_text())
     record["name"] = "<script>alert(1)</script>\x1b[2J" + "x" * 500
@@ -299,35 +279,6 @@ def test_of_a_strangers_record_only_what_has_the_right_form_is_kept(tmp_path, fo
     assert again.history.load == [{"step": 3, "load": [[0.5, 0.5]]}]
     assert again.history.finished == {"message": "<img onerror=1>", "step": 2}
     assert again.history.evaluations["val_loss"] == [1.6]
-
-
-@pytest.mark.parametrize(
-    ("curves", "left"),
-    [
-        ({"step": [1, 2], "val_loss": [1.0, float("nan")]}, [1.0]),
-        ({"step": [2, 1], "val_loss": [1.0, 1.0]}, []),
-        ({"step": [1, 1e400], "val_loss": [1.0, 1.0]}, [1.0]),
-        ({"step": [1.5, 2], "val_loss": [1.0, 1.0]}, [1.0]),
-    ],
-)
-def test_curves_keep_only_numbers_at_rising_steps(tmp_path, folder, curves, left):
-    record = json.loads((folder / "history.json").read_text())
-    n = len(curves["step"])
-    record["evaluations"] = {"train_loss": [1.0] * n, "seconds": [1.0] * n, **curves}
-    again = load_archive(spoilt(folder, tmp_path, history_json=json.dumps(record).encode()), max_bytes=ROOM)
-    assert again.history.evaluations["val_loss"] == left
-
-
-@pytest.mark.parametrize(
-    "record", [b"[]", b"7", b'{"steps": 7}', b'{"samples": {"a": 1}}', b'{"steps": {"step": "abc"}}']
-)
-def test_records_of_another_kind_are_refused_or_empty(tmp_path, folder, record):
-    try:
-        again = load_archive(spoilt(folder, tmp_path, history_json=record), max_bytes=ROOM)
-    except CheckpointError as problem:
-        assert "history.json" in str(problem) or "their names" in str(problem)
-    else:
-        assert again.history.last_step == 0
 
 
 def test_only_sound_records_of_the_remaining_loss_are_read():

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from playground.data.tokenizers import CharTokenizer
 from playground.model import Transformer
 from playground.storage import CheckpointError, load, save
-from playground.storage.snapshots import FILE, FOLDER, MOST, drop_after, find_snapshots, keep_snapshot, save_snapshots
+from playground.storage.snapshots import FOLDER, MOST, drop_after, find_snapshots, keep_snapshot, save_snapshots
 from tests.model.configs import TINY, VARIANTS
 
 IDS = torch.arange(11)[None]
@@ -60,10 +60,8 @@ def test_damage_is_a_sentence(tmp_path):
     found = find_snapshots(tmp_path, TINY)
     with pytest.raises(CheckpointError, match=r"weights.*4"):
         found.model(4)
-    with pytest.raises(CheckpointError, match=r"belong.*another"):
+    with pytest.raises(CheckpointError, match="belong"):
         find_snapshots(tmp_path, TINY.replace(n_layers=3)).model(3)
-    with pytest.raises(CheckpointError, match=r"feedforward.*the config"):
-        find_snapshots(tmp_path, TINY.replace(d_ff=8)).model(3)
     path = tmp_path / FOLDER / "00000003.safetensors"
     tensors = load_file(path)
     tensors["embedding.weight"][0, 0] = float("inf")
@@ -73,6 +71,3 @@ def test_damage_is_a_sentence(tmp_path):
     path.write_bytes(b"\0" * 100)
     with pytest.raises(CheckpointError, match=r"cannot.*read"):
         found.model(3)
-    (tmp_path / FILE).write_bytes(b"\xff" * 20)
-    with pytest.raises(CheckpointError, match="damaged"):
-        find_snapshots(tmp_path, TINY)

@@ -13,6 +13,7 @@ from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import PRESETS, ModelConfig, Transformer
 from playground.storage import Checkpoint, CheckpointError, bounds, load, save, transformers_export
 from playground.storage.bounds import check_bounds
+from playground.storage.tokenizers_io import tokenizer_files
 from playground.storage.transformers_export import export
 from playground.storage.transformers_families import FAMILIES, family_for
 from playground.storage.transformers_import import import_folder
@@ -110,34 +111,51 @@ def test_auto_tokenizer_reads_what_ours_reads(tmp_path, tokenizer):
     assert import_folder(folder).tokenizer.encode(TEXT) == tokenizer.encode(TEXT)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "llama", "mixtral", "qwen3", "qwen3, wide heads", "qwen3_moe"])
-def test_a_random_model_saved_by_transformers_opens_here(tmp_path, kind):
+SIZES = {
+    "vocab_size": BPE.vocab_size, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "max_position_embeddings": 40, "intermediate_size": 44,
+}  # fmt: skip
+
+
+def gpt2(**changes):
+    sizes = {"vocab_size": BPE.vocab_size, "n_positions": 40, "n_embd": 32, "n_layer": 2, "n_head": 4}
+    return transformers.GPT2Config(**sizes | changes)
+
+
+def qwen3_moe(**changes):
+    settings = {
+        "head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 20, "norm_topk_prob": True,
+        "decoder_sparse_step": 2,
+    }  # fmt: skip
+    return transformers.Qwen3MoeConfig(**SIZES | settings | changes)
+
+
+THEIRS = {
+    "gpt2": gpt2(),
+    "gpt2, one layer, one head": gpt2(n_layer=1, n_head=1, n_embd=8),
+    "gpt2, three layers, narrow inside": gpt2(n_layer=3, n_head=3, n_embd=24, n_inner=21),
+    "llama": transformers.LlamaConfig(**SIZES),
+    "llama, four key heads": transformers.LlamaConfig(**SIZES | {"num_key_value_heads": 4, "num_hidden_layers": 1}),
+    "llama, one key head": transformers.LlamaConfig(**SIZES | {"num_key_value_heads": 1, "num_hidden_layers": 3}),
+    "mixtral": transformers.MixtralConfig(**SIZES, num_local_experts=3),
+    "mixtral, one expert a token": transformers.MixtralConfig(**SIZES, num_local_experts=5, num_experts_per_tok=1),
+    "qwen3": transformers.Qwen3Config(**SIZES, head_dim=8, attention_bias=True),
+    # as in Qwen3-0.6B, whose heads together are twice as wide as the model
+    "qwen3, wide heads": transformers.Qwen3Config(**SIZES, head_dim=16, attention_bias=True),
+    "qwen3_moe": qwen3_moe(),
+    "qwen3_moe, three experts a token": qwen3_moe(num_experts=5, num_experts_per_tok=3, decoder_sparse_step=1),
+}
+
+
+@pytest.mark.parametrize("config", THEIRS.values(), ids=THEIRS)
+def test_a_random_model_saved_by_transformers_opens_here(tmp_path, config):
     torch.manual_seed(0)
-    sizes = {"vocab_size": BPE.vocab_size, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
-    if kind == "gpt2":
-        config = transformers.GPT2Config(vocab_size=BPE.vocab_size, n_positions=40, n_embd=32, n_layer=2, n_head=4)
-        model = transformers.GPT2LMHeadModel(config)
-    elif kind == "llama":
-        model = transformers.LlamaForCausalLM(
-            transformers.LlamaConfig(**sizes, intermediate_size=44, num_key_value_heads=2, max_position_embeddings=40)
-        )
-    elif kind == "mixtral":
-        model = transformers.MixtralForCausalLM(
-            transformers.MixtralConfig(
-                **sizes, intermediate_size=24, num_key_value_heads=2, max_position_embeddings=40, num_local_experts=3
-            )
-        )
-    elif kind == "qwen3":
-        model = transformers.Qwen3ForCausalLM(qwen3(**sizes))
-    elif kind == "qwen3, wide heads":  # as in Qwen3-0.6B, whose heads together are twice as wide as the model
-        model = transformers.Qwen3ForCausalLM(qwen3(**sizes, head_dim=16))
-    else:
-        model = transformers.Qwen3MoeForCausalLM(qwen3_moe(**sizes))
+    model = transformers.AutoModelForCausalLM.from_config(config)
     with torch.no_grad():
         for parameter in model.parameters():  # no gain stays at one, no bias at zero
             parameter.add_(0.05 * torch.randn(parameter.shape))
     model.eval().save_pretrained(tmp_path / "m")
-    for name, values in export_tokenizer_files().items():
+    for name, values in tokenizer_files(BPE).items():
         (tmp_path / "m" / name).write_text(json.dumps(values))
     checkpoint = import_folder(tmp_path / "m")
     ids = torch.randint(0, BPE.vocab_size, (2, 40), generator=torch.Generator().manual_seed(1))
@@ -146,35 +164,13 @@ def test_a_random_model_saved_by_transformers_opens_here(tmp_path, kind):
     assert checkpoint.tokenizer.decode(checkpoint.tokenizer.encode(TEXT)) == TEXT
 
 
-def qwen3(head_dim=8, **sizes):
-    return transformers.Qwen3Config(
-        **sizes,
-        intermediate_size=44,
-        num_key_value_heads=2,
-        max_position_embeddings=40,
-        head_dim=head_dim,
-        attention_bias=True,
-    )
-
-
 def test_a_long_context_is_cut_to_the_keys_and_values_that_there_is_room_for(tmp_path, monkeypatch):
-    config = qwen3(vocab_size=BPE.vocab_size, hidden_size=32, num_hidden_layers=2, num_attention_heads=4)
-    transformers.Qwen3ForCausalLM(config).save_pretrained(tmp_path / "m")
-    for name, values in export_tokenizer_files().items():
+    transformers.Qwen3ForCausalLM(THEIRS["qwen3"]).save_pretrained(tmp_path / "m")
+    for name, values in tokenizer_files(BPE).items():
         (tmp_path / "m" / name).write_text(json.dumps(values))
     room = import_folder(tmp_path / "m").config.cache_bytes(39)
     monkeypatch.setattr(bounds, "MAX_CACHE_BYTES", room)
     assert import_folder(tmp_path / "m").config.context_length == 32
-
-
-def qwen3_moe(**changes):
-    settings = {
-        "vocab_size": BPE.vocab_size, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-        "num_key_value_heads": 2, "max_position_embeddings": 40, "head_dim": 8, "intermediate_size": 44,
-        "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 20, "norm_topk_prob": True,
-        "decoder_sparse_step": 2,
-    }  # fmt: skip
-    return transformers.Qwen3MoeConfig(**settings | changes)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +184,7 @@ def qwen3_moe(**changes):
 def test_what_would_compute_something_else_is_not_opened(tmp_path, changes, words):
     model = transformers.Qwen3MoeForCausalLM(qwen3_moe(**changes))
     model.save_pretrained(tmp_path / "m")
-    with pytest.raises(CheckpointError, match=f"cannot be built here: .*{words}"):
+    with pytest.raises(CheckpointError, match=f"built here: .*{words}"):
         import_folder(tmp_path / "m")
 
 
@@ -216,12 +212,6 @@ def test_every_setting_is_known_and_one_left_out_means_what_transformers_takes_i
     assert read({"model_type": kind, **needed}) == read(values)
 
 
-def export_tokenizer_files():
-    from playground.storage.tokenizers_io import tokenizer_files
-
-    return tokenizer_files(BPE)
-
-
 OURS = ROTARY.replace(qk_norm=True)
 
 
@@ -229,13 +219,10 @@ OURS = ROTARY.replace(qk_norm=True)
     ("config", "words"),
     [
         (OURS.replace(activation="relu2"), "Qwen3.*activation=swiglu"),
-        (OURS.replace(feedforward_bias=True), "Qwen3.*feedforward_bias=False"),
         (OURS.replace(qkv_bias=True), "Qwen3.*attention_output_bias=True"),
-        (OURS.replace(n_experts=3, shared_expert=True), "Qwen3-MoE.*shared_expert=False"),
         (OURS.replace(n_experts=3, balance="bias"), "Qwen3-MoE.*balance=switch"),
         (ROTARY.replace(n_experts=3, moe_every=2), "Qwen3-MoE.*qk_norm=True"),
         (ROTARY.replace(n_experts=3, shared_expert=True), "nearest.*shared_expert=False"),
-        (ROTARY.replace(positions="none"), "nearest.*positions=rotary"),
         (ROTARY.replace(norm="layernorm", activation="gelu"), "GPT-2.*positions=learned"),
     ],
 )
@@ -290,4 +277,4 @@ def test_from_the_shell_and_back(tmp_path, capsys):
     assert main(["import", str(tmp_path / "theirs"), "--out", str(tmp_path / "again")]) == 2
     assert "exists already" in capsys.readouterr().err
     assert main(["import", str(tmp_path / "nowhere"), "--out", str(tmp_path / "new")]) == 2
-    assert f"there is no folder {tmp_path / 'nowhere'} here" in capsys.readouterr().err
+    assert f"folder {tmp_path / 'nowhere'}" in capsys.readouterr().err

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from playground.model import PRESETS, ModelConfig, Transformer
-from playground.training import TrainConfig, optimizers
+from playground.training import TrainConfig
 from playground.training.optimizers import AdamW, Muon, make_optimizers, orthogonalise
 
 every_dtype = pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64], ids=str)
@@ -46,15 +46,6 @@ def test_orthogonalise_applies_the_polynomial_to_each_singular_value(shape, spre
     assert np.abs(np.diag(u.T @ got @ v.T) - expected)[strong].max() < (4 * eps if dtype == torch.bfloat16 else 1e-3)
     if dtype != torch.bfloat16:
         assert strong.all() and np.abs(got - u @ np.diag(expected) @ v).max() < 1e-3
-
-
-def test_the_processor_decides_in_which_precision(monkeypatch):
-    used = []
-    monkeypatch.setattr(optimizers, "orthogonalise", lambda stack: used.append(stack.dtype) or orthogonalise(stack))
-    weight = nn.Parameter(torch.ones(4, 4))
-    weight.grad = torch.eye(4)
-    Muon([weight]).step()
-    assert used == [torch.bfloat16 if optimizers.has_fast_bf16(weight.device) else torch.float32]
 
 
 def test_muon_steps_like_torch_muon():
@@ -136,24 +127,18 @@ def test_adamw_steps_like_torchs():
     assert not any(p.grad is None or p.grad.requires_grad for p in ours.parameters())
 
 
-def test_optimizers_step_are_saved_and_loaded_without_torchs_compiler_and_torch_is_as_it_was():
+def test_optimizers_step_and_load_without_torchs_compiler():
     """Its import takes 2.5 seconds, to be told that it shall not compile an optimizer."""
     program = """
 import sys, torch
-from playground.model import ModelConfig, Transformer
 from playground.training import TrainConfig
 from playground.training.optimizers import make_optimizers
-before = {(kind, name): (value, dict(vars(value)) if callable(value) and hasattr(value, "__dict__") else None)
-          for kind in (torch.optim.Optimizer, torch.optim.AdamW) for name, value in list(vars(kind).items())}
+from playground.model import ModelConfig, Transformer
 model = Transformer(ModelConfig(vocab_size=5, d_model=8, n_heads=2, n_layers=1, context_length=4))
+model(torch.zeros(1, 4, dtype=torch.long)).logits.sum().backward()
 for optimizer in make_optimizers(model, TrainConfig(optimizer="muon")):
-    optimizer.zero_grad()
-    model(torch.zeros(1, 4, dtype=torch.long)).logits.sum().backward()
     optimizer.step()
     optimizer.load_state_dict(optimizer.state_dict())
-after = {(kind, name): (value, dict(vars(value)) if callable(value) and hasattr(value, "__dict__") else None)
-         for kind in (torch.optim.Optimizer, torch.optim.AdamW) for name, value in list(vars(kind).items())}
-print("torch._dynamo" in sys.modules, [name for name in before if after[name] != before[name]])
+assert "torch._dynamo" not in sys.modules
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False []"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -83,10 +83,10 @@ def test_a_device_that_fails_is_quoted(monkeypatch):
     assert fault(META, torch.float32).error
 
     def no_kernel(*_, **__):
-        raise RuntimeError("no kernel image for this device\nmore lines")
+        raise RuntimeError("no kernel\nmore lines")
 
     monkeypatch.setattr(proof, "generate", no_kernel)
-    assert fault(CPU, torch.bfloat16) == Fault("cpu", "float32", error="no kernel image for this device")
+    assert fault(CPU, torch.bfloat16) == Fault("cpu", "float32", error="no kernel")
 
 
 def test_a_device_is_asked_once(monkeypatch):

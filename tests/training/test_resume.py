@@ -222,7 +222,7 @@ def test_a_refused_resume_leaves_the_model_as_it_was_and_where_it_was(tmp_path, 
     model, moved = Transformer(SHAPE), []
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     monkeypatch.setattr(Transformer, "to", lambda self, device: moved.append(device) or self)
-    with pytest.raises(ValueError, match="the text is another one" if what == "text" else "is damaged"):
+    with pytest.raises(ValueError, match="the text" if what == "text" else "is damaged"):
         train(model, CORPUS, config, folder=tmp_path, resume=True)
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
     assert not moved
@@ -310,12 +310,6 @@ def test_a_folder_has_one_owner_until_the_last_event_was_taken(tmp_path):
     with pytest.raises(ValueError, match="d_model was"):  # a refusal gives the folder back, too
         train(Transformer(SHAPE.replace(d_model=32)), CORPUS, CONFIG, folder=tmp_path, resume=True)
     FileLock(tmp_path / LOCK, timeout=0).acquire().__enter__()
-
-
-def test_what_does_not_fit_together_leaves_no_folder(tmp_path):
-    with pytest.raises(ValueError, match="different tokens"):
-        train(Transformer(SHAPE.replace(vocab_size=2)), CORPUS, CONFIG, folder=tmp_path / "new")
-    assert not (tmp_path / "new").exists()
 
 
 SCRIPT = f"""

@@ -13,7 +13,6 @@ from playground.training import (
     Evaluated,
     Finished,
     History,
-    Sampled,
     Snapshotted,
     Stepped,
     TrainConfig,
@@ -238,19 +237,6 @@ def test_every_event_is_in_the_history_before_it_is_handed_on():
         seen.add(event)
         assert run.history.to_dict() == seen.to_dict()
     assert run.history.samples and run.history.finished
-
-
-def test_observers_may_look_after_each_step_and_what_they_see_is_handed_on():
-    run, seen = Run(tiny(), CORPUS, CONFIG), []
-
-    def observer(run, event):
-        seen.append((type(event).__name__, run.step))
-        yield Sampled(run.step, run.seconds, prompt="", text=str(run.step))
-
-    events = list(run.loop([observer]))
-    assert seen == [("Started", 0), *(("Stepped", step) for step in range(1, 13)), ("Finished", 12)]
-    assert [event.text for event in events if isinstance(event, Sampled)] == [str(step) for _, step in seen]
-    assert len(run.history.samples) == 14 and isinstance(events[-1], Finished)
 
 
 def test_without_the_mask_training_falls_below_the_floor():

@@ -110,16 +110,6 @@ def test_a_class_is_made_and_joined_with_sense_and_nonsense(served):
     assert "have left" in pupil.look()["note"] and pupil.selection["view"] == "note"
 
 
-def test_an_invited_student_sees_the_form_to_join_alone_and_a_wrong_code_is_asked_once(served):
-    classes, address, _ = served
-    klass, _ = made(classes)
-    invited = panel(address, known("carl"), code=klass.code)
-    assert "Tuesday" in invited.look()["note"] and invited.selection["view"] == "invited"
-    wrong = panel(address, known("carl"), code="apple-apple-apple-apple")
-    assert "no class" in wrong.look()["note"]
-    assert (wrong.selection["view"], wrong.selection["code"]) == ("join", "")
-
-
 def test_the_board_and_the_strip_hear_of_what_changes_and_rest_after_the_end(served):
     classes, address, _ = served
     klass, secret = made(classes)

@@ -21,7 +21,7 @@ from playground.training.verdict import student_t
 from playground.ui.forms import pair as form
 from playground.ui.forms import texts
 from playground.ui.tabs.moe import verdict
-from playground.ui.tabs.moe.both import both_texts, divergence
+from playground.ui.tabs.moe.both import divergence
 from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds, two_digits
 from playground.ui.tabs.moe.texts import text_for
 from tests.service.test_comparisons import house, whole
@@ -33,17 +33,6 @@ from .runs import ANNA, small_limits
 def finished(tmp_path_factory):
     """A whole comparison: the jobs, the job, its view."""
     return whole(tmp_path_factory)
-
-
-def test_a_pair_under_way_changes_nothing_that_is_said_of_complete_ones(finished):
-    view = finished[2]
-    sides = {
-        side: dataclasses.replace(part, histories=(*part.histories, part.histories[0]), reasons=("done", "done"))
-        for side, part in view.sides.items()
-    }
-    more = dataclasses.replace(view, sides=sides, seeds=3, state="training")
-    assert "2 seeds" in pair_table(more) and "mean of 3" not in pair_table(more)
-    assert verdict.differences(more) == verdict.differences(view)
 
 
 def test_the_difference_along_training_is_that_of_the_losses(finished):
@@ -199,13 +188,6 @@ def test_a_comparison_learns_from_a_paste_a_file_or_the_hub_as_a_run_does(tmp_pa
 def test_texts_differ_in_no_other_settings_than_those_they_bring_along():
     each = [form.first_values(source) for source in texts.SOURCES]
     assert {n for values in each for n in values if values[n] != each[0][n]} == set(form.OF_THE_TEXT)
-
-
-def test_texts_side_by_side_mark_where_they_part():
-    html = both_texts(["the ", "the "], ["wind <b>", "wind rises"])
-    assert "after 5 characters" in html and "&lt;b&gt;" in html and "<b>" not in html
-    assert "Both wrote" in both_texts(["a", "a"], ["b", "b"])
-    assert "first token" in both_texts(["a", "a"], ["b", "c"])
 
 
 def test_divergence_is_zero_for_equals_and_ln_2_for_strangers():

@@ -11,7 +11,6 @@ import gradio as gr
 import pytest
 from gradio import state_holder
 
-from playground.service.limits import QUEUED_EVENTS
 from playground.ui.app import build_app, launch
 from playground.ui.gradio_fixes import checks, lenient, small_sessions
 from playground.ui.gradio_fixes.blocks import Blocks
@@ -107,16 +106,6 @@ def test_an_empty_queue_is_looked_at_rarely():
     )
 
 
-def test_where_gpus_are_lent_the_third_visitor_is_not_turned_away(monkeypatch):
-    monkeypatch.setattr("gradio.utils.get_space", lambda: "someone/somewhere")
-    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
-    with Blocks() as app, gr.Blocks() as plain:
-        pass
-    assert plain.queue()._queue.max_size == 1, "gradio turns nobody away now: drop it from calm_queue.py"
-    assert app._queue.max_size == QUEUED_EVENTS and app.queue()._queue.max_size == QUEUED_EVENTS
-    assert app.queue(max_size=3)._queue.max_size == 3
-
-
 @pytest.fixture(scope="module")
 def page():
     """The page as it is served: its address, its HTML, and how long it says that this is."""
@@ -166,51 +155,11 @@ def test_a_fix_that_has_no_place_any_more_says_so_at_the_start(page, monkeypatch
     assert "lenient.py" in first and "_warn_if_invalid_choice" in first and "clock.js" in second
 
 
-def test_scripts_of_the_page_hang_no_sign_on_what_they_change(page):
-    app, *_ = page
-    scripts = [fn for fn in app.fns.values() if fn.fn is None]
-    assert scripts and all(fn.show_progress_on == [] for fn in scripts)
-    with gr.Blocks() as plain:
-        gr.Button().click(None, None, gr.Textbox(), js="() => 1")
-    assert next(iter(plain.fns.values())).show_progress_on is None
-
-
-def test_handlers_that_show_no_progress_say_so_to_nobody(page):
-    app, *_ = page
-    hidden = [fn for fn in app.fns.values() if fn.show_progress == "hidden" and fn.api_visibility == "private"]
-    assert hidden and all(fn.show_progress_on == [] for fn in hidden)
-    with gr.Blocks() as plain:
-        box = gr.Textbox()
-        box.change(lambda: "", None, box, show_progress="hidden")
-    assert plain.config["dependencies"][0]["show_progress_on"] is None, "gradio knows now: leave show_progress_on out"
-
-
 def test_a_value_of_an_old_list_reaches_us_where_gradio_refuses_it():
     assert lenient.LenientDropdown(["new"]).preprocess("old") == "old"
     with pytest.raises(gr.Error):
         gr.Dropdown(["new"]).preprocess("old")
     assert lenient.LenientDropdown(["new"]).preprocess({}) is None
-
-
-def read_by(kind, component, sent):
-    """What a handler of one input gets of what was sent."""
-    with kind() as app:
-        box = component()
-        box.change(lambda value: value, box, box)
-    (handler,) = app.fns.values()
-    return asyncio.run(app.preprocess_data(handler, [sent], state_holder.SessionState(app)))
-
-
-def test_what_no_page_would_send_is_a_traceback_in_gradio_and_a_line_here(caplog):
-    with pytest.raises(gr.Error) as theirs:
-        read_by(gr.Blocks, lambda: gr.Radio(["a"]), "b")
-    assert theirs.value.print_exception, "gradio says it in a line now: drop quiet_refusals.py"
-    with pytest.raises(gr.Error) as ours:
-        read_by(Blocks, lambda: gr.Radio(["a"]), "b")
-    assert not ours.value.print_exception and caplog.text.count("\n") == 1
-    assert read_by(gr.Blocks, gr.Textbox, "\ud800") == ["\ud800"], "gradio refuses half a character now, as we do"
-    with pytest.raises(gr.Error, match="never sends"):
-        read_by(Blocks, gr.Textbox, "\ud800")
 
 
 def sent(kind: type[gr.Blocks], value, event=None):

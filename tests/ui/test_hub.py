@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from types import SimpleNamespace
 
-import gradio as gr
 import pytest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -15,7 +14,7 @@ from playground.service.board import Board
 from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.ui.page import Page
 from playground.ui.panel import Asked
-from playground.ui.tabs.train.hub import build, pull, push, template
+from playground.ui.tabs.train.hub import pull, push
 from playground.ui.where import Reach, is_loopback, network_of
 from tests.standins.hub import Account, hub_for_tests
 
@@ -158,20 +157,6 @@ def test_addresses_of_one_network_count_as_one():
     assert len(network_of("x" * 5000)) == 60
 
 
-def test_names_that_lead_nowhere_are_sentences(hub):
-    _, do = section()
-    sentences = {
-        "": "Type a repository's name first",
-        None: "Type a repository's name",
-        "x" * 300: "too long",
-        "no/such": "there is no no/such",
-        "../../etc": "is not a repository's name",
-    }
-    for name, sentence in sentences.items():
-        with pytest.raises(ValueError, match=sentence):
-            do("pull", ANNA, asked(), repo=name)
-
-
 def test_a_model_beyond_the_limits_stays_where_it_is(hub):
     _, do = section()
     do("push", ANNA, asked(), name="words")
@@ -179,22 +164,3 @@ def test_a_model_beyond_the_limits_stays_where_it_is(hub):
     with pytest.raises(ValueError, match="too many"):
         do("pull", ANNA, asked(), repo="owner/words")
     assert not [entry for entry in page.registry.models(ANNA) if not entry.shipped]
-
-
-def test_the_sign_in_button_is_only_where_it_works(hub, monkeypatch):
-    def buttons(app):
-        return [block for block in app.blocks.values() if isinstance(block, gr.LoginButton)]
-
-    def built():
-        page, _ = section()
-        with gr.Blocks() as app:
-            build(page)
-        return app
-
-    assert not buttons(built())
-    monkeypatch.setenv("OAUTH_CLIENT_ID", "an-id")
-    monkeypatch.setattr("gradio.routes.attach_oauth", lambda app: None)  # needs what only a Space installs
-    assert len(buttons(built())) == 1
-    assert 'type="password"' in template()
-    monkeypatch.setenv("SPACE_ID", "owner/space")
-    assert 'type="password"' not in template(), "nobody types a token where there are logins"

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from playground.data import corpus_from_language
 from playground.data.tokenizers import CharTokenizer
 from playground.figures.wire import numbers_of
 from playground.inspection import look
@@ -19,7 +18,7 @@ from playground.model import Pass, Transformer, trace
 from playground.service.limits import EDITS, PUBLIC
 from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.storage import Checkpoint, load
-from playground.training import History, evaluate
+from playground.training import History
 from playground.ui.panel import Asked
 from playground.ui.tabs import inspect
 from playground.ui.tabs.inspect import edits, heads, selection, validation
@@ -78,14 +77,7 @@ def test_any_place_that_a_browser_sends_is_held_to_what_there_is(tab, place):
 def test_fields_that_make_no_sense_are_as_at_first_and_older_links_find_their_views():
     odd = {"view": 7, "strip": [], "edits": "x", "why": {}, "prompt": 3, "unheard of": 1, "step": "softmax"}
     assert Selection.read(odd) == Selection(step="softmax")
-    views = {
-        "walk": "steps",
-        "minds": "steps",
-        "learn": "training",
-        "replay": "training",
-        "sizes": "cost",
-        "x": "heads",
-    }
+    views = {"walk": "steps", "minds": "steps", "learn": "training", "replay": "training", "sizes": "cost"}
     assert {old: Selection.read({"view": old}).view for old in views} == views
     assert Selection.read(json.loads(json.dumps(Selection(layer=1, edits=(OFF,)).to_dict()))).edits == (OFF,)
 
@@ -219,14 +211,6 @@ def test_the_first_answer_is_light_and_a_cell_does_not_send_the_heads_again(tab)
     assert have["grid"] == clicked["grid"].digest and have["pattern"] != clicked["pattern"].digest
 
 
-def test_without_a_head_the_prediction_is_that_of_the_pass_without_it(tab):
-    seen = tab.look("abcab")
-    found = heads.without(seen, 1, 2, 3)
-    broken = seen.model(torch.tensor([seen.ids]), Pass(tap=edits_tap([SwitchOff(1, "head", 2)], seen.config))).logits
-    assert torch.allclose(found.after, broken[0, 3].softmax(-1), atol=1e-6)
-    assert torch.allclose(found.before, seen.trace["logits"][0, 3].softmax(-1), atol=1e-6)
-
-
 @pytest.mark.parametrize("language", COPYING)
 def test_the_tab_opens_on_a_prompt_that_one_head_decides(language):
     checkpoint = Registry(PUBLIC).get({"copy": "shipped-induction"}.get(language, f"shipped-{language}"), None)
@@ -265,21 +249,6 @@ def test_one_token_an_unmasked_model_and_the_worked_examples_are_drawn(tab):
     assert all(digits in paper for digits in ("0.33323120", "0.03666085", "0.04999953"))
     with pytest.raises(ValueError, match="no example"):
         tab.made("a", subject="of none")
-
-
-def test_beside_a_head_stands_another_one_of_this_or_of_another_model(tab):
-    seen = tab.look("abcab")
-    for owner in ((layer, head) for layer in range(2) for head in range(4)):
-        at = tab.at("abcab", layer=owner[0], head=owner[1])
-        assert heads.other_head(at, seen, same=True) != owner
-    other = Checkpoint(
-        Transformer(TINY.replace(n_layers=1, n_heads=2), seed=5), CharTokenizer("abcdefghij"), History(), "o"
-    )
-    beside = {"compare": True, "with_model": tab.add(other), "with_layer": 0, "with_head": 1}
-    theirs = look(other, other.tokenizer.encode("abcab")).trace["pattern", 0][0, 1]
-    assert np.allclose(np.nan_to_num(drawn(tab.made("abcab", **beside)["with-pattern"])), theirs, atol=1e-6)
-    gone = tab.made("abcab", compare=True, with_model="nothing-of-that-name")
-    assert gone["with-pattern"]["figure"], "a model that has left gives way to the chosen one"
 
 
 # ---- the receipt -----------------------------------------------------------------------------------------------------
@@ -334,11 +303,6 @@ def test_edits_that_do_not_fit_are_refused_in_a_sentence(tab, listed, said):
         tab.shown("abcabc", edits=listed)
 
 
-@pytest.mark.parametrize(("edit", "said"), [((0, 0, 2, 5, 0.5), "comes after"), ((0, 0, 7, 2, 0.5), "outside")])
-def test_a_cell_that_this_prompt_lacks_is_a_sentence_in_its_place(tab, edit, said):
-    assert said in tab.made("abcabc", edits=[to_dict(EditCell(*edit))])["next"]
-
-
 def test_a_cell_of_the_map_of_what_parts_are_worth_switches_its_part_off(copying):
     chosen = copying.shown("bdfh bd", {"slot": "worth", "index": [1, 0]}, worth=True).selection
     assert chosen["edits"] == [to_dict(SwitchOff(1, "head", 0))]
@@ -364,18 +328,6 @@ def test_heads_are_tested_once_for_all_prompts(copying, monkeypatch):
     first = roles_of(copying.page, copying.look("abc abc"))
     monkeypatch.setattr("playground.ui.tabs.inspect.tested.head_tests", lambda *_, **__: pytest.fail("tested again"))
     assert roles_of(copying.page, copying.look("cage c")) is first is known(copying.look("cage c"))
-
-
-def test_a_model_is_judged_by_text_it_never_saw_or_by_the_prompt_in_its_place(tab, copying):
-    seen = copying.look("cage c")
-    judged, shipped = validation.held_out(copying.page, seen), seen.checkpoint
-    assert evaluate(shipped.model, judged.inputs, judged.targets) == pytest.approx(shipped.history.val_loss, abs=0.1)
-    own = corpus_from_language("copy", n_characters=1_000, n_validation=20_000).windows("val", 48, 2048 // 48)
-    assert torch.equal(own[0], judged.inputs) and torch.equal(own[1], judged.targets)
-    stand_in = validation.held_out(tab.page, tab.look("abcabc"))
-    assert stand_in.stand_in and stand_in.inputs.tolist() == [list(tab.look("abcabc").ids[:-1])]
-    with pytest.raises(ValueError, match="one token"):
-        validation.held_out(tab.page, tab.look("a"))
 
 
 def test_a_model_that_leaves_takes_along_what_was_worked_out_from_it(tab):

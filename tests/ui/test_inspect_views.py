@@ -1,8 +1,6 @@
 """Inspect's steps, lens, training and cost: what they draw of every kind of model."""
 
-import html
 import json
-import re
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig
 from playground.ui.tabs.inspect import steps, training
-from playground.ui.tabs.inspect.drawn import window, window_buttons
 from playground.ui.tabs.inspect.pictures import HEIGHT
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import Inspecting, drawn
@@ -135,19 +132,6 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(tab):
     assert held(training, **fine) == fine
 
 
-@pytest.mark.parametrize("most", [22, 28, 64])
-def test_earlier_and_later_lead_to_the_windows_beside(most):
-    for length in (most, most + 1, 100, 257):
-        for query in range(length):
-            part = window(length, query, most)
-            buttons = window_buttons(length, query, most)
-            goals = [json.loads(html.unescape(move))["query"] for move in re.findall(r'data-move="([^"]*)"', buttons)]
-            starts = [window(length, goal, most).start for goal in goals]
-            assert len(goals) == (part.start > 0) + (part.stop < length) and all(0 <= goal < length for goal in goals)
-            assert all((start < part.start) == (i == 0 and part.start > 0) for i, start in enumerate(starts))
-            assert part.start not in starts
-
-
 # ---- one optimizer step ----------------------------------------------------------------------------------------------
 
 
@@ -158,30 +142,6 @@ def test_one_weight_is_reckoned_by_hand_and_agrees(tab):
         difference = receipt.rpartition("in the model</td><td>")[2].partition("<")[0].replace("−", "-")
         assert abs(float(difference)) < 1e-7
     assert np.abs(drawn(made["training-step"])).max() > 0
-
-
-def test_a_step_that_cannot_be_taken_is_a_sentence(tab, monkeypatch):
-    assert "training-problem" in tab.made("a", view="training")
-    monkeypatch.setattr(training, "MOST_PARAMETERS", 10)
-    assert "10" in tab.made("abc", view="training")["training-problem"]
-
-
-def test_a_rate_is_the_runs_only_where_a_run_had_it(tab):
-    def cards(**chosen) -> str:
-        return tab.made("abcab", view="training", **chosen)["training-cards"]
-
-    assert all("training" in cards(optimizer=rule) for rule in ("trained", "adamw", "muon"))
-    assert "of its training" not in cards(optimizer="sgd") + cards(subject="pronoun")
-
-
-def test_a_click_in_one_of_the_pictures_chooses_its_weight(tab):
-    for name in training.PICTURES:
-        chosen = tab.shown("abcab", {"slot": f"training-{name}", "index": [2, 9]}, view="training").selection
-        assert (chosen["row"], chosen["column"]) == (2, 9)
-        with pytest.raises(ValueError, match="Click again"):
-            tab.shown("abcab", {"slot": f"training-{name}", "index": [60, 0]}, view="training")
-
-
 
 
 # ---- through training ------------------------------------------------------------------------------------------------

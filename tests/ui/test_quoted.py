@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from playground import __version__
-from playground.figures import maps, parts, shapes, specialisation, vectors
+from playground.figures import maps, parts, shapes, specialisation
 from playground.figures.wire import numbers_of
 from playground.ui import chart, theme
 from playground.ui.chart import show
@@ -40,10 +40,6 @@ def test_charts_and_saved_tables_are_quoted_and_nothing_else():
     assert [quoted(each, **facts) for each in ("words", {"value": 3}, None)] == ["words", {"value": 3}, None]
 
 
-def test_what_a_picture_knows_better_is_not_overruled():
-    assert quoted(show(FIGURE, head=3), model="a", head=0)["about"]["name"] == "a-head3"
-
-
 def test_no_two_files_have_one_name():
     """Of charts and tables: a folder of what a student saved has to be told apart a week later."""
     calls = [n for p in UI.rglob("*.py") for n in ast.walk(ast.parse(p.read_text("utf-8"))) if isinstance(n, ast.Call)]
@@ -66,15 +62,6 @@ def test_where_colours_stand_for_roots_and_logarithms_the_numbers_are_saved():
     found = saved(specialisation.source_map(table, ["x", "y"])["data"][0])
     assert found["tokens"].tolist() == table.tolist(), "counts, beside a lift that is not cut off at ×4"
     assert found["lift"] == pytest.approx(specialisation.lift_of(table))
-
-
-def test_rows_and_columns_keep_their_names_in_full():
-    rows = [("a long name of a vector", np.ones(3), "q"), ("<k>", np.ones(2), "k")]
-    names = vectors.vector_rows(rows)["layout"]["meta"]["names"]
-    assert names["yaxis"] == ["a long name of a vector", "&lt;k&gt;"]
-    many = shapes.figure([], 100, xaxis=shapes.names([f"token number {i}" for i in range(100)], first=5))["layout"]
-    assert len(many["xaxis"]["ticktext"]) <= 50 and "whole" not in many["xaxis"]
-    assert many["meta"]["names"]["xaxis"][99] == "104 token number 99"
 
 
 def test_a_saved_table_holds_the_number_and_not_its_rounding():

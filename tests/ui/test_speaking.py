@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 
 from playground.data import Baselines, corpus_from_language
-from playground.data.judging import LearnedText
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
-from playground.service.verdicts import Verdict, verdict
+from playground.service.verdicts import Verdict
 from playground.service.views import RunView
 from playground.storage import Checkpoint
 from playground.training import Evaluated, History, SkillMeasured
@@ -44,7 +43,7 @@ def test_every_rung_opens_to_its_sentence_its_text_and_what_that_is_worth():
         assert rung.sentence in body and f"{rung.loss:.2f}" in body
         assert rung.text.split("\n")[0][:2] in re.sub("<[^>]+>", "", body)
     assert "right: 0 of" in opened[0][1] and 'class="fault"' in opened[0][1]
-    assert re.search(r"Sums right: (\d+) of \1 ", opened[-1][1]) and "fault" not in opened[-1][1]
+    assert re.search(r"right: (\d+) of \1 ", opened[-1][1]) and "fault" not in opened[-1][1]
     assert "a loss?" in panel and f"{CORPUS.vocab_size}, the whole" in panel
     assert speaking.panel(None) == "" and speaking.panel(RunView(id="b", name="b", state="waiting")) == ""
 
@@ -109,10 +108,3 @@ def test_samples_are_judged_where_they_stand():
     view.history.samples.append({"step": 50, "prompt": "12+34=", "text": "47\n1+1=2\n"})
     shown = watch.samples(view)
     assert '<mark class="fault" title="the sum is 46">47</mark>' in shown and "Sums right: 1 of 2" in shown
-
-
-def test_own_texts_are_held_against_what_was_learned():
-    learned = LearnedText("the sea and the hill. " * 20, "the sky ")
-    found = verdict("the seaa and the hill. ", "", learned=learned, tokenizer=CORPUS.tokenizer)
-    assert "4 of 5" in found.words and found.marks[0][:2] == (4, 8) and "has 50" in found.words
-    assert verdict("anything", "", tokenizer=CORPUS.tokenizer) is None

@@ -66,13 +66,6 @@ def test_models_beyond_a_limit_are_refused(tmp_path, name, config, limits, compl
         received(zipped(tmp_path, name, **config), place(**limits))
 
 
-def test_two_visitors_who_send_the_same_file_share_its_path(tmp_path):
-    """Uploads are stored by what they hold: what one visitor's upload leaves behind is what the next one reads."""
-    path = zipped(tmp_path)
-    first, second = (received(path, place()) for _ in range(2))
-    assert first.model is not second.model and first.name == second.name
-
-
 def served(link: str) -> tuple[int, bytes]:
     """What the route of made files answers for a link."""
     answer = TestClient(Starlette(routes=[made_files.made_route()])).get(f"/{link}")
@@ -117,17 +110,6 @@ def test_on_a_full_or_read_only_disk_a_model_is_downloaded_from_memory(monkeypat
     monkeypatch.setattr(made_files, "MEMORY", tmp_path / "none")
     with pytest.raises(ValueError, match="page's server"):
         _giving(make)(asked)
-
-
-def test_a_model_that_is_somebody_elses_ends_in_a_sentence(tmp_path):
-    registry = Registry(small_limits(), shipped=tmp_path / "none")
-    model_id = registry.add(ANNA, received(zipped(tmp_path), place()))
-
-    def make(visitor, wanted, folder):
-        return pack(registry.get(wanted, visitor), folder / "x.zip"), ""
-
-    with pytest.raises(ValueError, match="longer here"):
-        _giving(make)(Asked(BERT, {"model": model_id}))
 
 
 def page_of(tmp_path) -> Page:

@@ -23,7 +23,7 @@ from playground.ui.forms.followed import uploaded
 from playground.ui.refusals import sentence
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.runs_table import runs_table
-from playground.ui.tabs.train.settings import Settings, outlook_text, preset_note
+from playground.ui.tabs.train.settings import Settings, preset_note
 from playground.words.presets import NOTES, TITLES
 from playground.words.slips import SLIPS
 
@@ -101,19 +101,6 @@ def test_settings_that_make_no_sense_are_named(changes, complaint):
         form.run_spec(filled(**changes), Source("stories"), LOCAL)
 
 
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"own_kind": "paste", "text": " \n"}, "text yet"),
-        ({"own_kind": "upload", "upload": None}, "choose.*file"),
-        ({"own_kind": "hub", "hub_repo": "user/name", "hub_file": ""}, "name.*repository"),
-    ],
-)
-def test_a_missing_text_says_which(changes, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        texts.source_of({"source": texts.OWN_TEXT, "hub_type": "dataset", **changes}, LOCAL)
-
-
 def test_what_was_pasted_is_what_is_trained_before_the_form_has_followed():
     """Paste and Train within a second: the press still sends the settings of the text before."""
     settings = Settings.__new__(Settings)
@@ -130,19 +117,6 @@ def test_what_was_pasted_is_what_is_trained_before_the_form_has_followed():
     put_back = form.values_of(form.run_spec(medium, Source(texts.OWN_TEXT, text=own["text"]), LOCAL), LOCAL)
     again = settings.suited(put_back | {"upload": None})
     assert again["base"] == "medium" and again["n_layers"] == medium["n_layers"] and again["steps"] == medium["steps"]
-
-
-def test_an_uploaded_file_is_read_as_text_and_binary_is_refused(tmp_path):
-    good, bad, huge = tmp_path / "good.txt", tmp_path / "bad.txt", tmp_path / "huge.txt"
-    good.write_text("Schöne Grüße", encoding="utf-8")
-    bad.write_bytes(b"\x00\x01\x02")
-    huge.write_bytes(b"x" * (PUBLIC.text_bytes + 1))
-    own = {"source": texts.OWN_TEXT, "own_kind": "upload"}
-    assert texts.source_of(own | {"upload": str(good)}, PUBLIC) == Source("text", text="Schöne Grüße", name="good.txt")
-    with pytest.raises(ValueError, match="binary"):
-        texts.source_of(own | {"upload": str(bad)}, PUBLIC)
-    with pytest.raises(ValueError, match=r"takes.*most"):
-        texts.source_of(own | {"upload": str(huge)}, PUBLIC)
 
 
 # ---- what is shown ---------------------------------------------------------------------------------------------------
@@ -348,16 +322,6 @@ def test_what_is_wrong_is_said_by_the_names_on_the_controls():
         form.model_config(filled(n_heads=3))
     assert sentence(str(problem.value)).startswith("“Width (d_model)”")
     assert "n_heads" in sentence(str(problem.value), labels=False)
-
-
-def test_a_forecast_is_called_a_guess_until_a_run_has_shown_the_speed():
-    pace, spec = Pace(), form.run_spec(filled(), Source("stories"), LOCAL)
-    before = pace.seconds(spec.model, spec.training)
-    words = outlook_text(filled(), LOCAL, pace)
-    assert "(a guess)" in words
-    shown = learned_from(pace, spec, step=2.0, evaluation=3.0, sample=0.5)
-    assert "guess" not in outlook_text(filled(), LOCAL, pace)
-    assert pace.seconds(spec.model, spec.training) == pytest.approx(shown, rel=0.01) != before
 
 
 def learned_from(pace: Pace, spec, step: float, evaluation: float, sample: float, tokens: int = 0) -> float:
