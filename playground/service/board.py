@@ -307,10 +307,15 @@ class Board:
         self._fill()
 
     def _stand_in_line(self, job: Job) -> None:
-        start = partial(job.start, self.runner) if isinstance(job, RunJob) else job.start
+        start = job.start
         if isinstance(job, RunJob):
-            job.told = self.told
+            further = {"parent": partial(self._parent, job)} if job.spec.parent else {}
+            start, job.told = partial(job.start, partial(self.runner, **further)), self.told
         job.queue(start, partial(self._ended, job), partial(self._noted, job))
+
+    def _parent(self, job: RunJob) -> tuple[Checkpoint, Source | None]:
+        checkpoint = self.registry.get(job.spec.parent, job.visitor)
+        return checkpoint, self.source_of(checkpoint)
 
     def _line(self) -> list[Job]:
         """Those who wait, in the order in which they will begin: networks in turns, each in its own order."""

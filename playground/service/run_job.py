@@ -38,7 +38,7 @@ from . import verdicts
 from .job import Job
 from .limits import Limits
 from .models import Registry
-from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, corpus_for, predict
+from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, Tuned, corpus_for, predict
 from .views import RunView, sample_temperature
 
 logger = logging.getLogger(__name__)
@@ -79,6 +79,7 @@ class RunJob(Job):
         self._before: torch.Tensor | None = None
         self._now: torch.Tensor | None = None
         self._notices: list[str] = []
+        self._tuned: dict[str, Any] = {}  # see `runs.Tuned`
         self.repeats = repeats
         self.told: Callable[[RunJob], None] | None = None
         """Called with it whenever it was measured, and when it is over; for those who remember runs elsewhere."""
@@ -178,6 +179,7 @@ class RunJob(Job):
                 lengthened=self.lengthened,
                 used=used,
                 kept=self._better_step,
+                tuning=self._tuned.get("tuning"),
             )
 
     @property
@@ -250,6 +252,8 @@ class RunJob(Job):
                 if self._before is None and event.step == 0:
                     self._before = event.probabilities
                 self._now = event.probabilities
+            elif isinstance(event, Tuned):
+                self._tuned = event.about
             elif isinstance(event, Laddered):
                 self._baselines, self._learned = event.baselines, event.learned
                 if event.warning and event.warning not in self._notices:  # a resumed run finds it again
@@ -316,6 +320,7 @@ class RunJob(Job):
             "prompt": self.spec.prompt,
             "training": self.spec.training.to_dict(),
             "ladder": self._baselines.to_dict() if self._baselines else None,
+            **self._tuned,
         }
         snapshots = find_snapshots(self.folder, self._prepared.config)
         return Checkpoint(model, self._prepared.tokenizer, history, self.name, about, snapshots)
@@ -342,6 +347,7 @@ class RunJob(Job):
                 "prepared": self._prepared.to_dict() if self._prepared else None,
                 "baselines": self._baselines.to_dict() if self._baselines else None,
                 "notices": self._notices,
+                "tuned": self._tuned,
                 "judged": self._history.judged,
                 "message": self._message,
                 "used": self.used,
@@ -357,6 +363,7 @@ class RunJob(Job):
         spec = RunSpec.from_dict(noted["spec"])
         job = cls(row["id"], row["visitor"], row["name"], spec, limits, registry, repeats)
         job.planned_first, job._notices, job.used = noted["planned_first"], list(noted["notices"]), noted["used"]
+        job._tuned = noted.get("tuned") or {}
         job._prepared = Prepared.from_dict(noted["prepared"]) if noted["prepared"] else None
         job._baselines = Baselines.from_dict(noted["baselines"]) if noted["baselines"] else None
         job.learned = registry.has(job.id, job.visitor)
@@ -386,7 +393,8 @@ class RunJob(Job):
         """Have the text at hand that judges what this model writes: it may have been opened after a restart."""
         if self._learned is None and self._prepared is not None and not self._prepared.language:
             try:
-                self._learned = corpus_for(self.spec, self.limits).learned()
+                own = self._prepared.tokenizer if self.spec.parent else None
+                self._learned = corpus_for(self.spec, self.limits, own).learned()
             except (OSError, ValueError):
                 logger.exception("the text of a run cannot be read again")
         self._remember_text(model)
@@ -396,9 +404,10 @@ class RunJob(Job):
         asked = list(self._prepared.asked) if self._prepared else []
         if self._now is None and asked and self.learned:
             checkpoint = self.checkpoint
-            now, before = predict(checkpoint.model, asked), Transformer(checkpoint.config, seed=self.spec.training.seed)
+            now = predict(checkpoint.model, asked)
+            new = not self.spec.parent and Transformer(checkpoint.config, seed=self.spec.training.seed)
             with self._lock:
-                self._before, self._now = predict(before, asked), now
+                self._before, self._now = predict(new, asked) if new else None, now
                 self._of_used = now
 
     def best(self) -> Best:

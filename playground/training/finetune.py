@@ -11,7 +11,7 @@ from ..data import LANGUAGES, Corpus, TextError, Tokenizer, corpus_from_text
 from ..engine import SamplingConfig, generate
 from ..model import ModelConfig, Transformer
 from .config import TrainConfig
-from .scores import Score, score
+from .scores import FEWEST, SHORTEST, Score, score
 
 MOST_UNKNOWN = 0.02
 """Share of a text's tokens that a model may not know; of a text with more it would learn to write the unknown one."""
@@ -92,7 +92,7 @@ class Exam:
         """The exam of a model that is about to learn from a corpus."""
         least, most = CHARACTERS
         length = min(max(int(OPERATIONS / config.flops_per_token()), least), most)
-        new, old = corpus.judging_text()[:length], old[:length] if old else None
+        new, old = corpus.judging_text()[:length], old[:length] if old and len(old) > FEWEST * SHORTEST + 50 else None
         begun = [" ".join(text.split()[1:5]) for text in (old or "", new)]
         return cls(new, old, tuple(dict.fromkeys(filter(None, (prompt, *begun)))))
 

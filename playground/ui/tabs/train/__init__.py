@@ -8,6 +8,7 @@ runs_table.py  all runs side by side
 linked.py      runs that links set up, and how they compare when repeated
 takeaway.py    files to take away, and models to bring; hub.py: to and from the Hub
 report.py      a run as one page of HTML
+tuned.py       what training a model further has changed
 """
 
 from __future__ import annotations

@@ -35,6 +35,11 @@ def controls(limits: Limits) -> dict[str, Any]:
         elem_classes="seg-radio",
         elem_id="size",
     )
+    c["further"] = gr.Checkbox(
+        False,
+        label="Train the chosen model further",
+        elem_id="further",
+    )
     values = form.size_values(form.FIRST_SIZE, FIRST_SOURCE)
     first = values | {"source": FIRST_SOURCE, "prompt": texts.PROMPTS[FIRST_SOURCE]}
     c["outlook"] = gr.HTML(outlook_text(first, limits, Pace()), padding=False, elem_id="outlook")

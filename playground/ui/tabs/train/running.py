@@ -11,7 +11,7 @@ import gradio as gr
 from ....data import TextError
 from ....service.board import Board
 from ....service.run_job import RunJob
-from ....service.runs import OWN_TEXT, predict
+from ....service.runs import OWN_TEXT, predict, tuning_spec
 from ....service.views import RunView
 from ... import theme
 from ...around import SEEN_ON
@@ -60,11 +60,14 @@ class Running:
                 return Begins()
             named = self.settings.suited(texts.with_source(values))
             source = texts.source_of(named, page.limits)
+            share, name = page.share_of(asked.request, visitor), str(values["name"] or "")
+            if values["further"]:
+                spec = tuning_spec(source, values["model"], page.registry.get(values["model"], visitor))
+                return Begins(self.board.start(visitor, spec, share=share, name=name).id, {"problem": "", "name": ""})
             spec = form.run_spec(named, source, page.limits)
             texts.check_own_length(form.remembered(named)[0] if source.kind == OWN_TEXT else texts.UNKNOWN,
                                    spec.model.context_length)  # fmt: skip
             card, spec = self.linked.applied(values["letters"], spec)
-            share, name = page.share_of(asked.request, visitor), str(values["name"] or "")
             job = self.board.start(visitor, spec, repeats=card, share=share, name=name)
         except ValueError as problem:
             said = theme.notice(sentence(str(problem)), "error")
@@ -77,6 +80,8 @@ class Running:
         if not jobs or "run" in query_of(request):
             return gr.skip()
         last = next((job for job in reversed(jobs) if job.active), jobs[-1])
+        if last.spec.parent:
+            return gr.skip()
         return self.linked.restore(last.spec)
 
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------
