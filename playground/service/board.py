@@ -32,6 +32,7 @@ from ..atomic_files import write_file
 from ..links import RunCard
 from ..model import Transformer
 from ..storage import Checkpoint
+from ..training.sweep import Sweep
 from .comparisons import ComparisonJob, ComparisonSpec
 from .data_folder import new_id, tidy_name
 from .job import Job
@@ -40,6 +41,7 @@ from .models import Entry, Registry
 from .pace import Pace
 from .run_job import RunJob, Runner
 from .runs import RunSpec, Source, run_training
+from .sweeps import SweepJob
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +51,7 @@ NOTES = "job.json"
 """In a job's folder: what is noted of it."""
 MOST_TRIES = 3
 """Server stops that a job may meet without progress in between. After these it no longer starts by itself."""
-_FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in (RunJob, ComparisonJob)}
+_FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in (RunJob, ComparisonJob, SweepJob)}
 
 
 class Board:
@@ -111,6 +113,22 @@ class Board:
             number = self._admit(visitor, ComparisonJob, share)
             name = f"Comparison {number} · {spec.source.title}"
             job = ComparisonJob(new_id(), visitor, name, spec, self.limits, self.registry)
+            job.number, job.share = number, share
+            self._queue(job)
+        return self._noted(job)
+
+    def sweep(self, visitor: str, spec: RunSpec, sweep: Sweep, *, share: str = "") -> SweepJob:
+        """Begin a sweep in place of the visitor's last one, or put it in line. Raises ValueError, or LimitError."""
+        for value in sweep.values:
+            self.limits.check_training(*sweep.configs(spec.model, spec.training, value))
+        self._look_up(visitor)
+        with self._lock:
+            number = self._admit(visitor, SweepJob, share)
+            for earlier in self.of(visitor, kind=SweepJob):
+                self._forget(earlier)
+            training = spec.training.replace(sample_every=0, snapshots=0)
+            name, spec = f"Sweep {number} · {spec.source.title}", replace(spec, training=training)
+            job = SweepJob(new_id(), visitor, name, spec, sweep, self.limits, self.registry)
             job.number, job.share = number, share
             self._queue(job)
         return self._noted(job)
@@ -482,10 +500,11 @@ class Board:
             return self._jobs.setdefault(job.id, job)
 
     def _clear_away(self, visitor: str) -> None:
-        """Jobs that came to nothing are of interest until the visitor's next one, and must not pile up meanwhile."""
-        over = [job for job in self._jobs.values() if not job.has_result and job.settled]
+        """Jobs that came to nothing are of interest until the visitor's next one, and must not pile up meanwhile, nor
+        those that made no models."""
+        over = [job for job in self._jobs.values() if not job.made and job.settled]
         for i, job in enumerate(over):
-            if i < len(over) - FAILED_RUNS or job.visitor == visitor:
+            if i < len(over) - FAILED_RUNS or (job.visitor == visitor and not job.has_result):
                 self._forget(job)
 
     def _forget(self, job: Job) -> None:

@@ -64,6 +64,13 @@ def advanced(limits: Limits) -> dict[str, Any]:
             c["name"] = gr.Textbox(
                 label="Name", placeholder="after its text", max_lines=1, max_length=60, elem_id="name"
             )
+            c["sweep"] = gr.Textbox(
+                label="Try several values",
+                placeholder="Learning rate = 0.001, 0.01",
+                max_lines=1,
+                max_length=200,
+                elem_id="sweep-values",
+            )
             for group, title in form.GROUPS.items():
                 with gr.Accordion(title, open=False, elem_classes="settings"):
                     c |= draw((field for field in form.FIELDS if field.group == group), limits, values)

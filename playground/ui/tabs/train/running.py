@@ -24,6 +24,7 @@ from ...panel import Asked
 from ...refusals import sentence
 from .linked import LinkedRuns
 from .settings import Settings
+from .sweep import asked_for
 
 SEEN_ON[RunJob] = "Train tiny model"
 TWICE = 1.0
@@ -67,6 +68,8 @@ class Running:
             spec = form.run_spec(named, source, page.limits)
             texts.check_own_length(form.remembered(named)[0] if source.kind == OWN_TEXT else texts.UNKNOWN,
                                    spec.model.context_length)  # fmt: skip
+            if text := str(values["sweep"] or "").strip():
+                return Begins(self.board.sweep(visitor, spec, asked_for(text, page.limits), share=share).id)
             card, spec = self.linked.applied(values["letters"], spec)
             job = self.board.start(visitor, spec, repeats=card, share=share, name=name)
         except ValueError as problem:

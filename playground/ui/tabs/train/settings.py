@@ -61,7 +61,7 @@ class Settings:
     def connect(self, page: Page, begin: Callable[[Values, Asked], Begins]) -> None:
         """Bind it all; `begin` is what pressing Train does."""
         c = self.c
-        reads = (*_FIELDS, *texts.READS, "preset", "letters", "name", "further", "model")
+        reads = (*_FIELDS, *texts.READS, "preset", "letters", "name", "further", "sweep", "model")
         shows = (*texts.FOLLOWS_TEXT, *WORDS, *OF_LINK, "preset_note", "name")
         sets = tuple(dict.fromkeys((*_FIELDS, *shows)))
         self.followed = followed = Followed(
