@@ -34,7 +34,7 @@ def asked(options: argparse.Namespace) -> Sweep:
     if not equals:
         raise ValueError(f"--sweep needs NAME=A,B,…, not {options.sweep!r}")
     if options.resume or options.on == "hf-jobs":
-        raise ValueError("a sweep begins anew on this machine: leave --resume and --on out")
+        raise ValueError("a sweep is a new one, on this machine: leave --resume and --on out")
     if name in {pair.partition("=")[0] for pair in options.set}:
         raise ValueError(f"--set and --sweep both give {name}: leave one of the two out")
     found = [parse_settings([f"{name}={value}"]) for value in values.split(",")]

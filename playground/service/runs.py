@@ -268,7 +268,8 @@ def run_training(
 def tuning_spec(source: Source, model_id: str, checkpoint: Checkpoint) -> RunSpec:
     """A run that trains a model further on another text."""
     config, prompt = checkpoint.config, str(checkpoint.about.get("prompt") or "")
-    training = tuning_config(config).replace(sample_every=25, sample_tokens=60, sample_prompt=prompt)
+    training = tuning_config(config, len(checkpoint.tokenizer.encode(source.text)))
+    training = training.replace(sample_every=training.eval_every, sample_tokens=60, sample_prompt=prompt)
     return RunSpec(source, config, training, checkpoint.tokenizer.kind, parent=model_id)
 
 

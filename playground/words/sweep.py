@@ -45,5 +45,5 @@ def sweep_lines(rows: Sequence[Row], name: str) -> list[str]:
     lines = [f"  {name:<20} validation loss"]
     for row in rows:
         length = round(1 + 23 * (row.mean - low) / (high - low or 1.0)) if math.isfinite(row.mean) else 0
-        lines.append(f"  {row.value!s:<20} {loss_shown(row):<18} {'█' * length}")
+        lines.append(f"  {row.value!s:<20} {loss_shown(row):<18} {'█' * length}".rstrip())
     return [*lines, str(sweep_result(rows, name))]

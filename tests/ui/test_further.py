@@ -23,7 +23,7 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     page.train(**{"Train the chosen model further": True, "model": first.id, "text": OTHER})
     page.until_over()
     tuned = board.of(page.visitor)[-1]
-    assert tuned.spec.parent == first.id and tuned.view().history.last_step == 200
+    assert tuned.spec.parent == first.id and tuned.view().history.last_step == tuned.spec.training.steps
     page.look()
     assert "It learned the new text" in page.text("tuned") and "Old text: loss" in page.text("tuned")
     assert "<th" in page.slots["tuned"] and page.slots["tuned"].count("<tr>") >= 2

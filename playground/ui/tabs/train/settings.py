@@ -222,7 +222,7 @@ def text_problem(named: Values) -> str:
 def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
     """The model that these settings would make, and how long it would take; or why it cannot be."""
     if named.get("further"):
-        return quiet("The chosen model keeps its shape and its tokens, and learns this text in 200 small steps.")
+        return quiet("The chosen model keeps its shape and its tokens, and learns this text in small steps.")
     try:
         own = _own(named)
         read(form.FIELDS, named, limits)
