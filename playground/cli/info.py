@@ -42,7 +42,6 @@ def run(options: argparse.Namespace) -> int:
         "state": {"kind": state.kind, "since": state.since, "words": str(states.result(state))},
         "changes": history.changes,
         "baselines": baselines,
-        "ladder": baselines,  # its name for scripts of earlier versions
         "judged": history.judged,
         "config": config.to_dict(),
     }

@@ -4,8 +4,9 @@ There are `Limits.jobs` places; a job holds one as long as its thread works, be 
 for more joins a line. It is fair: networks (`share`: an address, its pages and its programs apart) take turns, the one
 with the fewest at work first, and no address has more than `Limits.jobs_per_address` places. Within a network, every
 visitor's first job comes before anybody's second, in the order in which they were asked for, and newcomers never pass
-those of an earlier round. Where the line is full, a visitor from a network with fewer jobs in it takes the last place
-of the network with the most. A page that is open keeps the places of its visitor's jobs; one that is gone loses them
+those of an earlier round. A job that works for long lends its place for a while to a
+network that has none. Where the line is full, a visitor from a network with fewer jobs in it takes the last place of
+the network with the most. A page that is open keeps the places of its visitor's jobs; one that is gone loses them
 after `AWAY_SECONDS`, those at work where others wait. Programs have no more than a few of the places.
 
 Jobs are in threads of the server, each reachable by its visitor alone; pages come and go, and follow them. What is
@@ -36,7 +37,16 @@ from ..training.sweep import Sweep
 from .comparisons import ComparisonJob, ComparisonSpec
 from .data_folder import new_id, tidy_name
 from .job import Job
-from .limits import AWAY_SECONDS, FAILED_RUNS, RETURN_SECONDS, TRAININGS_WITHOUT_PAGE, LimitError, Limits
+from .limits import (
+    AWAY_SECONDS,
+    FAILED_RUNS,
+    REST_SECONDS,
+    RETURN_SECONDS,
+    TRAININGS_WITHOUT_PAGE,
+    TURN_SECONDS,
+    LimitError,
+    Limits,
+)
 from .models import Entry, Registry
 from .pace import Pace
 from .run_job import RunJob, Runner
@@ -255,7 +265,7 @@ class Board:
             mine = [job for job in self._jobs.values() if job.visitor == visitor]
             for job in mine:
                 job.seen = time.monotonic()
-            if any(job.state == "waiting" for job in mine):
+            if any(job.state == "waiting" or job.resting for job in mine):
                 self._fill()
             return sorted((job for job in mine if isinstance(job, kind)), key=lambda job: self._turns[job.id][1])
 
@@ -283,7 +293,7 @@ class Board:
             jobs = list(self._jobs.values())
         return {
             "places": self.limits.jobs,
-            "working": sum(job.busy for job in jobs),
+            "working": sum(job.at_work for job in jobs),
             "waiting": sum(job.state == "waiting" for job in jobs),
             "remembered": len(jobs),
         }
@@ -305,7 +315,7 @@ class Board:
         mine = [job for job in self.of(visitor, kind=Job) if job.active]
         if len(mine) >= self.limits.jobs_per_visitor:
             raise LimitError(f"You already have a {mine[-1].kind} in progress. Stop it, or wait until it is done.")
-        line = self._line()
+        line = [job for job in self._line() if not job.resting]
         if len(line) < self.limits.waiting:
             return
         counts = Counter(job.share for job in line)
@@ -336,8 +346,13 @@ class Board:
         return checkpoint, self.source_of(checkpoint)
 
     def _line(self) -> list[Job]:
-        """Those who wait, in the order in which they will begin: networks in turns, each in its own order."""
+        """Those who wait, in the order in which they will begin: networks in turns, each in its own order.
+
+        Those who have rested for long come first, the others who rest after the networks that have nothing at work.
+        """
         waiting = [job for job in self._jobs.values() if job.state == "waiting"]
+        resting = sorted((job for job in self._jobs.values() if job.resting), key=lambda job: job.turn_began)
+        rested = [job for job in resting if time.monotonic() - job.turn_began > REST_SECONDS]
         ahead = Counter(job.share for job in self._jobs.values() if job.busy)
         places = []
         for job in sorted(waiting, key=lambda job: self._turns[job.id]):
@@ -345,7 +360,9 @@ class Board:
             # a job asked for before its network's last turn counts as asked for at that turn
             places.append((ahead[job.share], round_, max(asked, self._served.get(job.share, asked)), asked, job))
             ahead[job.share] += 1
-        return [job for *_, job in sorted(places, key=lambda place: place[:-1])]
+        line = [job for *_, job in sorted(places, key=lambda place: place[:-1])]
+        first = sum(place[0] == 0 for place in places)
+        return [*rested, *line[:first], *(job for job in resting if job not in rested), *line[first:]]
 
     def _fill(self) -> None:
         """Let those in line begin for whom there is a place, and tell the others where they stand."""
@@ -356,14 +373,17 @@ class Board:
                 if away > (RETURN_SECONDS if job.seen is None else AWAY_SECONDS):
                     job.leave("The page was away too long, and the place in the line was given up: start again.")
             self._stop_for_others(now)
+            self._rest_for_others(now)
             for job in self._line():
-                at_work = [other for other in self._jobs.values() if other.busy]
+                at_work = [other for other in self._jobs.values() if other.at_work]
                 # also those that were stopped and still work: pressing Train and Stop in turns gains no second place
-                mine = sum(other.visitor == job.visitor for other in at_work)
+                mine = sum(other.visitor == job.visitor for other in self._jobs.values() if other.busy) - job.resting
                 programs = min(TRAININGS_WITHOUT_PAGE, max(self.limits.jobs - 1, 1))
                 if job.seen is None or (job.by_program and sum(other.by_program for other in at_work) >= programs):
                     continue
-                near = sum(_network(other) == _network(job) for other in at_work)
+                near = (
+                    sum(_network(other) == _network(job) for other in self._jobs.values() if other.busy) - job.resting
+                )
                 if (
                     len(at_work) < self.limits.jobs
                     and mine < self.limits.jobs_per_visitor
@@ -375,7 +395,7 @@ class Board:
                     while len(self._served) > 10_000:
                         self._served.pop(next(iter(self._served)))
                     job.go()
-            free = [self._left_of(job, now) for job in self._jobs.values() if job.busy]
+            free = [self._left_of(job, now) for job in self._jobs.values() if job.at_work]
             free = [0.0] * (self.limits.jobs - len(free)) + free
             heapq.heapify(free)
             for place, job in enumerate(self._line(), 1):
@@ -385,12 +405,30 @@ class Board:
 
     def _stop_for_others(self, now: float) -> None:
         """Let those at work whose visitors are away make room for those who wait, what they have learned kept."""
-        at_work = [job for job in self._jobs.values() if job.busy]
+        at_work = [job for job in self._jobs.values() if job.at_work]
         if self.limits.kind == "local" or len(at_work) < self.limits.jobs or not self._line():
             return
-        for job in at_work:
+        for job in [job for job in self._jobs.values() if job.busy]:
             if job.active and now - (job.seen or job.began) > AWAY_SECONDS:
                 job.stop()
+
+    def _rest_for_others(self, now: float) -> None:
+        """Let the job that has worked longest rest, if a network that has nothing at work waits for a place.
+
+        No more rest than there are places, so that at most twice as many runs are in memory.
+        """
+        busy = [job for job in self._jobs.values() if job.busy]
+        at_work = [job for job in busy if job.at_work]
+        if self.limits.kind == "local" or len(at_work) < self.limits.jobs:
+            return
+        networks, line = {_network(job) for job in busy}, self._line()
+        wait = len(busy) < 2 * self.limits.jobs and any(
+            _network(job) not in networks and job.seen is not None for job in line
+        )
+        wait = wait or any(job.resting and now - job.turn_began > REST_SECONDS for job in line)
+        long = [job for job in at_work if job.state == "training" and now - job.turn_began > TURN_SECONDS]
+        if wait and long:
+            min(long, key=lambda job: job.turn_began).rest()
 
     def _left_of(self, job: Job, now: float) -> float:
         if not job.active or job.state == "stopping":

@@ -163,11 +163,11 @@ class ComparisonJob(Job):
 
     def start(self, runner: Callable[..., Iterator[Any]] = run_comparison) -> None:
         """Begin, or go on, in a thread of its own."""
-        deadline = time.monotonic() + self.limits.seconds
+        deadline = time.monotonic() - self.rested + self.limits.seconds
 
         def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
             def stops(side: str) -> bool:
-                return should_stop() or time.monotonic() > deadline
+                return should_stop() or time.monotonic() - self.rested > deadline
 
             return runner(self._kept_spec(), self.limits, folder=self._runs, should_stop=stops)
 

@@ -48,6 +48,12 @@ class Job:
         """Whether all that it brought forth has left the house."""
         self._lock = threading.Lock()
         self._stop = threading.Event()  # a new one per attempt: a thread whose own is not this any more was given up
+        self._turn = threading.Event()  # set while it may work; cleared, it rests after its next event
+        self._turn.set()
+        self.turn_began = self.began
+        """When it last began to work, or to rest."""
+        self.rested = 0.0
+        """Seconds for which it has lent its place to others."""
         self._working = False
         self._start: Callable[[], None] = lambda: None
         self._ended: Callable[[], None] = lambda: None
@@ -124,8 +130,18 @@ class Job:
 
     @property
     def busy(self) -> bool:
-        """Whether its thread still works, be it only to put things away: as long it takes up a place."""
+        """Whether its thread still works, or rests, be it only to put things away."""
         return self._working
+
+    @property
+    def resting(self) -> bool:
+        """Whether it has lent its place to others in the middle of its work."""
+        return self._working and not self._turn.is_set()
+
+    @property
+    def at_work(self) -> bool:
+        """Whether it takes up a place."""
+        return self.busy and not self.resting
 
     @property
     def settled(self) -> bool:
@@ -154,14 +170,30 @@ class Job:
         """Where in the line it is now, and for how many seconds more."""
         with self._lock:
             changed = self.wait is None or place != self.place or abs(wait - self.wait) >= 1
-            if changed and self._state == "waiting":
+            if changed and (self._state == "waiting" or self.resting):
                 self.place, self.wait = place, wait
                 self._version += 1
 
     def go(self) -> None:
-        """There is a place: begin."""
-        self.began = time.monotonic()
-        self._start()
+        """There is a place: begin, or go on after a rest."""
+        with self._lock:
+            began, self.turn_began = self.turn_began, time.monotonic()
+            if rested := self.resting:
+                self.rested += self.turn_began - began
+                self.place, self.wait, self._message = None, None, ""
+                self._version += 1
+                self._turn.set()
+        if not rested:
+            self.began = self.turn_began
+            self._start()
+
+    def rest(self) -> None:
+        """Lend the place to others after the current step; `go` ends the rest. Everything stays in memory."""
+        with self._lock:
+            if self._state == "training" and not self.resting:
+                self.turn_began = time.monotonic()
+                self._turn.clear()
+                self._version += 1
 
     def begin(
         self,
@@ -179,6 +211,7 @@ class Job:
                 return
             self._stop = stop = threading.Event()
             self._working, self.place, self.wait = True, None, None
+            self._turn.set()
             self._state, self._message = "preparing", message
             self._version += 1
         thread = threading.Thread(
@@ -193,6 +226,7 @@ class Job:
         """Ask it to end after the current step, or to leave the line; what was learned is kept."""
         with self._lock:
             self._stop.set()
+            self._turn.set()
             if self._state in ("waiting", "preparing"):
                 self._stop = threading.Event()
                 when = "while it waited in line" if self._state == "waiting" else "before training began"
@@ -220,6 +254,8 @@ class Job:
                 if self._stop is not stop:
                     return  # stopped while preparing: nobody waits for this any more
                 take(event)
+                if self._state == "training":
+                    self._turn.wait()  # a run's clock stands still while its reader does something else
         except ValueError as problem:
             self._fail(stop, str(problem).replace(str(self.folder), "the run's folder"))
         except Exception:

@@ -15,7 +15,6 @@ from ..training.history import History
 MAX_NAME = 80
 MAX_TEXT = 20_000
 MAX_GUESSED = 2000
-MAX_LEFT = 600
 MAX_POINTS = 4000
 MAX_RECORDS = 500
 
@@ -50,7 +49,8 @@ def sanitised_history(history: History, *, own: bool = False) -> History:
             if _is_step(record.get("step")) and _is_table(record.get("load"))
         ],
         judged=[
-            {name: record[name] for name in ("step", "right", "of")} | {"left": _left(record["left"])}
+            {name: record[name] for name in ("step", "right", "of")}
+            | {"left": [each for each in record["left"] if is_excess(each)][:4]}
             for record in some(history.judged)
             if all(map(_is_step, (record.get("step"), record.get("right"), record.get("of"))))
             and record["right"] <= record["of"]
@@ -83,17 +83,6 @@ def sanitised_notes(about: dict[str, Any]) -> dict[str, Any]:
 def single_line(text: str, longest: int = MAX_NAME) -> str:
     """A name as it can be shown: without control characters, of a sane length."""
     return "".join(c if c.isprintable() else " " for c in text[: 2 * longest]).strip()[:longest]
-
-
-def _left(left: str | list) -> str | list:
-    """What carries the loss that is left, without false records; runs of earlier versions have clauses, and more."""
-    if isinstance(left, str):
-        return single_line(left, MAX_LEFT)
-    known = [{**each} for each in left[:4] if isinstance(each, dict) and not each.get("of_loss")]
-    for each in known:
-        for gone in ("by", "of_loss"):
-            each.pop(gone, None)
-    return [each for each in known if is_excess(each)]
 
 
 def _at_steps(columns: dict[str, list[float]]) -> dict[str, list[float]]:

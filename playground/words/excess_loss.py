@@ -11,11 +11,8 @@ FEW = 100
 """Below this many tokens, the sentence says how many were counted."""
 
 
-def excess_sentences(excess: Sequence[Mapping[str, Any]] | str) -> str:
-    """The records that `ExcessLoss.to_dict` makes, in sentences. Runs of earlier versions kept a clause instead."""
-    if isinstance(excess, str):
-        clauses = excess.replace("what is left", "the remaining loss")
-        return f"{clauses[0].upper()}{clauses[1:]}." if clauses else ""
+def excess_sentences(excess: Sequence[Mapping[str, Any]]) -> str:
+    """The records that `ExcessLoss.to_dict` makes, in sentences."""
     return " ".join(map(_sentence, excess))
 
 

@@ -1,5 +1,6 @@
 """The head a visitor takes home: it runs without torch, agrees with the model, and would say if it did not."""
 
+import inspect
 import io
 import subprocess
 import sys
@@ -7,17 +8,17 @@ import sys
 import numpy as np
 import pytest
 
-from playground.inspection import Look
+from playground.inspection import Look, byhand
 from playground.inspection.receipts import packed_head
-from playground.inspection.takehome import ARRAYS, SCRIPT, head_script
 from tests.inspection.test_receipts import look_at
 from tests.model.configs import VARIANTS
 
+ARRAYS, SCRIPT = "head.npz", "head.py"
 NAMES = ("one key head, qk-norm, relu2", "separate heads", "sees the future")
 
 
 def take_home(look: Look, layer: int, head: int) -> dict[str, bytes]:
-    return {ARRAYS: packed_head(look, layer, head), SCRIPT: head_script(look, layer, head).encode()}
+    return {ARRAYS: packed_head(look, layer, head), SCRIPT: inspect.getsource(byhand).encode()}
 
 
 def run(folder, files: dict[str, bytes]) -> subprocess.CompletedProcess:
@@ -34,7 +35,7 @@ def test_the_script_runs_alone_and_agrees(tmp_path, name):
     done = run(tmp_path, take_home(look_at(VARIANTS[name]), 1, 2))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("largest difference from the model's own forward") == 2
-    assert "layer 1, head 2: 7 tokens, width 16, 4 per head" in done.stdout
+    assert "7 tokens, width 16, 4 per head" in done.stdout
 
 
 def test_the_script_fails_where_the_numbers_do_not_agree(tmp_path):

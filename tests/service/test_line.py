@@ -13,6 +13,7 @@ from playground.service.comparisons import ComparisonJob
 from playground.service.job import Job
 from playground.service.limits import AWAY_SECONDS, LimitError
 from playground.service.models import Registry
+from playground.service.runs import run_training
 from tests.service.test_comparisons import spec
 from tests.ui.runs import ANNA, BERT, ScriptedRunner, known, small_limits, small_spec, until
 
@@ -299,3 +300,36 @@ def test_no_address_has_all_places_whatever_it_calls_itself(tmp_path):
     for who in (*reversed(crowd), ANNA):
         board.stop(who)
     until(lambda: over(board, ANNA, *crowd))
+
+
+def test_a_long_run_lends_its_place_to_a_network_that_has_none_and_ends_with_the_same_digits(tmp_path, monkeypatch):
+    monkeypatch.setattr(board_module, "TURN_SECONDS", 0.2)
+    alone = house(tmp_path, run_training, kind="class", jobs=1)
+    whole = alone.start(ANNA, small_spec(steps=800), share="school page")
+    until(lambda: over(alone, ANNA))
+    board = house(tmp_path, run_training, kind="class", jobs=1)
+    long = board.start(ANNA, small_spec(steps=800), share="school page")
+    until(lambda: long.state == "training")
+    near = board.start(DORA, small_spec(steps=20), share="school page")
+    far = board.start(BERT, small_spec(steps=20), share="home page")
+    until(lambda: bool(board.of(BERT)) and far.settled)
+    assert long.active and near.state == "waiting", "those of the same network keep their order"
+    until(lambda: over(board, ANNA, BERT, DORA))
+    assert long.rested > 0
+    assert long.view().history.evaluations["val_loss"] == whole.view().history.evaluations["val_loss"]
+    assert long.view().history.steps["seconds"][-1] < time.monotonic() - long.began - long.rested + 0.05
+
+
+def test_whoever_rests_can_be_stopped_and_keeps_what_was_learned(tmp_path, monkeypatch):
+    monkeypatch.setattr(board_module, "TURN_SECONDS", 0.05)
+    board = house(tmp_path, kind="class", jobs=1)
+    long = board.start(ANNA, small_spec(steps=100_000), share="school page")
+    until(lambda: long.state == "training")
+    second = board.start(BERT, small_spec(steps=100_000), share="home page")
+    until(lambda: bool(board.of(BERT)) and second.state == "training")
+    until(lambda: bool(board.of(ANNA)) and long.place == 1)
+    board.stop(ANNA)
+    until(lambda: long.settled)
+    assert long.state == "finished" and not second.settled
+    board.stop(BERT)
+    until(lambda: second.settled)

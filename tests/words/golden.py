@@ -144,7 +144,6 @@ def of_excess_loss() -> Iterator[Case]:
         ("unclear", record | {"kind": "unclear", "parts": [], "tokens": 3}),
     ):
         yield name, excess_loss.excess_sentences([each])
-    yield "a record of an earlier version", excess_loss.excess_sentences("what is left is mostly *a*")
 
 
 def of_heads() -> Iterator[Case]:

@@ -53,7 +53,6 @@ EXCEPTIONS = [
     ("playground/data/baselines.py", "floor", "the name of a record's field"),
     ("playground/data/languages/made/stories.py", "Now nobody has", "a story in the language that models learn"),
     ("playground/ui/tabs/moe/pair_panel.py", "dense mixture", "names of a form's fields"),
-    ("playground/words/excess_loss.py", "what is left", "a clause in records of earlier versions, to be replaced"),
     ("tests/words/walk.txt", "pair i is numbers", "a formula"),
     ("tests/words/walk.txt", " = ", "a formula"),
     ("tests/words/card.txt", "model-index:", "JSON"),

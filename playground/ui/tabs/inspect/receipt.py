@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import inspect
 import io
 import math
 import zipfile
@@ -12,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from ....figures.bars import product_bars
-from ....inspection import Look
+from ....inspection import Look, byhand
 from ....inspection.receipts import Receipt, packed_head, receipt
-from ....inspection.takehome import ARRAYS, SCRIPT, head_script
 from ....words.heads import products_words
 from ....words.numbers import signed
 from ... import theme
@@ -134,8 +134,8 @@ def parcel(look: Look, layer: int, head: int) -> bytes:
     """A zip of the head's arrays and script. To check: unpack it and run `python head.py`."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(ARRAYS, packed_head(look, layer, head))
-        archive.writestr(SCRIPT, head_script(look, layer, head))
+        archive.writestr("head.npz", packed_head(look, layer, head))
+        archive.writestr("head.py", inspect.getsource(byhand))
     return packed.getvalue()
 
 

@@ -236,5 +236,6 @@ def bar(view: PairView) -> str:
         last = min((side.histories[-1].last_step for side in view.sides.values() if side.histories), default=0)
         planned = max((side.planned_steps for side in view.sides.values()), default=0)
         left = f" · {duration(view.time_left)} left" if view.time_left else ""
+        left = " · paused, others are next" if view.place else left
         words = f"{f'Seed {seed} of {view.seeds} · ' * (view.seeds > 1)}step {last:,} of {planned:,}{left}"
     return theme.progress(view.share_done, words[:1].upper() + words[1:])

@@ -121,6 +121,7 @@ def bar(view: RunView) -> str:
         wait = f" · about {theme.duration(view.wait)}" if view.wait and view.wait >= 1 else ""
         return theme.progress(0.0, f"{_placed(view)} in line{wait}")
     if view.state == "training":
+        left = " · paused, others are next" if view.place else left
         return theme.progress(done / planned if planned else 0.0, f"Step {done:,} of {planned:,}{left}")
     return theme.progress(done / planned if planned else 0.0, view.message or "Getting ready …")
 
