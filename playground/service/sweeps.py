@@ -71,10 +71,10 @@ class SweepJob(Job):
 
     def start(self) -> None:
         """Begin; after a restart, from the beginning."""
-        deadline, self._rows = time.monotonic() + self.limits.seconds, []
+        deadline, self._rows = time.monotonic() - self.rested + self.limits.seconds, []
 
         def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
-            stops = lambda: should_stop() or time.monotonic() > deadline  # noqa: E731
+            stops = lambda: should_stop() or time.monotonic() - self.rested > deadline  # noqa: E731
             yield from sweep_runs(self.spec, self.sweep, self.limits, stops)
             yield _OVER
 
@@ -98,7 +98,7 @@ class SweepJob(Job):
                 steps, runs = self.spec.training.steps, len(self.sweep.values) * self.sweep.seeds
                 ended = sum(len(row.losses) for row in self._rows)
                 self._done = (ended + tried.event.step / steps) / runs
-                self._left = time_left(time.monotonic() - self.began, self._done)
+                self._left = time_left(time.monotonic() - self.rested - self.began, self._done)
             if isinstance(tried.event, Stepped) or len(self._rows) != before:
                 self._version += 1
 
