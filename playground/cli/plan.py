@@ -123,18 +123,19 @@ def _tuned(options: argparse.Namespace) -> PlannedRun:
     source = _source(options)
     text = read_file(source["text"], max_bytes=MAX_TEXT_BYTES)
 
-    def config_for(shape: ModelConfig) -> TrainConfig:
-        return _config(options, tuning_config(shape.replace(**model_changes)), training_changes)
+    def config_for(shape: ModelConfig, tokens: int = 0) -> TrainConfig:
+        return _config(options, tuning_config(shape.replace(**model_changes), tokens), training_changes)
 
     def check_memory(shape: ModelConfig) -> None:
         config, shape = config_for(shape), shape.replace(**model_changes)
         check_free_memory(shape, config.batch_size, free_memory(device_for(config, shape)[0]))
 
     checkpoint = open_model(options.parent, check=check_memory)
-    config, model = config_for(checkpoint.config), checkpoint.model
+    model = checkpoint.model
     if model_changes:
         model = shortened(model, model_changes["context_length"])
     corpus = tuning_corpus(text, checkpoint.tokenizer, name=Path(source["text"]).name)
+    config = config_for(checkpoint.config, len(corpus.train))
     parent = parent_note(checkpoint.model, checkpoint.name, checkpoint.about)
     about = {
         "corpus": corpus.name, "source": source, "tokenizer": None, "vocab_size": None, "seed": config.seed,
@@ -164,7 +165,7 @@ def resumed(options: argparse.Namespace) -> PlannedRun:
     """
     out = Path(options.out)
     if options.parent is not None or options.old_text is not None:
-        raise ValueError("--resume goes on from the model in --out: leave --from and --old-text out")
+        raise ValueError("--resume continues the run in --out: leave --from and --old-text out")
     checkpoint = load(out)
     about = {"preset": PRESET, "prompt": "", **checkpoint.about}
     if "source" not in about or "training" not in about:

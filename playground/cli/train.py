@@ -22,7 +22,7 @@ from ..words import states
 from ..words.corpus import corpus_warning
 from ..words.shell import best_lines
 from ..words.tuning import tuning_lines
-from . import remote
+from . import remote, sweep
 from .checkpoints import save
 from .plan import LANGUAGE_NAMES, PRESET, PlannedRun, check, fresh, resumed
 from .progress import Progress, Remark, json_line, print_no_more
@@ -55,17 +55,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prompt", help="what the samples during training continue")
     parser.add_argument("--out", metavar="DIR", required=True, help="the checkpoint folder to write")
     parser.add_argument("--resume", action="store_true", help="continue the run in DIR; --steps trains longer")
+    sweep.add_arguments(parser)
     remote.add_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Train, showing progress, and save. Interrupted, it saves what was learned and returns 130."""
-    if options.on == "hf-jobs":
+    if options.seeds is not None and options.sweep is None:
+        raise ValueError("--seeds is for a sweep: add --sweep, or leave it out")
+    if options.on == "hf-jobs" and options.sweep is None:
         return remote.run(options, check=lambda: check(options))
     remote.check_unasked(options)
-    out = Path(options.out)
-    plan = resumed(options) if options.resume else fresh(options)
-    interrupted = False
+    out, interrupted = Path(options.out), False
 
     def stop(*_) -> None:
         nonlocal interrupted
@@ -73,6 +74,9 @@ def run(options: argparse.Namespace) -> int:
 
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, stop)
+    if options.sweep is not None:
+        return sweep.run(options, should_stop=lambda: interrupted)
+    plan = resumed(options) if options.resume else fresh(options)
     numbers = plan.model.config.numbers_in_step(plan.config.batch_size)
     with threads_for(numbers):
         _examine(plan, "before")

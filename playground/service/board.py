@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 from ..links import RunCard
 from ..model import Transformer
 from ..storage import Checkpoint
+from ..training.sweep import Sweep
 from .comparisons import ComparisonJob, ComparisonSpec
 from .data_folder import new_id, tidy_name
 from .job import Job
@@ -36,6 +37,7 @@ from .notes import found, note
 from .pace import Pace
 from .run_job import RunJob, Runner
 from .runs import RunSpec, Source, run_training
+from .sweeps import SweepJob
 
 K = TypeVar("K", bound=Job)
 
@@ -105,6 +107,14 @@ class Board:
                 self._forget(each)
             self._queue(job)
         return self._noted(job)
+
+    def sweep(self, visitor: str, spec: RunSpec, sweep: Sweep, *, share: str = "") -> SweepJob:
+        """Begin a sweep in place of the visitor's last one, or put it in line. Raises ValueError, or LimitError."""
+        for value in sweep.values:
+            self.limits.check_training(*sweep.configs(spec.model, spec.training, value))
+        spec = replace(spec, training=spec.training.replace(sample_every=0, snapshots=0))
+        job = SweepJob(new_id(), visitor, "", spec, sweep, self.limits, self.registry)
+        return self.begin(job, spec.source.title, share, keep=1)
 
     def resume(self, visitor: str, run_id: str | None, *, more_steps: int = 0) -> RunJob:
         """Go on with a stopped run, or train a finished one for `more_steps` longer."""
@@ -275,8 +285,14 @@ class Board:
 
     def _stand_in_line(self, job: Job) -> None:
         if isinstance(job, RunJob):
-            job.told, job.runner = self.told, self.runner
+            further = {"parent": partial(self._parent, job)} if job.spec.parent else {}
+            job.told, job.runner = self.told, partial(self.runner, **further) if further else self.runner
         job.queue(partial(self._ended, job), partial(self._noted, job))
+
+    def _parent(self, job: RunJob) -> tuple[Checkpoint, Source | None]:
+        """The model that a run trains further, and what that learned from."""
+        checkpoint = self.registry.get(job.spec.parent, job.visitor)
+        return checkpoint, self.source_of(checkpoint)
 
     def _fill(self) -> None:
         """Let those in line begin for whom there is a place, and tell the others where they stand."""

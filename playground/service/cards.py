@@ -22,7 +22,7 @@ def card_of(view: RunView, spec: RunSpec) -> RunCard:
 
 def run_letters(view: RunView, spec: RunSpec | None) -> str:
     """The letters of a link to this run; empty where there is no run to link to."""
-    if spec is None or view.state != "finished" or not view.corpus_key:
+    if spec is None or spec.parent or view.state != "finished" or not view.corpus_key:
         return ""
     try:
         return card_of(view, spec).to_letters()

@@ -15,13 +15,15 @@ from .job import Job
 from .limits import Limits
 from .models import Registry
 from .run_job import RunJob
+from .sweeps import SweepJob
 from .why import ProofJob, SearchJob
 
 logger = logging.getLogger(__name__)
 
 FILE = "job.json"
 """In a job's folder; the index has what is looked up or sorted by."""
-_FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in (RunJob, ComparisonJob, SearchJob, ProofJob)}
+_KINDS = RunJob, ComparisonJob, SearchJob, ProofJob, SweepJob
+_FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in _KINDS}
 
 
 def note(job: Job, data: DataFolder) -> None:

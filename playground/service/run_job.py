@@ -35,7 +35,7 @@ from ..words.training import message
 from . import verdicts
 from .limits import Limits
 from .models import Registry
-from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, corpus_for, predict, run_training
+from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, Tuned, corpus_for, predict, run_training
 from .training_job import TrainingJob
 from .views import RunView, sample_temperature
 
@@ -74,6 +74,7 @@ class RunJob(TrainingJob):
         self._history, self._latest, self._text = History(), None, None
         self._before: torch.Tensor | None = None
         self._now: torch.Tensor | None = None
+        self._tuned: dict[str, Any] = {}  # see `runs.Tuned`
         self.repeats = repeats
         self.runner: Runner = run_training
         self.told: Callable[[RunJob], None] | None = None
@@ -159,6 +160,7 @@ class RunJob(TrainingJob):
                 lengthened=self.lengthened,
                 used=used,
                 kept=self._better_step,
+                tuning=self._tuned.get("tuning"),
             )
 
     @property
@@ -227,6 +229,8 @@ class RunJob(TrainingJob):
                 if self._before is None and event.step == 0:
                     self._before = event.probabilities
                 self._now = event.probabilities
+            elif isinstance(event, Tuned):
+                self._tuned = event.about
             elif isinstance(event, Laddered):
                 self._text = event.learned
                 self._take_ladder(event)
@@ -278,7 +282,9 @@ class RunJob(TrainingJob):
             drop_best(self.folder)
         self.used = None
         self._remember_text(event.model)
-        self._put(self.id, self._checkpoint(self.id, event.model, history, self.name, self.spec.training))
+        self._put(
+            self.id, self._checkpoint(self.id, event.model, history, self.name, self.spec.training, **self._tuned)
+        )
         self._set(state="finished")
         if self.told is not None:
             self.told(self)
@@ -295,6 +301,7 @@ class RunJob(TrainingJob):
             return super().noted() | {
                 "planned_first": self.planned_first,
                 "repeats": self.repeats.to_letters() if self.repeats else None,
+                "tuned": self._tuned,
                 "judged": self._history.judged,
                 "used": self.used,
             }
@@ -309,7 +316,7 @@ class RunJob(TrainingJob):
         spec = RunSpec.from_dict(noted["spec"])
         job = cls(row["id"], row["visitor"], row["name"], spec, limits, registry, repeats)
         job._find(noted)
-        job.planned_first, job.used = noted["planned_first"], noted["used"]
+        job.planned_first, job.used, job._tuned = noted["planned_first"], noted["used"], noted.get("tuned") or {}
         saved = SavedRun.of(job.folder) if (job.folder / FILE).exists() and job._prepared else None
         if row["state"] == "over":
             job._find_over(noted)
@@ -329,14 +336,18 @@ class RunJob(TrainingJob):
         self._history.judged = [record for record in judged if record["step"] <= saved.step]
         model = Transformer(saved.model)
         model.load_state_dict(saved.weights)
-        self._put(self.id, self._checkpoint(self.id, model, self._history.copied(), self.name, self.spec.training))
+        self._put(
+            self.id,
+            self._checkpoint(self.id, model, self._history.copied(), self.name, self.spec.training, **self._tuned),
+        )
         self._before_resume = saved.step, self.spec
 
     def read_text(self, model: Transformer) -> None:
         """Have the text at hand that judges what this model writes: it may have been opened after a restart."""
         if self._text is None and self._prepared is not None and not self._prepared.language:
             try:
-                self._text = corpus_for(self.spec, self.limits).learned()
+                own = self._prepared.tokenizer if self.spec.parent else None
+                self._text = corpus_for(self.spec, self.limits, own).learned()
             except (OSError, ValueError):
                 logger.exception("the text of a run cannot be read again")
         self._remember_text(model)
@@ -346,9 +357,10 @@ class RunJob(TrainingJob):
         asked = list(self._prepared.asked) if self._prepared else []
         if self._now is None and asked and self.has_result:
             checkpoint = self.checkpoint
-            now, before = predict(checkpoint.model, asked), Transformer(checkpoint.config, seed=self.spec.training.seed)
+            now = predict(checkpoint.model, asked)
+            new = not self.spec.parent and Transformer(checkpoint.config, seed=self.spec.training.seed)
             with self._lock:
-                self._before, self._now = predict(before, asked), now
+                self._before, self._now = predict(new, asked) if new else None, now
                 self._of_used = now
 
     def best(self) -> Best:

@@ -30,13 +30,18 @@ from ..data import (
 from ..data.excess_loss import Partition
 from ..data.judging import LearnedText
 from ..data.tokenizers import tokenizer_from_dict
+from ..devices import free_memory
 from ..model import ModelConfig, Transformer
 from ..processes import threads_for
+from ..storage import Checkpoint
 from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
 from ..training.comparison import SideEvent
+from ..training.finetune import Exam, held_out_of, parent_note, shortened, tuning_config, tuning_corpus
+from ..training.losses import Interrupted
+from ..training.proof import device_for
 from ..training.skills import judged, judged_in_the_end
 from ..words.corpus import corpus_warning
-from .limits import Limits
+from .limits import Limits, check_free_memory
 
 LANGUAGE_CHARACTERS = 500_000
 LANGUAGE_VALIDATION = 40_000
@@ -89,6 +94,8 @@ class RunSpec:
     """Of a byte-level vocabulary to be trained; None for its default."""
     size: str = "custom"
     """The size dial's position, for the run's name."""
+    parent: str = ""
+    """The id of the model that is trained further; empty where a new one is made."""
 
     @property
     def prompt(self) -> str:
@@ -183,7 +190,17 @@ class Learned:
     model: Transformer
 
 
-RunEvent = Prepared | Predicted | Laddered | Learned | TrainEvent
+@dataclass(frozen=True)
+class Tuned:
+    """A model was trained further: what its checkpoint notes of that."""
+
+    about: dict[str, Any]
+    """`parent` as `finetune.parent_note` makes it, and `tuning`: what was measured before and after."""
+
+
+RunEvent = Prepared | Predicted | Laddered | Learned | Tuned | TrainEvent
+Parent = Callable[[], tuple[Checkpoint, Source | None]]
+"""Returns the model that is trained further, and the text that it learned from, where that is known."""
 
 
 def run_training(
@@ -194,17 +211,24 @@ def run_training(
     resume: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
     trainer: Callable[..., Iterator[TrainEvent]] = train,
+    parent: Parent | None = None,
 ) -> Iterator[RunEvent]:
     """Read the text, build the model, train it; the events end with Learned (and Laddered, if that took longer).
+
+    With a `parent`, its weights and tokens take the place of new ones, and Tuned says what that has changed.
 
     `folder` receives what a later call with `resume` continues from; `trainer` is `train` or what keeps its promises
     elsewhere. Raises ValueError with a sentence where text, model and settings do not fit together or exceed a limit.
     """
-    corpus = corpus_for(spec, limits)
-    config = spec.model.replace(vocab_size=corpus.vocab_size)
+    before, source = parent() if parent else (None, None)
+    corpus = corpus_for(spec, limits, before.tokenizer if before else None)
+    config = before.config if before else spec.model.replace(vocab_size=corpus.vocab_size)
     limits.check_training(config, spec.training)
     corpus.check_context(config.context_length)
-    model = Transformer(config, seed=spec.training.seed)
+    if before:
+        device = device_for(spec.training, config)[0]
+        check_free_memory(config, spec.training.batch_size, free_memory(device))
+    model = shortened(before.model, config.context_length) if before else Transformer(config, seed=spec.training.seed)
     yield (prepared := Prepared.of(corpus, config, spec.prompt))
     if should_stop():
         return
@@ -227,10 +251,35 @@ def run_training(
             if isinstance(event, (Sampled, Finished)):
                 yield Predicted(event.step, predict(model, prompt))
             finished = event if isinstance(event, Finished) else finished
+        if before and finished is not None:
+            yield from _tuned(before, source, model, corpus, spec.prompt, should_stop)
         yield Learned(model)
         yield from baselines.rest()
         if finished is not None and finished.step:
             yield judged_in_the_end(finished, model, corpus, windows, partition())
+
+
+def tuning_spec(source: Source, model_id: str, checkpoint: Checkpoint) -> RunSpec:
+    """A run that trains a model further on another text."""
+    config, prompt = checkpoint.config, str(checkpoint.about.get("prompt") or "")
+    training = tuning_config(config, len(checkpoint.tokenizer.encode(source.text)))
+    training = training.replace(sample_every=training.eval_every, sample_tokens=60, sample_prompt=prompt)
+    return RunSpec(source, config, training, checkpoint.tokenizer.kind, parent=model_id)
+
+
+def _tuned(
+    before: Checkpoint, source: Source | None, model: Transformer, corpus: Corpus, prompt: str,
+    should_stop: Callable[[], bool],
+) -> Iterator[Tuned]:  # fmt: skip
+    """What training has changed in the model that there was before, of whose text the last part was held out."""
+    own = source.text[-(len(source.text) // 11) :] if source and source.text else None
+    exam = Exam.of(corpus, own or held_out_of(before.about), prompt, model.config)
+    try:
+        found = [exam.taken(each, corpus.tokenizer, should_stop).to_dict() for each in (before.model, model)]
+    except Interrupted:
+        return
+    parent = parent_note(before.model, before.name, before.about)
+    yield Tuned({"parent": parent, "tuning": dict(zip(("before", "after"), found))})
 
 
 def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Laddered:
@@ -240,9 +289,12 @@ def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Ladd
     return Laddered(baselines, corpus_warning(corpus), None if corpus.language else corpus.learned())
 
 
-def corpus_for(spec: RunSpec, limits: Limits) -> Corpus:
-    """The corpus of a spec, its size checked before it is taken apart."""
+def corpus_for(spec: RunSpec, limits: Limits, tokenizer: Tokenizer | None = None) -> Corpus:
+    """The corpus of a spec, its size checked before it is taken apart; in a model's own tokens, if these are given."""
     source = spec.source
+    if tokenizer is not None and source.kind in LANGUAGES:
+        text = LANGUAGES[source.kind].sample(LANGUAGE_CHARACTERS, seed=0)
+        return tuning_corpus(text, tokenizer, name=source.title)
     if source.kind in LANGUAGES:
         return _language(source.kind, spec.tokenizer)
     if source.kind == SENTENCES:
@@ -254,6 +306,8 @@ def corpus_for(spec: RunSpec, limits: Limits) -> Corpus:
     else:
         raise TextError(f"there is nothing called {source.kind!r} to learn from: choose a language or your own text")
     limits.check_text(text)
+    if tokenizer is not None:
+        return tuning_corpus(text, tokenizer, name=source.title)
     return corpus_from_text(text, spec.tokenizer, name=source.title, vocab_size=spec.vocab_size)
 
 

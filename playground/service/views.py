@@ -91,6 +91,8 @@ class RunView(View):
     """A step whose weights are better than those of the model, and can be used instead."""
     used: int | None = None
     """The step whose weights are the model, where that is not the last."""
+    tuning: dict | None = None
+    """Of a model that was trained further: what was measured before and after, see `runs.Tuned`."""
 
     @property
     def of_model(self) -> History:
@@ -134,6 +136,7 @@ class RunView(View):
             sample_temperature=sample_temperature(history, training.get("sample_temperature")),
             language=str(about.get("language") or ""),
             learned_text=learned_by(checkpoint.model),
+            tuning=about.get("tuning") if "after" in (about.get("tuning") or {}) else None,
         )
 
 

@@ -88,7 +88,7 @@ def training_of(checkpoint: Checkpoint) -> TrainConfig | None:
         return None
 
 
-class _WhyJob(Job):
+class WhyJob(Job):
     """What searches and proofs have in common."""
 
     RESULT: ClassVar[type]
@@ -160,7 +160,7 @@ class _WhyJob(Job):
             self._state, self._message = "finished" if self.result is not None else "failed", noted["message"]
 
 
-class SearchJob(_WhyJob):
+class SearchJob(WhyJob):
     """The search for the passages with most influence on a selection."""
 
     kind = "search"
@@ -203,7 +203,7 @@ class SearchJob(_WhyJob):
         return job
 
 
-class ProofJob(_WhyJob):
+class ProofJob(WhyJob):
     """Two trainings with one seed: without some passages, and without as many random ones."""
 
     kind = "proof"

@@ -11,11 +11,13 @@ from ..data import LANGUAGES, Corpus, TextError, Tokenizer, corpus_from_text
 from ..engine import SamplingConfig, generate
 from ..model import ModelConfig, Transformer
 from .config import TrainConfig
-from .scores import Score, score
+from .scores import FEWEST, SHORTEST, Score, score
 
 MOST_UNKNOWN = 0.02
 """Share of a text's tokens that a model may not know; of a text with more it would learn to write the unknown one."""
-TOKENS_PER_STEP = 2048
+TOKENS_PER_STEP, PASSES, STEPS = 2048, 25, (20, 200)
+"""Of a step; how often a text is read; and how many steps that comes to, at least and at most: after more of them the
+stories model knew a page of text by heart and predicted no other page better."""
 WRITTEN = 60
 """Tokens that continue each prompt."""
 OPERATIONS, CHARACTERS = 2e12, (5_000, 100_000)
@@ -36,13 +38,22 @@ def tuning_corpus(text: str, tokenizer: Tokenizer, *, name: str = "your text") -
     return corpus
 
 
-def tuning_config(config: ModelConfig) -> TrainConfig:
-    """How to fine-tune such a model: gently, the wider it is, since it is to keep what it knows."""
+def tuning_config(config: ModelConfig, tokens: int = 0) -> TrainConfig:
+    """How to fine-tune such a model on a text of so many tokens (0: a long one): the wider it is, the gentler, since it
+    is to keep what it knows."""
     batch = max(min(TOKENS_PER_STEP // config.context_length, 16), 1)
+    least, most = STEPS
+    steps = min(max(PASSES * tokens // (batch * config.context_length), least), most) if tokens else most
     return TrainConfig(
-        steps=200, batch_size=batch, optimizer="adamw", learning_rate=round(1e-3 * min(1.0, 128 / config.d_model), 6),
-        weight_decay=0.01, eval_every=25, eval_windows=64,
-    )  # fmt: skip
+        steps=steps,
+        batch_size=batch,
+        warmup_steps=10,
+        optimizer="adamw",
+        learning_rate=round(1e-3 * min(1.0, 128 / config.d_model), 6),
+        weight_decay=0.01,
+        eval_every=max(steps // 10, 1),
+        eval_windows=64,
+    )
 
 
 def shortened(model: Transformer, context_length: int) -> Transformer:
@@ -92,7 +103,7 @@ class Exam:
         """The exam of a model that is about to learn from a corpus."""
         least, most = CHARACTERS
         length = min(max(int(OPERATIONS / config.flops_per_token()), least), most)
-        new, old = corpus.judging_text()[:length], old[:length] if old else None
+        new, old = corpus.judging_text()[:length], old[:length] if old and len(old) > FEWEST * SHORTEST + 50 else None
         begun = [" ".join(text.split()[1:5]) for text in (old or "", new)]
         return cls(new, old, tuple(dict.fromkeys(filter(None, (prompt, *begun)))))
 

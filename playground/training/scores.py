@@ -20,7 +20,7 @@ from ..model import Transformer
 from .losses import IGNORE, Interrupted, WindowLosses, token_losses, windows_at_once
 from .verdict import difference
 
-PARTS, FEWEST, SHORTEST = 64, 4, 50
+PARTS, FEWEST, SHORTEST = 64, 4, 25
 """Parts of a text: at most, at least, and characters of the shortest."""
 
 
@@ -116,7 +116,7 @@ def parts_of(text: str) -> list[str]:
     begins = found.start() if (found := gap.search(text, 0, 200)) else 1
     count = min(PARTS, (len(text) - begins) // SHORTEST)
     if count < FEWEST:
-        raise TextError(f"the text has {len(text):,} characters: to judge a model takes at least {FEWEST * SHORTEST}")
+        raise TextError(f"to judge a model takes a text of more than {FEWEST * SHORTEST} characters, not {len(text):,}")
     cuts = {begins}
     for i in range(1, count):
         near = begins + i * (len(text) - begins) // count

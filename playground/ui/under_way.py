@@ -42,9 +42,14 @@ KINDS: list[Kind] = []
 """Each tab with jobs adds its own."""
 
 
+def add_kind(kind: Kind) -> None:
+    """Have jobs of this kind named on the tabs where they are not seen."""
+    KINDS[:] = [*(other for other in KINDS if other.job is not kind.job), kind]
+
+
 def add_bar(page: Page, kind: Kind, draw: Callable[[Any], str], *, elem_id: str, stop_id: str) -> None:
     """The panel in place of the button that begins a job, and what its own buttons do; `draw(view)` is the bar."""
-    KINDS[:] = [*(other for other in KINDS if other.job is not kind.job), kind]
+    add_kind(kind)
 
     def show(asked: Asked) -> Shown:
         job = page.board.active(asked.visitor, kind=kind.job)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from ..training.scores import Score
 from ..training.verdict import CERTAINTY
 from .numbers import signed
@@ -13,7 +11,7 @@ from .result import Result
 def score_result(score: Score, name: str, text: str) -> Result:
     """How well a model predicts a text."""
     return Result(
-        f"{name} needs {score.bits_per_byte:.4f} ± {score.margin:.4f} bits per byte of {text}.",
+        f"{name}: {score.bits_per_byte:.4f} ± {score.margin:.4f} bits per byte of {text}.",
         f"Loss {score.loss:.4f} nats per token, perplexity {score.perplexity:.4g}.",
         f"{_judged_on(score)}{unknown_in_words(score, name)}",
     )
@@ -36,11 +34,9 @@ def unknown_in_words(score: Score, name: str) -> str:
     if not score.unknown:
         return ""
     tokens = f"{score.unknown:,} token{'s' * (score.unknown != 1)}"
-    return f" {name} reads {tokens} as unknown, which makes its number look too good."
+    return f" Read as unknown by {name}: {tokens}, which makes its number look too good."
 
 
 def _judged_on(score: Score) -> str:
     parts = len(score.total)
-    if not math.isfinite(score.margin):
-        return f"{int(score.bytes.sum()):,} bytes in one part tell nothing of the spread."
     return f"The ± is a {CERTAINTY} % interval over {parts} parts of the text, {int(score.bytes.sum()):,} bytes in all."

@@ -123,7 +123,7 @@ def test_two_models_are_compared_on_one_scale(here, capsys):
     ("arguments", "sentence"),
     [
         (["evaluate", "{here}/chars", "--text", "{here}/none.txt"], "cannot be read"),
-        (["evaluate", "{here}/chars", "--text", "{here}/short.txt"], "to judge a model takes at least 200"),
+        (["evaluate", "{here}/chars", "--text", "{here}/short.txt"], "takes a text of more than 100"),
         (["evaluate", "{here}", "--text", "{here}/new.txt"], "is not a checkpoint"),
         (["compare", "{here}/chars", "{here}/none", "--text", "{here}/new.txt"], "does not exist"),
     ],

@@ -53,8 +53,8 @@ def test_parts_follow_each_other_without_a_gap_and_a_short_text_has_none():
     text = "one two\r\nthree " * 400 + "x" * 500
     parts = parts_of(text)
     assert "".join(parts) == text.replace("\r\n", "\n") and parts[0] == "one" and 32 < len(parts) <= 65
-    with pytest.raises(TextError, match="at least 200"):
-        parts_of("too short " * 12)
+    with pytest.raises(TextError, match="more than 100"):
+        parts_of("too short " * 9)
 
 
 def test_large_vocabularies_go_through_in_small_batches():

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace as Facts
 
 import numpy as np
+import torch
 
 from playground.data import LANGUAGES, Baselines, corpus_from_sentences
 from playground.data.judging import LearnedText, Share, judge
@@ -37,7 +38,10 @@ from playground.storage.transformers_export import Parity
 from playground.training import Finished, History, Noticed, SettingsChanged
 from playground.training import events as kinds
 from playground.training import states as state_kinds
+from playground.training.finetune import Measured
+from playground.training.scores import Score
 from playground.training.states import State
+from playground.training.sweep import Row
 from playground.training.verdict import StillLearning, Verdict
 from playground.words import (
     baselines,
@@ -55,10 +59,13 @@ from playground.words import (
     matched_pair,
     precision,
     presets,
+    scores,
     shell,
     slips,
     states,
+    sweep,
     training,
+    tuning,
     verdict,
     walk,
 )
@@ -266,6 +273,47 @@ def of_precision() -> Iterator[Case]:
         yield f"{name}, in the table", precision.above_fp32(other)
     for name, counts in (("none empty", [3, 5, 2]), ("one empty", [3, 0, 2]), ("two empty", [3, 0, 0, 2])):
         yield f"levels, {name}", precision.describe_level_counts("up", (4, 8), counts, 31)
+
+
+def _score(loss: float, spread: float = 0.1, unknown: int = 0) -> Score:
+    losses = 50 * torch.tensor([loss - spread, loss, loss + spread, loss], dtype=torch.float64)
+    return Score(losses, torch.full((4,), 50), torch.full((4,), 60), unknown)
+
+
+def of_scores() -> Iterator[Case]:
+    yield "one model", scores.score_result(_score(1.0), "stories", "sea.txt")
+    yield "much unknown", scores.score_result(_score(1.0, unknown=1200), "stories", "sea.txt")
+    yield "the first is better", scores.comparison_result(_score(1.0), _score(2.0, unknown=1), ("a", "b"))
+    yield "a tie", scores.comparison_result(_score(1.0), _score(1.01, 0.3), ("a", "b"))
+
+
+def of_tuning() -> Iterator[Case]:
+    def taken(new: float, old: float | None) -> Measured:
+        return Measured(_score(new), None if old is None else _score(old), ("the sea\nsang",))
+
+    for facts, before, after in (
+        ("learned and forgot", (3.0, 1.0), (2.0, 1.5)),
+        ("learned, forgot nothing", (3.0, 1.0), (2.0, 1.0)),
+        ("learned both", (3.0, 1.0), (2.0, 0.5)),
+        ("learned, the old text is not here", (3.0, None), (2.0, None)),
+        ("no steps", (3.0, 1.0), (3.0, 1.0)),
+        ("the new text as before", (3.0, 1.0), (3.0, 2.0)),
+        ("worse", (3.0, 1.0), (4.0, 2.0)),
+    ):
+        yield facts, tuning.tuning_result(taken(*before), taken(*after))
+    noted = {when: taken(3.0, None).to_dict() for when in ("before", "after")}
+    yield "in the shell", "\n".join(tuning.tuning_lines(noted))
+
+
+def of_sweep() -> Iterator[Case]:
+    slow, fast, broken = Row(0.001, (2.0, 2.1, 1.9)), Row(0.01, (1.0, 1.1, 0.95)), Row(1.0, (math.nan,) * 3)
+    near = Row(0.02, (1.05, 1.0, 0.99))
+    for facts, rows in (
+        ("nothing yet", []), ("one value", [slow]), ("all diverged", [broken]), ("a best one", [slow, fast, broken]),
+        ("luck", [fast, near]), ("one seed", [Row(1, (2.0,)), Row(2, (1.0,))]),
+    ):  # fmt: skip
+        yield facts, sweep.sweep_result(rows, "Learning rate")
+    yield "in the shell", "\n".join(sweep.sweep_lines([slow, fast, broken], "learning_rate"))
 
 
 def of_corpus() -> Iterator[Case]:

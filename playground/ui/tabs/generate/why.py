@@ -14,7 +14,7 @@ from ....influence.proof import rank_correlation
 from ....influence.ranking import Passage
 from ....influence.verbatim import Copied, Match, SuffixArray, copied
 from ....kept import Kept
-from ....service.why import ProofJob, Question, SearchJob, corpus_of, proofs_of, prove_it, search
+from ....service.why import ProofJob, Question, SearchJob, WhyJob, corpus_of, proofs_of, prove_it, search
 from ....storage import Checkpoint
 from ....words.influence import (
     copied_result,
@@ -26,10 +26,10 @@ from ....words.influence import (
 )
 from ....words.result import Result
 from ... import theme
-from ...around import SEEN_ON
 from ...chart import chart_place, show
 from ...page import Page
 from ...panel import Asked, Slot, deed_button, move_button, slot
+from ...under_way import Kind, add_kind
 from .kept import Beginning, pieces, readable
 from .selection import Selection
 
@@ -49,7 +49,7 @@ TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
 {slot("why-proven", class_="stack")}{slot("why-proof", class_="stack")}
 <div data-if="why_scored">{chart_place("why-scores", height=240, save_name="proofs")}</div></fieldset></div></div>"""
 
-SEEN_ON[SearchJob] = SEEN_ON[ProofJob] = "Generate"
+add_kind(Kind(WhyJob, "why", "Generate"))
 _indexes, _copied = Kept(entries=6, megabytes=500), Kept(entries=64, megabytes=8)
 
 

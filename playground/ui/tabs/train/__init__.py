@@ -8,6 +8,8 @@ runs_table.py  all runs side by side
 linked.py      runs that links set up, and how they compare when repeated
 takeaway.py    files to take away, and models to bring; hub.py: to and from the Hub
 report.py      a run as one page of HTML
+sweep.py       several values of a setting, tried with several seeds
+tuned.py       what training a model further has changed
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import gradio as gr
 from ...page import Page
 from ...theme import quiet
 from ...under_way import add_bar
-from . import layout, run_panel, takeaway, verdict
+from . import layout, run_panel, sweep, takeaway, verdict
 from .running import Running
 from .runs_table import kept_words
 from .settings import Settings
@@ -41,6 +43,7 @@ def build(page: Page) -> None:
                 "train", lambda asked: run_panel.show_run(page, running, asked), run_panel.TEMPLATE,
                 start=start, follows=True, elem_id="train-panel",
             )  # fmt: skip
+            sweep.build(page)
             takeaway.build(page, running.view_of)
     running.connect()
     page.share("train.running", running)

@@ -30,6 +30,11 @@ def controls(limits: Limits) -> dict[str, Any]:
         elem_classes="seg-radio",
         elem_id="size",
     )
+    c["further"] = gr.Checkbox(
+        False,
+        label="Train the chosen model further",
+        elem_id="further",
+    )
     values = form.size_values(form.FIRST_SIZE, FIRST_SOURCE)
     first = values | {"source": FIRST_SOURCE, "prompt": texts.PROMPTS[FIRST_SOURCE]}
     c["outlook"] = gr.HTML(outlook_text(first, limits, Pace()), padding=False, elem_id="outlook")
@@ -54,6 +59,13 @@ def advanced(limits: Limits) -> dict[str, Any]:
             )
             c["name"] = gr.Textbox(
                 label="Name", placeholder="after its text", max_lines=1, max_length=60, elem_id="name"
+            )
+            c["sweep"] = gr.Textbox(
+                label="Try several values",
+                placeholder="Learning rate = 0.001, 0.01",
+                max_lines=1,
+                max_length=200,
+                elem_id="sweep-values",
             )
             for group, title in form.GROUPS.items():
                 with gr.Accordion(title, open=False, elem_classes="settings"):

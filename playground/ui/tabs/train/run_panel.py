@@ -23,6 +23,7 @@ from . import speaking, verdict, watch
 from .linked import has_link, match
 from .running import Running, recorded
 from .runs_table import BESIDE, kept_words, runs_table
+from .tuned import tuned_html
 
 RUNS = Kind(RunJob, "run", "Train tiny model")
 
@@ -38,7 +39,7 @@ TEMPLATE = f"""<div class="card run-card">
 <div id="status">{slot("headline", tag="h2")}{slot("about", tag="p", class_="quiet", dir="auto")}
 <div class="line numbers">{slot("numbers", tag="p", class_="num")}<details data-fold="details" data-if="measured">
 <summary>Details</summary></details></div><div data-if="details">{slot("details")}</div></div>
-{slot("remarks")}
+{slot("remarks")}{slot("tuned")}
 <div id="curve">{chart_place("curve", height=300, save_name="loss")}</div>
 <div class="stack">{slot("sample")}{slot("buttons", class_="line tight")}</div></div>
 {
@@ -172,6 +173,7 @@ def _card(at: At) -> dict[str, Slot]:
             "curve": Slot((facts, drawn, history.last_step), lambda: show(*watch.curve(view, beside))),
             "sample": Slot((view.id, len(history.samples), view.learned_text is None), lambda: watch.sample(view)),
         }
+    slots["tuned"] = Slot((this, view.tuning is None), lambda: tuned_html(view.tuning))
     if at.chosen.details:
         slots["details"] = Slot(facts, lambda: verdict.details(view))
     return slots

@@ -9,7 +9,7 @@ import gradio as gr
 
 from ....data import TextError
 from ....service.run_job import RunJob
-from ....service.runs import OWN_TEXT, predict
+from ....service.runs import OWN_TEXT, predict, tuning_spec
 from ....service.views import RunView
 from ... import theme
 from ...forms import run as form
@@ -22,6 +22,7 @@ from ...refusals import sentence
 from ...under_way import just_begun
 from .linked import LinkedRuns
 from .settings import Settings
+from .sweep import asked_for
 
 
 class Running:
@@ -54,11 +55,16 @@ class Running:
                 return Begins()
             named = self.settings.suited(texts.with_source(values))
             source = texts.source_of(named, page.limits)
+            share, name = page.share_of(asked.request, visitor), str(values["name"] or "")
+            if values["further"]:
+                spec = tuning_spec(source, values["model"], page.registry.get(values["model"], visitor))
+                return Begins(self.board.start(visitor, spec, share=share, name=name).id, {"problem": "", "name": ""})
             spec = form.run_spec(named, source, page.limits)
             texts.check_own_length(form.remembered(named)[0] if source.kind == OWN_TEXT else texts.UNKNOWN,
                                    spec.model.context_length)  # fmt: skip
+            if text := str(values["sweep"] or "").strip():
+                return Begins(self.board.sweep(visitor, spec, asked_for(text, page.limits), share=share).id)
             card, spec = self.linked.applied(values["letters"], spec)
-            share, name = page.share_of(asked.request, visitor), str(values["name"] or "")
             job = self.board.start(visitor, spec, repeats=card, share=share, name=name)
         except ValueError as problem:
             said = theme.notice(sentence(str(problem)), "error")
@@ -71,6 +77,8 @@ class Running:
         if not jobs or "run" in query_of(request):
             return gr.skip()
         last = next((job for job in reversed(jobs) if job.active), jobs[-1])
+        if last.spec.parent:
+            return gr.skip()
         return self.settings.load(form.values_of(last.spec, self.page.limits))
 
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------

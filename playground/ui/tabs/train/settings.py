@@ -48,17 +48,17 @@ class Settings:
     def connect(self, page: Page, begin: Callable[[Values, Asked], Begins]) -> None:
         """Bind it all; `begin` is what pressing Train does."""
         c = self.c
-        reads = (*_FIELDS, *texts.READS, "preset", "letters", "name")
+        reads = (*_FIELDS, *texts.READS, "preset", "letters", "name", "further", "sweep", "model")
         shows = (*texts.FOLLOWS_TEXT, *WORDS, *OF_LINK, "preset_note", "name")
         sets = tuple(dict.fromkeys((*_FIELDS, *shows)))
         self.followed = followed = Followed(
-            page, "train_form", c, reads=reads, sets=sets, follow=self.follow, begin=begin
+            page, "train_form", c | {"model": page.model}, reads=reads, sets=sets, follow=self.follow, begin=begin
         )
         texts.follow_text(followed, c)
         followed.on("text", c["tokenizer"].input, whole_texts=True)
         touched = [c[name].input for name in form.BY_NAME if name != "tokenizer"]
         # a run that is over has shown how fast this machine is
-        followed.on("fields", *touched, c["prompt"].input, page.model.change)
+        followed.on("fields", *touched, c["prompt"].input, c["further"].input, page.model.change)
         followed.on("size", c["size"].input)
         followed.on("preset", c["preset"].input)
         followed.on("reset", c["reset"].click, whole_texts=True)
@@ -189,6 +189,8 @@ def text_problem(named: Values) -> str:
 
 def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
     """The model that these settings would make, and how long it would take; or why it cannot be."""
+    if named.get("further"):
+        return quiet("The chosen model keeps its shape and its tokens, and learns this text in small steps.")
     try:
         own = _own(named)
         read(form.FIELDS, named, limits)

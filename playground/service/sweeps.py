@@ -1,0 +1,125 @@
+"""Sweeps: a run with several values of one setting, as a visitor's work that pages leave and find again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..processes import threads_for
+from ..training import Stepped
+from ..training.sweep import Row, Sweep, Trying, add_result, run_sweep
+from .job import Job
+from .limits import Limits
+from .models import Registry
+from .runs import RunSpec, corpus_for
+from .views import View
+
+_OVER = object()
+
+
+@dataclass(frozen=True)
+class SweepView(View):
+    """What there is to show of a sweep."""
+
+    setting: str = ""
+    rows: tuple[Row, ...] = ()
+    done: float = 0.0
+    """Share of all steps, 0 … 1."""
+    corpus: str = ""
+
+
+def sweep_runs(spec: RunSpec, sweep: Sweep, limits: Limits, should_stop: Callable[[], bool]) -> Iterator[Trying]:
+    """Read the text and train every run. Raises ValueError where a value does not fit the text or exceeds a limit."""
+    corpus = corpus_for(spec, limits)
+    shape = spec.model.replace(vocab_size=corpus.vocab_size)
+    for config, training in (sweep.configs(shape, spec.training, value) for value in sweep.values):
+        limits.check_training(config, training)
+        corpus.check_context(config.context_length)
+    with threads_for(shape.numbers_in_step(spec.training.batch_size)):
+        yield from run_sweep(sweep, shape, spec.training, corpus, should_stop=should_stop)
+
+
+class SweepJob(Job):
+    """One sweep: its thread, and the table so far. Its models are not kept."""
+
+    kind = "sweep"
+
+    def __init__(
+        self, job_id: str, visitor: str, name: str, spec: RunSpec, sweep: Sweep, limits: Limits, registry: Registry
+    ):
+        super().__init__(job_id, visitor, name, registry.data.folder_of(job_id))
+        self.spec, self.sweep, self.limits = spec, sweep, limits
+        self._rows: list[Row] = []
+        self._done, self._left = 0.0, None
+
+    @property
+    def has_result(self) -> bool:
+        """Whether a run has ended."""
+        return bool(self._rows)
+
+    @property
+    def time_left(self) -> float | None:
+        """See `Job.time_left`."""
+        return self._left
+
+    def expected(self, seconds: Callable[..., float]) -> float:
+        """See `Job.expected`."""
+        runs = len(self.sweep.values) * self.sweep.seeds
+        return min(runs * seconds(self.spec.model, self.spec.training), self.limits.seconds)
+
+    def start(self) -> None:
+        """Begin; after a restart, from the beginning."""
+        deadline, self._rows = time.monotonic() - self.rested + self.limits.seconds, []
+
+        def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
+            stops = lambda: should_stop() or time.monotonic() - self.rested > deadline  # noqa: E731
+            yield from sweep_runs(self.spec, self.sweep, self.limits, stops)
+            yield _OVER
+
+        self.begin("Reading the text …", events, self._take)
+
+    def view(self) -> SweepView:
+        """A consistent copy of what is known."""
+        with self._lock:
+            rows, corpus = tuple(self._rows), self.spec.source.title
+            return SweepView(**self.seen_as(), setting=self.sweep.name, rows=rows, done=self._done, corpus=corpus)
+
+    def _take(self, tried: Any) -> None:
+        if tried is _OVER:
+            self._set(state="finished" if self._rows else "failed", message="" if self._rows else "Stopped.")
+            return
+        with self._lock:
+            before, self._rows = len(self._rows), add_result(self._rows, tried)
+            if self._state == "preparing":
+                self._state, self._message = "training", ""
+            if isinstance(tried.event, Stepped):
+                steps, runs = self.spec.training.steps, len(self.sweep.values) * self.sweep.seeds
+                ended = sum(len(row.losses) for row in self._rows)
+                self._done = (ended + tried.event.step / steps) / runs
+                self._left = time_left(time.monotonic() - self.rested - self.began, self._done)
+            if isinstance(tried.event, Stepped) or len(self._rows) != before:
+                self._version += 1
+
+    def noted(self) -> dict[str, Any]:
+        """See `Job.noted`."""
+        with self._lock:
+            rows = [[row.value, list(row.losses)] for row in self._rows]
+            return {"spec": self.spec.to_dict(), "sweep": asdict(self.sweep), "rows": rows, "message": self._message}
+
+    @classmethod
+    def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> SweepJob:
+        """The sweep of a row of the index; one that was at work begins again."""
+        values = {**noted["sweep"], "values": tuple(noted["sweep"]["values"])}
+        spec = RunSpec.from_dict(noted["spec"])
+        job = cls(row["id"], row["visitor"], row["name"], spec, Sweep(**values), limits, registry)
+        job._rows = [Row(value, tuple(losses)) for value, losses in noted["rows"]]
+        if row["state"] == "over":
+            job._state, job._message = "finished" if job._rows else "failed", noted["message"]
+        return job
+
+
+def time_left(seconds: float, done: float) -> float | None:
+    """How long the rest takes if it is as quick as this share was; None before anything was done."""
+    return seconds * (1 - done) / done if done else None

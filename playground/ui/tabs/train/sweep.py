@@ -1,0 +1,101 @@
+"""Try several values: what the field means, and the panel with the sweep's table and chart."""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+from ....figures.sweep import sweep_chart
+from ....service.limits import Limits
+from ....service.sweeps import SweepJob, SweepView
+from ....training.sweep import Sweep
+from ....words.sweep import loss_shown, sweep_result
+from ... import theme
+from ...chart import chart_place, show
+from ...forms import run as form
+from ...forms.fields import is_number
+from ...page import Page
+from ...panel import Asked, Shown, Slot, deed_button, slot
+from ...under_way import Kind, add_kind
+
+SEEDS = 3
+TEMPLATE = f"""<div class="card stack" id="sweep" data-if="there">{slot("stop")}{slot("bar")}
+{slot("headline", tag="h2")}{slot("number", tag="p", class_="num")}{slot("details", tag="p", class_="quiet")}
+{chart_place("chart", height=240, save_name="sweep")}{slot("table")}
+{slot("problem", tag="p", class_="notice notice-error", role="alert")}</div>"""
+
+
+def build(page: Page) -> None:
+    """The panel, in the layout."""
+    add_kind(Kind(SweepJob, "sweep", "Train tiny model"))
+    page.panels.add(
+        "sweep", lambda asked: show_sweep(page, asked), TEMPLATE, start={"there": False}, follows=True,
+        elem_id="sweep-panel",
+    )  # fmt: skip
+    page.panels.act("stop_sweep", lambda asked: page.board.stop(asked.visitor, kind=SweepJob) and None)
+
+
+def asked_for(text: str, limits: Limits) -> Sweep:
+    """What is typed into the field, such as “Learning rate = 0.001, 0.01”. Raises ValueError with a sentence."""
+    name, _, values = text.partition("=")
+    name = name.strip()
+    field = next((each for each in form.FIELDS if name.lower() in (each.name, each.label.lower())), None)
+    if field is None or field.name in ("tokenizer", "vocab_size"):
+        raise ValueError(f"No setting to try is called “{name[:40]}”. Write, for example, Learning rate = 0.001, 0.01.")
+    read = tuple(field.read(_value(value.strip()), limits) for value in values.split(","))
+    return Sweep(field.name, read, min(SEEDS, limits.seeds))
+
+
+def _value(text: str) -> Any:
+    try:
+        found = float(text)
+    except ValueError:
+        return text
+    return found if is_number(found) else text
+
+
+def show_sweep(page: Page, asked: Asked) -> Shown:
+    """The view: the visitor's latest sweep."""
+    job = next(reversed(page.board.of(asked.visitor, kind=SweepJob)), None)
+    if job is None:
+        return Shown({"there": False}, {})
+    view = job.view()
+    this, rows = (view.id, view.state, view.rows), view.rows
+    label = form.setting_name(view.setting)
+    result = sweep_result(rows, label)
+    stop = deed_button("Stop", "stop_sweep", kind="stop", id="sweep-stop") if view.active else ""
+    headline = view.message if view.state == "failed" else result.headline
+    slots = {
+        "stop": Slot(stop, lambda: stop),
+        "bar": Slot(view.version if view.active else this, lambda: bar(view)),
+        "headline": Slot(this, lambda: html.escape(headline)),
+        "number": Slot(this, lambda: html.escape(result.number)),
+        "details": Slot(this, lambda: html.escape(result.details)),
+        "chart": Slot(this, lambda: _chart(view, label)),
+        "table": Slot(this, lambda: _table(view, label)),
+    }
+    return Shown({"there": True}, slots, {"text": view.corpus})
+
+
+def bar(view: SweepView) -> str:
+    """How far a sweep is that goes on, as HTML."""
+    if not view.active:
+        return ""
+    left = f" · {theme.duration(view.time_left)} left" if view.time_left else ""
+    return theme.progress(view.done, view.message or f"{100 * view.done:.0f} % of all runs{left}")
+
+
+def _chart(view: SweepView, label: str) -> Any:
+    values = [form.setting_shown(view.setting, row.value) for row in view.rows]
+    if not values:
+        return show(None)
+    figure = sweep_chart(values, [row.losses for row in view.rows], [row.margin for row in view.rows], label)
+    return show(figure, f"Validation loss of each {label.lower()}, with one pale point per seed.")
+
+
+def _table(view: SweepView, label: str) -> str:
+    rows = [
+        (form.setting_shown(view.setting, row.value), loss_shown(row), ", ".join(f"{loss:.4f}" for loss in row.losses))
+        for row in view.rows
+    ]
+    return theme.table((label, "Validation loss", "By seed"), rows, save="sweep") if rows else ""

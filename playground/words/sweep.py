@@ -1,0 +1,49 @@
+"""Sweeps: which value of a setting predicts best, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..training.sweep import Row, best_of, lead_of
+from ..training.verdict import CERTAINTY
+from .result import Result
+
+
+def sweep_result(rows: Sequence[Row], name: str) -> Result:
+    """The best value, its loss over the seeds, and whether the next best is clearly worse."""
+    best, lead = best_of(rows), lead_of(rows)
+    if best is None:
+        return Result("No value worked: every run diverged." if rows else "Nothing was tried yet.")
+    seeds = len(best.losses)
+    number = f"Validation loss {loss_shown(best)} over {seeds} seed{'s' * (seeds != 1)}."
+    if lead is None:
+        return Result(f"{name} {best.value} is best so far.", number)
+    second, difference, margin = lead
+    if math.isinf(margin):
+        details = f"{second.value} is {difference:.4f} higher. One seed cannot tell luck from a difference."
+        return Result(f"{name} {best.value} is ahead, with one seed.", number, details)
+    interval = f"the ± is a {CERTAINTY} % interval over seeds"
+    if difference > margin:
+        details = f"{second.value} is next, {difference:.4f} ± {margin:.4f} higher; {interval}."
+        return Result(f"{name} {best.value} is best.", number, details)
+    details = f"{second.value} differs by {difference:.4f} ± {margin:.4f}, which luck can explain; {interval}."
+    return Result(f"{name} {best.value} and {second.value} are about equally good.", number, details)
+
+
+def loss_shown(row: Row) -> str:
+    """A row's mean validation loss and its margin."""
+    if not math.isfinite(row.mean):
+        return "diverged"
+    return f"{row.mean:.4f}" + (f" ± {row.margin:.4f}" if math.isfinite(row.margin) else "")
+
+
+def sweep_lines(rows: Sequence[Row], name: str) -> list[str]:
+    """The table for a shell, with a bar for each value, then what it comes to."""
+    means = [row.mean for row in rows if math.isfinite(row.mean)]
+    low, high = min(means, default=0.0), max(means, default=0.0)
+    lines = [f"  {name:<20} validation loss"]
+    for row in rows:
+        length = round(1 + 23 * (row.mean - low) / (high - low or 1.0)) if math.isfinite(row.mean) else 0
+        lines.append(f"  {row.value!s:<20} {loss_shown(row):<18} {'█' * length}".rstrip())
+    return [*lines, str(sweep_result(rows, name))]

@@ -1,0 +1,69 @@
+"""A model that is trained further on the page: its tokens, what is measured, what is kept, and what is refused."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from playground.service import runs
+from playground.service.cards import run_letters
+from playground.service.limits import LimitError
+from playground.service.runs import Source, tuning_spec
+from playground.service.views import RunView
+from tests.service.test_board import finished, house
+from tests.ui.runs import ANNA, BERT, small_spec
+
+OTHER = "a dog and a cat sat on a mat, and that mat sat on the cat. " * 40
+STRANGE = "Ὀδυσσεύς " * 200
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A board, and a run of thirty steps on it whose model can be trained further."""
+    board = house(tmp_path_factory.mktemp("tuning"))
+    view = finished(board.start(ANNA, small_spec()))
+    return board, view.id, {name: w.clone() for name, w in board.registry.get(view.id, ANNA).model.state_dict().items()}
+
+
+def tune(board, model, text=OTHER, *, visitor=ANNA, steps=6):
+    spec = tuning_spec(Source("text", text=text), model, board.registry.get(model, visitor))
+    training = spec.training.replace(steps=steps, eval_every=3, eval_windows=4, sample_every=0, device="cpu")
+    return board.start(visitor, dataclasses.replace(spec, training=training))
+
+
+def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learned):
+    board, parent, weights = learned
+    job = tune(board, parent)
+    view = finished(job)
+    assert view.message == "All 6 steps are done." and view.tuning["before"]["old"] is not None
+    before, after = (sum(view.tuning[when]["new"]["total"]) for when in ("before", "after"))
+    assert after < before and len(view.tuning["before"]["samples"]) == len(view.tuning["after"]["samples"]) > 1
+    made, of = board.registry.get(view.id, ANNA), board.registry.get(parent, ANNA)
+    assert made.tokenizer.to_dict() == of.tokenizer.to_dict() and made.about["parent"]["name"] == of.name
+    assert all(torch.equal(weights[name], now) for name, now in of.model.state_dict().items())
+    assert RunView.of_checkpoint(view.id, made).tuning == view.tuning
+    assert run_letters(view, job.spec) == ""  # a link could not repeat it
+    again = type(job).found({"state": "over", **vars_of(job)}, job.noted(), board.limits, board.registry)
+    assert again.spec == job.spec and again.view().tuning == view.tuning
+    longer = finished(board.resume(ANNA, job.id, more_steps=3))
+    assert longer.history.last_step == 9 and longer.tuning["before"] == view.tuning["before"] != longer.tuning["after"]
+
+
+def vars_of(job):
+    return {"id": job.id, "visitor": job.visitor, "name": job.name}
+
+
+def test_what_cannot_be_tuned_is_said(learned, monkeypatch):
+    board, parent, _ = learned
+    assert "characters lack" in finished(tune(board, parent, STRANGE)).message
+    assert "the text has only 9 tokens" in finished(tune(board, parent, "the cat s")).message
+    with pytest.raises(ValueError, match="no longer here"):
+        tune(board, parent, visitor=BERT)
+    monkeypatch.setattr(runs, "free_memory", lambda device: 1000)
+    assert "GB are free" in finished(tune(board, parent)).message
+
+
+def test_a_run_of_no_steps_is_refused(learned):
+    board, parent, _ = learned
+    with pytest.raises(LimitError, match="at least one step"):
+        tune(board, parent, steps=0)

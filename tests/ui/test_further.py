@@ -1,0 +1,66 @@
+"""Training the chosen model further, and trying several values: from the form to what the panels show."""
+
+from __future__ import annotations
+
+import pytest
+
+from playground.service.limits import LOCAL
+from playground.service.sweeps import SweepJob
+from playground.ui.tabs.train.sweep import asked_for
+
+from .panels import PanelCaller
+from .runs import small_spec, until
+from .test_train_panel import Visit
+
+OTHER = "a dog sat on the cat and the mat sat on a dog. " * 60
+
+
+def test_the_chosen_model_is_trained_further_on_another_text(served):
+    page = Visit(served, "further")
+    board = page.board
+    first = board.start(page.visitor, small_spec())
+    page.until_over()
+    page.train(**{"Train the chosen model further": True, "model": first.id, "text": OTHER})
+    page.until_over()
+    tuned = board.of(page.visitor)[-1]
+    assert tuned.spec.parent == first.id and tuned.view().history.last_step == tuned.spec.training.steps
+    page.look()
+    assert "It learned the new text" in page.text("tuned") and "Old text: loss" in page.text("tuned")
+    assert "<th" in page.slots["tuned"] and page.slots["tuned"].count("<tr>") >= 2
+    page.model = first.id
+    page.look()
+    assert page.slots["tuned"] == ""
+
+
+def test_several_values_make_one_table_and_one_chart(served):
+    page = Visit(served, "sweeps")
+    panel = PanelCaller(page.caller.address, page.visitor, "sweep", "shipped-stories")
+    assert panel.look() == {} and panel.selection["there"] is False
+    page.train(**{"Try several values": "Layers = 1, 2", "Steps": 4})
+    until(lambda: page.board.of(page.visitor, kind=SweepJob)[-1].settled)
+    shown = panel.look()
+    assert panel.selection["there"] is True and shown["stop"] == "" and shown["bar"] == ""
+    assert "Layers" in shown["headline"] and "over 3 seeds" in shown["number"]
+    assert shown["table"].count("<tr>") == 3 and len(shown["chart"]["figure"]["data"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("Speed = 1, 2", "No setting to try is called “Speed”"),
+        ("Learning rate", "Learning rate must be a number|from"),
+        ("Learning rate = 0.1", "from 2 to 12 different values"),
+        ("Layers = 1, many", "Layers must be a whole number"),
+        ("Seed = 1, 2", "seed cannot be swept"),
+        ("Pieces of text (tokens) = characters, words", "No setting to try"),
+    ],
+)
+def test_what_cannot_be_tried_is_said(typed, words):
+    with pytest.raises(ValueError, match=words):
+        asked_for(typed, LOCAL)
+
+
+def test_a_setting_is_found_by_its_label_or_name_and_read_as_its_field_reads_it():
+    assert asked_for("learning rate=0.001, 0.01", LOCAL).values == (0.001, 0.01)
+    layers = asked_for("n_layers = 1,2", LOCAL)
+    assert layers.values == (1, 2) and isinstance(layers.values[0], int) and layers.seeds == 3
