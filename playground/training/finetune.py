@@ -76,16 +76,11 @@ class Measured:
     old: Score | None
     samples: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; `from_dict` is its inverse."""
-        old = self.old.to_dict() if self.old else None
-        return {"new": self.new.to_dict(), "old": old, "samples": list(self.samples)}
-
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Measured:
-        """Of plain values."""
-        old = Score.from_dict(values["old"]) if values["old"] else None
-        return cls(Score.from_dict(values["new"]), old, tuple(values["samples"]))
+        """The inverse of `dataclasses.asdict`."""
+        old = values["old"] and Score(**values["old"])
+        return cls(Score(**values["new"]), old, tuple(values["samples"]))
 
 
 @dataclass(frozen=True)
