@@ -155,7 +155,7 @@ def _check_tuning(options: argparse.Namespace) -> None:
 
 
 def _exam(corpus: Corpus, about: dict, shape: ModelConfig) -> Exam:
-    """What a fine-tuned model is asked. Its old text is --old-text, a language's, or its file's if that is still there."""
+    """What a fine-tuned model is asked; its old text is --old-text, a language's, or a file that is still the same."""
     parent, old = about["parent"], about["old_text"] and read_file(about["old_text"], max_bytes=MAX_TEXT_BYTES)
     file = (parent.get("source") or {}).get("text")
     if old is None and file and Path(file).is_file():
