@@ -45,4 +45,4 @@ def scored(checkpoint: Checkpoint, text: str) -> Score:
 def facts_of(found: Score) -> dict[str, float]:
     """A score for programs."""
     facts = {name: getattr(found, name) for name in ("loss", "perplexity", "bits_per_byte", "margin", "unknown")}
-    return facts | {"tokens": int(found.tokens.sum()), "bytes": int(found.bytes.sum()), "parts": len(found.total)}
+    return facts | {"tokens": sum(found.tokens), "bytes": sum(found.bytes), "parts": len(found.total)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..data import LANGUAGES, Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file
+from ..data.corpus import text_sha256
 from ..data.tokenizers import Tokenizer
 from ..devices import free_memory
 from ..model import PRESETS, ModelConfig, Transformer
@@ -154,8 +155,14 @@ def _check_tuning(options: argparse.Namespace) -> None:
 
 
 def _exam(corpus: Corpus, about: dict, shape: ModelConfig) -> Exam:
-    old = about["old_text"] and read_file(about["old_text"], max_bytes=MAX_TEXT_BYTES)
-    return Exam.of(corpus, old or held_out_of(about["parent"]), about["prompt"], shape)
+    """What a fine-tuned model is asked; its old text is --old-text, a language's, or a file that is still the same."""
+    parent, old = about["parent"], about["old_text"] and read_file(about["old_text"], max_bytes=MAX_TEXT_BYTES)
+    file = (parent.get("source") or {}).get("text")
+    if old is None and file and Path(file).is_file():
+        text = read_file(file, max_bytes=MAX_TEXT_BYTES).replace("\r\n", "\n")
+        same = text_sha256(text) == parent.get("text_sha256")
+        old = text[-(len(text) // 11) :] if same else None  # within the tenth that was held out
+    return Exam.of(corpus, old or held_out_of(parent), about["prompt"], shape)
 
 
 def resumed(options: argparse.Namespace) -> PlannedRun:

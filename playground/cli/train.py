@@ -6,6 +6,7 @@ import argparse
 import json
 import signal
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from ..model import PRESETS
@@ -106,7 +107,7 @@ def _examine(plan: PlannedRun, when: str) -> None:
     found = plan.about.setdefault("tuning", {}) if plan.exam else {"before": None}
     if when == "after" or when not in found:
         model = plan.model.to(device_for(plan.config, plan.model.config)[0])
-        found[when] = plan.exam.taken(model, plan.corpus.tokenizer).to_dict()
+        found[when] = asdict(plan.exam.taken(model, plan.corpus.tokenizer))
         plan.model.to("cpu")
 
 

@@ -260,7 +260,7 @@ def corpus_from_text(
         made = build_tokenizer(tokenizer, text if kind == "char" else learned, vocab_size=vocab_size)
     train, val = (torch.tensor(made.encode(part), dtype=torch.long) for part in (learned, held_out))
     parted(len(train) + len(val))
-    return Corpus(name, made, train, val, _sha256(text), n_characters=len(text), held_out=held_out)
+    return Corpus(name, made, train, val, text_sha256(text), n_characters=len(text), held_out=held_out)
 
 
 def parted(n_tokens: int) -> int:
@@ -308,7 +308,7 @@ def corpus_from_language(
     text = language.sample(n_characters, seed=2 * seed)
     held_out = language.sample(n_validation, seed=2 * seed + 1)
     train, val = (torch.tensor(tokenizer.encode(t), dtype=torch.long) for t in (text, held_out))
-    return Corpus(language.title, tokenizer, train, val, _sha256(text + held_out), language, n_characters=len(text))
+    return Corpus(language.title, tokenizer, train, val, text_sha256(text + held_out), language, n_characters=len(text))
 
 
 def corpus_from_sentences(
@@ -326,7 +326,7 @@ def corpus_from_sentences(
         torch.tensor([t for sentence in part for t in (*tokenizer.encode(sentence), -1)], dtype=torch.long)
         for part in (learned, judging or learned)
     )
-    known_by = _sha256("\n".join((text, "", *judging)))  # how they are parted matters as well
+    known_by = text_sha256("\n".join((text, "", *judging)))  # how they are parted matters as well
     return Corpus(name, tokenizer, train, val, known_by, documents=True, n_characters=len(text))
 
 
@@ -354,5 +354,6 @@ def _shifted(chunks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return inputs.clamp(min=0), targets.masked_fill(targets < 0, IGNORE)
 
 
-def _sha256(text: str) -> str:
+def text_sha256(text: str) -> str:
+    """The SHA-256 by which a text is known."""
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()

@@ -275,7 +275,7 @@ def _tuned(
     own = source.text[-(len(source.text) // 11) :] if source and source.text else None
     exam = Exam.of(corpus, own or held_out_of(before.about), prompt, model.config)
     try:
-        found = [exam.taken(each, corpus.tokenizer, should_stop).to_dict() for each in (before.model, model)]
+        found = [asdict(exam.taken(each, corpus.tokenizer, should_stop)) for each in (before.model, model)]
     except Interrupted:
         return
     parent = parent_note(before.model, before.name, before.about)

@@ -76,16 +76,11 @@ class Measured:
     old: Score | None
     samples: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; `from_dict` is its inverse."""
-        old = self.old.to_dict() if self.old else None
-        return {"new": self.new.to_dict(), "old": old, "samples": list(self.samples)}
-
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Measured:
-        """Of plain values."""
-        old = Score.from_dict(values["old"]) if values["old"] else None
-        return cls(Score.from_dict(values["new"]), old, tuple(values["samples"]))
+        """The inverse of `dataclasses.asdict`."""
+        old = values["old"] and Score(**values["old"])
+        return cls(Score(**values["new"]), old, tuple(values["samples"]))
 
 
 @dataclass(frozen=True)
@@ -127,6 +122,9 @@ def held_out_of(about: dict[str, Any]) -> str | None:
     return LANGUAGES[language].sample(CHARACTERS[1], seed=2 * about.get("seed", 0) + 1)
 
 
+_KEPT = ("corpus", "language", "source", "seed", "prompt", "text_sha256")
+
+
 def parent_note(model: Transformer, name: str, about: dict[str, Any]) -> dict[str, Any]:
     """What a fine-tuned model remembers of the one it was: its name, its text, and a fingerprint of its weights.
 
@@ -135,5 +133,5 @@ def parent_note(model: Transformer, name: str, about: dict[str, Any]) -> dict[st
     weights = hashlib.sha256()
     for _, tensor in sorted(model.state_dict().items()):
         weights.update(tensor.detach().cpu().contiguous().numpy())
-    same = {key: about[key] for key in ("corpus", "language", "source", "seed", "prompt") if about.get(key) is not None}
+    same = {key: about[key] for key in _KEPT if about.get(key) is not None}
     return {"name": name, **same, "weights_sha256": weights.hexdigest()}

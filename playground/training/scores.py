@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import torch
 
@@ -26,13 +25,13 @@ PARTS, FEWEST, SHORTEST = 64, 4, 25
 
 @dataclass(frozen=True)
 class Score:
-    """What one model loses on the parts of one text."""
+    """What one model loses on the P parts of one text. Plain values, for JSON."""
 
-    total: torch.Tensor
+    total: list[float]
     """(P,) nats, summed over the part's tokens."""
-    tokens: torch.Tensor
+    tokens: list[int]
     """(P,) how many tokens were predicted."""
-    bytes: torch.Tensor
+    bytes: list[int]
     """(P,) UTF-8 bytes of the text that they stand for."""
     unknown: int
     """How many of the tokens stand for text that the tokenizer does not know."""
@@ -40,7 +39,7 @@ class Score:
     @property
     def loss(self) -> float:
         """Nats per token."""
-        return WindowLosses(self.total, self.tokens).mean
+        return self._per(self.tokens).mean
 
     @property
     def perplexity(self) -> float:
@@ -50,35 +49,26 @@ class Score:
     @property
     def bits_per_byte(self) -> float:
         """Bits for each byte of the text: the same scale for all tokens."""
-        return WindowLosses(self.total, self.bytes).mean / math.log(2)
+        return self._per(self.bytes).mean / math.log(2)
 
     @property
     def margin(self) -> float:
         """Half the width of the 95 % interval of the bits per byte, over the parts."""
-        return difference(WindowLosses(torch.zeros_like(self.total), self.bytes), self._bits())[1]
+        return self.minus(replace(self, total=[0.0] * len(self.total)))[1]
 
     def minus(self, other: Score) -> tuple[float, float]:
         """Bits per byte more than `other` on the same text, and half the width of the 95 % interval over the parts."""
-        if not torch.equal(self.bytes, other.bytes):
+        if self.bytes != other.bytes:
             raise ValueError("the two scores are not of the same text")
-        return difference(other._bits(), self._bits())
+        nats, margin = difference(other._per(self.bytes), self._per(self.bytes))
+        return nats / math.log(2), margin / math.log(2)
 
     def loss_minus(self, other: Score) -> tuple[float, float]:
         """The same in nats per token, of two models that read the same tokens."""
-        return difference(WindowLosses(other.total, self.tokens), WindowLosses(self.total, self.tokens))
+        return difference(other._per(self.tokens), self._per(self.tokens))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; `from_dict` is its inverse."""
-        return {name: value.tolist() if torch.is_tensor(value) else value for name, value in vars(self).items()}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Score:
-        """A score from plain values."""
-        total, rest = torch.tensor(values["total"], dtype=torch.float64), ("tokens", "bytes")
-        return cls(total, *(torch.tensor(values[name]) for name in rest), values["unknown"])
-
-    def _bits(self) -> WindowLosses:
-        return WindowLosses(self.total / math.log(2), self.bytes)
+    def _per(self, units: list[int]) -> WindowLosses:
+        return WindowLosses(torch.tensor(self.total, dtype=torch.float64), torch.tensor(units))
 
 
 def score(
@@ -104,9 +94,11 @@ def score(
             raise Interrupted("stopped")
         total.index_add_(0, at.clamp(min=0).flatten(), token_losses(model, x.to(device), y).double().flatten())
     counts = torch.bincount(part, minlength=len(encoded))
-    sizes = torch.tensor([len(each.encode("utf-8", errors="surrogatepass")) for each in parts])
+    sizes = [len(each.encode("utf-8", errors="surrogatepass")) for each in parts]
     unknown = getattr(tokenizer, "unknown", None)
-    return Score(total[1:], counts[1:], sizes, int((tokens == unknown).sum()) if unknown is not None else 0)
+    return Score(
+        total[1:].tolist(), counts[1:].tolist(), sizes, int((tokens == unknown).sum()) if unknown is not None else 0
+    )
 
 
 def parts_of(text: str) -> list[str]:

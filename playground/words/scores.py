@@ -39,4 +39,4 @@ def unknown_in_words(score: Score, name: str) -> str:
 
 def _judged_on(score: Score) -> str:
     parts = len(score.total)
-    return f"The ± is a {CERTAINTY} % interval over {parts} parts of the text, {int(score.bytes.sum()):,} bytes in all."
+    return f"The ± is a {CERTAINTY} % interval over {parts} parts of the text, {sum(score.bytes):,} bytes in all."

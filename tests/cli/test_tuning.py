@@ -53,6 +53,19 @@ def test_a_tuned_model_keeps_its_tokenizer_names_its_parent_and_says_what_it_for
     assert said.count("  before | the") == said.count("  after  | the") == 1
 
 
+def test_the_old_text_is_known_where_its_file_is_still_the_same(here, tmp_path, capsys):
+    text = tmp_path / "own.txt"
+    text.write_text(OLD + NEW, encoding="utf-8")
+    more = ["--preset", "tiny", "--set", "context_length=16", "d_model=16", "n_layers=1", *SETTINGS[1:]]
+    assert main(["train", "--text", str(text), "--out", str(tmp_path / "own"), "--steps", "2", *more]) == 0
+    assert tune(tmp_path, tmp_path / "one", "--steps", "0", parent="own", text="own") == 0
+    assert load(tmp_path / "one").about["tuning"]["before"]["old"] is not None
+    (tmp_path / "other.txt").write_text(OLD, encoding="utf-8")
+    text.write_text(NEW, encoding="utf-8")
+    assert tune(tmp_path, tmp_path / "two", "--steps", "0", parent="own", text="other") == 0
+    assert load(tmp_path / "two").about["tuning"]["before"]["old"] is None
+
+
 def test_a_tuned_run_goes_on_from_where_it_stopped(here, tmp_path, capsys):
     one, two = tmp_path / "one", tmp_path / "two"
     assert tune(here, one, "--steps", "8", "--set", "schedule=constant", "warmup_steps=0") == 0

@@ -12,7 +12,6 @@ from pathlib import Path
 from types import SimpleNamespace as Facts
 
 import numpy as np
-import torch
 
 from playground.data import LANGUAGES, Baselines, corpus_from_sentences
 from playground.data.judging import LearnedText, Share, judge
@@ -276,8 +275,7 @@ def of_precision() -> Iterator[Case]:
 
 
 def _score(loss: float, spread: float = 0.1, unknown: int = 0) -> Score:
-    losses = 50 * torch.tensor([loss - spread, loss, loss + spread, loss], dtype=torch.float64)
-    return Score(losses, torch.full((4,), 50), torch.full((4,), 60), unknown)
+    return Score([50 * loss_ for loss_ in (loss - spread, loss, loss + spread, loss)], [50] * 4, [60] * 4, unknown)
 
 
 def of_scores() -> Iterator[Case]:
@@ -301,7 +299,7 @@ def of_tuning() -> Iterator[Case]:
         ("worse", (3.0, 1.0), (4.0, 2.0)),
     ):
         yield facts, tuning.tuning_result(taken(*before), taken(*after))
-    noted = {when: taken(3.0, None).to_dict() for when in ("before", "after")}
+    noted = {when: dataclasses.asdict(taken(3.0, None)) for when in ("before", "after")}
     yield "in the shell", "\n".join(tuning.tuning_lines(noted))
 
 

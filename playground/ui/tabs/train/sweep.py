@@ -63,8 +63,8 @@ def show_sweep(page: Page, asked: Asked) -> Shown:
     this, rows = (view.id, view.state, view.rows), view.rows
     label = form.setting_name(view.setting)
     result = sweep_result(rows, label)
-    stop = deed_button("Stop", "stop_sweep", kind="stop", id="sweep-stop") if view.active else ""
-    headline = view.message if view.state == "failed" else result.headline
+    stop = deed_button("Stop", "stop_sweep", id="sweep-stop") if view.active else ""
+    headline = view.message if view.state == "failed" else result.headline if rows else "The first run has begun."
     slots = {
         "stop": Slot(stop, lambda: stop),
         "bar": Slot(view.version if view.active else this, lambda: bar(view)),
