@@ -130,8 +130,10 @@ def patch_from(model: Transformer, ids: Sequence[int], layer: int, part: str, pl
     """The patch that carries one part over from the run on ids. Raises ValueError for a part that is not there."""
     if layer not in range(model.config.n_layers) or place not in range(len(ids)):
         raise ValueError("This patch is not in the map. Click a cell")
-    if part in ("head", "expert") and index not in range(counted(model.config, part)):
+    missing = part == "expert" and not model.config.has_experts(layer)
+    if missing or (part in ("head", "expert") and index not in range(counted(model.config, part))):
         raise ValueError(f"There is no {part} {index} to patch")
+    index = index if part in ("head", "expert") else None
     values = values_of(model, run(model, [ids]), part, layer)[0, place]
     mixture = model.blocks[layer].feedforward if part == "expert" else None
     return Patch(layer, part, place, values if index is None else values[index], index, mixture)
@@ -240,8 +242,6 @@ def patch_map(
     """
     config, T = model.config, len(pair.ids)
     layers = expert_layers(config) if part == "expert" else range(config.n_layers)
-    if part == "mlp":
-        layers = range(config.n_layers)
     here, there = run(model, [pair.ids]), donated(model, pair, donor, texts)
     own = float(pair.difference(here["logits"][0, -1]))
     other = float(pair.difference(run(model, [pair.other])["logits"][0, -1]))

@@ -157,3 +157,21 @@ def test_right_to_left_text_stays_in_order(address, chromium_page):
     expect(page.locator("[data-slot=notes]")).to_contain_text("never saw")
     assert field.evaluate("field => getComputedStyle(field).direction") == "rtl"
     assert page.locator("[data-slot=headline] h2 bdi").count() == 1
+
+
+def test_patch_from_another_prompt_read_the_changed_text_and_find_it_again_by_its_address(address, chromium_page):
+    page = opened(chromium_page, address, model="induction", view="heads", part="head")
+    page.click("details[data-fold=patch] > summary")
+    drawn(page, "patch-map")
+    other = page.locator("input[name=other]")
+    expect(other).not_to_have_value("")
+    assert asked(page)["patch"] == ["true"] and asked(page)["other"] == [other.input_value()]
+    click_cell(page, "patch-map", 2, len(other.input_value()) - 1)  # head 1.0, which copies
+    texts = page.locator("[data-slot=patch-kept] samp")
+    expect(texts).to_have_count(2)
+    plain, patched = texts.all_text_contents()
+    assert plain != patched
+    page.reload()
+    expect(texts).to_have_text([plain, patched])
+    other.fill("ab")
+    expect(page.locator("[data-slot=patch-map]")).to_contain_text("make them equally long")

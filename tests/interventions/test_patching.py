@@ -139,6 +139,9 @@ def test_prompts_that_make_no_pair_say_why():
         patch_map(post, pair_of(post, IDS, OTHER), "head", direct=True)
     with pytest.raises(ValueError, match="Choose zero"):
         patch_map(model, pair_of(model, IDS, OTHER), "head", Donor.MEAN)
+    with pytest.raises(ValueError, match="no expert 0"):
+        every_other = Transformer(VARIANTS["experts, swiglu, shared, every other layer"])
+        patch_from(every_other, OTHER, 0, "expert", 1, 0)
     with pytest.raises(ValueError, match="not in the map"):
         patch_from(model, OTHER, 0, "head", 6, 0)
 

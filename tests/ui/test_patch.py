@@ -75,6 +75,9 @@ def test_strength_0_writes_one_text_that_is_the_model_s_own(tab, opened):
         ({"part": "expert"}, "dense model"),
         ({"kept": [{"part": "head", "layer": 0, "index": 9, "place": 0}]}, "no head 9"),
         ({"kept": [{"x": 1}]}, "cannot be read"),
+        ({"kept": [{"part": "head", "layer": "0", "index": None, "place": []}]}, "not in the map"),
+        ({"kept": [{"part": [], "layer": 0, "index": 0, "place": 0}] * 99}, "cannot be read"),
+        ({"strength": 1e300, "steer_layer": -3, "donor": "x", "part": "x", "path": "x", "away": ""}, "at least one"),
         ({"away": " "}, "at least one in each field"),
     ],
 )

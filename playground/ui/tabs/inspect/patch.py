@@ -42,6 +42,7 @@ from .tested import texts_of
 from .validation import held_out
 
 NEW_TOKENS, PAIRS, STRENGTHS, A_SIDE = 60, 16, 9, 4
+STRONGEST = 4.0
 ENOUGH_TEXTS, TEXT_TOKENS = 8, 8192
 """Texts from which the model needs to write none itself; tokens of the text that is read."""
 RULES = SamplingConfig(temperature=0.5, seed=1)
@@ -59,7 +60,8 @@ TEMPLATE = f"""<details class="fold" data-fold="patch"><summary>Patch from anoth
 <details class="fold" data-fold="steer"><summary>Steer what the model writes</summary><div class="card stack">
 <div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>
 <div class="line">{slot("steer-layer")}<label class="field-label temperature">Strength
-<input type="range" name="strength" min="0" max="4" step="0.1"><output data-of="strength"></output></label></div>
+<input type="range" name="strength" min="0" max="{STRONGEST:g}" step="0.1"><output data-of="strength"></output></label>
+</div>
 {chart_place("steer-curve", height=280, save_name="steering")}{slot("steer-texts")}</div></details>
 <details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card">
 {chart_place("circuit", height=400, save_name="circuit")}</div></details>"""
@@ -84,7 +86,7 @@ def opening(at: At) -> dict[str, Any]:
     if c.towards is None:
         sides = _sides(at, here or pairs[0]) if here or pairs else ("", "")
         moved |= {"towards": sides[0], "away": sides[1]}
-    if c.steer_layer is None or c.steer_layer >= at.look.config.n_layers:
+    if c.steer_layer is None or not 0 <= c.steer_layer < at.look.config.n_layers:
         moved["steer_layer"] = at.look.config.n_layers - 1
     return moved
 
@@ -235,10 +237,16 @@ def _donor(at: At) -> Donor:
 
 def _map(at: At) -> tuple[dict[str, Any], str]:
     found, part = _patched(at), window(at.look.length, at.chosen.query)
-    kept = [(row, cell.get("place")) for cell in at.chosen.kept for row, each in enumerate(found.rows)
-            if (cell.get("part"), cell.get("layer"), cell.get("index")) == (found.part, *each)]  # fmt: skip
+    kept = [
+        (row, cell["place"])
+        for cell in at.chosen.kept
+        for row, each in enumerate(found.rows)
+        if [*each, found.part] == [cell.get(name) for name in ("layer", "index", "part")]
+        and isinstance(cell.get("place"), int)
+    ]
     words = patched_result(found, at.look.tokens, _answers(at, _pair(at)), _donor(at), at.chosen.path == "direct")
     more = "" if kept else " Click a cell to keep its patch."
+    more += " Your edits are not part of this map." if at.edits else ""
     return patch_picture(found, at.look.labels(), part, kept), f"{words}{more}{window_words(at.look, part)}"
 
 
@@ -248,6 +256,8 @@ def _continued(at: At) -> str:
     if not cells:
         return ""
     try:
+        if len(cells) > PATCHES:
+            raise KeyError
         keys = [(cell["layer"], cell["part"], cell["place"], cell["index"]) for cell in cells]
         patches = [patch_from(at.look.model, other, *key) for key in keys]
     except (KeyError, TypeError):
@@ -290,6 +300,10 @@ def _cards(texts: dict[str, str]) -> str:
 # ---- steering --------------------------------------------------------------------------------------------------------
 
 
+def _strength(at: At) -> float:
+    return max(0.0, min(STRONGEST, at.chosen.strength))
+
+
 def _direction(at: At) -> torch.Tensor:
     look, sides = at.look, []
     for text in (at.chosen.towards, at.chosen.away):
@@ -301,7 +315,7 @@ def _direction(at: At) -> torch.Tensor:
 def _curve(at: At) -> tuple[dict[str, Any], str]:
     look, judged, pair = at.look, held_out(at.page, at.look), _pair(at)
     _check_size(at, STRENGTHS * judged.inputs.numel(), "this curve")
-    most = at.chosen.strength or 1.0
+    most = _strength(at) or 1.0
     strengths = [most * (2 * i / (STRENGTHS - 1) - 1) for i in range(STRENGTHS)]
     windows = judged.inputs, judged.targets
     answers = pair.foil, pair.answer  # the suggested direction leads to the other prompt's
@@ -312,7 +326,7 @@ def _curve(at: At) -> tuple[dict[str, Any], str]:
 
 def _side_by_side(at: At) -> str:
     direction, layer = _direction(at), at.chosen.steer_layer
-    strengths = dict.fromkeys(part * at.chosen.strength for part in SIDE_BY_SIDE)
+    strengths = dict.fromkeys(part * _strength(at) for part in SIDE_BY_SIDE)
     taps = {signed(s, 2, plus=bool(s)): steering_tap(at.look.model, direction, layer, s) for s in strengths}
     return _cards({name: _written(at, tap) for name, tap in taps.items()})
 
