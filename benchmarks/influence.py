@@ -14,17 +14,19 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from playground.data import Corpus, corpus_from_language
+from playground.data import LANGUAGES, Corpus, corpus_from_language, corpus_from_text
 from playground.data.baselines import IGNORE
 from playground.engine import SamplingConfig, generate
 from playground.influence.geometry import ADAM, OPTIMIZER, PLAIN, Geometry
 from playground.influence.gradients import log_probability, loss_gradient, selection_gradient
-from playground.influence.passages import Passages, passages_of
-from playground.influence.proof import rank_correlation, retrain, sources, without
-from playground.influence.ranking import Measured, Moment, measure, moments_of
+from playground.influence.passages import Passages, copies_of, passages_of
+from playground.influence.proof import prove, rank_correlation, retrain, sources, without
+from playground.influence.ranking import Measured, Moment, measure, moments_of, rank
 from playground.model import PRESETS, Transformer
 from playground.training import RECIPES, Snapshotted, TrainConfig, train
 
+ODD, BEGUN = "Zed eats purple mud", "Zed eats"
+"""What no other passage says, and its beginning."""
 PROJECTED = 4096
 """Numbers that a gradient is projected to."""
 
@@ -36,12 +38,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--characters", type=int, default=20_000, help="of the training text")
     parser.add_argument("--removed", type=float, default=0.2, help="share of the passages that each model lacks")
     parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument(
+        "--planted", nargs="*", type=int, default=(1, 2, 10), help="times that an odd sentence is there"
+    )
     parser.add_argument("--seeds", type=int, default=0, help="models trained a second time with another seed")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Measure and print the table."""
+    """Measure and print the tables."""
     torch.set_num_threads(1)
+    print("| an odd sentence | its places in the ranking | probability | without it | control |\n|---|---|---|---|---|")
+    for times in options.planted:
+        print(_planted(times, options), flush=True)
+    if not options.models:
+        return
     corpus = corpus_from_language("stories", n_characters=options.characters, n_validation=4000)
     config = PRESETS["tiny"].replace(vocab_size=corpus.vocab_size, context_length=64, d_model=32)
     training = RECIPES["tiny"].replace(steps=options.steps, batch_size=8, snapshots=12, eval_every=0, eval_windows=8)
@@ -86,6 +96,32 @@ def run(options: argparse.Namespace) -> None:
 def _row(name: str, predicted: np.ndarray, actual: np.ndarray) -> str:
     found = np.array([rank_correlation(p, a) for p, a in zip(predicted.T, actual.T)])
     return f"| {name} | {np.nanmean(found):.2f} | {np.nanstd(found) / np.sqrt(len(found)):.2f} |"
+
+
+def _planted(times: int, options: argparse.Namespace) -> str:
+    """A row: an odd sentence among stories, found by the ranking, and the proof without the copies found."""
+    lines = LANGUAGES["stories"].sample(options.characters, seed=0).splitlines(keepends=True)
+    for n in range(times):
+        lines.insert(5 + (8 * len(lines) // 10) * n // times, f"{ODD}.\n")
+    corpus = corpus_from_text("".join(lines), "char")
+    config = PRESETS["tiny"].replace(vocab_size=corpus.vocab_size, context_length=64, d_model=32)
+    training = RECIPES["tiny"].replace(steps=2 * options.steps, batch_size=16, eval_every=0, eval_windows=8, seed=0)
+    *_, model = retrain(config, training, corpus, training.steps)
+    ids, first = corpus.tokenizer.encode(ODD), len(corpus.tokenizer.encode(BEGUN))
+    *_, ranked = rank(moments_of(model, training.steps, training), corpus, training, ids, first)
+    texts = [corpus.tokenizer.decode(corpus.train[each.start : each.end].tolist()) for each in ranked.raising]
+    found = [n for n, text in enumerate(texts) if ODD in text]
+    gone = [(ranked.raising[n].start, ranked.raising[n].end) for n in found]
+    cells = [f"{times} times", ", ".join(str(n + 1) for n in found) or "none", f"{_share(ranked.log_probability)}"]
+    if gone:
+        gone = copies_of(corpus, passages_of(corpus), gone)
+        *_, trial = prove(config, training, corpus, gone, ids, first, steps=training.steps, seed=0)
+        cells += [_share(trial.without), _share(trial.control)]
+    return f"| {' | '.join(cells)} |"
+
+
+def _share(log_probability: float) -> str:
+    return f"{100 * np.exp(log_probability):.2g} %"
 
 
 def _selections(model: Transformer, corpus: Corpus, count: int):

@@ -34,7 +34,7 @@ from .kept import Beginning, pieces, readable
 from .selection import Selection
 
 AROUND = 30
-"""Characters, or tokens of a passage, that are shown on either side."""
+"""Characters that are shown on either side."""
 MATCHES, RAISING, LOWERING = 4, 6, 2
 """Pieces and passages that are shown."""
 CHECKED = 0.25
@@ -246,9 +246,9 @@ def _passage(each: Passage, corpus: Corpus, most: float, number: int | None) -> 
     def part(start: int, end: int) -> str:
         return decode([token for token in tokens[max(start, 0) : end].tolist() if token >= 0])
 
-    quoted = _quoted(
-        part(each.start - AROUND, each.start), part(each.start, each.end), part(each.end, each.end + AROUND)
-    )
+    around = 0 if corpus.documents else AROUND  # documents have no neighbours
+    before, after = part(each.start - around, each.start)[-AROUND:], part(each.end, each.end + around)[:AROUND]
+    quoted = _quoted(before, part(each.start, each.end), after)
     width = 100 * min(abs(each.effect) / most, 1.0) if most else 0
     track = f'<span class="track{" lowers" * (each.effect < 0)}"><i style="width:{width:.1f}%"></i></span>'
     if number is None:
