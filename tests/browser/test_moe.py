@@ -115,6 +115,3 @@ def test_a_link_opens_its_two_models_where_it_says(address, open_page):
     page.wait_for_function("document.querySelector('#model input')?.value.startsWith('Dialects, 8')")
     expect(page.locator("#moe-routing input[name=layer]:checked")).to_have_value("2")
     expect(page.locator("#routing-followed")).to_contain_text("Token 0 “the”")
-    page.goto(f"{address}?pair=abcdef")
-    expect(page.locator("#link-note")).to_contain_text("Press Train both")
-    expect(page.locator("#moe-train")).to_be_visible()

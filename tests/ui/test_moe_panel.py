@@ -6,8 +6,6 @@ import dataclasses
 import html
 import re
 
-import gradio as gr
-
 from playground.data import corpus_from_text
 from playground.service import views
 from playground.service.comparisons import ComparisonJob
@@ -22,7 +20,6 @@ from tests.service.test_comparisons import TRAINING, spec
 from .panels import PanelCaller
 from .raw import RawCaller
 from .runs import TEXT, known, small_limits, until
-from .test_links import Asked
 
 SHIPPED = selection.SHIPPED
 NONSENSE = [None, [], "x", 7, {}, *({"index": at, "trace": at} for at in (-1, 9**30, "0", [0], [-1, 4], [1.5, 0], {}))]
@@ -258,11 +255,7 @@ def test_the_form_says_what_it_will_train_or_why_it_cannot():
     assert "notice-error" in line and "only 2" in line and total == ""
 
 
-def test_an_older_link_to_a_pair_opens_with_a_sentence_and_one_to_two_models_opens_them(served):
-    page = build_app().page
-    open_view = next(handler for handler, *_ in page.on_load_handlers if handler.__name__ == "open_view")
-    out = open_view(known("otto"), Asked(pair="eJyrVkrLz1eyUkpKLFKqBQAcYgQk"))
-    assert "Press Train" in out[page.shared("links.note")] and isinstance(out[page.tabs], gr.Tabs)
+def test_a_link_to_two_models_opens_them(served):
     linked = Visit(served, "otto", SHIPPED[1], dense="dialects-dense", prompt="the wind", layer=2, routing=True)
     linked.look()
     assert (linked.selection["dense"], linked.selection["mixture"]) == SHIPPED

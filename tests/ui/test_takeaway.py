@@ -25,7 +25,7 @@ from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.page import Page
 from playground.ui.panel import Asked
-from playground.ui.tabs.train.takeaway import Make, Selection, _giving, _lines_in_words, bring, files, received, show
+from playground.ui.tabs.train.takeaway import Make, Selection, _giving, bring, files, received, show
 
 from .runs import ANNA, BERT, small_limits
 
@@ -117,15 +117,6 @@ def test_on_a_full_or_read_only_disk_a_model_is_downloaded_from_memory(monkeypat
     monkeypatch.setattr(made_files, "MEMORY", tmp_path / "none")
     with pytest.raises(ValueError, match=r"(?i)this page's server .*so this file cannot be made"):
         _giving(make)(asked)
-
-
-def test_a_history_of_which_not_every_step_was_kept_says_so():
-    """“one line per step” was said of 401 of 2,400."""
-    history = History()
-    for column in history.steps.values():
-        column.extend(range(1, 2401))
-    assert "one line per step" in _lines_in_words(history)
-    assert "each of 401 of its 2,400 steps and for each of its evaluations" in _lines_in_words(history.thinned())
 
 
 def test_a_model_that_is_somebody_elses_ends_in_a_sentence(tmp_path):
