@@ -22,9 +22,6 @@ from .panel import Slot
 from .refusals import sentence
 
 _OPENS_AS_USUAL = "The page opens as usual."
-PAIR_GONE = (
-    "This older link holds the settings of a comparison, which are no longer read. Press Train both to make one."
-)
 
 
 def build(page: Page, note: gr.HTML) -> None:
@@ -32,8 +29,6 @@ def build(page: Page, note: gr.HTML) -> None:
 
     def open_view(visitor: str, request: gr.Request) -> dict:
         query = query_of(request)
-        if "pair" in query and not is_here(page, query, visitor):
-            return {note: theme.notice(PAIR_GONE, "warning"), page.tabs: page.open("moe")}
         if "tab" not in query:
             return {note: ""} if "run" not in query else gr.skip()
         try:

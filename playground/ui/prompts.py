@@ -64,19 +64,6 @@ def _stands_in(text: str, prompt: str) -> bool:
     return all(word in text[:SEARCHED] for word in prompt.split())
 
 
-def beginning(page: Page, model_id: str | None, visitor: str | None, asked: str) -> str:
-    """`asked` if there is any and this model knows all of it; else a beginning of the model's own."""
-    own = suggestions(page, model_id, visitor)[0]
-    if not isinstance(asked, str) or not asked.strip():
-        return own
-    try:
-        page.limits.check_prompt(asked)
-        unknown = page.registry.get(model_id, visitor).tokenizer.unknown_parts(asked)
-    except ValueError:
-        return own
-    return own if unknown else asked
-
-
 def _beginnings(text: str) -> list[str]:
     """Whole first words of a few lines or sentences of a text whose own start and end may be cut off."""
     whole = text[: max(text.rfind(" "), text.rfind("\n"), 0)]

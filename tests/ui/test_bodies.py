@@ -35,7 +35,6 @@ from playground.ui.classroom import make
 from playground.ui.forms import texts
 from playground.ui.forms.followed import uploaded
 from playground.ui.page import Page
-from playground.ui.prompts import beginning
 
 from .raw import RawCaller
 from .runs import ANNA, BERT, known, small_limits, until
@@ -249,13 +248,6 @@ def test_an_upload_that_was_deleted_is_named_without_its_place(tmp_path):
     values = {"source": "text", "own_kind": "upload", "upload": str(tmp_path / "tales.txt"), "text": ""}
     shown = texts.contents_html(values, SMALL)
     assert "tales.txt is" in shown and str(tmp_path) not in shown
-
-
-def test_a_prompt_from_another_tab_is_measured_before_it_is_taken_apart():
-    page = a_page(small_limits(prompt=100))
-    prompt = "Mia lived by the sea. " * 10  # of letters that the model knows
-    assert beginning(page, page.registry.default, None, prompt[:22]) == prompt[:22]
-    assert beginning(page, page.registry.default, None, prompt) != prompt
 
 
 # ---- a whole server --------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from playground.service.runs import OWN_TEXT, Source
 from playground.service.unseen import learned
 from playground.storage import Checkpoint
 from playground.training import History
-from playground.ui.prompts import beginning, suggestions
+from playground.ui.prompts import suggestions
 from tests.model.configs import TINY
 
 from .runs import ANNA, small_limits
@@ -60,14 +60,6 @@ def test_nothing_is_offered_that_the_model_cannot_read(tmp_path, tokenizer):
     page, model_id = page_with(tmp_path, tokenizer, prompt="Mia lived by the sea.", text="Mia has it.\nTom is sad.\nO")
     (only,) = suggestions(page, model_id, ANNA)
     assert only.strip() and not tokenizer.unknown_parts(only)
-
-
-def test_another_tabs_prompt_is_taken_along_only_where_the_model_knows_it(tmp_path):
-    page, model_id = page_with(tmp_path, WordTokenizer.from_text(SALES), prompt="Our pumps")
-    assert beginning(page, model_id, ANNA, "Each pump") == "Each pump"
-    for asked in ("", "  ", None, "Mia lived by the sea."):
-        assert beginning(page, model_id, ANNA, asked) == "Our pumps"
-    assert beginning(page, "gone", ANNA, "Each pump").strip()
 
 
 def test_a_prompt_that_is_left_over_from_another_text_is_not_offered(tmp_path):

@@ -59,7 +59,7 @@ def slots(at: At) -> dict[str, Slot]:
         return slots | {name: Slot(None, lambda: None) for name in pictures}
     return slots | {
         "bits": Slot(pictures["bits"], lambda: _bars(found_in(checkpoint)), slow=True),
-        "bits-details": Slot(at.about, lambda: html.escape(_details(found_in(checkpoint))), slow=True),
+        "bits-details": Slot(at.about, lambda: _details(found_in(checkpoint)), slow=True),
         "sources": Slot(pictures["sources"], lambda: _sources(found_in(checkpoint), layer), slow=True),
     }
 
@@ -103,17 +103,14 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
 
 
 def _bars(found: Found) -> Any:
-    return show(
-        information_bars(found.layers, found.judgements),
-        information_words(found.layers, found.judgements),
-    )
+    given = found.layers, found.judgements
+    return show(information_bars(*given), information_words(*given))
 
 
 def _details(found: Found) -> str:
-    return information_details(found.layers, found.judgements, found.token_bits)
+    return html.escape(information_details(found.layers, found.judgements, found.token_bits))
 
 
-def _sources(found: Found, layer: Any) -> Any:
-    i = found.layers.index(layer) if layer in found.layers else len(found.layers) - 1
-    table = found.tables[i]
+def _sources(found: Found, layer: int) -> Any:
+    table = found.tables[found.layers.index(layer)]
     return show(source_map(table, found.names), sources_words(table, lift_of(table), found.names))

@@ -1,4 +1,4 @@
-"""Take it with you: the chosen model as a zip or for Transformers, its history and report; models from elsewhere."""
+"""Take it with you: the chosen model as a zip or for Transformers, and a report of its run; models from elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from ....storage.archive import file_name, pack, pack_folder
 from ....storage.opening import load_archive
 from ....storage.transformers_export import export
 from ....storage.transformers_families import family_for
-from ....training import History
 from ....words.card import exported_card, model_card, parity_in_words
 from ... import theme
 from ...forms.followed import uploaded
@@ -29,7 +28,6 @@ from .report import report_html
 
 BUTTONS = {
     "model": ("Model (zip)", "Packing …"),
-    "history": ("History (CSV)", "Writing …"),
     "report": ("Report (HTML)", "Writing …"),
     "transformers": ("For Transformers", "Writing and comparing …"),
 }
@@ -104,16 +102,10 @@ def files(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> d
         size = path.stat().st_size / 1e6
         return path, f"{checkpoint.name}: a zip of {size:.1f} MB. Upload it here or on another page."
 
-    def write_history(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
-        view = _view(view_of, visitor, model_id)
-        if not view.history.last_step:
-            raise ValueError("This model came without a history: there is nothing to write down.")
-        path = folder / f"{file_name(view.name)}.csv"
-        path.write_text(view.history.to_csv(), encoding="utf-8")
-        return path, f"{view.name}: {_lines_in_words(view.history)}."
-
     def write_report(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
-        view = _view(view_of, visitor, model_id)
+        view = view_of(visitor, model_id)
+        if view is None:
+            raise ValueError("No model is chosen: train one, or choose one at the top of the page.")
         job = page.board.find(visitor, model_id)
         path = folder / f"{file_name(view.name)}.html"
         path.write_text(report_html(view, letters=run_letters(view, job.spec if job else None)), encoding="utf-8")
@@ -129,7 +121,7 @@ def files(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> d
             f"Unzip it, then AutoModelForCausalLM.from_pretrained({name!r})."
         )
 
-    return {"model": pack_model, "history": write_history, "report": write_report, "transformers": pack_export}
+    return {"model": pack_model, "report": write_report, "transformers": pack_export}
 
 
 def _giving(make: Make) -> Callable[[Asked], dict[str, Any]]:
@@ -171,21 +163,6 @@ def received(path: Path, page: Page) -> Checkpoint:
     checkpoint = load_archive(path, max_bytes=limits.archive_bytes, check=limits.check_model)
     name = path.stem[:60] if checkpoint.name == "model" else checkpoint.name
     return dataclasses.replace(checkpoint, name=f"{name} (uploaded)")
-
-
-def _lines_in_words(history: History) -> str:
-    """What lines its CSV has: files keep about 400 steps of a run."""
-    kept, made = len(history.steps["step"]), history.last_step
-    if kept < made:
-        return f"a line for each of {kept:,} of its {made:,} steps and for each of its evaluations"
-    return "one line per step, with the losses of its evaluations"
-
-
-def _view(view_of: Callable, visitor: str, model_id: str) -> RunView:
-    view = view_of(visitor, model_id)
-    if view is None:
-        raise ValueError("No model is chosen: train one, or choose one at the top of the page.")
-    return view
 
 
 def why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str:
