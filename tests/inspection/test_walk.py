@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from playground.inspection import look
-from playground.inspection.walk import step, step_names, summed
+from playground.inspection.walk import step, step_names
 from playground.model import ModelConfig
 from tests.inspection.test_receipts import IDS, by_loops, look_at
 from tests.model.configs import VARIANTS
@@ -229,13 +229,6 @@ def test_without_a_mask_some_of_the_weight_lies_on_later_tokens():
     assert step(look_at(VARIANTS["learned"]), "mask", *PLACE).facts["weight_on_later"] == 0
 
 
-def test_the_mean_change_is_known_of_every_layer():
-    seen = look_at(VARIANTS["post-norm"])
-    for layer, mean in step(seen, "add", *PLACE).facts["by_layer"].items():
-        moved = (seen.trace["resid_mid", layer] - seen.trace["resid_pre", layer]).abs().mean().item()
-        assert mean == pytest.approx(moved, rel=1e-5)
-
-
 def test_what_the_norm_does_is_told_apart_from_what_attention_writes():
     seen = look_at(VARIANTS["post-norm"])
     with torch.no_grad():
@@ -249,13 +242,3 @@ def test_what_the_norm_does_is_told_apart_from_what_attention_writes():
     assert after > 5 * before and facts["written"] == 0
     assert facts["lengths"] == pytest.approx((before, before, after))
     assert step(silent, "output", 0, 2, 4, 2).facts["lengths"].max() == 0
-
-
-@pytest.mark.parametrize(
-    ("vectors", "mean_cosine"),
-    [([[3, 0], [0, 4]], 0), ([[3, 0], [2.4, 3.2]], 0.6), ([[10, 0], [-0.6, 0]], -1), ([[3, 0], [4, 0]], 1)],
-)
-def test_vectors_cancel_only_where_their_sum_is_shorter_than_at_right_angles(vectors, mean_cosine):
-    facts = summed(np.array(vectors, dtype=float))
-    assert facts["mean_cosine"] == pytest.approx(mean_cosine)
-    assert (facts["sum_length"] < facts["right_angles"] - 1e-9) == (mean_cosine < 0)

@@ -426,4 +426,3 @@ def test_only_sound_records_of_the_remaining_loss_are_read():
     for left, known in (([now], [now]), ([7, now, now | {"kind": "no"}], [now]), ("a clause, as it once was", [])):
         history = History(judged=[{"step": 5, "right": 1, "of": 2, "left": left}])
         assert sanitised_history(history).judged == [{"step": 5, "right": 1, "of": 2, "left": known}]
-
