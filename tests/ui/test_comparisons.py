@@ -154,7 +154,7 @@ def test_losses_of_other_windows_stand_each_against_their_own_floor_and_make_no_
     assert alike.baselines.floor == 0.5 and pair_table(alike).count("not comparable") == 1
     assert "best possible" in verdict.curve(alike, "loss")[1]
     below = dataclasses.replace(two, about={**moe.about, "ladder": {**baselines, "uniform": 99.0, "floor": 90.0}})
-    assert ", −8" in verdict.curve(_fresh(below, below), "loss")[1], "a minus sign, no hyphen"
+    assert "(−8" in verdict.curve(_fresh(below, below), "loss")[1], "a minus sign, no hyphen"
 
 
 def _fresh(dense: Checkpoint, moe: Checkpoint):

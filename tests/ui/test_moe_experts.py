@@ -176,7 +176,7 @@ def test_what_is_shown_about_sources_is_what_was_measured(tab):
             if row.sum():
                 lift = (count / row.sum()) / (table[:, s].sum() / table.sum())
                 assert cells[e][s] == f"{count:,} · ×{lift:.2f}"
-    assert f"% of all {table.sum():,} counted (×" in shown["sources"]["summary"]  # favourites count another text
+    assert f"Of all {table.sum():,} tokens" in shown["sources"]["summary"]  # favourites count another text
 
 
 def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
