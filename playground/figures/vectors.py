@@ -93,7 +93,11 @@ def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figur
         margin={"l": 44, "r": 8, "t": 8, "b": 36},
         xaxis=axis("first number of the pair", **span),
         yaxis=axis("second", scaleanchor="x", **span),
-        annotations=[note(str(i), x=x, y=y, **known) for i, (x, y) in enumerate(tips.tolist())],
+        annotations=[
+            note(str(i), x=x, y=y, **known)
+            for i, (x, y) in enumerate(tips.tolist())
+            if np.hypot(x, y) > 0.2 * reach_  # the numbers of short arrows would lie on each other
+        ],
         uirevision=str(pairs),
     )
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..model import ModelConfig, Pass
+from ..model import Pass
 from .cost import Variants
 from .look import Look
 
@@ -128,7 +128,7 @@ def _mean_on(pattern: torch.Tensor, cells: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class WeightSummary:
-    """Where a head's weight lies: over a whole prompt, or for one query token."""
+    """Where a head's weight lies over a whole prompt."""
 
     alone: bool = False
     """Whether there is only one token to look at."""
@@ -136,8 +136,6 @@ class WeightSummary:
     """evenly or widely; empty for a head that concentrates its weight."""
     habits: tuple[tuple[str, float], ...] = ()
     """At most two of `HABITS` with their shares of the weight, the largest first."""
-    strongest: tuple[int, float] | None = None
-    """Of one row: the most watched token and its weight."""
 
 
 def summary(look: Look, layer: int, head: int) -> WeightSummary:
@@ -154,53 +152,12 @@ def summary(look: Look, layer: int, head: int) -> WeightSummary:
     return WeightSummary(habits=tuple(habits))
 
 
-def row_summary(look: Look, layer: int, head: int, query: int) -> WeightSummary:
-    """Where the head's weight lies for one query token."""
-    row = look.pattern(layer)[head, query].float().cpu().numpy()  # (T,)
-    visible = query + 1 if look.config.causal else look.length
-    if visible == 1:
-        return WeightSummary(alone=True)
-    strongest = int(row.argmax()), float(row.max())
-    entropy = -np.sum(row[row > 0] * np.log2(row[row > 0]))
-    if kind := spread(entropy / np.log2(visible), 2**entropy / visible):
-        return WeightSummary(spread=kind, strongest=strongest)
-    copies = _copies(np.array(look.ids))
-    places = {
-        "induction": np.flatnonzero(_followers(copies)[query]),
-        "duplicate": np.flatnonzero(copies[query]),
-        "previous": [query - 1] if query else [],
-        "first": [0],
-        "itself": [query],
-    }
-    taken: set[int] = set()
-    habits: list[tuple[str, float]] = []
-    for name in sorted(places, key=lambda name: -row[places[name]].sum()):
-        share = float(row[places[name]].sum())
-        if share >= NAMED and not taken & {*places[name]} and len(habits) < 2:  # one cell may go by several names
-            habits.append((name, share))
-            taken |= {*places[name]}
-    return WeightSummary(habits=tuple(habits), strongest=strongest)
-
-
 def spread(evenness: float, alike: float) -> str:
     """How weight is spread, by its evenness and by the share of tokens that would have the same entropy if all were
     looked at alike; empty where it is not."""
     if evenness < EVEN:
         return ""
     return "evenly" if alike >= ALIKE else "widely"
-
-
-def repeated_sequence(config: ModelConfig, vocabulary: int, *, seed: int = 0) -> list[int]:
-    """Random tokens, none of them twice, then the same again: what induction heads live on.
-
-    At most 24 tokens twice, within the context. That none comes twice before the repetition begins leaves no doubt
-    what followed last time; a small vocabulary makes the sequence shorter.
-    """
-    half = min(24, config.context_length // 2, vocabulary, config.vocab_size)
-    if half < 1:
-        raise ValueError("a context of one token has no room to repeat anything")
-    once = np.random.default_rng(seed).permutation(min(vocabulary, config.vocab_size))[:half]
-    return [int(token) for token in (*once, *once)]
 
 
 def flops_of_moves(look: Look) -> int:

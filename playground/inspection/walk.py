@@ -82,13 +82,11 @@ def step(look: Look, name: str, layer: int, head: int, query: int, key: int) -> 
 def embed(at: Selection) -> Numbers:
     """stream (T, d): each token's row of the table, with its position where that is added.
 
-    same: the places where the query token stands; other: one of them; cosine: of the rows at the query and there.
+    same: the places where the query token stands; length: of its row.
     """
     stream, ids = at.rows("resid_pre", 0), at.look.ids
     same = [place for place, token in enumerate(ids) if token == ids[at.query]]
-    other = same[0] if same[-1] == at.query else same[-1]
-    alike = cosine(stream[at.query], stream[other])
-    return {"stream": stream}, {"length": norm(stream[at.query]), "same": same, "other": other, "cosine": alike}
+    return {"stream": stream}, {"length": norm(stream[at.query]), "same": same}
 
 
 def arrive(at: Selection) -> Numbers:
@@ -255,40 +253,25 @@ def project_back(at: Selection) -> Numbers:
     z, out = at.rows("z")[at.query], at.rows("attn_out")[at.query]
     weight = double(at.look.model.blocks[at.layer].attention.out.weight)  # (d, H·D)
     written = np.einsum("dhk,hk->hd", weight.reshape(len(weight), *z.shape), z)
-    return {"written": written, "out": out}, {"lengths": lengths(written), **summed(written)}
-
-
-def summed(vectors: np.ndarray) -> dict[str, float]:
-    """How vectors (n, d) add up: the length of their sum, what it would be were all at right angles or all parallel,
-    and the mean cosine of two of them, weighed by their lengths (NaN where there is one only)."""
-    each, total = lengths(vectors), norm(vectors.sum(axis=0))
-    parallel, right_angles = float(each.sum()), norm(each)
-    room = parallel**2 - right_angles**2
-    return {
-        "sum_length": total,
-        "right_angles": right_angles,
-        "parallel": parallel,
-        "mean_cosine": (total**2 - right_angles**2) / room if room > 0 else float("nan"),
+    return {"written": written, "out": out}, {
+        "lengths": lengths(written),
+        "parallel": float(lengths(written).sum()),
+        "sum_length": norm(written.sum(axis=0)),
     }
 
 
 def add(at: Selection) -> Numbers:
     """delta, cosine (T,): ‖after − before‖ of attention, and their cosine; most (T,): what the head watches most.
 
-    turned: the token with the lowest cosine; written: length of what attention writes at the query; lengths: of the
-    stream there before, with that added, and after; by_layer: layer → mean change of a number, of many layers some.
+    written: length of what attention writes at the query; lengths: of the stream there before, with that added, after.
     """
     before, after = at.rows("resid_pre"), at.rows("resid_mid")
     cosines = np.array([cosine(b, a) for b, a in zip(before, after)])
-    count = at.config.n_layers
-    layers = sorted({at.layer, count - 1, *range(0, count, 1 if count <= 8 else -(-count // 6))})
     most = double(at.look.pattern(at.layer)[at.head]).argmax(axis=1)
     written, stream = at.rows("attn_out")[at.query], before[at.query]
     return {"delta": lengths(after - before), "cosine": cosines, "most": most}, {
-        "turned": int(cosines.argmin()),
         "written": norm(written),
         "lengths": (norm(stream), norm(stream + written), norm(after[at.query])),
-        "by_layer": {n: float(np.abs(at.rows("resid_mid", n) - at.rows("resid_pre", n)).mean()) for n in layers},
     }
 
 

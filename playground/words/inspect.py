@@ -157,13 +157,13 @@ def memory_words(largest: Sequence[tuple[str, str, float]]) -> str:
 def receipt_words(products: int, *, qk_norm: bool, rotated: tuple[str, int, int] | None) -> str:
     """How to check one cell by hand; `rotated`: the base of rotary positions, and those of query and key."""
     words = f"Every number of one cell, to check by hand: {products} products, their sum, and what becomes of it."
-    words += " q and k are taken after QK-norm." * qk_norm
+    words += " QK-norm comes before these numbers." * qk_norm
     if rotated is None:
         return words
     base, query, key = rotated
     return (
         f"{words} Rotated: numbers i and i + {products // 2} are a pair, rotated by "
-        f"position · {base}^(−2i/{products}) radians. q has position {query}, k position {key}."
+        f"position · {base}^(−2i/{products}) radians. The query has position {query}, the key {key}."
     )
 
 

@@ -89,14 +89,18 @@ def skill_words(steps: Sequence[int], shares: Sequence[float], intervals: Sequen
     if not steps:
         return ""
     there, lacking = [low > LEARNED for low, _ in intervals], [high < LEARNED for _, high in intervals]
-    now = f"{100 * shares[-1]:.0f} % right at step {steps[-1]:,}"
+    share, at = f"{100 * shares[-1]:.0f} %", f"at step {steps[-1]:,}"
+    if lacking[-1]:
+        return f"Less than half was right {at}: {share}."
     if not there[-1]:
-        return f"{'Not learned yet' if lacking[-1] else 'About half is right, too close to call'}: {now}."
+        return f"About half was right {at}, too close to call: {share}."
+    now = f"{share} right {at}"
     first = next(i for i in range(len(steps)) if not any(lacking[i:]) and there[i])
     before = [step for step, no in zip(steps[:first], lacking) if no]
     if not before:
         return f"The skill is there: {now}."
-    return f"The skill appeared between steps {before[-1]:,} and {steps[first]:,}: {now}."
+    unclear = " (unclear in between)" * (steps[first - 1] != before[-1])
+    return f"The skill appeared between steps {before[-1]:,} and {steps[first]:,}{unclear}: {now}."
 
 
 # ---- predictions -----------------------------------------------------------------------------------------------------
@@ -185,9 +189,10 @@ def pair_words(curves: Sequence[Any], comparable: bool = True) -> str:
     said = []
     for name, kind in (("dense", "dense"), ("MoE", "moe")):
         loss, floor = firsts[kind].y[-1], firsts[kind].floor
-        said.append(f"{name} {loss:.4f}" + ("" if floor is None else f" (best possible {floor:.4f})"))
+        above = "" if floor is None else f" ({signed(loss - floor, 4)} above its best possible)"
+        said.append(f"{name} {loss:.4f}{above}")
     if not comparable:
-        return f"Do not compare these losses, of different validation texts: {said[0]}; {said[1]}."
+        return f"Do not compare these losses: their validation texts differ. First seed: {said[0]}, {said[1]}."
     return f"First seed: {said[0]}, {said[1]}."
 
 

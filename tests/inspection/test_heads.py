@@ -15,8 +15,6 @@ from playground.inspection.heads import (
     head_scores,
     moves,
     ranked,
-    repeated_sequence,
-    row_summary,
     summary,
 )
 from playground.model import ModelConfig, Trace, Transformer
@@ -72,24 +70,10 @@ def test_pure_heads_have_pure_scores_and_the_right_habit():
     assert scores.ranking()[0] == (0, 0) and {(0, 1), (0, 2), (0, 5)} == set(scores.ranking()[-3:])
 
 
-def test_what_a_head_does_for_one_token_is_that_tokens_own_row():
-    """Means over tokens that are far from it stand beside it by their own name."""
+def test_a_sink_is_a_habit_on_average():
     rows = one_hot([0, 0, 0, 0, 0, 0])
-    rows[4, :3] = 0.1, 0.2, 0.7  # “5 6 7 5” once more: the third followed last time
     rows[5] = 0.1, 0.1, 0.7, 0.1, 0, 0
-    seen, _ = drawn({"copier": rows}, [5, 6, 7, 8, 6, 9])
-    assert row_summary(seen, 0, 0, 4).habits == (("induction", pytest.approx(0.7)),)
-    assert row_summary(seen, 0, 0, 3).habits == (("first", 1.0),)
-    assert row_summary(seen, 0, 0, 1).habits == (("previous", 1.0),), "one cell, one name"
-    assert row_summary(seen, 0, 0, 5) == WeightSummary(strongest=(2, pytest.approx(0.7)))
-    assert row_summary(seen, 0, 0, 0) == WeightSummary(alone=True)
-    rows[3, :4] = 0.13, 0.14, 0.36, 0.37
-    rows[2, :3] = 0.3, 0.35, 0.35
-    seen, _ = drawn({"spread": rows}, [5, 6, 7, 8, 6, 9])
-    assert row_summary(seen, 0, 0, 3) == WeightSummary(spread="widely", strongest=(3, pytest.approx(0.37)))
-    assert row_summary(seen, 0, 0, 2).spread == "evenly"
     rows[4, :3] = 0.5, 0.2, 0.3
-    rows[2:4] = one_hot([0, 0, 0, 0, 0, 0])[2:4]
     seen, _ = drawn({"sink": rows}, [5, 6, 7, 8, 6, 9])
     assert summary(seen, 0, 0).habits == (("first", pytest.approx(0.72)),)
 
@@ -140,15 +124,6 @@ def test_what_a_prediction_owes_each_head_is_what_switching_it_off_does(name):
         )
     first = ranked(found)[0]
     assert found[first] == found.max() > 0
-
-
-def test_a_repeated_sequence_is_one_twice():
-    config = VARIANTS["learned"]
-    ids = repeated_sequence(config, 10)
-    assert len(ids) == 12 and ids[:6] == ids[6:] and len(set(ids)) == 6 and max(ids) < 10
-    assert ids == repeated_sequence(config, 10) != repeated_sequence(config, 10, seed=1)
-    small = repeated_sequence(config.replace(context_length=99, vocab_size=5), 10)
-    assert small[:5] == small[5:] and sorted(small[:5]) == [0, 1, 2, 3, 4], "no token twice before all come again"
 
 
 def test_the_same_token_again_and_again_is_no_repetition_to_go_by():

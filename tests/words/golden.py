@@ -157,11 +157,11 @@ def of_heads() -> Iterator[Case]:
     tokens = list("abcdef")
     for name, of in (
         ("one token", WeightSummary(alone=True)),
-        ("the first token", WeightSummary(habits=(("first", 1.0),), strongest=(0, 1.0))),
-        ("two places", WeightSummary(habits=(("induction", 0.5), ("itself", 0.3)), strongest=(2, 0.5))),
-        ("another place", WeightSummary(strongest=(2, 0.7))),
-        ("widely", WeightSummary(spread="widely", strongest=(3, 0.37))),
-        ("evenly", WeightSummary(spread="evenly", strongest=(3, 0.2))),
+        ("the first token", WeightSummary(habits=(("first", 1.0),))),
+        ("two places", WeightSummary(habits=(("induction", 0.5), ("itself", 0.3)))),
+        ("another place", WeightSummary()),
+        ("widely", WeightSummary(spread="widely")),
+        ("evenly", WeightSummary(spread="evenly")),
     ):
         yield f"weight on {name}, prompt", heads.lies_on(of)
     previous = np.eye(6, k=-1)

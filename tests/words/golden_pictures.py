@@ -31,8 +31,8 @@ def of_runs() -> Iterator[Case]:
     for part in (False, True):
         yield f"similar words, part: {part}", pictures.similar_words(pairs, ["cat", "dog", "the"], part=part)
     low, middle, high = (0.0, 0.2), (0.3, 0.7), (0.8, 1.0)
-    for name, intervals in (("appeared", (low, middle, high)), ("there", (high, high)), ("lacking", (low, low)),
-                            ("unclear", (low, middle))):  # fmt: skip
+    for name, intervals in (("appeared", (low, high, high)), ("there", (high, high)), ("lacking", (low, low)),
+                            ("unclear", (low, middle)), ("unclear in between", (low, middle, high))):  # fmt: skip
         yield f"skill: {name}", pictures.skill_words([0, 10, 20][: len(intervals)], [0.5] * len(intervals), intervals)
 
 

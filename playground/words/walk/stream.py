@@ -25,9 +25,9 @@ def output(at: Here) -> Described:
         "So several heads can write about the same thing."
     )
     sentence = (
-        f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f}), head {at.head} writes "
-        f"{lengths[at.head]:.2f}. The lengths add up to {at.facts['parallel']:.2f}; the sum of the vectors has length "
-        f"{at.facts['sum_length']:.2f}, as they point different ways"
+        f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f}); head {at.head} writes "
+        f"{lengths[at.head]:.2f}. The lengths of all heads add up to {at.facts['parallel']:.2f}, and the sum of the "
+        f"vectors has length {at.facts['sum_length']:.2f}"
     )
     labels = (*(f"head {h} · {n:.2f}" for h, n in enumerate(lengths)), f"sum{bias} = out")
     expressions = {"written": "written", "out": f"out[0, {query}]"}

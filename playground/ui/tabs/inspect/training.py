@@ -191,7 +191,7 @@ def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tupl
     drawn = values[:MOST_DRAWN, :MOST_DRAWN]
     rows, columns = ([str(n) for n in range(length)] for length in drawn.shape)
     mark = (i, j) if i < drawn.shape[0] and j < drawn.shape[1] else None
-    figure = signed_map(drawn, rows, columns, name=name, mark=mark, height=280)
+    figure = signed_map(drawn, rows, columns, name=name.replace("before", "weight"), mark=mark, height=280)
     for side, length in (("yaxis", drawn.shape[0]), ("xaxis", drawn.shape[1])):
         ticks = list(range(0, length, 8 if length > 12 else 1))
         figure["layout"][side] |= {"tickvals": ticks, "ticktext": [str(n) for n in ticks], "tickangle": 0}
