@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from . import palette
-from .loss import GUTTER, Run, bucket_means, bucket_size, knows
+from .loss import GUTTER, Run, bucket_means, bucket_size, called
 
 _LEFT, _TOP, _BOTTOM = 52, 34, 40
 _DASHES = {"dash": "4 3", "dot": "1 3"}
@@ -54,7 +54,7 @@ def curve_svg(
         color, at = palette.HIGHLIGHT if floor else palette.FAINT, y.at(value)
         parts.append(_rule(x, at, color, "" if floor else "dash"))
         under = max(at + 4, under + _LINE)
-        said = f"{knows(name)} {value:.3f}" if floor else f"{knows(name)} {value:.2f}"
+        said = f"{called(name)} {value:.3f}" if floor else f"{called(name)} {value:.2f}"
         parts.append(_text(x.end + 6, under, said, color if floor else palette.MUTED))
     parts += [path for each in series for path in each.drawn(x, y)]
     parts += _legend(series, x.end)

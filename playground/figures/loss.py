@@ -23,11 +23,6 @@ TALL = 18
 """Pixels of a label."""
 GUTTER = 152
 """Pixels at the right, where the baselines' names stand."""
-_KNOWS = {
-    "uniform": "guesses at random", "unigram": "knows frequencies", "bigram": "knows one before",
-    "floor": "best possible",
-}  # fmt: skip
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
 @dataclass(frozen=True)
@@ -176,7 +171,7 @@ def gutter_labels(
     for i, ((name, value), place) in enumerate(zip(rungs, places)):
         at = min(place * pixel, last - TALL)
         answer = {"hovertext": "<br>".join(wrap(escaped(sayings[name]), 60))} if name in sayings else {}
-        text = f"{knows(name)} {value:.3f}" if name == "floor" else f"{knows(name)} {value:.2f}"
+        text = f"{called(name)} {value:.3f}" if name == "floor" else f"{called(name)} {value:.2f}"
         color = palette.HIGHLIGHT if name == "floor" else palette.MUTED
         shift = {"x": 1, "xanchor": "left", "xshift": 6, "yref": "y", "yanchor": "middle", "yshift": at - place * pixel}
         labels.append(note(text, y=place, color=color, **shift, **answer))
@@ -187,13 +182,9 @@ def gutter_labels(
     return labels, narrow
 
 
-def knows(name: str) -> str:
-    """A baseline by what it knows, in a few words."""
-    count = name.removesuffix("-gram")
-    before = int(count) - 1 if name.endswith("-gram") and count.isdigit() else None
-    if before is None:
-        return _KNOWS.get(name, name)
-    return f"knows {_NUMBERS[before] if before < len(_NUMBERS) else before} before"
+def called(name: str) -> str:
+    """What a baseline is called."""
+    return "best possible" if name == "floor" else name
 
 
 def _place(loss: float, log_y: bool) -> float:

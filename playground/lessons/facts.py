@@ -280,6 +280,7 @@ _RUN: dict[str, Find] = {
     **{name: of_run.baseline(name) for name in ("uniform", "unigram", "bigram", "floor")},
     "gap": lambda scene, run: of_run.loss(scene, run) - of_run.baseline("floor")(scene, run),
     "choices": of_run.choices,
+    "perplexity": of_run.perplexity,
     "tokens": of_run.tokens,
     "unit": lambda scene, run: of_run.baselines(scene, run).unit,
     "right": of_run.right,
@@ -289,7 +290,7 @@ _RUN: dict[str, Find] = {
     "copied": of_run.copied,
     "name": lambda scene, run: of_run.view(scene, run).name,
 }
-_DIGITS = {"right": 1, "sure": 0, "copied": 0}
+_DIGITS = {"perplexity": 1, "right": 1, "sure": 0, "copied": 0}
 
 FACTS: dict[str, Fact] = {
     **{name: Fact(find, _DIGITS.get(name, 4), about_run=True) for name, find in _RUN.items()},

@@ -93,17 +93,15 @@ def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
     if abs(off) <= max(ask.near, 1e-9):
         close = "Exactly" if abs(off) < 1e-9 else "Close"
         return Judged(truth, True, f"{close}: you said {said}{unit}, it is {found}.")
-    times = "" if percent else _times(float(guess), truth)
-    far = f"{_number(abs(off), ask)}{' points' if percent else unit} too {'high' if off > 0 else 'low'}{times}"
-    return Judged(truth, False, f"You said {said}{unit}, it is {found}: {far}.")
+    return Judged(truth, False, f"You said {said}{unit}. It is {found}.")
 
 
 def _judged_choice(choices: Mapping[str, str], guess: str, truth: str) -> Judged:
     if truth == guess:
         return Judged(truth, True, f"Right: {_inside(choices[truth])}")
     if truth not in choices:
-        return Judged(truth, None, f"You said: {_inside(choices[guess])} None of the answers fits what is found here.")
-    return Judged(truth, False, f"You said: {_inside(choices[guess])} It is: {_inside(choices[truth])}")
+        return Judged(truth, None, "None of the answers fits what is found here.")
+    return Judged(truth, False, f"Not this time: {_inside(choices[truth])}")
 
 
 def _inside(choice: str) -> str:
@@ -116,15 +114,6 @@ def _number(value: float, ask: Ask) -> str:
     digits = len(f"{ask.step:.6f}".rstrip("0").partition(".")[2])
     shown = f"{value:,.{digits}f}" if digits else f"{value:,.1f}".removesuffix(".0")
     return shown.replace("-", "−")
-
-
-def _times(guess: float, truth: float) -> str:
-    """How many times off, where that says something."""
-    if guess <= 0 or truth <= 0 or 0.5 < guess / truth < 2:
-        return ""
-    if guess > truth:
-        return f", {guess / truth:.0f} times as much"
-    return ", a tenth of it or less" if guess <= 0.1 * truth else ", half of it or less"
 
 
 def missing(scene: Scene, step: Step) -> str:

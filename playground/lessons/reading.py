@@ -304,6 +304,8 @@ class Lesson(Part):
     title: Title
     about: Annotated[str, Field(max_length=SENTENCES)]
     steps: list[Step]
+    scene: Annotated[dict[str, Any], AfterValidator(_sets)] = {}
+    """What the panels hold as it begins, by the names of SETS; whatever it does not name is as in a new page."""
     runs: Annotated[dict[str, Needed], AfterValidator(_runs)] = {}
     """Names of runs → what the visitor's run has to be to count as that one."""
     prompt: Choice = ""
@@ -329,8 +331,7 @@ class Lesson(Part):
 
 @lru_cache(maxsize=1)
 def all_lessons() -> tuple[Lesson, ...]:
-    """The lessons that ship, and those of the folder that VARIABLE names, by number. A teacher's file that cannot be
-    read is left out, and said on the terminal why."""
+    """The lessons that ship and those in VARIABLE's folder, by number; a file that cannot be read is left out."""
     found = {path: read_lesson(path.read_bytes(), path.stem) for path in sorted(FILES.glob("*.json"))}
     folder = os.environ.get(VARIABLE)
     taken = {lesson.id for lesson in found.values()}

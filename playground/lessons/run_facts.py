@@ -84,6 +84,11 @@ def choices(scene: Scene, run: str) -> str:
     return f"perplexity {equally_likely(loss(scene, run))}"
 
 
+def perplexity(scene: Scene, run: str) -> float:
+    """As how many equally likely tokens its loss feels."""
+    return math.exp(min(loss(scene, run), 100.0))
+
+
 def tokens(scene: Scene, run: str) -> int:
     """How many different tokens its text has."""
     return round(math.exp(baseline("uniform")(scene, run)))

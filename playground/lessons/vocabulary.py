@@ -40,7 +40,7 @@ _PLACES: dict[str, dict[str, tuple[str, str]]] = {
         "generate button": ("#generate-panel .generate-start", "the Generate button"),
         "prompt": ("#generate-panel textarea[name=prompt]", "the prompt"),
         "written text": ("#generate-panel .written", "the text that was written"),
-        "written words": ("#generate-panel .written-said", "what is said of that text"),
+        "written words": ("#generate-panel :is(.written-said, .written-details)", "what is said of that text"),
         "temperature": ("#generate-panel .temperature", "the temperature"),
         "choice": ("=choice", "the choice behind a token"),
         "choice table": ("#generate-panel .scores", "its table"),
@@ -49,6 +49,7 @@ _PLACES: dict[str, dict[str, tuple[str, str]]] = {
         "passages": ("#generate-panel .why-passage", "the passages behind it"),
         "prove it": ("=why-proof", "the button “Prove it”"),
         "proof": ("=why-proven", "the proof"),
+        "warnings": ("=notes", "what is said of the model"),
     },
     "generate game": {
         "bets": ("=game-board", "the text to bet on"),
@@ -82,6 +83,7 @@ _PLACES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "inspect heads": {
         "pattern": ("=pattern", "the head's pattern"),
+        "heads": ("=grid", "the patterns of all heads"),
         "pattern words": (
             "#inspect-panel :is([data-slot=headline], [data-slot=pattern] .chart-words, .strip-head p)",
             "what the page says about the pattern",
@@ -97,6 +99,7 @@ _PLACES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "inspect heads change": {
         "cost": ("=edit-cost", "what it costs"),
+        "effect": ("=edit-cards", "what it changes on this prompt"),
     },
     "inspect heads worth": {
         "worth": ("=worth", "what each part is worth"),
@@ -140,6 +143,22 @@ def _place(where: str, selector: str, title: str) -> Place:
 
 PLACES = {name: _place(where, *known) for where, places in _PLACES.items() for name, known in places.items()}
 """By the name that lesson files use."""
+
+DO = {
+    "ladder": "Click the names below the curve.",
+    "written text": "Press *Generate*.",
+    "four temperatures": "Press *Compare*.",
+    "precisions": "Press *Measure this model in all three*.",
+    "receipt": "Click a cell of the pattern.",
+    "pattern then": "Move the slider *Moment*.",
+    "role": "Click another head.",
+    "followed token": "Click a word of the text.",
+    "cache proof": "Wait a moment: the page is writing both texts.",
+    "cost": "Wait a moment: the page is reading many texts.",
+    "generate.greedy": "Move the slider all the way to *Safe*.",
+    "inspect.edits": "Press *Switch it off*.",
+}
+"""What brings about what a step waits for, by its place or control."""
 
 _RUN = (
     "source size text steps causal seed dropout learning_rate optimizer n_layers n_heads d_model context_length "

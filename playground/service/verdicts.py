@@ -11,7 +11,7 @@ from ..data.judging import LearnedText, judge
 from ..kept import Kept
 from ..model import Transformer
 from ..storage import Checkpoint
-from ..words.judging import compared_summary, copied_summary, parsed_summary
+from ..words.judging import compared_details, compared_summary, copied_summary, parsed_summary
 
 _learned = Kept(entries=50, megabytes=64)
 
@@ -23,6 +23,8 @@ class Verdict:
     words: str
     marks: tuple[tuple[int, int, str], ...] = ()
     """(start, end, why) of words in the text, ascending."""
+    details: str = ""
+    """The statistics behind it."""
 
 
 def remember(model: Transformer, learned: LearnedText) -> None:
@@ -48,7 +50,8 @@ def verdict(
     if kind == "word" or not learned.worded:  # it knows no other words; there are none
         return Verdict(words) if (words := copied_summary(found)) else None
     why = "does not occur in the text it learned from"
-    return Verdict(compared_summary(found), tuple((start, end, why) for start, end in found.strange))
+    marks = tuple((start, end, why) for start, end in found.strange)
+    return Verdict(compared_summary(found), marks, compared_details(found))
 
 
 def verdicts_on(checkpoint: Checkpoint, texts: Sequence[str], begun: str) -> list[Verdict | None]:
@@ -57,10 +60,10 @@ def verdicts_on(checkpoint: Checkpoint, texts: Sequence[str], begun: str) -> lis
     return [verdict(text, begun, language=language, tokenizer=checkpoint.tokenizer, learned=learned) for text in texts]
 
 
-def in_words(verdicts: Sequence[Verdict | None]) -> str:
-    """All of them as sentences, numbered where there are several."""
-    said = [(i, found.words) for i, found in enumerate(verdicts, 1) if found is not None]
-    return " ".join(words if len(verdicts) == 1 else f"Text {i}: {words}" for i, words in said)
+def in_words(verdicts: Sequence[Verdict | None], *, details: bool = False) -> str:
+    """All of them, or their details, as sentences, numbered where there are several."""
+    said = [(i, found.details if details else found.words) for i, found in enumerate(verdicts, 1) if found is not None]
+    return " ".join(words if len(verdicts) == 1 else f"Text {i}: {words}" for i, words in said if words)
 
 
 @lru_cache(maxsize=1000)

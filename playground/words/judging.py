@@ -25,12 +25,11 @@ def parsed_summary(parsed: ParsedText) -> str:
     """How much of a text in one of our languages is right, and its first mistake."""
     language = LANGUAGES[parsed.language]
     unit = language.units[0]
-    words = [f"{right_of(language, parsed.share).capitalize()}."] if parsed.share.of else []
-    if (begun := parsed.begun_with) is not None:
-        why = f"the prompt has a mistake, “{begun.word}”: {begun.rule}"
-        if parsed.foreign:
-            why = "it has letters that the language does not have"
-        words.append(f"Its first {unit} does not count: {why}.")
+    share = parsed.share
+    words = [f"{language.judged.capitalize()}: {share.right:,} of {share.of:,}."] if share.of else []
+    if parsed.begun_with is not None:
+        why = "has letters that the language does not have" if parsed.foreign else "does not fit the language"
+        words.append(f"The prompt {why}, so its first {unit} is not counted.")
     elif not words:
         words.append(f"No whole {unit} yet.")
     if parsed.fault is not None:
@@ -40,10 +39,21 @@ def parsed_summary(parsed: ParsedText) -> str:
 
 
 def compared_summary(compared: Compared) -> str:
-    """How a text compares with the one that its model was trained on."""
-    if not compared.words.of:
+    """How many of a text's words are those of the text that its model was trained on."""
+    right, of = compared.words.right, compared.words.of
+    if not of:
         return "No whole word yet."
-    words = f"Words that occur in the training text: {share_text(compared.words)}"
+    if of == 1:
+        return f"Its one word {'comes' if right else 'does not come'} from the training text."
+    said = f"All {of:,} words come" if right == of else f"{right:,} of {of:,} words come"
+    return f"{said} from the training text."
+
+
+def compared_details(compared: Compared) -> str:
+    """How sure that is, how it is in held-out text, and how much is copied; empty without a whole word."""
+    if not compared.words.of:
+        return ""
+    words = f"Words of the training text: {share_text(compared.words)}"
     if (usual := compared.usual).of:
         few = f" ({usual.right} of {usual.of})" if usual.of < FEW else ""
         words += f"; held-out text has {100 * usual.right / usual.of:.0f} %{few}"

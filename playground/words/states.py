@@ -47,7 +47,7 @@ def headline(state: State) -> str:
             FEW: "Too few evaluations for a verdict." if state.over else "Too early for a verdict.",
             CUT: f"These are the weights of step {state.since or 0:,} of a longer run.",
             BOTH_ROSE: "Both losses rise.",
-        }.get(state.why, "No clear trend.")
+        }.get(state.why, "Up and down at the end." if state.over else "Up and down just now.")
     return {
         DIVERGED: "Diverged: the learning rate is too high.",
         UNMASKED: "Trained without a mask: the loss is misleading.",
@@ -78,7 +78,7 @@ def _numbers(state: State) -> str:
         above = "" if state.left is None else f", {from_the_best(state.left)}"
         return f"The validation loss is {state.now:.4f}{above}."
     side = "lower" if state.fell >= 0 else "higher"
-    words = f"Later evaluations since step {state.since:,} average {abs(state.fell):.4f} nats {side} than earlier ones."
+    words = f"Later evaluations since step {state.since:,} average {abs(state.fell):.4f} {side} than earlier ones."
     if state.kind != LEARNING and state.now - lowest > 5e-5:
         words += f" The lowest was {lowest:.4f} after step {step:,}; the last is {state.now:.4f}."
     return words

@@ -154,7 +154,7 @@ def test_close_rungs_do_not_write_over_each_other():
     rungs = [("uniform", 3.0), ("unigram", 2.99), ("5-gram", 2.98), ("floor", 0.5)]
     layout = loss_curve(None, rungs)["layout"]
     assert [note["text"] for note in layout["annotations"]] == [
-        "guesses at random 3.00", "knows frequencies 2.99", "knows four before 2.98", "best possible 0.500"
+        "uniform 3.00", "unigram 2.99", "5-gram 2.98", "best possible 0.500"
     ]  # fmt: skip
     shifts = [note["yshift"] for note in layout["annotations"]]
     assert shifts[0] == 0 and -20 < shifts[1] < -16 and shifts[2] < shifts[1] and shifts[3] == 0

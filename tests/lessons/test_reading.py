@@ -131,7 +131,7 @@ def test_the_documentation_names_every_fact_and_place_and_its_file_is_a_step():
 def test_a_guess_is_judged_by_its_distance():
     ask = read(a_file(ask={**NUMBER, "right": "1.74"})).steps[1].ask
     assert judge(Scene(), ask, 1.7).right
-    assert judge(Scene(), ask, 3.0).words == "You said 3.0, it is 1.7: 1.3 too high."
+    assert judge(Scene(), ask, 3.0).words == "You said 3.0. It is 1.7."
     for wrong in (5, -1, True, float("nan"), "2", None, 1e999):
         with pytest.raises(ValueError, match="from 0 to 4"):
             checked(ask, wrong)
@@ -158,7 +158,7 @@ def test_numbers_that_do_not_decide_are_not_decided():
     assert judge(Scene(), step.ask, "a").right is None
     step = read(a_file(show=["{loss}", [{"when": "made-3 is 54", "say": "{made-3}"}, {"say": "never"}]])).steps[1]
     told, judged = said_of(Scene(), step, "b")
-    assert not judged.right and told == ["You said: That. It is: This.", "That number is not there yet.", "54"]
+    assert not judged.right and told == ["Not this time: This.", "That number is not there yet.", "54"]
 
 
 def test_constants_are_what_the_textbooks_count():

@@ -9,6 +9,7 @@ import pytest
 
 from playground.lessons.facts import FACTS
 from playground.lessons.reading import Ask, Lesson, Step, all_lessons
+from playground.lessons.vocabulary import DO, PLACES
 
 WORDS_AT_MOST, NUMBERS_AT_MOST = 60, 1
 IN_WORDS = {
@@ -91,6 +92,38 @@ def test_no_answer_stands_there_before_the_guess(lesson: Lesson, step: Step):
         others = content(" ".join(words for name, words in ask.choices.items() if name != case.says) + ask.question)
         own = content(ask.choices[case.says]) - others
         assert len(own) < 2 or not own <= content(told), f"{step.id}: “{ask.choices[case.says]}” was read before"
+
+
+PARTIES = {"model", "dense", "attention", "value", "last"}
+"""Words by which a choice names what the step is about, and which decide nothing."""
+
+
+@each_step
+def test_an_instruction_does_not_name_one_of_the_choices_alone(lesson: Lesson, step: Step):
+    """Whichever is right: what only one choice says is not what the step has just said."""
+    if (ask := step.ask) is None or ask.kind != "choice":
+        return
+    said, named = content(f"{step.title} {step.say}"), []
+    for name, words in ask.choices.items():
+        others = content(" ".join(other for each, other in ask.choices.items() if each != name))
+        own = content(words) - others - PARTIES
+        named += [words] if own and own <= said else []
+    assert not named or len(named) == len(ask.choices), f"{step.id}: {named} stands in “{step.say}”"
+
+
+@each_step
+def test_what_is_waited_for_is_said_as_an_order(lesson: Lesson, step: Step):
+    for kind in {"pressed", "shown", "changed", "control"} & step.done.keys():
+        assert step.done[kind] in DO, f"{step.id}: nothing says how “{step.done[kind]}” comes about"
+
+
+@pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.id)
+def test_a_lesson_brings_its_own_prompt(lesson: Lesson):
+    """What another lesson has typed is no prompt of this one."""
+    for step in lesson.steps:
+        for tab in {step.sets.get("tab"), PLACES[step.point].tab if step.point else ""} & {"generate", "inspect"}:
+            if not step.point or "bets" not in step.point:
+                assert f"{tab}.prompt" in lesson.scene, (lesson.id, step.id)
 
 
 @each_step

@@ -35,7 +35,9 @@
     const named = new URLSearchParams(location.search).get("model"); // whom what the address selects belongs to
     let linked = inAddress.read();
     /** @type {Record<string, any>} */
-    let selection = { ...start, ...linked, ...(props.value?.move ?? {}) };
+    let selection = { ...start, ...(props.value?.fresh ? {} : linked), ...(props.value?.move ?? {}) };
+    /** @type {{of: string, move: Record<string, any>} | null} what a lesson wants of a model that is not chosen yet */
+    let arranged = props.value?.of && props.value.of !== known.model ? props.value : null;
     /** @type {Record<string, string>} what leads to the model that is shown, as the server says it */
     let link = {};
     /** @type {Record<string, any>} */
@@ -59,6 +61,14 @@
       selection = { ...selection, ...change };
       if (owner() !== before) exchange(before);
       follow(clicked, visited);
+    }
+
+    /** What a lesson wants. A `fresh` one begins with everything as at first; `of` is the model that it is about.
+     * @param {{move: Record<string, any>, fresh?: boolean, of?: string}} wanted */
+    function arrange({ move: change, fresh, of }) {
+      if (fresh) for (const each of Object.keys(atHome)) delete atHome[each];
+      arranged = of && of !== known.model ? { of, move: change } : null;
+      move(fresh ? { ...start, ...change } : change);
     }
 
     /** Put away what the model before has of its own, and take out what this one has. A prompt that was typed stays.
@@ -328,12 +338,14 @@
         selection = { ...selection, ...linked };
         linked = {};
       }
+      if (arranged?.of === model) selection = { ...selection, ...arranged.move };
+      arranged = null;
       follow(null, false);
     });
     if (root.hasAttribute("data-follows")) {
       document.addEventListener("playground-news", () => (root.offsetParent ? follow(null, false, true) : (waiting = true)));
     }
-    watch("value", () => props.value?.move && move(props.value.move));
+    watch("value", () => props.value?.move && arrange(props.value));
     new IntersectionObserver((seen) => {
       if (seen.some((each) => each.isIntersecting) && waiting) follow(null, false);
     }).observe(root);

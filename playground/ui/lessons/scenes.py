@@ -64,6 +64,8 @@ class Scenes:
         def chosen() -> Checkpoint:
             if about not in (None, model):
                 raise Unsettled("This step is about another model. Press “Show me where” to choose it.")
+            if about is None and "model" in step.sets and page.board.active(visitor) is not None:
+                raise Unsettled("Your model is still training. Wait until the run ends.")
             return page.registry.get(model, visitor)
 
         def look() -> Look:
@@ -83,7 +85,8 @@ class Scenes:
             jobs = self.runs(lesson, name, progress, visitor)
             if not jobs:
                 raise NotYet("You have no such model yet. Train it in this lesson first.")
-            return jobs[-1].view(), jobs[-1].checkpoint
+            there = page.registry.has(jobs[-1].id, visitor)  # it has no model before its first evaluation
+            return jobs[-1].view(), jobs[-1].checkpoint if there else None
 
         def balance(kind: str) -> tuple[ModelConfig, History]:
             job = self.pair_job(lesson, progress, visitor, balanced=kind == "with")
@@ -146,7 +149,8 @@ class Scenes:
         named = step.sets.get("model", ())
         for name in [named] if isinstance(named, str) else named:
             if name == OWN:
-                own = [entry.id for entry in self.page.registry.models(visitor) if not entry.shipped]
+                entries = [entry for entry in self.page.registry.models(visitor) if not entry.shipped]
+                own = [entry.id for entry in entries if self._counts(lesson, entry.id, visitor)]
                 if own:
                     return own[0]
                 continue
@@ -155,6 +159,11 @@ class Scenes:
             if self.page.registry.has(model_id, visitor):
                 return model_id
         return None
+
+    def _counts(self, lesson: Lesson, model: str, visitor: str) -> bool:
+        """Whether a model is one that the lesson means by `own`."""
+        needed, job = lesson.runs.get(OWN), self.page.board.find(visitor, model)
+        return needed is None or (isinstance(job, RunJob) and _fits(needed, job))
 
     def runs(self, lesson: Lesson, name: str, progress: Progress, visitor: str) -> list[RunJob]:
         """The visitor's runs that count as the one of this name, the newest last."""

@@ -147,7 +147,8 @@ class Strip:
         if arrives or does == "show":
             # what a run needs is set again: it may have been changed, or could not be set
             only_where = does == "show" and "run" not in step.done
-            sets = self.set_up(step, answer, values, lesson, progress, only_where=only_where)
+            fresh = does in ("open", "again")
+            sets = self.set_up(step, answer, values, lesson, progress, only_where=only_where, fresh=fresh)
         elif does == "guess" and answer.guess is None and step.ask is not None:
             try:
                 if waiting := missing(scene, step):
@@ -236,27 +237,38 @@ class Strip:
     # ---- what a step sets --------------------------------------------------------------------------------------------
 
     def set_up(
-        self, step: Step, answer: Answer, values: dict, lesson: Lesson, progress: Progress, *, only_where: bool = False
+        self,
+        step: Step,
+        answer: Answer,
+        values: dict,
+        lesson: Lesson,
+        progress: Progress,
+        *,
+        only_where: bool = False,
+        fresh: bool = False,
     ) -> dict[Any, Any]:
         """Updates that put the controls where a step wants them. Of one that is done already, only where it is seen
-        and which model it is about."""
+        and which model it is about. A `fresh` lesson begins with its scene, and nothing that was there before."""
         page, sets = self.page, dict(step.sets)
         place = PLACES.get(step.point)
         tab = sets.pop("tab", place.tab if place else "")
         view = sets.pop("view", place.view if place else "")
         out: dict[Any, Any] = {}
-        if tab:
-            out[page.tabs] = page.open(tab)
-        for name, panel in self.panels.items():
-            where = {"view": view} if view and name == "inspect" else {}
-            where |= dict(place.opens) if place and place.tab == tab == name else {}
-            move = {key.partition(".")[2]: value for key, value in sets.items() if key.startswith(f"{name}.")}
-            move |= {"typed": True} if "prompt" in move else {}
-            if where | move:
-                out[panel] = {"move": where if answer.ticked(step) else move | where}
         visitor = values[page.visitor]
         sets.pop("model", None)
         model = self.scenes.model_of(step, lesson, progress, visitor)
+        if tab:
+            out[page.tabs] = page.open(tab)
+        held = begun(lesson, step) if fresh else {}
+        for name, panel in self.panels.items():
+            where = {"view": view} if view and name == "inspect" else {}
+            where |= dict(place.opens) if place and place.tab == tab == name else {}
+            wanted = held | ({} if answer.ticked(step) else sets)
+            move = {key.partition(".")[2]: value for key, value in wanted.items() if key.startswith(f"{name}.")}
+            move |= {"typed": True} if "prompt" in move else {}
+            clean = fresh and name != "moe"  # whose pair may be the one that this lesson has trained
+            if clean or where | move:
+                out[panel] = {"move": move | where, "fresh": clean, "of": model or values[page.model]}
         another = model not in (None, values[page.model])
         if another:
             out[page.model] = page.model_list(visitor, model)
@@ -327,6 +339,14 @@ class Strip:
             "covers": covered(step, answer) if not progress.folded else [],
         }
         return value
+
+
+def begun(lesson: Lesson, at: Step) -> dict[str, Any]:
+    """What a lesson that is opened at a step has set by then: its scene, and the sets of the steps before."""
+    found = dict(lesson.scene)
+    for step in lesson.steps[: lesson.steps.index(at)]:
+        found |= {name: value for name, value in step.sets.items() if name.startswith(("generate.", "inspect."))}
+    return found
 
 
 def asks(step: Step, answer: Answer) -> bool:

@@ -12,7 +12,7 @@ from ...lessons.judging import filled, missing
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons
 from ...lessons.scene import NotYet, Scene
-from ...lessons.vocabulary import PLACES
+from ...lessons.vocabulary import DO, PLACES
 from .. import theme
 
 BACK = ' disabled title="This is the first step."'
@@ -68,9 +68,8 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
         does.append(f'<p class="lesson-waits">{_worded(waits)}</p>')
     rest = ticked.count(False)
     if last and (answer.told or rest < 2):
-        left = "is" if rest == 1 else "are"
-        open_ones = f"{rest} of {len(ticked)} steps {left} still open: see the numbers above."
-        does.append(f'<p class="lesson-over">{open_ones if rest else "That was the whole lesson."}</p>')
+        left = f"One step is left: step {ticked.index(False) + 1}." if rest == 1 else f"{rest} steps are left."
+        does.append(f'<p class="lesson-over">{left if rest else "Lesson finished."}</p>')
     point = '<button type="button" data-do="show">Show me where</button>' if step.point else ""
     again = '<button type="button" data-do="again">Start again</button>' if any(ticked) else ""
     said = "" if waiting and "{" in step.say else filled(scene, step.say, "…")
@@ -131,7 +130,7 @@ def _asked(step: Step, scene: Scene) -> str:
     ask = step.ask
     if ask.kind == "choice":
         given = "".join(
-            f'<label><input type="radio" name="lesson-guess" value="{html.escape(name, quote=True)}"> '
+            f'<label><input type="radio" name="lesson-guess" required value="{html.escape(name, quote=True)}"> '
             f"{_worded(words)}</label>"
             for name, words in shuffled(ask.choices, scene.visitor, ask.question)
         )
@@ -196,9 +195,15 @@ def _waits(step: Step, answer: Answer) -> str:
         return f"{guess}Press *Train both*. This step is done when both are trained."
     if "balance" in done:
         return f"{guess}Press *Train this pair without balance*. This step is done when the pair is trained."
-    for kind in ("pressed", "shown", "changed"):
+    for kind in ("pressed", "shown", "changed", "control"):
         if kind in done:
-            title = PLACES[done[kind]].title
-            times = f" {done['times']} times" if done.get("times", 1) > 1 else ""
-            return guess + (f"Press {title}{times}." if kind == "pressed" else f"Waiting for {title}.")
-    return f"{guess}This step ticks itself."
+            default = "Do what the step says." if kind == "control" else f"Click {PLACES[done[kind]].title}."
+            return guess + DO.get(done[kind], default)
+    return guess + (
+        f"Play on: this step needs {part[2]} rounds." if (part := _bets(step)) else "Do what the step says."
+    )
+
+
+def _bets(step: Step) -> tuple[str, str, str] | None:
+    """The comparison by which it waits for a number of bets."""
+    return next((part for part in step.when.parts if part[0] == "bets"), None) if step.when else None
