@@ -22,11 +22,12 @@ from playground.influence.gradients import log_probability, loss_gradient, selec
 from playground.influence.passages import Passages, copies_of, passages_of
 from playground.influence.proof import prove, rank_correlation, retrain, sources, without
 from playground.influence.ranking import Measured, Moment, measure, moments_of, rank
-from playground.model import PRESETS, Transformer
+from playground.model import PRESETS, ModelConfig, Transformer
 from playground.training import RECIPES, Snapshotted, TrainConfig, train
 
 ODD, BEGUN = "Zed eats purple mud", "Zed eats"
 """What no other passage says, and its beginning."""
+WATCHED = {"snapshots": 12, "eval_every": 0, "eval_windows": 8, "seed": 0}
 PROJECTED = 4096
 """Numbers that a gradient is projected to."""
 
@@ -54,22 +55,12 @@ def run(options: argparse.Namespace) -> None:
         return
     corpus = corpus_from_language("stories", n_characters=options.characters, n_validation=4000)
     config = PRESETS["tiny"].replace(vocab_size=corpus.vocab_size, context_length=64, d_model=32)
-    training = RECIPES["tiny"].replace(steps=options.steps, batch_size=8, snapshots=12, eval_every=0, eval_windows=8)
-    model, kept = Transformer(config, seed=0), {}
-    for event in train(model, corpus, training.replace(seed=0)):
-        if isinstance(event, Snapshotted):
-            kept[event.step] = event.state
+    training = RECIPES["tiny"].replace(steps=options.steps, batch_size=8, **WATCHED)
+    model, moments = _trained(corpus, config, training)
     passages = passages_of(corpus)
     selections = list(_selections(model, corpus, options.selections))
     before = np.array([log_probability(model, *each) for each in selections])
     print(f"{config.n_parameters:,} parameters, {len(passages)} passages, {len(selections)} selections", flush=True)
-
-    def opened(step: int) -> Transformer:
-        at = Transformer(config)
-        at.load_state_dict(kept[step])
-        return at
-
-    moments = moments_of(model, training.steps, training, list(kept), opened)
     began, predicted = time.process_time(), {}
     for name, effects in _methods(moments, corpus, training, passages).items():
         predicted[name] = np.array([effects(*each) for each in selections])  # (selections, tokens)
@@ -98,17 +89,32 @@ def _row(name: str, predicted: np.ndarray, actual: np.ndarray) -> str:
     return f"| {name} | {np.nanmean(found):.2f} | {np.nanstd(found) / np.sqrt(len(found)):.2f} |"
 
 
+def _trained(corpus: Corpus, config: ModelConfig, training: TrainConfig) -> tuple[Transformer, list[Moment]]:
+    """The model, and the moments of its run."""
+    model, kept = Transformer(config, seed=training.seed), {}
+    for event in train(model, corpus, training):
+        if isinstance(event, Snapshotted):
+            kept[event.step] = event.state
+
+    def opened(step: int) -> Transformer:
+        at = Transformer(config)
+        at.load_state_dict(kept[step])
+        return at
+
+    return model, moments_of(model, training.steps, training, list(kept), opened)
+
+
 def _planted(times: int, options: argparse.Namespace) -> str:
     """A row: an odd sentence among stories, found by the ranking, and the proof without the copies found."""
-    lines = LANGUAGES["stories"].sample(options.characters, seed=0).splitlines(keepends=True)
+    lines = LANGUAGES["stories"].sample(options.characters // 2, seed=0).splitlines(keepends=True)
     for n in range(times):
         lines.insert(5 + (8 * len(lines) // 10) * n // times, f"{ODD}.\n")
     corpus = corpus_from_text("".join(lines), "char")
     config = PRESETS["tiny"].replace(vocab_size=corpus.vocab_size, context_length=64, d_model=32)
-    training = RECIPES["tiny"].replace(steps=2 * options.steps, batch_size=16, eval_every=0, eval_windows=8, seed=0)
-    *_, model = retrain(config, training, corpus, training.steps)
+    training = RECIPES["tiny"].replace(steps=2 * options.steps, batch_size=16, **WATCHED)
+    _, moments = _trained(corpus, config, training)
     ids, first = corpus.tokenizer.encode(ODD), len(corpus.tokenizer.encode(BEGUN))
-    *_, ranked = rank(moments_of(model, training.steps, training), corpus, training, ids, first)
+    *_, ranked = rank(moments, corpus, training, ids, first)
     texts = [corpus.tokenizer.decode(corpus.train[each.start : each.end].tolist()) for each in ranked.raising]
     found = [n for n, text in enumerate(texts) if ODD in text]
     gone = [(ranked.raising[n].start, ranked.raising[n].end) for n in found]

@@ -19,6 +19,8 @@ from ..training.verdict import student_t
 from .gradients import Stopped, log_probability
 from .passages import Passages, passages_of
 
+NEAREST = 20
+"""A random passage is one of so many whose length is nearest."""
 Ranges = Sequence[tuple[int, int]]
 """(first token, one after the last) of passages in the training text."""
 
@@ -94,7 +96,7 @@ def random_passages(passages: Passages, ranges: Ranges, seed: int) -> list[tuple
         if not free:
             break
         apart = np.abs(lengths[free] - (end - start))
-        nearest = np.flatnonzero(apart <= max(np.partition(apart, min(20, len(free) - 1))[min(20, len(free) - 1)], 0))
+        nearest = np.argsort(apart, kind="stable")[:NEAREST]
         i = free.pop(int(rng.choice(nearest)))
         found.append((int(passages.starts[i]), int(passages.ends[i])))
     return found
