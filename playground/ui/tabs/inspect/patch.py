@@ -38,7 +38,7 @@ from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot, switch
 from ...prompts import read_prompt
 from .drawn import window, window_words
-from .selection import At
+from .selection import MODEL, At
 from .tested import texts_of
 from .validation import held_out
 
@@ -146,6 +146,9 @@ def _text(at: At, ids: tuple[int, ...]) -> str:
 
 
 def _check_size(at: At, tokens: int, what: str) -> None:
+    """Raise ValueError for a worked example, and where reading so many tokens would take too long."""
+    if at.chosen.subject != MODEL:
+        raise ValueError("This example was written by hand for one prompt. Choose a trained model under “Look into”")
     if tokens * at.look.config.flops_per_token() > HEAD_TESTS_FLOPS:
         raise ValueError(f"This model is too large for {what} here. Choose a smaller one, or a shorter prompt")
 
@@ -202,6 +205,7 @@ def _changes(one: str, other: str) -> str:
 
 def _pair(at: At) -> Pair:
     """The two prompts. Raises ValueError where they make no pair."""
+    _check_size(at, 2 * at.look.length, "two prompts")
     if not at.chosen.other:
         raise ValueError("Type a second prompt that differs in one word")
     other, _ = read_prompt(at.page, at.look.checkpoint, at.chosen.other)
@@ -305,6 +309,7 @@ def _strength(at: At) -> float:
 
 def _direction(at: At) -> torch.Tensor:
     look, sides = at.look, []
+    _check_size(at, 2 * PAIRS * look.length, "steering")
     for text in (at.chosen.towards, at.chosen.away):
         lines = [line for line in (text or "").split("\n") if line.strip()][:PAIRS]
         sides.append([read_prompt(at.page, look.checkpoint, line)[0][-look.config.context_length :] for line in lines])
