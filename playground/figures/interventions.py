@@ -51,8 +51,8 @@ def patch_picture(found: PatchMap, labels: Sequence[str], part: slice, kept: Seq
 
 def steering_picture(curve: SteeringCurve) -> Figure:
     """Strength against the logit difference (left) and the validation loss (right)."""
-    effect = line(curve.strengths, curve.effects, "logit difference", palette.QUERY, marks=6)
-    loss = line(curve.strengths, curve.losses, "validation loss", palette.KEY, dash="dash", marks=6, yaxis="y2")
+    effect = line(curve.strengths, curve.effects, "logit difference", palette.INK, marks=6)
+    loss = line(curve.strengths, curve.losses, "validation loss", palette.HIGHLIGHT, dash="dash", marks=6, yaxis="y2")
     right = axis("loss, nats per token", overlaying="y", side="right", showgrid=False)
     left, margin = axis("logit difference, nats"), {"l": 52, "r": 56, "t": 36, "b": 44}
     return lines([effect, loss], 280, axis("strength"), left, yaxis2=right, margin=margin)
@@ -70,7 +70,7 @@ def circuit_picture(found: Circuit) -> Figure:
     links = [
         {
             **{"x": [x for x, _ in ends], "y": [y for _, y in ends], "type": "scatter", "mode": "lines"},
-            "line": {"color": palette.SCORES, "width": 1 + 6 * min(edge.share, 1.0)},
+            "line": {"color": palette.FAINT, "width": 1 + 6 * min(edge.share, 1.0)},
             "hoverinfo": "skip",
         }
         for edge in shown
@@ -80,7 +80,7 @@ def circuit_picture(found: Circuit) -> Figure:
     notes = [
         {
             **{"x": float(x), "y": float(y), "text": f"{100 * edge.share:.0f} %", "showarrow": False},
-            **{"bgcolor": palette.PAPER, "font": {"size": 11, "color": palette.SCORES}},
+            **{"bgcolor": palette.PAPER, "font": {"size": 11, "color": palette.MUTED}},
         }
         for edge, (x, y) in zip(shown, middles)
     ]

@@ -11,6 +11,7 @@ import torch
 from ..model import Transformer
 
 
+@torch.no_grad()
 def readout(model: Transformer, stream: torch.Tensor, answer: int, foil: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Reader (d,) and constant, so that logit difference = stream · reader + constant for this last stream (d,).
 

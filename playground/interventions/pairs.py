@@ -24,6 +24,8 @@ WINDOWS, LONGEST = 20, 32
 """Windows that are searched, and their tokens."""
 EXCHANGED, OTHERS = 5, 6
 """Words of a window that are exchanged, and by how many others each."""
+SEARCHED = WINDOWS * EXCHANGED * OTHERS * LONGEST
+"""Tokens that a search reads, about."""
 CLEAR, CLEAREST = 1.0, 8.0
 """Nats by which each answer has to lead the other in its own prompt, and beyond which more makes no better pair."""
 PER_TOKEN, PER_WORD, FAR = 0.1, 2.0, 4

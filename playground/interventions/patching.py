@@ -126,15 +126,26 @@ class Patch:
         return x
 
 
-def patch_from(model: Transformer, ids: Sequence[int], layer: int, part: str, place: int, index: int | None) -> Patch:
-    """The patch that carries one part over from the run on ids. Raises ValueError for a part that is not there."""
-    if layer not in range(model.config.n_layers) or place not in range(len(ids)):
+def patch_from(
+    model: Transformer,
+    there: Trace,
+    layer: int,
+    part: str,
+    place: int,
+    index: int | None = None,
+    donor: Donor = Donor.OTHER,
+) -> Patch:
+    """The patch that carries one part over from a donor's `run`; of several samples, the first one's.
+
+    Raises ValueError for a part that is not there.
+    """
+    if layer not in range(model.config.n_layers) or place not in range(there["resid_pre", 0].shape[1]):
         raise ValueError("This patch is not in the map. Click a cell")
     missing = part == "expert" and not model.config.has_experts(layer)
     if missing or (part in ("head", "expert") and index not in range(counted(model.config, part))):
         raise ValueError(f"There is no {part} {index} to patch")
     index = index if part in ("head", "expert") else None
-    values = values_of(model, run(model, [ids]), part, layer)[0, place]
+    values = replaced(values_of(model, there, part, layer), donor)[0, place]
     mixture = model.blocks[layer].feedforward if part == "expert" else None
     return Patch(layer, part, place, values if index is None else values[index], index, mixture)
 

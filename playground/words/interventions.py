@@ -86,10 +86,10 @@ def circuit_result(found: Circuit) -> Result:
             f", and {share(min(max(found.fresh, 0.0), 1.0))} on {found.fresh_pairs} fresh {_pairs(found.fresh_pairs)}."
         )
     feeds = [edge for edge in found.edges if edge.receiver is not None]
-    details = "The search is greedy: no part can go, but another set of this size may do as well."
+    details = "The search drops one part at a time. None of these can go, but another set of this size may do as well."
     if feeds:
         most = max(feeds, key=lambda edge: edge.share)
-        passed = f"{share(min(max(most.share, 0.0), 1.0))} of it is lost"
+        passed = f"the answer loses {share(min(max(most.share, 0.0), 1.0))}"
         names = node_name(most.sender), node_name(most.receiver)
         details = f"Strongest link: {names[0]} to {names[1]}. Without it, {passed}. {details}"
     return Result(f"{n} of {parts} parts {'carries' if n == 1 else 'carry'} this answer.", kept + fresh, details)

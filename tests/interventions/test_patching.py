@@ -12,6 +12,7 @@ from playground.interventions.patching import (
     Pair,
     Patch,
     counted,
+    donated,
     pair_of,
     patch_from,
     patch_map,
@@ -63,10 +64,11 @@ def test_every_cell_of_the_map_is_a_pass_with_that_patch(name, part):
             patch_map(model, pair, part)
         return
     found, own = patch_map(model, pair, part), pair.difference(logits(model, IDS)[0, -1])
+    there = run(model, [OTHER])
     assert found.here == pytest.approx(float(own), abs=1e-5)
     for row, place in ((0, 5), (len(found.rows) - 1, 5), (1, 2)):
         layer, index = found.rows[row]
-        after = logits(model, IDS, [patch_from(model, OTHER, layer, part, place, index)])
+        after = logits(model, IDS, [patch_from(model, there, layer, part, place, index)])
         assert found.effects[row, place] == pytest.approx(float(pair.difference(after[0, -1]) - own), abs=1e-4)
 
 
@@ -78,7 +80,7 @@ def test_direct_effects_of_all_parts_and_the_embedding_sum_to_the_logit_differen
     biases = [block.attention.out.bias for block in model.blocks if block.attention.out.bias is not None]
     parts = [patch_map(model, pair, part, Donor.ZERO, direct=True).effects for part in ("residual", "head", "mlp")]
     lost = parts[0][0].sum() + parts[1].sum() + parts[2].sum()  # without embeddings, heads and MLPs
-    rest = float(constant.detach()) + sum(float((bias @ reader).detach()) for bias in biases)
+    rest = float(constant) + sum(float(bias.detach() @ reader) for bias in biases)
     assert rest - lost == pytest.approx(float(pair.difference(here["logits"][0, -1])), abs=1e-4)
 
 
@@ -107,6 +109,8 @@ def test_each_donor_gives_the_value_that_it_says(donor):
         ran = run(model, texts[:, :6])["ff_out", 1].mean(dim=(0, 1))[None]
     runs = [pair.difference(logits(model, IDS, [Patch(1, "mlp", 4, value)])[0, -1]) for value in ran]
     assert found.effects[1, 4] == pytest.approx(float(torch.stack(runs).mean()) - found.here, abs=1e-4)
+    first = patch_from(model, donated(model, pair, donor, texts), 1, "mlp", 4, donor=donor)
+    assert torch.allclose(first.value, ran[0], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", MIXTURES)
@@ -122,8 +126,9 @@ def test_patching_all_experts_is_patching_what_they_add(name):
     idle = torch.ones(1, 6, E, dtype=torch.bool).scatter(2, trace["experts", layer], False)
     assert not shares[idle].any(), "an expert adds nothing to a token that does not use it"
     if not model.config.shared_expert:
-        each = [patch_from(model, OTHER, layer, "expert", 5, expert) for expert in range(E)]
-        whole = [patch_from(model, OTHER, layer, "mlp", 5, None)]
+        there = run(model, [OTHER])
+        each = [patch_from(model, there, layer, "expert", 5, expert) for expert in range(E)]
+        whole = [patch_from(model, there, layer, "mlp", 5)]
         assert torch.allclose(logits(model, IDS, each), logits(model, IDS, whole), atol=1e-4)
         assert counted(model.config, "expert") == E
 
@@ -141,9 +146,9 @@ def test_prompts_that_make_no_pair_say_why():
         patch_map(model, pair_of(model, IDS, OTHER), "head", Donor.MEAN)
     with pytest.raises(ValueError, match="no expert 0"):
         every_other = Transformer(VARIANTS["experts, swiglu, shared, every other layer"])
-        patch_from(every_other, OTHER, 0, "expert", 1, 0)
+        patch_from(every_other, run(every_other, [OTHER]), 0, "expert", 1, 0)
     with pytest.raises(ValueError, match="not in the map"):
-        patch_from(model, OTHER, 0, "head", 6, 0)
+        patch_from(model, run(model, [OTHER]), 0, "head", 6, 0)
 
 
 def test_prompts_of_one_token_can_be_patched():
@@ -156,7 +161,7 @@ def test_prompts_of_one_token_can_be_patched():
 def test_patches_and_steering_hold_while_the_model_writes(name):
     model = roughened(CAUSAL[name])
     part = "expert" if model.config.n_experts else "head"
-    edits = [patch_from(model, OTHER, 1, part, 2, 1), Steer(1, torch.arange(16.0) / 16, 0.5)]
+    edits = [patch_from(model, run(model, [OTHER]), 1, part, 2, 1), Steer(1, torch.arange(16.0) / 16, 0.5)]
     ids = list(IDS[:4])
     for step in generate(model, ids, 5, tap=edits_tap(edits, model.config)):
         assert torch.allclose(step.logits, logits(model, ids, edits)[:, -1], atol=1e-4)

@@ -3,6 +3,7 @@
 import pytest
 
 from playground.data.tokenizers import CharTokenizer
+from playground.inspection.example import EXAMPLES
 from playground.inspection.slips import CHECKPOINTS
 from playground.model import Transformer
 from playground.storage import Checkpoint, load
@@ -97,6 +98,15 @@ def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     assert drawn(one["patch-map"]).shape == (8, 1)
     experts = tab.made("abc", **{**chosen, "part": "expert"})["patch-map"]
     assert drawn(experts).shape == (8, 3) if name == "experts" else "dense model" in experts
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_worked_examples_keep_their_prompt(tab, name):
+    chosen = tab.shown(None, **OPEN, subject=name).selection
+    assert chosen["prompt"] == tab.shown(None, view="heads", subject=name).selection["prompt"]
+    made = tab.made(None, **OPEN, subject=name)
+    for part in ("patch-map", "steer-curve", "steer-texts", "circuit"):
+        assert "written by hand for one prompt" in made[part]
 
 
 def test_a_typed_prompt_is_left_as_it_is(tab):

@@ -23,7 +23,8 @@ from ....interventions import (
     patch_map,
     suggested_pairs,
 )
-from ....interventions.patching import PARTS, passes_of, patch_from
+from ....interventions.pairs import SEARCHED
+from ....interventions.patching import PARTS, donated, passes_of, patch_from
 from ....interventions.steering import SIDE_BY_SIDE, steering_curve, steering_tap
 from ....kept import Kept
 from ....model import Tap
@@ -37,7 +38,7 @@ from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot, switch
 from ...prompts import read_prompt
 from .drawn import window, window_words
-from .selection import At
+from .selection import MODEL, At
 from .tested import texts_of
 from .validation import held_out
 
@@ -145,6 +146,9 @@ def _text(at: At, ids: tuple[int, ...]) -> str:
 
 
 def _check_size(at: At, tokens: int, what: str) -> None:
+    """Raise ValueError for a worked example, and where reading so many tokens would take too long."""
+    if at.chosen.subject != MODEL:
+        raise ValueError("This example was written by hand for one prompt. Choose a trained model under “Look into”")
     if tokens * at.look.config.flops_per_token() > HEAD_TESTS_FLOPS:
         raise ValueError(f"This model is too large for {what} here. Choose a smaller one, or a shorter prompt")
 
@@ -158,20 +162,18 @@ def _texts(at: At) -> torch.Tensor:
         if judged.stand_in:
             return written
         texts = texts_of(at.look, judged)[0]
-        return texts if written is None else _lengthened(texts, written)
+        if written is None:
+            return texts
+        T = min(texts.shape[1], written.shape[1])
+        return torch.cat((texts[:, :T], written[:, :T]))
 
     return _kept.get("texts", read, owner=at.look.model)
-
-
-def _lengthened(texts: torch.Tensor, more: torch.Tensor) -> torch.Tensor:
-    T = min(texts.shape[1], more.shape[1])
-    return torch.cat((texts[:, :T], more[:, :T]))
 
 
 def _pairs(at: At) -> list[Pair]:
     """Pairs that suit the model; none for a model too large to look for them."""
     try:
-        _check_size(at, 600 * 32, "pairs")
+        _check_size(at, SEARCHED, "pairs")
         find = lambda: suggested_pairs(at.look.model, at.look.checkpoint.tokenizer, _texts(at))  # noqa: E731
         return _kept.get("pairs", find, owner=at.look.model)
     except ValueError:
@@ -203,6 +205,7 @@ def _changes(one: str, other: str) -> str:
 
 def _pair(at: At) -> Pair:
     """The two prompts. Raises ValueError where they make no pair."""
+    _check_size(at, 2 * at.look.length, "two prompts")
     if not at.chosen.other:
         raise ValueError("Type a second prompt that differs in one word")
     other, _ = read_prompt(at.page, at.look.checkpoint, at.chosen.other)
@@ -223,16 +226,19 @@ def _patched(at: At) -> PatchMap:
     part = c.part if c.part in PARTS else "residual"
     donor, direct = _donor(at), c.path == "direct"
     _check_size(at, look.length * passes_of(look.config, part, look.length), "this map")
-    texts = _texts(at) if donor in (Donor.MEAN, Donor.RESAMPLE) else None
 
     def patch() -> PatchMap:
-        return patch_map(look.model, pair, part, donor, texts=texts, direct=direct)
+        return patch_map(look.model, pair, part, donor, texts=_texts_for(at, donor), direct=direct)
 
     return _kept.get(("map", pair, part, donor, direct), patch, owner=look.model)
 
 
 def _donor(at: At) -> Donor:
     return Donor(at.chosen.donor) if at.chosen.donor in {each.value for each in Donor} else Donor.OTHER
+
+
+def _texts_for(at: At, donor: Donor) -> torch.Tensor | None:
+    return _texts(at) if donor in (Donor.MEAN, Donor.RESAMPLE) else None
 
 
 def _map(at: At) -> tuple[dict[str, Any], str]:
@@ -252,28 +258,25 @@ def _map(at: At) -> tuple[dict[str, Any], str]:
 
 def _continued(at: At) -> str:
     """The kept patches, and how the model continues without and with them."""
-    cells, other = at.chosen.kept, _pair(at).other
+    cells, donor = at.chosen.kept, _donor(at)
     if not cells:
         return ""
+    there = donated(at.look.model, _pair(at), donor, _texts_for(at, donor))
     try:
         if len(cells) > PATCHES:
             raise KeyError
         keys = [(cell["layer"], cell["part"], cell["place"], cell["index"]) for cell in cells]
-        patches = [patch_from(at.look.model, other, *key) for key in keys]
+        patches = [patch_from(at.look.model, there, *key, donor) for key in keys]
     except (KeyError, TypeError):
         raise ValueError("These patches cannot be read. Click a cell of the map") from None
     tap = edits_tap([*at.edits, *patches], at.look.config)
     chips = "".join(
-        f'<span class="edit-chip"><bdi>{html.escape(_kept_words(at, *key))}</bdi> '
+        f'<span class="edit-chip"><bdi>{html.escape(kept_words(part, layer, index, at.look.tokens[place]))}</bdi> '
         f"{move_button('Restore', {'kept': [*cells[:i], *cells[i + 1 :]]}, kind='link')}</span>"
-        for i, key in enumerate(keys)
+        for i, (layer, part, place, index) in enumerate(keys)
     )
     texts = {"Unpatched": edits_tap(at.edits, at.look.config), "Patched": tap}
     return f'<div class="line tight">{chips}</div>{_cards({name: _written(at, tap) for name, tap in texts.items()})}'
-
-
-def _kept_words(at: At, layer: int, part: str, place: int, index: int | None) -> str:
-    return kept_words(part, layer, index, at.look.tokens[place])
 
 
 def _written(at: At, tap: Tap) -> str:
@@ -306,6 +309,7 @@ def _strength(at: At) -> float:
 
 def _direction(at: At) -> torch.Tensor:
     look, sides = at.look, []
+    _check_size(at, 2 * PAIRS * look.length, "steering")
     for text in (at.chosen.towards, at.chosen.away):
         lines = [line for line in (text or "").split("\n") if line.strip()][:PAIRS]
         sides.append([read_prompt(at.page, look.checkpoint, line)[0][-look.config.context_length :] for line in lines])
