@@ -6,7 +6,7 @@ import pytest
 
 from playground.game.rules import BIGRAM, FLOOR, MODEL, YOU
 from playground.words.game import in_bits, luck, result
-from tests.inspection.test_game import played
+from tests.game.test_rules import played
 
 
 @pytest.mark.parametrize(("you", "model", "bigram"), itertools.product((0.5, 1.0, 1.5), repeat=3))
