@@ -70,10 +70,7 @@ class Board:
         share: str = "",
         name: str = "",
     ) -> RunJob:
-        """Begin a run for this visitor, perhaps to repeat one, or put it in line. Raises LimitError.
-
-        Without a name it is called after its text.
-        """
+        """Begin a run, perhaps to repeat one; without a name it is called after its text. Raises LimitError."""
         name = tidy_name(name) if name.strip() else ""
         self.limits.check_training(spec.model, spec.training)
         spec = replace(spec, training=spec.training.replace(max_seconds=self.limits.seconds))
@@ -121,7 +118,7 @@ class Board:
             raise ValueError("Only the best weights of your own runs can be used.")
         best = job.best()  # reads and tries a model: nobody else waits for that
         with self._lock:
-            job.use(best)
+            job.use(*best)
         self.registry.save(job.id)
         return self._noted(job)
 
@@ -234,7 +231,8 @@ class Board:
 
     def counts(self) -> dict[str, int]:
         """How many jobs work, wait, and are remembered."""
-        jobs = list(self._jobs.values())
+        with self._lock:
+            jobs = list(self._jobs.values())
         working, waiting = sum(job.at_work for job in jobs), sum(job.state == "waiting" for job in jobs)
         return {"places": self.limits.jobs, "working": working, "waiting": waiting, "remembered": len(jobs)}
 
