@@ -13,7 +13,6 @@ restart those that waited or worked stand in line again, in the old order, and g
 
 from __future__ import annotations
 
-import heapq
 import operator
 import threading
 import time
@@ -74,26 +73,44 @@ class Board:
         name = tidy_name(name) if name.strip() else ""
         self.limits.check_training(spec.model, spec.training)
         spec = replace(spec, training=spec.training.replace(max_seconds=self.limits.seconds))
-        job = RunJob(new_id(), visitor, name, spec, self.limits, self.registry, repeats)
-        job.by_program = by_program
-        return self.begin(job, spec.source.title, share)
+
+        def make(number: int) -> RunJob:
+            called = name or f"Run {number} · {spec.source.title}"
+            job = RunJob(new_id(), visitor, called, spec, self.limits, self.registry, repeats)
+            job.by_program = by_program
+            return job
+
+        return self.begin(visitor, RunJob, make, share=share)
 
     def compare(self, visitor: str, spec: ComparisonSpec, *, share: str = "") -> ComparisonJob:
         """Begin a comparison for this visitor, or put it in line. Raises LimitError."""
         spec.check(spec.matched(), self.limits)
-        job = ComparisonJob(new_id(), visitor, "", spec, self.limits, self.registry)
-        return self.begin(job, spec.source.title, share)
 
-    def begin(self, job: K, title: str, share: str = "") -> K:
-        """Put a new job in line, called after its number and `title` where it has no name. Raises LimitError."""
-        self._look_up(job.visitor)  # reads files: nobody else waits for that
+        def make(number: int) -> ComparisonJob:
+            name = f"Comparison {number} · {spec.source.title}"
+            return ComparisonJob(new_id(), visitor, name, spec, self.limits, self.registry)
+
+        return self.begin(visitor, ComparisonJob, make, share=share)
+
+    def begin(
+        self, visitor: str, kind: type[K], make: Callable[[int], K], *, share: str = "", keep: int | None = None
+    ) -> K:
+        """Begin the job that `make` returns for its number, or put it in line. Raises LimitError.
+
+        Of those of its kind that are over, the visitor's `keep` latest stay, this one included; None for all.
+        """
+        self._look_up(visitor)  # reads files: nobody else waits for that
         with self._lock:
-            self._check_room(job.visitor, share)
-            earlier = self.of(job.visitor, kind=type(job))
+            self._check_room(visitor, share)
+            earlier = self.of(visitor, kind=kind)
             again = bool(earlier) and earlier[-1].state == "failed"  # the number of one that came to nothing is free
-            job.number = max(max((each.number for each in earlier), default=0) + (not again), 1)
-            job.name, job.share = job.name or f"{job.kind.capitalize()} {job.number} · {title}", share
-            self._clear_away(job.visitor)
+            number = max(max((each.number for each in earlier), default=0) + (not again), 1)
+            self._clear_away(visitor)
+            job = make(number)
+            job.number, job.share = number, share
+            over = [other for other in earlier if other.settled]
+            for other in over[: max(len(over) + 1 - keep, 0)] if keep else ():
+                self._forget(other)
             self._queue(job)
         return self._noted(job)
 
@@ -268,16 +285,15 @@ class Board:
     def _fill(self) -> None:
         """Let those in line begin for whom there is a place, and tell the others where they stand."""
         with self._lock:
-            now = time.monotonic()
-            for job in self._line.order(self._jobs.values()):
+            now, jobs = time.monotonic(), list(self._jobs.values())
+            for job in self._line.order(jobs):
                 away = now - (self._began if job.seen is None else job.seen)
                 if away > (RETURN_SECONDS if job.seen is None else AWAY_SECONDS):
                     job.leave("The page was away too long, and the place in the line was given up: start again.")
-            self._stop_for_others(now, bool(self._line.order(self._jobs.values())))
-            if self.limits.kind != "local" and (lends := self._line.lends(self._jobs.values(), self.limits.jobs)):
-                lends.rest()
-            for job in self._line.order(self._jobs.values()):
-                busy = [other for other in self._jobs.values() if other.busy and other is not job]
+            if self.limits.kind != "local":
+                self._line.make_room(jobs, self.limits.jobs)
+            for job in self._line.order(jobs):
+                busy = [other for other in jobs if other.busy and other is not job]
                 at_work = [other for other in busy if other.at_work]
                 # also those that were stopped and still work: pressing Train and Stop in turns gains no second place
                 mine = sum(other.visitor == job.visitor for other in busy)
@@ -289,21 +305,7 @@ class Board:
                 if all(map(operator.lt, (len(at_work), mine, near), most)):
                     self._line.leave(job)
                     job.go()
-            free = [job.left(self.pace.seconds) for job in self._jobs.values() if job.at_work]
-            free = [0.0] * (self.limits.jobs - len(free)) + free
-            heapq.heapify(free)
-            for place, job in enumerate(self._line.order(self._jobs.values()), 1):
-                wait = heapq.heappop(free)
-                heapq.heappush(free, wait + job.expected(self.pace.seconds))
-                job.stands(place, wait)
-
-    def _stop_for_others(self, now: float, some_wait: bool) -> None:
-        """Let those at work whose visitors are away make room for those who wait, what they have learned kept."""
-        busy = [job for job in self._jobs.values() if job.busy]
-        if self.limits.kind != "local" and sum(job.at_work for job in busy) >= self.limits.jobs and some_wait:
-            for job in busy:
-                if job.active and now - (job.seen or job.began) > AWAY_SECONDS:
-                    job.stop()
+            self._line.foretell(jobs, self.limits.jobs, self.pace.seconds)
 
     # ---- how jobs go -------------------------------------------------------------------------------------------------
 

@@ -8,14 +8,15 @@ a network that has none.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .job import Job
-from .limits import REST_SECONDS, TURN_SECONDS
+from .limits import AWAY_SECONDS, REST_SECONDS, TURN_SECONDS
 
 NETWORKS = 10_000
 """Networks of which is remembered when they last had their turn."""
@@ -55,22 +56,35 @@ class Line:
         first = sum(place[0] == 0 for place in places)
         return [*rested, *line[:first], *(job for job in resting if job not in rested), *line[first:]]
 
-    def lends(self, jobs: Iterable[Job], places: int) -> Job | None:
-        """The job that has worked longest, if a network that has nothing at work waits for one of so many places.
+    def make_room(self, jobs: Sequence[Job], places: int) -> None:
+        """Where others wait for one of so many places: stop those at work whose visitors are away, what they have
+        learned kept, and let the one that has worked longest rest if a network waits that has nothing at work.
 
         No more rest than there are places, so that at most twice as many are in memory.
         """
-        busy = [job for job in jobs if job.busy]
+        busy, line = [job for job in jobs if job.busy], self.order(jobs)
         at_work = [job for job in busy if job.at_work]
-        if len(at_work) < places:
-            return None
-        networks, line = {job.network for job in busy}, self.order(jobs)
+        if len(at_work) < places or not line:
+            return
+        for job in busy:
+            if job.active and time.monotonic() - (job.seen or job.began) > AWAY_SECONDS:
+                job.stop()
+        networks = {job.network for job in busy}
         new = any(job.network not in networks and job.seen is not None for job in line)
         rested = any(job.resting and _long(job, REST_SECONDS) for job in line)
         long = [job for job in at_work if job.state == "training" and _long(job, TURN_SECONDS)]
-        return (
-            min(long, key=lambda job: job.turn_began) if long and (rested or (new and len(busy) < 2 * places)) else None
-        )
+        if long and (rested or (new and len(busy) < 2 * places)):
+            min(long, key=lambda job: job.turn_began).rest()
+
+    def foretell(self, jobs: Sequence[Job], places: int, seconds: Callable[..., float]) -> None:
+        """Tell those who wait where they stand and for how long; `seconds` as in `Job.expected`."""
+        free = [job.left(seconds) for job in jobs if job.at_work]
+        free = [0.0] * (places - len(free)) + free
+        heapq.heapify(free)
+        for place, job in enumerate(self.order(jobs), 1):
+            wait = heapq.heappop(free)
+            heapq.heappush(free, wait + job.expected(seconds))
+            job.stands(place, wait)
 
     def leave(self, job: Job) -> None:
         """Its turn has come."""
