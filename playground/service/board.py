@@ -13,10 +13,8 @@ restart those that waited or worked stand in line again, in the old order, and g
 
 from __future__ import annotations
 
-import operator
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -28,7 +26,7 @@ from ..storage import Checkpoint
 from .comparisons import ComparisonJob, ComparisonSpec
 from .data_folder import new_id, tidy_name
 from .job import Job
-from .limits import AWAY_SECONDS, FAILED_RUNS, RETURN_SECONDS, TRAININGS_WITHOUT_PAGE, LimitError, Limits
+from .limits import FAILED_RUNS, LimitError, Limits
 from .line import Line
 from .models import Entry, Registry
 from .notes import found, note
@@ -260,15 +258,7 @@ class Board:
         mine = [job for job in self.of(visitor, kind=Job) if job.active]
         if len(mine) >= self.limits.jobs_per_visitor:
             raise LimitError(f"You already have a {mine[-1].kind} in progress. Stop it, or wait until it is done.")
-        line = [job for job in self._line.order(self._jobs.values()) if not job.resting]
-        if len(line) < self.limits.waiting:
-            return
-        counts = Counter(job.share for job in line)
-        most = max(counts, key=counts.__getitem__)
-        if counts[most] <= counts[share] + 1:
-            raise LimitError(f"{len(line)} runs wait in line for a place, and no more can: try again in a few minutes.")
-        last = next(job for job in reversed(line) if job.share == most)
-        last.leave("The line was full, and most in it came from your network: start again in a few minutes.")
+        self._line.check(self._jobs.values(), share, self.limits.waiting)
 
     def _queue(self, job: Job) -> None:
         others = self.of(job.visitor, kind=Job)
@@ -285,26 +275,12 @@ class Board:
     def _fill(self) -> None:
         """Let those in line begin for whom there is a place, and tell the others where they stand."""
         with self._lock:
-            now, jobs = time.monotonic(), list(self._jobs.values())
-            for job in self._line.order(jobs):
-                away = now - (self._began if job.seen is None else job.seen)
-                if away > (RETURN_SECONDS if job.seen is None else AWAY_SECONDS):
-                    job.leave("The page was away too long, and the place in the line was given up: start again.")
+            jobs = list(self._jobs.values())
+            self._line.give_up(jobs, self._began)
             if self.limits.kind != "local":
                 self._line.make_room(jobs, self.limits.jobs)
-            for job in self._line.order(jobs):
-                busy = [other for other in jobs if other.busy and other is not job]
-                at_work = [other for other in busy if other.at_work]
-                # also those that were stopped and still work: pressing Train and Stop in turns gains no second place
-                mine = sum(other.visitor == job.visitor for other in busy)
-                programs = min(TRAININGS_WITHOUT_PAGE, max(self.limits.jobs - 1, 1))
-                if job.seen is None or (job.by_program and sum(other.by_program for other in at_work) >= programs):
-                    continue
-                near = sum(other.network == job.network for other in busy)
-                most = self.limits.jobs, self.limits.jobs_per_visitor, self.limits.jobs_per_address
-                if all(map(operator.lt, (len(at_work), mine, near), most)):
-                    self._line.leave(job)
-                    job.go()
+            for job in self._line.next(jobs, self.limits):
+                job.go()
             self._line.foretell(jobs, self.limits.jobs, self.pace.seconds)
 
     # ---- how jobs go -------------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from playground.service import board as board_module
 from playground.service.board import Board
 from playground.service.comparisons import ComparisonJob
 from playground.service.job import Job
@@ -97,7 +96,7 @@ def test_the_wait_counts_down(tmp_path):
 
 
 def test_a_page_that_looks_keeps_its_place_and_one_that_stays_away_loses_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(board_module, "AWAY_SECONDS", 0.4)
+    monkeypatch.setattr("playground.service.line.AWAY_SECONDS", 0.4)
     board = house(tmp_path, jobs=1)
     board.start(ANNA, small_spec(steps=100_000))
     here, away = board.start(CARLA, small_spec()), board.start(BERT, small_spec())
