@@ -13,11 +13,8 @@ restart those that waited or worked stand in line again, in the old order, and g
 
 from __future__ import annotations
 
-import heapq
-import operator
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -30,7 +27,7 @@ from ..training.sweep import Sweep
 from .comparisons import ComparisonJob, ComparisonSpec
 from .data_folder import new_id, tidy_name
 from .job import Job
-from .limits import AWAY_SECONDS, FAILED_RUNS, RETURN_SECONDS, TRAININGS_WITHOUT_PAGE, LimitError, Limits
+from .limits import FAILED_RUNS, LimitError, Limits
 from .line import Line
 from .models import Entry, Registry
 from .notes import found, note
@@ -72,10 +69,7 @@ class Board:
         share: str = "",
         name: str = "",
     ) -> RunJob:
-        """Begin a run for this visitor, perhaps to repeat one, or put it in line. Raises LimitError.
-
-        Without a name it is called after its text.
-        """
+        """Begin a run, perhaps to repeat one; without a name it is called after its text. Raises LimitError."""
         name = tidy_name(name) if name.strip() else ""
         self.limits.check_training(spec.model, spec.training)
         spec = replace(spec, training=spec.training.replace(max_seconds=self.limits.seconds))
@@ -137,7 +131,7 @@ class Board:
             raise ValueError("Only the best weights of your own runs can be used.")
         best = job.best()  # reads and tries a model: nobody else waits for that
         with self._lock:
-            job.use(best)
+            job.use(*best)
         self.registry.save(job.id)
         return self._noted(job)
 
@@ -255,7 +249,8 @@ class Board:
 
     def counts(self) -> dict[str, int]:
         """How many jobs work, wait, and are remembered."""
-        jobs = list(self._jobs.values())
+        with self._lock:
+            jobs = list(self._jobs.values())
         working, waiting = sum(job.at_work for job in jobs), sum(job.state == "waiting" for job in jobs)
         return {"places": self.limits.jobs, "working": working, "waiting": waiting, "remembered": len(jobs)}
 
@@ -266,15 +261,7 @@ class Board:
         mine = [job for job in self.of(visitor, kind=Job) if job.active]
         if len(mine) >= self.limits.jobs_per_visitor:
             raise LimitError(f"You already have a {mine[-1].kind} in progress. Stop it, or wait until it is done.")
-        line = [job for job in self._line.order(self._jobs.values()) if not job.resting]
-        if len(line) < self.limits.waiting:
-            return
-        counts = Counter(job.share for job in line)
-        most = max(counts, key=counts.__getitem__)
-        if counts[most] <= counts[share] + 1:
-            raise LimitError(f"{len(line)} runs wait in line for a place, and no more can: try again in a few minutes.")
-        last = next(job for job in reversed(line) if job.share == most)
-        last.leave("The line was full, and most in it came from your network: start again in a few minutes.")
+        self._line.check(self._jobs.values(), share, self.limits.waiting)
 
     def _queue(self, job: Job) -> None:
         others = self.of(job.visitor, kind=Job)
@@ -297,42 +284,13 @@ class Board:
     def _fill(self) -> None:
         """Let those in line begin for whom there is a place, and tell the others where they stand."""
         with self._lock:
-            now = time.monotonic()
-            for job in self._line.order(self._jobs.values()):
-                away = now - (self._began if job.seen is None else job.seen)
-                if away > (RETURN_SECONDS if job.seen is None else AWAY_SECONDS):
-                    job.leave("The page was away too long, and the place in the line was given up: start again.")
-            self._stop_for_others(now, bool(self._line.order(self._jobs.values())))
-            if self.limits.kind != "local" and (lends := self._line.lends(self._jobs.values(), self.limits.jobs)):
-                lends.rest()
-            for job in self._line.order(self._jobs.values()):
-                busy = [other for other in self._jobs.values() if other.busy and other is not job]
-                at_work = [other for other in busy if other.at_work]
-                # also those that were stopped and still work: pressing Train and Stop in turns gains no second place
-                mine = sum(other.visitor == job.visitor for other in busy)
-                programs = min(TRAININGS_WITHOUT_PAGE, max(self.limits.jobs - 1, 1))
-                if job.seen is None or (job.by_program and sum(other.by_program for other in at_work) >= programs):
-                    continue
-                near = sum(other.network == job.network for other in busy)
-                most = self.limits.jobs, self.limits.jobs_per_visitor, self.limits.jobs_per_address
-                if all(map(operator.lt, (len(at_work), mine, near), most)):
-                    self._line.leave(job)
-                    job.go()
-            free = [job.left(self.pace.seconds) for job in self._jobs.values() if job.at_work]
-            free = [0.0] * (self.limits.jobs - len(free)) + free
-            heapq.heapify(free)
-            for place, job in enumerate(self._line.order(self._jobs.values()), 1):
-                wait = heapq.heappop(free)
-                heapq.heappush(free, wait + job.expected(self.pace.seconds))
-                job.stands(place, wait)
-
-    def _stop_for_others(self, now: float, some_wait: bool) -> None:
-        """Let those at work whose visitors are away make room for those who wait, what they have learned kept."""
-        busy = [job for job in self._jobs.values() if job.busy]
-        if self.limits.kind != "local" and sum(job.at_work for job in busy) >= self.limits.jobs and some_wait:
-            for job in busy:
-                if job.active and now - (job.seen or job.began) > AWAY_SECONDS:
-                    job.stop()
+            jobs = list(self._jobs.values())
+            self._line.give_up(jobs, self._began)
+            if self.limits.kind != "local":
+                self._line.make_room(jobs, self.limits.jobs)
+            for job in self._line.next(jobs, self.limits):
+                job.go()
+            self._line.foretell(jobs, self.limits.jobs, self.pace.seconds)
 
     # ---- how jobs go -------------------------------------------------------------------------------------------------
 

@@ -145,7 +145,9 @@ class ComparisonJob(TrainingJob):
             def stops(side: str) -> bool:
                 return should_stop() or time.monotonic() - self.rested > deadline
 
-            yield from self.runner(self._kept_spec(), self.limits, folder=self._runs, should_stop=stops)
+            yield from self.runner(
+                self._with_moments(self.spec.moe, 16), self.limits, folder=self._runs, should_stop=stops
+            )
             yield _OVER
 
         self.begin("Reading the text …", events, self._take)
@@ -287,11 +289,6 @@ class ComparisonJob(TrainingJob):
         shutil.rmtree(self._runs, ignore_errors=True)
 
     # ---- events ------------------------------------------------------------------------------------------------------
-
-    def _kept_spec(self) -> ComparisonSpec:
-        """The comparison, with as many moments of the first pair kept as there is room for."""
-        count = self.spec.training.snapshots or self.limits.snapshots(self.spec.moe)
-        return dataclasses.replace(self.spec, training=self.spec.training.replace(snapshots=min(count, 16)))
 
     def _take(self, event: Any) -> None:
         if isinstance(event, SideEvent) and isinstance(event.event, Snapshotted):

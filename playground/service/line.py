@@ -1,4 +1,4 @@
-"""Line: in which order those who wait for a place begin.
+"""Line: in which order those who wait for a place begin, and who may.
 
 It is fair: networks (`Job.share`: an address, its pages and its programs apart) take turns, the one with the fewest at
 work first. Within a network, every visitor's first job comes before anybody's second, in the order in which they were
@@ -8,14 +8,24 @@ a network that has none.
 
 from __future__ import annotations
 
+import heapq
 import itertools
+import operator
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .job import Job
-from .limits import REST_SECONDS, TURN_SECONDS
+from .limits import (
+    AWAY_SECONDS,
+    REST_SECONDS,
+    RETURN_SECONDS,
+    TRAININGS_WITHOUT_PAGE,
+    TURN_SECONDS,
+    LimitError,
+    Limits,
+)
 
 NETWORKS = 10_000
 """Networks of which is remembered when they last had their turn."""
@@ -55,30 +65,74 @@ class Line:
         first = sum(place[0] == 0 for place in places)
         return [*rested, *line[:first], *(job for job in resting if job not in rested), *line[first:]]
 
-    def lends(self, jobs: Iterable[Job], places: int) -> Job | None:
-        """The job that has worked longest, if a network that has nothing at work waits for one of so many places.
+    def make_room(self, jobs: Sequence[Job], places: int) -> None:
+        """Where others wait for one of so many places: stop those at work whose visitors are away, what they have
+        learned kept, and let the one that has worked longest rest if a network waits that has nothing at work.
 
         No more rest than there are places, so that at most twice as many are in memory.
         """
-        busy = [job for job in jobs if job.busy]
+        busy, line = [job for job in jobs if job.busy], self.order(jobs)
         at_work = [job for job in busy if job.at_work]
-        if len(at_work) < places:
-            return None
-        networks, line = {job.network for job in busy}, self.order(jobs)
+        if len(at_work) < places or not line:
+            return
+        for job in busy:
+            if job.active and time.monotonic() - (job.seen or job.began) > AWAY_SECONDS:
+                job.stop()
+        networks = {job.network for job in busy}
         new = any(job.network not in networks and job.seen is not None for job in line)
         rested = any(job.resting and _long(job, REST_SECONDS) for job in line)
         long = [job for job in at_work if job.state == "training" and _long(job, TURN_SECONDS)]
-        return (
-            min(long, key=lambda job: job.turn_began) if long and (rested or (new and len(busy) < 2 * places)) else None
-        )
+        if long and (rested or (new and len(busy) < 2 * places)):
+            min(long, key=lambda job: job.turn_began).rest()
 
-    def leave(self, job: Job) -> None:
-        """Its turn has come."""
-        self._round = max(self._round, job.turn[0])
-        self._served[job.share] = next(self._clock)
-        self._served.move_to_end(job.share)
-        while len(self._served) > NETWORKS:
-            self._served.popitem(last=False)
+    def foretell(self, jobs: Sequence[Job], places: int, seconds: Callable[..., float]) -> None:
+        """Tell those who wait where they stand and for how long; `seconds` as in `Job.expected`."""
+        free = [job.left(seconds) for job in jobs if job.at_work]
+        free = [0.0] * (places - len(free)) + free
+        heapq.heapify(free)
+        for place, job in enumerate(self.order(jobs), 1):
+            wait = heapq.heappop(free)
+            heapq.heappush(free, wait + job.expected(seconds))
+            job.stands(place, wait)
+
+    def next(self, jobs: Sequence[Job], limits: Limits) -> Iterator[Job]:
+        """Those for whom there is a place, as long as whoever asks lets each begin, or go on, at once."""
+        programs = min(TRAININGS_WITHOUT_PAGE, max(limits.jobs - 1, 1))
+        most = limits.jobs, limits.jobs_per_visitor, limits.jobs_per_address
+        for job in self.order(jobs):
+            busy = [other for other in jobs if other.busy and other is not job]
+            at_work = [other for other in busy if other.at_work]
+            if job.seen is None or (job.by_program and sum(other.by_program for other in at_work) >= programs):
+                continue
+            # also those that were stopped and still work: pressing Train and Stop in turns gains no second place
+            mine = sum(other.visitor == job.visitor for other in busy)
+            near = sum(other.network == job.network for other in busy)
+            if all(map(operator.lt, (len(at_work), mine, near), most)):
+                self._round = max(self._round, job.turn[0])
+                self._served[job.share] = next(self._clock)
+                self._served.move_to_end(job.share)
+                while len(self._served) > NETWORKS:
+                    self._served.popitem(last=False)
+                yield job
+
+    def check(self, jobs: Iterable[Job], share: str, most: int) -> None:
+        """Raise LimitError for one more of this network where `most` wait, or let the last of another network leave."""
+        line = [job for job in self.order(jobs) if not job.resting]
+        if len(line) < most:
+            return
+        counts = Counter(job.share for job in line)
+        crowd = max(counts, key=counts.__getitem__)
+        if counts[crowd] <= counts[share] + 1:
+            raise LimitError(f"{len(line)} runs wait in line for a place, and no more can: try again in a few minutes.")
+        last = next(job for job in reversed(line) if job.share == crowd)
+        last.leave("The line was full, and most in it came from your network: start again in a few minutes.")
+
+    def give_up(self, jobs: Sequence[Job], began: float) -> None:
+        """Let those leave whose pages are away; `began` is when the server did, which may have come up again."""
+        for job in self.order(jobs):
+            away = time.monotonic() - (began if job.seen is None else job.seen)
+            if away > (RETURN_SECONDS if job.seen is None else AWAY_SECONDS):
+                job.leave("The page was away too long, and the place in the line was given up: start again.")
 
 
 def _long(job: Job, seconds: float) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -42,18 +42,6 @@ from .views import RunView, sample_temperature
 logger = logging.getLogger(__name__)
 
 Runner = Callable[..., Iterator[RunEvent]]
-
-
-@dataclass(frozen=True)
-class Best:
-    """The best weights of a finished run, ready to be its model."""
-
-    of: Checkpoint
-    """The model of which they are the better version."""
-    checkpoint: Checkpoint
-    step: int
-    probabilities: torch.Tensor | None
-    """(V,) what they predict after the run's prompt; None without a prompt."""
 
 
 class RunJob(TrainingJob):
@@ -199,8 +187,8 @@ class RunJob(TrainingJob):
 
         def events(should_stop: Callable[[], bool]) -> Iterator[RunEvent]:
             folder = self.folder if resume or self.registry.data.can_write(self.folder) else None
-            self._unsaved = folder is None
-            return self.runner(self._kept_spec(), self.limits, folder=folder, resume=resume, should_stop=should_stop)
+            self._unsaved, spec = folder is None, self._with_moments(self.spec.model)
+            return self.runner(spec, self.limits, folder=folder, resume=resume, should_stop=should_stop)
 
         def take(event: RunEvent) -> None:
             if isinstance(event, Learned):
@@ -209,12 +197,6 @@ class RunJob(TrainingJob):
                 self._take(event)
 
         self.begin("Picking up where it stopped …" if resume else "Reading the text …", events, take)
-
-    def _kept_spec(self) -> RunSpec:
-        """The run, with as many of its moments kept as there is room for."""
-        training = self.spec.training
-        kept = training.snapshots or self.limits.snapshots(self.spec.model)
-        return replace(self.spec, training=training.replace(snapshots=kept))
 
     def _take(self, event: RunEvent) -> None:
         if isinstance(event, (Snapshotted, BestKept)) or (isinstance(event, Started) and event.step):
@@ -363,25 +345,28 @@ class RunJob(TrainingJob):
                 self._before, self._now = predict(new, asked) if new else None, now
                 self._of_used = now
 
-    def best(self) -> Best:
-        """The kept weights of the lowest validation loss as a model. Raises ValueError where nothing better is kept."""
+    def best(self) -> tuple[Checkpoint, Checkpoint, torch.Tensor | None]:
+        """Its model, the kept weights of the lowest validation loss as one, and their prediction (V,) after the prompt.
+
+        Raises ValueError where nothing better is kept.
+        """
         last = self.checkpoint if self.settled and self.has_result else None
         if last is None or last.best is None:
             raise ValueError("This run has no better weights than the last ones.")
-        checkpoint, asked = last.at("best"), list(self._prepared.asked)
-        return Best(last, checkpoint, last.best[0], predict(checkpoint.model, asked) if asked else None)
+        best, asked = last.at("best"), list(self._prepared.asked)
+        return last, best, predict(best.model, asked) if asked else None
 
-    def use(self, best: Best) -> None:
-        """Let these weights be the model from now on; its record ends with them.
+    def use(self, last: Checkpoint, best: Checkpoint, predicted: torch.Tensor | None) -> None:
+        """Let these weights (of `best()`) be the model from now on; its record ends with them.
 
         The run itself stays what it was: it goes on from its last step. Raises ValueError where it has changed since.
         """
-        if self.registry.here(self.id) is not best.of or not self.settled:
+        if self.registry.here(self.id) is not last or not self.settled:
             raise ValueError("This run has changed in the meantime. Open it again.")
-        self._remember_text(best.checkpoint.model)
-        self._put(self.id, best.checkpoint)
+        self._remember_text(best.model)
+        self._put(self.id, best)
         with self._lock:
-            self.used, self._of_used = best.step, best.probabilities
+            self.used, self._of_used = last.best[0], predicted
             self._version += 1
 
     def _remember_text(self, model: Transformer) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..data import Baselines
-from ..model import Transformer
+from ..model import ModelConfig, Transformer
 from ..storage import Checkpoint
 from ..storage.snapshots import find_snapshots
 from ..training import History, Started, TrainConfig
@@ -77,6 +79,12 @@ class TrainingJob(Job):
             self.models[model_id] = True
             self.emptied = False
             self._version += 1
+
+    def _with_moments(self, config: ModelConfig, most: float = math.inf) -> Any:
+        """The spec, with as many moments of each model kept as there is room for."""
+        training = self.spec.training
+        count = min(training.snapshots or self.limits.snapshots(config), most)
+        return replace(self.spec, training=training.replace(snapshots=count))
 
     def _keep_moment(self, keep: Callable[[], None]) -> None:
         """Put weights away, where there is room."""

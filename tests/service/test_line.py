@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from playground.service import board as board_module
 from playground.service.board import Board
 from playground.service.job import Job
 from playground.service.limits import AWAY_SECONDS, LimitError
@@ -81,7 +80,7 @@ def test_whoever_finds_all_places_taken_joins_a_line_and_is_told_where_they_stan
 
 
 def test_a_page_that_looks_keeps_its_place_and_one_that_stays_away_loses_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(board_module, "AWAY_SECONDS", 0.4)
+    monkeypatch.setattr("playground.service.line.AWAY_SECONDS", 0.4)
     board = house(tmp_path, jobs=1)
     board.start(ANNA, small_spec(steps=100_000))
     here, away = board.start(CARLA, small_spec()), board.start(BERT, small_spec())
