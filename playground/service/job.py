@@ -1,6 +1,6 @@
 """Job: something long that a visitor has begun, in a thread of the server: it waits, works, is stopped, is looked at.
 
-Training runs (`run_job.RunJob`) and comparisons (`comparisons.ComparisonJob`) are kinds of it. A kind says which events
+Runs (`run_job`), comparisons (`comparisons`) and sweeps (`sweeps`) are kinds of it. A kind says which events
 its thread consumes, what each one changes, and what a page sees of it; the board says when it may begin.
 """
 
