@@ -1,8 +1,7 @@
 """Job: something long that a visitor has begun, in a thread of the server: it waits, works, is stopped, is looked at.
 
-Training runs (`run_job.RunJob`) and comparisons (`comparisons.ComparisonJob`) are kinds of it. A kind says which events
-its thread consumes (`start`), what each one changes, and what a page sees of it (`view`); the board says when it may
-begin.
+Runs (`run_job`), comparisons (`comparisons`), sweeps and what *Why?* asks are kinds of it. A kind says which events its
+thread consumes (`start`), what each one changes, and what a page sees of it (`view`); the board says when it may begin.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def test_a_sweep_ends_with_a_row_for_each_value_and_is_found_again(tmp_path):
 
 def test_a_sweep_that_is_stopped_keeps_its_table(tmp_path):
     board = house(tmp_path)
-    job = board.sweep(ANNA, small_spec(steps=400), Sweep("learning_rate", (0.001, 0.01), 3))
+    job = board.sweep(ANNA, small_spec(steps=60), Sweep("learning_rate", (0.001, 0.01), 3))
     until(lambda: job.has_result)
     board.stop(ANNA, kind=SweepJob)
     view = finished(job)
