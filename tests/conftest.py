@@ -20,7 +20,7 @@ settings.register_profile("untimed", deadline=None)  # whether a test passes say
 settings.load_profile("untimed")
 
 
-LONG = ("test_chart", "test_generate", "test_inspect", "test_lessons", "test_look")
+LONG = ("test_generate", "test_inspect", "test_lessons", "test_look")
 """The browser's files that take as long as all its others."""
 
 

@@ -1,26 +1,7 @@
-"""What a page says of the server: what handlers outside the queue complain of, and that it was restarted."""
-
-import gradio as gr
+"""What a page says of the server: that it is gone, and that it was restarted."""
 
 DOWN = """const fetched = window.fetch;
 window.fetch = (...asked) => window.down ? Promise.reject(new TypeError("nobody answers")) : fetched(...asked);"""
-
-
-def test_gradio_still_shows_it_to_nobody(serve, open_page):
-    def refuse():
-        raise gr.Error("Refused.", print_exception=False)
-
-    with gr.Blocks() as app:
-        box, button = gr.Textbox(), gr.Button("Refuse", elem_id="refuse")
-        button.click(refuse, None, box, queue=False)
-    page = open_page()
-    page.refusals = True
-    page.goto(serve(app, ssr_mode=False))
-    with page.expect_response(lambda answer: "/run/" in answer.url) as refused:
-        page.click("#refuse")
-    assert refused.value.status == 500 and "Refused" in refused.value.text()
-    page.wait_for_timeout(1500)
-    assert "Refused" not in page.inner_text("body"), "gradio says it now: drop complaints.js"
 
 
 def test_an_open_page_waits_for_a_server_that_is_restarted_and_says_so_in_a_sentence(address, open_page):

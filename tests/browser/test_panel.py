@@ -126,21 +126,6 @@ def test_a_refusal_is_said_and_goes_with_the_next_answer(opened):
     expect(page.locator("[data-slot=said]")).to_contain_text("“good”")
 
 
-def test_folds_steps_and_deeds(opened):
-    server, page = opened
-    expect(page.locator("[data-if=more]")).to_be_hidden()
-    page.locator("summary").click()
-    expect(page.locator("[data-slot=more]")).to_have_text("unfolded")
-    expect(page.locator("[data-if=more]")).to_be_visible()
-    page.locator("#next").click()
-    page.locator("#next").click()
-    expect(page.locator("[data-slot=said]")).to_contain_text("size 3")
-    expect(page.locator("#next")).to_be_disabled()
-    before = server.counted
-    page.locator("#count").click()
-    expect(page.locator("[data-slot=said]")).to_contain_text(f"counted {before + 1}")
-
-
 def test_a_part_that_is_opened_as_an_answer_comes_stays_open(opened):
     _, page = opened
     page.evaluate("""() => {

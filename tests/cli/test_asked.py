@@ -1,10 +1,6 @@
 """What is asked in the shell is done, or refused in a sentence: nothing is ignored in silence."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +12,6 @@ from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.storage import load, save
 from playground.training import TrainConfig, proof
-from playground.training.autosave import owned
 
 SMALL = ["--preset", "tiny", "--set", "d_model=16", "context_length=16", "batch_size=2", "eval_every=4",
          "eval_windows=2", "device=cpu", "precision=fp32"]  # fmt: skip
@@ -74,24 +69,6 @@ def test_a_prompt_that_is_longer_than_the_context_is_said(made, capsys):
         assert main(["generate", str(made), "--prompt", prompt, "--max-new-tokens", "1"]) == 0
         err = capsys.readouterr().err
         assert said in err and bool(err) == bool(said)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="no process can be killed at a moment of its own choosing there")
-def test_what_a_killed_run_left_half_written_is_gone_when_its_folder_has_an_owner_again(tmp_path):
-    folder = tmp_path / "m"
-    folder.mkdir()
-    kept = [folder / name for name in (".lock", ".notes.new", "model.new", ".model.12345678.other")]
-    for file in kept:
-        file.write_text("")
-    for write in ("write_file(path / 'resume.safetensors',", "write_folder(path,"):
-        code = (
-            "import os, pathlib, signal, sys; from playground.atomic_files import write_file, write_folder\n"
-            "path = pathlib.Path(sys.argv[1])\n" + write + " lambda made: os.kill(os.getpid(), signal.SIGKILL))"
-        )
-        assert subprocess.run([sys.executable, "-c", code, str(folder)], timeout=60).returncode == -signal.SIGKILL
-    assert len(list(folder.iterdir())) == len(kept) + 2
-    owned(folder).release()
-    assert sorted(folder.iterdir()) == sorted(kept)
 
 
 def test_a_small_model_is_trained_without_helpers_that_others_could_keep_waiting(tmp_path, monkeypatch, capsys):

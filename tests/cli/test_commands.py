@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import playground
 from playground.cli import main
 from playground.data import corpus_from_text
 from playground.storage import load
-from playground.storage.snapshots import drop_best
 from playground.training import evaluate
 from playground.words.card import share_of_gpt2
 
@@ -174,18 +172,6 @@ def test_a_step_that_was_not_kept_is_refused(overfitted, capsys, step, words):
     except SystemExit as leaving:
         code = leaving.code
     assert code == 2 and words in capsys.readouterr().err
-
-
-def test_what_is_the_best_no_more_is_not_kept(tmp_path, overfitted):
-    """The file goes when the last moment is the best again, and is not believed where it does not fit the record."""
-    folder = tmp_path / "m"
-    shutil.copytree(overfitted[0], folder)
-    record = json.loads((folder / "history.json").read_text())
-    record["evaluations"]["val_loss"][-1] = 0.5
-    (folder / "history.json").write_text(json.dumps(record))
-    assert load(folder).best is None and load(folder).at("best").history.last_step == 80
-    drop_best(folder)
-    assert load(folder).snapshots is None and overfitted[0].exists()
 
 
 def test_a_run_that_was_patient_long_enough_is_resumed_only_on_purpose(tmp_path, overfitted, capsys):

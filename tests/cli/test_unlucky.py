@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-import torch
 from safetensors import SafetensorError
 
 from playground.cli import main
@@ -24,32 +23,6 @@ def train(out: Path, *more: str) -> int:
     return main(
         ["train", "--language", "brackets", "--steps", "8", "--preset", "tiny", "--out", str(out), *SMALL, *more]
     )
-
-
-def test_a_run_killed_after_its_last_state_and_before_its_model_is_written_is_written_on_resume(
-    tmp_path, monkeypatch, capsys
-):
-    assert train(tmp_path / "whole") == 0
-    kept, saves = command.save, []
-
-    def killed(*args, **more):
-        saves.append(1)
-        if len(saves) > 1:  # the first is the untrained model's
-            raise KeyboardInterrupt
-        return kept(*args, **more)
-
-    monkeypatch.setattr(command, "save", killed)
-    assert train(tmp_path / "cut") == 130
-    monkeypatch.undo()
-    assert load(tmp_path / "cut").history.last_step == 0
-    assert main(["train", "--resume", "--out", str(tmp_path / "cut")]) == 0
-    assert "saved now" in capsys.readouterr().out
-    whole, cut = load(tmp_path / "whole"), load(tmp_path / "cut")
-    for ours, theirs in zip(cut.model.parameters(), whole.model.parameters(), strict=True):
-        assert torch.equal(ours, theirs)
-    assert cut.history.evaluations["val_loss"] == whole.history.evaluations["val_loss"]
-    assert main(["train", "--resume", "--out", str(tmp_path / "cut")]) == 2
-    assert "8 steps" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_a_sentence(tmp_path, monkeypatch, capsys):

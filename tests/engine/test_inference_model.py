@@ -1,7 +1,6 @@
 """In every precision near the plain model; the pass written out for one token is the plain one; copies are bounded."""
 
 import gc
-import threading
 import weakref
 
 import pytest
@@ -117,31 +116,6 @@ def test_copies_of_weights_are_bounded_the_least_recently_used_leave_and_all_go_
     del models[2], c
     gc.collect()
     assert gone() is None and len(held()) == 1
-
-
-def test_the_cache_of_copies_is_safe_under_threads(monkeypatch):
-    models = [Transformer(TINY, seed=seed) for seed in range(4)]
-    monkeypatch.setattr(engine_module._copies, "bytes", 2 * InferenceModel(models[0], "bf16").nbytes)
-    wrong = []
-
-    def ask(turn: int) -> None:
-        for i in range(40):
-            model, precision = models[(turn + i) % 4], ("bf16", "int8")[i % 2]
-            if i % 10 == 0:
-                model = Transformer(TINY)  # goes at once
-            try:
-                found = inference_model(model, precision)
-                if found.precision != precision or not found.is_current(model):
-                    wrong.append((i, found.precision))
-            except Exception as problem:
-                wrong.append(problem)
-
-    threads = [threading.Thread(target=ask, args=(turn,)) for turn in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert wrong == [] and sum(one.nbytes for one in held()) <= engine_module._copies.bytes
 
 
 def test_what_cannot_be_is_refused_in_a_sentence():

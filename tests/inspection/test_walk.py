@@ -143,32 +143,6 @@ def test_the_embedding_is_the_tables_row_in_every_layer():
     assert "arrive" not in step_names(seen, 0)
 
 
-def test_a_share_of_the_blend_is_no_attention_weight():
-    seen = look_at(VARIANTS["learned"])
-    apart = 0
-    for layer in range(2):
-        for head in range(H):
-            for query in range(T):
-                row = seen.pattern(layer)[head, query].double().numpy()
-                parts = row[:, None] * seen.values(layer)[head].double().numpy()
-                z = parts.sum(axis=0)
-                share = parts[row.argmax()] @ z / (z @ z)
-                facts = step(seen, "mix", layer, head, query, 0).facts
-                assert np.allclose(facts["weights"], row) and facts["shares"].sum() == pytest.approx(1)
-                assert facts["shares"][row.argmax()] == pytest.approx(share, abs=1e-4)
-                apart += abs(share - row.max()) > 0.1
-    assert apart > 10  # the two are seldom the same
-
-
-def test_what_undivided_scores_would_do_is_computed():
-    seen = look_at(VARIANTS["rotary"])
-    layer, head, query, _ = PLACE
-    row = seen.scores(layer)[head, query, : query + 1].double()
-    facts = step(seen, "scores", *PLACE).facts
-    assert facts["largest_undivided"] == pytest.approx((row * 2).softmax(-1).max().item())
-    assert facts["largest_weight"] == pytest.approx(row.softmax(-1).max().item())
-
-
 def test_turning_both_changes_no_product_and_turning_one_does():
     seen = look_at(VARIANTS["rotary"])
     layer, head, query, key = PLACE

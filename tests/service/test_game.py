@@ -2,7 +2,6 @@
 
 import math
 import re
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -129,21 +128,3 @@ def test_tokens_can_be_typed():
     assert (bet.favourite, bet.share) == (made.tokenizer.encode(" cat")[0], pytest.approx(0.9))
     with pytest.raises(ValueError, match="first one"):
         games.bet(ANNA, "mine", made, SOURCE, {"game": at.name, "round": 1, "choice": "sat on", "sure": "sure"})
-
-
-def test_fifty_visitors_play_at_once():
-    games, models = Games(), [checkpoint("char", "stories", seed=seed) for seed in range(5)]
-
-    def play(visitor: int) -> np.ndarray:
-        name, made = f"visitor-{visitor:020d}", models[visitor % 5]
-        at = games.open(name, str(visitor % 5), made, None)
-        for turn in range(3):
-            at = games.bet(
-                name, str(visitor % 5), made, None, {"game": at.name, "round": turn, "choice": turn, "sure": "sure"}
-            )
-        return at.game.bits(MODEL)
-
-    with ThreadPoolExecutor(16) as pool:
-        found = list(pool.map(play, range(50)))
-    assert all(len(bits) == 3 for bits in found)
-    assert len(games._tables) == 1, "the language's own distribution is kept once for all its models"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import closing
 
 import pytest
@@ -30,26 +29,6 @@ def checkpoint(name: str = "a model") -> Checkpoint:
 def house(tmp_path, **limits) -> Board:
     bounds = small_limits(**limits)
     return Board(Registry(bounds, shipped=tmp_path / "none"), bounds, ScriptedRunner())
-
-
-def test_the_list_may_be_read_while_models_come_and_go(tmp_path):
-    registry = Registry(small_limits(models=4, models_per_visitor=4), shipped=tmp_path / "none")
-    one, problems, end = checkpoint(), [], time.monotonic() + 1.0
-
-    def busy(work) -> None:
-        try:
-            while time.monotonic() < end:
-                work()
-        except Exception as problem:
-            problems.append(problem)
-
-    works = [lambda: registry.add(ANNA, one), lambda: registry.default, lambda: registry.choices(ANNA), registry.counts]
-    threads = [threading.Thread(target=busy, args=(work,)) for work in works * 2]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert problems == []
 
 
 def test_whoever_is_pushed_out_is_told(tmp_path):

@@ -324,18 +324,6 @@ def test_malformed_bodies_are_refused_in_a_sentence(served, path, caplog):
     assert not [record for record in caplog.records if record.exc_info]
 
 
-def test_handlers_that_there_are_not_are_refused_in_a_sentence(served, caplog):
-    _, address = served
-    for path, number in [(p, n) for p in ("run/predict", "queue/join") for n in (99_999, -1, HUGE)]:
-        body = {"data": [], "fn_index": number, "session_hash": "s"}
-        status, answer = post(f"{address}/gradio_api/{path}", json.dumps(body))
-        assert status == 400 and in_a_sentence(answer), (path, number, answer)
-    for path in ("call/nothing", "call/v2/nothing", "run/nothing", "component_server", "call/v2/%00"):
-        status, answer = post(f"{address}/gradio_api/{path}", '{"data": []}')
-        assert status == 400 and in_a_sentence(answer), (path, answer)
-    assert not [record for record in caplog.records if record.exc_info]
-
-
 @pytest.mark.parametrize("value", VALUES)
 def test_values_that_cannot_be_sent_back_are_refused_by_every_handler(served, value, caplog, capfd):
     app, address = served

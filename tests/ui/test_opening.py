@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from urllib.parse import urljoin
 
 import brotli
-import gradio as gr
 import pytest
 from gradio import routes
-from starlette.testclient import TestClient
 
 from playground.ui.app import build_app, launch
 from playground.ui.own_files import ASSETS
@@ -58,15 +56,6 @@ def test_a_crowd_that_opens_the_page_has_it_made_once(served, rendered):
               for n in range(5) for path in ("", f"?tab=inspect&n={n}")}  # fmt: skip
     assert len(bodies) == 1 and len({get(f"{address}config?n={n}")[2] for n in range(5)}) == 1
     assert not rendered
-
-
-def test_gradio_makes_it_for_each(rendered):
-    with gr.Blocks() as plain:
-        gr.Textbox()
-    client = TestClient(routes.App.create_app(plain))
-    for _ in range(3):
-        client.get("/config")
-    assert rendered["configs"] == 3, "it no longer does: made_once.py can go"
 
 
 def test_each_address_gets_its_own_page(served):

@@ -217,24 +217,6 @@ def test_looks_and_stops_at_the_same_moment_disturb_nobody(served):
     assert page.bar.look() == {"stop": "", "bar": ""} and "Stopped after" in page.look(details=True)["details"]
 
 
-def test_a_double_click_begins_one_run(served):
-    page = Visit(served, "twice")
-    page.train(Steps=3000)
-    assert "problem" not in page.train(Steps=3000).lower() and len(page.board.of(page.visitor)) == 1
-    page.do("stop_run")
-    until(lambda: page.board.of(page.visitor)[0].settled)
-
-
-def test_a_forecast_is_made_anew_when_a_run_has_shown_how_fast_this_is(served):
-    """A run that is over is chosen, and with that the forecast beside the settings follows."""
-    caller = RawCaller(served[1], "forecast")
-    model = [caller.component("model"), "change"]
-    followed = [d["js"] for d in caller.config["dependencies"] if model in [list(target) for target in d["targets"]]]
-    assert any("form.touched" in (js or "") for js in followed), "the form asks again"
-    status, answer = caller.form("train_form", known("forecast"), ["fields"])
-    assert status == 200 and ("a guess" in answer) == served[0].pace.guesses
-
-
 def test_nothing_that_was_written_runs(served):
     page = Visit(served, "mallory")
     evil = "<img src=x onerror=alert(1)>"
