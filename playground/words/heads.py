@@ -63,6 +63,7 @@ def describe_pattern(pattern: np.ndarray, tokens: Sequence[str]) -> str:
         "previous": pattern[counted, counted - 1].mean(),
         "first": pattern[counted, 0].mean(),
         "itself": pattern[counted, counted].mean(),
+        "next": pattern[counted[:-1], counted[1:]].mean() if length > 2 else 0.0,
     }
     name, weight = max(habits.items(), key=lambda item: item[1])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -79,8 +80,9 @@ def describe_pattern(pattern: np.ndarray, tokens: Sequence[str]) -> str:
     if spreads := spread((entropies / possible).mean(), np.exp2(entropies - possible).mean()):
         return f"Spreads its attention {spreads} {bits}. {strongest}"
     if weight >= 0.4:
-        return f"Attends mostly to {HABIT_NAMES[name]}, with {weight:.2f} of the weight on average. {strongest}"
-    return f"Attends to no simple place {bits}. {strongest}"
+        named = HABIT_NAMES.get(name, "the next token")
+        return f"Attends mostly to {named}, with {weight:.2f} of the weight on average. {strongest}"
+    return f"Attends to different places {bits}. {strongest}"
 
 
 def role_reason(tests: HeadTests, layer: int, head: int) -> str:

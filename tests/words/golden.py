@@ -157,7 +157,8 @@ def of_heads() -> Iterator[Case]:
     two_back /= two_back.sum(axis=1, keepdims=True)
     unmasked = np.tile([0.13, 0.14, 0.36, 0.37], (4, 1))
     for name, pattern in (("one token", np.ones((1, 1))), ("the token before", previous), ("even", even),
-                          ("no simple place", two_back), ("wide, no mask", unmasked)):  # fmt: skip
+                          ("no simple place", two_back), ("wide, no mask", unmasked),
+                          ("the next place, no mask", np.eye(5, k=1) + np.eye(5, k=-4))):  # fmt: skip
         yield f"a pattern: {name}", heads.describe_pattern(pattern, tokens[: len(pattern)])
     one = lambda value: Estimate(np.full((1, 1), value), np.full((1, 1), 0.05))  # noqa: E731
     for role in heads.ROLE_NAMES:

@@ -159,7 +159,8 @@ function reveal(focus, tries = 20) {
   const node = find(shown.point.at);
   if (!node) return void (tries && setTimeout(() => reveal(focus, tries - 1), 250));
   outline();
-  const top = box.offsetHeight + 16, there = node.getBoundingClientRect();
+  const top = box.offsetHeight + 16, card = node.closest(".card"); // with its title, where there is room
+  const there = (card && top + card.offsetHeight <= innerHeight ? card : node).getBoundingClientRect();
   if (there.top < top || there.bottom > innerHeight) scrollTo({ top: Math.max(0, scrollY + there.top - top), behavior: "smooth" });
   if (!focus) return;
   const able = [node, ...node.querySelectorAll("*")].find((one) => one.matches("button:not([disabled]), input, textarea, [tabindex='0']") && visible(one));
@@ -202,7 +203,7 @@ function draw(svg) {
     marks.map((value) => `<text class="number" x="47" y="${y(value) + 4}" text-anchor="end">${value}${value === high && svg.dataset.unit ? " " + svg.dataset.unit : ""}</text>`).join("") +
     `<text class="number" x="54" y="119">${steps ? "step 0" : "start"}</text><text class="number" x="312" y="119" text-anchor="end">${steps ? "step " + steps : "end"}</text>` +
     ends.map(([value, name], i) => `<circle class="${name}" cx="296" cy="${y(value).toFixed(1)}" r="${i || !range ? 4 : 7}"/>`).join("") +
-    ends.filter(([, , label]) => label !== "drag").map(([value, name, label], i) => `<text class="${name}" x="286" y="${(y(value) + (i ? 14 : -8)).toFixed(1)}" text-anchor="end">${label}</text>`).join("");
+    ends.filter(([, , label]) => label !== "drag").map(([value, name, label], i) => `<text class="${name}" x="${286 - 40 * i}" y="${Math.max(y(value) - 8, 12).toFixed(1)}" text-anchor="end">${label}</text>`).join("");
 }
 
 box.addEventListener("input", () => {
