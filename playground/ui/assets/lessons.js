@@ -124,11 +124,13 @@ function tick(ticks) {
 // A rule, not a mark on what is there now: it holds for whatever gradio draws anew.
 function cover(selectors) {
   const all = selectors.join(", "), of = (more) => selectors.map((one) => one + more).join(", ");
-  const rule = !all ? "" : `:is(${all}) { position: relative !important; } :is(${all}), :is(${all}) * { visibility: hidden !important; }
+  let rule = !all ? "" : `:is(${all}) { position: relative !important; } :is(${all}), :is(${all}) * { visibility: hidden !important; }
     ${of("::after")} { content: "after your guess"; visibility: visible; position: absolute; inset: 0; z-index: 2; display: grid; place-items: center;
     overflow: hidden; border-radius: 8px; font: 700 0.75rem/1.3 var(--font); color: var(--body-text-color-subdued);
     background: repeating-linear-gradient(-45deg, var(--background-fill-secondary) 0 8px, var(--background-fill-primary) 8px 16px); }
     [data-shows~="running"] :is(${all})::after { content: "training … guess to see it"; }`;
+  const narrow = selectors.filter((one) => (find(one)?.offsetWidth ?? 400) < 90); // a single number
+  if (narrow.length) rule += `:is(${narrow.join(", ")})::after { content: "?" !important; }`;
   if (hidden.textContent === rule) return;
   hidden.textContent = rule;
   before = null; // what stood behind it has not changed by coming to light
