@@ -158,7 +158,7 @@ def test_numbers_that_do_not_decide_are_not_decided():
     assert judge(Scene(), step.ask, "a").right is None
     step = read(a_file(show=["{loss}", [{"when": "made-3 is 54", "say": "{made-3}"}, {"say": "never"}]])).steps[1]
     told, judged = said_of(Scene(), step, "b")
-    assert not judged.right and told == ["Not this time: This.", "That number is not there yet.", "54"]
+    assert not judged.right and told == ["Not this time. This.", "That number is not there yet.", "54"]
 
 
 def test_constants_are_what_the_textbooks_count():

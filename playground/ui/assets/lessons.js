@@ -124,11 +124,13 @@ function tick(ticks) {
 // A rule, not a mark on what is there now: it holds for whatever gradio draws anew.
 function cover(selectors) {
   const all = selectors.join(", "), of = (more) => selectors.map((one) => one + more).join(", ");
-  const rule = !all ? "" : `:is(${all}) { position: relative !important; } :is(${all}), :is(${all}) * { visibility: hidden !important; }
+  let rule = !all ? "" : `:is(${all}) { position: relative !important; } :is(${all}), :is(${all}) * { visibility: hidden !important; }
     ${of("::after")} { content: "after your guess"; visibility: visible; position: absolute; inset: 0; z-index: 2; display: grid; place-items: center;
     overflow: hidden; border-radius: 8px; font: 700 0.75rem/1.3 var(--font); color: var(--body-text-color-subdued);
     background: repeating-linear-gradient(-45deg, var(--background-fill-secondary) 0 8px, var(--background-fill-primary) 8px 16px); }
     [data-shows~="running"] :is(${all})::after { content: "training … guess to see it"; }`;
+  const narrow = selectors.filter((one) => (find(one)?.offsetWidth ?? 400) < 90); // a single number
+  if (narrow.length) rule += `:is(${narrow.join(", ")})::after { content: "?" !important; }`;
   if (hidden.textContent === rule) return;
   hidden.textContent = rule;
   before = null; // what stood behind it has not changed by coming to light
@@ -159,7 +161,8 @@ function reveal(focus, tries = 20) {
   const node = find(shown.point.at);
   if (!node) return void (tries && setTimeout(() => reveal(focus, tries - 1), 250));
   outline();
-  const top = box.offsetHeight + 16, there = node.getBoundingClientRect();
+  const top = box.offsetHeight + 16, card = node.closest(".card"); // with its title, where there is room
+  const there = (card && top + card.offsetHeight <= innerHeight ? card : node).getBoundingClientRect();
   if (there.top < top || there.bottom > innerHeight) scrollTo({ top: Math.max(0, scrollY + there.top - top), behavior: "smooth" });
   if (!focus) return;
   const able = [node, ...node.querySelectorAll("*")].find((one) => one.matches("button:not([disabled]), input, textarea, [tabindex='0']") && visible(one));
@@ -202,7 +205,7 @@ function draw(svg) {
     marks.map((value) => `<text class="number" x="47" y="${y(value) + 4}" text-anchor="end">${value}${value === high && svg.dataset.unit ? " " + svg.dataset.unit : ""}</text>`).join("") +
     `<text class="number" x="54" y="119">${steps ? "step 0" : "start"}</text><text class="number" x="312" y="119" text-anchor="end">${steps ? "step " + steps : "end"}</text>` +
     ends.map(([value, name], i) => `<circle class="${name}" cx="296" cy="${y(value).toFixed(1)}" r="${i || !range ? 4 : 7}"/>`).join("") +
-    ends.filter(([, , label]) => label !== "drag").map(([value, name, label], i) => `<text class="${name}" x="286" y="${(y(value) + (i ? 14 : -8)).toFixed(1)}" text-anchor="end">${label}</text>`).join("");
+    ends.filter(([, , label]) => label !== "drag").map(([value, name, label], i) => `<text class="${name}" x="${286 - 40 * i}" y="${Math.max(y(value) - 8, 12).toFixed(1)}" text-anchor="end">${label}</text>`).join("");
 }
 
 box.addEventListener("input", () => {

@@ -338,7 +338,7 @@
         selection = { ...selection, ...linked };
         linked = {};
       }
-      if (arranged?.of === model) selection = { ...selection, ...arranged.move };
+      if (arranged && arranged.of === model) selection = { ...selection, ...arranged.move };
       arranged = null;
       follow(null, false);
     });

@@ -17,8 +17,8 @@ _SHOW = """/* 'select' */ (() => {
     lesson: () => document.querySelector("#lessons [data-lesson]").click(),
     train: () => {
       tab("train");
-      document.getElementById("train-button")?.scrollIntoView({ block: "center" });
-      document.getElementById("train-button")?.focus();
+      [...document.querySelectorAll("#learn input")].at(-1)?.click(); // my own text
+      document.getElementById("source")?.scrollIntoView({ block: "center" });
     },
     play: (tries = 200) => {
       if (tries === 200) tab("generate");
@@ -27,7 +27,12 @@ _SHOW = """/* 'select' */ (() => {
       panel.move({ game: true });
       const fold = document.querySelector("#generate-panel [data-fold=game]");
       fold.open = true;
-      fold.scrollIntoView();
+      const show = (left = 60) => { // once its letters are there
+        const keys = fold.querySelector(".bet-desk");
+        if (keys?.offsetParent) keys.scrollIntoView({ block: keys.offsetHeight < innerHeight ? "end" : "start" });
+        else if (left) setTimeout(() => show(left - 1), 100);
+      };
+      show();
     },
     close: () => {},
   };
