@@ -10,9 +10,9 @@ from ..data import read_file
 from ..processes import threads_for
 from ..storage import Checkpoint
 from ..storage.json_files import finite
+from ..studies.scores import Score, score
 from ..training import TrainConfig
 from ..training.proof import device_for
-from ..training.scores import Score, score
 from ..words.scores import score_result
 from . import checkpoints
 from .plan import MAX_TEXT_BYTES

@@ -15,9 +15,9 @@ from ..service.limits import check_free_memory
 from ..storage import CheckpointError, load
 from ..storage.bounds import check_bounds
 from ..storage.opening import open_model
+from ..studies.finetune import Exam, held_out_of, parent_note, shortened, tuning_config, tuning_corpus
 from ..training import History, TrainConfig
 from ..training.autosave import FILE, reads
-from ..training.finetune import Exam, held_out_of, parent_note, shortened, tuning_config, tuning_corpus
 from ..training.proof import device_for
 from ..training.recipes import recipe_for
 from ..training.resume import SavedRun

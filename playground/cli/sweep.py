@@ -12,8 +12,8 @@ from pathlib import Path
 from ..processes import threads_for
 from ..storage import Checkpoint
 from ..storage.json_files import finite
+from ..studies.sweep import Sweep, add_result, best_of, run_sweep
 from ..training import History
-from ..training.sweep import Sweep, add_result, best_of, run_sweep
 from ..words.sweep import sweep_lines
 from .checkpoints import save
 from .plan import fresh

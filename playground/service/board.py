@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from ..links import RunCard
 from ..model import Transformer
 from ..storage import Checkpoint
-from ..training.sweep import Sweep
+from ..studies.sweep import Sweep
 from .comparisons import ComparisonJob, ComparisonSpec
 from .data_folder import new_id, tidy_name
 from .job import Job

@@ -34,9 +34,9 @@ from ..devices import free_memory
 from ..model import ModelConfig, Transformer
 from ..processes import threads_for
 from ..storage import Checkpoint
+from ..studies.finetune import Exam, held_out_of, parent_note, shortened, tuning_config, tuning_corpus
 from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
 from ..training.comparison import SideEvent
-from ..training.finetune import Exam, held_out_of, parent_note, shortened, tuning_config, tuning_corpus
 from ..training.losses import Interrupted
 from ..training.proof import device_for
 from ..training.skills import judged, judged_in_the_end

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..processes import threads_for
+from ..studies.sweep import Row, Sweep, Trying, add_result, run_sweep
 from ..training import Stepped
-from ..training.sweep import Row, Sweep, Trying, add_result, run_sweep
 from .job import Job
 from .limits import Limits
 from .models import Registry

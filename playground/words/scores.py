@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..training.scores import Score
+from ..studies.scores import Score
 from ..training.verdict import CERTAINTY
 from .numbers import signed
 from .result import Result

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from ..inspection.slips import slip_numbers
+from ..studies.slips import slip_numbers
 
 
 class Slip(NamedTuple):

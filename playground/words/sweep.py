@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..training.sweep import Row, best_of, lead_of
+from ..studies.sweep import Row, best_of, lead_of
 from ..training.verdict import CERTAINTY
 from .result import Result
 

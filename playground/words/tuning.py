@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..training.finetune import Measured
-from ..training.scores import Score
+from ..studies.finetune import Measured
+from ..studies.scores import Score
 from ..training.verdict import CERTAINTY
 from .numbers import signed
 from .result import Result

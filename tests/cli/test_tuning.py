@@ -10,7 +10,7 @@ from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.service import limits
 from playground.storage import load, save
-from playground.training.finetune import Exam
+from playground.studies.finetune import Exam
 
 OLD, NEW = "the old sea sang to the old lamp. " * 60, "a lamp told the sea to sing at last. " * 60
 CONFIG = ModelConfig(context_length=16, n_layers=1, d_model=16, n_heads=2)

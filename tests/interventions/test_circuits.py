@@ -8,7 +8,6 @@ import torch
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.inspection import look
 from playground.inspection.heads import head_scores
-from playground.inspection.slips import CHECKPOINTS
 from playground.interventions import Node, find_circuit, fresh_pairs, pair_of, suggested_pairs
 from playground.interventions.circuit import Runs, nodes_of
 from playground.interventions.pairs import words_of
@@ -16,6 +15,7 @@ from playground.interventions.patching import Pair
 from playground.model import Pass, trace
 from playground.service.unseen import unseen
 from playground.storage import load
+from playground.studies.slips import CHECKPOINTS
 from tests.inspection.test_edits import roughened
 from tests.model.configs import TINY, VARIANTS
 

@@ -5,7 +5,7 @@ import pytest
 from playground.service.board import Board
 from playground.service.limits import LimitError
 from playground.service.sweeps import SweepJob, time_left
-from playground.training.sweep import Sweep
+from playground.studies.sweep import Sweep
 from tests.service.test_board import finished, house
 from tests.ui.runs import ANNA, small_spec, until
 

@@ -4,9 +4,9 @@ import pytest
 
 from playground.data.tokenizers import CharTokenizer
 from playground.inspection.example import EXAMPLES
-from playground.inspection.slips import CHECKPOINTS
 from playground.model import Transformer
 from playground.storage import Checkpoint, load
+from playground.studies.slips import CHECKPOINTS
 from playground.training import History
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import Inspecting, drawn

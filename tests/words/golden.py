@@ -34,13 +34,13 @@ from playground.model.matched_pair import match_dense
 from playground.storage import Checkpoint
 from playground.storage.spaces import Change, Deployment
 from playground.storage.transformers_export import Parity
+from playground.studies.finetune import Measured
+from playground.studies.scores import Score
+from playground.studies.sweep import Row
 from playground.training import Finished, History, Noticed, SettingsChanged
 from playground.training import events as kinds
 from playground.training import states as state_kinds
-from playground.training.finetune import Measured
-from playground.training.scores import Score
 from playground.training.states import State
-from playground.training.sweep import Row
 from playground.training.verdict import StillLearning, Verdict
 from playground.words import (
     baselines,

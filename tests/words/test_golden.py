@@ -6,8 +6,8 @@ import pytest
 
 from playground.inspection.heads import HABITS
 from playground.inspection.roles import PLACES, REPEATS, ROLES
-from playground.inspection.slips import SLIPS
 from playground.model import PRESETS
+from playground.studies.slips import SLIPS
 from playground.words import heads, presets, slips
 from playground.words.result import Result
 

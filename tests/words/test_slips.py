@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from playground.inspection import slips
-from playground.inspection.slips import slip_numbers
+from playground.studies import slips
+from playground.studies.slips import slip_numbers
 from playground.words.slips import SLIPS, slip_sentences
 
 

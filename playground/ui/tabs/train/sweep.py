@@ -8,7 +8,7 @@ from typing import Any
 from ....figures.sweep import sweep_chart
 from ....service.limits import Limits
 from ....service.sweeps import SweepJob, SweepView
-from ....training.sweep import Sweep
+from ....studies.sweep import Sweep
 from ....words.sweep import loss_shown, sweep_result
 from ... import theme
 from ...chart import chart_place, show

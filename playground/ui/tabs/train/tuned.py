@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from ....training.finetune import Measured
+from ....studies.finetune import Measured
 from ....words.tuning import tuning_result
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ..data import LANGUAGES, Corpus, TextError, Tokenizer, corpus_from_text
 from ..engine import SamplingConfig, generate
 from ..model import ModelConfig, Transformer
-from .config import TrainConfig
+from ..training.config import TrainConfig
 from .scores import FEWEST, SHORTEST, Score, score
 
 MOST_UNKNOWN = 0.02

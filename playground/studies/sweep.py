@@ -11,10 +11,10 @@ import numpy as np
 
 from ..data import Corpus
 from ..model import ModelConfig, Transformer
-from .config import TrainConfig
-from .events import Finished, TrainEvent
-from .loop import train
-from .verdict import mean_interval
+from ..training.config import TrainConfig
+from ..training.events import Finished, TrainEvent
+from ..training.loop import train
+from ..training.verdict import mean_interval
 
 MOST_VALUES, MOST_SEEDS = 12, 12
 

@@ -16,8 +16,8 @@ import torch
 
 from ..data import TextError, Tokenizer
 from ..model import Transformer
-from .losses import IGNORE, Interrupted, WindowLosses, token_losses, windows_at_once
-from .verdict import difference
+from ..training.losses import IGNORE, Interrupted, WindowLosses, token_losses, windows_at_once
+from ..training.verdict import difference
 
 PARTS, FEWEST, SHORTEST = 64, 4, 25
 """Parts of a text: at most, at least, and characters of the shortest."""

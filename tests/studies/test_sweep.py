@@ -6,8 +6,8 @@ import pytest
 
 from playground.data import corpus_from_text
 from playground.model import ModelConfig
+from playground.studies.sweep import Row, Sweep, add_result, best_of, lead_of, run_sweep
 from playground.training import TrainConfig
-from playground.training.sweep import Row, Sweep, add_result, best_of, lead_of, run_sweep
 from playground.words.sweep import sweep_result
 
 CLEAR = [Row(0.1, (2.0, 2.1, 1.9)), Row(0.01, (1.0, 1.1, 0.9)), Row(1.0, (0.5, math.nan, 0.5))]

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from playground.data.sentences import SENTENCES
-from playground.inspection import slips
-from playground.inspection.slips import CHECKPOINTS, slip_numbers
 from playground.model import PRESETS, Transformer
 from playground.storage import load
+from playground.studies import slips
+from playground.studies.slips import CHECKPOINTS, slip_numbers
 
 
 def weights(preset: str, **changes) -> Transformer:

@@ -8,8 +8,8 @@ import torch
 from playground.data import TextError
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import ModelConfig, Transformer
+from playground.studies.scores import parts_of, score
 from playground.training.losses import windows_at_once
-from playground.training.scores import parts_of, score
 
 TEXT = "aba bab " * 60
 
