@@ -173,6 +173,30 @@ def test_what_was_unfolded_folds_when_a_lesson_begins(address, open_page):
     expect(page.locator("details[data-fold][open]")).to_have_count(0)
 
 
+def test_a_lesson_begins_with_its_own_model_prompt_and_head(address, open_page):
+    """After one on another model, and after one in which a prompt was typed and a head switched off."""
+    page = open_page()
+
+    def begin(name: str) -> None:
+        page.click("#head-learn button")
+        page.click(f".lesson-list [data-lesson={name}]")
+        page.wait_for_selector(f".lesson-name:has-text('{find_lesson(name).title}')")
+
+    prompt = page.locator("#inspect-panel input[name=prompt]")
+    page.goto(f"{address}?lesson=learning-to-copy")
+    page.wait_for_selector(".lesson-ask")
+    begin("who-looks-at-whom")
+    expect(prompt).to_have_value(find_lesson("who-looks-at-whom").scene["inspect.prompt"])
+    expect(page.locator("#inspect-panel .strip-head p")).to_contain_text("3.2")
+    page.locator("#inspect-panel [data-slot=head-buttons] button").first.click()
+    expect(page.locator("#inspect-panel [data-slot=edits-in-force]")).not_to_be_empty()
+    prompt.fill("the moon is")
+    expect(page.locator("#inspect-panel .tokens")).to_contain_text("o")
+    begin("why-a-cache")
+    expect(page.locator("#inspect-panel [data-slot=edits-in-force]")).to_be_empty()
+    expect(prompt).to_have_value(find_lesson("why-a-cache").scene["inspect.prompt"])
+
+
 def test_training_before_the_guess_says_that_it_trains(address, open_page):
     page = open_page()
     page.goto(f"{address}?lesson=first-model")

@@ -91,7 +91,7 @@ function show(value) {
     touched = performance.now(); // what a step sets takes a while to be drawn
   }
   outline();
-  if (value.html) list.hidePopover();
+  if (value.html && !same) list.hidePopover();
   if (value.arrives) {
     foldAll();
     box.querySelector("h3")?.focus({ preventScroll: true });
