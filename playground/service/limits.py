@@ -240,7 +240,9 @@ class Limits:
 
     def check_prompt(self, prompt: str) -> None:
         """A prompt to continue."""
-        self._at_most("characters of a prompt", len(prompt), self.prompt, "Shorten it.")
+        if len(prompt) > self.prompt:
+            asked, most = f"{len(prompt):,}", f"{self.prompt:,}"
+            raise LimitError(f"The prompt has {asked} characters; {self.where} takes at most {most}. Shorten it.")
 
     def check_generation(self, new_tokens: int, samples: int = 1) -> None:
         """How much to generate."""

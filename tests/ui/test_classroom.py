@@ -168,12 +168,12 @@ def test_the_class_hears_of_a_lessons_steps_and_answers(served):
     assert (pupil.lesson, pupil.step, pupil.steps) == (lesson.id, 1, len(lesson.steps))
     (answer,) = classes.answers(klass)
     assert (answer["step"], answer["question"]) == (at, step.ask.question)
-    assert answer["found"] == "0.3 nats (right)", "a prediction has the digits that matter"
+    assert answer["found"] == "0.3 (right)", "a prediction has the digits that matter"
     assert f"1 of {len(lesson.steps)} steps" in picture.table_html(klass, [pupil], "progress", False, 0.0)
     drawn = answers_html(classes.answers(klass), 2)
     assert "1 of 2 answered" in drawn
     own = {**classes.answers(klass)[0], "question": step.ask.question.replace("200", "60")}
-    assert "<span>0 nats</span>" in answers_html([own], 2), "a class's own steps change the question's words alone"
+    assert "<span>0</span>" in answers_html([own], 2), "a class's own steps change the question's words alone"
 
 
 def test_a_question_has_a_bar_for_every_choice_and_equal_ranges_of_numbers():
@@ -181,8 +181,8 @@ def test_a_question_has_a_bar_for_every_choice_and_equal_ranges_of_numbers():
     choice = next(ask for ask in asks if len(ask.choices) > 2)
     first, second, *rest = choice.choices.values()
     assert histogram([second, second, first], choice) == [(first, 1), (second, 2), *((text, 0) for text in rest)]
-    few = histogram(["2 nats", "0.5 nats", "2 nats"], next(ask for ask in asks if ask.unit == "nats"))
-    assert few == [("0.5 nats", 1), ("2 nats", 2)]
+    few = histogram(["2 times", "0.5 times", "2 times"], next(ask for ask in asks if ask.unit == "times"))
+    assert few == [("0.5 times", 1), ("2 times", 2)]
     many = histogram([f"{n / 10} %" for n in range(21)], None)
     assert len(many) == 8 and sum(count for _, count in many) == 21 and many[0] == ("0 to 0.25", 3)
     assert histogram(["maybe", "1"], None) == [("1", 1), ("maybe", 1)]

@@ -27,6 +27,7 @@ from playground.ui.links import broken, carried
 from playground.ui.page import Page
 from playground.ui.tabs import generate, inspect
 from playground.ui.tabs.generate.game import Game
+from playground.ui.tabs.generate.why import Why
 from playground.ui.tabs.inspect.looks import Looks
 from playground.ui.tabs.train.linked import (
     _beyond_the_form,
@@ -127,7 +128,7 @@ def test_what_a_link_carries_is_said_before_it_is_copied(jobs):
     looks = Looks(page)
     for model in (own.id, other.id):
         seen = panel.Asked(ANNA, {"model": model, "prompt": "3"})
-        for shown in (generate.show(page, Game(page), seen), inspect.show(page, looks, seen)):
+        for shown in (generate.show(page, Game(page), Why(page), seen), inspect.show(page, looks, seen)):
             assert shown.slots["carried"].make() == carried(page, ANNA, model)
 
 

@@ -43,7 +43,7 @@ def test_every_rung_opens_to_its_sentence_its_text_and_what_that_is_worth():
         assert rung.sentence in body and f"{rung.loss:.2f}" in body
         assert rung.text.split("\n")[0][:2] in re.sub("<[^>]+>", "", body)
     assert "right: 0 of" in opened[0][1] and 'class="fault"' in opened[0][1]
-    assert re.search(r"right: (\d+) of \1 ", opened[-1][1]) and "fault" not in opened[-1][1]
+    assert re.search(r"right: (\d+) of \1\b", opened[-1][1]) and "fault" not in opened[-1][1]
     assert "a loss?" in panel and f"{CORPUS.vocab_size}, the whole" in panel
     assert speaking.panel(None) == "" and speaking.panel(RunView(id="b", name="b", state="waiting")) == ""
 

@@ -98,4 +98,4 @@ def _table(view: SweepView, label: str) -> str:
         (form.setting_shown(view.setting, row.value), loss_shown(row), ", ".join(f"{loss:.4f}" for loss in row.losses))
         for row in view.rows
     ]
-    return theme.table((label, "Validation loss", "By seed"), rows, save="sweep") if rows else ""
+    return theme.table((label, "Validation loss", "By seed"), rows, save="sweep-table") if rows else ""
