@@ -19,6 +19,9 @@ _WRITTEN = 14
 """Tokens up to which numbers stand in the cells."""
 _SHOWN = 0.02
 """Share of a logit difference from which an edge is drawn."""
+_NARROWEST = 300
+_PART, _NUMBER = (76, 42), (34, 16)
+"""Pixels: the width of the circuit on a phone; width and height of a part's box and of a link's number."""
 
 
 def patch_picture(found: PatchMap, labels: Sequence[str], part: slice, kept: Sequence[tuple[int, int]] = ()) -> Figure:
@@ -76,13 +79,15 @@ def circuit_picture(found: Circuit) -> Figure:
         for edge in shown
         for ends in [(places[edge.sender], places[edge.receiver])]
     ]
-    middles = [np.add(places[edge.sender], places[edge.receiver]) / 2 for edge in shown]
+    wide = max(abs(x) for x, _ in places.values()) + 0.5
+    spots = _spots([(places[edge.sender], places[edge.receiver]) for edge in shown], list(places.values()), wide)
     notes = [
         {
-            **{"x": float(x), "y": float(y), "text": f"{100 * edge.share:.0f} %", "showarrow": False},
+            **{"x": float(spot[0]), "y": float(spot[1]), "text": f"{100 * edge.share:.0f} %", "showarrow": False},
             **{"bgcolor": palette.PAPER, "font": {"size": 11, "color": palette.MUTED}},
         }
-        for edge, (x, y) in zip(shown, middles)
+        for edge, spot in zip(shown, spots)
+        if spot is not None
     ]
     for node, (x, y) in places.items():
         lost = "" if node is None else f"<br>{100 * found.lost[node]:.0f} %"
@@ -93,7 +98,6 @@ def circuit_picture(found: Circuit) -> Figure:
                 "font": {"size": 12, "color": palette.INK},
             }
         )
-    wide = max(abs(x) for x, _ in places.values()) + 0.5
     return figure(
         links or [{"type": "scatter", "x": [0], "y": [0], "mode": "none", "hoverinfo": "skip"}],
         120 + 72 * len(stages),
@@ -102,6 +106,24 @@ def circuit_picture(found: Circuit) -> Figure:
         annotations=notes,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
     )
+
+
+def _spots(
+    links: list[tuple[tuple[float, float], tuple[float, float]]], parts: list[tuple[float, float]], wide: float
+) -> list[np.ndarray | None]:
+    """Where on its link each number stands; None where none is free of parts and of other numbers, even on a phone."""
+    unit = np.array([_NARROWEST / (2 * wide), 72.0])  # pixels
+    taken = [(np.multiply(part, unit), _PART) for part in parts]
+    spots: list[np.ndarray | None] = []
+    for start, end in links:
+        on_link = (np.add(start, np.multiply(np.subtract(end, start), at)) for at in (0.5, 0.4, 0.6, 0.3, 0.7, 0.25))
+        room = lambda spot: all(  # noqa: E731
+            (np.abs(spot * unit - middle) > (np.add(size, _NUMBER) / 2)).any() for middle, size in taken
+        )
+        spots.append(next(filter(room, on_link), None))
+        if spots[-1] is not None:
+            taken.append((spots[-1] * unit, _NUMBER))
+    return spots
 
 
 def _stage(node: Node) -> int:

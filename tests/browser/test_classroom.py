@@ -56,7 +56,7 @@ def test_a_teacher_makes_a_class_and_sees_what_a_student_trains(house, open_page
 
     row = board.locator("#class-table tbody tr")
     row.filter(has_text="20 of 20").filter(has_text="Zoë & Ed").wait_for()
-    board.wait_for_selector("#class-curves .chart-words:has-text('1 run')")
+    board.wait_for_selector("#class-curves .chart-words:has-text('Validation loss')")
     board.wait_for_selector("#class-spread .chart-words:has-text('one run')")
     board.reload()
     row.filter(has_text="Zoë & Ed").wait_for()
@@ -100,4 +100,4 @@ def test_students_who_are_invited_do_the_lesson_and_the_class_in_one(house, open
     student.wait_for_selector(".lesson .lesson-ticked, .lesson-told")
     page.wait_for_selector(".histogram:has-text('1 of 1 answered')")
     page.wait_for_selector("#class-spread .chart-words:has-text('one run')")
-    page.wait_for_selector("#class-table tr:has-text('Ada'):has-text('1 of 7 steps')")
+    page.wait_for_selector("#class-table tr:has-text('Ada'):has-text('1 of 8 steps')")

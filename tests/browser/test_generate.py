@@ -182,7 +182,7 @@ def test_a_phone_shows_the_button_and_the_text_without_scrolling(address, phone_
 def test_ask_why_it_wrote_some_words(address, chromium_page):
     page = chromium_page
     page.goto(f"{address}?tab=generate&model=sentences")
-    expect(page.locator(".why-button")).to_be_visible()
+    expect(page.locator(".written-said, .written-by").filter(has_text="Twenty sentences").first).to_be_visible()
     first = page.locator(".written [data-place='0:0']")
     first.focus()
     page.keyboard.press("Shift+ArrowRight")
