@@ -135,7 +135,7 @@ def _tuned(options: argparse.Namespace) -> PlannedRun:
     model = checkpoint.model
     if model_changes:
         model = shortened(model, model_changes["context_length"])
-    corpus = tuning_corpus(text, checkpoint.tokenizer, name=Path(source["text"]).name)
+    corpus = tuning_corpus(text, checkpoint.tokenizer, model.config.context_length, name=Path(source["text"]).name)
     config = config_for(checkpoint.config, len(corpus.train))
     parent = parent_note(checkpoint.model, checkpoint.name, checkpoint.about)
     about = {

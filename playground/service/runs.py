@@ -294,7 +294,7 @@ def corpus_for(spec: RunSpec, limits: Limits, tokenizer: Tokenizer | None = None
     source = spec.source
     if tokenizer is not None and source.kind in LANGUAGES:
         text = LANGUAGES[source.kind].sample(LANGUAGE_CHARACTERS, seed=0)
-        return tuning_corpus(text, tokenizer, name=source.title)
+        return tuning_corpus(text, tokenizer, spec.model.context_length, name=source.title)
     if source.kind in LANGUAGES:
         return _language(source.kind, spec.tokenizer)
     if source.kind == SENTENCES:
@@ -307,7 +307,7 @@ def corpus_for(spec: RunSpec, limits: Limits, tokenizer: Tokenizer | None = None
         raise TextError(f"there is nothing called {source.kind!r} to learn from: choose a language or your own text")
     limits.check_text(text)
     if tokenizer is not None:
-        return tuning_corpus(text, tokenizer, name=source.title)
+        return tuning_corpus(text, tokenizer, spec.model.context_length, name=source.title)
     return corpus_from_text(text, spec.tokenizer, name=source.title, vocab_size=spec.vocab_size)
 
 

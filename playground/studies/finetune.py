@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -24,9 +25,18 @@ OPERATIONS, CHARACTERS = 2e12, (5_000, 100_000)
 """What reading a text once may take, and how much of it is read at least and at most."""
 
 
-def tuning_corpus(text: str, tokenizer: Tokenizer, *, name: str = "your text") -> Corpus:
-    """A text as a model's own tokens. Raises TextError where it is too short, or has too much that these lack."""
+def tuning_corpus(text: str, tokenizer: Tokenizer, context_length: int = 1, *, name: str = "your text") -> Corpus:
+    """A text as a model's own tokens.
+
+    Raises TextError where it holds no window of this context to judge by, or has too much that the tokens lack.
+    """
     corpus = corpus_from_text(text, tokenizer, name=name)
+    if len(corpus.val) <= context_length:
+        needed = math.ceil(len(text) * (context_length + 1) / max(len(corpus.val), 1) / 100) * 100
+        raise TextError(
+            f"this text has {len(text):,} characters; to train this model further takes about {needed:,}. Paste a "
+            "longer one"
+        )
     unknown, tokens = getattr(tokenizer, "unknown", None), len(corpus.train) + len(corpus.val)
     lacking = sum(int((part == unknown).sum()) for part in (corpus.train, corpus.val)) if unknown is not None else 0
     if lacking > MOST_UNKNOWN * tokens:

@@ -93,7 +93,8 @@ def notices(page: Page, visitor: str, kind: Kind, shown: str = "") -> Slot:
     failed = page.board.failed(visitor, kind=kind.job)
     failed = None if failed is None or failed.id == shown else failed
     jobs = page.board.of(visitor, kind=Job)
-    others = [job for job in jobs if job.active and not isinstance(job, kind.job)]
+    elsewhere = tuple(each.job for each in KINDS if each.title != kind.title)
+    others = [job for job in jobs if job.active and isinstance(job, elsewhere)]
     problem = page.registry.data.problem if jobs else ""
 
     def make() -> str:

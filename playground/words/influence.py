@@ -65,8 +65,8 @@ def proof_result(trials: Sequence[Trial], before: float) -> Result:
         math.exp(sum(getattr(trial, side) for trial in trials) / len(trials)) for side in ("without", "control")
     )
     mean, margin = mean_effect(trials)
-    headline = f"Without them {share(without)}, without random ones {share(control)}."
-    number = f"The model itself: {share(math.exp(before))}."
+    headline = f"Without the ticked passages: {share(without)}."
+    number = f"With them {share(math.exp(before))}, without as many random ones {share(control)}."
     if math.isinf(margin):
         return Result(headline, number, f"One seed shows no interval. {KEPT_SAME}")
     number += f" The passages add {signed(mean)} ± {brief(margin)} nats ({len(trials)} seeds)."

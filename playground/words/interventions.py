@@ -38,8 +38,9 @@ def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str],
     row, place = found.strongest
     where = f"{part_name(found.part, *found.rows[row])} at {place} “{tokens[place]}”"
     effect, (answer, foil) = found.effects[row, place], answers
-    other = f"in the other prompt by {signed(found.other)}"
-    runs = f"Without it, “{answer}” leads “{foil}” by {signed(found.here)} nats, {other}."
+    leads = [(answer, foil) if gap >= 0 else (foil, answer) for gap in (found.here, found.other)]
+    runs = f"Without it, “{leads[0][0]}” leads “{leads[0][1]}” by {signed(abs(found.here))} nats. "
+    runs += f"In the other prompt, “{leads[1][0]}” leads “{leads[1][1]}” by {signed(abs(found.other))}."
     details = " ".join(filter(None, (runs, ASSUMPTIONS[donor], DIRECT if direct else "")))
     if abs(effect) < 0.005:
         return Result("No single cell changes the answer.", "", details)
@@ -59,6 +60,9 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
     middle = min(range(len(curve.strengths)), key=lambda i: abs(curve.strengths[i]))
     gained = curve.effects[-1] - curve.effects[middle]
     cost = curve.losses[-1] - curve.losses[middle]
+    if abs(gained) < 0.005:
+        changes = f"The validation loss changes by {signed(cost, 3, plus=True)} nats per token."
+        return Result("This direction hardly changes the answer.", changes, "Try the last layer, or other prompts.")
     verb = "raises" if gained > 0 else "lowers"
     headline = f"Strength {signed(curve.strengths[-1], 1)} {verb} “{answers[0]}” over “{answers[1]}”."
     return Result(
@@ -78,7 +82,8 @@ def node_name(node: Node | None) -> str:
 def circuit_result(found: Circuit) -> Result:
     """How small the circuit is, what it keeps, and whether it does so on fresh prompts."""
     n, parts = len(found.nodes), found.parts
-    kept = f"It keeps {share(min(found.kept, 1.0))} of the logit difference on {found.pairs} {_pairs(found.pairs)}"
+    they = "It keeps" if n == 1 else "Together they keep"
+    kept = f"{they} {share(min(found.kept, 1.0))} of the logit difference on {found.pairs} {_pairs(found.pairs)}"
     if found.fresh is None:
         fresh = ". No fresh prompts of this form were clear enough for a check."
     else:

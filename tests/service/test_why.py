@@ -49,6 +49,8 @@ def test_a_search_and_a_proof_go_from_beginning_to_end_and_are_there_after_a_res
     for _ in range(2):
         proofs.append(prove_it(board, ANNA, asked, chosen))
         until(lambda: proofs[-1].settled)
+    noted = "SELECT 1 FROM jobs WHERE kind = ? AND state = 'over'"
+    until(lambda: len(data.rows(noted, proofs[0].kind)) == 2)
     assert [each.seed for each in proofs] == [0, 1] and proofs[0].claim == proofs[1].claim
     assert all(math.isfinite(each.result.trial.effect) for each in proofs)
     assert proofs[0].result.predicted == chosen[0].effect > 0

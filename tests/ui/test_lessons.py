@@ -269,7 +269,7 @@ def test_a_lesson_keeps_nothing_of_the_one_before(page):
     sent = visitor.values[generate_panel]
     scene = find_lesson("temperature-and-luck").scene
     assert sent["fresh"] and sent["of"] == "shipped-stories" and sent["move"]["typed"]
-    assert sent["move"] | {"prompt": scene["generate.prompt"], "samples": 2} == sent["move"]
+    assert sent["move"] | {"prompt": scene["generate.prompt"]} == sent["move"]
     visitor.does("open", lesson="who-looks-at-whom")
     visitor.does("go", step=5)
     assert not visitor.values[inspect]["fresh"], "within a lesson its changes stay"

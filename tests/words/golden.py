@@ -344,7 +344,7 @@ def of_interventions() -> Iterator[Case]:
     yield "a map: away from the other", interventions.patched_result(away, ["a"], ("x", "y"), Donor.OTHER, False)
     nothing = PatchMap("mlp", ((0, None),), np.zeros((1, 1)), 2.0, 2.0)
     yield "a map: nothing", interventions.patched_result(nothing, ["a"], ("x", "y"), Donor.ZERO, False)
-    for sign in (1, -1):
+    for sign in (1, 0, -1):
         curve = SteeringCurve((-2.0, 0.0, 2.0), (0.0, 1.0, 1.0 + sign), (1.5, 1.2, 1.3))
         yield f"steering: {sign}", interventions.steered_result(curve, ("x", "y"))
     first, second = Node(0, 1), Node(1)

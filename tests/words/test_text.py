@@ -70,7 +70,7 @@ EXCEPTIONS = [
     ("playground/lessons/files/*.json", "alike", "the name of a choice or of a fact"),
     ("playground/lessons/files/*.json", "Look at the", "the visitor looks, not the head"),
     ("playground/lessons/files/*.json", "look at the", "the visitor looks, not the head"),
-    ("playground/lessons/files/no-peeking.json", "Here a token looks at one", "before attention has its name"),
+    ("playground/lessons/files/no-peeking.json", "a token looks at one", "before attention has its name"),
     ("playground/lessons/files/who-looks-at-whom.json", "looks at", "before attention has its name"),
     ("playground/lessons/files/who-taught-it-this.json", "Who taught it this?", "the question that visitors ask"),
     ("playground/ui/lessons/welcome.py", "look at every number", "the visitor looks, not the head"),

@@ -46,17 +46,24 @@
       return [sample, first, last];
     }
 
-    document.addEventListener("selectionchange", () => {
-      const picked = document.getSelection();
-      if (!picked || picked.isCollapsed || !picked.rangeCount) return;
-      const part = picked.getRangeAt(0);
-      if (!box.contains(part.startContainer) || !box.contains(part.endContainer)) return;
-      const inside = [...box.querySelectorAll("[data-place]")].filter((node) => part.intersectsNode(node));
-      const places = inside.map(placeOf), sample = places[0]?.[0];
-      const mine = places.filter((place) => place && place[0] === sample).map((place) => /** @type {[number, number]} */ (place)[1]);
-      if (sample !== undefined && mine.length) choose([sample, mine[0], mine[mine.length - 1]]);
+    // by the mouse: from the token where it was pressed to the one where it is now
+    /** @type {[number, number] | null} */
+    let pressed = null;
+    let dragged = false;
+    box.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
+      [pressed, dragged] = [event.button === 0 && event.pointerType === "mouse" ? placeOf(event.target) : null, false];
     });
-    box.addEventListener("click", () => document.getSelection()?.isCollapsed && choose(null));
+    box.addEventListener("mouseover", (/** @type {MouseEvent} */ event) => {
+      const to = placeOf(event.target);
+      if (!pressed || !(event.buttons & 1) || !to || to[0] !== pressed[0]) return;
+      dragged ||= to[1] !== pressed[1];
+      if (dragged) choose([to[0], Math.min(pressed[1], to[1]), Math.max(pressed[1], to[1])]);
+    });
+    box.addEventListener("click", (/** @type {Event} */ event) => {
+      if (dragged) event.stopImmediatePropagation(); // the end of a drag chooses no token
+      else choose(null);
+      dragged = false;
+    }, true);
     box.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "Shift") return;
       const from = placeOf(event.target);
@@ -68,16 +75,15 @@
       if (anchor && to && anchor[0] === to[0]) choose([to[0], Math.min(anchor[1], to[1]), Math.max(anchor[1], to[1])]);
     });
 
-    button.addEventListener("mousedown", (/** @type {Event} */ event) => event.preventDefault()); // which would undo the selection
     root.addEventListener("click", (/** @type {any} */ event) => {
-      const pressed = event.target.closest(".why-button, .why-again"), text = root.written();
-      if (!pressed || !text) return;
-      const again = pressed.matches(".why-again") && root.panel.selection().why;
+      const asks = event.target.closest(".why-button, .why-again"), text = root.written();
+      if (!asks || !text) return;
+      const again = asks.matches(".why-again") && root.panel.selection().why;
       const chosen = range ?? openWord();
       if (!again && !chosen) return;
       const [sample, first, last] = chosen ?? [0, 0, 0], { prompt, step } = text;
       const words = again || { prompt, tokens: text.samples[sample].ids, step, sample, first, last };
-      pressed.dataset.with = JSON.stringify({ words });
+      asks.dataset.with = JSON.stringify({ words });
     }, true);
 
     marks.addEventListener("shown", (/** @type {CustomEvent} */ { detail }) => {

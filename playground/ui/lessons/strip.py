@@ -336,7 +336,7 @@ class Strip:
             "awaits": None if answer.told else awaited(step, answer),
             "arrives": arrives,
             "points": points,
-            "covers": covered(step, answer) if not progress.folded else [],
+            "covers": covered(lesson, progress, step) if not progress.folded else [],
         }
         return value
 
@@ -354,9 +354,15 @@ def asks(step: Step, answer: Answer) -> bool:
     return step.ask is not None and answer.guess is None
 
 
-def covered(step: Step, answer: Answer) -> list[str]:
-    """The places that hold the answer of a question that is open."""
-    return [PLACES[name].selector for name in step.ask.covers] if asks(step, answer) else []
+def covered(lesson: Lesson, progress: Progress, at: Step) -> list[str]:
+    """The places that hold the answers of questions that are open: this step's, and later ones it does not need."""
+    answer = progress.answer(lesson, at)
+    needs = {at.point, at.then, at.done.get("shown"), at.done.get("changed"), *(at.ask.covers if at.ask else ())}
+    names = list(at.ask.covers) if asks(at, answer) else []
+    for step in lesson.steps[lesson.steps.index(at) + 1 :]:
+        if asks(step, progress.answer(lesson, step)):
+            names += [name for name in step.ask.covers if name not in needs]
+    return list(dict.fromkeys(PLACES[name].selector for name in names))
 
 
 def where(step: Step, answer: Answer) -> Place | None:

@@ -71,7 +71,8 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <div class="written" data-slot="text" data-own data-arrows="10" dir="auto"></div>
 <div class="line tight"><p class="written-state" role="status"></p>{why.BUTTON}<span class="grow"></span>
 <p class="written-by quiet"></p></div>
-<p class="written-said quiet"></p><p class="quiet">Darker letters were less likely. Click one to see the others.</p>
+<p class="written-said quiet"></p>
+<p class="quiet">Darker was less likely. Click a token for the others, or select words and ask <i>Why?</i></p>
 <details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
 <div class="card choice-card">{slot("choice", class_="stack")}</div></div>
 {why.TEMPLATE}

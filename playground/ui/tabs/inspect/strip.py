@@ -79,7 +79,8 @@ def tokens(at: At) -> str:
     """One button per token."""
     row, chosen = weights(at), at.chosen.query
     strongest = int(row.argmax())
-    return "".join(
+    # the row goes the way of its text, which browsers do not look for inside of <bdi>
+    return f"<span hidden>{html.escape(''.join(at.look.tokens)[:100])}</span>" + "".join(
         token_button(at.look.tokens[i], i, float(weight), chosen=i == chosen, strongest=i == strongest)
         for i, weight in enumerate(row)
     )
