@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable
 
 import pytest
@@ -243,3 +244,22 @@ def test_lessons_are_walked(visitor, name):
         visitor.click(f".lesson-list [data-lesson={lesson.id}]")
         visitor.wait_for_selector(f".lesson-name:has-text('{lesson.title}')")
     walk(visitor, lesson)
+
+
+def test_an_own_text_that_a_lesson_brings_leaves_its_settings_alone(address, open_page):
+    """The text came a moment before the rest of the form, which then followed it and changed the lesson's patience."""
+    page = open_page()
+    page.goto(address)
+    page.wait_for_selector("#status:has-text('recorded')")
+    for name, said in (("memorising", ""), ("only-its-text", "sky")):
+        page.click("#head-learn button")
+        page.click(f".lesson-list [data-lesson={name}]")
+        page.wait_for_selector(f".lesson-ask:has-text('{said}')")
+        page.wait_for_timeout(500)
+    page.wait_for_function("document.querySelector('#text textarea')?.value.includes('the sky is green')")
+    page.wait_for_timeout(800)
+    guess(page, find_lesson("only-its-text").steps[0])
+    with page.expect_request(lambda asked: '"pressed":true' in (asked.post_data or "")) as sent:
+        page.click("#train-button")
+    values = json.loads(sent.value.post_data)["selection"]["values"]
+    assert (values["patience"], values["steps"], values["base"]) == (0, 160, "tiny")

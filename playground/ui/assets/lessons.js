@@ -84,6 +84,7 @@ function show(value) {
   if (draft !== null) restore(draft);
   box.querySelectorAll(".lesson-curve").forEach(draw);
   said();
+  if (!same || value.arrives || value.points) window.playground?.form?.settled("train_form");
   if (!same || value.arrives) {
     pressed = chosen = 0;
     before = null;

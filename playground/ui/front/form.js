@@ -25,6 +25,7 @@
     wholeTexts = false;
     newest = new (window["playground"].Newest)();
     pressed = false;
+    quiet = 0; // until then, a text that changes was put there by a lesson, which sets what else there is
     /** @type {Promise<any>} */
     answered = Promise.resolve();
   }
@@ -51,6 +52,7 @@
    * @param {Form} form @param {string} cause @param {boolean} wholeTexts whether texts are looked at @param {any[]} list */
   async function touched(form, cause, wholeTexts, list) {
     const at = (forms[form.name] ??= new Following()), now = named(form, list);
+    if (cause === TEXT && performance.now() < at.quiet) return updates(form, {});
     if (!at.causes.size) at.first = now;
     at.causes.add(cause);
     at.wholeTexts ||= wholeTexts;
@@ -120,6 +122,16 @@
     return updates(form, given);
   }
 
+  /** A lesson sets the form: its text comes a moment before the rest, and nobody is to follow it.
+   * @param {string} name */
+  function settled(name) {
+    const at = (forms[name] ??= new Following());
+    at.newest.drop();
+    at.newest.count++;
+    at.causes.clear();
+    at.quiet = performance.now() + 1500;
+  }
+
   for (const kind of ["dragover", "drop"]) {
     document.addEventListener(kind, (event) => {
       const { target, dataTransfer } = /** @type {DragEvent} */ (event);
@@ -147,5 +159,5 @@
     }
   }
 
-  window["playground"] = { ...window["playground"], form: { touched, pressed, filled } };
+  window["playground"] = { ...window["playground"], form: { touched, pressed, filled, settled } };
 })();
