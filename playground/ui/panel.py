@@ -45,8 +45,9 @@ from .places import Places
 from .quoted import quoted
 from .refusals import sentence
 
-AT_ONCE = 8
-"""Questions of one visitor under way; a browser sends six at a time."""
+AT_ONCE = 48
+"""Questions of one visitor under way: six windows of a browser that sends six for each, and some that were given up.
+Who works on them is up to `Places`, so that nobody else waits for them."""
 LATER = "later"
 """Asked for in place of a selection's quick slots: its slow ones."""
 
