@@ -21,7 +21,7 @@ SNAPSHOTS = 40
 """Moments of a run that are kept, where there is room."""
 AWAY_SECONDS = 50.0
 """A place is kept so long for a page that gives no sign of life; an open one gives one every 20 seconds (page.js)."""
-TURN_SECONDS, REST_SECONDS = 12.0, 60.0
+TURN_SECONDS, REST_SECONDS = 5.0, 60.0
 """A job works at least so long before it lends its place to another network; it rests no longer than this."""
 RETURN_SECONDS = 600.0
 """After a restart a place in the line is kept so long for a page to come back."""

@@ -38,7 +38,7 @@ Sender = Callable[[Request], tuple[str, str]]
 """The address that a request comes from, and the visitor who sends it; empty for a program."""
 
 LINGER_BYTES = 32_000_000
-"""Of a refused body that is still read; one that states more, or goes on, is cut off."""
+"""Of a refused body that is still read; one that states more, or nothing, is cut off: pages and clients state it."""
 LINGER_SECONDS = 10.0
 """So long the next part of it is waited for."""
 _UPLOAD, _FILE = f"{API_PREFIX}/upload", f"{API_PREFIX}/file="
@@ -219,7 +219,8 @@ async def _lingering(request: Request, receive: Receive, send: Send, message: Me
         await send({**message, "headers": [*message["headers"], (b"connection", b"close")]})
         return
     await send({**message, "more_body": True})
-    read, more = 0, _stated(request) <= LINGER_BYTES
+    stated, is_upload = _stated(request), path_within(request.scope).rstrip("/") == _UPLOAD
+    read, more = 0, 0 < stated <= LINGER_BYTES or (is_upload and not stated)
     with contextlib.suppress(asyncio.TimeoutError):
         while more and read < LINGER_BYTES:
             rest = await asyncio.wait_for(receive(), LINGER_SECONDS)
