@@ -27,7 +27,7 @@ def on_zerogpu() -> bool:
 
 
 def free_memory(device: torch.device) -> int | None:
-    """Bytes that are free where a model would be trained; None where nobody says so."""
+    """Free bytes of memory on the device that would train a model; None if they are not known."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     try:

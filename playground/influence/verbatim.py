@@ -1,8 +1,8 @@
 """Verbatim matches: the longest pieces of a text that occur word for word in a training text, and where.
 
-A suffix array lists the places of the training text in the alphabetical order of what follows them, so each piece is
-found by binary search (Manber and Myers 1993). It is made by prefix doubling: places sorted by their first h symbols
-are sorted by their first 2h with the ranks that are known. Only places that are not yet apart are sorted again.
+A suffix array sorts all places of the training text by the text that follows them, so binary search finds each piece
+(Manber and Myers 1993). Prefix doubling builds it: places sorted by h symbols get ranks, and two ranks sort them by 2h
+symbols. Only places that are still equal are sorted again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Copied:
 
 
 class SuffixArray:
-    """A text's places in the alphabetical order of what follows."""
+    """The places of a text, sorted by the text that follows them."""
 
     def __init__(self, text: str):
         symbols = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
@@ -109,7 +109,7 @@ class SuffixArray:
 
 
 def _sorted_places(numbers: np.ndarray, packed: int) -> np.ndarray:
-    """The places of symbols (n,), all above 0, in the order of what follows. `packed` symbols make a 64-bit number."""
+    """The places of symbols (n,), all above 0, sorted by what follows them; `packed` symbols fit 64 bits."""
     n, bits = len(numbers), 64 // packed
     keys = np.zeros(n, dtype=np.uint64)
     for i in range(min(packed, n)):

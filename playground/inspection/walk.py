@@ -263,7 +263,8 @@ def project_back(at: Selection) -> Numbers:
 def add(at: Selection) -> Numbers:
     """delta, cosine (T,): ‖after − before‖ of attention, and their cosine; most (T,): what the head watches most.
 
-    written: length of what attention writes at the query; lengths: of the stream there before, with that added, after.
+    written: length of the vector that attention adds at the query.
+    lengths: of the residual stream there: before, with that vector added, and after the sublayer.
     """
     before, after = at.rows("resid_pre"), at.rows("resid_mid")
     cosines = np.array([cosine(b, a) for b, a in zip(before, after)])

@@ -305,7 +305,7 @@ def _total(
 
         def tap(name: str, at: int | None, x: torch.Tensor, put=put) -> torch.Tensor:
             if name == "final":
-                return x[:, -1:]  # of the other tokens nobody needs the logits
+                return x[:, -1:]  # only the last token's logits are needed
             return put(x) if name == TAPPED[part] and at == layer else x
 
         found.append(pair.difference(model(ids, Pass(tap=tap)).logits[:, -1]))

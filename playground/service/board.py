@@ -88,7 +88,7 @@ class Board:
 
         With `keep`, only so many of its visitor's latest jobs of its kind stay, this one included.
         """
-        self._look_up(job.visitor)  # reads files: nobody else waits for that
+        self._look_up(job.visitor)  # reads files, so without the lock
         with self._lock:
             self._check_room(job.visitor, share)
             earlier = self.of(job.visitor, kind=type(job))

@@ -22,7 +22,7 @@ CANDIDATES = 8
 
 TEMPLATE = f"""<details class="fold" data-fold="lens"><summary>What each layer would predict (logit lens)</summary>
 <div class="card"><p class="quiet">Each row reads the residual stream as if the model ended there. The text in a cell is
-the row's best guess for the next token; the shade is how probable it finds the followed one.</p>
+the row's best guess for the next token; the shade shows the probability of the followed token.</p>
 <div class="line">{slot("lens-answer")}{slot("lens-window", class_="line tight")}</div>
 {chart_place("lens-map", height=280, save_name="logit-lens", clickable=True)}{slot("lens-caveat")}</div></details>"""
 
