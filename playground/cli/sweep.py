@@ -12,14 +12,12 @@ from pathlib import Path
 from ..processes import threads_for
 from ..storage import Checkpoint
 from ..storage.json_files import finite
-from ..studies.sweep import Sweep, add_result, best_of, run_sweep
+from ..studies.sweep import SEEDS, Sweep, add_result, best_of, run_sweep
 from ..training import History
 from ..words.sweep import sweep_lines
 from .checkpoints import save
 from .plan import fresh
 from .settings import parse_settings
-
-SEEDS = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

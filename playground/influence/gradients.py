@@ -18,7 +18,7 @@ from torch.nn.functional import cross_entropy
 from ..data.baselines import IGNORE
 from ..model import Pass, Recorder, Tap, Transformer, no_tap
 from ..training.batches import weighed
-from ..training.losses import token_losses
+from ..training.losses import Interrupted, token_losses
 
 Gradient = dict[str, torch.Tensor]
 """A number for each of a model's, by the names of its parameters."""
@@ -27,10 +27,6 @@ RISE, FARTHEST = 0.05, 0.01
 the length of all weights."""
 AT_ONCE = 32
 """Windows that go through the model together."""
-
-
-class Stopped(Exception):
-    """Somebody asked to stop."""
 
 
 def selection_windows(
@@ -107,7 +103,7 @@ def changes_along(
 ) -> torch.Tensor:
     """The slope of each target's log-probability (N, T) along a direction, by a central difference of this step.
 
-    `advanced` hears after so many more windows. Raises Stopped.
+    `advanced` hears after so many more windows. Raises Interrupted.
     """
     if not step:
         return torch.zeros(targets.shape)
@@ -122,7 +118,7 @@ def changes_along(
     found = []
     for x, y in zip(inputs.split(AT_ONCE), targets.split(AT_ONCE)):
         if should_stop():
-            raise Stopped
+            raise Interrupted("stopped")
         tap = _same_experts(model, x, y) if model.config.n_experts else no_tap
         losses = [token_losses(side, x, y, tap=tap) for side in sides]
         found.append((losses[1] - losses[0]) / (2 * step))

@@ -15,9 +15,11 @@ import torch
 from ..data import Corpus
 from ..model import ModelConfig, Transformer
 from ..training import Finished, Stepped, TrainConfig, train
-from ..training.verdict import student_t
-from .gradients import Stopped, log_probability
+from ..training.losses import Interrupted
+from ..training.verdict import mean_interval
+from .gradients import log_probability
 from .passages import Passages, passages_of
+from .ranking import Progress
 
 NEAREST = 20
 """A random passage is one of so many whose length is nearest."""
@@ -39,13 +41,6 @@ class Trial:
     def effect(self) -> float:
         """What the passages were worth: above 0 where they raised it."""
         return self.control - self.without
-
-
-@dataclass(frozen=True)
-class Advanced:
-    """Which part of the proof is done, 0 … 1."""
-
-    share: float
 
 
 def sources(corpus: Corpus, ranges: Ranges, seed: int) -> np.ndarray:
@@ -110,7 +105,7 @@ def retrain(
     *,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[int | Transformer]:
-    """The first `steps` steps of such a training; yields each, and the model at last. Raises Stopped."""
+    """The first `steps` steps of such a training; yields each, and the model at last. Raises Interrupted."""
     model, step = Transformer(config, seed=training.seed), 0
     quiet = training.replace(eval_every=0, eval_windows=1, sample_every=0, snapshots=0, patience=0, max_seconds=None)
     made = iter(train(model, corpus, quiet, should_stop=should_stop))
@@ -120,7 +115,7 @@ def retrain(
             yield step
     made.close()
     if step < steps:
-        raise Stopped
+        raise Interrupted("stopped")
     yield model
 
 
@@ -135,8 +130,8 @@ def prove(
     steps: int,
     seed: int,
     should_stop: Callable[[], bool] = lambda: False,
-) -> Iterator[Advanced | Trial]:
-    """Train twice with this seed; ends with a Trial. Raises Stopped, and ValueError where too little text remains."""
+) -> Iterator[Progress | Trial]:
+    """Train twice with this seed; ends with a Trial. Raises Interrupted, and ValueError if too little text remains."""
     others = random_passages(passages_of(corpus), ranges, seed)
     found = []
     for n, gone in enumerate((ranges, others)):
@@ -145,16 +140,14 @@ def prove(
             if isinstance(each, Transformer):
                 found.append(log_probability(each, ids, first))
             else:
-                yield Advanced((n + each / steps) / 2)
+                yield Progress((n + each / steps) / 2)
     yield Trial(seed, *found)
 
 
 def mean_effect(trials: Sequence[Trial]) -> tuple[float, float]:
     """The mean effect in nats and half its 95 % interval, which one seed alone does not give (infinite)."""
-    effects = np.array([trial.effect for trial in trials])
-    if len(effects) < 2:
-        return float(effects.mean()), math.inf
-    return float(effects.mean()), student_t(len(effects) - 1) * float(effects.std(ddof=1)) / math.sqrt(len(effects))
+    mean, margin = mean_interval(np.array([trial.effect for trial in trials]))
+    return float(mean), float(margin)
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:

@@ -124,7 +124,7 @@ def measure(
     work: float = WORK,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Progress | Measured]:
-    """The influence of the training text on the tokens ids[first:]; ends with Measured. Raises Stopped.
+    """The influence of the training text on the tokens ids[first:]; ends with Measured. Raises Interrupted.
 
     Where the text is so long that measuring all of it would take more `work`, the windows that share most with the
     selection are measured, and some others.
@@ -202,7 +202,7 @@ def _ranked(found: Measured, moments: int, log_p: float) -> Ranked:
 def rules_of(
     corpus: Corpus, found: Measured, passages: Sequence[Passage], context_length: int
 ) -> tuple[tuple[str, float], ...]:
-    """The rules of the language that decide the tokens of passages, by their share of what raises the selection."""
+    """The grammar rules behind the passages' tokens, each with its share of the influence that raises the selection."""
     inside = np.zeros(len(corpus.train) + context_length + 1, dtype=bool)
     for each in passages:
         inside[each.start : each.end] = True

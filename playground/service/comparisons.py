@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,11 +138,10 @@ class ComparisonJob(TrainingJob):
 
     def start(self) -> None:
         """Begin, or go on, in a thread of its own."""
-        deadline = time.monotonic() - self.rested + self.limits.seconds
 
         def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
             def stops(side: str) -> bool:
-                return should_stop() or time.monotonic() - self.rested > deadline
+                return should_stop() or self.worked > self.limits.seconds
 
             yield from self.runner(
                 self._with_moments(self.spec.moe, 16), self.limits, folder=self._runs, should_stop=stops

@@ -65,6 +65,15 @@ class Job:
         self._state, self._message, self._version = "waiting", "", 0
 
     @property
+    def worked(self) -> float:
+        """Seconds since it began, without those in which it has lent its place to others."""
+        return time.monotonic() - self.began - self.rested
+
+    def rest_of(self, done: float) -> float | None:
+        """Seconds for what is left, if it is as quick as the share `done` was; None before anything was done."""
+        return self.worked * (1 - done) / done if done else None
+
+    @property
     def learned(self) -> list[str]:
         """The ids of those of its models that are here."""
         return [model_id for model_id, here in self.models.items() if here]
@@ -93,7 +102,7 @@ class Job:
         if not self.active or self.state == "stopping":
             return 1.0
         left = self.time_left
-        return left if left is not None else max(self.expected(seconds) - (time.monotonic() - self.began), 1.0)
+        return left if left is not None else max(self.expected(seconds) - self.worked, 1.0)
 
     def start(self) -> None:
         """Its turn has come: call `begin`."""
@@ -198,7 +207,7 @@ class Job:
                 self._version += 1
                 self._turn.set()
         if not rested:
-            self.began = self.turn_began
+            self.began, self.rested = self.turn_began, 0.0
             self.start()
 
     def rest(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -71,10 +70,10 @@ class SweepJob(Job):
 
     def start(self) -> None:
         """Begin; after a restart, from the beginning."""
-        deadline, self._rows = time.monotonic() - self.rested + self.limits.seconds, []
+        self._rows = []
 
         def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
-            stops = lambda: should_stop() or time.monotonic() - self.rested > deadline  # noqa: E731
+            stops = lambda: should_stop() or self.worked > self.limits.seconds  # noqa: E731
             yield from sweep_runs(self.spec, self.sweep, self.limits, stops)
             yield _OVER
 
@@ -98,7 +97,7 @@ class SweepJob(Job):
                 steps, runs = self.spec.training.steps, len(self.sweep.values) * self.sweep.seeds
                 ended = sum(len(row.losses) for row in self._rows)
                 self._done = (ended + tried.event.step / steps) / runs
-                self._left = time_left(time.monotonic() - self.rested - self.began, self._done)
+                self._left = self.rest_of(self._done)
             if isinstance(tried.event, Stepped) or len(self._rows) != before:
                 self._version += 1
 
@@ -118,8 +117,3 @@ class SweepJob(Job):
         if row["state"] == "over":
             job._state, job._message = "finished" if job._rows else "failed", noted["message"]
         return job
-
-
-def time_left(seconds: float, done: float) -> float | None:
-    """How long the rest takes if it is as quick as this share was; None before anything was done."""
-    return seconds * (1 - done) / done if done else None

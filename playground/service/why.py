@@ -12,14 +12,15 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from ..data import Corpus
-from ..influence.gradients import Stopped, log_probability
+from ..influence.gradients import log_probability
 from ..influence.passages import copies_of, passages_of
-from ..influence.proof import Advanced, Trial, prove
+from ..influence.proof import Trial, prove
 from ..influence.ranking import Passage, Progress, Ranked, moments_of, rank
 from ..kept import Kept
 from ..processes import threads_for
 from ..storage import Checkpoint
 from ..training import TrainConfig
+from ..training.losses import Interrupted
 from .data_folder import new_id
 from .job import Job
 from .limits import Limits
@@ -109,9 +110,7 @@ class WhyJob(Job):
     @property
     def time_left(self) -> float | None:
         """See `Job.time_left`: from how long the part so far took."""
-        if self._state != "training" or not self._share:
-            return None
-        return (time.monotonic() - self.began) * (1 - self._share) / self._share
+        return self.rest_of(self._share) if self._state == "training" else None
 
     def view(self) -> WhyView:
         """What there is to show of it now."""
@@ -125,7 +124,7 @@ class WhyJob(Job):
             try:
                 with threads_for(self._checkpoint().config.numbers_in_step(16)):
                     yield from self._events(should_stop)
-            except Stopped:
+            except Interrupted:
                 raise ValueError(STOPPED) from None
 
         self.begin("Reading the text …", events, self._take)
@@ -135,7 +134,7 @@ class WhyJob(Job):
 
     def _take(self, event: Any) -> None:
         with self._lock:
-            if isinstance(event, (Progress, Advanced)):
+            if isinstance(event, Progress):
                 self._share = event.share
                 if self._state == "preparing":
                     self._state, self._message = "training", ""
@@ -233,13 +232,13 @@ class ProofJob(WhyJob):
         training = training_of(checkpoint) if checkpoint else None
         return 2 * seconds(checkpoint.config, training) if training else SEARCH_SECONDS
 
-    def _events(self, should_stop: Callable[[], bool]) -> Iterator[Advanced | Proven]:
+    def _events(self, should_stop: Callable[[], bool]) -> Iterator[Progress | Proven]:
         checkpoint, question = self._checkpoint(), self.question
         training, corpus = training_of(checkpoint), text_of(checkpoint, question.text, self.limits)
         if training is None:
             raise ValueError(NO_RECORD)
         self.limits.check_training(checkpoint.config, training)
-        ids, deadline = list(question.ids), time.monotonic() + 2 * self.limits.seconds
+        ids, most = list(question.ids), 2 * self.limits.seconds
         ranges = copies_of(corpus, passages_of(corpus), [(each.start, each.end) for each in self.passages])
         before = log_probability(checkpoint.model, ids, question.first)
         foretold = sum(each.effect for each in self.passages)
@@ -252,7 +251,7 @@ class ProofJob(WhyJob):
             question.first,
             steps=question.step,
             seed=self.seed,
-            should_stop=lambda: should_stop() or time.monotonic() > deadline,
+            should_stop=lambda: should_stop() or self.worked > most,
         )
         last = 0.0
         for event in trained:
@@ -262,7 +261,7 @@ class ProofJob(WhyJob):
                 last = time.monotonic()
                 yield event
             elif should_stop():
-                raise Stopped
+                raise Interrupted("stopped")
 
     def noted(self) -> dict[str, Any]:
         """See `Job.noted`."""
@@ -298,7 +297,6 @@ def prove_it(
         raise ValueError(NO_RECORD)
     if not passages:
         raise ValueError("No passage is chosen. Choose at least one")
-
     job = ProofJob(new_id(), visitor, question, passages, training.seed, board.limits, board.registry)
     done = [each.seed for each in board.of(visitor, kind=ProofJob) if each.claim == job.claim and each.has_result]
     job.seed = max([training.seed - 1, *done]) + 1

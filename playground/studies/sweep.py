@@ -16,7 +16,8 @@ from ..training.events import Finished, TrainEvent
 from ..training.loop import train
 from ..training.verdict import mean_interval
 
-MOST_VALUES, MOST_SEEDS = 12, 12
+MOST_VALUES, MOST_SEEDS, SEEDS = 12, 12, 3
+"""At most; and seeds where nobody says how many."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Sweep:
     name: str
     """Of the setting, of the model's or of the training's."""
     values: tuple[Any, ...]
-    seeds: int = 3
+    seeds: int = SEEDS
 
     def __post_init__(self) -> None:
         if not 2 <= len(set(self.values)) == len(self.values) <= MOST_VALUES:

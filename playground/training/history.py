@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -133,18 +131,6 @@ class History:
             if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
                 raise ValueError("changes must name settings, each with what it was and what it became")
         return history
-
-    def to_csv(self) -> str:
-        """One row per step that is kept or was evaluated: with its evaluation, if any, and empty where not kept."""
-        steps = {int(row[0]): row for row in zip(*self.steps.values())}
-        evaluations = {int(step): losses for step, *losses in zip(*self.evaluations.values())}
-        out = io.StringIO()
-        writer = csv.writer(out)
-        writer.writerow((*self.steps, "train_loss", "val_loss"))
-        for step in sorted(steps | evaluations):
-            train_loss, val_loss, seconds = evaluations.get(step, ("", "", ""))
-            writer.writerow((*steps.get(step, (step, "", "", "", "", seconds)), train_loss, val_loss))
-        return out.getvalue()
 
 
 def _numbers(value: Any) -> Any:

@@ -10,7 +10,6 @@ from playground.data import corpus_from_language, corpus_from_sentences, corpus_
 from playground.data.baselines import IGNORE
 from playground.influence.geometry import GEOMETRIES, PLAIN, Geometry
 from playground.influence.gradients import (
-    Stopped,
     changes_along,
     log_probability,
     loss_gradient,
@@ -23,6 +22,7 @@ from playground.influence.passages import most_similar, passages_of, windows_of
 from playground.influence.ranking import Measured, Ranked, measure, moments_of, rank
 from playground.model import ModelConfig, Transformer
 from playground.training import TrainConfig
+from playground.training.losses import Interrupted
 
 TEXT = "Ann has a red kite. Ben has a blue boat! Cy has one drum? " * 6
 CORPUS = corpus_from_text(TEXT, "char")
@@ -135,7 +135,7 @@ def test_a_ranking_names_both_sides_and_stops_when_asked():
     effects = [each.effect for each in ranked.raising]
     assert effects == sorted(effects, reverse=True) and all(each.effect < 0 for each in ranked.lowering)
     assert ranked.log_probability == log_probability(model, IDS[:20], 4) and ranked.rules == ()
-    with pytest.raises(Stopped):
+    with pytest.raises(Interrupted):
         list(rank(moments, CORPUS, TRAINING, IDS[:20], 4, should_stop=lambda: True))
 
 

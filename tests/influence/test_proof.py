@@ -9,10 +9,9 @@ import pytest
 import torch
 
 from playground.data import corpus_from_sentences, corpus_from_text
-from playground.influence.gradients import Stopped, log_probability
+from playground.influence.gradients import log_probability
 from playground.influence.passages import copies_of, passages_of
 from playground.influence.proof import (
-    Advanced,
     Trial,
     mean_effect,
     prove,
@@ -21,9 +20,10 @@ from playground.influence.proof import (
     retrain,
     without,
 )
-from playground.influence.ranking import moments_of, rank
+from playground.influence.ranking import Progress, moments_of, rank
 from playground.model import ModelConfig
 from playground.training import TrainConfig
+from playground.training.losses import Interrupted
 
 NAMES = ("Ann", "Ben", "Cy", "Dot", "Eva", "Fay")
 THINGS = ("a kite", "a boat", "a drum", "a doll", "a ball")
@@ -53,7 +53,7 @@ def test_a_planted_sentence_is_found_and_the_fact_goes_with_it():
     odd = [each for each, text in zip(ranges, texts) if "purple" in text]
     assert len(odd) == 2 and "purple" in texts[0], texts
     *progress, trial = prove(config, TRAINING, corpus, odd, ids, first, steps=TRAINING.steps, seed=0)
-    assert all(isinstance(each, Advanced) for each in progress) and isinstance(trial, Trial)
+    assert all(isinstance(each, Progress) for each in progress) and isinstance(trial, Trial)
     assert math.exp(ranked.log_probability) > 0.3 and math.exp(trial.control) > 0.3
     assert math.exp(trial.without) < 0.01
 
@@ -93,7 +93,7 @@ def test_the_same_seed_trains_the_same_model_and_stops_when_asked():
     *steps, a = retrain(config, short, corpus, 4)
     *_, b = retrain(config, short, corpus, 4)
     assert steps == [1, 2, 3, 4] and log_probability(a, [1, 2, 3], 1) == log_probability(b, [1, 2, 3], 1)
-    with pytest.raises(Stopped):
+    with pytest.raises(Interrupted):
         list(retrain(config, short, corpus, 4, should_stop=lambda: True))
 
 

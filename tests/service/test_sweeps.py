@@ -2,9 +2,11 @@
 
 import pytest
 
+from playground.service import job as job_module
 from playground.service.board import Board
+from playground.service.job import Job
 from playground.service.limits import LimitError
-from playground.service.sweeps import SweepJob, time_left
+from playground.service.sweeps import SweepJob
 from playground.studies.sweep import Sweep
 from tests.service.test_board import finished, house
 from tests.ui.runs import ANNA, small_spec, until
@@ -40,5 +42,8 @@ def test_a_value_beyond_a_limit_is_refused_and_one_that_does_not_fit_the_text_is
     assert view.state == "failed" and "too few for a context of 1000" in view.message
 
 
-def test_the_time_left_is_that_of_the_steps_left():
-    assert time_left(10.0, 0.25) == 30.0 and time_left(10.0, 0.0) is None
+def test_the_time_left_is_that_of_the_steps_left_and_rests_do_not_count(monkeypatch, tmp_path):
+    job = Job("id", ANNA, "a job", tmp_path)
+    monkeypatch.setattr(job_module.time, "monotonic", lambda: 114.0)
+    job.began, job.rested = 100.0, 4.0
+    assert job.worked == 10.0 and job.rest_of(0.25) == 30.0 and job.rest_of(0.0) is None

@@ -82,7 +82,7 @@ def test_a_stopped_search_shows_nothing_and_says_so(tmp_path, monkeypatch):
         yield why.Progress(0.5)
         while not should_stop():
             pass
-        raise why.Stopped
+        raise why.Interrupted("stopped")
 
     monkeypatch.setattr(why, "rank", slow)
     job = search(board, ANNA, question(board, checkpoint, model_id, first=5))

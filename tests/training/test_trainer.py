@@ -289,14 +289,8 @@ def test_history_gathers_the_curves_and_survives_json():
     assert isinstance(events[-1], Finished) and history.finished["reason"] == "done"
     again = History.from_dict(json.loads(json.dumps(history.to_dict())))
     assert again == history
-    rows = history.to_csv().strip().split("\r\n")
-    assert len(rows) == 14 and rows[0].startswith("step,loss"), "twelve steps, and the evaluation before the first"
-    assert float(rows[5].split(",")[-1]) == history.evaluations["val_loss"][1]
     thin = history.thinned(5)
-    rows = [row.split(",") for row in thin.to_csv().strip().split("\r\n")[1:]]
-    told = {int(row[0]): float(row[-1]) for row in rows if row[-1]}
-    assert told == dict(zip(history.evaluations["step"], history.evaluations["val_loss"])), "of steps not kept, too"
-    assert {int(row[0]) for row in rows if row[1]} == set(thin.steps["step"]) and {len(row) for row in rows} == {8}
+    assert thin.evaluations == history.evaluations, "of steps not kept, too"
     assert thin.steps["step"][0] == 1 and thin.steps["step"][-1] == 12 and len(thin.steps["step"]) <= 6
     with pytest.raises(ValueError, match="equally long"):
         History.from_dict({"steps": {"step": [1], "loss": []}})

@@ -28,6 +28,13 @@
     quiet = 0; // until then, a text that changes was put there by a lesson, which sets what else there is
     /** @type {Promise<any>} */
     answered = Promise.resolve();
+
+    /** What was asked before counts no more. */
+    forget() {
+      this.newest.drop();
+      this.newest.count++;
+      this.causes.clear();
+    }
   }
 
   /** @type {Record<string, Following>} */
@@ -116,9 +123,7 @@
    * @param {Form} form */
   function filled(form) {
     const at = (forms[form.name] ??= new Following()), given = window["playground"].form.filling ?? {};
-    at.newest.drop();
-    at.newest.count++;
-    at.causes.clear();
+    at.forget();
     return updates(form, given);
   }
 
@@ -126,9 +131,7 @@
    * @param {string} name */
   function settled(name) {
     const at = (forms[name] ??= new Following());
-    at.newest.drop();
-    at.newest.count++;
-    at.causes.clear();
+    at.forget();
     at.quiet = performance.now() + 1500;
   }
 

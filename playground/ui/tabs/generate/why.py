@@ -138,8 +138,13 @@ class Why:
         about = (model_id, checkpoint.history.last_step, chosen)
         title, key = _title(checkpoint, chosen), (tuple(chosen.text.prompt), tuple(chosen.text.tokens))
 
+        try:
+            known = chosen.question(page, model_id, checkpoint)
+        except ValueError:  # the panel says so once
+            known = None
+
         def found() -> tuple[Copied, Corpus]:
-            corpus = chosen.question(page, model_id, checkpoint)[1]
+            corpus = (known or chosen.question(page, model_id, checkpoint))[1]
             return _copied.get(key, lambda: _compare(checkpoint, corpus, chosen), owner=checkpoint.model), corpus
 
         slots = {
@@ -147,10 +152,9 @@ class Why:
             "why-copied": Slot((*about[:2], key), lambda: _copied_html(*found()), slow=True),
             "why-marks": Slot(about, lambda: _marks(checkpoint, chosen, found()[0]), slow=True),
         }
-        try:
-            question, corpus = chosen.question(page, model_id, checkpoint)
-        except ValueError:  # the panel says so once
+        if known is None:
             return slots | {name: Slot(None, lambda: "") for name in ("why-passages", "why-proven", "why-proof")}, False
+        question, corpus = known
         job, proofs = _job(page, visitor, question), proofs_of(page.board, visitor, model_id)
         going = next((each for each in page.board.of(visitor, kind=ProofJob) if not each.settled), None)
         failed = page.board.failed(visitor, kind=ProofJob)

@@ -308,12 +308,13 @@ def _strength(at: At) -> float:
 
 
 def _direction(at: At) -> torch.Tensor:
-    look, sides = at.look, []
+    look, c, sides = at.look, at.chosen, []
     _check_size(at, 2 * PAIRS * look.length, "steering")
-    for text in (at.chosen.towards, at.chosen.away):
+    for text in (c.towards, c.away):
         lines = [line for line in (text or "").split("\n") if line.strip()][:PAIRS]
         sides.append([read_prompt(at.page, look.checkpoint, line)[0][-look.config.context_length :] for line in lines])
-    return difference_of_means(look.model, *sides, at.chosen.steer_layer)
+    made = lambda: difference_of_means(look.model, *sides, c.steer_layer)  # noqa: E731
+    return _kept.get(("direction", c.towards, c.away, c.steer_layer), made, owner=look.model)
 
 
 def _curve(at: At) -> tuple[dict[str, Any], str]:

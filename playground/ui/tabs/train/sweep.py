@@ -8,7 +8,7 @@ from typing import Any
 from ....figures.sweep import sweep_chart
 from ....service.limits import Limits
 from ....service.sweeps import SweepJob, SweepView
-from ....studies.sweep import Sweep
+from ....studies.sweep import SEEDS, Sweep
 from ....words.sweep import loss_shown, sweep_result
 from ... import theme
 from ...chart import chart_place, show
@@ -18,7 +18,6 @@ from ...page import Page
 from ...panel import Asked, Shown, Slot, deed_button, slot
 from ...under_way import Kind, add_kind
 
-SEEDS = 3
 TEMPLATE = f"""<div class="card stack" id="sweep" data-if="there">{slot("stop")}{slot("bar")}
 {slot("headline", tag="h2")}{slot("number", tag="p", class_="num")}{slot("details", tag="p", class_="quiet")}
 {chart_place("chart", height=240, save_name="sweep")}{slot("table")}
