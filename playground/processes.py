@@ -120,6 +120,7 @@ def lone_threads() -> ThreadPoolExecutor:
     threads = torch.get_num_threads()
 
     def alone() -> None:
+        torch.get_num_threads()  # settles this thread's number, which its first operation would set otherwise
         torch.set_num_threads(1)
         _let_new_threads_have(threads)
 

@@ -106,7 +106,7 @@ class Request:
         self.over = False
 
         self._context_length, self._max_new_tokens = config.context_length, max_new_tokens
-        self._prompt_length, self._slide_by = len(prompt), slide_by
+        self._prompt_length, self.slide_by = len(prompt), slide_by
         self._streams = streams(self.sampling.seed, n_samples)
         self._stop = [StopFinder(tokenizer, stop) for _ in range(n_samples)] if stop else []
         self._stopped = [False] * n_samples
@@ -144,7 +144,7 @@ class Request:
         """Begin a step: let the oldest tokens fall out where the context is full, and say what the model must read."""
         self._began = time.perf_counter()
         slides = self.full
-        self._first = window_start(self._prompt_length, len(self.texts[0]), self._context_length, self._slide_by)
+        self._first = window_start(self._prompt_length, len(self.texts[0]), self._context_length, self.slide_by)
         self.needs_prefill = slides or not self.cached or self._index == 0
         self._rebuilt = slides and self.cached
         self._projections += 3 * self.n_samples * (self.window_length if self.needs_prefill else 1)
