@@ -28,7 +28,7 @@ from playground.service.limits import PUBLIC
 from playground.ui.under_way import tick
 from tests.ui.raw import RawCaller
 
-from ..serving import resident_mb
+from ..serving import processor_seconds, resident_mb
 from .learner import TEXT, begin, look
 from .visitor import Visitor, connected
 from .watching import logged, tell
@@ -64,6 +64,11 @@ class Seen:
     """What the attackers heard."""
     peak: float = 0.0
     budget: float = 0.0
+    server_seconds: float = 0.0
+    """Of the processors, as in the two lines below, from the first visitor to the last."""
+    callers_seconds: float = 0.0
+    """What visitors and attackers themselves took on the same processors."""
+    seconds: float = 0.0
     leaked: int = 0
     """Requests to the Hub with the machine's own token."""
 
@@ -82,6 +87,9 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     fair = last[0] * (count + 1) / count
     what = "longest wait for a place, s ÷ fair share (as in peace, with one address more)"
     yield what, *(f"{x:.1f}" for x in last), f"{last[1] / max(fair, 0.1):.2f}×", "≤ 1.5×"
+    yield "processor s: the server's; callers', on the same two cores; s in all", *(
+        f"{x.server_seconds:.0f}; {x.callers_seconds:.0f}; {x.seconds:.0f}" for x in (calm, attacked)
+    ), "", ""
     first = [max(seen.first, default=float("nan")) for seen in (calm, attacked)]
     yield "longest wait for a first text, s", *(f"{x:.2f}" for x in first), f"{first[1] / first[0]:.2f}×", ""
     yield "peak memory, MB; budget", *(f"{s.peak:,.0f}; {s.budget:,.0f}" for s in (calm, attacked)), "", "within"
@@ -173,9 +181,12 @@ async def _scene(address: str, pid: int, count: int, attack: bool) -> Seen:
         watching = asyncio.create_task(watch())
         attackers = [asyncio.create_task(each) for each in (_attacks(client, house, seen, until) if attack else ())]
         await asyncio.sleep(8.0 if attack else 0.0)  # what there is to fill is full
+        before = processor_seconds(pid), time.process_time(), time.monotonic()
         train = (bravely(_train(Visitor(_from(client, f"203.0.113.{n}"), house), n, seen)) for n in range(count))
         write = (bravely(_write(_from(client, f"192.0.2.{n}"), n, seen)) for n in range(count))
         await asyncio.gather(*train, *write)
+        seen.server_seconds, seen.callers_seconds = processor_seconds(pid) - before[0], time.process_time() - before[1]
+        seen.seconds = time.monotonic() - before[2]
         for each in (watching, *attackers):
             each.cancel()
         await asyncio.gather(watching, *attackers, return_exceptions=True)

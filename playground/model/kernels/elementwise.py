@@ -29,7 +29,8 @@ class RMSNormWithBackward(HandWritten):
         if not x.is_cpu:
             return rms_norm_reference(x, weight, eps)
         length = torch.linalg.vector_norm(x, dim=-1, keepdim=True)  # one pass where torch's own takes three
-        return x * torch.addcmul(_constant(eps, x.dtype), length, length, value=1 / x.shape[-1]).rsqrt_() * weight
+        scale = torch.addcmul(_constant(eps, x.dtype), length, length, value=1 / x.shape[-1]).rsqrt_()
+        return (x * scale).mul_(weight)
 
     @staticmethod
     def forward(ctx, x, weight, eps):
@@ -61,13 +62,15 @@ class SquaredReLUWithBackward(HandWritten):
 
     @staticmethod
     def value(x):
+        if x.requires_grad:  # on a GPU, where autograd keeps what F.relu returns
+            return squared_relu_reference(x)
         positive = F.relu(x)
         return positive.mul_(positive)  # in place: no second matrix has to be fetched from memory
 
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
-        return SquaredReLUWithBackward.value(x)
+        return F.relu(x).square_()
 
     @staticmethod
     @once_differentiable
@@ -93,7 +96,7 @@ class RotationWithBackward(HandWritten):
 
     @staticmethod
     def value(x, cosines, sines):
-        return torch.addcmul(x * cosines, torch.roll(x, x.shape[-1] // 2, dims=-1), sines)
+        return (x * cosines).addcmul_(torch.roll(x, x.shape[-1] // 2, dims=-1), sines)
 
     @staticmethod
     def forward(ctx, x, cosines, sines):
