@@ -159,8 +159,7 @@ class Corpus:
         return self._once.get("exact", lambda: ExactModel(self.language.graph, self.tokenizer.encode, self.vocab_size))
 
     def partition(self, context_length: int, max_windows: int | None = None) -> Partition | None:
-        """The rule that decides each target of the same windows, to see what is left to learn; None where no rules are
-        known. Kept, too."""
+        """The grammar rule that decides each target of the same windows (cached); None if the rules are unknown."""
         exact = self.exact_model()
         if exact is None:
             return None
@@ -169,7 +168,7 @@ class Corpus:
         return self._once.get(key, lambda: self._by_kind(exact, inputs, targets))
 
     def kinds(self, inputs: torch.Tensor, targets: torch.Tensor) -> Partition | None:
-        """The same of any windows (N, T), not kept."""
+        """The same for any windows (N, T), without the cache."""
         exact = self.exact_model()
         return None if exact is None else self._by_kind(exact, inputs.numpy(), targets.numpy())
 

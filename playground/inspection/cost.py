@@ -105,12 +105,12 @@ def edit_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, e
 
 @torch.inference_mode()
 def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> PartCosts:
-    """What it costs on windows (N, T) to switch off each head, each layer's attention, each feed-forward layer.
+    """Loss added on windows (N, T) by switching off each head, each layer's attention, each MLP.
 
-    All variants share one forward pass. Up to the layer where something is missing, a variant is the model itself, so
-    it joins the batch only there: the stream behind attention without head h is the whole one minus z_h through h's
-    columns of W_O. A model of L layers so computes its own L blocks and (L + 1) / 2 blocks' worth per variant, minus
-    the attention of the layer in question.
+    All variants share one forward pass. Up to the layer where something is missing, a variant equals the model,
+    so it joins the batch there: without head h, the stream after attention is the whole one minus z_h through h's
+    columns of W_O. So a model of L layers computes its own L blocks, plus (L + 1) / 2 blocks per variant, minus the
+    attention of that variant's layer.
     """
     config = model.config
     L, H = config.n_layers, config.n_heads

@@ -39,7 +39,7 @@ REQUIRED = ("config.json", "tokenizer.json", "model.safetensors")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model with all that belongs to it."""
+    """A model with its tokenizer, its history and the notes on how it was made."""
 
     model: Transformer
     tokenizer: Tokenizer
