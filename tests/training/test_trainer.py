@@ -22,19 +22,14 @@ from playground.training import (
 from playground.training.loop import Run
 from playground.training.pace import Pace
 from playground.training.samples import sample
+from tests.training.runs import CORPUS, TEXT, Spoiling, losses
 
-TEXT = "a stitch in time saves nine. " * 60
-CORPUS = corpus_from_text(TEXT)
 CONFIG = TrainConfig(steps=12, batch_size=4, eval_every=4, eval_windows=6, warmup_steps=2)
 
 
 def tiny(**changes) -> Transformer:
     config = ModelConfig(CORPUS.vocab_size, context_length=16, n_layers=2, d_model=16, n_heads=2)
     return Transformer(config.replace(**changes))
-
-
-def losses(events) -> list[float]:
-    return [e.loss for e in events if isinstance(e, Stepped)]
 
 
 def test_a_run_learns_and_tells_the_whole_story():
@@ -130,23 +125,6 @@ def test_a_stop_amid_an_evaluation_waits_for_one_pass_only():
 def test_time_can_run_out():
     events = list(train(tiny(), CORPUS, CONFIG.replace(steps=100_000, eval_every=0, max_seconds=0.3)))
     assert events[-1].reason == "time" and 0 < events[-1].step < 100_000
-
-
-class Spoiling:
-    """CORPUS, but before a batch the model's weights are overwritten with infinity, as an overflow does."""
-
-    def __init__(self, model, before: int):
-        self.model, self.before, self.drawn = model, before, 0
-
-    def __getattr__(self, name):
-        return getattr(CORPUS, name)
-
-    def batch(self, *arguments):
-        self.drawn += 1
-        if self.drawn == self.before:
-            with torch.no_grad():
-                self.model.blocks[0].attention.out.weight.fill_(float("inf"))
-        return CORPUS.batch(*arguments)
 
 
 @pytest.mark.parametrize(("eval_every", "good"), [(4, 8), (0, 0)])
