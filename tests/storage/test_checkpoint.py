@@ -8,7 +8,7 @@ import torch
 from playground.data import corpus_from_language
 from playground.data.tokenizers import CharTokenizer
 from playground.model import Transformer
-from playground.storage import load, save
+from playground.storage import CheckpointError, load, save
 from playground.training import History, evaluate
 from tests.model.configs import TINY, VARIANTS
 
@@ -44,6 +44,12 @@ def test_half_precision_is_half_the_size_and_nearly_the_model(tmp_path):
     assert half < 0.7 * full
     ids = torch.arange(11)[None]
     assert torch.allclose(load(tmp_path / "half").model(ids).logits, model(ids).logits, atol=1e-2)
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(CheckpointError, match="file is not a folder"):
+        load(tmp_path / "file")
 
 
 def test_shipped_checkpoints_are_small_good_and_say_what_they_are():

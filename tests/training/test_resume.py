@@ -339,6 +339,9 @@ def test_nothing_is_saved_of_a_divergence_so_the_run_before_it_can_go_on(tmp_pat
     events = list(train(model, Spoiling(model, before=8), CONFIG.replace(autosave_seconds=0), folder=tmp_path))
     assert isinstance(events[-1], Finished) and events[-1].reason == "diverged"
     assert [event.step for event in events if isinstance(event, Saved)][-1] == 7 == SavedRun.of(tmp_path).step
+    model = Transformer(SHAPE)
+    list(train(model, Spoiling(model, before=8), CONFIG.replace(autosave_seconds=999), folder=tmp_path / "rarely"))
+    assert not (tmp_path / "rarely" / FILE).exists(), "nor at its end"
     lower = CONFIG.replace(learning_rate=1e-4)
     assert list(train(Transformer(SHAPE), CORPUS, lower, folder=tmp_path, resume=True))[-1].reason == "done"
 
