@@ -31,7 +31,7 @@ from .tokenizers import WORD_PATTERN, CharTokenizer, Tokenizer, WordTokenizer, b
 MIN_TOKENS = 64
 VALIDATION_SHARE = 0.1
 WRITING_SEED = 7
-"""From which the guessers write: the same text for all who ask."""
+"""Seed of the texts that the guessers write."""
 WORKED_OUT = 64
 """Values that a corpus keeps: some for each length of context and number of windows that somebody asked for."""
 
@@ -52,7 +52,7 @@ class Corpus:
     language: Language | None = None
     """The generator, where there is one."""
     documents: bool = False
-    """Whether each document stands alone."""
+    """Whether each document is separate."""
     n_characters: int = 0
     """Length of the text."""
     held_out: str | None = None
@@ -73,7 +73,7 @@ class Corpus:
     def batch(
         self, split: str, batch_size: int, context_length: int, rng: torch.Generator
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Random inputs (B, T) and the tokens that follow them (B, T), drawn with `rng`."""
+        """Random inputs (B, T) and the tokens that follow them (B, T), chosen with `rng`."""
         if self.documents:
             padded = self._padded(split, context_length)
             chunk = padded[torch.randint(len(padded), (batch_size,), generator=rng)]
@@ -146,7 +146,7 @@ class Corpus:
 
     @property
     def ends(self) -> frozenset[int]:
-        """Tokens with which documents end and that stand nowhere else in them: none follows. Empty for a stream."""
+        """Tokens that occur only at the end of documents, so that nothing follows them. Empty for a stream."""
         if not self.documents:
             return frozenset()
         tokens, after = self.train[:-1], self.train[1:]
@@ -296,7 +296,7 @@ def corpus_from_language(
     n_validation: int = 60_000,
     unit: str = "char",
 ) -> Corpus:
-    """A synthetic language's text, per character or per word; training and validation are drawn apart."""
+    """A synthetic language's text, per character or per word; training and validation texts are sampled separately."""
     if name not in LANGUAGES:
         raise TextError(f"there is no language called {name!r}; choose one of {', '.join(LANGUAGES)}")
     if unit not in ("char", "word"):

@@ -22,7 +22,7 @@ from .edits import Edit, EditCell, SwitchOff, SwitchOffExperts, edits_tap
 from .routing import expert_layers
 
 ROWS_AT_ONCE = 4096
-"""Tokens of a forward pass: enough to keep the processor busy, few enough to stay in its caches."""
+"""Tokens of a forward pass: enough to keep the CPU busy, few enough to stay in its caches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Effect:
     """A prediction, and the loss on the prompt, without and with a change."""
 
     before: torch.Tensor
-    """(V,) next-token probabilities of the model as it is."""
+    """(V,) next-token probabilities of the unedited model."""
     after: torch.Tensor
     """(V,) the same with the change."""
     divergence: float

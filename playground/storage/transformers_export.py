@@ -41,7 +41,7 @@ class Parity:
     largest_difference: float
     """Of any logit, on random tokens."""
     same_text: bool
-    """Whether both continue a prompt greedily alike, each reading and writing it with its own tokenizer."""
+    """Whether both continue a prompt with the same greedy text, each with its own tokenizer."""
     tokens: int
     """How many positions were compared."""
     texts: int
