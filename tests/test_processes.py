@@ -33,28 +33,26 @@ def two_threads():
     torch.set_num_threads(before)
 
 
-def test_a_small_step_is_computed_alone_and_other_threads_keep_their_helpers(two_threads):
+def helpers_of(step: int) -> tuple[tuple[int, int], int]:
+    """Threads during such a step, in its thread and another one, and afterwards in its own."""
+
     def job():
-        with threads_for(SMALL_STEP - 1):
+        with threads_for(step):
             torch.ones(64, 64) @ torch.ones(64, 64)
             during = torch.get_num_threads(), in_a_thread(torch.get_num_threads)
         return during, torch.get_num_threads()
 
-    assert in_a_thread(job) == ((1, 2), 2)
-    assert torch.get_num_threads() == 2
+    return in_a_thread(job)
+
+
+def test_a_small_step_is_computed_alone_and_other_threads_keep_their_helpers(two_threads):
+    assert helpers_of(SMALL_STEP - 1) == ((1, 2), 2) and torch.get_num_threads() == 2
 
 
 def test_where_many_are_served_only_a_large_step_has_helpers(two_threads, monkeypatch):
     monkeypatch.setattr(processes, "_helpers", None)
     processes.leave_helpers_to_training()
-
-    def job():
-        with threads_for(SMALL_STEP):
-            torch.ones(64, 64) @ torch.ones(64, 64)
-            during = torch.get_num_threads(), in_a_thread(torch.get_num_threads)
-        return during, torch.get_num_threads()
-
-    assert in_a_thread(job) == ((2, 1), 1) and torch.get_num_threads() == 1
+    assert helpers_of(SMALL_STEP) == ((2, 1), 1) and torch.get_num_threads() == 1
     assert (threads_used(SMALL_STEP), threads_used(SMALL_STEP - 1)) == (2, 1)
     torch.set_num_threads(2)
     processes.leave_helpers_to_training(at_once=3)
@@ -62,8 +60,7 @@ def test_where_many_are_served_only_a_large_step_has_helpers(two_threads, monkey
 
 
 def test_a_large_step_is_shared(two_threads):
-    with threads_for(SMALL_STEP):
-        assert torch.get_num_threads() == 2
+    assert helpers_of(SMALL_STEP)[0] == (2, 2)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is nothing to set")

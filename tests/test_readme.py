@@ -9,7 +9,8 @@ from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = {path: path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")))}
+PAPERS = ("README.md", "benchmarks/README.md", *(path.relative_to(ROOT) for path in sorted(ROOT.glob("docs/*.md"))))
+PAGES = {path: path.read_text(encoding="utf-8") for path in map(ROOT.joinpath, PAPERS)}
 TREE = PAGES[ROOT / "docs" / "architecture.md"].split("## The source tree")[1].split("```")[1]
 CODE = ("playground", "benchmarks", "checkpoints", "tests")
 OURS = [ROOT / "app.py", *(path for folder in CODE for path in (ROOT / folder).rglob("*.py"))]

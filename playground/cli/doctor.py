@@ -64,7 +64,7 @@ def _asked(question: Callable[[], Any]) -> Any:
 
 
 def _works(device: torch.device) -> str:
-    """Whether a device computes what the processor computes."""
+    """Whether a device computes what the CPU computes."""
     problem = fault(device, pick_precision("auto", device))
     return device_fault(problem) if problem else f"trains and decodes tiny models as it should, {_precision(device)}"
 

@@ -1,4 +1,4 @@
-"""What `train` is asked to do: a new run, the same run begun again, or one that goes on. Nothing asked is ignored."""
+"""What `train` is asked to do: a new run, the same run begun again, or one that continues. Nothing asked is ignored."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MAX_TEXT_BYTES = 100_000_000
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run that may begin, or go on."""
+    """A run that may begin, or continue."""
 
     corpus: Corpus
     model: Transformer
@@ -42,9 +42,9 @@ class PlannedRun:
     about: dict
     """What its checkpoint says of how it was made, enough to make it again."""
     history: History = field(default_factory=History)
-    """Of a run that goes on: what came before."""
+    """Of a run that continues: what came before."""
     resume: bool = False
-    """Whether the folder holds a state to go on from."""
+    """Whether the folder holds a state to continue from."""
     notice: str = ""
     exam: Exam | None = None
     """What a model that is fine-tuned is asked before and after."""
@@ -212,7 +212,7 @@ def resumed(options: argparse.Namespace) -> PlannedRun:
 
 
 def _why_over(saved: SavedRun, config: TrainConfig) -> str:
-    """Why a run would end at once, and what to give for it to go on; "" if it can make a step."""
+    """Why a run would end at once, and what to give for it to continue; "" if it can make a step."""
     if saved.step > config.steps:
         return f"this run has made {saved.step:,} steps already: give --steps more than that, or leave it out"
     if saved.step == config.steps:

@@ -31,7 +31,7 @@ def json_line(event: TrainEvent) -> None:
 
 
 def print_no_more() -> None:
-    """Let what is printed from now on, and what still waits to be, go nowhere."""
+    """Discard all output from now on, and what is still buffered."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -36,7 +36,7 @@ MORE = {
     "diverged": " --set learning_rate=R",
     "time": " --set max_seconds=none",
 }
-"""What a run that ended so needs to go on."""
+"""What a run that ended so needs to continue."""
 TOKENIZERS = ("char", "word", "bpe", "gpt2", "cl100k_base", "o200k_base")
 
 
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _examine(plan: PlannedRun, when: str) -> None:
-    """Note how a model that is fine-tuned does "before" or "after"; once before, however often the run goes on."""
+    """Note how a model that is fine-tuned does "before" or "after"; once before, however often the run continues."""
     found = plan.about.setdefault("tuning", {}) if plan.exam else {"before": None}
     if when == "after" or when not in found:
         model = plan.model.to(device_for(plan.config, plan.model.config)[0])

@@ -18,9 +18,9 @@ from .ngrams import NGram, uniform
 
 IGNORE = -100
 NOTHING_LEFT = 0.005
-"""Nats above the floor, or below it, that no longer count."""
+"""Differences from the floor below this many nats do not count."""
 CLEARLY = 0.01
-"""Nats below a rung, or above it, from which that is said: less may be a matter of how its counts are smoothed."""
+"""Nats below a baseline, or above it, from which that is said: less may be a matter of how its counts are smoothed."""
 SURE = 1.96
 """Standard errors on either side of a mean that make a 95 % interval."""
 WRITTEN = {"character": 160, "word": 40, "token": 60}
@@ -29,7 +29,7 @@ WRITTEN = {"character": 160, "word": 40, "token": 60}
 
 @dataclass(frozen=True)
 class Baselines:
-    """Mean losses in nats per token on the validation windows. Lower rungs need to know more."""
+    """Mean losses in nats per token on the validation windows. Lower baselines need to know more."""
 
     uniform: float
     """ln V: every token equally likely."""
@@ -48,14 +48,14 @@ class Baselines:
     characters_per_token: float = 1.0
     """On average in the validation text, so that losses in different tokens can be compared."""
     texts: dict[str, str] = field(default_factory=dict)
-    """What the guesser of each rung wrote, by the rung's name."""
+    """What the guesser of each baseline wrote, by the baseline's name."""
     at_best: dict[str, float] = field(default_factory=dict)
-    """By the rung's name, what a guesser of its kind would lose with the smoothing that suits the judging text best:
+    """By baseline, what a guesser of its kind would lose with the smoothing that suits the judging text best:
     only below that has a model shown that it knows more. That of uniform leaves out the tokens that never occur."""
     tokens: int = 0
     """That judge; 0 where that was not recorded."""
     chance: dict[str, float] = field(default_factory=dict)
-    """By the rung's name, nats by which chance may put a loss on so few tokens beside it; see `_chance`."""
+    """By the baseline's name, nats by which chance may put a loss on so few tokens beside it; see `_chance`."""
 
     def losses(self) -> list[tuple[str, float]]:
         """(name, loss) from worst to best."""
@@ -74,7 +74,7 @@ class Baselines:
         return min(max((self.bigram - loss) / (self.bigram - self.floor), 0.0), 1.0)
 
     def passed(self, loss: float) -> str | None:
-        """The name of the last rung, the floor apart, such that this loss lies clearly below it and all before it."""
+        """The last baseline, the floor apart, such that this loss lies clearly below it and all before it."""
         best = None
         for name, rung in self.steps():
             if not loss < min(rung, self.at_best.get(name, rung)) - self.clearly(name):
@@ -87,12 +87,12 @@ class Baselines:
         return self.passed(loss) or "uniform"
 
     def clearly(self, name: str) -> float:
-        """Nats below a rung, or above it, from which that may be said."""
+        """Nats below a baseline, or above it, from which that may be said."""
         return max(CLEARLY, self.chance.get(name, 0.0))
 
     def steps(self) -> list[tuple[str, float]]:
-        """The rungs that lie below all before them, the floor apart: one that does not says nothing of who passes it,
-        as a bigram of a text too short for it."""
+        """The baselines that lie below all before them, the floor apart. Passing any other says nothing, such as the
+        bigram of a text that is too short."""
         steps: list[tuple[str, float]] = []
         for name, rung in self.losses():
             if name != "floor" and (not steps or rung < steps[-1][1]):

@@ -31,7 +31,7 @@ from .tokenizers import WORD_PATTERN, CharTokenizer, Tokenizer, WordTokenizer, b
 MIN_TOKENS = 64
 VALIDATION_SHARE = 0.1
 WRITING_SEED = 7
-"""From which the guessers write: the same text for all who ask."""
+"""Seed of the texts that the guessers write."""
 WORKED_OUT = 64
 """Values that a corpus keeps: some for each length of context and number of windows that somebody asked for."""
 
@@ -52,7 +52,7 @@ class Corpus:
     language: Language | None = None
     """The generator, where there is one."""
     documents: bool = False
-    """Whether each document stands alone."""
+    """Whether each document is separate."""
     n_characters: int = 0
     """Length of the text."""
     held_out: str | None = None
@@ -73,7 +73,7 @@ class Corpus:
     def batch(
         self, split: str, batch_size: int, context_length: int, rng: torch.Generator
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Random inputs (B, T) and the tokens that follow them (B, T), drawn with `rng`."""
+        """Random inputs (B, T) and the tokens that follow them (B, T), chosen with `rng`."""
         if self.documents:
             padded = self._padded(split, context_length)
             chunk = padded[torch.randint(len(padded), (batch_size,), generator=rng)]
@@ -146,7 +146,7 @@ class Corpus:
 
     @property
     def ends(self) -> frozenset[int]:
-        """Tokens with which documents end and that stand nowhere else in them: none follows. Empty for a stream."""
+        """Tokens that occur only at the end of documents, so that nothing follows them. Empty for a stream."""
         if not self.documents:
             return frozenset()
         tokens, after = self.train[:-1], self.train[1:]
@@ -159,8 +159,7 @@ class Corpus:
         return self._once.get("exact", lambda: ExactModel(self.language.graph, self.tokenizer.encode, self.vocab_size))
 
     def partition(self, context_length: int, max_windows: int | None = None) -> Partition | None:
-        """The rule that decides each target of the same windows, to see what is left to learn; None where no rules are
-        known. Kept, too."""
+        """The grammar rule that decides each target of the same windows (cached); None if the rules are unknown."""
         exact = self.exact_model()
         if exact is None:
             return None
@@ -169,7 +168,7 @@ class Corpus:
         return self._once.get(key, lambda: self._by_kind(exact, inputs, targets))
 
     def kinds(self, inputs: torch.Tensor, targets: torch.Tensor) -> Partition | None:
-        """The same of any windows (N, T), not kept."""
+        """The same for any windows (N, T), without the cache."""
         exact = self.exact_model()
         return None if exact is None else self._by_kind(exact, inputs.numpy(), targets.numpy())
 
@@ -297,7 +296,7 @@ def corpus_from_language(
     n_validation: int = 60_000,
     unit: str = "char",
 ) -> Corpus:
-    """A synthetic language's text, per character or per word; training and validation are drawn apart."""
+    """A synthetic language's text, per character or per word; training and validation texts are sampled separately."""
     if name not in LANGUAGES:
         raise TextError(f"there is no language called {name!r}; choose one of {', '.join(LANGUAGES)}")
     if unit not in ("char", "word"):

@@ -2,4 +2,4 @@
 
 
 class TextError(ValueError):
-    """A text, file or tokenizer that cannot be used; its message is meant to be shown as it is."""
+    """A text, file or tokenizer that cannot be used; its message is meant to be shown to the user."""

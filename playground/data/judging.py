@@ -17,7 +17,7 @@ from .languages import Language
 from .languages.grammar import Fault, grammar_of
 
 LONG = 30
-"""Characters in a row that stand in the learned text word for word: from there on they are called copied."""
+"""Characters in a row that also occur in the learned text: this many or more count as copied."""
 BESIDE = 600
 """Characters of a held-out text that are looked for, too, which takes half a millisecond each in a million."""
 MOST = 20_000
@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 @dataclass(frozen=True)
 class Share:
-    """So many of so many."""
+    """How many of how many are right, and an interval for that share."""
 
     right: int
     of: int
@@ -56,18 +56,18 @@ class ParsedText:
     share: Share
     """Whole sums, stories or lines: how many are without a mistake."""
     fault: Fault | None
-    """The first word that cannot stand where it does, in a cut last one too; its characters count in the text."""
+    """The first word that cannot come where it does, even in an incomplete last line; places count the characters."""
     begun_with: Fault | None = None
-    """The mistake for which the first sum, story or line is not judged: it stands in what the text goes on from."""
+    """The mistake for which the first sum, story or line is not judged: it stands in what the text continues from."""
     foreign: bool = False
-    """Whether what it goes on from has letters that the language does not have."""
+    """Whether what it continues from has letters that the language does not have."""
 
 
 def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = True) -> ParsedText:
-    """What a text of this language is worth that goes on from `begun`, which is not judged.
+    """What a text of this language is worth that continues from `begun`, which is not judged.
 
     What stands before the text's first line break counts together with the end of `begun` that belongs to it, if that
-    can stand in the language at all. A text that goes on from nothing may begin in the middle of a line, which is not
+    can stand in the language at all. A text that continues from nothing may begin in the middle of a line, which is not
     judged. `spaced`: whether the space between words counts.
     """
     right, of = 0, 0
@@ -125,7 +125,7 @@ def without_divided_word(before: str, after: str) -> tuple[str, str]:
 class LearnedText:
     """A text that a model learned from, ready to hold others against. Words count in any case, as letters.
 
-    `held_out` is by the same hand; `divided` says that it goes on where the text learned ends, perhaps within a word,
+    `held_out` is by the same hand; `divided` says that it continues where the text learned ends, perhaps within a word,
     which is no word of either. A text of single `sentences` names them, and the mark that `ends` each.
     """
 
@@ -145,7 +145,7 @@ class LearnedText:
 
     @cached_property
     def usual_copied(self) -> Share:
-        """How much of a held-out text stands there word for word: what any text by this hand would have."""
+        """How much of a held-out text also occurs there word for word: the usual share for a text by this author."""
         return self._copying(self.held_out[:BESIDE])
 
     @property
@@ -154,7 +154,7 @@ class LearnedText:
         return len(self.text) + len(self.held_out) + 100 * len(self.words)
 
     def compare(self, text: str, begun: str = "") -> Compared:
-        """What a text that goes on from `begun` has of this one. Cut words at its ends do not count."""
+        """What a text that continues from `begun` has of this one. Cut words at its ends do not count."""
         text = text[:MOST]
         within, strange = Share(0, 0), []
         inside = bool(begun) and begun[-1].isalnum()
@@ -183,7 +183,7 @@ class LearnedText:
         return Share(sum(found), len(found))
 
     def _copied(self, text: str) -> int:
-        """Characters within pieces of at least LONG that stand in the text learned."""
+        """Characters within pieces of at least LONG characters that occur in the learned text."""
         copied, done, start = 0, 0, 0
         while start + LONG <= len(text):
             if text[start : start + LONG] not in self.text:

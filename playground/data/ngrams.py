@@ -64,7 +64,7 @@ class _Order:
         return self.place(before, tokens)
 
     def place(self, contexts: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Where each pair stands among those that occur; −1 for those that do not."""
+        """Index of each pair among those that occur; −1 for those that do not."""
         wanted = np.where((contexts >= 0) & (tokens >= 0), contexts * self.vocab_size + tokens, -1)
         at = np.minimum(np.searchsorted(self.codes, wanted), len(self.codes) - 1)
         return np.where(self.codes[at] == wanted, at, -1)
@@ -125,7 +125,7 @@ class NGram:
         return probability
 
     def write(self, n_tokens: int, seed: int, after: int | None = None, without: tuple[int, ...] = ()) -> list[int]:
-        """So many tokens, each drawn from its probabilities, the first after `after`; never one of `without`."""
+        """So many tokens, each sampled from its probabilities, the first after `after`; never one of `without`."""
         rng = np.random.default_rng(seed)
         written = [] if after is None else [after]
         for _ in range(n_tokens):

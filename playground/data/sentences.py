@@ -39,4 +39,4 @@ HELD_OUT: tuple[str, ...] = (
     "the dog drinks the water .",
     "the boy sleeps in the house .",
 )
-"""Those of them that nobody learns from."""
+"""The sentences that are held out."""

@@ -50,7 +50,7 @@ def read_hub(
 ) -> str:
     """The text of one file of a public Hub repository ("user/name"), its size checked before it is fetched."""
     from huggingface_hub import HfApi, hf_hub_download
-    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.errors import EntryNotFoundError, HFValidationError, RepositoryNotFoundError
 
     where = f"{filename} of {repo}"
     repo, filename = repo.strip(), filename.strip()
@@ -65,10 +65,10 @@ def read_hub(
             if size > max_bytes:
                 raise TextError(f"{where} has {size / 1e6:.1f} MB; at most {max_bytes / 1e6:.1f} MB can be used here")
             local_only = False
-        except (OSError, HfHubHTTPError) as problem:
-            if isinstance(problem, (RepositoryNotFoundError, EntryNotFoundError)):
-                raise
-            local_only = True  # offline: an earlier download may still be in the cache
+        except (TextError, HFValidationError, RepositoryNotFoundError, EntryNotFoundError):
+            raise
+        except Exception:  # offline: HTTP libraries differ in their errors; an earlier download may be in the cache
+            local_only = True
         path = hf_hub_download(
             repo, filename, repo_type=repo_type, endpoint=endpoint, local_files_only=local_only, token=False
         )

@@ -140,7 +140,7 @@ class ContinuousBatch:
         return [member for member in going if not member.waited]
 
     def _sweep(self) -> None:
-        """Forget the members that are over, and the rows of the cache that nobody needs any more."""
+        """Forget the members that are over, and the rows of the cache that are no longer needed."""
         leaving = {member for member in self._members if member.over}  # asked once: a reader may leave meanwhile
         for member in leaving:
             self._members.remove(member)

@@ -45,7 +45,7 @@ class DecodeStep:
     projections: int
     """Q, K and V vectors computed so far per layer: three for every token read, per sample."""
     rebuilt: bool
-    """Whether the context was full, so that its oldest tokens fell out and the cache was computed anew."""
+    """Whether the context was full, so that its oldest tokens fell out and the cache was computed again."""
     seconds: float
     """Time this step took."""
     stopped: tuple[bool, ...]
@@ -68,7 +68,7 @@ class Request:
     causal mask has no cache. A `tap` (such as `inspection.edits_tap`) sees and edits every pass; a `TextTap` also hears
     where in the text the pass is.
 
-    Once the context is full, its oldest `slide_by` tokens fall out (see `window_start`), and the cache is computed anew
+    Once the context is full, its oldest `slide_by` tokens fall out (see `window_start`), and the cache is recomputed
     from the others: even where positions are relative, a cached key of a deeper layer still depends on the tokens that
     fell out, and positions that are added would all be off. So the tokens always equal those of `use_cache=False`.
 

@@ -61,7 +61,7 @@ class SamplingConfig(Settings):
 
     @functools.cached_property
     def neutral(self) -> bool:
-        """Whether tokens are drawn from the model's own distribution, nothing changed."""
+        """Whether tokens are sampled from the model's own distribution, nothing changed."""
         return self.rules == SamplingConfig()
 
 
@@ -129,7 +129,7 @@ CUT_OFFS = (("top-k", keep_top_k, "top_k"), ("top-p", keep_top_p, "top_p"), ("mi
 
 
 def probabilities(logits: torch.Tensor, history: torch.Tensor | None, config: SamplingConfig) -> torch.Tensor:
-    """The distribution (N, V) that the next token is drawn from, given raw logits (N, V) and the ids so far (N, T).
+    """The distribution (N, V) that the next token is sampled from, given raw logits (N, V) and the ids so far (N, T).
 
     The ids are needed for a repetition penalty only.
     """
@@ -190,7 +190,7 @@ class ExplainedToken:
     removed_by: str | None
     """top-k, top-p, min-p or greedy; None for candidates still in the draw."""
     probability: float
-    """What it was drawn with."""
+    """What it was sampled with."""
 
 
 def explain(

@@ -12,7 +12,7 @@ from .shapes import Figure, axis, line, lines
 def sweep_chart(
     values: Sequence[str], losses: Sequence[Sequence[float]], margins: Sequence[float], name: str
 ) -> Figure:
-    """One place per value, in the order in which they were asked for; what diverged has no mark."""
+    """One position per value, in the given order; a run that diverged has no mark."""
     places = list(range(len(values)))
     seeds = [(place, loss) for place, row in zip(places, losses) for loss in row if math.isfinite(loss)]
     means = [sum(row) / len(row) if row else math.nan for row in losses]

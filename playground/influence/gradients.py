@@ -58,7 +58,7 @@ def log_probability(model: Transformer, ids: list[int], first: int) -> float:
 def loss_gradient(
     model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, counts: torch.Tensor | None = None
 ) -> Gradient:
-    """Of the loss of windows (N, T), summed over their tokens, or over those that count (N, T)."""
+    """Gradient of the loss of windows (N, T), summed over their tokens, or over those that count (N, T)."""
     (batch,), _ = weighed([(inputs, targets)], inputs.device)
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
     logits = model(batch.inputs, Pass(mask=batch.mask)).logits.flatten(0, 1)
@@ -69,7 +69,7 @@ def loss_gradient(
 
 
 def selection_gradient(model: Transformer, ids: list[int], first: int) -> Gradient:
-    """Of the log-probability of the tokens ids[first:]."""
+    """Gradient of the log-probability of the tokens ids[first:]."""
     found = loss_gradient(model, *selection_windows(ids, first, model.config.context_length))
     return {name: -g for name, g in found.items()}
 

@@ -141,7 +141,7 @@ def _sorted_places(numbers: np.ndarray, packed: int) -> np.ndarray:
 
 
 def matches(index: SuffixArray, text: str, least: int = LONG) -> Iterator[Match]:
-    """The pieces of at least so many characters that occur in the training text and lie in no longer one."""
+    """The longest pieces of the text that also occur in the training text, if they have at least `least` characters."""
     end = 0
     for start, length in enumerate(index.longest(text)):
         if length < least or start + length <= end:

@@ -22,7 +22,7 @@ from .edits import Edit, EditCell, SwitchOff, SwitchOffExperts, edits_tap
 from .routing import expert_layers
 
 ROWS_AT_ONCE = 4096
-"""Tokens of a forward pass: enough to keep the processor busy, few enough to stay in its caches."""
+"""Tokens of a forward pass: enough to keep the CPU busy, few enough to stay in its caches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Effect:
     """A prediction, and the loss on the prompt, without and with a change."""
 
     before: torch.Tensor
-    """(V,) next-token probabilities of the model as it is."""
+    """(V,) next-token probabilities of the unedited model."""
     after: torch.Tensor
     """(V,) the same with the change."""
     divergence: float
@@ -105,12 +105,12 @@ def edit_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, e
 
 @torch.inference_mode()
 def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> PartCosts:
-    """What it costs on windows (N, T) to switch off each head, each layer's attention, each feed-forward layer.
+    """Loss added on windows (N, T) by switching off each head, each layer's attention, each MLP.
 
-    All variants share one forward pass. Up to the layer where something is missing, a variant is the model itself, so
-    it joins the batch only there: the stream behind attention without head h is the whole one minus z_h through h's
-    columns of W_O. A model of L layers so computes its own L blocks and (L + 1) / 2 blocks' worth per variant, minus
-    the attention of the layer in question.
+    All variants share one forward pass. Up to the layer where something is missing, a variant equals the model,
+    so it joins the batch there: without head h, the stream after attention is the whole one minus z_h through h's
+    columns of W_O. So a model of L layers computes its own L blocks, plus (L + 1) / 2 blocks per variant, minus the
+    attention of that variant's layer.
     """
     config = model.config
     L, H = config.n_layers, config.n_heads

@@ -103,7 +103,7 @@ class Look:
 
 @torch.no_grad()
 def look(checkpoint: Checkpoint, ids: Sequence[int]) -> Look:
-    """Run ids (T,) through the checkpoint's model once, on the processor, and keep what every step made.
+    """Run ids (T,) through the checkpoint's model once, on the CPU, and keep what every step made.
 
     Raises ValueError when there are no ids or more than the context holds.
     """

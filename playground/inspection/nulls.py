@@ -56,7 +56,7 @@ class Null:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What one layer's experts tell by one measure, and what each null tells."""
+    """Bits that one layer's experts reveal by one measure, next to the bits of each null."""
 
     bits: float
     nulls: dict[str, Null]
@@ -69,7 +69,7 @@ class Judgement:
 
     @property
     def above(self) -> float:
-        """Bits above the mean of the hardest null; below zero where the null tells more."""
+        """Bits above the mean of the hardest null; negative if the null reveals more."""
         return self.bits - self.nulls[self.hardest].bits
 
     @property
@@ -79,7 +79,7 @@ class Judgement:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the experts tell more than every null; if not, what they learned is unclear."""
+        """Whether the experts reveal more than every null; if not, it is unclear whether they learned anything."""
         return self.above > self.margin
 
 
@@ -103,7 +103,7 @@ def judge(bits: float, draws: Mapping[str, np.ndarray], tests: int = 1) -> Judge
 def judge_against_nulls(
     model: Transformer, probe: Probe, learned: np.ndarray, random: np.ndarray, seed: int = 0
 ) -> list[dict[str, Judgement]]:
-    """For every layer, by measure: whether its experts tell more about the probe's sources than every null.
+    """For every layer, by measure: whether its experts reveal more about the probe's sources than every null.
 
     Args:
         learned: the model's own first choices on the probe, (L, N).

@@ -98,7 +98,7 @@ class PrecisionCost:
     """New tokens of each greedy text."""
     matrix: RoundedMatrix
     prompt: tuple[int, ...]
-    """Tokens that the greedy texts go on from, the beginning of the judging text."""
+    """Tokens that the greedy texts continue from, the beginning of the judging text."""
     in_fp32: bool
     """Whether all products are made in fp32, with weights rounded before: no matrix is large."""
 

@@ -272,7 +272,7 @@ def _moved(pattern: torch.Tensor, first_row: int) -> np.ndarray:
 def _repeats(text: np.ndarray, rng: np.random.Generator) -> list[tuple[int, int]]:
     """Rows t whose token has an earlier copy s, as (t, s), those first whose last tokens match longest.
 
-    Only rows that go on as they did then, so that looking there pays, and where what followed the copy is neither
+    Only rows that continue as they did then, so that looking there pays, and where what followed the copy is neither
     the token itself nor the one before.
     """
     matches = []

@@ -367,5 +367,5 @@ def lengths(vectors: np.ndarray) -> np.ndarray:
 
 
 def cosine(a: np.ndarray, b: np.ndarray) -> float:
-    """How alike two vectors point: 1 the same way, 0 across, −1 against."""
+    """Cosine of the angle between two vectors: 1 same direction, 0 perpendicular, −1 opposite."""
     return float(a @ b / max(norm(a) * norm(b), 1e-12))

@@ -91,7 +91,7 @@ class RunCard:
         return found + list(model) + [name for name in training if name not in SEEN_ONLY]
 
     def to_letters(self) -> str:
-        """What stands after `?run=`. Raises LinkError where that would be too long."""
+        """The part after `?run=`. Raises LinkError if it would be too long."""
         base = self.base
         model, training = self._changes(base)
         if "sample_prompt" in training:
@@ -115,7 +115,7 @@ class RunCard:
 
     @classmethod
     def from_letters(cls, letters: str) -> RunCard:
-        """The inverse of `to_letters`, whoever wrote them. Raises LinkError."""
+        """The inverse of `to_letters`, for untrusted letters. Raises LinkError."""
         record = unpacked(letters)
         try:
             return _from_record(record)

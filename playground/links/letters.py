@@ -73,6 +73,6 @@ def _no_constant(name: str) -> float:
 
 
 def cut(text: Any) -> str:
-    """What somebody wrote, fit to stand in a sentence."""
+    """Untrusted text, made fit for a sentence."""
     shown = "".join(c if c.isprintable() else "?" for c in str(text)[:40])
     return shown + ("…" if len(str(text)) > 40 else "")

@@ -14,7 +14,7 @@ from .letters import MAX_LETTERS, LinkError, cut
 
 @dataclass(frozen=True)
 class View:
-    """Where to look: a tab, and what should stand in its controls. None leaves a control as it is."""
+    """Where to look: a tab, and the values of its controls. None leaves a control unchanged."""
 
     tab: str
     model: str | None = None
@@ -41,7 +41,7 @@ class View:
 
     @classmethod
     def from_query(cls, query: Mapping[str, str], tabs: Sequence[str]) -> View:
-        """From the words of a query, whoever wrote it. `tabs` are those there are. Raises LinkError."""
+        """A view from an untrusted query; `tabs` lists those that exist. Raises LinkError."""
         tab = str(query.get("tab", ""))
         if tab not in tabs:
             raise LinkError(f"there is no tab called “{cut(tab)}” here; there are {', '.join(tabs)}")

@@ -72,7 +72,7 @@ class KVCache:
         return table.narrow(0, self.length, 1)
 
     def places(self, n_tokens: int) -> slice | torch.Tensor:
-        """Where the next `n_tokens` tokens stand: a slice of positions, or (B, n_tokens) where rows differ."""
+        """Positions of the next `n_tokens` tokens: a slice, or (B, n_tokens) where rows differ."""
         return slice(self.length, self.length + n_tokens)
 
     @property
@@ -131,7 +131,7 @@ class RaggedCache(KVCache):
         self.lengths = self.lengths[:last]
 
     def begin(self, going: torch.Tensor) -> None:
-        """Say which rows (R,) the next pass reads on; the others stay as they are."""
+        """Say which rows (R,) the next pass reads on; the others stay unchanged."""
         self._going = going.long()
         self.length = int(self.lengths.max())  # every row is read up to the longest one's length
         self._make_room(self.rows, self.length + 1)

@@ -64,7 +64,7 @@ class ModelConfig(Settings):
     """Width of the feed-forward hidden layer; None means 4·d_model, or two thirds of that with swiglu."""
 
     positions: str = "learned"
-    """How order is told: learned | sinusoidal (both added to the embedding), rotary (turns Q and K), none."""
+    """How positions are encoded: learned | sinusoidal (both added to the embedding), rotary (turns Q and K), none."""
     rotary_base: float = 10_000.0
     """Base of the rotary wavelengths (Su et al. 2021, section 3.4.3)."""
     norm: str = "layernorm"
@@ -96,7 +96,7 @@ class ModelConfig(Settings):
     """Multiply token embeddings by √d_model, as in the original transformer."""
 
     n_experts: int = 0
-    """Feed-forward experts per mixture layer; 0 makes a dense model."""
+    """Feed-forward experts per MoE layer; 0 makes a dense model."""
     experts_per_token: int = 2
     """How many experts each token visits."""
     moe_every: int = 1

@@ -138,7 +138,7 @@ class LayerRouting:
 
 
 def auxiliary_loss(routings: list[LayerRouting], config: ModelConfig) -> torch.Tensor:
-    """Mean over the mixture layers of the weighted losses that keep experts in use, ()."""
+    """Mean over the MoE layers of the weighted losses that keep experts in use, ()."""
     total = torch.zeros((), device=routings[0].logits.device)
     for routing in routings:
         if config.balance in ("switch", "constant"):

@@ -1,6 +1,6 @@
 """Taps: how the forward pass is watched and edited, and the Trace of everything a Recorder saw.
 
-A tap is any callable `tap(name, layer, x) -> x`. The forward pass calls it with each named intermediate and goes on
+A tap is any callable `tap(name, layer, x) -> x`. The forward pass calls it with each named intermediate and continues
 with what it returns, so a tap that returns x unchanged records and one that returns something else edits. `layer` is
 None for what belongs to the whole model. TransformerLens has the same names, with `hook_` before them, for embed, q, k,
 v, pattern, z, attn_out, resid_pre, resid_mid and resid_post (under pre-norm). The others are ours; there, positions is

@@ -36,9 +36,9 @@ class ModelOutput(NamedTuple):
     balance_loss: torch.Tensor | None
     """The term that a mixture of experts adds to the training loss, weighted already; None for a dense model."""
     expert_load: torch.Tensor | None = None
-    """(mixture layers, E): share of the routed tokens that each expert got; None for a dense model."""
+    """(MoE layers, E): share of the routed tokens that each expert got; None for a dense model."""
     routings: tuple[LayerRouting, ...] = ()
-    """Where each mixture layer sent its tokens, with its gradient."""
+    """Where each MoE layer sent its tokens, with its gradient."""
 
 
 class Transformer(nn.Module):
@@ -111,7 +111,7 @@ class Transformer(nn.Module):
     def shift_selection(self, expert_load: torch.Tensor, rate: float = 1e-3) -> None:
         """Balance without a loss: after a training step, make overloaded experts a little harder to choose.
 
-        `expert_load` (mixture layers, E) is the step's own. Each expert's selection bias moves by `rate`, down where
+        `expert_load` (MoE layers, E) is the step's own. Each expert's selection bias moves by `rate`, down where
         it got more than its even share (Wang et al. 2024; DeepSeek-V3). Does nothing unless `balance` is "bias".
         """
         if self.config.balance != "bias":
@@ -121,7 +121,7 @@ class Transformer(nn.Module):
             mixture.selection_bias += rate * torch.sign(load.mean() - load)
 
     def initialise(self, seed: int) -> None:
-        """Draw all weights anew from `seed`: matrices and embeddings normal, biases 0, norm gains 1."""
+        """Draw all weights again from `seed`: matrices and embeddings normal, biases 0, norm gains 1."""
         if self.embedding.weight.is_meta:
             return  # only the shapes are wanted; drawing without memory would make torch load its compiler, for seconds
         rng = torch.Generator().manual_seed(seed)

@@ -123,7 +123,7 @@ class Job:
         return {}
 
     def put_away(self) -> None:
-        """Its thread ends: save what it has brought forth."""
+        """Save its results, because its thread ends."""
 
     def tidy(self) -> None:
         """It is over, and that is noted: remove what only a job at work needs."""

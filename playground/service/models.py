@@ -74,7 +74,7 @@ class Entry:
 
 
 class Registry:
-    """All models, by id. Threads may use it at the same time; the models themselves are never changed once in it."""
+    """All models, by id. Threads may use it at the same time; the models in it never change."""
 
     def __init__(self, limits: Limits, shipped: Path = SHIPPED_FOLDER, data: DataFolder | None = None):
         self.limits, self.data = limits, data or DataFolder()

@@ -109,7 +109,7 @@ class RunJob(TrainingJob):
 
     @property
     def evaluations(self) -> int:
-        """How many there have been."""
+        """How many evaluations there have been."""
         return len(self._history.evaluations["step"])
 
     @property

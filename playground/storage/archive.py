@@ -29,7 +29,7 @@ OF_TRANSFORMERS = {
     "vocab.json": 16_000_000,
     "merges.txt": 16_000_000,
 }
-"""What stands beside the first three of them in a folder that Transformers has saved."""
+"""Files beside the first three of them in a folder that Transformers saved."""
 MAX_CONTENTS = 64_000
 _CHUNK = 1 << 20
 # what zipfile raises for files that somebody has bent, sizes and places beyond the file among them
@@ -140,7 +140,7 @@ def _checked(entries: Iterable[zipfile.ZipInfo], known: dict[str, int | None], m
 
 
 def _inflate(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path) -> None:
-    """Write one file, and stop as soon as it is larger than it said."""
+    """Write one file, and stop as soon as it is larger than stated."""
     written = 0
     with archive.open(entry) as source, open(target, "xb") as out:
         while chunk := source.read(_CHUNK):

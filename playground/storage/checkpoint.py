@@ -8,7 +8,7 @@ README.md           perhaps: a model card, written by whoever saves (words/card.
 snapshots.safetensors  perhaps: the weights at many moments of the run, see snapshots.py
 best.safetensors       perhaps: those of its lowest validation loss, where that was not the last
 
-JSON and safetensors only; nothing is ever unpickled. The state from which a run goes on lies beside these files in the
+JSON and safetensors only; nothing is ever unpickled. The state from which a run continues is beside these files in the
 folder of a run (training/autosave.py) and is no part of the checkpoint.
 """
 
@@ -39,7 +39,7 @@ REQUIRED = ("config.json", "tokenizer.json", "model.safetensors")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model with all that belongs to it."""
+    """A model with its tokenizer, its history and the notes on how it was made."""
 
     model: Transformer
     tokenizer: Tokenizer

@@ -61,7 +61,7 @@ def write_json(path: Path, values: Any) -> None:
 
 
 def finite(value: Any, digits: int | None = None) -> Any:
-    """The same with null for every number that is none, and perhaps with so many significant digits."""
+    """The same with null for every NaN or infinity, and perhaps rounded to this many significant digits."""
     if isinstance(value, float):
         if not math.isfinite(value):
             return None

@@ -122,7 +122,7 @@ def keep_snapshot(folder: str | Path, step: int, state: State, *, tied: bool = F
 
 
 def drop_after(folder: str | Path, step: int) -> None:
-    """Forget the moments after this step: the run goes on from here, on another way."""
+    """Forget the moments after this step, because the run continues from here differently."""
     for path in (Path(folder) / FOLDER).glob("*.safetensors"):
         if path.stem.isdecimal() and int(path.stem) > step:
             path.unlink(missing_ok=True)

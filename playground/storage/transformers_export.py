@@ -41,7 +41,7 @@ class Parity:
     largest_difference: float
     """Of any logit, on random tokens."""
     same_text: bool
-    """Whether both continue a prompt greedily alike, each reading and writing it with its own tokenizer."""
+    """Whether both continue a prompt with the same greedy text, each with its own tokenizer."""
     tokens: int
     """How many positions were compared."""
     texts: int
@@ -61,8 +61,8 @@ def export(
 
     `card` makes its README.md.
 
-    Raises CheckpointError where the config or the tokenizer has no counterpart, where the folder already holds
-    something, and where what was written does not compute the same (nothing is left behind then).
+    Raises CheckpointError if the config or the tokenizer has no counterpart, if the folder is not empty, or if the
+    written model does not compute the same (then it is removed).
     """
     config, folder = checkpoint.config, Path(folder)
     family = family_for(config)

@@ -26,9 +26,9 @@ OPERATIONS, CHARACTERS = 2e12, (5_000, 100_000)
 
 
 def tuning_corpus(text: str, tokenizer: Tokenizer, context_length: int = 1, *, name: str = "your text") -> Corpus:
-    """A text as a model's own tokens.
+    """A text in a model's own tokens.
 
-    Raises TextError where it holds no window of this context to judge by, or has too much that the tokens lack.
+    Raises TextError if its held-out part has no window of this context, or if too many tokens are unknown.
     """
     corpus = corpus_from_text(text, tokenizer, name=name)
     if len(corpus.val) <= context_length:

@@ -48,7 +48,7 @@ def mask_unsqueezed_twice(T: int = 8) -> Numbers:
 
 
 def norm_after_the_sum() -> Numbers:
-    """Length of a vector of S3's width after each kind of block, for sublayers that add vectors of length √d."""
+    """Length of a vector after pre-norm and post-norm blocks of S3's width, if sublayers add vectors of length √d."""
     config = PRESETS["s3"]
     d, rng = config.d_model, torch.Generator().manual_seed(0)
     pre = post = torch.randn(d, generator=rng)

@@ -1,4 +1,4 @@
-"""Autosave: everything a run needs to go on exactly where it was, in one file that is replaced in one move.
+"""Autosave: everything a run needs to continue exactly where it was, in one file that is replaced in one move.
 
 The file is safetensors. As tensors it holds the weights (`model/`), the optimizers' state (`optimizer/`), the random
 states (`generator/`), the weights of the lowest validation loss (`best/`, where they are not the model's) and the
@@ -32,7 +32,7 @@ LOCK = ".lock"
 class Autosave:
     """Observer that saves the run into `folder` every `autosave_seconds` and at its end, unless it diverged.
 
-    Where that cannot be done, the run says so once and goes on.
+    Where that cannot be done, the run says so once and continues.
     """
 
     def __init__(self, folder: Path):

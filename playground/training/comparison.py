@@ -90,9 +90,9 @@ def compare(
 ) -> Iterator[ComparisonEvent]:
     """Train the pairs of `plan` on `corpus` and judge them.
 
-    `should_stop(side)` is asked after every step of a side: stopping one lets the other go on to its end, and no
+    `should_stop(side)` is asked after every step of a side: stopping one lets the other continue to its end, and no
     further pair begins. Only pairs of which both did all their steps are judged. With `folder`, every run is saved in a
-    folder of its own there, and goes on from what that holds already. Raises ValueError before the first event where
+    folder of its own there, and continues from what that holds already. Raises ValueError before the first event where
     models, corpus and settings do not fit together.
     """
     complete: dict[str, list[WindowLosses]] = {side: [] for side in SIDES}

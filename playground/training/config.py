@@ -139,5 +139,5 @@ ON_RESUME: dict[str, tuple[str, str]] = {
     )
     for name in names.split()
 }
-"""Whether a run that was saved may go on with another value of a setting, and why: never, noted in the run's record,
+"""Whether a run that was saved may continue with another value of a setting, and why: never, noted in the run's record,
 noticed (noted, and said aloud), or freely."""

@@ -41,7 +41,7 @@ class Started(TrainEvent):
 
 @dataclass(frozen=True)
 class SettingsChanged(TrainEvent):
-    """A run that was saved goes on with other settings."""
+    """A run that was saved continues with other settings."""
 
     event: ClassVar[str] = "changed"
     settings: dict[str, list]
@@ -75,7 +75,7 @@ class Evaluated(TrainEvent):
 
 @dataclass(frozen=True)
 class BestKept(TrainEvent):
-    """An evaluation came out worse than an earlier one, or a run goes on that has a better moment behind it: the
+    """An evaluation came out worse than an earlier one, or a run continues that has a better moment behind it: the
     weights of that moment are kept. They are the best for as long as `History.best` names the same step."""
 
     event: ClassVar[str] = "best"
@@ -96,7 +96,7 @@ class GradientsMeasured(TrainEvent):
 
 @dataclass(frozen=True)
 class LoadMeasured(TrainEvent):
-    """Share of visits each expert got in the last step, per mixture layer."""
+    """Share of visits each expert got in the last step, per MoE layer."""
 
     event: ClassVar[str] = "load"
     load: list[list[float]]
@@ -114,7 +114,7 @@ class Sampled(TrainEvent):
 
 @dataclass(frozen=True)
 class SkillMeasured(TrainEvent):
-    """What the model writes was judged by its language's grammar, and its losses by what is left to learn."""
+    """What the model writes was judged by its language's grammar, and its loss by the excess over the best possible."""
 
     event: ClassVar[str] = "judged"
     right: int

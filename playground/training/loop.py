@@ -13,7 +13,7 @@ Weights change in step 2, when a saved run is restored, and when a loss that is 
 last good weights. On the same kind of machine a run repeats to the last digit: everything it draws comes from the
 generators of `Run`, which are seeded by the config and saved with the run.
 
-B = batch, T = context length, L = mixture layers, E = experts.
+B = batch, T = context length, L = MoE layers, E = experts.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ class Run:
         self.pace = Pace(self.seconds)
 
     def reason_to_hurry(self) -> str:
-        """Why no further step should be made, however many are planned; "" to go on."""
+        """Why no further step should be made, however many are planned; "" to continue."""
         if self.should_stop():
             return "stopped"
         if self.config.patience and risen_for(self.history, self.config.eval_every) >= self.config.patience:
@@ -227,7 +227,7 @@ class Run:
         return "time" if self.config.max_seconds is not None and self.seconds >= self.config.max_seconds else ""
 
     def reason_to_end(self) -> str:
-        """Why no further step is made; "" to go on."""
+        """Why no further step is made; "" to continue."""
         return "done" if self.step >= self.config.steps else self.reason_to_hurry()
 
     def _end(
@@ -309,7 +309,7 @@ class Run:
         )
 
     def _batches(self, generator: torch.Generator, n_passes: int) -> tuple[list[Batch], int | None]:
-        """Newly drawn batches for so many forward passes, as `weighed` gives them."""
+        """New random batches, one per forward pass, in the form that `weighed` returns."""
         shape = ("train", self.config.batch_size, self.model.config.context_length, generator)
         return weighed([self.corpus.batch(*shape) for _ in range(n_passes)], self.device)
 

@@ -50,7 +50,7 @@ class Muon(_NeverCompiled):
     """Momentum whose update is made orthogonal (Jordan et al. 2024), for matrices (n, m) and stacks of them (E, n, m).
 
     The same update as `torch.optim.Muon`, but all matrices of one shape go through the Newton–Schulz iteration as one
-    batch, in fp32 where the processor has no bfloat16, and a parameter may be several matrices below one another:
+    batch, in fp32 where the CPU has no bfloat16, and a parameter may be several matrices below one another:
     `parts` says for each of `params` how many (default: one).
     """
 

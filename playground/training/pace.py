@@ -14,7 +14,7 @@ class Pace:
         self._recent: deque[float] = deque()
 
     def add(self, seconds: float) -> None:
-        """Count one more step, which took so many seconds."""
+        """Count one more step, which took `seconds`."""
         self.seconds, self.steps = self.seconds + seconds, self.steps + 1
         self._recent.append(seconds)
         while sum(self._recent) - self._recent[0] >= 1.0:

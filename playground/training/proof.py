@@ -1,8 +1,8 @@
-"""A device proves itself: before a GPU is trusted, it computes what the processor computes, on two tiny models.
+"""A device proves itself: before a GPU is trusted, it computes what the CPU computes, on two tiny models.
 
 A GPU may be there and still be of no use: a driver that lacks a kernel, a library built for another chip, an operation
 that is wrong on one platform. `device_for` therefore lets a dense model and a mixture of experts decode, run forwards
-and backwards and make optimizer steps, once per process, there and on the processor, and takes the processor where they
+and backwards and make optimizer steps, once per process, there and on the CPU, and takes the CPU where they
 fail or differ.
 """
 
@@ -22,7 +22,7 @@ from .config import TrainConfig
 from .optimizers import make_optimizers
 
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.1, torch.float16: 0.1}
-"""Largest length of the difference to the processor's fp32, in lengths of what is right, by dtype of the products."""
+"""Largest length of the difference to the CPU's fp32, in lengths of what is right, by dtype of the products."""
 STEP_TOLERANCE = 0.05
 """The same for the optimizer's steps: Muon computes in bfloat16 on some devices (2 % off) and in fp32 on others."""
 
@@ -90,7 +90,7 @@ def _fault(device: torch.device, dtype: torch.dtype) -> Fault | None:
 
 @cache
 def _right(config: ModelConfig) -> dict[str, list[torch.Tensor]]:
-    """What the processor answers in fp32."""
+    """What the CPU answers in fp32."""
     return dict(_answers(config, torch.device("cpu"), torch.float32))
 
 

@@ -105,7 +105,7 @@ class SavedRun:
         return {name: list(values) for name, values in changed.items() if ON_RESUME[name][0] != FREELY}
 
     def check(self, run: Run) -> None:
-        """Raise ValueError unless `run`, which was just made, can go on exactly from here; nothing is changed."""
+        """Raise ValueError unless `run`, which was just made, can continue exactly from here; nothing is changed."""
         self.changes(run.model.config, run.config, run.corpus)
         try:
             self._check_tensors(run)
@@ -137,7 +137,7 @@ class SavedRun:
         return state
 
     def _generator_states(self, run: Run) -> dict[str, torch.Tensor]:
-        """By name; on another kind of device, which has another kind of state, dropout goes on from its seed."""
+        """By name; on another kind of device, which has another kind of state, dropout continues from its seed."""
         states = {name: self.tensors[f"generator/{name}"] for name in run.generators}
         if states["dropout"].numel() != run.generators["dropout"].get_state().numel():
             del states["dropout"]

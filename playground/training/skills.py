@@ -30,7 +30,7 @@ TEMPERATURE = 1.0
 LONGEST = {"char": 320, "word": 80}
 """Tokens within which a unit has to end, by tokenizer. Of what the languages write, one in ten thousand is longer."""
 WINDOWS = 16
-"""Validation windows on which what is left is looked for."""
+"""Validation windows on which the excess loss is measured."""
 
 
 def judged(
@@ -109,7 +109,7 @@ def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0, until
 def excess_records(
     model: Transformer, corpus: Corpus, max_windows: int | None, partition: Partition | None
 ) -> list[dict[str, Any]]:
-    """What carries the loss that is left, as one record; none where nobody knows."""
+    """Which tokens carry the excess loss, as one record; none if that is unknown."""
     if partition is None or not model.config.causal:
         return []
     inputs, targets = corpus.windows("val", model.config.context_length, max_windows)

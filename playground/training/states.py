@@ -33,7 +33,7 @@ UNMEASURED, FEW, CUT, BOTH_ROSE, MIXED = "unmeasured", "too few evaluations", "c
 """Why a run is unclear. Of one that is CUT, only the weights of one moment, `since`, are here."""
 
 LITTLE = 0.01
-"""Nats of validation loss below which nothing worth a wait is going on; a claim needs twice as much."""
+"""Changes of the validation loss below this many nats do not matter; a claim needs twice as much."""
 JUMP = 0.5
 """Nats that no batch explains: a loss that is above the lowest before it by more has jumped."""
 FEWEST = 5

@@ -41,7 +41,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class StillLearning:
-    """Two models that had not come to rest: how far each fell at last. The dense model's numbers come first."""
+    """Two models that were still improving, and how far each fell at the end. The dense model's numbers come first."""
 
     spans: tuple[tuple[int, int], tuple[int, int]]
     """From which step to which."""

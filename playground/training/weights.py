@@ -12,7 +12,7 @@ from ..model import Transformer
 
 @dataclass(frozen=True)
 class Weights:
-    """A copy of the weights at one moment of the run; nobody changes it."""
+    """A copy of the weights at one moment of the run; it never changes."""
 
     step: int
     """Optimizer steps done then."""

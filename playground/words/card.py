@@ -131,7 +131,7 @@ This folder was {parity_in_words(parity)}.
 
 
 def parity_in_words(parity: Parity) -> str:
-    """How closely an exported folder agrees with its model, and what read it back."""
+    """How closely an exported folder agrees with its model, and which program read it back."""
     version = parity.transformers
     reader = f"Transformers {version}" if version else "our own importer (Transformers is not installed)"
     greedy = "the same greedy text" if parity.same_text else "a different greedy text"

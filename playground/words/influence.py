@@ -24,7 +24,7 @@ KEPT_SAME = "Other passages of the same length replace them, so all other batche
 
 
 def copied_result(copied: Copied) -> Result:
-    """How much is copied, next to held-out text."""
+    """How much is copied, compared with held-out text."""
     headline = f"{percent(copied.share, 0)} is copied word for word." if copied.matches else "Nothing is copied."
     number = "" if copied.usual is None else f"Held-out text of the same length: {percent(copied.usual, 0)}."
     return Result(headline, number, f"Copied means at least {LONG} characters in a row.")

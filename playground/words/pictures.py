@@ -69,7 +69,7 @@ def parameter_row(name: str, count: int, total: int) -> list[str]:
 
 
 def parameter_label(count: int, total: int) -> str:
-    """What the end of a bar says."""
+    """The label at the end of a bar: parameters, and their share."""
     return f"{size(count)} · {percent(count / total)}"
 
 

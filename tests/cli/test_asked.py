@@ -12,6 +12,7 @@ from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.storage import load, save
 from playground.training import TrainConfig, proof
+from tests.cli.refusals import check_refused
 
 SMALL = ["--preset", "tiny", "--set", "d_model=16", "context_length=16", "batch_size=2", "eval_every=4",
          "eval_windows=2", "device=cpu", "precision=fp32"]  # fmt: skip
@@ -45,9 +46,7 @@ def made(tmp_path_factory):
 def test_what_cannot_be_heeded_is_refused_by_name(made, tmp_path, capsys, arguments, sentence):
     (tmp_path / "text.txt").write_text("no model")
     places = {"new": tmp_path / "new", "made": made, "text": tmp_path / "text.txt"}
-    assert main([argument.format(**places) for argument in arguments]) == 2
-    said = capsys.readouterr().err
-    assert sentence in said and len(said.strip().splitlines()) == 1
+    check_refused(capsys, [argument.format(**places) for argument in arguments], sentence)
     assert not (tmp_path / "new").exists()
 
 

@@ -16,6 +16,7 @@ from playground.data import corpus_from_text
 from playground.storage import load
 from playground.training import evaluate
 from playground.words.card import share_of_gpt2
+from tests.cli.refusals import check_refused
 
 SETTINGS = ["d_model=16", "context_length=16", "batch_size=4", "eval_every=5", "eval_windows=4"]
 SMALL = ["--preset", "tiny", "--set", *SETTINGS]
@@ -83,14 +84,7 @@ def test_info_says_what_is_there(trained, capsys):
 )
 def test_bad_arguments_end_with_code_2_and_one_sentence(trained, tmp_path, capsys, arguments, sentence):
     places = {"new": str(tmp_path / "new"), "trained": str(trained), "empty": str(tmp_path)}
-    try:
-        code = main([a.format(**places) for a in arguments])
-    except SystemExit as leaving:
-        code = leaving.code
-    printed = capsys.readouterr()
-    assert code == 2
-    assert sentence in printed.err and "Traceback" not in printed.err
-    assert len(printed.err.strip().splitlines()) == 1
+    check_refused(capsys, [argument.format(**places) for argument in arguments], sentence)
 
 
 def test_an_interrupt_keeps_what_was_learned_and_resume_goes_on(tmp_path, capsys):
@@ -167,11 +161,7 @@ def test_the_best_weights_can_be_used(overfitted, capsys):
 
 @pytest.mark.parametrize(("step", "words"), [("3", "step 3:"), ("x", "no step")])
 def test_a_step_that_was_not_kept_is_refused(overfitted, capsys, step, words):
-    try:
-        code = main(["generate", str(overfitted[0]), "--prompt", "The ", "--step", step])
-    except SystemExit as leaving:
-        code = leaving.code
-    assert code == 2 and words in capsys.readouterr().err
+    check_refused(capsys, ["generate", overfitted[0], "--prompt", "The ", "--step", step], words)
 
 
 def test_a_run_that_was_patient_long_enough_is_resumed_only_on_purpose(tmp_path, overfitted, capsys):
@@ -180,8 +170,7 @@ def test_a_run_that_was_patient_long_enough_is_resumed_only_on_purpose(tmp_path,
     assert main([*command, *FAR_TOO_SHORT, "patience=2"]) == 0
     said, stopped = capsys.readouterr().out, load(out).history.last_step
     assert stopped < 99 and "patience=0" in said
-    assert main(["train", "--out", str(out), "--resume"]) == 2
-    assert "--set patience=0" in capsys.readouterr().err
+    check_refused(capsys, ["train", "--out", out, "--resume"], "--set patience=0")
     assert main(["train", "--out", str(out), "--resume", "--steps", str(stopped + 3), "--set", "patience=0"]) == 0
     assert load(out).history.last_step == stopped + 3
 

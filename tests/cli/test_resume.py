@@ -11,6 +11,7 @@ from playground.cli import main
 from playground.storage import load
 from playground.training.autosave import FILE
 from playground.training.resume import SavedRun
+from tests.cli.refusals import check_refused
 
 SETTINGS = ["--set", "d_model=16", "context_length=16", "batch_size=4", "eval_every=5", "eval_windows=4",
             "precision=fp32", "device=cpu"]  # fmt: skip
@@ -89,9 +90,7 @@ def test_what_cannot_be_changed_is_refused_by_name(run, tmp_path, capsys, argume
     before = {path.name: path.read_bytes() for path in run.iterdir()}
     given = [argument.format(other=tmp_path / "other.txt") for argument in arguments]
     extra = [] if "--steps" in given or not given else ["--steps", "12"]
-    assert train("--resume", "--out", run, *extra, *given) == 2
-    said = capsys.readouterr().err
-    assert sentence in said and len(said.strip().splitlines()) == 1
+    check_refused(capsys, ["train", "--resume", "--out", run, *extra, *given], sentence)
     assert {path.name: path.read_bytes() for path in run.iterdir()} == before
 
 
@@ -140,8 +139,7 @@ def test_a_run_killed_before_its_first_save_can_be_begun_again_either_way(begun,
 
 
 def test_a_beginning_is_no_excuse_for_other_settings_on_resume(begun, capsys):
-    assert train("--out", begun, "--resume", "--set", "batch_size=8") == 2
-    assert "now 8" in capsys.readouterr().err
+    check_refused(capsys, ["train", "--out", begun, "--resume", "--set", "batch_size=8"], "now 8")
 
 
 @pytest.mark.parametrize("later", ["checkpoint", "state"])

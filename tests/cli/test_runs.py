@@ -7,6 +7,7 @@ import pytest
 from playground.cli import main
 from playground.service.data_folder import VARIABLE, DataFolder, new_id
 from playground.service.models import Registry
+from tests.cli.refusals import check_refused
 from tests.service.test_models import checkpoint
 from tests.ui.runs import ANNA, small_limits
 
@@ -46,9 +47,9 @@ def test_no_id_looks_like_an_option():
 
 
 def test_what_cannot_be_done_is_a_sentence(kept, tmp_path, capsys):
-    assert main(["runs", "--open", "nothing"]) == 2 and "with 'nothing'" in capsys.readouterr().err
-    assert main(["runs", "--rename", kept[0], " "]) == 2 and "from 1 to 60" in capsys.readouterr().err
+    check_refused(capsys, ["runs", "--open", "nothing"], "with 'nothing'")
+    check_refused(capsys, ["runs", "--rename", kept[0], " "], "from 1 to 60")
     page = DataFolder(tmp_path)
-    assert main(["runs", "--delete", kept[0]]) == 2 and "is running" in capsys.readouterr().err
+    check_refused(capsys, ["runs", "--delete", kept[0]], "is running")
     assert main(["runs"]) == 0
     page.close()

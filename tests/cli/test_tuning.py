@@ -11,6 +11,7 @@ from playground.model import ModelConfig, Transformer
 from playground.service import limits
 from playground.storage import load, save
 from playground.studies.finetune import Exam
+from tests.cli.refusals import check_refused
 
 OLD, NEW = "the old sea sang to the old lamp. " * 60, "a lamp told the sea to sing at last. " * 60
 CONFIG = ModelConfig(context_length=16, n_layers=1, d_model=16, n_heads=2)
@@ -31,9 +32,13 @@ def here(tmp_path_factory):
     return folder
 
 
-def tune(here, out, *more, parent="chars", text="new"):
+def tuning(here, out, *more, parent="chars", text="new") -> list[str]:
     arguments = ["train", "--from", str(here / parent), "--text", str(here / f"{text}.txt"), "--out", str(out)]
-    return main([*arguments, *SETTINGS, *more])
+    return [*arguments, *SETTINGS, *more]
+
+
+def tune(*arguments, **options) -> int:
+    return main(tuning(*arguments, **options))
 
 
 def test_no_steps_change_nothing(here, tmp_path, capsys):
@@ -75,8 +80,7 @@ def test_a_tuned_run_goes_on_from_where_it_stopped(here, tmp_path, capsys):
     assert all(torch.equal(a, b) for a, b in zip(*(load(out).model.state_dict().values() for out in (one, two))))
     assert load(two).about["tuning"]["before"]["new"]["total"] == pytest.approx(before["new"]["total"])
     capsys.readouterr()
-    assert main(["train", "--resume", "--out", str(two), "--steps", "9", "--from", str(here / "chars")]) == 2
-    assert "leave --from" in capsys.readouterr().err
+    check_refused(capsys, ["train", "--resume", "--out", two, "--steps", 9, "--from", here / "chars"], "leave --from")
 
 
 def test_a_shorter_context_is_the_same_model(here, tmp_path):
@@ -102,22 +106,20 @@ def test_a_shorter_context_is_the_same_model(here, tmp_path):
 )
 def test_what_cannot_be_tuned_is_refused(here, tmp_path, capsys, more, sentence):
     places = {name: here / f"{name}.txt" for name in ("greek", "short")} | {"nowhere": here / "nowhere"}
-    assert tune(here, tmp_path / "m", *(each.format(**places) for each in more)) == 2
-    said = capsys.readouterr().err
-    assert sentence in said and len(said.strip().splitlines()) == 1 and not (tmp_path / "m").exists()
+    check_refused(capsys, tuning(here, tmp_path / "m", *(each.format(**places) for each in more)), sentence)
+    assert not (tmp_path / "m").exists()
 
 
 def test_a_model_without_room_is_refused_before_its_weights_are_read(here, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(plan, "free_memory", lambda device: 100_000)
     monkeypatch.setattr("playground.storage.checkpoint.read_tensors", lambda *_: pytest.fail("weights were read"))
-    assert tune(here, tmp_path / "m") == 2
-    assert "needs about 0.0 GB, and 0.0 GB are free" in capsys.readouterr().err
+    check_refused(capsys, tuning(here, tmp_path / "m"), "needs about 0.0 GB, and 0.0 GB are free")
     assert limits.training_memory(CONFIG, 4) > 100_000
 
 
 def test_options_of_tuning_are_refused_without_it(here, tmp_path, capsys):
-    assert main(["train", "--old-text", str(here / "old.txt"), "--out", str(tmp_path / "m")]) == 2
-    assert "--old-text is for a model that is trained on" in capsys.readouterr().err
+    arguments = ["train", "--old-text", here / "old.txt", "--out", tmp_path / "m"]
+    check_refused(capsys, arguments, "--old-text is for a model that is trained on")
 
 
 def test_two_models_are_compared_on_one_scale(here, capsys):
@@ -142,9 +144,7 @@ def test_two_models_are_compared_on_one_scale(here, capsys):
     ],
 )
 def test_what_cannot_be_judged_is_refused(here, capsys, arguments, sentence):
-    assert main([argument.format(here=here) for argument in arguments]) == 2
-    said = capsys.readouterr().err
-    assert sentence in said and len(said.strip().splitlines()) == 1
+    check_refused(capsys, [argument.format(here=here) for argument in arguments], sentence)
 
 
 def test_an_exam_of_a_large_model_is_short():

@@ -5,12 +5,14 @@ import pytest
 import torch
 
 from playground.data.baselines import IGNORE
-from playground.inspection.cost import costliest, edit_cost, effect, removal_map, removed_part
+from playground.inspection.cost import costliest, edit_cost, effect, expert_costs, removal_map, removed_part
 from playground.inspection.edits import (
     EditCell,
+    ForceExpert,
     RemoveMask,
     SwapPattern,
     SwitchOff,
+    SwitchOffExperts,
     edits_tap,
     from_dict,
     to_dict,
@@ -157,14 +159,18 @@ def test_the_stored_model_is_bit_for_bit_what_it_was(config):
     edits = EDITS if not config.causal else (*EDITS, RemoveMask())
     with torch.no_grad():
         outputs = model(IDS).logits
-    found = effect(model, IDS, edits_tap(edits, model.config))
     windows = IDS.repeat(3, 1)
     removal_map(model, windows, windows.roll(-1, 1))
+    if config.n_experts > config.experts_per_token:
+        edits += (SwitchOffExperts(1, (1,)), ForceExpert(1, 2))
+        expert_costs(model, windows, windows.roll(-1, 1))
+    found = effect(model, IDS, edits_tap(edits, model.config))
     assert torch.equal(found.before, outputs[0, -1].softmax(-1)) and not torch.allclose(found.after, found.before)
     with torch.no_grad():
         assert torch.equal(model(IDS).logits, outputs)
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    assert all(parameter.grad is None for parameter in model.parameters())
 
 
 def test_the_effect_is_told_in_nats():

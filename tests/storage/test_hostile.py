@@ -117,10 +117,13 @@ def not_a_number(folder: Path) -> None:
     path.write_bytes(path.read_bytes()[:-4] + struct.pack("<f", float("nan")))
 
 
-def incomplete(folder: Path) -> None:
-    tokens = [base64.b64encode(bytes([b])).decode() for b in range(256)]
-    tokens[7] = base64.b64encode(b"xy").decode()
-    (folder / "tokenizer.json").write_text(json.dumps({"kind": "bpe", "tokens": tokens}))
+BYTES = [bytes([b]) for b in range(256)]
+
+
+def pairs(tokens: list[bytes], **more: Any) -> Callable[[Path], None]:
+    """A BPE of these tokens in place of the tokenizer."""
+    values = {"kind": "bpe", "tokens": [base64.b64encode(token).decode() for token in tokens], **more}
+    return text("tokenizer.json", json.dumps(values))
 
 
 UNCLEAR = "model.safetensors is damaged"
@@ -175,13 +178,8 @@ OURS = {
     "bytes after the last tensor": (
         lambda f: text("model.safetensors", (f / "model.safetensors").read_bytes() + b"x" * 64)(f), "is damaged",
     ),
-    "a tokenizer whose bytes are incomplete": (incomplete, "needs the 256 bytes"),
-    "a tokenizer with a pattern of its own": (
-        text("tokenizer.json", json.dumps({"kind": "bpe", "pattern": "(a+)+$", "tokens": [
-            base64.b64encode(bytes([b])).decode() for b in range(256)
-        ]})),
-        "no pattern called",
-    ),
+    "a tokenizer whose bytes are incomplete": (pairs([*BYTES[:7], b"xy", *BYTES[8:]]), "needs the 256 bytes"),
+    "a tokenizer with a pattern of its own": (pairs(BYTES, pattern="(a+)+$"), "no pattern called"),
     "a library's tokenizer with a pattern of its own": (
         text("tokenizer.json", json.dumps({"kind": "bpe", "library": {
             "model": {"vocab": {}, "merges": []}, "decoder": {"type": "ByteLevel"},
@@ -193,11 +191,7 @@ OURS = {
         "none of those known here",
     ),
     "tokens whose merges take for ever": (
-        text("tokenizer.json", json.dumps({"kind": "bpe", "tokens": [
-            base64.b64encode(t).decode()
-            for t in [*(bytes([b]) for b in range(256)), *(str(i).encode() * 150 for i in range(100_000, 101_000))]
-        ]})),
-        "shorter tokens",
+        pairs([*BYTES, *(str(i).encode() * 150 for i in range(100_000, 101_000))]), "shorter tokens",
     ),
     "a tokenizer of a million values": (
         text("tokenizer.json", json.dumps({"kind": "word", "words": ["a"] * 10**6})), "far more values",
@@ -248,15 +242,16 @@ FOREIGN = {
         "cannot be read",
     ),
 }  # fmt: skip
-# entry-for-entry a model of one of the other families
+# settings that change what the model computes, each refused by its name
 LLAMA = {
-    "rotary positions that are scaled": ({"rope_scaling": {"rope_type": "yarn", "factor": 4}}, "rope_scaling"),
-    "a part of each head turned": ({"partial_rotary_factor": 0.5}, "partial_rotary_factor '0.5' is not understood"),
-    "another activation": ({"hidden_act": "gelu"}, "hidden_act 'gelu' is not understood"),
-    "heads without a width": ({"head_dim": 0}, "head_width must be a whole number of at least 1"),
-    "layers that look back a little": ({"layer_types": ["sliding_attention"]}, "layer_types"),
-    "base in words": ({"rope_theta": "high", "rope_parameters": None}, "cannot be built here"),
+    "rotary positions that are scaled": (config(rope_scaling={"rope_type": "yarn", "factor": 4}), "rope_scaling"),
+    "a part of each head turned": (config(partial_rotary_factor=0.5), "partial_rotary_factor '0.5' is not understood"),
+    "another activation": (config(hidden_act="gelu"), "hidden_act 'gelu' is not understood"),
+    "heads without a width": (config(head_dim=0), "head_width must be a whole number of at least 1"),
+    "layers that look back a little": (config(layer_types=["sliding_attention"]), "layer_types"),
+    "base in words": (config(rope_theta="high", rope_parameters=None), "cannot be built here"),
 }  # fmt: skip
+HOSTILE = {"ours": OURS, "gpt2": FOREIGN, "llama": LLAMA}
 
 
 @pytest.fixture(scope="module")
@@ -308,27 +303,11 @@ def refused(folder: Path, sentence: str, tmp_path: Path, capsys, monkeypatch) ->
     assert used_memory() - held < MEGABYTES
 
 
-@pytest.mark.parametrize("name", OURS)
-def test_a_hostile_checkpoint_is_refused_in_a_sentence(name, good, tmp_path, capsys, monkeypatch):
-    damage, sentence = OURS[name]
-    folder = shutil.copytree(good / "ours", tmp_path / "m")
+@pytest.mark.parametrize(("which", "name"), [(which, name) for which, cases in HOSTILE.items() for name in cases])
+def test_a_hostile_folder_is_refused_in_a_sentence(which, name, good, tmp_path, capsys, monkeypatch):
+    damage, sentence = HOSTILE[which][name]
+    folder = shutil.copytree(good / which, tmp_path / "m")
     damage(folder)
-    refused(folder, sentence, tmp_path, capsys, monkeypatch)
-
-
-@pytest.mark.parametrize("name", FOREIGN)
-def test_a_hostile_folder_of_transformers_is_refused_in_a_sentence(name, good, tmp_path, capsys, monkeypatch):
-    damage, sentence = FOREIGN[name]
-    folder = shutil.copytree(good / "gpt2", tmp_path / "m")
-    damage(folder)
-    refused(folder, sentence, tmp_path, capsys, monkeypatch)
-
-
-@pytest.mark.parametrize("name", LLAMA)
-def test_a_setting_that_changes_the_function_is_refused_by_its_name(name, good, tmp_path, capsys, monkeypatch):
-    changes, sentence = LLAMA[name]
-    folder = shutil.copytree(good / "llama", tmp_path / "m")
-    config(**changes)(folder)
     refused(folder, sentence, tmp_path, capsys, monkeypatch)
 
 

@@ -87,9 +87,6 @@ def test_the_card_is_what_the_platform_accepts():
     assert card["suggested_hardware"] in [hardware.value for hardware in SpaceHardware]
     assert card["hf_oauth"] is True and card["hf_oauth_scopes"] == ["contribute-repos"], "the least that can push"
     assert (ROOT / card["app_file"]).is_file() and card["sdk"] == "gradio"
-    needed = re.search(r"^gradio>=([\d.]+),<([\d.]+)", (ROOT / "requirements.txt").read_text(), re.MULTILINE)
-    version, least, beyond = ([int(n) for n in text.split(".")] for text in (card["sdk_version"], needed[1], needed[2]))
-    assert least <= version < beyond, "the Space's gradio is one that we work with"
     assert yaml.safe_load(yaml.safe_dump(card)) == card
 
 
@@ -154,10 +151,7 @@ def test_a_dry_run_tells_file_by_file_and_does_nothing(hub, capsys):
     ("arguments", "sentence"),
     [
         (["small"], "Space's name:"),
-        (
-            ["anna/small", "--hardware", "warp-drive"],
-            "'warp-drive': choose",
-        ),
+        (["anna/small", "--hardware", "warp-drive"], "'warp-drive': choose"),
         (["anna/small", "--sleep", "0"], "not 0"),
         (["bert/small"], "Space bert/small"),
         (["anna/taken"], "holds something"),

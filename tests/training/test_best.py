@@ -12,6 +12,7 @@ from playground.model import PRESETS, ModelConfig, Transformer
 from playground.training import BestKept, Finished, History, TrainConfig, evaluate, train
 from playground.training.resume import SavedRun
 from playground.training.states import risen_for
+from tests.training.runs import stop_after
 
 TEXT = Path(playground.__file__).parent / "data/texts/lighthouse.txt"
 CORPUS = corpus_from_text(TEXT.read_text(encoding="utf-8")[:1500])  # too little to learn but by heart
@@ -39,13 +40,6 @@ def val_loss(weights) -> float:
     model = tiny()
     model.load_state_dict(weights)
     return evaluate(model, *CORPUS.windows("val", 32))
-
-
-def stopped(config, folder, step: int) -> None:
-    """A run in this folder that somebody has stopped after so many steps."""
-    steps = []
-    for event in train(tiny(), CORPUS, config, folder=folder, should_stop=lambda: len(steps) >= step):
-        steps.extend([event] * (event.event == "stepped"))
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +80,7 @@ def test_keeping_the_best_changes_no_step(overfitted, monkeypatch):
 @pytest.mark.parametrize("stop_at", [7, 50])  # before and after the best
 def test_a_resumed_run_keeps_the_best_of_the_whole(tmp_path, overfitted, stop_at):
     whole, kept, _ = overfitted
-    stopped(CONFIG, tmp_path, stop_at)
+    list(train(tiny(), CORPUS, CONFIG, folder=tmp_path, should_stop=stop_after(stop_at)))
     _, again, _ = told(train(tiny(), CORPUS, CONFIG, folder=tmp_path, resume=True))
     assert again[-1].best_step == kept[-1].best_step and again[-1].val_loss == pytest.approx(kept[-1].val_loss)
     assert all(torch.equal(again[-1].state[name], tensor) for name, tensor in kept[-1].state.items())
@@ -129,7 +123,7 @@ def test_a_run_stops_when_validation_has_risen_for_long_enough(overfitted, patie
 
 def test_a_resumed_run_stops_at_the_same_step(tmp_path, patient):
     _, _, whole = patient
-    stopped(PATIENT, tmp_path, whole.step - 5)
+    list(train(tiny(), CORPUS, PATIENT, folder=tmp_path, should_stop=stop_after(whole.step - 5)))
     _, _, resumed = told(train(tiny(), CORPUS, PATIENT, folder=tmp_path, resume=True))
     assert (resumed.step, resumed.reason, resumed.val_loss) == (whole.step, "risen", whole.val_loss)
     # and whoever wants more than that says so, which is noted

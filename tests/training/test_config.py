@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from playground.training import RECIPES, TrainConfig
+from playground.training import TrainConfig
 from playground.training.recipes import for_own_text
 
 
@@ -57,11 +57,6 @@ def test_snapshots_begin_dense_and_include_both_ends():
 def test_nonsense_is_refused_in_words(changes, sentence):
     with pytest.raises(ValueError, match=sentence):
         TrainConfig().replace(**changes)
-
-
-@pytest.mark.parametrize("config", RECIPES.values(), ids=RECIPES.keys())
-def test_recipes_survive_json(config):
-    assert TrainConfig.from_dict(config.to_dict()) == config
 
 
 def test_own_texts_get_the_size_that_was_measured_to_be_best():

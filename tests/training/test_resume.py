@@ -1,9 +1,7 @@
 """Laws of resuming: a run with interruptions is the run without, to the last digit, or it is refused by name."""
 
 import dataclasses
-import itertools
 import json
-import math
 import os
 import signal
 import subprocess
@@ -22,24 +20,13 @@ from playground.training.autosave import FILE, LOCK
 from playground.training.config import FREELY, NEVER, NOTICED, ON_RESUME
 from playground.training.events import OTHER_MACHINE
 from playground.training.resume import SavedRun
+from tests.training.runs import CORPUS, TEXT, Spoiling, losses, stop_after
 
-TEXT = "a stitch in time saves nine. " * 60
-CORPUS = corpus_from_text(TEXT)
 SHAPE = ModelConfig(CORPUS.vocab_size, context_length=16, n_layers=2, d_model=16, n_heads=2)
 CONFIG = TrainConfig(
     steps=12, batch_size=4, eval_every=5, eval_windows=6, warmup_steps=2, precision="fp32", device="cpu", snapshots=4
 )
 EXPERTS = {"n_experts": 4, "experts_per_token": 2}
-
-
-def losses(events) -> list[float]:
-    return [event.loss for event in events if isinstance(event, Stepped)]
-
-
-def stop_after(steps: int):
-    """Asked before every step: true once so many have been made."""
-    asked = itertools.count()
-    return lambda: next(asked) >= steps
 
 
 def first_part(folder, config=CONFIG, model=SHAPE, corpus=CORPUS) -> None:
@@ -348,24 +335,13 @@ def test_a_kill_loses_at_most_the_steps_since_the_last_autosave_and_holds_nothin
 
 
 def test_nothing_is_saved_of_a_divergence_so_the_run_before_it_can_go_on(tmp_path):
-    class Poisoned:
-        def __init__(self, model):
-            self.model, self.drawn = model, 0
-
-        def __getattr__(self, name):
-            return getattr(CORPUS, name)
-
-        def batch(self, *arguments):
-            self.drawn += 1
-            if self.drawn == 8:
-                with torch.no_grad():
-                    self.model.head.weight.fill_(math.inf)
-            return CORPUS.batch(*arguments)
-
     model = Transformer(SHAPE)
-    events = list(train(model, Poisoned(model), CONFIG.replace(autosave_seconds=0), folder=tmp_path))
+    events = list(train(model, Spoiling(model, before=8), CONFIG.replace(autosave_seconds=0), folder=tmp_path))
     assert isinstance(events[-1], Finished) and events[-1].reason == "diverged"
     assert [event.step for event in events if isinstance(event, Saved)][-1] == 7 == SavedRun.of(tmp_path).step
+    model = Transformer(SHAPE)
+    list(train(model, Spoiling(model, before=8), CONFIG.replace(autosave_seconds=999), folder=tmp_path / "rarely"))
+    assert not (tmp_path / "rarely" / FILE).exists(), "nor at its end"
     lower = CONFIG.replace(learning_rate=1e-4)
     assert list(train(Transformer(SHAPE), CORPUS, lower, folder=tmp_path, resume=True))[-1].reason == "done"
 

@@ -176,7 +176,7 @@ def test_a_run_at_a_rate_of_one_without_clipping_diverges(brackets, steps, eval_
     """Whether or not an evaluation saw the jump, and whether or not the loss has come down since."""
     wild = SHORT.replace(optimizer="adamw", learning_rate=1.0, gradient_clip=0.0, warmup_steps=0, schedule="constant")
     state, _ = state_after(brackets, wild.replace(steps=steps, eval_every=eval_every))
-    assert state.kind == DIVERGED and state.peak[1] > 4.0
+    assert state.kind == DIVERGED and state.peak[1] > 3.5
 
 
 def test_two_kilobytes_of_text_are_learned_by_heart():

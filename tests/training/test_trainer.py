@@ -22,9 +22,8 @@ from playground.training import (
 from playground.training.loop import Run
 from playground.training.pace import Pace
 from playground.training.samples import sample
+from tests.training.runs import CORPUS, TEXT, Spoiling, losses
 
-TEXT = "a stitch in time saves nine. " * 60
-CORPUS = corpus_from_text(TEXT)
 CONFIG = TrainConfig(steps=12, batch_size=4, eval_every=4, eval_windows=6, warmup_steps=2)
 
 
@@ -33,12 +32,9 @@ def tiny(**changes) -> Transformer:
     return Transformer(config.replace(**changes))
 
 
-def losses(events) -> list[float]:
-    return [e.loss for e in events if isinstance(e, Stepped)]
-
-
 def test_a_run_learns_and_tells_the_whole_story():
-    events = list(train(tiny(), CORPUS, CONFIG.replace(steps=60, eval_every=20, snapshots=5)))
+    model = tiny()
+    events = list(train(model, CORPUS, CONFIG.replace(steps=60, eval_every=20, snapshots=5)))
     names = [e.event for e in events]
     assert names[0] == "started" and names[-1] == "finished"
     assert names.count("stepped") == 60 and names.count("snapshotted") == 5
@@ -48,6 +44,8 @@ def test_a_run_learns_and_tells_the_whole_story():
     assert events[-1].reason == "done" and events[-1].val_loss == evaluations[-1].val_loss
     seconds = [e.seconds for e in events]
     assert seconds == sorted(seconds)
+    last = [e for e in events if isinstance(e, Snapshotted)][-1]
+    assert last.step == 60 and all(torch.equal(last.state[n], t.half()) for n, t in model.state_dict().items())
     assert all(e.tokens_per_second > 0 and e.time_left >= 0 for e in events if isinstance(e, Stepped))
     for event in events:
         assert json.loads(json.dumps(event.to_dict()))["event"] == event.event
@@ -130,23 +128,6 @@ def test_a_stop_amid_an_evaluation_waits_for_one_pass_only():
 def test_time_can_run_out():
     events = list(train(tiny(), CORPUS, CONFIG.replace(steps=100_000, eval_every=0, max_seconds=0.3)))
     assert events[-1].reason == "time" and 0 < events[-1].step < 100_000
-
-
-class Spoiling:
-    """CORPUS, but before a batch the model's weights are overwritten with infinity, as an overflow does."""
-
-    def __init__(self, model, before: int):
-        self.model, self.before, self.drawn = model, before, 0
-
-    def __getattr__(self, name):
-        return getattr(CORPUS, name)
-
-    def batch(self, *arguments):
-        self.drawn += 1
-        if self.drawn == self.before:
-            with torch.no_grad():
-                self.model.blocks[0].attention.out.weight.fill_(float("inf"))
-        return CORPUS.batch(*arguments)
 
 
 @pytest.mark.parametrize(("eval_every", "good"), [(4, 8), (0, 0)])
@@ -246,15 +227,6 @@ def test_without_the_mask_training_falls_below_the_floor():
     training = TrainConfig(steps=150, batch_size=16, eval_every=0, eval_windows=20)
     last = list(train(Transformer(config), corpus, training))[-1]
     assert last.val_loss < corpus.baselines(32, 20).floor - 0.1
-
-
-def test_snapshots_are_the_weights_of_their_moment():
-    model = tiny()
-    events = list(train(model, CORPUS, CONFIG.replace(snapshots=3)))
-    last = [e for e in events if isinstance(e, Snapshotted)][-1]
-    assert last.step == 12
-    for name, tensor in model.state_dict().items():
-        assert torch.equal(last.state[name], tensor.half())
 
 
 def test_samples_continue_the_prompt():

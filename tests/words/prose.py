@@ -140,7 +140,7 @@ def everything() -> Iterator[Sentence]:
         else:
             texts = filter(is_prose, (in_python if path.suffix == ".py" else in_script)(source))
         yield from (Sentence(name, sentence) for text in texts for sentence in sentences(text))
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+    for path in [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
         name = path.relative_to(ROOT).as_posix()
         for text, heading in in_markdown(path.read_text(encoding="utf-8")):
             yield from (Sentence(name, sentence, heading) for sentence in sentences(text))

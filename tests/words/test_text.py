@@ -129,6 +129,8 @@ def spellings() -> dict[str, str]:
 
 ALLOWED = {"program", "programs", "optimizer", "optimizers", "tokenizer", "tokenizers"}
 """Technical terms whose American spelling is the usual one."""
+ALLOWED |= {"tracin"}
+"""The name of a method."""
 ALLOWED |= {"story", "stories", "routing", "biased"}
 """British, too, though the list takes them for American alone."""
 

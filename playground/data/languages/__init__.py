@@ -1,4 +1,4 @@
-"""Synthetic languages whose true next-token distribution is known exactly, so that a loss can be held to its floor."""
+"""Synthetic languages with an exactly known next-token distribution, and so a known best possible loss."""
 
 from .exact import ExactModel
 from .graph import Graph, Language

@@ -36,14 +36,14 @@ class Word(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """The first word of a text that cannot stand where it does."""
+    """The first word of a text that cannot come where it does."""
 
     start: int
     end: int
     """Its characters in the text."""
     word: str
     kind: str
-    """Of what should stand there."""
+    """The kind of what should come there."""
     rule: str
     """Why it cannot."""
 
@@ -219,5 +219,5 @@ def _cut(text: str) -> tuple[Word, ...]:
 
 
 def _shared(a: str, b: str) -> int:
-    """How many characters two words begin with alike."""
+    """Length of the common beginning of two words."""
     return next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))

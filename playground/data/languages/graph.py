@@ -15,7 +15,7 @@ CHANCE = "free choices"
 """The kind of what no rule decides: to be guessed by frequency only."""
 
 Choice = tuple[float, str, Hashable]
-"""(weight, text to emit, next state): one way to go on from a state."""
+"""(weight, text to emit, next state): one way to continue from a state."""
 
 
 class Graph:

@@ -55,7 +55,7 @@ def regular(code: object) -> str:
 
 
 def new_secret() -> str:
-    """What makes a link the teacher's."""
+    """A new secret for the teacher's link."""
     return secrets.token_urlsafe(24)
 
 

@@ -100,7 +100,7 @@ class Followed:
 
 
 def held(component: gr.components.Component, value: Any) -> Any:
-    """A component's value as a browser sent it, if it can hold such a value. Raises ValueError for what no page sends.
+    """A component's value as sent by a browser. Raises ValueError for a value that the component cannot hold.
 
     What numbers and lists may be is checked where they are read (`fields.read`).
     """

@@ -120,7 +120,7 @@ def own_of(text: str, tokenizer: str) -> Own:
 
 
 def check_tokenizer(source: Source, tokenizer: str) -> None:
-    """Raise ValueError unless this text can be taken apart so."""
+    """Raise ValueError unless this tokenizer can split this text."""
     allowed = TOKENIZERS_OF.get(source.kind, TOKENIZERS_OF[OWN_TEXT])
     if tokenizer not in allowed:
         titles = " or ".join(title for title, name in TOKENIZERS if name in allowed)

@@ -1,4 +1,4 @@
-"""addition: sums of two numbers below a hundred. The digits after = are certain for whoever can add."""
+"""addition: sums of two numbers below a hundred. The digits after = are certain for anyone who can add."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def mark(state: Hashable, text: str) -> Iterator[Mark]:
 
 
 def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
-    """Why this cannot stand here."""
+    """Why this word cannot come here."""
     if kind in DIGITS or (kind == "ends of words or numbers" and len(possible) == 1 and word.isdigit()):
         return f"the sum is {possible[0]}" if len(possible) == 1 else "no such sum"
     if kind == CHANCE:

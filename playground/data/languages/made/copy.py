@@ -1,4 +1,4 @@
-"""copy: a random string, then the same again. The second half is certain for whoever can look back."""
+"""copy: a random string, then the same again. The second half is certain for anyone who can look back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def mark(state: Hashable, text: str) -> Iterator[Mark]:
 
 
 def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
-    """Why this cannot stand here."""
+    """Why this word cannot come here."""
     if kind == COPIED and len(possible) == 1 and possible[0] != "\n":
         return f"the copy of {possible[0]} is {possible[0]}"
     if possible == ("\n",):

@@ -60,7 +60,7 @@ def mark(state: Hashable, text: str) -> Iterator[Mark]:
 
 
 def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
-    """Why this cannot stand here."""
+    """Why this word cannot come here."""
     if kind == SUBJECT:
         return "no sentence begins like this"
     if kind in (VERB, WHERE):

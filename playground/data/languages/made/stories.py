@@ -129,7 +129,7 @@ def mark(state: Hashable, text: str) -> Iterator[Mark]:
 
 
 def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
-    """Why this cannot stand here."""
+    """Why this word cannot come here."""
     shown = " or ".join(possible)
     if kind == CHANCE and word in PEOPLE:
         return f"{word} is there already, so someone else must come"

@@ -42,7 +42,7 @@ placeholder="Any text; empty: text that the model has not seen"></label>
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """Everything of this fold; what needs known sources is left out where there are none."""
+    """All slots of this fold; those that need known sources are left out if there are none."""
     checkpoint = at.mixture
     layers = expert_layers(checkpoint.config)
     known = has_sources(checkpoint)

@@ -85,7 +85,7 @@ class At:
 
     @functools.cached_property
     def pair(self) -> tuple[Checkpoint, Checkpoint]:
-        """Both models. Raises ValueError while one is not here."""
+        """Both models. Raises ValueError while one is missing."""
         return tuple(self.page.registry.get(model_id, self.visitor) for model_id in self.ids)
 
     @property

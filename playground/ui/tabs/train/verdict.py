@@ -23,7 +23,7 @@ from .watch import cards, resume_label, seconds_of
 
 
 def headline(view: RunView) -> str:
-    """The answer in at most twelve words: what its text is worth, else what its losses say."""
+    """The answer in at most twelve words: how good its text is, or what its losses say."""
     if view.state == "waiting":
         return f"{ordinal(view.place or 1)} in line."
     if view.history.val_loss is None:
@@ -53,7 +53,7 @@ def _unit(language: str) -> tuple[str, str]:
 
 
 def about(view: RunView) -> str:
-    """Which run this is: its name, text, size and steps, and whether it is of now."""
+    """Which run this is: its name, text, size and steps, and whether it is live."""
     planned = view.planned_steps if view.active else view.history.last_step
     came = "" if view.state != "recorded" else "recorded" if view.history.last_step else "brought along"
     text = view.corpus if view.corpus and view.corpus.lower() not in view.name.lower() else ""
@@ -62,7 +62,7 @@ def about(view: RunView) -> str:
 
 
 def size(config: ModelConfig | None) -> str:
-    """The size whose shape this is; else how many parameters there are."""
+    """The name of the size with this shape, or else its number of parameters."""
     if config is None:
         return ""
     shape = attrgetter("n_layers", "d_model", "n_heads", "n_experts")
