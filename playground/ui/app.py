@@ -8,6 +8,8 @@ import sys
 from typing import Any
 
 import gradio as gr
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from ..devices import on_zerogpu
 from ..service.board import Board
@@ -21,9 +23,8 @@ from . import api, chart, classroom, glossary, links, own_files, theme
 from .bodies import MALFORMED, bodies, malformed
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.checks import out_of_place
-from .gradio_fixes.first_script import early_tags
+from .gradio_fixes.first_script import scripts_first
 from .gradio_fixes.lenient import LenientDropdown
-from .gradio_fixes.made_once import made_once
 from .lessons import welcome as first_visit
 from .lessons.strip import Strip
 from .made_files import made_route
@@ -129,6 +130,11 @@ def build_app(
     return app
 
 
+def _no_such_link(request: Any) -> PlainTextResponse:
+    """Gradio would write a file of a page's values for whoever asks; an address of ours says what it shows."""
+    return PlainTextResponse("Copy the page's own address instead.", 404)
+
+
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):
     """Serve the page. `options` go to gradio's `launch`, over the settings given here."""
     reach, limits, uploads = app.page.reach, app.page.limits, app.page.uploads
@@ -142,11 +148,12 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "app_kwargs": {
             "middleware": [
                 bodies(limits, uploads, app.page.sender_of),
-                made_once(early_tags(lasting=app.page.registry.data.lasting)),
+                scripts_first(lasting=app.page.registry.data.lasting),
                 app.page.presence.middleware(),
             ],
             "exception_handlers": {MALFORMED: malformed},
             "routes": [
+                Route("/gradio_api/deep_link", _no_such_link),
                 status_route(app),
                 reach.owner_route(),
                 *app.page.panels.routes(),
@@ -157,7 +164,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         },
         "footer_links": [],
         "max_threads": THREADS,
-        "state_session_capacity": 100,  # pages; each keeps a third of a megabyte, and nothing is lost with it
+        "state_session_capacity": 100,  # pages; each keeps 0.4 MB, and nothing is lost with it
         "run_history": False,  # it would keep every text in the visitor's browser
         "enable_monitoring": False,
         "show_error": False,

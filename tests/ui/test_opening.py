@@ -1,4 +1,4 @@
-"""Opening the page: made once for all who ask at the same address, compressed once, and found behind a prefix, too."""
+"""Opening the page: compressed, kept by browsers, and found behind a prefix, too."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import json
 import re
 import urllib.error
 import urllib.request
-from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import urljoin
 
 import brotli
 import pytest
-from gradio import routes
 
 from playground.ui.app import build_app, launch
 from playground.ui.own_files import ASSETS
@@ -33,31 +31,6 @@ def get(address: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
         return other.code, dict(other.headers), other.read()
 
 
-@pytest.fixture
-def rendered(monkeypatch) -> Counter:
-    """How many times gradio turns a configuration into text."""
-    counts, render = Counter(), routes.ORJSONResponse._render
-
-    def counted(content: object) -> bytes:
-        counts["configs"] += isinstance(content, dict) and "dependencies" in content
-        return render(content)
-
-    monkeypatch.setattr(routes.ORJSONResponse, "_render", staticmethod(counted))
-    return counts
-
-
-def test_a_crowd_that_opens_the_page_has_it_made_once(served, rendered):
-    """Each page load copied and serialised the whole configuration anew: five a second, on all processors."""
-    _, address = served
-    for path in ("", "config"):
-        get(address + path)
-    rendered.clear()
-    bodies = {get(f"{address}{path}", user_agent=f"browser {n}", cookie=f"a={n}") [2]
-              for n in range(5) for path in ("", f"?tab=inspect&n={n}")}  # fmt: skip
-    assert len(bodies) == 1 and len({get(f"{address}config?n={n}")[2] for n in range(5)}) == 1
-    assert not rendered
-
-
 def test_each_address_gets_its_own_page(served):
     _, address = served
     root = json.loads(get(f"{address}config")[2])["root"]
@@ -70,7 +43,7 @@ def test_each_address_gets_its_own_page(served):
     assert json.loads(get(f"{address}config")[2])["root"] == root
 
 
-@pytest.mark.parametrize("path", ["", "config", "ours/assets/chart.js"])
+@pytest.mark.parametrize("path", ["", "ours/assets/chart.js"])
 def test_what_all_visitors_get_is_compressed_and_not_sent_twice(served, path):
     _, address = served
     status, headers, whole = get(address + path)
@@ -81,6 +54,10 @@ def test_what_all_visitors_get_is_compressed_and_not_sent_twice(served, path):
         assert packed["vary"] == "Accept-Encoding" and packed["content-type"] == headers["content-type"]
     status, _, body = get(address + path, if_none_match=headers["etag"])
     assert (status, body) == (304, b"")
+
+
+def test_no_stranger_has_gradio_write_a_file_of_a_page(served):
+    assert get(f"{served[1]}gradio_api/deep_link?session_hash=any")[0] == 404
 
 
 def own_files(page: str) -> set[str]:

@@ -42,7 +42,6 @@ class CalmQueue(gr.Blocks):
         queue, push = self._queue, self._queue.push
         queue.sleep_when_free = queue.progress_update_sleep_when_free = QUEUE_PAUSE
         queue.compute_analytics_summary = lambda records: None
-        queue.ANALYTICS_MAX_EVENTS = 1  # it keeps them for the same monitor
 
         async def fair_push(body: Any, request: Any, username: str | None) -> tuple[bool, Any, str]:
             lanes = queue.event_queue_per_concurrency_id.values()

@@ -1,16 +1,25 @@
-"""What gradio calls `head` comes only once its own scripts run; here ours stand in the page before them (made_once.py).
+"""The page as it is served: our scripts before gradio's own, and compressed (gradio 6.31).
 
-clock.js and complaints.js have to stand between gradio and the browser from the first time on, page.js to know of texts
-before anything can take them. Beside them the browser is told to fetch plotly.js now, not when gradio has been set up
-(gradio 6.31).
+What gradio calls `head` comes only once its own scripts run. clock.js and complaints.js have to stand between gradio and
+the browser from the first time on, page.js to know of texts before anything can take them. Beside them the browser is
+told to fetch plotly.js now, not when gradio has been set up. Gradio would send 390 KB, where 57 are enough.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
 
-from ..own_files import ASSETS, FRONT, PLOTLY_JS, served_path
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
 
+from ..own_files import ASK_AGAIN, ASSETS, FRONT, PLOTLY_JS, served_path
+from ..sent import Body
+from ..where import path_within
+
+Message = dict[str, Any]
 STARTED = secrets.token_hex(8)
 """What tells this start of the server from others."""
 SCRIPTS = (
@@ -23,11 +32,37 @@ SCRIPTS = (
 )
 
 
-def early_tags(*, lasting: bool) -> bytes:
-    """What stands first in the page's head. `lasting`: whether visitors' work outlives this server.
+def scripts_first(*, lasting: bool) -> Middleware:
+    """For the `middleware` of gradio's `app_kwargs`. `lasting`: whether visitors' work outlives this server.
 
     The page is told by which start of the server it was made, so that it notices another one.
     """
     started = f'<meta name="playground-server" content="{STARTED}" data-lasting="{"yes" if lasting else ""}">'
     tags = started + "".join(f'<script src="{served_path(path)}"></script>' for path in SCRIPTS)
-    return f'{tags}<link rel="preload" as="script" href="{served_path(PLOTLY_JS)}">'.encode()
+    tags += f'<link rel="preload" as="script" href="{served_path(PLOTLY_JS)}">'
+    return Middleware(_ScriptsFirst, tags=tags.encode())
+
+
+class _ScriptsFirst:
+    """Changes the page; all other requests go by untouched."""
+
+    def __init__(self, app: Callable[..., Awaitable[None]], tags: bytes):
+        self.app, self.tags = app, tags
+
+    async def __call__(self, scope: Message, receive: Callable, send: Callable) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET" or path_within(scope).strip("/"):
+            return await self.app(scope, receive, send)
+        messages: list[Message] = []
+
+        async def hold(message: Message) -> None:
+            messages.append(message)
+
+        await self.app(scope, receive, hold)
+        if messages[0]["status"] != 200:
+            for message in messages:
+                await send(message)
+            return
+        page = b"".join(message.get("body", b"") for message in messages[1:])
+        body = Body(page.replace(b"<head>", b"<head>" + self.tags, 1), "text/html; charset=utf-8")
+        answer = await run_in_threadpool(body.answer, Headers(scope=scope), ASK_AGAIN)
+        await answer(scope, receive, send)
