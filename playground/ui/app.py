@@ -30,10 +30,9 @@ from .lessons.strip import Strip
 from .made_files import made_route
 from .news import news_route
 from .page import QUIETLY, UNSEEN, Page
-from .reachable import answers, without_proxy
 from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
-from .where import OWNER_PATH, Reach, trust_no_address
+from .where import OWNER_PATH, Reach, trust_no_address, without_proxy
 
 # where matplotlib is installed, gradio asks around every handler what it draws with; unset, that imports pyplot
 os.environ.setdefault("MPLBACKEND", "agg")
@@ -178,12 +177,6 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
     without_proxy(host)
     trust_no_address()
     served = app.launch(**{**settings, **options}, prevent_thread_lock=True)
-    if not answers(app.local_url):
-        print(
-            f"The page at {app.local_url} has not answered for a minute, but the server is running. "
-            "If a browser cannot open it, the machine may be very busy, or a firewall may block it.",
-            file=sys.stderr,
-        )
     if reach.owner:
         print(
             f"This page may use this machine's Hub login: {app.local_url.rstrip('/')}{OWNER_PATH}/{reach.owner}",

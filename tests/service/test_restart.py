@@ -376,7 +376,7 @@ def test_on_a_full_disk_a_run_is_trained_used_and_saved_once_there_is_room(tmp_p
     job = board.start(ANNA, RUN)
     until(lambda: job.settled)
     assert job.state == "finished" and not job.can_resume
-    assert board.data.problem and board.data.is_late(job.id)
+    assert board.data.problem and not (job.folder / "config.json").exists()
     assert board.registry.get(job.id, ANNA).history.last_step == 40
     full.clear()
     until(lambda: not board.data.problem)

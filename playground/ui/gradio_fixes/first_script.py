@@ -1,8 +1,8 @@
 """The page as it is served: our scripts before gradio's own, and compressed (gradio 6.31).
 
-What gradio calls `head` comes only once its own scripts run. clock.js and complaints.js have to stand between gradio and
-the browser from the first time on, page.js to know of texts before anything can take them. Beside them the browser is
-told to fetch plotly.js now, not when gradio has been set up. Gradio would send 390 KB, where 57 are enough.
+What gradio calls `head` comes only once its own scripts run. clock.js and complaints.js have to stand between gradio
+and the browser from the first time on, page.js to know of texts before anything can take them. Beside them the browser
+is told to fetch plotly.js now, not when gradio has been set up. Gradio would send 390 KB, where 57 are enough.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 
-from ..own_files import ASK_AGAIN, ASSETS, FRONT, PLOTLY_JS, served_path
-from ..sent import Body
+from ..own_files import ASK_AGAIN, ASSETS, FRONT, PLOTLY_JS, Body, served_path
 from ..where import path_within
 
 Message = dict[str, Any]
