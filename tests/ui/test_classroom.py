@@ -141,7 +141,7 @@ def test_names_and_what_models_write_are_text_wherever_they_stand():
     shown = [
         picture.head_html(klass, [pupil], 0.0, True),
         picture.table_html(klass, [pupil], "name", False, 0.0),
-        picture.strip_html(Member(klass, 1, 1, MARKUP), pupil),
+        picture.strip_html(Member(klass, 1, 1, MARKUP), pupil.latest),
         answers_html([answer], 1),
     ]
     assert all("&lt;img" in html and "<img" not in html for html in shown)
