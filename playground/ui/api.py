@@ -114,7 +114,7 @@ class Endpoints:
         """
         with in_words(labels=False):
             visitor = self.page.known(visitor) if visitor else self.page.registry.data.new_visitor()
-            share = self.page.share_of(request, by_program=True)
+            share = self.page.share_of(request)
             await self._listened_to(request)
             spec = await asyncio.to_thread(self._spec, text, language, size, steps, prompt, settings)
             job = await asyncio.to_thread(self.page.board.start, visitor, spec, by_program=True, share=share)

@@ -97,12 +97,13 @@ def build_app(
         with above_tabs:
             classroom.build(page, classes or Classes(registry.data.store))
 
-        def welcome(visitor: Any, request: gr.Request) -> tuple[str, gr.Dropdown]:
+        def welcome(visitor: Any) -> tuple[str, gr.Dropdown]:
             """The id that this browser remembers, or a new one; and this visitor's models."""
             if not registry.data.knows(visitor):
                 visitor = registry.data.new_visitor()
-            page.presence.opened(request.session_hash, visitor)
-            return visitor, page.recall(visitor)
+            page.presence.opened(visitor)
+            own = [entry.id for entry in registry.models(visitor) if not entry.shipped]  # the newest first
+            return visitor, page.model_list(visitor, own[0] if own else None)
 
         def renewed(visitor: Any, model_id: Any, wanted: Any) -> tuple[gr.Dropdown, str]:
             """The list of models as it is now, with another one chosen where that is asked for, or the old one left."""

@@ -45,7 +45,7 @@ def panel(address: str, visitor: str, **selection) -> PanelCaller:
 def test_a_page_without_a_class_hears_nothing_of_one_and_makes_no_file(served):
     classes, address, page = served
     caller = panel(address, ANNA)
-    assert page.other_news(ANNA) == [] and caller.news()["pause"] is None
+    assert page.shared("class.news")(ANNA) == ([], None) and caller.news()["pause"] is None
     caller.look()
     assert caller.selection["view"] == "start" and not classes.store.path.exists()
     config = RawCaller(address).config
