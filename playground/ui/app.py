@@ -8,8 +8,6 @@ import sys
 from typing import Any
 
 import gradio as gr
-from starlette.responses import PlainTextResponse
-from starlette.routing import Route
 
 from ..devices import on_zerogpu
 from ..service.board import Board
@@ -130,11 +128,6 @@ def build_app(
     return app
 
 
-def _no_such_link(request: Any) -> PlainTextResponse:
-    """Gradio would write a file of a page's values for whoever asks; an address of ours says what it shows."""
-    return PlainTextResponse("Copy the page's own address instead.", 404)
-
-
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):
     """Serve the page. `options` go to gradio's `launch`, over the settings given here."""
     reach, limits, uploads = app.page.reach, app.page.limits, app.page.uploads
@@ -153,7 +146,6 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
             ],
             "exception_handlers": {MALFORMED: malformed},
             "routes": [
-                Route("/gradio_api/deep_link", _no_such_link),
                 status_route(app),
                 reach.owner_route(),
                 *app.page.panels.routes(),
@@ -164,7 +156,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         },
         "footer_links": [],
         "max_threads": THREADS,
-        "state_session_capacity": 100,  # pages; each keeps 0.4 MB, and nothing is lost with it
+        "state_session_capacity": 100,  # pages; nothing is lost with one
         "run_history": False,  # it would keep every text in the visitor's browser
         "enable_monitoring": False,
         "show_error": False,

@@ -12,7 +12,7 @@ import pytest
 from gradio import state_holder
 
 from playground.ui.app import build_app, launch
-from playground.ui.gradio_fixes import checks, lenient
+from playground.ui.gradio_fixes import checks, lenient, small_sessions
 from playground.ui.gradio_fixes.blocks import Blocks
 from playground.ui.gradio_fixes.calm_queue import QUEUE_PAUSE
 from playground.ui.gradio_fixes.checks import FRONTEND, out_of_place
@@ -69,6 +69,17 @@ def test_a_session_keeps_what_changed_and_no_more():
     assert kept_anew(Blocks, "new properties and a value, out of order") == [False, False, False, True]
     assert kept_anew(Blocks, "one value") == [False] * 4
     assert any(kept_anew(gr.Blocks, "one value")), "gradio leaves skipped outputs alone now: so may we"
+
+
+def test_an_open_page_begins_with_nothing_where_gradio_copies_every_component():
+    with gr.Blocks() as app:
+        box, *_ = [gr.Textbox() for _ in range(5)]
+    ours, theirs = small_sessions.Session(app), small_sessions.PLAIN(app)
+    ours[box._id] = gr.Textbox("new")
+    ours._update_value_in_config(box._id, "value")
+    assert state_holder.SessionState is small_sessions.Session and ours[box._id].value == "new"
+    assert list(ours.components) == [] and len(ours.config_values) < 2
+    assert len(theirs.config_values) >= 5, "gradio copies nothing now: nor need we mend it"
 
 
 def test_an_empty_queue_is_looked_at_rarely():

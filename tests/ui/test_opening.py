@@ -1,4 +1,4 @@
-"""Opening the page: compressed, kept by browsers, and found behind a prefix, too."""
+"""Opening the page: made once for all who ask at the same address, compressed once, and found behind a prefix, too."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from urllib.parse import urljoin
 
 import brotli
 import pytest
+from gradio import routes
 
 from playground.ui.app import build_app, launch
 from playground.ui.own_files import ASSETS
@@ -29,6 +30,15 @@ def get(address: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
             return answer.status, dict(answer.headers), answer.read()
     except urllib.error.HTTPError as other:
         return other.code, dict(other.headers), other.read()
+
+
+def test_a_crowd_that_opens_the_page_has_it_made_once(served, monkeypatch):
+    """Each page load copied and serialised the whole configuration anew: five a second, on all processors."""
+    _, address = served
+    get(address)
+    monkeypatch.setattr(routes.ORJSONResponse, "_render", lambda content: pytest.fail("it is made again"))
+    bodies = {get(f"{address}?n={n}", user_agent=f"browser {n}", cookie=f"a={n}")[2] for n in range(5)}
+    assert len(bodies) == 1
 
 
 def test_each_address_gets_its_own_page(served):
@@ -54,10 +64,6 @@ def test_what_all_visitors_get_is_compressed_and_not_sent_twice(served, path):
         assert packed["vary"] == "Accept-Encoding" and packed["content-type"] == headers["content-type"]
     status, _, body = get(address + path, if_none_match=headers["etag"])
     assert (status, body) == (304, b"")
-
-
-def test_no_stranger_has_gradio_write_a_file_of_a_page(served):
-    assert get(f"{served[1]}gradio_api/deep_link?session_hash=any")[0] == 404
 
 
 def own_files(page: str) -> set[str]:

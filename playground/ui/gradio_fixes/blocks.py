@@ -9,9 +9,13 @@ import copy
 from typing import Any
 
 import gradio as gr
+from gradio import state_holder
 
 from .calm_queue import CalmQueue
 from .quiet_refusals import QuietRefusals
+from .small_sessions import Session
+
+state_holder.SessionState = Session  # by this name gradio makes them from now on
 
 
 class Blocks(CalmQueue, QuietRefusals, gr.Blocks):

@@ -9,12 +9,15 @@ from pathlib import Path
 import gradio as gr
 from gradio import component_meta
 
+from .small_sessions import PLAIN
+
 FRONTEND = Path(gr.__file__).parent / "templates" / "frontend"
 CLOCK = re.compile(r"\(\)=>\{\w+\(\w+,\(performance\.now\(\)-[^}]+\)/1e3\)")
 """In gradio's script, what clock.js keeps from counting."""
 PLACES: Mapping[str, tuple[object, tuple[str, ...]]] = {
     "blocks.py": (gr.Blocks, ("postprocess_data",)),
     "quiet_refusals.py": (gr.Blocks, ("process_api", "preprocess_data")),
+    "small_sessions.py": (PLAIN, ("components", "_update_config", "_update_value_in_config")),
     "lenient.py": (gr.Dropdown, ("preprocess", "_warn_if_invalid_choice")),
     "quick_import.py": (component_meta, ("create_or_modify_pyi",)),
 }
