@@ -14,8 +14,8 @@ from playground.service.classes.members import Run
 from playground.service.classes.reports import Report
 from playground.service.store import FILE, Store
 from playground.ui.app import build_app, launch
-from playground.ui.classroom import Told, picture
-from playground.ui.classroom.answers import answers_html, histogram
+from playground.ui.classroom import picture
+from playground.ui.classroom.answers import answers_html, histogram, tell
 from playground.ui.classroom.make import preset, run_asked
 
 from ..service.test_classes import CARD, made, student, with_seed
@@ -153,10 +153,9 @@ def test_the_class_hears_of_a_lessons_steps_and_answers(served):
     classes.join(klass.code, "Ada", BERT)
     guess = next(iter(step.ask.choices), step.ask.least)
     progress = Progress(lesson.id, answers={lesson.id: {step.id: Answer(guess, 0.1 + 0.2, True, done=True)}})
-    told = Told(classes)
     for _ in range(3):
-        told(BERT, lesson, progress)
-        told(known("nobody"), lesson, progress)
+        tell(classes, BERT, lesson, progress)
+        tell(classes, known("nobody"), lesson, progress)
     (pupil,) = classes.students(klass := classes.invited(klass.code))
     assert (pupil.lesson, pupil.step, pupil.steps) == (lesson.id, 1, len(lesson.steps))
     (answer,) = classes.answers(klass)

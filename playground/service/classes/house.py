@@ -26,13 +26,16 @@ from ..limits import (
     CLASS_TEXT,
     CLASS_TITLE,
     CLASSES,
+    CLASSES_PER_HOUR,
     STUDENT_NAME,
     STUDENTS,
+    WRONG_CODES,
+    WRONG_SECONDS,
 )
 from ..run_job import RunJob
 from ..runs import OWN_TEXT
 from ..store import Store
-from .codes import ClassError, hashed, makings, new_code, new_secret, regular, same_secret, wrong_codes
+from .codes import ClassError, Tries, hashed, new_code, new_secret, regular, same_secret
 from .members import Klass, Member, Run, Student
 from .naming import alphabets, free_name, one_line
 from .reports import IN_FILE, Report, report
@@ -53,7 +56,10 @@ class Classes:
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time):
         self.store, self.clock = store, clock
-        self.wrong, self.makings = wrong_codes(clock), makings(clock)
+        made = "Many classes have been made from your network within an hour"
+        self.makings = Tries(CLASSES_PER_HOUR, 3600.0, made, clock)
+        wrong = "This code is wrong, like many others from your network"
+        self.wrong = Tries(WRONG_CODES, WRONG_SECONDS, wrong, clock)  # codes and teacher's links; a right one works
         self._swept = 0.0
 
     # ---- the teacher -------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import partial
 
 from ...service.classes import ClassError, Classes, StoreError
 from ...service.limits import PAGES
@@ -25,7 +26,7 @@ from ..page import Page
 from ..panel import Asked, Shown, Slot, slot, switch
 from ..tabs.train.settings import SET_BY_RUN
 from . import make, picture, student
-from .answers import Told
+from .answers import tell
 from .board import Board
 from .selection import Selection
 from .student import Students
@@ -63,7 +64,7 @@ TEMPLATE = f"""{slot("place", data_own="", hidden="")}
 def build(page: Page, classes: Classes) -> None:
     """Lay it out where it is called, and wire it up."""
     page.board.told = classes.heard
-    page.share("class.told", Told(classes))
+    page.share("class.told", partial(tell, classes))
     page.share("class.forget", classes.forget)
     settings = page.shared("train.running").settings
     students = Students(page, classes, settings)
