@@ -49,6 +49,16 @@ def test_the_page_is_sent_what_gradio_would_send(answer):
     assert [_plain(value) for value in ours] == [_plain(value) for value in theirs]
 
 
+def test_an_output_that_is_named_twice_gets_all_of_its_update():
+    with Blocks() as app:
+        box = gr.Dropdown(["old"])
+        box.change(lambda: None, None, [box, gr.Number(), box])
+    (handler,) = app.fns.values()
+    update = {box: gr.update(choices=["new"], value="new")}
+    first, *rest = asyncio.run(app.postprocess_data(handler, update, state_holder.SessionState(app)))
+    assert (first["value"], first["choices"]) == ("new", [["new", "new"]]) and rest == [gr.skip(), gr.skip()]
+
+
 def _plain(value):
     return value.model_dump() if hasattr(value, "model_dump") else value
 

@@ -28,7 +28,8 @@ class Blocks(CalmQueue, QuietRefusals, gr.Blocks):
         two kilobytes each (6.31), and a lesson's answer has a hundred. Here it sees only those that were given a value.
         """
         values = {} if predictions == gr.skip() else predictions
-        given = [output for output in block_fn.outputs if isinstance(values, dict) and output in values]
+        # each once: gradio would take the value out of an update that it reads a second time
+        given = [output for output in dict.fromkeys(block_fn.outputs) if isinstance(values, dict) and output in values]
         if len(block_fn.outputs) < 2 or not isinstance(values, dict) or len(given) < len(values):
             return await super().postprocess_data(block_fn, predictions, state)
         only = copy.copy(block_fn)
@@ -36,4 +37,4 @@ class Blocks(CalmQueue, QuietRefusals, gr.Blocks):
         of_given = [values[output] for output in given]
         made = await super().postprocess_data(only, of_given if len(given) != 1 else of_given[0], state)
         sent = dict(zip(given, made))
-        return [sent.get(output, gr.skip()) for output in block_fn.outputs]
+        return [sent.pop(output, gr.skip()) for output in block_fn.outputs]
