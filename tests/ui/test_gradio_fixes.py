@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import urllib.request
-from pathlib import Path
 
 import gradio as gr
 import pytest
@@ -17,8 +16,6 @@ from playground.ui.gradio_fixes.blocks import Blocks
 from playground.ui.gradio_fixes.calm_queue import QUEUE_PAUSE
 from playground.ui.gradio_fixes.checks import FRONTEND, out_of_place
 from playground.ui.gradio_fixes.first_script import SCRIPTS
-
-ROOT = Path(__file__).resolve().parents[2]
 
 ANSWERS = {
     "all skipped at once": lambda c: gr.skip(),
