@@ -213,22 +213,13 @@ class ComparisonJob(TrainingJob):
             who = f"both after step {last['dense']:,} of {self._steps:,}"
         kept = ("both are", "it is") if pair == 1 else ("the two of the first pair are",) * 2
         both = f"{kept[0]} kept" if len(ended) == len(SIDES) else f"{kept[1]} kept, and the other continues"
-        words = f"Stopped: {who}; {both}."
-        evaluations = (self._histories[side][-1].evaluations for side in SIDES)
-        dense, moe = (dict(zip(columns["step"], columns["val_loss"])) for columns in evaluations)
-        at = max(dense.keys() & moe.keys(), default=0)
         if pair > 1 and self._verdict is not None:
-            return f"{words} The verdict is on the pairs that were complete."
-        if at > 0:
-            difference = f"MoE was {abs(moe[at] - dense[at]):.4f} nats {'lower' if moe[at] < dense[at] else 'higher'}"
-            words += (
-                f" They were trained equally: at step {at:,} {difference}. "
-                "One pair that was stopped early says little, so there is no verdict."
-                if equally
-                else " There is no verdict on unequal training; "
-                f"at step {at:,}, the last at which both were measured, {difference}."
-            )
-        return words
+            why = "The verdict is on the pairs that were complete."
+        elif equally:
+            why = "One pair that was stopped early says little, so there is no verdict."
+        else:
+            why = "There is no verdict on unequal training."
+        return f"Stopped: {who}; {both}. {why}"
 
     def expected(self, seconds: Callable[..., float]) -> float:
         """See `Job.expected`."""

@@ -194,11 +194,6 @@ class DataFolder:
 
         return self.keep("folder", folder.name, write)
 
-    def is_late(self, work_id: str) -> bool:
-        """Whether something of this model or job waits to be written."""
-        with self._lock:
-            return any(late == work_id for _, late in self._late)
-
     def delete(self, work_id: str) -> None:
         """Remove all that is kept of a model or job: its rows, its folder, and what waited to be written."""
         with self._lock:

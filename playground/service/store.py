@@ -42,11 +42,6 @@ CREATE TABLE runs (
     id INTEGER PRIMARY KEY, student INTEGER NOT NULL REFERENCES students ON DELETE CASCADE, run BLOB NOT NULL,
     at REAL NOT NULL, letters TEXT NOT NULL, report TEXT NOT NULL, UNIQUE (student, run)
 );
-CREATE TABLE entries (
-    id INTEGER PRIMARY KEY, student INTEGER NOT NULL REFERENCES students ON DELETE CASCADE, letters TEXT NOT NULL,
-    at REAL NOT NULL, claimed REAL NOT NULL, state TEXT NOT NULL, said TEXT NOT NULL DEFAULT '',
-    loss REAL, flops REAL, seconds REAL, UNIQUE (student, letters)
-);
 """
 
 

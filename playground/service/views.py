@@ -110,9 +110,9 @@ class RunView(View):
         """Whether there is a model to use."""
         return self.state in ("finished", "recorded")
 
-    def asked(self, prompt: str, now: torch.Tensor, before: torch.Tensor | None = None) -> RunView:
+    def asked(self, prompt: str, now: torch.Tensor) -> RunView:
         """The same with next-token probabilities (V,) after another prompt."""
-        return replace(self, prompt=prompt, now=now, before=before)
+        return replace(self, prompt=prompt, now=now, before=None)
 
     @classmethod
     def of_checkpoint(cls, model_id: str, checkpoint: Checkpoint) -> RunView:

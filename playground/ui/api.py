@@ -106,8 +106,7 @@ class Endpoints:
         Returns:
             Events, one after the other, losses in nats per token: accepted {visitor, model}
             waiting {place, seconds}, if all places are taken
-            baselines {uniform, unigram, bigram, ngram, floor: the best possible loss, texts of each, …}, also sent as
-            ladder, the name of earlier versions
+            baselines {uniform, unigram, bigram, ngram, floor: the best possible loss, texts of each, …}
             stepped {step, loss, tokens_per_second}
             evaluated {step, train_loss, val_loss}
             sampled {step, prompt, text}
@@ -115,7 +114,7 @@ class Endpoints:
         """
         with in_words(labels=False):
             visitor = self.page.known(visitor) if visitor else self.page.registry.data.new_visitor()
-            share = self.page.share_of(request, by_program=True)
+            share = self.page.share_of(request)
             await self._listened_to(request)
             spec = await asyncio.to_thread(self._spec, text, language, size, steps, prompt, settings)
             job = await asyncio.to_thread(self.page.board.start, visitor, spec, by_program=True, share=share)
@@ -287,9 +286,7 @@ class Endpoints:
             logits = checkpoint.model(torch.tensor([ids])).logits[0].float()  # (T, V)
         targets = torch.tensor([*ids[1:], IGNORE])
         nats = torch.nn.functional.cross_entropy(logits, targets, ignore_index=IGNORE, reduction="sum").item()
-        characters = len(tokenizer.decode(ids)) - len(
-            tokenizer.decode(ids[:1])
-        )  # the first token is given, not guessed
+        guessed = len(tokenizer.decode(ids)) - len(tokenizer.decode(ids[:1]))  # characters; the first token is given
         chances, tokens = logits[-1].softmax(dim=-1).topk(min(n, tokenizer.vocab_size))
         return {
             "model": _text("model", model) or self.page.registry.default,
@@ -297,7 +294,7 @@ class Endpoints:
             "parameters": checkpoint.config.n_parameters,
             "val_loss": checkpoint.history.val_loss,
             "loss": nats / (len(ids) - 1) if len(ids) > 1 else None,
-            "nats_per_character": nats / characters if characters > 0 else None,
+            "nats_per_character": nats / guessed if guessed > 0 else None,
             "scored_tokens": len(ids) - 1,
             "next": [
                 {"token": tokenizer.token_text(t), "probability": _short(p)}
@@ -322,8 +319,7 @@ async def _told(job: RunJob, board: Board) -> AsyncIterator[dict]:
         place = view.place
         if view.baselines is not None and not compared:
             compared = True
-            for name in ("baselines", "ladder"):  # ladder: its name for clients of earlier versions
-                yield {"event": name, **view.baselines.to_dict()}
+            yield {"event": "baselines", **view.baselines.to_dict()}
         if view.latest is not None and view.latest.step > step:
             step = view.latest.step
             yield {

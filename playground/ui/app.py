@@ -21,18 +21,16 @@ from . import api, chart, classroom, glossary, links, own_files, theme
 from .bodies import MALFORMED, bodies, malformed
 from .gradio_fixes.blocks import Blocks
 from .gradio_fixes.checks import out_of_place
-from .gradio_fixes.first_script import early_tags
+from .gradio_fixes.first_script import scripts_first
 from .gradio_fixes.lenient import LenientDropdown
-from .gradio_fixes.made_once import made_once
 from .lessons import welcome as first_visit
 from .lessons.strip import Strip
 from .made_files import made_route
 from .news import news_route
 from .page import QUIETLY, UNSEEN, Page
-from .reachable import answers, without_proxy
 from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
-from .where import OWNER_PATH, Reach, trust_no_address
+from .where import OWNER_PATH, Reach, trust_no_address, without_proxy
 
 # where matplotlib is installed, gradio asks around every handler what it draws with; unset, that imports pyplot
 os.environ.setdefault("MPLBACKEND", "agg")
@@ -97,12 +95,13 @@ def build_app(
         with above_tabs:
             classroom.build(page, classes or Classes(registry.data.store))
 
-        def welcome(visitor: Any, request: gr.Request) -> tuple[str, gr.Dropdown]:
+        def welcome(visitor: Any) -> tuple[str, gr.Dropdown]:
             """The id that this browser remembers, or a new one; and this visitor's models."""
             if not registry.data.knows(visitor):
                 visitor = registry.data.new_visitor()
-            page.presence.opened(request.session_hash, visitor)
-            return visitor, page.recall(visitor)
+            page.presence.opened(visitor)
+            own = [entry.id for entry in registry.models(visitor) if not entry.shipped]  # the newest first
+            return visitor, page.model_list(visitor, own[0] if own else None)
 
         def renewed(visitor: Any, model_id: Any, wanted: Any) -> tuple[gr.Dropdown, str]:
             """The list of models as it is now, with another one chosen where that is asked for, or the old one left."""
@@ -142,7 +141,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "app_kwargs": {
             "middleware": [
                 bodies(limits, uploads, app.page.sender_of),
-                made_once(early_tags(lasting=app.page.registry.data.lasting)),
+                scripts_first(lasting=app.page.registry.data.lasting),
                 app.page.presence.middleware(),
             ],
             "exception_handlers": {MALFORMED: malformed},
@@ -157,7 +156,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         },
         "footer_links": [],
         "max_threads": THREADS,
-        "state_session_capacity": 100,  # pages; each keeps a third of a megabyte, and nothing is lost with it
+        "state_session_capacity": 100,  # pages; nothing is lost with one
         "run_history": False,  # it would keep every text in the visitor's browser
         "enable_monitoring": False,
         "show_error": False,
@@ -171,12 +170,6 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
     without_proxy(host)
     trust_no_address()
     served = app.launch(**{**settings, **options}, prevent_thread_lock=True)
-    if not answers(app.local_url):
-        print(
-            f"The page at {app.local_url} has not answered for a minute, but the server is running. "
-            "If a browser cannot open it, the machine may be very busy, or a firewall may block it.",
-            file=sys.stderr,
-        )
     if reach.owner:
         print(
             f"This page may use this machine's Hub login: {app.local_url.rstrip('/')}{OWNER_PATH}/{reach.owner}",

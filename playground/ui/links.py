@@ -104,10 +104,7 @@ def _here(page: Page, name: str | None, visitor: str | None) -> str | None:
 
 def query_of(request: gr.Request | None) -> dict[str, str]:
     """The words after the question mark of the page's address, one value each."""
-    try:
-        return dict(request.query_params)
-    except (AttributeError, TypeError, ValueError):
-        return {}
+    return dict(getattr(request, "query_params", ()))
 
 
 def broken(problem: ValueError) -> str:

@@ -47,10 +47,10 @@ def news(page: Page, visitor: str) -> dict[str, object]:
     made = {job.id: [f"{job.evaluations} {job.used}", job.name, "train"] for job in over}
     pairs = [job for job in page.board.of(visitor, kind=ComparisonJob) if len(job.learned) == 2 and job.settled]
     made |= {job.model_ids["moe"]: ["over", job.name, "moe"] for job in pairs}
-    others = page.other_news(visitor)
-    pauses += [pause for _, pause in others if pause is not None]
+    of_class, pause = page.shared("class.news")(visitor)
+    pauses += [] if pause is None else [pause]
     return {
-        "word": _word((news, others)),
+        "word": _word((news, of_class)),
         "pause": min(pauses, default=None),
         "models": _word((news[1], made)),
         "made": made,

@@ -5,20 +5,66 @@ So a browser fetches it once. Gradio's own address of a file would tell every vi
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import mimetypes
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
+import brotli
 import plotly
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from ..kept import Kept
-from .sent import Body
 
 ASSETS, FRONT = Path(__file__).parent / "assets", Path(__file__).parent / "front"
 PLOTLY_JS = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 FOR_GOOD, ASK_AGAIN = "public, max-age=31536000, immutable", "no-cache"
+
+_COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "br": lambda content: brotli.compress(content, quality=5),
+    "gzip": lambda content: gzip.compress(content, 6),  # browsers take br over HTTPS and from their own machine alone
+}
+
+
+class Body:
+    """A body and its compressed forms. For any number of threads."""
+
+    def __init__(self, content: bytes, media_type: str):
+        self.content, self.media_type = content, media_type
+        self.version = hashlib.blake2b(content, digest_size=9).hexdigest()
+        """Another one for any other content."""
+        self._lock = threading.Lock()
+        self._compressed: dict[str, bytes] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, at most."""
+        return 2 * len(self.content)
+
+    def answer(self, asked: Headers, caching: str) -> Response:
+        """The answer to a request with these headers; `caching` is its Cache-Control. Slow for the first who asks."""
+        tag = f'W/"{self.version}"'
+        headers = {"etag": tag, "cache-control": caching, "vary": "Accept-Encoding"}
+        if tag in asked.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        accepted = asked.get("accept-encoding", "")
+        encoding = next((name for name in _COMPRESS if name in accepted), None)
+        if encoding is None:
+            return Response(self.content, media_type=self.media_type, headers=headers)
+        headers["content-encoding"] = encoding
+        return Response(self._encoded(encoding), media_type=self.media_type, headers=headers)
+
+    def _encoded(self, encoding: str) -> bytes:
+        with self._lock:
+            if encoding not in self._compressed:
+                self._compressed[encoding] = _COMPRESS[encoding](self.content)
+            return self._compressed[encoding]
+
 
 _files: dict[str, Path] = {}
 _bodies = Kept(entries=64, megabytes=64)

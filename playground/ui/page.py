@@ -57,7 +57,6 @@ class Page:
     weights: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
     """Hidden; value: "id step" of a run's model, another one whenever its weights are, under the same id."""
     _shared: dict[str, Any] = field(default_factory=dict)
-    _news: list[Callable[[str], tuple[Any, float | None] | None]] = field(default_factory=list)
     on_load_handlers: list[tuple[Callable, list, list]] = field(default_factory=list)
     """What `on_load` gathered."""
     _later: list[Callable[[], None]] = field(default_factory=list)
@@ -86,11 +85,6 @@ class Page:
         """The step whose weights are the model now; None where it is not here."""
         return self.registry.get(model_id, visitor).history.last_step if self.registry.has(model_id, visitor) else None
 
-    def recall(self, visitor: str | None) -> gr.Dropdown:
-        """The list as it opens: with the visitor's newest run chosen, if there is one."""
-        own = [entry.id for entry in self.registry.models(visitor) if not entry.shipped]
-        return self.model_list(visitor, own[0] if own else None)
-
     def share(self, name: str, component: Any) -> None:
         """Let others use this part of a tab, commonly a component, under a name such as `train.prompt`."""
         self._shared[name] = component
@@ -106,18 +100,6 @@ class Page:
     def on_load(self, handler: Callable, inputs: list, outputs: list) -> None:
         """Call this whenever a browser opens the page, once the visitor's id and list of models are known."""
         self.on_load_handlers.append((handler, inputs, outputs))
-
-    def hears(self, news: Callable[[str], tuple[Any, float | None] | None]) -> None:
-        """Add a source of news besides jobs and models.
-
-        Of a visitor, it returns a value that changes with the news, and the seconds until the next look (None at
-        rest); or None if there is nothing to follow.
-        """
-        self._news.append(news)
-
-    def other_news(self, visitor: str) -> list[tuple[Any, float | None]]:
-        """The news of these sources, of this visitor."""
-        return [told for news in self._news if (told := news(visitor)) is not None]
 
     def known(self, visitor: str | None) -> str:
         """The visitor's id. Raises ValueError for one that this server has not issued."""
@@ -148,14 +130,12 @@ class Page:
         visitor = request.headers.get(VISITOR_HEADER, "")
         return self.reach.origin_of(request), visitor if self.registry.data.knows(visitor) else ""
 
-    def share_of(self, request: Any, visitor: str = "", *, by_program: bool = False) -> str:
+    def share_of(self, request: Any, visitor: str = "") -> str:
         """From where a request comes, as work is shared out fairly: its network, open pages apart from programs.
 
-        `visitor` is whose panel or form asks; other handlers of gradio's have a session.
+        `visitor` is whose panel or form asks; empty for a program.
         """
-        asks = (visitor, getattr(request, "session_hash", None))
-        page = not by_program and any(map(self.presence.is_page, asks))
-        return f"{self.reach.origin_of(request)} {'pages' if page else 'programs'}"
+        return f"{self.reach.origin_of(request)} {'pages' if self.presence.is_page(visitor) else 'programs'}"
 
     def finish(self) -> None:
         """Do what was put off until all tabs are built."""

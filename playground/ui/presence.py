@@ -1,4 +1,4 @@
-"""Presence: which sessions are pages that were opened, and which programs listen to the answers of a call.
+"""Presence: which visitors have opened a page, and which programs listen to the answers of a call.
 
 A page says who its visitor is when it is loaded, and looks at its jobs now and then, which `Board` counts as a sign of
 life. A program has a stream of answers open as long as it listens: a middleware counts these by gradio's session, or by
@@ -26,24 +26,23 @@ class Presence:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._listeners: Counter[str] = Counter()
-        self._pages: OrderedDict[str, None] = OrderedDict()  # sessions and visitors, the latest last
+        self._pages: OrderedDict[str, None] = OrderedDict()  # their visitors, the latest last
 
     def middleware(self) -> Middleware:
         """For the `middleware` of gradio's `app_kwargs`."""
         return Middleware(_Watching, presence=self)
 
-    def opened(self, session: str | None, visitor: str = "") -> None:
+    def opened(self, visitor: str) -> None:
         """A page was loaded."""
         with self._lock:
-            for name in filter(None, (session, visitor)):
-                self._pages[name] = None
-                self._pages.move_to_end(name)
-            while len(self._pages) > 2 * PAGES:
+            self._pages[visitor] = None
+            self._pages.move_to_end(visitor)
+            while len(self._pages) > PAGES:
                 self._pages.popitem(last=False)
 
-    def is_page(self, name: str | None) -> bool:
-        """Whether this session or visitor is that of a page."""
-        return name in self._pages
+    def is_page(self, visitor: str) -> bool:
+        """Whether this visitor has opened a page."""
+        return visitor in self._pages
 
     def listens(self, session: str | None) -> bool:
         """Whether somebody waits for the answers of this session."""

@@ -41,15 +41,12 @@ _LOOK: dict[str, str | tuple[str, str]] = {
     "link_text_color_hover": ("*primary_800", "*primary_200"),
     "block_background_fill": ("#ffffff", "*neutral_900"),
     "block_radius": "12px",
-    "block_padding": "14px 16px",
     "block_label_background_fill": ("transparent", "transparent"),
-    "block_label_border_width": "0px",
     "block_label_text_color": "*body_text_color_subdued",
     "block_label_text_weight": "700",
     "block_title_text_color": "*body_text_color",
     "block_title_text_size": "*text_sm",
     "block_title_text_weight": "700",
-    "layout_gap": "16px",
     "input_background_fill": ("#ffffff", "*neutral_950"),
     "input_border_color": ("*neutral_300", "#38424e"),
     "input_border_color_focus": ("*primary_500", "*primary_400"),
@@ -62,26 +59,18 @@ _LOOK: dict[str, str | tuple[str, str]] = {
     "checkbox_label_background_fill_selected": ("*primary_50", "#12323a"),
     "checkbox_label_border_color": ("*neutral_300", "#38424e"),
     "checkbox_label_border_color_selected": ("*primary_500", "*primary_500"),
-    "checkbox_label_border_width": "1px",
     "checkbox_background_color_selected": ("*primary_600", "*primary_500"),
-    "checkbox_border_color_selected": "*primary_600",
     "slider_color": ("*primary_600", "*primary_400"),
-    "loader_color": "*primary_500",
-    "button_border_width": "1px",
     "button_transition": "background 0.12s, border-color 0.12s, color 0.12s",
     "button_large_radius": "9px",
-    "button_small_radius": "7px",
     "button_large_text_weight": "700",
-    "button_small_text_weight": "700",
     "button_primary_background_fill": "*primary_600",
     "button_primary_background_fill_hover": ("*primary_700", "*primary_500"),
     "button_primary_border_color": "*primary_600",
-    "button_primary_text_color": "#ffffff",
     "button_secondary_background_fill": ("#ffffff", "*neutral_900"),
     "button_secondary_background_fill_hover": ("*neutral_100", "*neutral_800"),
     "button_secondary_border_color": ("*neutral_300", "#38424e"),
     "button_secondary_text_color": "*body_text_color",
-    "button_secondary_shadow": "none",
     "shadow_drop_lg": "0 8px 28px rgba(16, 24, 32, 0.08)",
     "prose_header_text_weight": "700",
 }
@@ -178,7 +167,7 @@ class Cell:
     title: str = ""
     """What hovering says."""
     kind: str = ""
-    """A class of the style sheet: chosen, now, or a role (q, k, v, s)."""
+    """A class of the style sheet: chosen, words, or a role (q, k, v, s)."""
 
 
 def table(

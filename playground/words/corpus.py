@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..data import Corpus, visible
 from ..data.overlap import MUCH, OtherKind, other_kind
+from .numbers import listed
 
 
 def corpus_warning(corpus: Corpus) -> str:
@@ -30,9 +31,8 @@ def kind_warning(other: OtherKind | None) -> str:
     """The warning for a text whose end differs from the rest."""
     if other is None:
         return ""
-    *others, last = (f"“{visible(character)}”" for character in other.characters)
-    listed = f"{', '.join(others)} and {last}" if others else last
+    characters = listed([f"“{visible(character)}”" for character in other.characters])
     return (
-        f"The last tenth of this text, used for validation, differs from the rest. Its share of {listed} is "
+        f"The last tenth of this text, used for validation, differs from the rest. Its share of {characters} is "
         f"{100 * other.here:.0f} %, against {100 * other.there:.0f} % before. Shuffle the parts of the text."
     )

@@ -33,6 +33,4 @@ def _machines(theirs: str, mine: str) -> str:
         return "The link does not name the kind of machine."
     if mine == theirs:
         return f"Both ran on the same kind of machine ({mine}). The program or a library has changed."
-    if mine.startswith(f"{theirs}."):  # links once left out torch's last number and the CPU's name
-        return f"The link names its machine only in part ({theirs}). Here ({mine}), digits may differ."
     return f"The link's run used another kind of machine ({theirs}). This one may round differently ({mine})."

@@ -188,12 +188,6 @@ def chromium_page(open_page):
 
 
 @pytest.fixture
-def dark_page(open_page):
-    """The same in the dark."""
-    return open_page(color_scheme="dark")
-
-
-@pytest.fixture
 def phone_page(open_page):
     """A phone, 390 pixels wide, with touch."""
     return open_page(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True, color_scheme="light")

@@ -255,7 +255,7 @@ def test_whatever_is_deleted_while_it_is_written_is_no_trouble_of_the_disk(tmp_p
         raise FileNotFoundError("a file of a folder that was removed")
 
     assert not data.keep(kind, work, write)
-    assert data.problem == "" and not data.is_late(work) and not data.folder_of(work).exists()
+    assert data.problem == "" and not data._late and not data.folder_of(work).exists()
 
     def fails() -> None:
         raise PermissionError("somebody else's folder")

@@ -7,6 +7,8 @@ import io
 import math
 import shutil
 import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -64,6 +66,18 @@ def on_disk(classes: Classes, *needles: str | bytes) -> list:
     """Which of these stand in the database's files."""
     found = b"".join(path.read_bytes() for path in classes.store.path.parent.iterdir())
     return [needle for needle in needles if (needle.encode() if isinstance(needle, str) else needle) in found]
+
+
+def at_once(count: int, do: Callable[[int], object]) -> None:
+    """All of these at the same moment. Raises what one of them raises."""
+    barrier = threading.Barrier(count)
+
+    def one(i: int) -> None:
+        barrier.wait()
+        do(i)
+
+    with ThreadPoolExecutor(count) as threads:
+        list(threads.map(one, range(count)))
 
 
 # ---- who gets in -----------------------------------------------------------------------------------------------------
@@ -132,22 +146,9 @@ def test_two_students_of_one_name_and_names_that_are_none(classes):
 
 def test_sixty_join_within_a_moment_and_a_class_is_full_at_its_bound(classes):
     klass, _ = made(classes)
-    barrier, problems = threading.Barrier(60), []
-
-    def join(i: int) -> None:
-        barrier.wait()
-        try:
-            classes.join(klass.code, "Kim", f"visitor-{i:020}", "10.0.0.1")
-        except ClassError as problem:
-            problems.append(problem)
-
-    threads = [threading.Thread(target=join, args=(i,)) for i in range(60)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(60, lambda i: classes.join(klass.code, "Kim", f"visitor-{i:020}", "10.0.0.1"))
     there = classes.students(classes.invited(klass.code))
-    assert not problems and [s.number for s in there] == list(range(1, 61)) and len({s.name for s in there}) == 60
+    assert [s.number for s in there] == list(range(1, 61)) and len({s.name for s in there}) == 60
     for i in range(60, STUDENTS):
         classes.join(klass.code, f"S{i}", f"visitor-{i:020}")
     with pytest.raises(ClassError, match=f"{STUDENTS} students"):
@@ -182,21 +183,14 @@ def test_secrets_are_not_in_the_file_and_two_teachers_delete_at_once(classes):
     assert not on_disk(classes, secret, ANNA, BERT) and on_disk(classes, "Drosselbart")
     classes.withdraw(classes.member(ANNA))
     assert not on_disk(classes, "Rumpelstilzchen", "Drosselbart", hashed(ANNA)) and classes.member(ANNA) is None
-    barrier, problems = threading.Barrier(2), []
 
-    def delete() -> None:
-        barrier.wait()
+    def delete(_: int) -> None:
         try:
             classes.delete(classes.taught(klass.code, secret))
         except ClassError as problem:
-            problems.append(str(problem))
+            assert "deleted" in str(problem)
 
-    threads = [threading.Thread(target=delete) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert all("deleted" in problem for problem in problems)
+    at_once(2, delete)
     assert not on_disk(classes, "Dornröschen", hashed(BERT), hashed(secret))
     assert classes.invited(kept.code) == kept and classes.member(BERT) is None
 
@@ -213,12 +207,16 @@ def test_a_server_killed_in_the_middle_of_a_class_loses_nothing(classes, clock, 
     again.store.close()
 
 
-def test_a_file_that_is_none_is_a_sentence(classes):
+def test_a_file_that_is_none_is_a_sentence_and_where_it_lies_is_for_the_log_alone(classes, clock, caplog, tmp_path):
     classes.store.path.parent.mkdir()
     classes.store.path.write_bytes(b"not a database, but long enough to be looked at" * 100)
-    for ask in (lambda: classes.member(ANNA), lambda: made(classes)):
-        with pytest.raises(StoreError, match="right now"):
+    (tmp_path / "a file").write_text("stands where the folder should be")
+    house = Classes(Store(tmp_path / "a file" / FILE), clock)
+    for ask in (lambda: classes.member(ANNA), lambda: made(classes), lambda: made(house)):
+        with pytest.raises(StoreError, match="right now") as refused:
             ask()
+        assert str(tmp_path) not in str(refused.value) and "the owner" in str(refused.value)
+    assert "File exists" in caplog.text or "a directory" in caplog.text
 
 
 def test_what_makes_no_class_is_refused(classes):
@@ -452,12 +450,3 @@ def test_tables_hold_no_browser_and_no_formula(classes, board):
         'a b,"c"',
         "'-2",
     )
-
-
-def test_where_the_file_lies_is_for_the_log_alone(tmp_path, clock, caplog):
-    (tmp_path / "data").write_text("a file stands where the folder should be")
-    house = Classes(Store(tmp_path / "data" / FILE), clock)
-    with pytest.raises(StoreError) as refused:
-        made(house)
-    assert str(tmp_path) not in str(refused.value) and "the owner" in str(refused.value)
-    assert "File exists" in caplog.text or "a directory" in caplog.text

@@ -112,6 +112,3 @@ def test_the_runner_finds_the_twins_for_the_real_vocabulary():
     assert isinstance(paired, Paired) and paired.matched.dense.vocab_size == paired.prepared.tokenizer.vocab_size
     kinds = [type(event) for event in events]
     assert kinds.count(Trained) == 2 and kinds.count(PairsJudged) == kinds.count(Laddered) == 1
-
-
-# ---- what is seen ----------------------------------------------------------------------------------------------------

@@ -28,6 +28,11 @@ def checkpoint(kind: str = "char", language: str | None = None, seed: int = 1) -
     return Checkpoint(Transformer(config, seed=seed), tokenizer, History(), "tried", {"language": language})
 
 
+def a_bet(at, turn: int = 0, choice: object = 1, sure: str = "think") -> dict:
+    """What the page sends."""
+    return {"game": at.name, "round": turn, "choice": choice, "sure": sure}
+
+
 @pytest.mark.parametrize("kind", ["char", "word", "bpe"])
 def test_a_game_on_ones_own_text(kind):
     games, made = Games(), checkpoint(kind)
@@ -37,7 +42,7 @@ def test_a_game_on_ones_own_text(kind):
     while not at.game.over:
         turn, comes = len(at.game.rounds), at.game.passage.ids[at.game.passage.places[len(at.game.rounds)][1]]
         choice, sure = (comes, "sure") if turn % 2 else (at.candidates[0][0], "guess")
-        sent = {"game": at.name, "round": turn, "choice": choice, "sure": sure}
+        sent = a_bet(at, turn, choice, sure)
         at = games.bet(ANNA, "mine", made, SOURCE, sent)
         assert at.game.rounds[-1].token == comes and at.game.players == [YOU, BIGRAM, MODEL]
         assert len(games.bet(ANNA, "mine", made, SOURCE, sent).game.rounds) == turn + 1, "sent twice, it counts once"
@@ -61,22 +66,13 @@ def test_what_is_not_shown_yet_changes_nothing_that_is_told_or_bet():
     others = tuple(reversed(game.passage.ids[first + 1 :]))
     game.passage = Passage((*game.passage.ids[: first + 1], *others), game.passage.places)
     assert board_value(games.open(ANNA, "it", made, None)) == told
-    bets = (
-        games.bet(ANNA, "it", made, None, {"game": at.name, "round": 0, "choice": 1, "sure": "think"})
-        .game.rounds[0]
-        .bets
-    )
+    bets = games.bet(ANNA, "it", made, None, a_bet(at)).game.rounds[0].bets
     game.rounds.clear()
     game.passage = Passage((*game.passage.ids[: first + 1], *others[::-1]), game.passage.places)
-    again = (
-        games.bet(ANNA, "it", made, None, {"game": at.name, "round": 0, "choice": 1, "sure": "think"})
-        .game.rounds[0]
-        .bets
-    )
+    again = games.bet(ANNA, "it", made, None, a_bet(at)).game.rounds[0].bets
     assert bets == again and set(bets) == {YOU, BIGRAM, MODEL, FLOOR}
-    assert bets[YOU].bits == pytest.approx(
-        -math.log2(0.6 if game.rounds[0].right else 0.4 / (made.config.vocab_size - 1))
-    )
+    chance = 0.6 if game.rounds[0].right else 0.4 / (made.config.vocab_size - 1)
+    assert bets[YOU].bits == pytest.approx(-math.log2(chance))
 
 
 NO_BETS = [
@@ -104,7 +100,7 @@ def test_a_bet_belongs_to_one_visitor_and_one_text():
     at = games.open(ANNA, "mine", made, SOURCE)
     for visitor, model_id, name in ((BERT, "mine", at.name), (ANNA, "other", at.name), (ANNA, "mine", "")):
         with pytest.raises(ValueError, match="has ended"):
-            games.bet(visitor, model_id, made, SOURCE, {"game": name, "round": 0, "choice": 1, "sure": "sure"})
+            games.bet(visitor, model_id, made, SOURCE, a_bet(at) | {"game": name})
     with pytest.raises(ValueError, match="nothing fair"):
         Games().open(ANNA, "strange", made, None)
 
@@ -113,9 +109,7 @@ def test_the_model_before_that_is_opened_late_takes_nobodys_place():
     games, made = Games(), checkpoint()
     at = games.open(ANNA, "mine", made, SOURCE)
     games.open(ANNA, "the one before", made, SOURCE)
-    played = games.bet(
-        ANNA, "mine", made, SOURCE, {"game": at.name, "round": 0, "choice": at.candidates[0][0], "sure": "think"}
-    ).game
+    played = games.bet(ANNA, "mine", made, SOURCE, a_bet(at, 0, at.candidates[0][0])).game
     assert len(played.rounds) == 1 and games.seen(ANNA, "mine") is played
     assert games.seen(ANNA, "other") is None and not games.seen(ANNA, "the one before").rounds
 
@@ -123,8 +117,7 @@ def test_the_model_before_that_is_opened_late_takes_nobodys_place():
 def test_tokens_can_be_typed():
     games, made = Games(), checkpoint("bpe")
     at = games.open(ANNA, "mine", made, SOURCE)
-    sent = {"game": at.name, "round": 0, "choice": "␣cat", "sure": "sure"}
-    bet = games.bet(ANNA, "mine", made, SOURCE, sent).game.rounds[0].bets[YOU]
+    bet = games.bet(ANNA, "mine", made, SOURCE, a_bet(at, 0, "␣cat", "sure")).game.rounds[0].bets[YOU]
     assert (bet.favourite, bet.share) == (made.tokenizer.encode(" cat")[0], pytest.approx(0.9))
     with pytest.raises(ValueError, match="first one"):
-        games.bet(ANNA, "mine", made, SOURCE, {"game": at.name, "round": 1, "choice": "sat on", "sure": "sure"})
+        games.bet(ANNA, "mine", made, SOURCE, a_bet(at, 1, "sat on"))

@@ -31,36 +31,26 @@ def store(shares: Uploads, origin: str, path, size: int, visitor: str = "") -> s
     return str(path)
 
 
-def test_one_visitor_fills_a_share_and_no_more_wherever_the_files_come_from(shares, tmp_path):
+@pytest.mark.parametrize(
+    ("stored", "asked", "refusal"),
+    [
+        ([("10.0.0.1", ANNA, 3)], ("10.0.0.1", ANNA, 2), "4 MB"),
+        ([("10.0.0.1", ANNA, 3)], ("10.0.0.2", ANNA, 2), "4 MB"),
+        ([("10.0.0.1", "", 3)], ("10.0.0.1", "", 2), "one visitor"),  # all programs of an address are one
+        ([("10.0.0.1", BERT, 4)], ("10.0.0.1", CARL, 3), "one address"),
+        ([(f"10.0.0.{n}", f"visitor {n}", 3) for n in range(3)], ("10.0.0.9", CARL, 2), "10 MB"),
+    ],
+)
+def test_each_fills_a_share_and_no_more(shares, stored, asked, refusal):
     """They were counted by address alone: a student could use up the room of a whole school."""
-    store(shares, "10.0.0.1", tmp_path / "a", 3 * MB, ANNA)
-    for origin in ("10.0.0.1", "10.0.0.2"):
-        with pytest.raises(LimitError, match="4 MB"):
-            shares.begin(origin, ANNA, 2 * MB)
-    store(shares, "10.0.0.1", tmp_path / "b", 3 * MB, BERT)
-    assert shares.counts()["bytes"] == 6 * MB
-
-
-def test_programs_of_one_address_are_one_visitor(shares, tmp_path):
-    shares.begin("10.0.0.1", "", 3 * MB)
-    with pytest.raises(LimitError, match="one visitor"):
-        shares.begin("10.0.0.1", "", 2 * MB)
-    shares.begin("10.0.0.2", "", 2 * MB)
-
-
-def test_one_address_fills_its_share_and_no_more(shares, tmp_path):
-    store(shares, "10.0.0.1", tmp_path / "a", 4 * MB)
-    with pytest.raises(LimitError, match="one address"):
-        shares.begin("10.0.0.1", CARL, 3 * MB)
-    store(shares, "10.0.0.2", tmp_path / "b", 4 * MB)
-    assert shares.counts()["bytes"] == 8 * MB
-
-
-def test_all_together_fill_the_house_and_no_more(shares, tmp_path):
-    for n in range(3):
-        store(shares, f"10.0.0.{n}", tmp_path / str(n), 3 * MB)
-    with pytest.raises(LimitError, match="10 MB"):
-        shares.begin("10.0.0.9", CARL, 2 * MB)
+    for origin, visitor, megabytes in stored:
+        shares.begin(origin, visitor, megabytes * MB)
+    origin, visitor, megabytes = asked
+    with pytest.raises(LimitError, match=refusal):
+        shares.begin(origin, visitor, megabytes * MB)
+    if "10 MB" not in refusal:
+        shares.begin("10.0.0.7", CARL, 3 * MB)
+        assert shares.counts()["bytes"] == (3 + sum(megabytes for *_, megabytes in stored)) * MB
 
 
 def test_a_deleted_file_frees_its_share(shares, tmp_path):

@@ -106,7 +106,7 @@ def test_a_run_streams_its_story_and_its_model_can_be_used(served, trained):
     assert [event["step"] for event in evaluated] == [0, 10, 20, 30]
     checkpoint = registry.get(last["model"], last["visitor"])
     assert [event["val_loss"] for event in evaluated] == checkpoint.history.evaluations["val_loss"]
-    assert next(event for event in trained if event["event"] == "ladder")["unigram"] > 0
+    assert next(event for event in trained if event["event"] == "baselines")["unigram"] > 0
     mine = client.predict(last["visitor"], api_name="/models")
     assert {"id": last["model"], "name": last_name(trained), "shipped": False} in mine
 

@@ -44,7 +44,7 @@ def test_addresses_take_turns_in_the_queue():
     crowd = ["mob"] * 20 + ["anna"] + ["mob"] * 5 + ["bert", "anna"]
     waits, _ = line(Blocks, crowd)
     assert waits[:5] == ["mob", "anna", "bert", "mob", "anna"] and waits.count("mob") == 25
-    assert line(gr.Blocks, crowd)[0] == crowd, "gradio's own queue is fair now: _in_turns of calm_queue.py can go"
+    assert line(gr.Blocks, crowd)[0] == crowd, "gradio's own queue is fair now: _take_turns of calm_queue.py can go"
 
 
 def test_one_address_has_a_part_of_the_queue():

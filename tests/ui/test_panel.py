@@ -130,19 +130,6 @@ def test_files_and_exact_numbers_are_made_when_they_are_asked_for_alone():
         assert ask(server, exact=odd).status_code == ask(server, file=odd).status_code == 400
 
 
-def test_any_number_of_visitors_have_their_own_numbers_and_files_at_once():
-    """All of them shared 256 slots for what they saved: whoever came next was given another's, or nothing."""
-
-    def view(asked: Asked) -> Shown:
-        mine = asked.selection["mine"]
-        return Shown({}, {"a": Slot(mine, lambda: "", exact=lambda: mine)}, files={"f": lambda: (str(mine), b"")})
-
-    server = client(view)
-    for n in range(300):
-        assert ask(server, exact="a", selection={"mine": n}).json() == {"exact": n}
-    assert ask(server, file="f", selection={"mine": 0}).json() == {"file": ["0", ""]}, "the first is still there"
-
-
 def test_an_act_changes_something_and_moves_the_selection():
     done = []
     server = client(act=lambda asked: done.append(asked.selection) or {"move": {"b": 2}})

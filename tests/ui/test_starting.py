@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import urllib.request
+
 import gradio as gr
 import pytest
 
 import app as command
 from playground.service import data_folder
 from playground.service.limits import KINDS
+from playground.ui.app import build_app, launch
 from playground.ui.tabs.train.runs_table import kept_words
+from playground.ui.where import without_proxy
 
 
 @pytest.fixture
@@ -57,3 +61,21 @@ def test_the_hub_login_and_a_proxy_are_believed_only_where_the_owner_said_so(sta
     assert page.reach.owner == "" and not page.reach.behind_proxy
     page, *_ = start("--ephemeral", "--use-hub-login", "--behind-proxy")
     assert len(page.reach.owner) >= 24 and page.reach.behind_proxy
+
+
+def test_own_server_is_reached_past_a_proxy(monkeypatch):
+    monkeypatch.setenv("no_proxy", "intranet")
+    monkeypatch.setenv("NO_PROXY", "")
+    without_proxy("10.0.0.7")
+    without_proxy("10.0.0.7")
+    assert urllib.request.getproxies()["no"] == "intranet,localhost,127.0.0.1,10.0.0.7"
+
+
+def test_the_page_starts_where_gradio_would_give_up_and_behind_a_proxy(monkeypatch, capsys):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # where nobody listens
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setattr(gr.networking, "url_ok", lambda url: False)  # as on a machine too busy for gradio's patience
+    page = build_app()
+    launch(page, port=None, prevent_thread_lock=True, quiet=True)
+    page.close(verbose=False)
+    assert page.local_url.startswith("http://127.0.0.1:") and capsys.readouterr().err == ""

@@ -216,7 +216,6 @@ def of_links() -> Iterator[Case]:
     losses = ((0, 3.4, 3.5), (300, 1.2, 1.2345))
     gaps = (Gap(150, "validation", 1.61, 1.6), Gap(300, "validation", 1.2395, 1.2345))
     for name, theirs in (("unknown machine", ""), ("same machine", machine),
-                         ("machine named in part", "cpu, torch 2.13"),
                          ("another machine", "Some GPU, torch 2.13")):  # fmt: skip
         found = Repetition("differs", True, losses, 0, False, gaps, theirs, machine)
         yield f"differs, {name}", links.repetition_in_words(found)

@@ -7,11 +7,8 @@ import hmac
 import re
 import secrets
 import threading
-import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
-
-from ..limits import CLASSES_PER_HOUR, WRONG_CODES, WRONG_SECONDS
 
 WORDS = re.findall(
     r"\w+",
@@ -95,14 +92,3 @@ class Tries:
             self._at.move_to_end(address)
             while len(self._at) > _FORGOTTEN:
                 self._at.popitem(last=False)
-
-
-def wrong_codes(clock: Callable[[], float] = time.monotonic) -> Tries:
-    """Codes and teacher's links that were wrong. A right one always works, whoever guesses beside."""
-    refusal = "This code is wrong, like many others from your network"
-    return Tries(WRONG_CODES, WRONG_SECONDS, refusal, clock)
-
-
-def makings(clock: Callable[[], float] = time.monotonic) -> Tries:
-    """Classes that were made."""
-    return Tries(CLASSES_PER_HOUR, 3600.0, "Many classes have been made from your network within an hour", clock)

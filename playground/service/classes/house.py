@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -27,13 +26,16 @@ from ..limits import (
     CLASS_TEXT,
     CLASS_TITLE,
     CLASSES,
+    CLASSES_PER_HOUR,
     STUDENT_NAME,
     STUDENTS,
+    WRONG_CODES,
+    WRONG_SECONDS,
 )
 from ..run_job import RunJob
 from ..runs import OWN_TEXT
 from ..store import Store
-from .codes import ClassError, hashed, makings, new_code, new_secret, regular, same_secret, wrong_codes
+from .codes import ClassError, Tries, hashed, new_code, new_secret, regular, same_secret
 from .members import Klass, Member, Run, Student
 from .naming import alphabets, free_name, one_line
 from .reports import IN_FILE, Report, report
@@ -54,9 +56,10 @@ class Classes:
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time):
         self.store, self.clock = store, clock
-        self.wrong, self.makings = wrong_codes(clock), makings(clock)
-        self._lock = threading.Lock()
-        self._boards: dict[int, tuple[int, tuple[Student, ...]]] = {}
+        made = "Many classes have been made from your network within an hour"
+        self.makings = Tries(CLASSES_PER_HOUR, 3600.0, made, clock)
+        wrong = "This code is wrong, like many others from your network"
+        self.wrong = Tries(WRONG_CODES, WRONG_SECONDS, wrong, clock)  # codes and teacher's links; a right one works
         self._swept = 0.0
 
     # ---- the teacher -------------------------------------------------------------------------------------------------
@@ -139,31 +142,21 @@ class Classes:
         """Let go of a class and of all that its students did. Of two who do so at once both succeed."""
         with self.store.change() as db:
             db.execute("DELETE FROM classes WHERE id = ?", (klass.id,))
-        self._boards.pop(klass.id, None)
         self.store.wipe()
 
     def students(self, klass: Klass) -> tuple[Student, ...]:
         """What the board knows, in the order of joining."""
-        with self._lock:
-            version, known = self._boards.get(klass.id, (-1, ()))
-            if version == klass.version:
-                return known
         runs: dict[int, list[Run]] = {}
         for row in self.store.rows(
             "SELECT runs.* FROM runs JOIN students ON students.id = student WHERE class = ? ORDER BY at, runs.id",
             klass.id,
         ):
-            runs.setdefault(row["student"], []).append(Run(row["letters"], _read(row["report"]), row["at"]))
+            runs.setdefault(row["student"], []).append(_run(row))
         names = ("id", "number", "name", "joined", "lesson", "step", "steps")
-        found = tuple(
+        return tuple(
             Student(**{name: row[name] for name in names}, runs=tuple(runs.get(row["id"], ())))
             for row in self.store.rows("SELECT * FROM students WHERE class = ? ORDER BY number", klass.id)
         )
-        with self._lock:
-            self._boards[klass.id] = klass.version, found
-            while len(self._boards) > 16:
-                self._boards.pop(next(iter(self._boards)))
-        return found
 
     def answers(self, klass: Klass) -> list[sqlite3.Row]:
         """Every answer with its student's number and name."""
@@ -226,6 +219,11 @@ class Classes:
             hashed(visitor),
         )
         return Member(self._klass(rows[0]), rows[0]["student"], rows[0]["number"], rows[0]["name"]) if rows else None
+
+    def latest_of(self, member: Member) -> Run | None:
+        """The run of a student that was heard of last."""
+        latest = "SELECT * FROM runs WHERE student = ? ORDER BY at DESC, id DESC LIMIT 1"
+        return next(map(_run, self.store.rows(latest, member.id)), None)
 
     def withdraw(self, member: Member) -> None:
         """A student leaves, with all that the class knows of them."""
@@ -334,6 +332,10 @@ def check_class_text(text: str) -> None:
     """Raise ClassError for a text that is too long for a class to bring along."""
     if len(text) > CLASS_TEXT:
         raise ClassError(f"A class brings along a text of at most {CLASS_TEXT:,} characters: use a part of it.")
+
+
+def _run(row: sqlite3.Row) -> Run:
+    return Run(row["letters"], _read(row["report"]), row["at"])
 
 
 @lru_cache(maxsize=1000)

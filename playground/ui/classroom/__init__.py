@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from functools import partial
 
 from ...service.classes import ClassError, Classes, StoreError
 from ...service.limits import PAGES
@@ -25,7 +26,7 @@ from ..page import Page
 from ..panel import Asked, Shown, Slot, slot, switch
 from ..tabs.train.settings import SET_BY_RUN
 from . import make, picture, student
-from .answers import Told
+from .answers import tell
 from .board import Board
 from .selection import Selection
 from .student import Students
@@ -63,7 +64,7 @@ TEMPLATE = f"""{slot("place", data_own="", hidden="")}
 def build(page: Page, classes: Classes) -> None:
     """Lay it out where it is called, and wire it up."""
     page.board.told = classes.heard
-    page.share("class.told", Told(classes))
+    page.share("class.told", partial(tell, classes))
     page.share("class.forget", classes.forget)
     settings = page.shared("train.running").settings
     students = Students(page, classes, settings)
@@ -73,7 +74,7 @@ def build(page: Page, classes: Classes) -> None:
         "class", room.show, TEMPLATE, start=Selection().to_dict(), follows=True, elem_id="class-panel"
     )
     settings.followed.filled_by(panel, SET_BY_RUN)
-    page.hears(room.news)
+    page.share("class.news", room.news)
 
 
 class Room:
@@ -110,8 +111,8 @@ class Room:
         words = theme.notice(f"You are invited to “{klass.title}”. Choose a name.", "good")
         return _forms(chosen, "invited", words, code=klass.code)
 
-    def news(self, visitor: str) -> tuple[object, float | None] | None:
-        """A value that changes with the classes this visitor has open, and the seconds until the next look."""
+    def news(self, visitor: str) -> tuple[object, float | None]:
+        """A value that changes with the classes this visitor has open, and the seconds until the next look, if any."""
         told, pauses = [], []
         for class_id in self._of(visitor):
             try:
@@ -121,7 +122,7 @@ class Room:
                 return "busy", STUDENT_SECONDS
             told.append(klass and (klass.id, klass.ended, class_id and self.board.state(klass)))
             pauses += [LOOK_SECONDS if class_id else STUDENT_SECONDS] if klass and not klass.ended else []
-        return (told, min(pauses, default=None)) if told else None
+        return told, min(pauses, default=None)
 
     def _opened(self, visitor: str, class_id: int) -> None:
         with self._lock:

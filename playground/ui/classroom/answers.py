@@ -19,24 +19,21 @@ BINS = 8
 """Bars of a question whose answers are numbers."""
 
 
-class Told:
-    """Passes a visitor's progress in a lesson on to the class that the visitor has joined."""
+def tell(classes: Classes, visitor: Any, lesson: Lesson, progress: Progress) -> None:
+    """Pass a visitor's progress in a lesson on to the class that the visitor has joined, after each action in it.
 
-    def __init__(self, classes: Classes):
-        self.classes = classes
-
-    def __call__(self, visitor: Any, lesson: Lesson, progress: Progress) -> None:
-        """Call it after each action in a lesson. It never raises ClassError or StoreError."""
-        if not self.classes.store.there:
-            return
-        rows = progress.report(lesson)
-        answers = [
-            (number, step.ask.question, worded(step.ask, row["guess"]), _found(step.ask, row))
-            for number, (step, row) in enumerate(zip(lesson.steps, rows), 1)
-            if step.ask is not None and row["guess"] is not None
-        ]
-        with contextlib.suppress(ClassError, StoreError):
-            self.classes.progress(visitor, lesson.id, sum(row["ticked"] for row in rows), len(rows), answers)
+    Never raises ClassError or StoreError.
+    """
+    if not classes.store.there:
+        return
+    rows = progress.report(lesson)
+    answers = [
+        (number, step.ask.question, worded(step.ask, row["guess"]), _found(step.ask, row))
+        for number, (step, row) in enumerate(zip(lesson.steps, rows), 1)
+        if step.ask is not None and row["guess"] is not None
+    ]
+    with contextlib.suppress(ClassError, StoreError):
+        classes.progress(visitor, lesson.id, sum(row["ticked"] for row in rows), len(rows), answers)
 
 
 def worded(ask: Ask, answer: Any) -> str:

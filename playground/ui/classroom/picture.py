@@ -40,7 +40,7 @@ def bdi(text: str) -> str:
 # ---- the student's strip ---------------------------------------------------------------------------------------------
 
 
-def strip_html(member: Member, student: Student | None) -> str:
+def strip_html(member: Member, latest: Run | None) -> str:
     """Who this is, what there is to do, and how far it has come."""
     klass, parts = member.klass, []
     if klass.ended:
@@ -48,8 +48,8 @@ def strip_html(member: Member, student: Student | None) -> str:
     elif klass.letters:
         where = "The lesson trains" if klass.lesson else "Your run"
         parts.append(f"{where}: {run_in_words(klass, member.number)} {CHANGING[klass.changes]}")
-    if student is not None and student.latest is not None:
-        parts.append(f"Your last run: {loss_in_words(student.latest)}.")
+    if latest is not None:
+        parts.append(f"Your last run: {loss_in_words(latest)}.")
     words = "".join(f"<p>{html.escape(part)}</p>" for part in parts)
     seen = "Your teacher sees your name, losses, answers and what your model writes, until you leave."
     return (

@@ -87,13 +87,12 @@ class Students:
     def show(self, member: Member, chosen: Selection) -> Shown:
         """The strip of a member."""
         klass = member.klass
-        pupil = next((student for student in self.classes.students(klass) if student.id == member.id), None)
-        run = pupil.latest if pupil else None
+        run = self.classes.latest_of(member)
         known = (klass.id, klass.ended, klass.title, member.name, run and (run.report.step, run.report.loss))
         place = {"code": klass.code, "joined": True}
         slots = {
             "place": Slot(place, lambda: place),
-            "strip": Slot(known, lambda: picture.strip_html(member, pupil)),
+            "strip": Slot(known, lambda: picture.strip_html(member, run)),
             "strip-buttons": Slot(known, lambda: _buttons(member)),
         }
         return Shown(chosen.moved(view="student", code=klass.code, note="").to_dict(), slots)

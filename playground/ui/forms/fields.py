@@ -13,7 +13,6 @@ from typing import Any
 import gradio as gr
 
 from ...service.limits import Limits
-from ..gradio_fixes.lenient import LenientDropdown
 
 FOLLOWS = 0
 """Stands for None where a number follows from others."""
@@ -66,8 +65,7 @@ class Field:
         """Its component, holding this value."""
         looks = {"label": self.label, "info": self.why, "value": value, **looks}
         if self.choices:
-            # another text may allow other choices while an event is under way: `read` holds the value to them
-            return LenientDropdown(list(self.choices), **looks)
+            return gr.Dropdown(list(self.choices), **looks)
         if self.is_switch:
             return gr.Checkbox(**looks)
         if self.step is None:

@@ -17,7 +17,6 @@ from ...data.corpus import MIN_TOKENS, check_parts, parted
 from ...data.tokenizers import MAX_WORDS, UNKNOWN_CHARACTER, WORD_PATTERN
 from ...service.limits import Limits
 from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
-from ..gradio_fixes.lenient import LenientDropdown
 from ..refusals import sentence
 from ..theme import notice
 from .excerpts import beginning_of, contents_of, note_of
@@ -211,7 +210,7 @@ def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, 
             elem_classes="seg-radio",
             elem_id=f"{prefix}learn",
         )
-        c["source"] = LenientDropdown(
+        c["source"] = gr.Dropdown(
             [(title, name) for name, title in EXAMPLES.items()],
             value=first,
             label="Example",

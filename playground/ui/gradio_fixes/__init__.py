@@ -5,14 +5,12 @@ plain gradio, so it shows when a release no longer needs a patch. A patch that n
 the page starts. requirements.txt pins gradio to the minor version that was tested.
 
 checks.py          whether each still has its place
-blocks.py          gr.Blocks with the next three
+blocks.py          gr.Blocks with the next two; and a new component for every output that a handler leaves alone
 calm_queue.py      a queue that looks for work a thousand times a second, and that one address can fill
-skipped_outputs.py a new component for every output that a handler leaves alone
 quiet_refusals.py  a traceback in the log for whatever a stranger sends
 small_sessions.py  a copy of every component's properties for each page that is opened
-lenient.py         drop-downs that answer an honest click with an error, since their list changed meanwhile
-made_once.py       the page, made anew for everybody who opens it
-first_script.py    scripts that come after gradio's own, whatever asks for them
+lenient.py         a drop-down that answers an honest click with an error, since its list changed meanwhile
+first_script.py    scripts that come after gradio's own; a page that is made anew for everybody, and sent uncompressed
 quick_import.py    type stubs written beside gradio's sources at every start
 (assets/complaints.js: errors of handlers outside the queue, which nobody is shown)
 (front/clock.js: the clock of a loading sign that is gone)

@@ -12,7 +12,7 @@ everybody waiting, and then has them turned away. Here addresses take turns, and
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
@@ -42,38 +42,34 @@ class CalmQueue(gr.Blocks):
         queue, push = self._queue, self._queue.push
         queue.sleep_when_free = queue.progress_update_sleep_when_free = QUEUE_PAUSE
         queue.compute_analytics_summary = lambda records: None
-        queue.ANALYTICS_MAX_EVENTS = 1  # it keeps them for the same monitor
 
         async def fair_push(body: Any, request: Any, username: str | None) -> tuple[bool, Any, str]:
             lanes = queue.event_queue_per_concurrency_id.values()
             events = [event for lane in lanes for event in lane.queue]
             events += [event for at_work in queue.active_jobs if at_work for event in at_work]
-            sizes: dict[str, list[int]] = {}  # of what each address has sent
-            for event in events:
-                sizes.setdefault(self.origin_of(event.request), []).append(_size(event.data))
-            mine, size = sizes.get(self.origin_of(request), []), _size(body)
-            heavy = size > SMALL_BODY and (
-                sum(mine) + size > BODIES_PER_ADDRESS or sum(map(sum, sizes.values())) + size > BODIES
-            )
+            sent = [(self.origin_of(event.request), _size(event.data)) for event in events]
+            whole, size, origin = sum(each for _, each in sent), _size(body), self.origin_of(request)
+            mine = [each for whose, each in sent if whose == origin]
+            heavy = size > SMALL_BODY and (sum(mine) + size > BODIES_PER_ADDRESS or whole + size > BODIES)
             if heavy or len(mine) >= self.calls_per_address:
                 return False, FULL, "queue_full"
             answer = await push(body=body, request=request, username=username)
             for lane in lanes:
-                lane.queue[:] = self._in_turns(lane.queue)
+                self._take_turns(lane.queue)
             return answer
 
         queue.push = fair_push
         return self
 
-    def _in_turns(self, events: Iterable[Any]) -> list[Any]:
-        """Every address's first event before anybody's second, in the order in which they came."""
+    def _take_turns(self, events: list[Any]) -> None:
+        """Have every address's first event before anybody's second, in the order in which they came."""
         seen: Counter[str] = Counter()
-        ranked = []
-        for event in events:
-            origin = self.origin_of(event.request)
-            ranked.append((seen[origin], event))
-            seen[origin] += 1
-        return [event for _, event in sorted(ranked, key=lambda each: each[0])]
+
+        def turn(event: Any) -> int:
+            seen[self.origin_of(event.request)] += 1
+            return seen[self.origin_of(event.request)]
+
+        events.sort(key=turn)
 
 
 def _size(body: Any) -> int:

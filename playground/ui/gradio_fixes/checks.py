@@ -15,14 +15,14 @@ FRONTEND = Path(gr.__file__).parent / "templates" / "frontend"
 CLOCK = re.compile(r"\(\)=>\{\w+\(\w+,\(performance\.now\(\)-[^}]+\)/1e3\)")
 """In gradio's script, what clock.js keeps from counting."""
 PLACES: Mapping[str, tuple[object, tuple[str, ...]]] = {
-    "skipped_outputs.py": (gr.Blocks, ("postprocess_data",)),
-    "quiet_refusals.py": (gr.Blocks, ("process_api", "preprocess_data", "call_function")),
-    "small_sessions.py": (PLAIN, ("__setitem__", "_update_config", "_update_value_in_config")),
+    "blocks.py": (gr.Blocks, ("postprocess_data",)),
+    "quiet_refusals.py": (gr.Blocks, ("process_api", "preprocess_data")),
+    "small_sessions.py": (PLAIN, ("components", "_update_config", "_update_value_in_config")),
     "lenient.py": (gr.Dropdown, ("preprocess", "_warn_if_invalid_choice")),
     "quick_import.py": (component_meta, ("create_or_modify_pyi",)),
 }
 """Fix → what it changes, and the names of gradio's that it relies on."""
-QUEUE = ("sleep_when_free", "progress_update_sleep_when_free", "compute_analytics_summary", "ANALYTICS_MAX_EVENTS")
+QUEUE = ("sleep_when_free", "progress_update_sleep_when_free", "compute_analytics_summary")
 
 
 def out_of_place(app: gr.Blocks) -> list[str]:

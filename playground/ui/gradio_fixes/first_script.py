@@ -1,16 +1,28 @@
-"""What gradio calls `head` comes only once its own scripts run; here ours stand in the page before them (made_once.py).
+"""The page as it is served: our scripts before gradio's own, made once for all visitors, and compressed (gradio 6.31).
 
-clock.js and complaints.js have to stand between gradio and the browser from the first time on, page.js to know of texts
-before anything can take them. Beside them the browser is told to fetch plotly.js now, not when gradio has been set up
-(gradio 6.31).
+What gradio calls `head` comes only once its own scripts run. clock.js and complaints.js have to stand between gradio
+and the browser from the first time on, page.js to know of texts before anything can take them. Beside them the browser
+is told to fetch plotly.js now, not when gradio has been set up. Gradio makes 390 KB anew for everybody, 12 ms each,
+where 57 KB that were made once are enough.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Awaitable, Callable
+from typing import Any
 
-from ..own_files import ASSETS, FRONT, PLOTLY_JS, served_path
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
 
+from ...kept import Kept
+from ..own_files import ASK_AGAIN, ASSETS, FRONT, PLOTLY_JS, Body, served_path
+from ..where import path_within
+
+Message = dict[str, Any]
+_SAY_WHERE = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-gradio-server")
+"""The headers from which gradio makes the address that stands in the page."""
 STARTED = secrets.token_hex(8)
 """What tells this start of the server from others."""
 SCRIPTS = (
@@ -23,11 +35,42 @@ SCRIPTS = (
 )
 
 
-def early_tags(*, lasting: bool) -> bytes:
-    """What stands first in the page's head. `lasting`: whether visitors' work outlives this server.
+def scripts_first(*, lasting: bool) -> Middleware:
+    """For the `middleware` of gradio's `app_kwargs`. `lasting`: whether visitors' work outlives this server.
 
     The page is told by which start of the server it was made, so that it notices another one.
     """
     started = f'<meta name="playground-server" content="{STARTED}" data-lasting="{"yes" if lasting else ""}">'
     tags = started + "".join(f'<script src="{served_path(path)}"></script>' for path in SCRIPTS)
-    return f'{tags}<link rel="preload" as="script" href="{served_path(PLOTLY_JS)}">'.encode()
+    tags += f'<link rel="preload" as="script" href="{served_path(PLOTLY_JS)}">'
+    return Middleware(_ScriptsFirst, tags=tags.encode())
+
+
+class _ScriptsFirst:
+    """Changes the page; all other requests go by untouched."""
+
+    def __init__(self, app: Callable[..., Awaitable[None]], tags: bytes):
+        self.app, self.tags, self._made = app, tags, Kept(entries=8, megabytes=32)
+
+    async def __call__(self, scope: Message, receive: Callable, send: Callable) -> None:
+        if scope["type"] != "http" or scope["method"] != "GET" or path_within(scope).strip("/"):
+            return await self.app(scope, receive, send)
+        headers = [(name, value) for name, value in scope["headers"] if name in _SAY_WHERE]
+        key = scope["scheme"], scope.get("root_path", ""), *headers
+        body = self._made.peek(key)
+        if body is None:
+            messages: list[Message] = []
+
+            async def hold(message: Message) -> None:
+                messages.append(message)
+
+            await self.app({**scope, "query_string": b"", "headers": headers}, receive, hold)
+            if messages[0]["status"] != 200:
+                for message in messages:
+                    await send(message)
+                return
+            page = b"".join(message.get("body", b"") for message in messages[1:])
+            page = page.replace(b"<head>", b"<head>" + self.tags, 1)
+            body = self._made.get(key, lambda: Body(page, "text/html; charset=utf-8"))
+        answer = await run_in_threadpool(body.answer, Headers(scope=scope), ASK_AGAIN)
+        await answer(scope, receive, send)

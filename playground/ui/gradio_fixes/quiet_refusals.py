@@ -40,36 +40,22 @@ class QuietRefusals(gr.Blocks):
     async def process_api(self, block_fn: Any, inputs: Any, *arguments: Any, **named: Any) -> Any:
         """All of one answer: what was sent, the handler, and what goes back."""
         try:
-            check_sendable(getattr(named.get("event_data"), "_data", None))
-        except ValueError as problem:
-            raise _refused(block_fn, problem) from None
-        try:
+            check_sendable([inputs, getattr(named.get("event_data"), "_data", None)])
             return await super().process_api(block_fn, inputs, *arguments, **named)
-        except gr.Error:
-            raise
         except Exception as problem:
+            if _READING & {frame.name for frame in traceback.extract_tb(problem.__traceback__)}:
+                raise _refused(block_fn, problem) from None
+            if isinstance(problem, gr.Error):
+                raise
             if said := disk_refusal(problem):
                 LOG.warning("%s could not write: %s", block_fn.api_name, problem)
                 raise gr.Error(said, print_exception=False) from problem
             LOG.exception("an error of our own in %s", block_fn.api_name)
             raise gr.Error(OURS, print_exception=False) from problem
 
-    async def preprocess_data(self, block_fn: Any, inputs: Any, *arguments: Any, **named: Any) -> Any:
-        """What the handler gets of what was sent."""
-        try:
-            check_sendable(inputs)
-            return await super().preprocess_data(block_fn, inputs, *arguments, **named)
-        except Exception as problem:
-            raise _refused(block_fn, problem) from None
 
-    async def call_function(self, block_fn: Any, *arguments: Any, **named: Any) -> Any:
-        """The handler's answer; gradio reads the event just before the call, and refuses it there."""
-        try:
-            return await super().call_function(block_fn, *arguments, **named)
-        except Exception as problem:
-            if any(frame.name == "special_args" for frame in traceback.extract_tb(problem.__traceback__)):
-                raise _refused(block_fn, problem) from None
-            raise
+_READING = {"check_sendable", "preprocess_data", "special_args"}
+"""What reads what was sent, here and in gradio, which reads an event just before it calls the handler."""
 
 
 def check_sendable(value: Any, depth: int = 0) -> None:

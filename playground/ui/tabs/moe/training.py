@@ -18,7 +18,6 @@ from ...forms import pair as form
 from ...forms import texts
 from ...forms.fields import draw
 from ...forms.followed import Begins, Followed, Follows, Values
-from ...gradio_fixes.lenient import LenientDropdown
 from ...page import UNSEEN, Page
 from ...panel import Asked
 from ...refusals import sentence
@@ -157,7 +156,7 @@ def controls(page: Page) -> dict[str, Any]:
     """The left column. Returns its components by name; those of `pair.FIELDS` by the fields' names."""
     limits, values = page.limits, form.first_values()
     c = texts.draw(limits, "Learn from", form.FIRST_SOURCE, "moe-")
-    c["equal"] = LenientDropdown(
+    c["equal"] = gr.Dropdown(
         list(form.EQUAL_CHOICES), value="active", label="Make equal", filterable=False, elem_id="moe-equal"
     )
     problem, outlook, total = words(values | {"source": form.FIRST_SOURCE, "equal": "active"}, limits, Pace())

@@ -12,7 +12,6 @@ from ....words.presets import TITLES
 from ...forms import run as form
 from ...forms import texts
 from ...forms.fields import draw
-from ...gradio_fixes.lenient import LenientDropdown
 from .settings import FIRST_SOURCE, outlook_text
 
 
@@ -70,7 +69,7 @@ def advanced(limits: Limits) -> dict[str, Any]:
             for group, title in form.GROUPS.items():
                 with gr.Accordion(title, open=False, elem_classes="settings"):
                     c |= draw((field for field in form.FIELDS if field.group == group), limits, values)
-            c["preset"] = LenientDropdown(
+            c["preset"] = gr.Dropdown(
                 [("none", ""), *((TITLES[name], name) for name in form.SYSTEMS)],
                 value="",
                 label="Copy a known model",
