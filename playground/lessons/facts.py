@@ -29,7 +29,7 @@ from ..training.verdict import Verdict
 from ..words.heads import ROLE_NAMES
 from ..words.slips import SLIPS, slip_sentences, slip_values
 from . import run_facts as of_run
-from .journey import favourite, last_looks, mlp_keeps, settles
+from .journey import favourite, last_looks, mlp_keeps, neurons_percent, settles
 from .scene import NotYet, Scene, Value
 
 READ = 60
@@ -315,6 +315,8 @@ FACTS: dict[str, Fact] = {
             "head": lambda scene: scene.looked[2],
             "head-name": lambda scene: "{1}.{2}".format(*scene.looked),
             "last-looks": lambda scene: last_looks(*scene.looked[:3]),
+            "looks-ahead": lambda scene: "yes" if scene.looked[4] > scene.looked[3] else "no",
+            "neurons-percent": (lambda scene: neurons_percent(*scene.looked[:2], scene.looked[3]), 0),
         },
     ),
     **_facts(

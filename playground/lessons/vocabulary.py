@@ -60,6 +60,7 @@ _PLACES: dict[str, dict[str, tuple[str, str]]] = {
     "generate experiments": {
         "compare temperatures": ("#generate-panel .compare-temperatures", "the button “Compare”"),
         "four temperatures": ("=heat-texts", "the four temperatures"),
+        "temperature bars": ("=heat-chart", "the chances at each temperature"),
         "measure precision": ("#generate-panel .measure-precision", "the button “Measure this model in all three”"),
         "precisions": ("=bits-table", "fp32, bf16 and int8 beside each other"),
         "precision words": ("=bits-said", "what is said of them"),
@@ -117,6 +118,7 @@ _PLACES: dict[str, dict[str, tuple[str, str]]] = {
         "train both": ("#moe-train", "the button “Train both”"),
         "verdict": ("#moe-verdict", "the verdict"),
         "difference": ("#moe-difference", "the difference with its interval"),
+        "pair curve": ("#moe-curve", "the curve of the difference"),
         "pair facts": ("=facts", "memory and arithmetic of the two"),
     },
     "moe routing": {
@@ -126,7 +128,6 @@ _PLACES: dict[str, dict[str, tuple[str, str]]] = {
     },
     "moe breaking": {
         "train unbalanced": ("#train-unbalanced", "the button “Train this pair without balance”"),
-        "balance terms": ("#breaking-pulls", "what each balance term asks of the routers"),
     },
 }
 """Tab, view and fields of the panel's selection → name → selector and title; "=name" is a slot of the tab's panel."""
@@ -153,15 +154,15 @@ DO = {
     "passages": "Wait a moment: the page is reading its text.",
     "proof": "Press *Prove it*.",
     "receipt": "Click a cell of the pattern.",
+    "looks-ahead": "Click a dark cell above the diagonal.",
     "pattern then": "Move the slider *Moment*.",
     "role": "Click another head.",
-    "followed token": "Click a word of the text.",
+    "followed token": "Click a token of the text.",
     "cache proof": "Wait a moment: the page is writing both texts.",
     "cost": "Wait a moment: the page is reading many texts.",
-    "generate.greedy": "Move the slider all the way to *Safe*.",
     "inspect.edits": "Press *Switch it off*.",
 }
-"""What brings about what a step waits for, by its place or control."""
+"""What brings about what a step waits for, by its place, control or fact."""
 
 _RUN = (
     "source size text steps causal seed dropout learning_rate optimizer n_layers n_heads d_model context_length "

@@ -56,8 +56,8 @@ def guess(page, step: Step) -> None:
     insist(answer, lambda patience: form.wait_for(state="detached", timeout=patience))
 
 
-def press(page, place: str) -> None:
-    """Press what brings a change of this place: a button, or somewhere in a chart."""
+def press(page, place: str, n: int = 0) -> None:
+    """Press what brings a change of this place: its n-th button, or somewhere in a chart."""
     selector = BRINGS.get(place, PLACES[place].selector)
     page.wait_for_selector(selector)
     plot = page.locator(f"{selector} .nsewdrag")
@@ -69,7 +69,7 @@ def press(page, place: str) -> None:
         page.mouse.move(x, y)
         page.mouse.click(x, y)
     else:
-        page.locator(selector).first.click()
+        page.locator(selector).nth(n).click()
 
 
 def do(page, step: Step) -> None:
@@ -83,10 +83,7 @@ def do(page, step: Step) -> None:
     elif "balance" in done:
         page.click("#train-unbalanced")
     elif "control" in done:
-        if done["control"] == "generate.greedy":
-            page.locator("#generate-panel input[name=temperature]").press("Home")
-        else:
-            page.locator("#inspect-panel [data-slot=head-buttons] button").first.click()
+        page.locator("#inspect-panel [data-slot=head-buttons] button").first.click()
     elif "when" in done:
         # until then the board is the model's before, with another text
         page.wait_for_function("id => playground.known.model === id", arg=f"shipped-{step.sets['model']}")
@@ -103,8 +100,8 @@ def do(page, step: Step) -> None:
     else:
         if step.point == "prompt":
             page.fill("#generate-panel textarea[name=prompt]", "the moon is")
-        for _ in range(done.get("times", 1)):
-            press(page, next(done[kind] for kind in ("pressed", "shown", "changed") if kind in done))
+        for n in range(done.get("times", 1)):
+            press(page, next(done[kind] for kind in ("pressed", "shown", "changed") if kind in done), n)
 
 
 def walk(page, lesson: Lesson) -> None:

@@ -15,6 +15,7 @@ import torch
 from playground.data.tokenizers import CharTokenizer
 from playground.lessons import reading
 from playground.lessons.facts import FACTS, value_of, written
+from playground.lessons.journey import neurons_percent
 from playground.lessons.judging import checked, holds, judge, missing, said_of
 from playground.lessons.progress import Progress
 from playground.lessons.reading import Lesson, LessonError, all_lessons, find_lesson, read_lesson
@@ -179,6 +180,19 @@ def test_how_sure_it_is_of_a_word_is_the_product_of_its_tokens_shares():
     assert value_of(scene, "sure") == pytest.approx(100 * product, rel=1e-3)
 
 
+def test_only_a_cell_above_the_diagonal_looks_ahead():
+    scene = Scene()
+    for query, key, ahead in ((3, 9, "yes"), (9, 3, "no"), (3, 3, "no")):
+        scene.__dict__["looked"] = (None, 0, 0, query, key)
+        assert value_of(scene, "looks-ahead") == ahead
+
+
+def test_the_share_of_neurons_that_respond():
+    hidden = torch.tensor([[[0.0, 1.0, -0.5, 0.009], [0.0, 0.0, 0.0, 0.2]]])
+    look = SimpleNamespace(config=SimpleNamespace(has_experts=lambda _: False), trace={("ff_hidden", 1): hidden})
+    assert [neurons_percent(look, 1, query) for query in (0, 1)] == [50, 25]
+
+
 # ---- what a browser keeps --------------------------------------------------------------------------------------------
 
 
@@ -186,7 +200,7 @@ def test_progress_comes_back_as_it_was():
     lesson = find_lesson("why-a-cache")
     progress = Progress(lesson.id, 1, before={lesson.id: ["r" * 20]})
     answer = progress.answer(lesson, lesson.steps[0])
-    answer.guess, answer.truth, answer.right, answer.told = 18.0, 18.0, True, ("Right.",)
+    answer.guess, answer.truth, answer.right, answer.done, answer.told = 18.0, 18.0, True, True, ("Right.",)
     again = Progress.from_dict(json.loads(json.dumps(progress.to_dict())))
     assert again == progress and again.ticked(lesson) == [True, *[False] * 4]
     assert again.report(lesson)[0] == {"step": "without", "ticked": True, "guess": 18.0, "truth": 18.0, "right": True}

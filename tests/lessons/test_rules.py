@@ -14,7 +14,7 @@ from playground.lessons.vocabulary import DO, PLACES
 WORDS_AT_MOST, NUMBERS_AT_MOST = 60, 1
 IN_WORDS = {
     "answer", "word", "name", "passed", "choices", "unit", "masked", "prompt", "dice", "likeliest", "reads",
-    "head-name", "asks", "looks-at", "watches-most", "habit", "last-looks", "next-token", "expects", "role",
+    "head-name", "asks", "looks-at", "looks-ahead", "habit", "last-looks", "next-token", "expects", "role",
     "role-words", "appeared-head", "winner", "zero", "bits-8-worth", "bits-8-parts",
 }  # fmt: skip
 """Facts that are words or labels, not numbers."""
@@ -94,7 +94,7 @@ def test_no_answer_stands_there_before_the_guess(lesson: Lesson, step: Step):
         assert len(own) < 2 or not own <= content(told), f"{step.id}: “{ask.choices[case.says]}” was read before"
 
 
-PARTIES = {"model", "dense", "attention", "value", "last"}
+PARTIES = {"model", "bigram", "dense", "attention", "value", "last"}
 """Words by which a choice names what the step is about, and which decide nothing."""
 
 

@@ -19,6 +19,7 @@ from playground.ui.app import build_app
 from playground.ui.forms import pair as pair_form
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
+from playground.ui.lessons.strip import covered
 from playground.ui.tabs import generate
 from playground.ui.tabs.inspect.selection import Selection
 
@@ -186,6 +187,12 @@ def test_a_lesson_with_runs_of_ones_own_is_walked_to_its_end(page, monkeypatch, 
             assert not visitor.progress.ticked(lesson)[i]
             train(visitor, lesson, step)
             visitor.does("look")
+        elif "when" in step.done:  # a cell of the pattern, below the diagonal and then above it
+            inspect, model = visitor.strip.panels["inspect"], visitor.values[page.model]
+            for query, key in ((9, 3), (3, 9)):
+                assert not visitor.progress.ticked(lesson)[i]
+                visitor.values[inspect] = {"model": model, "prompt": "Mia lived by", "query": query, "key": key}
+                visitor.does("look")
         elif step.done:
             visitor.does("did", step=step.id)
         assert visitor.progress.ticked(lesson)[i], (step.id, visitor.shown["html"])
@@ -289,6 +296,54 @@ def test_a_lesson_that_continues_later_has_what_its_steps_have_set(page):
     assert move["samples"] == 1 and move["prompt"] == lesson.scene["generate.prompt"]
 
 
+def test_a_step_that_is_done_is_set_up_again(page):
+    """Back at the step that writes two texts, Generate writes two."""
+    visitor, panel = Visitor(page, known("back")), page.shared("lessons.strip").panels["generate"]
+    visitor.does("open", lesson="temperature-and-luck")
+    visitor.does("guess", guess="differ")
+    visitor.does("did", step="same")
+    visitor.does("go", step=1)
+    visitor.values[panel] = {"samples": 1}
+    assert visitor.does("go", step=0)["awaits"] is None
+    assert visitor.values[panel]["move"]["samples"] == 2
+
+
+def test_each_step_on_experts_is_about_the_pair_that_it_speaks_of(page, monkeypatch):
+    """After the pair without balance was trained, the steps before still show and quote the first one."""
+    lesson, scenes = find_lesson("do-experts-help"), page.shared("lessons.strip").scenes
+
+    def job(name: str, balance: str) -> SimpleNamespace:
+        spec = SimpleNamespace(moe=SimpleNamespace(balance=balance))
+        return SimpleNamespace(id=name, spec=spec, model_ids={"moe": f"{name}-moe"}, view=name.title)
+
+    jobs = []
+    monkeypatch.setattr(page.board, "of", lambda *_, **__: jobs)
+    monkeypatch.setattr(page.registry, "has", lambda model, _: bool(model))
+
+    def shown() -> list[str | None]:
+        return [scenes.model_of(step, lesson, Progress(lesson.id), ANNA) for step in lesson.steps]
+
+    assert shown() == [None] * 5
+    jobs.append(job("even", "switch"))
+    assert shown() == ["even-moe"] * 4 + [None]
+    jobs.append(job("odd", "none"))
+    assert shown() == ["even-moe"] * 3 + ["odd-moe"] * 2
+    values = Visitor(page).values
+    assert scenes.scene(lesson, lesson.steps[1], Progress(lesson.id), values).pair() == "Even"
+
+
+def test_an_answer_that_a_later_step_asks_for_is_covered_until_then():
+    """Who predicts better stays hidden while the first step is answered and done."""
+    lesson, progress = find_lesson("do-experts-help"), Progress("do-experts-help")
+    hidden = {PLACES[name].selector for name in ("verdict", "difference", "pair curve")}
+    assert hidden <= {*covered(lesson, progress, lesson.steps[0])}
+    answer = progress.answer(lesson, lesson.steps[0])
+    answer.guess, answer.done, answer.told = 20.0, True, ("Right.",)
+    assert all(hidden <= {*covered(lesson, progress, step)} for step in lesson.steps[:2])
+    progress.answer(lesson, lesson.steps[1]).guess = "alike"
+    assert not hidden & {*covered(lesson, progress, lesson.steps[1])}
+
+
 def test_a_step_about_a_run_that_still_trains_waits(page):
     """Nothing is said to be deleted."""
     visitor, lesson = Visitor(page, known("impatient")), find_lesson("first-model")
@@ -327,9 +382,9 @@ def test_a_guess_stands_before_any_answer(page):
     """Nothing of what is shown stands in the page before the guess."""
     visitor = Visitor(page)
     visitor.does("open", lesson="why-a-cache")
-    said = find_lesson("why-a-cache").steps[0].show[0][0].says
-    assert said not in visitor.shown["html"] and "18" not in visitor.shown["html"]
-    assert "is 18" in visitor.does("guess", guess=18)["html"]
+    said = find_lesson("why-a-cache").steps[2].show[0][0].says
+    assert said not in visitor.does("go", step=2)["html"] and "252" not in visitor.shown["html"]
+    assert "is 252" in visitor.does("guess", guess=252)["html"]
     assert said in visitor.shown["html"]
 
 

@@ -25,10 +25,11 @@ from ..tabs.inspect.moments import replay_of
 from ..tabs.inspect.selection import Selection, parsed
 from ..tabs.inspect.tested import roles_of
 from ..tabs.inspect.validation import held_out
-from ..tabs.moe.selection import SHIPPED
 
 OWN = "own"
 """In a step's `model`: the newest of the visitor's own."""
+PAIRS = ("with", "without")
+"""In a step's `model`: the mixture of the pair that this lesson has trained with a balance loss, and without."""
 HABIT = "induction"
 """The habit whose appearance a lesson may ask for."""
 
@@ -90,16 +91,14 @@ class Scenes:
 
         def balance(kind: str) -> tuple[ModelConfig, History]:
             job = self.pair_job(lesson, progress, visitor, balanced=kind == "with")
-            if kind == "with" and job is None:
-                recorded = page.registry.get(SHIPPED[1], visitor)
-                return recorded.config, recorded.history
             side = job.view().sides.get("moe") if job else None
             if side is None or not side.histories:
-                raise NotYet("Press “Train this pair without balance” first.")
+                raise NotYet(f"Press “{'Train both' if kind == 'with' else 'Train this pair without balance'}” first.")
             return side.config, side.histories[0]
 
         def pair() -> PairView:
-            found = self.pair_of(visitor, values[self.moe], model)
+            job = self.pair_job(lesson, progress, visitor, balanced=True)
+            found = job.view() if job else self.pair_of(visitor, values[self.moe], model)
             if found is None:
                 raise NotYet("Choose a dense and an MoE model first.")
             return found
@@ -154,8 +153,12 @@ class Scenes:
                 if own:
                     return own[0]
                 continue
-            own = self.runs(lesson, name, progress, visitor) if name in (*lesson.runs, "run") else []
-            model_id = own[-1].id if own else f"shipped-{name}"
+            if name in PAIRS:
+                job = self.pair_job(lesson, progress, visitor, balanced=name == "with")
+                model_id = job.model_ids["moe"] if job else ""
+            else:
+                own = self.runs(lesson, name, progress, visitor) if name in (*lesson.runs, "run") else []
+                model_id = own[-1].id if own else f"shipped-{name}"
             if self.page.registry.has(model_id, visitor):
                 return model_id
         return None

@@ -36,7 +36,7 @@ LISTENS = {
     "run": ("#status",),
     "pair": ("#moe-bar", "#moe-verdict"),
     "balance": ("#moe-bar", "#moe-verdict"),
-    "when": ("#status", "#samples", "#generate-panel [data-slot=game-result]"),
+    "when": ("#status", "#samples", "#generate-panel [data-slot=game-result]", PLACES["receipt"].selector),
 }
 """Doing → what on the page tells that it may be done by now."""
 
@@ -247,8 +247,8 @@ class Strip:
         only_where: bool = False,
         fresh: bool = False,
     ) -> dict[Any, Any]:
-        """Updates that put the controls where a step wants them. Of one that is done already, only where it is seen
-        and which model it is about. A `fresh` lesson begins with its scene, and nothing that was there before."""
+        """Updates that put the controls where a step wants them; of one that is done already, no form of a run.
+        A `fresh` lesson begins with its scene, and nothing that was there before."""
         page, sets = self.page, dict(step.sets)
         place = PLACES.get(step.point)
         tab = sets.pop("tab", place.tab if place else "")
@@ -263,7 +263,7 @@ class Strip:
         for name, panel in self.panels.items():
             where = {"view": view} if view and name == "inspect" else {}
             where |= dict(place.opens) if place and place.tab == tab == name else {}
-            wanted = held | ({} if answer.ticked(step) else sets)
+            wanted = held | sets
             move = {key.partition(".")[2]: value for key, value in wanted.items() if key.startswith(f"{name}.")}
             move |= {"typed": True} if "prompt" in move else {}
             clean = fresh and name != "moe"  # whose pair may be the one that this lesson has trained

@@ -199,11 +199,6 @@ def _waits(step: Step, answer: Answer) -> str:
         if kind in done:
             default = "Do what the step says." if kind == "control" else f"Click {PLACES[done[kind]].title}."
             return guess + DO.get(done[kind], default)
-    return guess + (
-        f"Play on: this step needs {part[2]} rounds." if (part := _bets(step)) else "Do what the step says."
-    )
-
-
-def _bets(step: Step) -> tuple[str, str, str] | None:
-    """The comparison by which it waits for a number of bets."""
-    return next((part for part in step.when.parts if part[0] == "bets"), None) if step.when else None
+    fact, _, value = step.when.parts[0]
+    default = f"Play on: this step needs {value} rounds." if fact == "bets" else "Do what the step says."
+    return guess + DO.get(fact, default)
