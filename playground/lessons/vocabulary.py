@@ -146,6 +146,9 @@ PLACES = {name: _place(where, *known) for where, places in _PLACES.items() for n
 """By the name that lesson files use."""
 
 DO = {
+    "run": "Press *Train*. This step is done when the run ends.",
+    "pair": "Press *Train both*. This step is done when both are trained.",
+    "balance": "Press *Train this pair without balance*. This step is done when the pair is trained.",
     "ladder": "Click the names below the curve.",
     "written text": "Press *Generate*.",
     "four temperatures": "Press *Compare*.",
@@ -162,7 +165,7 @@ DO = {
     "cost": "Wait a moment: the page is reading many texts.",
     "inspect.edits": "Press *Switch it off*.",
 }
-"""What brings about what a step waits for, by its place, control or fact."""
+"""What brings about what a step waits for, by its doing, place, control or fact."""
 
 _RUN = (
     "source size text steps causal seed dropout learning_rate optimizer n_layers n_heads d_model context_length "

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import TimeoutError, expect
 
 from playground.lessons.reading import Lesson, Step, all_lessons, find_lesson
-from playground.lessons.vocabulary import DOINGS, PLACES
+from playground.lessons.vocabulary import PLACES
 from tests.ui.test_lessons import BRINGS, DRAWN_IN_THE_BROWSER, waited_for
 from tests.ui.test_lessons import WALKED_IN_A_BROWSER as WALKED
 
@@ -56,7 +56,7 @@ def guess(page, step: Step) -> None:
     insist(answer, lambda patience: form.wait_for(state="detached", timeout=patience))
 
 
-def press(page, place: str, n: int = 0) -> None:
+def press(page, place: str, n: int = 0, height: float = 0.6) -> None:
     """Press what brings a change of this place: its n-th button, or somewhere in a chart."""
     selector = BRINGS.get(place, PLACES[place].selector)
     page.wait_for_selector(selector)
@@ -65,7 +65,7 @@ def press(page, place: str, n: int = 0) -> None:
         page.wait_for_timeout(800)  # the page has been scrolling there
         box = plot.first.bounding_box()
         # below the diagonal of a pattern; of four heads, one that is not chosen
-        x, y = box["x"] + 0.3 * box["width"], box["y"] + (0.3 if place == "role" else 0.6) * box["height"]
+        x, y = box["x"] + 0.3 * box["width"], box["y"] + (0.3 if place == "role" else height) * box["height"]
         page.mouse.move(x, y)
         page.mouse.click(x, y)
     else:
@@ -76,15 +76,14 @@ def do(page, step: Step) -> None:
     """What the step asks for, as somebody who reads it would."""
     done = step.done
     page.wait_for_selector(".lesson-here")
-    if "run" in done:
-        page.click("#train-button:not([disabled])")
-    elif "pair" in done:
-        page.click("#moe-train")
-    elif "balance" in done:
-        page.click("#train-unbalanced")
-    elif "control" in done:
+    buttons = {"run": "#train-button:not([disabled])", "pair": "#moe-train", "balance": "#train-unbalanced"}
+    if step.doing in buttons:
+        page.click(buttons[step.doing])
+    elif done.control:
         page.locator("#inspect-panel [data-slot=head-buttons] button").first.click()
-    elif "when" in done:
+    elif done.when and step.point == "pattern":  # above its diagonal
+        press(page, "receipt", height=0.1)
+    elif done.when:
         # until then the board is the model's before, with another text
         page.wait_for_function("id => playground.known.model === id", arg=f"shipped-{step.sets['model']}")
         page.wait_for_function("() => !document.querySelector('[aria-busy=true]')")
@@ -95,13 +94,13 @@ def do(page, step: Step) -> None:
             before = page.inner_text("#generate-panel .bet-state")
             page.locator("#generate-panel .bet-tokens button").first.click()
             page.wait_for_function(changed, arg=before)
-    elif done.get("changed") == "pattern then":
+    elif done.place == "pattern then":
         page.locator("#inspect-panel input[name=moment]").press("ArrowLeft")
     else:
         if step.point == "prompt":
             page.fill("#generate-panel textarea[name=prompt]", "the moon is")
-        for n in range(done.get("times", 1)):
-            press(page, next(done[kind] for kind in ("pressed", "shown", "changed") if kind in done), n)
+        for n in range(done.times):
+            press(page, done.place, n)
 
 
 def walk(page, lesson: Lesson) -> None:
@@ -211,7 +210,7 @@ def test_training_before_the_guess_says_that_it_trains(address, open_page):
 def kinds(lesson: Lesson) -> set[tuple[str, str]]:
     """What its steps ask for and how, and where on the page they are."""
     asks = {("ask", step.ask.kind) for step in lesson.steps if step.ask}
-    doings = {("done", doing) for step in lesson.steps for doing in step.done if doing in DOINGS}
+    doings = {("done", step.doing) for step in lesson.steps if step.done}
     return asks | doings | {("tab", step.sets["tab"]) for step in lesson.steps if "tab" in step.sets}
 
 

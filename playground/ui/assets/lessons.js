@@ -259,7 +259,8 @@ for (const kind of ["input", "keydown"]) document.addEventListener(kind, touch, 
 document.addEventListener("click", (event) => {
   touch(event);
   const awaits = shown?.awaits;
-  if (awaits?.kind === "changed" && shown.point && event.target.closest?.(`${shown.point.at} .chart-plot`)) chosen = performance.now();
+  const there = shown?.point && event.target.closest?.(`button:is(${shown.point.at}), ${shown.point.at} .chart-plot`);
+  if (awaits?.kind === "changed" && there) chosen = performance.now();
   if (awaits?.kind !== "pressed" || !event.target.closest?.(awaits.at)) return;
   pressed.add((event.target.closest("button, summary") ?? event.target).textContent); // the same one twice counts once
   if (pressed.size >= awaits.times) ask({ do: "did", step: shown.step });
@@ -272,7 +273,7 @@ setInterval(() => {
   if (asking) return;
   if (awaits && (awaits.kind === "shown" || awaits.kind === "changed")) {
     const now = contents(find(awaits.at));
-    // a click on what is chosen already changes nothing
+    // a click on what is chosen already changes nothing, and a model may write the same text again
     const same = chosen && performance.now() - chosen > 2500 && !document.querySelector("[aria-busy=true]:not(.lesson)");
     if (now && (awaits.kind === "shown" || (before !== null && now !== before) || same)) return ask({ do: "did", step: shown.step });
   }

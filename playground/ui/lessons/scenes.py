@@ -10,7 +10,7 @@ from ...inspection import Look
 from ...inspection.precision import PrecisionCost
 from ...inspection.replay import Appearance, appearance
 from ...lessons.progress import Progress
-from ...lessons.reading import Lesson, Step
+from ...lessons.reading import Lesson, Needed, Step
 from ...lessons.scene import NotYet, Scene, Unsettled
 from ...model import ModelConfig
 from ...service.comparisons import ComparisonJob
@@ -170,7 +170,7 @@ class Scenes:
 
     def runs(self, lesson: Lesson, name: str, progress: Progress, visitor: str) -> list[RunJob]:
         """The visitor's runs that count as the one of this name, the newest last."""
-        needed, old = lesson.runs.get(name, {}), progress.before.get(lesson.id, ())
+        needed, old = lesson.runs.get(name, Needed()), progress.before.get(lesson.id, ())
         return [
             job
             for job in self.page.board.of(visitor)
@@ -186,13 +186,9 @@ class Scenes:
         )
 
 
-def _fits(needed: Mapping[str, Any], job: RunJob) -> bool:
-    source = job.spec.source
-    return (
-        needed.get("text", source.kind) == source.kind
-        and needed.get("holds", "") in source.text
-        and job.spec.model.causal == needed.get("causal", True)
-    )
+def _fits(needed: Needed, job: RunJob) -> bool:
+    source, causal = job.spec.source, job.spec.model.causal
+    return needed.text in ("", source.kind) and needed.holds in source.text and needed.causal == causal
 
 
 def whole(value: Any) -> int:

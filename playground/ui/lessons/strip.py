@@ -146,7 +146,7 @@ class Strip:
         arrives = does in ("open", "again", "go", "resume")
         if arrives or does == "show":
             # what a run needs is set again: it may have been changed, or could not be set
-            only_where = does == "show" and "run" not in step.done
+            only_where = does == "show" and step.doing != "run"
             fresh = does in ("open", "again")
             sets = self.set_up(step, answer, values, lesson, progress, only_where=only_where, fresh=fresh)
         elif does == "guess" and answer.guess is None and step.ask is not None:
@@ -156,13 +156,13 @@ class Strip:
                 answer.guess = checked(step.ask, said.get("guess"))
             except (ValueError, TypeError) as mistake:
                 problem = f"{mistake}."
-        elif does == "did" and said.get("step") == step.id and step.done.keys() & {"pressed", "shown", "changed"}:
+        elif does == "did" and said.get("step") == step.id and step.done and step.done.place:
             answer.done = True
         before = (answer.done, answer.told)
         waits = self._settle(scene, step, answer, lesson, progress, visitor, values)
         if (told := self.page.shared("class.told")) is not None:
             told(visitor, lesson, progress)
-        if not answer.done and "run" in step.done:
+        if not answer.done and step.doing == "run":
             problem = problem or self._in_the_way(step, lesson, progress, visitor)
         problem = problem or ("" if self.page.model in sets else waits)
         shown = self._told(progress, scene, lesson, problem=problem, arrives=arrives, points=does == "show")
@@ -201,19 +201,17 @@ class Strip:
     ) -> bool:
         """Whether the thing was done, as far as the server can tell."""
         done = step.done
-        if "run" in done:
-            jobs = self.scenes.runs(lesson, done.get("of", "run"), progress, visitor)
-            if not jobs or done["run"] == "begun":
-                return bool(jobs)
-            return jobs[-1].has_result and not jobs[-1].active and not self._another(step, jobs[-1])
-        for kind in {"pair", "balance"} & done.keys():
-            job = self.scenes.pair_job(lesson, progress, visitor, balanced=kind == "pair")
-            return job is not None and (done[kind] == "begun" or (job.has_result and not job.active))
-        if "when" in done:
-            return holds(scene, step.when)
-        if "control" in done:
-            value = self.scenes.value(done["control"], values)
-            return value == done["is"] if "is" in done else bool(value)
+        match step.doing:
+            case "run":
+                jobs = self.scenes.runs(lesson, done.of, progress, visitor)
+                return bool(jobs) and _over(jobs[-1]) and not self._another(step, jobs[-1])
+            case "pair" | "balance":
+                job = self.scenes.pair_job(lesson, progress, visitor, balanced=step.doing == "pair")
+                return job is not None and _over(job)
+            case "when":
+                return holds(scene, done.when)
+            case "control":
+                return bool(self.scenes.value(done.control, values))
         return False
 
     def _in_the_way(self, step: Step, lesson: Lesson, progress: Progress, visitor: str) -> str:
@@ -221,8 +219,8 @@ class Strip:
         going = self.page.board.active(visitor)
         if going is not None and going.id in progress.before.get(lesson.id, ()):
             return "Another run of yours is still training. Press Stop or wait for its end, then press Train."
-        jobs = self.scenes.runs(lesson, step.done.get("of", "run"), progress, visitor)
-        return self._another(step, jobs[-1]) if jobs and jobs[-1].has_result and not jobs[-1].active else ""
+        jobs = self.scenes.runs(lesson, step.done.of, progress, visitor)
+        return self._another(step, jobs[-1]) if jobs and _over(jobs[-1]) else ""
 
     def _another(self, step: Step, job: RunJob) -> str:
         """What is missing of a run for it to be the one that a step asks for."""
@@ -341,6 +339,11 @@ class Strip:
         return value
 
 
+def _over(job: RunJob | ComparisonJob) -> bool:
+    """Whether it has ended, with something to show."""
+    return job.has_result and not job.active
+
+
 def begun(lesson: Lesson, at: Step) -> dict[str, Any]:
     """What a lesson that is opened at a step has set by then: its scene, and the sets of the steps before."""
     found = dict(lesson.scene)
@@ -357,7 +360,7 @@ def asks(step: Step, answer: Answer) -> bool:
 def covered(lesson: Lesson, progress: Progress, at: Step) -> list[str]:
     """The places that hold the answers of questions that are open: this step's, and later ones it does not need."""
     answer = progress.answer(lesson, at)
-    needs = {at.point, at.then, at.done.get("shown"), at.done.get("changed"), *(at.ask.covers if at.ask else ())}
+    needs = {at.point, at.then, at.done.place if at.done else "", *(at.ask.covers if at.ask else ())}
     names = list(at.ask.covers) if asks(at, answer) else []
     for step in lesson.steps[lesson.steps.index(at) + 1 :]:
         if asks(step, progress.answer(lesson, step)):
@@ -367,17 +370,14 @@ def covered(lesson: Lesson, progress: Progress, at: Step) -> list[str]:
 
 def where(step: Step, answer: Answer) -> Place | None:
     """The place that a step points at; once it is done, what came of it."""
-    came = step.then or step.done.get("shown") or step.done.get("changed") or ("curve" if "run" in step.done else "")
+    came = step.then or (step.done and step.done.place) or ("curve" if step.doing == "run" else "")
     return PLACES.get(came if came and answer.told else step.point)
 
 
 def awaited(step: Step, answer: Answer) -> dict[str, Any] | None:
     """What the browser has to watch for."""
-    for kind in ("pressed", "shown", "changed"):
-        if kind in step.done and not answer.done:
-            place = PLACES[step.done[kind]]
-            return {"kind": kind, "at": place.selector, "times": step.done.get("times", 1)}
     if step.done and not answer.done:
-        kind = next(iter(step.done))
-        return {"kind": "told", "at": LISTENS.get(kind, ())}
+        if step.done.place:
+            return {"kind": step.doing, "at": PLACES[step.done.place].selector, "times": step.done.times}
+        return {"kind": "told", "at": LISTENS.get(step.doing, ())}
     return {"kind": "told", "at": LISTENS["when"]} if answer.ticked(step) else None

@@ -183,22 +183,13 @@ def _waits(step: Step, answer: Answer) -> str:
     """What is left to do, in words."""
     if step.ask is not None and answer.guess is None:
         return "You have done it already. Guess, and the answer appears here." if answer.done and step.done else ""
-    done = step.done
-    if not done or answer.done:
+    if not step.done or answer.done:
         return "" if answer.told else "The answer appears here as soon as its numbers are there."
     guess = "Your guess is in. " if step.ask is not None else ""
-    if "run" in done:
-        return (
-            f"{guess}Press *Train*. This step is done {'when the run ends' if done['run'] == 'finished' else 'then'}."
-        )
-    if "pair" in done:
-        return f"{guess}Press *Train both*. This step is done when both are trained."
-    if "balance" in done:
-        return f"{guess}Press *Train this pair without balance*. This step is done when the pair is trained."
-    for kind in ("pressed", "shown", "changed", "control"):
-        if kind in done:
-            default = "Do what the step says." if kind == "control" else f"Click {PLACES[done[kind]].title}."
-            return guess + DO.get(done[kind], default)
-    fact, _, value = step.when.parts[0]
-    default = f"Play on: this step needs {value} rounds." if fact == "bets" else "Do what the step says."
-    return guess + DO.get(fact, default)
+    default, does = "Do what the step says.", step.done.control or step.done.place or step.doing
+    if step.done.place:
+        default = f"Click {PLACES[does].title}."
+    if step.done.when:
+        does, _, value = step.done.when.parts[0]
+        default = f"Play on: this step needs {value} rounds." if does == "bets" else default
+    return guess + DO.get(does, default)
