@@ -28,8 +28,8 @@ from ..model import PRESETS
 from ..training.verdict import Verdict
 from ..words.heads import ROLE_NAMES
 from ..words.slips import SLIPS, slip_sentences, slip_values
-from . import run_facts as of_run
 from .journey import favourite, last_looks, mlp_keeps, neurons_percent, settles
+from .run_facts import RUN_FACTS
 from .scene import NotYet, Scene, Value
 
 READ = 60
@@ -269,31 +269,10 @@ def _facts(of: Callable[[Scene], Any], found: Mapping[str, Any], **more: Any) ->
     return facts
 
 
-_RUN: dict[str, Find] = {
-    "loss": of_run.loss,
-    "training-loss": of_run.last("train_loss"),
-    "best-loss": of_run.best(1),
-    "best-step": of_run.best(0),
-    "steps": lambda scene, run: of_run.view(scene, run).history.last_step,
-    "risen": lambda scene, run: of_run.loss(scene, run) - of_run.best(1)(scene, run),
-    "apart": lambda scene, run: of_run.loss(scene, run) - of_run.last("train_loss")(scene, run),
-    **{name: of_run.baseline(name) for name in ("uniform", "unigram", "bigram", "floor")},
-    "gap": lambda scene, run: of_run.loss(scene, run) - of_run.baseline("floor")(scene, run),
-    "choices": of_run.choices,
-    "perplexity": of_run.perplexity,
-    "tokens": of_run.tokens,
-    "unit": lambda scene, run: of_run.baselines(scene, run).unit,
-    "right": of_run.right,
-    "answer": of_run.answer,
-    "word": of_run.word,
-    "sure": of_run.sure,
-    "copied": of_run.copied,
-    "name": lambda scene, run: of_run.view(scene, run).name,
-}
 _DIGITS = {"perplexity": 1, "right": 1, "sure": 0, "copied": 0}
 
 FACTS: dict[str, Fact] = {
-    **{name: Fact(find, _DIGITS.get(name, 4), about_run=True) for name, find in _RUN.items()},
+    **{name: Fact(find, _DIGITS.get(name, 4), about_run=True) for name, find in RUN_FACTS.items()},
     **_facts(
         lambda scene: scene.checkpoint().config,
         {
@@ -351,7 +330,7 @@ FACTS: dict[str, Fact] = {
     **_facts(lambda scene: scene.role(scene.look()), {"role": str, "role-words": ROLE_NAMES.get}, slow=True),
     "appeared-head": Fact(lambda scene, _: "layer {0.layer}, head {0.head}".format(_appeared(scene))),
     "appeared-percent": Fact(
-        lambda scene, _: 100 * _appeared(scene).after / max(of_run.view(scene, "chosen").history.last_step, 1), digits=0
+        lambda scene, _: 100 * _appeared(scene).after / max(scene.run("chosen")[0].history.last_step, 1), digits=0
     ),
     **_facts(
         _verdict,
