@@ -59,7 +59,7 @@ NUMBER = {"question": "How much?", "right": "loss", "number": {"least": 0, "most
         ({"id": "<b>"}, "step 2 id: String should match pattern"),
         ({"title": None}, "step 2 title: Field required"),
         ({"ask": None}, "something to guess (“ask”) or to do (“done”)"),
-        ({"point": "#curve"}, "step 2 point: Input should be 'models', 'train button'"),
+        ({"point": "#curve"}, "step 2 point: Input should be 'train button', 'curve'"),
         ({"set": {"tab": "glossary"}}, "“tab” is one of train"),
         ({"set": {"train.steps": ["1"]}}, "“train.steps” cannot be a list"),
         ({"say": "It is {price}."}, "no fact called “price”; there are loss"),

@@ -12,7 +12,7 @@ from ...lessons.judging import filled, missing
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons
 from ...lessons.scene import NotYet, Scene
-from ...lessons.vocabulary import DO, PLACES
+from ...lessons.vocabulary import DO
 from .. import theme
 
 BACK = ' disabled title="This is the first step."'
@@ -187,8 +187,6 @@ def _waits(step: Step, answer: Answer) -> str:
         return "" if answer.told else "The answer appears here as soon as its numbers are there."
     guess = "Your guess is in. " if step.ask is not None else ""
     default, does = "Do what the step says.", step.done.control or step.done.place or step.doing
-    if step.done.place:
-        default = f"Click {PLACES[does].title}."
     if step.done.when:
         does, _, value = step.done.when.parts[0]
         default = f"Play on: this step needs {value} rounds." if does == "bets" else default
