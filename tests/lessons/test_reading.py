@@ -164,7 +164,8 @@ def test_how_sure_it_is_of_a_word_is_the_product_of_its_tokens_shares():
     tokenizer = CharTokenizer("abc")
     model = Transformer(ModelConfig(vocab_size=3, d_model=16, n_layers=1, n_heads=2, context_length=64), seed=1).eval()
     checkpoint = Checkpoint(model, tokenizer, History(), "mine")
-    scene = Scene(run=lambda _: (SimpleNamespace(prompt=""), checkpoint), lesson_prompt="abcab")
+    scene = Scene()
+    scene.run, scene.lesson_prompt = lambda _: (SimpleNamespace(prompt=""), checkpoint), "abcab"
     ids = tokenizer.encode("abcab" + value_of(scene, "word"))
     shares = model(torch.tensor([ids])).logits[0].softmax(-1)
     product = math.prod(shares[i - 1, ids[i]].item() for i in range(5, len(ids)))

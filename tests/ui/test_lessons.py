@@ -199,8 +199,8 @@ def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page, monkeypatch
     assert visitor.does("guess", guess="heart")["awaits"] is None
     again = visitor.does("go", step=0)
     assert answer["guess"] == "together" and " apart." in again["html"]
-    others = visitor.strip.scenes.runs(lesson, "run", visitor.progress, ANNA)
-    assert not others, "whose runs are their own"
+    others = visitor.strip.scenes.at(lesson, visitor.progress, visitor.values | {page.visitor: ANNA})
+    assert not others.runs("run"), "whose runs are their own"
 
 
 def test_a_lesson_sets_the_form_whatever_run_the_page_opened_with(page):
@@ -281,20 +281,19 @@ def test_each_step_on_experts_is_about_the_pair_that_it_speaks_of(page, monkeypa
         spec = SimpleNamespace(moe=SimpleNamespace(balance=balance))
         return SimpleNamespace(id=name, spec=spec, model_ids={"moe": f"{name}-moe"}, view=name.title)
 
-    jobs = []
+    jobs, values = [], Visitor(page).values
     monkeypatch.setattr(page.board, "of", lambda *_, **__: jobs)
     monkeypatch.setattr(page.registry, "has", lambda model, _: bool(model))
 
     def shown() -> list[str | None]:
-        return [scenes.model_of(step, lesson, Progress(lesson.id), ANNA) for step in lesson.steps]
+        return [scenes.at(lesson, Progress(lesson.id), values, step).about() for step in lesson.steps]
 
     assert shown() == [None] * 5
     jobs.append(job("even", "switch"))
     assert shown() == ["even-moe"] * 4 + [None]
     jobs.append(job("odd", "none"))
     assert shown() == ["even-moe"] * 3 + ["odd-moe"] * 2
-    values = Visitor(page).values
-    assert scenes.scene(lesson, lesson.steps[1], Progress(lesson.id), values).pair() == "Even"
+    assert scenes.at(lesson, Progress(lesson.id), values, lesson.steps[1]).pair() == "Even"
 
 
 def test_an_answer_that_a_later_step_asks_for_is_covered_until_then():
