@@ -13,9 +13,9 @@ from playground.lessons.vocabulary import DO, PLACES
 
 WORDS_AT_MOST, NUMBERS_AT_MOST = 60, 1
 IN_WORDS = {
-    "answer", "word", "name", "passed", "choices", "unit", "masked", "prompt", "dice", "likeliest", "reads",
+    "answer", "word", "name", "masked", "prompt", "dice", "likeliest", "reads",
     "head-name", "asks", "looks-at", "looks-ahead", "habit", "last-looks", "next-token", "expects", "role",
-    "role-words", "appeared-head", "winner", "zero", "bits-8-worth", "bits-8-parts",
+    "role-words", "appeared-head", "winner", "bits-8-worth", "bits-8-parts",
 }  # fmt: skip
 """Facts that are words or labels, not numbers."""
 LEADS = ("points-lead", "model-lead", "bits-8-cost", "head-cost", "difference")
@@ -54,7 +54,7 @@ def numbers_in(words: str) -> list[str]:
 def decides(ask: Ask) -> set[str]:
     """The facts that the answer hangs on."""
     parts = [name for case in ask.right if case.when for left, _, right in case.when.parts for name in (left, right)]
-    return {bare(name) for name in [*parts, *(case.says for case in ask.right)]} & FACTS.keys()
+    return {bare(name) for name in [*parts, *(case.says for case in ask.right)]} & {*FACTS}
 
 
 def content(words: str) -> set[str]:
