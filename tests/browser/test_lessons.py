@@ -41,6 +41,13 @@ def quick():
         yield
 
 
+def begin(page, name: str) -> None:
+    """Choose a lesson in the menu."""
+    page.click("#head-learn button")
+    page.click(f".lesson-list [data-lesson={name}]")
+    page.wait_for_selector(f".lesson-name:has-text('Lesson {find_lesson(name).number}:')")
+
+
 def insist(act: Callable[[], None], seen: Callable[[float], None]) -> None:
     """Do it again, as anybody would, where a page that was just being drawn has missed it."""
     for patience in (10_000, 20_000):
@@ -140,9 +147,7 @@ def walk(page, lesson: Lesson) -> None:
 def test_a_lesson_is_found_again(address, open_page):
     page, lesson = open_page(), all_lessons()[5]
     page.goto(address)
-    page.click("#head-learn button")
-    page.click(f".lesson-list [data-lesson={lesson.id}]")
-    page.wait_for_selector(".lesson-name span:has-text('step 1 of')")
+    begin(page, lesson.id)
     guess(page, lesson.steps[0])
     page.click(".lesson header li:nth-child(2) button")
     page.wait_for_selector(".lesson-name span:has-text('step 2 of')")
@@ -168,37 +173,23 @@ def test_a_first_visit_is_welcomed_once(address, open_page):
     expect(page.locator(box)).to_have_count(0)
 
 
-def test_what_was_unfolded_folds_when_a_lesson_begins(address, open_page):
-    page = open_page()
-    page.goto(address)
-    page.locator("#train-panel [data-fold=baselines] > summary").click()
-    expect(page.locator("#train-panel [data-fold=baselines][open]")).to_have_count(1)
-    page.click("#head-learn button")
-    page.click(".lesson-list [data-lesson=no-peeking]")
-    page.wait_for_selector(".lesson-ask")
-    expect(page.locator("details[data-fold][open]")).to_have_count(0)
-
-
 def test_a_lesson_begins_with_its_own_model_prompt_and_head(address, open_page):
-    """After one on another model, and after one in which a prompt was typed and a head switched off."""
+    """After one on another model, and after one in which a prompt was typed, a head switched off, a part unfolded."""
     page = open_page()
-
-    def begin(name: str) -> None:
-        page.click("#head-learn button")
-        page.click(f".lesson-list [data-lesson={name}]")
-        page.wait_for_selector(f".lesson-name:has-text('{find_lesson(name).title}')")
-
     prompt = page.locator("#inspect-panel input[name=prompt]")
     page.goto(f"{address}?lesson=learning-to-copy")
     page.wait_for_selector(".lesson-ask")
-    begin("who-looks-at-whom")
+    begin(page, "who-looks-at-whom")
     expect(prompt).to_have_value(find_lesson("who-looks-at-whom").scene["inspect.prompt"])
     expect(page.locator("#inspect-panel .strip-head p")).to_contain_text("3.2")
     page.locator("#inspect-panel [data-slot=head-buttons] button").first.click()
     expect(page.locator("#inspect-panel [data-slot=edits-in-force]")).not_to_be_empty()
     prompt.fill("the moon is")
     expect(page.locator("#inspect-panel .tokens")).to_contain_text("o")
-    begin("why-a-cache")
+    page.locator("#inspect-panel [data-fold=roles] > summary").click()
+    expect(page.locator("#inspect-panel [data-fold=roles][open]")).to_have_count(1)
+    begin(page, "why-a-cache")
+    expect(page.locator("details[data-fold][open]")).to_have_count(0)
     expect(page.locator("#inspect-panel [data-slot=edits-in-force]")).to_be_empty()
     expect(prompt).to_have_value(find_lesson("why-a-cache").scene["inspect.prompt"])
 
@@ -232,9 +223,7 @@ def test_lessons_are_walked(visitor, name):
     if name != WALKED[0]:
         if visitor.locator(".lesson [data-do=close]").count():  # of a lesson that failed
             visitor.click(".lesson [data-do=close]")
-        visitor.click("#head-learn button")
-        visitor.click(f".lesson-list [data-lesson={lesson.id}]")
-        visitor.wait_for_selector(f".lesson-name:has-text('{lesson.title}')")
+        begin(visitor, name)
     walk(visitor, lesson)
 
 
@@ -243,10 +232,8 @@ def test_an_own_text_that_a_lesson_brings_leaves_its_settings_alone(address, ope
     page = open_page()
     page.goto(address)
     page.wait_for_selector("#status:has-text('recorded')")
-    for name, said in (("memorising", ""), ("only-its-text", "sky")):
-        page.click("#head-learn button")
-        page.click(f".lesson-list [data-lesson={name}]")
-        page.wait_for_selector(f".lesson-ask:has-text('{said}')")
+    for name in ("memorising", "only-its-text"):
+        begin(page, name)
         page.wait_for_timeout(500)
     page.wait_for_function("document.querySelector('#text textarea')?.value.includes('the sky is green')")
     page.wait_for_timeout(800)
