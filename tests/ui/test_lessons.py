@@ -273,26 +273,36 @@ def test_a_step_that_is_done_is_set_up_again(page):
     assert visitor.values[panel]["move"]["samples"] == 2
 
 
+def test_another_head_frames_a_cell_of_its_own(page):
+    visitor, lesson = Visitor(page, known("framed")), find_lesson("one-tokens-journey")
+    visitor.does("open", lesson=lesson.id)
+    at = next(i for i, step in enumerate(lesson.steps) if "inspect.head" in step.sets)
+    visitor.does("go", step=at)
+    move = visitor.values[visitor.strip.panels["inspect"]]["move"]
+    assert (move["head"], move["query"], move["key"]) == (lesson.steps[at].sets["inspect.head"], None, None)
+
+
 def test_each_step_on_experts_is_about_the_pair_that_it_speaks_of(page, monkeypatch):
     """After the pair without balance was trained, the steps before still show and quote the first one."""
     lesson, scenes = find_lesson("do-experts-help"), page.shared("lessons.strip").scenes
 
     def job(name: str, balance: str) -> SimpleNamespace:
         spec = SimpleNamespace(moe=SimpleNamespace(balance=balance))
-        return SimpleNamespace(id=name, spec=spec, model_ids={"moe": f"{name}-moe"}, view=name.title)
+        ids = {"dense": f"{name}-dense", "moe": f"{name}-moe"}
+        return SimpleNamespace(id=name, spec=spec, model_ids=ids, view=name.title)
 
     jobs, values = [], Visitor(page).values
     monkeypatch.setattr(page.board, "of", lambda *_, **__: jobs)
     monkeypatch.setattr(page.registry, "has", lambda model, _: bool(model))
 
-    def shown() -> list[str | None]:
-        return [scenes.at(lesson, Progress(lesson.id), values, step).about() for step in lesson.steps]
+    def shown() -> list[str]:
+        return [scenes.at(lesson, Progress(lesson.id), values, step).pair_ids() for step in lesson.steps]
 
-    assert shown() == [None] * 5
+    assert shown() == [""] * 5
     jobs.append(job("even", "switch"))
-    assert shown() == ["even-moe"] * 4 + [None]
+    assert shown() == ["even-dense even-moe"] * 4 + [""]
     jobs.append(job("odd", "none"))
-    assert shown() == ["even-moe"] * 3 + ["odd-moe"] * 2
+    assert shown() == ["even-dense even-moe"] * 3 + ["odd-dense odd-moe"] * 2
     assert scenes.at(lesson, Progress(lesson.id), values, lesson.steps[1]).pair() == "Even"
 
 

@@ -98,6 +98,11 @@ class Here(Scene):
         jobs = [job for job in self._jobs(ComparisonJob) if (job.spec.moe.balance != "none") == balanced]
         return jobs[-1] if jobs else None
 
+    def pair_ids(self) -> str:
+        """Both models of the pair that the step is about, as Dense vs MoE names it; empty for none of this lesson."""
+        model, pairs = self.about(), [job.model_ids for job in self._jobs(ComparisonJob)]
+        return next((f"{pair['dense']} {pair['moe']}" for pair in pairs if pair["moe"] == model), "")
+
     def _jobs(self, kind: type) -> list[Any]:
         """Those that were begun in this lesson."""
         return [job for job in self.page.board.of(self.visitor, kind=kind) if job.id not in self.old]

@@ -243,6 +243,8 @@ class Strip:
             wanted = held | sets
             move = {key.partition(".")[2]: value for key, value in wanted.items() if key.startswith(f"{name}.")}
             move |= {"typed": True} if "prompt" in move else {}
+            move |= {"pair": pair} if name == "moe" and (pair := here.pair_ids()) else {}
+            move = ({"query": None, "key": None} if "head" in move else {}) | move  # the cell framed before is not its
             clean = fresh and name != "moe"  # whose pair may be the one that this lesson has trained
             if clean or where | move:
                 out[panel] = {"move": move | where, "fresh": clean, "of": model or here.model}
