@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ...game.rules import Game
@@ -38,11 +37,11 @@ HABIT = "induction"
 class Scenes:
     """What all scenes of a page share; `inputs` are the components whose values they need."""
 
-    def __init__(self, page: Page, controls: Mapping[str, Any]):
-        self.page, self.controls = page, controls
+    def __init__(self, page: Page):
+        self.page = page
         self.looks, self.inspect, self.generate = map(page.shared, ("inspect.looks", "inspect", "generate"))
         self.pair_of, self.moe = page.shared("moe.pair"), page.shared("moe")
-        self.inputs = {page.visitor, page.model, self.inspect, self.generate, self.moe, *controls.values()}
+        self.inputs = {page.visitor, page.model, self.inspect, self.generate, self.moe}
 
     def at(self, lesson: Lesson, progress: Progress, values: dict, step: Step | None = None) -> Here:
         """What this visitor has at the moment, at a step, or at that of the progress."""
@@ -56,12 +55,12 @@ class Here(Scene):
         self.shared, self.page, self.lesson, self.step, self.progress = shared, shared.page, lesson, step, progress
         self.values, self.answer = values, progress.answer(lesson, step)
         self.visitor, self.model = values[self.page.visitor], values[self.page.model]
-        sent, writes = values[shared.inspect], generate.selected(values[shared.generate])
+        sent, self.writes = values[shared.inspect], generate.selected(values[shared.generate])
         self.seen_at = Selection.read(sent if isinstance(sent, dict) else {})
         at = (self.seen_at.layer, self.seen_at.head, self.seen_at.query, self.seen_at.key)
         self.place = tuple(number or 0 for number in at)
-        self.generate_prompt = (writes.prompt or "")[: self.page.limits.prompt]
-        self.dice = "none" if writes.greedy else "kept" if writes.same_again else "thrown"
+        self.generate_prompt = (self.writes.prompt or "")[: self.page.limits.prompt]
+        self.dice = "none" if self.writes.greedy else "kept" if self.writes.same_again else "thrown"
         self.lesson_prompt, self.old = lesson.prompt, progress.before.get(lesson.id, [])
 
     # ---- whom it is about ----------------------------------------------------------------------------------------
@@ -108,13 +107,9 @@ class Here(Scene):
         return [job for job in self.page.board.of(self.visitor, kind=kind) if job.id not in self.old]
 
     def value(self, name: str) -> Any:
-        """What stands in a control, or what a panel has selected."""
+        """What a panel has selected, by a name of WATCHED."""
         tab, _, field = name.partition(".")
-        if tab == "generate":
-            return getattr(generate.selected(self.values[self.shared.generate]), field, None)
-        if tab != "inspect":
-            return self.values.get(self.shared.controls.get(name))
-        return getattr(self.seen_at, field, None)
+        return getattr(self.writes if tab == "generate" else self.seen_at, field)
 
     # ---- what there is -------------------------------------------------------------------------------------------
 

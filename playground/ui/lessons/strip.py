@@ -14,7 +14,7 @@ from ...lessons.judging import checked, holds, missing, said_of
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons, find_lesson
 from ...lessons.scene import NotYet
-from ...lessons.vocabulary import PLACES, SETS, WATCHED, Place
+from ...lessons.vocabulary import PLACES, Place
 from ...service.comparisons import ComparisonJob
 from ...service.limits import LESSON_RUNS
 from ...service.run_job import RunJob
@@ -73,15 +73,12 @@ class Strip:
         page = self.page
         self.running = page.shared("train.running")
         self.settings, self.comparing = self.running.settings, page.shared("moe.comparing")
-        self.controls = {name: page.shared(name) for name in (*SETS, *WATCHED) if page.shared(name) is not None}
-        self.scenes = Scenes(page, self.controls)
+        self.scenes = Scenes(page)
         self.panels = {name: getattr(self.scenes, name) for name in ("inspect", "generate", "moe")}
-        c = self.settings.c
-        inputs = {self.progress, *self.scenes.inputs}
-        outputs = [self.strip, self.progress, page.tabs, page.model, *self.panels.values(), *self.controls.values()]
-        outputs += [*self.running.linked.form_parts, *(c[name] for name in OF_LINK), *self.comparing.parts]
+        outputs = [self.strip, self.progress, page.tabs, page.model, *self.panels.values(), *self.comparing.parts]
+        outputs += [*self.running.linked.form_parts, *(self.settings.c[name] for name in OF_LINK)]
         outputs = list(dict.fromkeys(outputs))
-        self.strip.select(self.act, inputs, outputs, trigger_mode="multiple", **QUIETLY)
+        self.strip.select(self.act, {self.progress, *self.scenes.inputs}, outputs, trigger_mode="multiple", **QUIETLY)
 
     def goes_on(self, events: list) -> None:
         """When all of these events of a page that opens are over, an open lesson goes on."""
@@ -227,21 +224,18 @@ class Strip:
     def set_up(self, here: Here, *, only_where: bool = False, fresh: bool = False) -> dict[Any, Any]:
         """Updates that put the controls where a step wants them; of one that is done already, no form of a run.
         A `fresh` lesson begins with its scene, and nothing that was there before."""
-        page, step, sets, visitor = self.page, here.step, dict(here.step.sets), here.visitor
-        place = PLACES.get(step.point)
-        tab = sets.pop("tab", place.tab if place else "")
-        view = sets.pop("view", place.view if place else "")
+        page, step, sets, visitor = self.page, here.step, here.step.sets, here.visitor
+        place, model = PLACES.get(step.point), here.about()
+        tab = sets.get("tab", place.tab if place else "")
+        view = sets.get("view", place.view if place else "")
         out: dict[Any, Any] = {}
-        sets.pop("model", None)
-        model = here.about()
         if tab:
             out[page.tabs] = page.open(tab)
         held = begun(here.lesson, step) if fresh else {}
         for name, panel in self.panels.items():
             where = {"view": view} if view and name == "inspect" else {}
             where |= dict(place.opens) if place and place.tab == tab == name else {}
-            wanted = held | sets
-            move = {key.partition(".")[2]: value for key, value in wanted.items() if key.startswith(f"{name}.")}
+            move = under(name, held | sets)
             move |= {"typed": True} if "prompt" in move else {}
             move |= {"pair": pair} if name == "moe" and (pair := here.pair_ids()) else {}
             move = ({"query": None, "key": None} if "head" in move else {}) | move  # the cell framed before is not its
@@ -252,16 +246,13 @@ class Strip:
             out[page.model] = page.model_list(visitor, model)
         if only_where or here.answer.ticked(step):
             return out
-        trained = {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("train.")}
+        trained = under("train", sets)
         going = page.board.active(visitor)
         if trained and (going is None or going.id in here.old):
             out |= self.settings.load(self.form_of(trained, here.lesson))
             out |= {self.settings.c[name]: "" for name in OF_LINK}
-        if pair := {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("pair.")}:
+        if pair := under("pair", sets):
             out |= self.comparing.load(pair)
-        for name, value in sets.items():
-            if not name.startswith(("train.", "pair.", *(f"{panel}." for panel in self.panels))):
-                out[self.controls[name]] = value
         return out
 
     def form_of(self, wanted: Mapping[str, Any], lesson: Lesson) -> dict[str, Any]:
@@ -319,6 +310,11 @@ class Strip:
 def _over(job: RunJob | ComparisonJob) -> bool:
     """Whether it has ended, with something to show."""
     return job.has_result and not job.active
+
+
+def under(tab: str, sets: Mapping[str, Any]) -> dict[str, Any]:
+    """What is set of one tab or form, by the names that it has there."""
+    return {name.partition(".")[2]: value for name, value in sets.items() if name.startswith(f"{tab}.")}
 
 
 def begun(lesson: Lesson, at: Step) -> dict[str, Any]:
