@@ -19,6 +19,7 @@ from playground.ui.app import build_app
 from playground.ui.forms import pair as pair_form
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
+from playground.ui.lessons.scenes import Here
 from playground.ui.lessons.strip import covered
 from playground.ui.tabs import generate
 from playground.ui.tabs.inspect.selection import Selection
@@ -47,8 +48,7 @@ class Visitor:
     def __init__(self, page, name: str = ANNA):
         self.page, self.strip = page, page.shared("lessons.strip")
         strip = self.strip
-        held = [strip.progress, *strip.scenes.inputs]
-        self.values: dict[Any, Any] = {component: getattr(component, "value", None) for component in held}
+        self.values: dict[Any, Any] = {component: getattr(component, "value", None) for component in strip.inputs}
         self.values[page.visitor] = name
         self.shown: dict = {}
 
@@ -197,7 +197,7 @@ def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page, monkeypatch
     assert visitor.does("guess", guess="heart")["awaits"] is None
     again = visitor.does("go", step=0)
     assert answer["guess"] == "together" and " apart." in again["html"]
-    others = visitor.strip.scenes.at(lesson, visitor.progress, visitor.values | {page.visitor: ANNA})
+    others = Here(page, lesson, lesson.steps[0], visitor.progress, visitor.values | {page.visitor: ANNA})
     assert not others.runs("run"), "whose runs are their own"
 
 
@@ -282,7 +282,7 @@ def test_another_head_frames_a_cell_of_its_own(page):
 
 def test_each_step_on_experts_is_about_the_pair_that_it_speaks_of(page, monkeypatch):
     """After the pair without balance was trained, the steps before still show and quote the first one."""
-    lesson, scenes = find_lesson("do-experts-help"), page.shared("lessons.strip").scenes
+    lesson = find_lesson("do-experts-help")
 
     def job(name: str, balance: str) -> SimpleNamespace:
         spec = SimpleNamespace(moe=SimpleNamespace(balance=balance))
@@ -294,14 +294,14 @@ def test_each_step_on_experts_is_about_the_pair_that_it_speaks_of(page, monkeypa
     monkeypatch.setattr(page.registry, "has", lambda model, _: bool(model))
 
     def shown() -> list[str]:
-        return [scenes.at(lesson, Progress(lesson.id), values, step).pair_ids() for step in lesson.steps]
+        return [Here(page, lesson, step, Progress(lesson.id), values).pair_ids() for step in lesson.steps]
 
     assert shown() == [""] * 5
     jobs.append(job("even", "switch"))
     assert shown() == ["even-dense even-moe"] * 4 + [""]
     jobs.append(job("odd", "none"))
     assert shown() == ["even-dense even-moe"] * 3 + ["odd-dense odd-moe"] * 2
-    assert scenes.at(lesson, Progress(lesson.id), values, lesson.steps[1]).pair() == "Even"
+    assert Here(page, lesson, lesson.steps[1], Progress(lesson.id), values).pair() == "Even"
 
 
 def test_an_answer_that_a_later_step_asks_for_is_covered_until_then():

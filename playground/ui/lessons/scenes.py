@@ -34,32 +34,18 @@ HABIT = "induction"
 """The habit whose appearance a lesson may ask for."""
 
 
-class Scenes:
-    """What all scenes of a page share; `inputs` are the components whose values they need."""
-
-    def __init__(self, page: Page):
-        self.page = page
-        self.looks, self.inspect, self.generate = map(page.shared, ("inspect.looks", "inspect", "generate"))
-        self.pair_of, self.moe = page.shared("moe.pair"), page.shared("moe")
-        self.inputs = {page.visitor, page.model, self.inspect, self.generate, self.moe}
-
-    def at(self, lesson: Lesson, progress: Progress, values: dict, step: Step | None = None) -> Here:
-        """What this visitor has at the moment, at a step, or at that of the progress."""
-        return Here(self, lesson, step or lesson.steps[progress.step], progress, values)
-
-
 class Here(Scene):
     """A visitor at a step. Of another model than the step's nothing is said."""
 
-    def __init__(self, shared: Scenes, lesson: Lesson, step: Step, progress: Progress, values: dict):
-        self.shared, self.page, self.lesson, self.step, self.progress = shared, shared.page, lesson, step, progress
-        self.values, self.answer = values, progress.answer(lesson, step)
-        self.visitor, self.model = values[self.page.visitor], values[self.page.model]
-        sent, self.writes = values[shared.inspect], generate.selected(values[shared.generate])
+    def __init__(self, page: Page, lesson: Lesson, step: Step, progress: Progress, values: dict):
+        self.page, self.lesson, self.step, self.answer = page, lesson, step, progress.answer(lesson, step)
+        self.shown_pair = values[page.shared("moe")]
+        self.visitor, self.model = values[page.visitor], values[page.model]
+        sent, self.writes = values[page.shared("inspect")], generate.selected(values[page.shared("generate")])
         self.seen_at = Selection.read(sent if isinstance(sent, dict) else {})
         at = (self.seen_at.layer, self.seen_at.head, self.seen_at.query, self.seen_at.key)
         self.place = tuple(number or 0 for number in at)
-        self.generate_prompt = (self.writes.prompt or "")[: self.page.limits.prompt]
+        self.generate_prompt = (self.writes.prompt or "")[: page.limits.prompt]
         self.dice = "none" if self.writes.greedy else "kept" if self.writes.same_again else "thrown"
         self.lesson_prompt, self.old = lesson.prompt, progress.before.get(lesson.id, [])
 
@@ -125,7 +111,8 @@ class Here(Scene):
         self.checkpoint()
         if self.seen_at.model != self.model:
             raise Unsettled("Open Inspect and wait until it shows this model.")
-        return self.shared.looks.look(self.visitor, self.model, self.seen_at.prompt, example=self.seen_at.subject)
+        looks, at = self.page.shared("inspect.looks"), self.seen_at
+        return looks.look(self.visitor, self.model, at.prompt, example=at.subject)
 
     def run(self, name: str) -> tuple[RunView, Checkpoint | None]:
         if name == "chosen":
@@ -153,7 +140,7 @@ class Here(Scene):
 
     def pair(self) -> PairView:
         job = self.pair_job(balanced=True)
-        found = job.view() if job else self.shared.pair_of(self.visitor, self.values[self.shared.moe], self.model)
+        found = job.view() if job else self.page.shared("moe.pair")(self.visitor, self.shown_pair, self.model)
         if found is None:
             raise NotYet("Choose a dense and an MoE model first.")
         return found

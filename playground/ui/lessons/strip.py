@@ -28,7 +28,7 @@ from ..links import query_of
 from ..own_files import ASSETS
 from ..page import QUIETLY, UNSEEN, Page
 from ..tabs.train.settings import OF_LINK
-from .scenes import Here, Scenes, whole
+from .scenes import Here, whole
 from .words import list_html, strip_html
 
 STORAGE_KEY = SECRET = "transformer-playground-lessons"
@@ -73,12 +73,12 @@ class Strip:
         page = self.page
         self.running = page.shared("train.running")
         self.settings, self.comparing = self.running.settings, page.shared("moe.comparing")
-        self.scenes = Scenes(page)
-        self.panels = {name: getattr(self.scenes, name) for name in ("inspect", "generate", "moe")}
+        self.panels = {name: page.shared(name) for name in ("inspect", "generate", "moe")}
+        self.inputs = {self.progress, page.visitor, page.model, *self.panels.values()}
         outputs = [self.strip, self.progress, page.tabs, page.model, *self.panels.values(), *self.comparing.parts]
         outputs += [*self.running.linked.form_parts, *(self.settings.c[name] for name in OF_LINK)]
         outputs = list(dict.fromkeys(outputs))
-        self.strip.select(self.act, {self.progress, *self.scenes.inputs}, outputs, trigger_mode="multiple", **QUIETLY)
+        self.strip.select(self.act, self.inputs, outputs, trigger_mode="multiple", **QUIETLY)
 
     def goes_on(self, events: list) -> None:
         """When all of these events of a page that opens are over, an open lesson goes on."""
@@ -132,7 +132,7 @@ class Strip:
         if does == "go":
             progress.step = min(max(whole(said.get("step")), 0), len(lesson.steps) - 1)
         progress.folded = does != "go" and progress.folded != (does == "fold")
-        here = self.scenes.at(lesson, progress, values)
+        here = Here(self.page, lesson, lesson.steps[progress.step], progress, values)
         step, answer, sets, problem = here.step, here.answer, {}, ""
         arrives = does in ("open", "again", "go", "resume")
         if arrives or does == "show":
