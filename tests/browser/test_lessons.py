@@ -72,7 +72,7 @@ def guess(page, step: Step) -> None:
     insist(answer, lambda patience: form.wait_for(state="detached", timeout=patience))
 
 
-def press(page, place: str, n: int = 0, height: float = 0.6) -> None:
+def press(page, place: str, n: int = 0) -> None:
     """Press what brings a change of this place: its n-th button, or somewhere in a chart."""
     selector = BRINGS.get(place, PLACES[place].selector)
     page.wait_for_selector(selector)
@@ -81,7 +81,7 @@ def press(page, place: str, n: int = 0, height: float = 0.6) -> None:
         page.wait_for_timeout(800)  # the page has been scrolling there
         box = plot.first.bounding_box()
         # below the diagonal of a pattern; of four heads, one that is not chosen
-        x, y = box["x"] + 0.3 * box["width"], box["y"] + (0.3 if place == "role" else height) * box["height"]
+        x, y = box["x"] + 0.3 * box["width"], box["y"] + (0.3 if place == "role" else 0.6) * box["height"]
         page.mouse.move(x, y)
         page.mouse.click(x, y)
     else:
@@ -97,8 +97,6 @@ def do(page, step: Step) -> None:
         page.click(buttons[step.doing])
     elif done.control:
         page.locator("#inspect-panel [data-slot=head-buttons] button").first.click()
-    elif done.when and step.point == "pattern":  # above its diagonal
-        press(page, "receipt", height=0.1)
     elif done.when:
         # until then the board is the model's before, with another text
         page.wait_for_function("id => playground.known.model === id", arg=f"shipped-{step.sets['model']}")
@@ -115,6 +113,11 @@ def do(page, step: Step) -> None:
     else:
         if step.point == "prompt":
             page.fill("#generate-panel textarea[name=prompt]", "the moon is")
+        if done.times > 1:  # the same one twice counts once
+            press(page, done.place)
+            press(page, done.place)
+            page.wait_for_timeout(800)
+            expect(page.locator(".lesson-told")).to_have_count(0)
         for n in range(done.times):
             press(page, done.place, n)
 

@@ -20,6 +20,8 @@ IN_WORDS = {
 """Facts that are words or labels, not numbers."""
 LEADS = ("points-lead", "model-lead", "bits-8-cost", "head-cost", "difference")
 """Facts that are differences of two measurements, of which small ones are noise."""
+HEADLINE = {"loss", "perplexity", "floor"}
+"""Facts that stand over the curve of a run that has ended."""
 MEASURED = ("bits-8-worth", "winner")
 """Facts that name a winner by a measurement, or say that none is clear."""
 STEPS = [(lesson, step) for lesson in all_lessons() for step in lesson.steps]
@@ -87,6 +89,8 @@ def test_no_answer_stands_there_before_the_guess(lesson: Lesson):
         told = earlier(lesson, step)
         if ask.kind != "choice":
             assert not decides(ask) & {bare(name) for name in facts_in(f"{told} {ask.question}")}, step.id
+            trained = [one for one in lesson.steps[: lesson.steps.index(step)] if one.doing == "run"]
+            assert not trained or not decides(ask) & HEADLINE, f"{step.id}: it stood over the curve of the run"
             continue
         for case in ask.right:
             if case.when is not None or case.says not in ask.choices or len(ask.right) > 1:
