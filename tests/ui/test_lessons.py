@@ -269,6 +269,9 @@ def test_a_step_that_is_done_is_set_up_again(page):
     visitor.values[panel] = {"samples": 1}
     assert visitor.does("go", step=0)["awaits"] is None
     assert visitor.values[panel]["move"]["samples"] == 2
+    visitor.values[panel] = {"samples": 1}
+    visitor.does("resume")
+    assert visitor.values[panel] == {"samples": 1}, "a reloaded page shows what its address says"
 
 
 def test_another_head_frames_a_cell_of_its_own(page):

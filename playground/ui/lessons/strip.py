@@ -138,7 +138,8 @@ class Strip:
         if arrives or does == "show":
             # what a run needs is set again: it may have been changed, or could not be set
             only_where = does == "show" and step.doing != "run"
-            sets = self.set_up(here, only_where=only_where, fresh=does in ("open", "again"))
+            keeps = does == "resume" and answer.ticked(step)  # a reloaded page shows what its address says
+            sets = self.set_up(here, only_where=only_where, fresh=does in ("open", "again"), keeps=keeps)
         elif does == "guess" and answer.guess is None and step.ask is not None:
             try:
                 if waiting := missing(here, step):
@@ -221,9 +222,9 @@ class Strip:
 
     # ---- what a step sets --------------------------------------------------------------------------------------------
 
-    def set_up(self, here: Here, *, only_where: bool = False, fresh: bool = False) -> dict[Any, Any]:
+    def set_up(self, here: Here, *, only_where: bool, fresh: bool, keeps: bool) -> dict[Any, Any]:
         """Updates that put the controls where a step wants them; of one that is done already, no form of a run.
-        A `fresh` lesson begins with its scene, and nothing that was there before."""
+        A `fresh` lesson begins with its scene, and nothing that was there before; what one `keeps` is not set."""
         page, step, sets, visitor = self.page, here.step, here.step.sets, here.visitor
         place, model = PLACES.get(step.point), here.about()
         tab = sets.get("tab", place.tab if place else "")
@@ -235,7 +236,7 @@ class Strip:
         for name, panel in self.panels.items():
             where = {"view": view} if view and name == "inspect" else {}
             where |= dict(place.opens) if place and place.tab == tab == name else {}
-            move = under(name, held | sets)
+            move = under(name, {} if keeps else held | sets)
             move |= {"typed": True} if "prompt" in move else {}
             move |= {"pair": pair} if name == "moe" and (pair := here.pair_ids()) else {}
             move = ({"query": None, "key": None} if "head" in move else {}) | move  # the cell framed before is not its
