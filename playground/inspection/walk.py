@@ -20,6 +20,8 @@ from .look import Look
 
 TOP = 10
 """Candidates, neurons or watched tokens that a step lists."""
+ACTIVE = 0.01
+"""A neuron whose activation is further than this from zero responds."""
 
 Numbers = tuple[dict[str, np.ndarray], dict[str, Any]]
 """Arrays by name, and facts by name."""
@@ -295,7 +297,7 @@ def mlp(at: Selection) -> Numbers:
     return {"values": hidden[neurons]}, {
         **facts,
         "neurons": neurons.tolist(),
-        "active": int((np.abs(hidden) > 0.01).sum()),
+        "active": int((np.abs(hidden) > ACTIVE).sum()),
         "share": config.parameters_by_component()["feed-forward"] / config.n_parameters,
     }
 

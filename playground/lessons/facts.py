@@ -7,16 +7,14 @@ that the lesson calls green. What is not there yet raises NotYet, which says wha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import torch
 
 from ..engine import SamplingConfig, count_projections
 from ..engine.sampling import probabilities
 from ..game.rules import BIGRAM, FLOOR, MODEL, YOU, Game
-from ..inspection.balance import Evenness, evenness, load_over_training
+from ..inspection.balance import evenness, load_over_training
 from ..inspection.cost import Cost, Effect, edit_cost, effect
 from ..inspection.edits import SwitchOff, edits_tap
 from ..inspection.heads import EVEN, HABITS, head_scores
@@ -28,27 +26,12 @@ from ..model import PRESETS
 from ..training.verdict import Verdict
 from ..words.heads import ROLE_NAMES
 from ..words.slips import SLIPS, slip_sentences, slip_values
-from . import run_facts as of_run
-from .journey import favourite, last_looks, mlp_keeps, settles
+from .journey import favourite, last_looks, mlp_keeps, neurons_percent, settles
+from .run_facts import RUN_FACTS
 from .scene import NotYet, Scene, Value
 
 READ = 60
 """Characters of a prompt that a sentence quotes."""
-
-Find = Callable[[Scene, str], Value]
-
-
-@dataclass(frozen=True)
-class Fact:
-    """One number or word, how it is found and how it is written."""
-
-    find: Find
-    """From the scene and the name of a run."""
-    digits: int = 4
-    about_run: bool = False
-    """Whether it is about a run, so that a run's name may stand before it."""
-    slow: bool = False
-    """Whether finding it takes seconds, so that no question asks beforehand whether it is there."""
 
 
 def is_fact(name: str, runs: Iterable[str] = ()) -> bool:
@@ -59,24 +42,21 @@ def is_fact(name: str, runs: Iterable[str] = ()) -> bool:
     if run == "slip":
         slip, _, number = rest.partition(".")
         return slip in SLIPS and (not number or f"{{{number}" in SLIPS[slip].truth)
-    return run in (*runs, "chosen") and rest in FACTS and FACTS[rest].about_run
-
-
-def fact_of(name: str) -> Fact | None:
-    """The fact, whichever run it is about; None for a number or a slip."""
-    return FACTS.get(name) or FACTS.get(name.partition(".")[2])
+    return run in (*runs, "chosen") and rest in RUN_FACTS
 
 
 def value_of(scene: Scene, name: str) -> Value:
     """The value of a fact, or of a number that stands for itself. Raises NotYet."""
     run, _, rest = name.partition(".")
     try:
-        if name in FACTS:
-            found = FACTS[name].find(scene, "run")
+        if name in SCENE_FACTS:
+            found = SCENE_FACTS[name](scene)
+        elif name in RUN_FACTS:
+            found = RUN_FACTS[name](scene, "run")
         elif run == "slip":
             found = _slip(rest)
-        elif rest in FACTS:
-            found = FACTS[rest].find(scene, run)
+        elif rest in RUN_FACTS:
+            found = RUN_FACTS[rest](scene, run)
         else:
             found = float(name)
     except NotYet:
@@ -94,8 +74,8 @@ def written(name: str, value: Value) -> str:
         return value
     if isinstance(value, int) or float(value).is_integer():
         return f"{int(value):,}".replace("-", "−")
-    fact = fact_of(name)
-    return f"{value:,.{fact.digits if fact else 2}f}".replace("-", "−")
+    digits = 2 if name.startswith("slip.") else DIGITS.get(name, DIGITS.get(name.rpartition(".")[2], 4))
+    return f"{value:,.{digits}f}".replace("-", "−")
 
 
 # ---- the chosen model, and what Inspect looks at ---------------------------------------------------------------------
@@ -115,24 +95,20 @@ def _next(scene: Scene, temperature: float = 1.0) -> tuple[str, float]:
     return named, 100 * found.max().item()
 
 
-def _token(index: int) -> Find:
+def _token(scene: Scene, index: int) -> str:
     """The query (3) or the key (4) that is chosen, with its place."""
-
-    def find(scene: Scene, _: str) -> str:
-        look, place = scene.looked[0], scene.looked[index]
-        return f"{place} {look.tokens[place]}"
-
-    return find
+    look, place = scene.looked[0], scene.looked[index]
+    return f"{place} {look.tokens[place]}"
 
 
-def _reads(scene: Scene, _: str) -> str:
+def _reads(scene: Scene) -> str:
     """The prompt of Inspect; of a long one the beginning."""
     look = scene.look()
     text = " ".join(look.checkpoint.tokenizer.decode(look.ids).split())
     return text if len(text) <= READ else f"{text[:READ].rstrip()} and so on"
 
 
-def _habit(scene: Scene, _: str) -> str:
+def _habit(scene: Scene) -> str:
     """Where the chosen head's weight lies on this prompt, in one word."""
     look, layer, head, *_place = scene.looked
     scores = head_scores(look).of(layer, head)
@@ -155,7 +131,7 @@ def _cost(scene: Scene) -> Cost:
     return _costs.get(key, lambda: edit_cost(look.model, judged.inputs, judged.targets, [edit]), owner=look.model)
 
 
-def _cost_in_margins(scene: Scene, _: str) -> float:
+def _cost_in_margins(scene: Scene) -> float:
     """How many margins the cost lies from zero: below 1 zero lies inside its interval."""
     cost = _cost(scene)
     if not math.isfinite(cost.margin):
@@ -195,7 +171,7 @@ def _verdict(scene: Scene) -> Verdict:
     return view.verdict
 
 
-def _arithmetic(scene: Scene, _: str) -> float:
+def _arithmetic(scene: Scene) -> float:
     """Percent of the dense model's operations per token that the mixture takes."""
     sides = scene.pair().sides
     if not sides:
@@ -204,46 +180,39 @@ def _arithmetic(scene: Scene, _: str) -> float:
     return 100 * moe / dense
 
 
-def _winner(verdict: Verdict) -> str:
+def _winner(scene: Scene) -> str:
+    verdict = _verdict(scene)
     return "unclear" if not verdict.is_clear else "moe" if verdict.difference < 0 else "dense"
 
 
-def _load(scene: Scene, kind: str) -> list[Evenness]:
-    """How even the load of each layer was at the end of training."""
+def _dead(scene: Scene, kind: str) -> int:
+    """Experts of all layers with next to no tokens at the end of training."""
     config, history = scene.balance(kind)
     layers = expert_layers(config)
     if (over := load_over_training(history.load, len(layers), config.n_experts)) is None:
         raise NotYet("The load is not measured yet. Wait a moment.")
-    return [evenness(layer.tolist()) for layer in over[1][-1]]
+    return sum(len(evenness(layer.tolist()).dead) for layer in over[1][-1])
 
 
-def _points(*players: str) -> Find:
+def _points(scene: Scene, *players: str) -> int:
     """Points of a player, or of the first minus those of the second."""
-
-    def find(scene: Scene, _: str) -> int:
-        game: Game = scene.game()
-        if missing := {*players} - {*game.players}:
-            raise NotYet("The best bets on this text are unknown." if missing == {FLOOR} else "Place a first bet.")
-        first, *second = (round(float(game.points(player).sum())) for player in players)
-        return first - sum(second)
-
-    return find
+    game: Game = scene.game()
+    if missing := {*players} - {*game.players}:
+        raise NotYet("The best bets on this text are unknown." if missing == {FLOOR} else "Place a first bet.")
+    first, *second = (round(float(game.points(player).sum())) for player in players)
+    return first - sum(second)
 
 
 # ---- what precision costs --------------------------------------------------------------------------------------------
 
 
-def _in_int8(number: Callable[[InPrecision, InPrecision], Value]) -> Find:
-    """A number of int8 and fp32."""
-
-    def find(scene: Scene, _: str) -> Value:
-        ways = {way.name: way for way in scene.precision().ways}
-        return number(ways["int8"], ways["fp32"])
-
-    return find
+def _int8(scene: Scene, name: str = "int8") -> InPrecision:
+    """What this precision costs."""
+    return next(way for way in scene.precision().ways if way.name == name)
 
 
-def _worth(way: InPrecision, _: InPrecision) -> str:
+def _worth(scene: Scene) -> str:
+    way = _int8(scene)
     if abs(way.more) <= way.more_margin:
         return "unclear"
     return "dearer" if way.more > 0 else "cheaper"
@@ -259,133 +228,85 @@ def _slip(rest: str) -> Value:
 
 # ---- the table -------------------------------------------------------------------------------------------------------
 
-
-def _facts(of: Callable[[Scene], Any], found: Mapping[str, Any], **more: Any) -> dict[str, Fact]:
-    """Facts of one thing on the page: name → how to read it off that, with its digits where they are not four."""
-    facts = {}
-    for name, read in found.items():
-        read, digits = read if isinstance(read, tuple) else (read, 4)
-        facts[name] = Fact(lambda scene, _, read=read: read(of(scene)), digits, **more)
-    return facts
-
-
-_RUN: dict[str, Find] = {
-    "loss": of_run.loss,
-    "training-loss": of_run.last("train_loss"),
-    "best-loss": of_run.best(1),
-    "best-step": of_run.best(0),
-    "steps": lambda scene, run: of_run.view(scene, run).history.last_step,
-    "risen": lambda scene, run: of_run.loss(scene, run) - of_run.best(1)(scene, run),
-    "apart": lambda scene, run: of_run.loss(scene, run) - of_run.last("train_loss")(scene, run),
-    **{name: of_run.baseline(name) for name in ("uniform", "unigram", "bigram", "floor")},
-    "gap": lambda scene, run: of_run.loss(scene, run) - of_run.baseline("floor")(scene, run),
-    "choices": of_run.choices,
-    "perplexity": of_run.perplexity,
-    "tokens": of_run.tokens,
-    "unit": lambda scene, run: of_run.baselines(scene, run).unit,
-    "right": of_run.right,
-    "answer": of_run.answer,
-    "word": of_run.word,
-    "sure": of_run.sure,
-    "copied": of_run.copied,
-    "name": lambda scene, run: of_run.view(scene, run).name,
-}
-_DIGITS = {"perplexity": 1, "right": 1, "sure": 0, "copied": 0}
-
-FACTS: dict[str, Fact] = {
-    **{name: Fact(find, _DIGITS.get(name, 4), about_run=True) for name, find in _RUN.items()},
-    **_facts(
-        lambda scene: scene.checkpoint().config,
-        {
-            "layers": lambda config: config.n_layers,
-            "heads": lambda config: config.n_heads,
-            "masked": lambda config: "yes" if config.causal else "no",
-            "cache-bytes": lambda config: config.cache_bytes(1),
-        },
-    ),
-    **_facts(
-        lambda scene: scene,
-        {
-            "prompt": lambda scene: scene.generate_prompt.strip() or "nothing",
-            "dice": lambda scene: scene.dice,
-            "likeliest": lambda scene: _next(scene)[0],
-            "likeliest-share": (lambda scene: _next(scene)[1], 1),
-            "likeliest-hot": (lambda scene: _next(scene, 2.0)[1], 1),
-            "layer": lambda scene: scene.looked[1],
-            "head": lambda scene: scene.looked[2],
-            "head-name": lambda scene: "{1}.{2}".format(*scene.looked),
-            "last-looks": lambda scene: last_looks(*scene.looked[:3]),
-        },
-    ),
-    **_facts(
-        lambda scene: scene.look(),
-        {
-            "vocabulary": lambda look: look.checkpoint.tokenizer.vocab_size,
-            "width": lambda look: look.config.d_model,
-            "next-token": lambda look: favourite(look)[0],
-            "next-share": (lambda look: favourite(look)[1], 0),
-            "mlp-keeps": (mlp_keeps, 0),
-            "settles": settles,
-        },
-    ),
-    "reads": Fact(_reads),
-    "asks": Fact(_token(3)),
-    "looks-at": Fact(_token(4)),
-    "habit": Fact(_habit),
-    **_facts(
-        lambda scene: scene.receipt,
-        {
-            "dot": lambda receipt: float(receipt.dot),
-            "score": lambda receipt: float(receipt.score),
-            "weight": lambda receipt: float(receipt.weight),
-            "weight-percent": (lambda receipt: 100 * receipt.weight, 1),
-        },
-    ),
-    "expects": Fact(lambda scene, _: scene.look().token_label(int(_effect(scene).before.argmax()))),
-    "expects-after": Fact(lambda scene, _: _expected_still(scene), digits=1),
-    "moved": Fact(lambda scene, _: _effect(scene).divergence),
-    "head-cost": Fact(lambda scene, _: _cost(scene).difference, slow=True),
-    "head-cost-margins": Fact(_cost_in_margins, digits=1, slow=True),
-    **_facts(lambda scene: scene.role(scene.look()), {"role": str, "role-words": ROLE_NAMES.get}, slow=True),
-    "appeared-head": Fact(lambda scene, _: "layer {0.layer}, head {0.head}".format(_appeared(scene))),
-    "appeared-percent": Fact(
-        lambda scene, _: 100 * _appeared(scene).after / max(of_run.view(scene, "chosen").history.last_step, 1), digits=0
-    ),
-    **_facts(
-        _verdict,
-        {
-            "difference": lambda verdict: verdict.difference,
-            "difference-size": lambda verdict: abs(verdict.difference),
-            "difference-margin": lambda verdict: verdict.margin,
-            "seeds": lambda verdict: verdict.seeds,
-            "winner": _winner,
-            "zero": lambda verdict: "outside" if abs(verdict.difference) > verdict.margin else "inside",
-        },
-    ),
-    "arithmetic-share": Fact(_arithmetic, digits=0),
-    **{
-        f"dead-{kind}": Fact(lambda scene, _, kind=kind: sum(len(layer.dead) for layer in _load(scene, kind)))
-        for kind in ("with", "without")
-    },
+SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
+    # the chosen model, and the prompt of Generate
+    "layers": lambda scene: scene.checkpoint().config.n_layers,
+    "heads": lambda scene: scene.checkpoint().config.n_heads,
+    "masked": lambda scene: "yes" if scene.checkpoint().config.causal else "no",
+    "cache-bytes": lambda scene: scene.checkpoint().config.cache_bytes(1),
+    "prompt": lambda scene: scene.generate_prompt.strip() or "nothing",
+    "dice": lambda scene: scene.dice,
+    "likeliest": lambda scene: _next(scene)[0],
+    "likeliest-share": lambda scene: _next(scene)[1],
+    "likeliest-hot": lambda scene: _next(scene, 2.0)[1],
+    # what Inspect looks at
+    "reads": _reads,
+    "layer": lambda scene: scene.looked[1],
+    "head": lambda scene: scene.looked[2],
+    "head-name": lambda scene: "{1}.{2}".format(*scene.looked),
+    "asks": lambda scene: _token(scene, 3),
+    "looks-at": lambda scene: _token(scene, 4),
+    "looks-ahead": lambda scene: "yes" if scene.looked[4] > scene.looked[3] else "no",
+    "habit": _habit,
+    "dot": lambda scene: float(scene.receipt.dot),
+    "score": lambda scene: float(scene.receipt.score),
+    "weight-percent": lambda scene: 100 * float(scene.receipt.weight),
+    "vocabulary": lambda scene: scene.look().checkpoint.tokenizer.vocab_size,
+    "width": lambda scene: scene.look().config.d_model,
+    "last-looks": lambda scene: last_looks(*scene.looked[:3]),
+    "next-token": lambda scene: favourite(scene.look())[0],
+    "next-share": lambda scene: favourite(scene.look())[1],
+    "neurons-percent": lambda scene: neurons_percent(*scene.looked[:2], scene.looked[3]),
+    "mlp-keeps": lambda scene: mlp_keeps(scene.look()),
+    "settles": lambda scene: settles(scene.look()),
+    "expects": lambda scene: scene.look().token_label(int(_effect(scene).before.argmax())),
+    "expects-after": _expected_still,
+    "moved": lambda scene: _effect(scene).divergence,
+    "head-cost": lambda scene: _cost(scene).difference,
+    "head-cost-margins": _cost_in_margins,
+    "role": lambda scene: scene.role(scene.look()),
+    "role-words": lambda scene: ROLE_NAMES[scene.role(scene.look())],
+    "appeared-head": lambda scene: "layer {0.layer}, head {0.head}".format(_appeared(scene)),
+    "appeared-percent": lambda scene: 100 * _appeared(scene).after / max(scene.run("chosen")[0].history.last_step, 1),
+    # two models, and balance
+    "arithmetic-share": _arithmetic,
+    "difference": lambda scene: _verdict(scene).difference,
+    "difference-size": lambda scene: abs(_verdict(scene).difference),
+    "difference-margin": lambda scene: _verdict(scene).margin,
+    "seeds": lambda scene: _verdict(scene).seeds,
+    "winner": _winner,
+    "dead-with": lambda scene: _dead(scene, "with"),
+    "dead-without": lambda scene: _dead(scene, "without"),
     # bets on the next token
-    "bets": Fact(lambda scene, _: len(scene.game().rounds)),
-    "points-you": Fact(_points(YOU)),
-    "points-floor": Fact(_points(FLOOR)),
-    "points-lead": Fact(_points(YOU, MODEL)),
-    "model-lead": Fact(_points(MODEL, BIGRAM)),
+    "bets": lambda scene: len(scene.game().rounds),
+    "points-you": lambda scene: _points(scene, YOU),
+    "points-floor": lambda scene: _points(scene, FLOOR),
+    "points-lead": lambda scene: _points(scene, YOU, MODEL),
+    "model-lead": lambda scene: _points(scene, MODEL, BIGRAM),
     # what precision costs
-    "bits-32-loss": Fact(_in_int8(lambda _, plain: plain.loss)),
-    "bits-8-smaller": Fact(_in_int8(lambda way, plain: plain.nbytes / way.nbytes), digits=1),
-    "bits-8-cost": Fact(_in_int8(lambda way, _: way.more), digits=5),
-    "bits-8-worth": Fact(_in_int8(_worth)),
-    "bits-8-parts": Fact(_in_int8(lambda way, _: "never" if way.parts_at is None else way.parts_at + 1)),
-    "weight-value": Fact(lambda scene, _: scene.precision().matrix.worst.value, digits=6),
-    "weight-back": Fact(lambda scene, _: scene.precision().matrix.worst.back, digits=6),
-    "weight-middle": Fact(lambda scene, _: scene.precision().matrix.middle_half),
+    "bits-32-loss": lambda scene: _int8(scene, "fp32").loss,
+    "bits-8-smaller": lambda scene: _int8(scene, "fp32").nbytes / _int8(scene).nbytes,
+    "bits-8-cost": lambda scene: _int8(scene).more,
+    "bits-8-worth": _worth,
+    "bits-8-parts": lambda scene: "never" if (at := _int8(scene).parts_at) is None else at + 1,
+    "weight-back": lambda scene: scene.precision().matrix.worst.back,
+    "weight-middle": lambda scene: scene.precision().matrix.middle_half,
     # constants
-    "made-3": Fact(lambda *_: count_projections(5, 3)[0]),
-    "made-3-cached": Fact(lambda *_: count_projections(5, 3)[1]),
-    "times-500": Fact(lambda *_: round(count_projections(5, 500)[0] / count_projections(5, 500)[1])),
-    "llama-cache": Fact(lambda *_: PRESETS["llama-7b"].cache_bytes(2048, bytes_per_number=2) / 2**30, digits=1),
+    "made-3": lambda _: count_projections(5, 3)[0],
+    "made-3-cached": lambda _: count_projections(5, 3)[1],
+    "times-500": lambda _: round(count_projections(5, 500)[0] / count_projections(5, 500)[1]),
+    "llama-cache": lambda _: PRESETS["llama-7b"].cache_bytes(2048, bytes_per_number=2) / 2**30,
 }
 """By the name that lesson files use; beside them `slip.NAME`, what is true of a slip, and `slip.NAME.NUMBER`."""
+FACTS = (*RUN_FACTS, *SCENE_FACTS)
+DIGITS = {
+    **dict.fromkeys(("sure", "copied", "next-share", "neurons-percent", "mlp-keeps", "appeared-percent"), 0),
+    "arithmetic-share": 0,
+    **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent", "expects-after"), 1),
+    **dict.fromkeys(("head-cost-margins", "bits-8-smaller", "llama-cache"), 1),
+    "bits-8-cost": 5,
+    "weight-back": 6,
+}
+"""Digits after the point, where they are not four."""
+SLOW = ("head-cost", "head-cost-margins", "role", "role-words")
+"""Finding one of these takes seconds, so no question asks beforehand whether it is there."""

@@ -8,6 +8,7 @@ from ..inspection import Look
 from ..inspection.cost import Effect, effect
 from ..inspection.edits import SwitchOff, edits_tap
 from ..inspection.lens import logit_lens
+from ..inspection.walk import ACTIVE
 from ..kept import Kept
 
 _without = Kept(entries=64, megabytes=8)
@@ -18,6 +19,13 @@ def last_looks(look: Look, layer: int, head: int) -> str:
     last = look.length - 1
     key = int(look.pattern(layer)[head, last].argmax())
     return {last: "itself", last - 1: "previous", 0: "first"}.get(key, "elsewhere")
+
+
+def neurons_percent(look: Look, layer: int, query: int) -> float:
+    """Percent of the layer's neurons that respond to a token. Raises ValueError of a layer with experts."""
+    if look.config.has_experts(layer):
+        raise ValueError("This layer has experts instead of one MLP. Choose another model.")
+    return 100 * float((look.trace["ff_hidden", layer][0, query].abs() > ACTIVE).float().mean())
 
 
 def favourite(look: Look) -> tuple[str, float]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .facts import fact_of, value_of, written
+from .facts import FACTS, SLOW, value_of, written
 from .reading import Ask, Case, Condition, Step
 from .scene import NotYet, Scene, Unsettled, Value
 
@@ -129,8 +129,7 @@ def missing(scene: Scene, step: Step) -> str:
         facts += [case.says for case in ask.right if case.says not in ask.choices]
     try:
         for name in facts:
-            fact = fact_of(name)
-            if name.startswith("slip.") or (fact is not None and not fact.slow):
+            if "." in name or (name in FACTS and name not in SLOW):
                 value_of(scene, name)
     except NotYet as problem:
         return str(problem)

@@ -5,14 +5,18 @@ The value comes back from the browser, so anybody may have written it: what does
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from ..service.limits import LESSON_RUNS, LESSON_WORDS
 from .judging import checked
 from .reading import Lesson, Step, all_lessons
 
-Value = float | int | str
+Words = Annotated[str, AfterValidator(lambda words: words[:LESSON_WORDS])]
+Value = Annotated[float, Field(allow_inf_nan=False)] | int | Words
 
 
 @dataclass
@@ -24,12 +28,19 @@ class Answer:
     right: bool | None = None
     done: bool = False
     """Whether the thing to do was done."""
-    told: tuple[str, ...] = ()
+    told: Annotated[tuple[Words, ...], Field(max_length=12)] = ()
     """What the page said then; of the open lesson only."""
 
     def ticked(self, step: Step) -> bool:
         """Whether nothing is left of the step: guessed where it asks, done where there is something to do."""
         return (step.ask is None or self.guess is not None) and (not step.done or self.done)
+
+    def possible(self, step: Step) -> bool:
+        """Whether the step can have been answered like this."""
+        try:
+            return self.guess is None or (step.ask is not None and checked(step.ask, self.guess) == self.guess)
+        except ValueError:
+            return False
 
 
 @dataclass
@@ -42,7 +53,7 @@ class Progress:
     folded: bool = False
     answers: dict[str, dict[str, Answer]] = field(default_factory=dict)
     """Lesson → step → what was done."""
-    before: dict[str, list[str]] = field(default_factory=dict)
+    before: dict[str, list[Annotated[str, Field(max_length=80)]]] = field(default_factory=dict)
     """Lesson → the ids of the runs that were there when it was begun, which do not count for it."""
 
     def answer(self, lesson: Lesson, step: Step) -> Answer:
@@ -51,8 +62,7 @@ class Progress:
 
     def ticked(self, lesson: Lesson) -> list[bool]:
         """Which steps of a lesson are done."""
-        known = self.answers.get(lesson.id, {})
-        return [known.get(step.id, Answer()).ticked(step) for step in lesson.steps]
+        return [row["ticked"] for row in self.report(lesson)]
 
     def report(self, lesson: Lesson) -> list[dict[str, Any]]:
         """A row for each step: its id, whether it is ticked, the guess, the truth, and whether the guess was right."""
@@ -65,58 +75,27 @@ class Progress:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for the browser, without what says nothing."""
-        answers = {
-            lesson: {step: _kept(answer, lesson == self.lesson) for step, answer in steps.items()}
-            for lesson, steps in self.answers.items()
-        }
-        return {
-            "lesson": self.lesson, "step": self.step, "folded": self.folded, "before": self.before, "answers": answers
-        }  # fmt: skip
+        others = {name: {"__all__": {"told"}} for name in self.answers if name != self.lesson}
+        return _PROGRESS.dump_python(self, mode="json", exclude_defaults=True, exclude={"answers": others})
 
     @classmethod
     def from_dict(cls, values: Any) -> Progress:
-        """What a browser sent; anything that no lesson could have left there is dropped."""
-        if not isinstance(values, dict):
+        """What a browser sent; what no lesson could have left there is dropped."""
+        try:
+            found = _PROGRESS.validate_python(values)
+        except ValidationError:
             return cls()
-        found, lessons = cls(), {lesson.id: lesson for lesson in all_lessons()}
-        found.folded = values.get("folded") is True
-        given = values.get("answers")
-        for name, steps in given.items() if isinstance(given, dict) else ():
-            if name in lessons and isinstance(steps, dict):
-                read = {step.id: _read(step, steps[step.id]) for step in lessons[name].steps if step.id in steps}
-                found.answers[name] = read
-        before = values.get("before")
-        for name, runs in before.items() if isinstance(before, dict) else ():
-            if name in lessons and isinstance(runs, list):
-                found.before[name] = [run for run in runs if isinstance(run, str) and len(run) < 80][-LESSON_RUNS:]
-        open_one, step = values.get("lesson"), values.get("step")
-        if isinstance(open_one, str) and open_one in lessons:
-            found.lesson = open_one
-            last = len(lessons[found.lesson].steps) - 1
-            found.step = min(max(step, 0), last) if isinstance(step, int) and not isinstance(step, bool) else 0
+        lessons = {lesson.id: lesson for lesson in all_lessons()}
+        for name in found.answers.keys() & lessons.keys():
+            steps = {step.id: step for step in lessons[name].steps}
+            given = found.answers[name].items()
+            found.answers[name] = {at: a for at, a in given if at in steps and a.possible(steps[at])}
+        found.answers = {name: answers for name, answers in found.answers.items() if name in lessons}
+        found.before = {name: runs[-LESSON_RUNS:] for name, runs in found.before.items() if name in lessons}
+        open_one = lessons.get(found.lesson)
+        found.lesson, last = (open_one.id, len(open_one.steps) - 1) if open_one else ("", 0)
+        found.step = min(max(found.step, 0), last)
         return found
 
 
-def _kept(answer: Answer, whole: bool) -> dict[str, Any]:
-    values = {"guess": answer.guess, "truth": answer.truth, "right": answer.right, "done": answer.done or None}
-    if whole and answer.told:
-        values["told"] = list(answer.told)
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _read(step: Step, values: Any) -> Answer:
-    if not isinstance(values, dict):
-        return Answer()
-    try:
-        guess = checked(step.ask, values["guess"]) if step.ask is not None and "guess" in values else None
-    except (ValueError, TypeError):
-        guess = None
-    truth, right, told = values.get("truth"), values.get("right"), values.get("told")
-    truth = truth[:LESSON_WORDS] if isinstance(truth, str) else truth if _is_number(truth) else None
-    told = told[:12] if isinstance(told, list) else ()
-    told = tuple(words[:LESSON_WORDS] for words in told if isinstance(words, str))
-    return Answer(guess, truth, right if isinstance(right, bool) else None, values.get("done") is True, told)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
+_PROGRESS = TypeAdapter(Progress)

@@ -10,10 +10,9 @@ import os
 import re
 import sys
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -21,11 +20,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    StrictStr,
+    StringConstraints,
     ValidationError,
     ValidationInfo,
     model_validator,
 )
-from typing_extensions import Self, TypedDict
+from typing_extensions import Self
 
 from .facts import FACTS, is_fact
 from .vocabulary import DOINGS, PLACES, SETS, TABS, VIEWS, WATCHED
@@ -36,24 +37,28 @@ VARIABLE = "PLAYGROUND_LESSONS"
 
 MOST_BYTES = 60_000
 MOST_LESSONS = 40
-STEPS = (5, 9)
-TITLE, SENTENCES, CHOICE = 60, 700, 160
-"""Characters of a title, of a step's words, of a choice."""
-MOST_SHOWN = 8
-"""Sentences that a step may show."""
 
 
 class LessonError(ValueError):
     """What is wrong with a lesson file, and where."""
 
 
-# ---- checks of single values -----------------------------------------------------------------------------------------
+# ---- single values ---------------------------------------------------------------------------------------------------
 
 
-def _known_place(name: str) -> str:
-    if name not in PLACES:
-        raise ValueError(f"there is no place called “{name[:40]}”; there are {', '.join(PLACES)}")
+def _fact(name: str, runs: Collection[str]) -> str:
+    if not is_fact(name, runs):
+        raise ValueError(f"there is no fact called “{name[:40]}”; there are {', '.join(FACTS)}")
     return name
+
+
+def _operand(value: str, info: ValidationInfo) -> str:
+    """A fact, or a number."""
+    try:
+        float(value)
+    except ValueError:
+        _fact(value, info.context)
+    return value
 
 
 def _with_facts(words: str, info: ValidationInfo) -> str:
@@ -65,83 +70,15 @@ def _with_facts(words: str, info: ValidationInfo) -> str:
     return words
 
 
-def _fact(name: str, runs: Collection[str]) -> None:
-    if not is_fact(name, runs):
-        raise ValueError(f"there is no fact called “{name[:40]}”; there are {', '.join(FACTS)}")
-
-
-def _operand(value: str, runs: Collection[str]) -> None:
-    if is_fact(value, runs):
-        return
-    try:
-        float(value)
-    except ValueError:
-        raise ValueError(f"“{value[:40]}” is neither a number nor a fact; there are {', '.join(FACTS)}") from None
-
-
 def _sets(sets: dict[str, Any]) -> dict[str, Any]:
-    for name, value in sets.items():
-        if name not in SETS:
-            raise ValueError(f"there is no control called “{name[:40]}” to set; there are {', '.join(SETS)}")
-        if name == "train.text" and isinstance(value, list):
-            sets[name] = value = "\n".join(map(str, value))
-        if name == "model" and isinstance(value, list):
-            if not 1 <= len(value) <= 4 or not all(isinstance(model, str) for model in value):
-                raise ValueError("“model” is one name, or up to four to take the first of that is there")
-            continue
-        if not isinstance(value, (str, int, float, bool)):
-            raise ValueError(f"“{name}” can be set to words, a number, true or false only")
-        known = {"tab": TABS, "view": VIEWS}.get(name)
-        if known and value not in known:
-            raise ValueError(f"“{name}” has to be one of {', '.join(known)}")
+    for name, known in {"tab": TABS, "view": VIEWS}.items():
+        if sets.get(name, known[0]) not in known:
+            raise ValueError(f"“{name}” is one of {', '.join(known)}")
+    if isinstance(text := sets.get("train.text"), list):
+        sets["train.text"] = "\n".join(text)
+    if lists := [name for name, value in sets.items() if isinstance(value, list) and name != "model"]:
+        raise ValueError(f"“{lists[0]}” cannot be a list")
     return sets
-
-
-def _done(done: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
-    if not done:
-        return {}
-    kinds = [kind for kind in DOINGS if kind in done]
-    if len(kinds) != 1:
-        raise ValueError(f"“done” needs one of {', '.join(DOINGS)}")
-    kind, value = kinds[0], done[kinds[0]]
-    allowed = {"run": "of", "control": "is", "pressed": "times"}.get(kind)
-    if others := done.keys() - {kind, allowed}:
-        raise ValueError(f"“done” has nothing called “{sorted(others)[0]}” beside “{kind}”")
-    if kind in ("run", "pair", "balance"):
-        if value not in ("begun", "finished"):
-            raise ValueError(f"a {kind} can be “begun” or “finished”")
-        if done.get("of", "run") not in (*info.context, "run"):
-            raise ValueError(f"there is no run called “{done['of']}”; “runs” has to name it")
-    elif kind == "when":
-        Condition.read(value, info)
-    elif kind == "control":
-        if value not in WATCHED:
-            raise ValueError(f"no step can wait for a control “{str(value)[:40]}”; only for {', '.join(WATCHED)}")
-        if not isinstance(done.get("is", ""), (str, int, float, bool)):
-            raise ValueError("“is” has to be words, a number, true or false")
-    else:
-        _known_place(value if isinstance(value, str) else "")
-        times = done.get("times", 1)
-        if type(times) is not int or not 1 <= times <= 9:
-            raise ValueError("“times” is a whole number from 1 to 9")
-    return done
-
-
-def _compared(words: Any) -> tuple[tuple[str, str, str], ...]:
-    parts = []
-    for part in str(words).split(" and "):
-        found = re.fullmatch(r"\s*(\S+)\s+(<=|>=|<|>|is not|is)\s+(\S+)\s*", part)
-        if found is None:
-            raise ValueError(f"“{part[:60]}” is no comparison such as “loss < 2” or “winner is dense”")
-        parts.append(found.groups())
-    return tuple(parts)
-
-
-def _runs(runs: dict[str, Any]) -> dict[str, Any]:
-    for run in runs:
-        if not re.fullmatch(r"[a-z]{1,20}", run) or run == "chosen":
-            raise ValueError(f"a run is named by small letters, and not “chosen”; this one is “{run[:40]}”")
-    return runs
 
 
 def _cases(key: str) -> BeforeValidator:
@@ -149,46 +86,28 @@ def _cases(key: str) -> BeforeValidator:
 
     def listed(given: Any) -> Any:
         cases = given if isinstance(given, list) else [given if isinstance(given, dict) else {key: given}]
-        if not 1 <= len(cases) <= 8:
-            raise ValueError("one to eight cases")
         return [
-            {"says" if name == key else name: value for name, value in each.items()} if isinstance(each, dict) else each
-            for each in cases
+            {"says" if name == key else name: value for name, value in case.items()} if isinstance(case, dict) else case
+            for case in cases
         ]
 
     return BeforeValidator(listed)
 
 
-def _written(value: Any) -> Any:
-    return str(value) if isinstance(value, (int, float)) else value
+def _text(most: int) -> Any:
+    return Annotated[str, Field(max_length=most)]
 
 
-Title = Annotated[str, Field(max_length=TITLE)]
-Choice = Annotated[str, Field(max_length=CHOICE)]
-Sentences = Annotated[str, Field(max_length=SENTENCES), AfterValidator(_with_facts)]
-Place = Annotated[str, AfterValidator(_known_place)]
+Written = BeforeValidator(lambda value: str(value) if type(value) in (int, float) else value)
+Sentences = Annotated[_text(700), AfterValidator(_with_facts)]
+Place = Literal[tuple(PLACES)]
 Number = Annotated[float, Field(allow_inf_nan=False, lt=1e12, gt=-1e12)]
+Controls = Annotated[dict[Literal[SETS], str | int | float | bool | list[StrictStr]], AfterValidator(_sets)]
+"""What controls become, by the names of SETS."""
+RunName = Annotated[str, StringConstraints(pattern="^[a-z]{1,20}$")]
 
 
 # ---- the parts of a file ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Condition:
-    """Comparisons of facts with facts, numbers or words, which all have to hold: `loss < bigram and gap > 0.1`."""
-
-    parts: tuple[tuple[str, str, str], ...]
-    """(left, operator, right) as they stand in the file."""
-
-    @classmethod
-    def read(cls, words: Any, info: ValidationInfo) -> Self:
-        """Read it from a file. Raises ValueError."""
-        condition = cls(_compared(words))
-        for left, how, right in condition.parts:
-            _fact(left, info.context)
-            if how not in ("is", "is not"):
-                _operand(right, info.context)
-        return condition
 
 
 class Part(BaseModel):
@@ -197,29 +116,87 @@ class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class Condition(Part):
+    """Comparisons of facts with facts, numbers or words, which all have to hold: `loss < bigram and gap > 0.1`."""
+
+    parts: list[tuple[str, str, str]]
+    """(left, operator, right) as they stand in the file."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read(cls, words: Any, info: ValidationInfo) -> Any:
+        parts = []
+        for part in str(words).split(" and "):
+            found = re.fullmatch(r"\s*(\S+)\s+(<=|>=|<|>|is not|is)\s+(\S+)\s*", part)
+            if found is None:
+                raise ValueError(f"“{part[:60]}” is no comparison such as “loss < 2” or “winner is dense”")
+            left, how, right = found.groups()
+            _fact(left, info.context)
+            if how not in ("is", "is not"):
+                _operand(right, info)
+            parts.append((left, how, right))
+        return {"parts": parts}
+
+
 class Case(Part):
     """Something said, or an answer, with what has to hold for it."""
 
-    says: Annotated[str, Field(max_length=SENTENCES), BeforeValidator(_written)]
-    when: Annotated[Condition | None, BeforeValidator(Condition.read)] = None
+    says: Annotated[_text(700), Written]
+    when: Condition | None = None
+
+
+Cases = Annotated[list[Case], Field(min_length=1, max_length=8)]
+
+
+class Done(Part):
+    """What the visitor has to do: one of DOINGS. See docs/lessons.md."""
+
+    run: Literal["finished"] | None = None
+    of: RunName = "run"
+    pair: Literal["finished"] | None = None
+    balance: Literal["finished"] | None = None
+    when: Condition | None = None
+    pressed: Place | None = None
+    times: Annotated[int, Field(ge=1, le=9)] = 1
+    shown: Place | None = None
+    changed: Place | None = None
+    control: Literal[WATCHED] | None = None
+
+    @property
+    def kind(self) -> str:
+        """Which of DOINGS it is."""
+        return next(kind for kind in DOINGS if getattr(self, kind) is not None)
+
+    @property
+    def place(self) -> str:
+        """The place that has to be pressed, shown or changed; empty for another doing."""
+        return self.pressed or self.shown or self.changed or ""
+
+    @model_validator(mode="after")
+    def _check(self, info: ValidationInfo) -> Self:
+        if sum(getattr(self, kind) is not None for kind in DOINGS) != 1:
+            raise ValueError(f"it needs one of {', '.join(DOINGS)}")
+        if self.of not in (*info.context, "run"):
+            raise ValueError(f"there is no run called “{self.of}”; “runs” has to name it")
+        return self
 
 
 class Ask(Part):
     """A question, whose answer the visitor's own numbers decide."""
 
     question: Sentences
-    kind: str
-    """choice, number or curve: of the last, the end is asked for."""
-    right: Annotated[list[Case], _cases("is")]
+    kind: Literal["choice", "number", "curve"]
+    """Of a curve, the end is asked for."""
+    right: Annotated[Cases, _cases("is")]
     """The first that holds is the answer: a choice's name, or a fact or number."""
-    choices: dict[str, Choice] = {}
+    choices: Annotated[dict[str, _text(160)], Field(max_length=6)] = {}
     least: Number = 0.0
     most: Number = 1.0
-    step: Number = 0.1
-    unit: Annotated[str, Field(max_length=30)] = ""
-    near: Number = 0.0
+    step: Annotated[Number, Field(gt=0)] = 0.1
+    unit: _text(30) = ""
+    near: Annotated[Number, Field(ge=0)] = 0.0
     """How far off counts as right."""
-    start: Annotated[str, BeforeValidator(_written)] = ""
+    start: Annotated[str, Written, AfterValidator(_operand)] = "0"
     """Of a curve: the fact or number where it begins."""
     covers: list[Place] = []
     """Names in PLACES: where the answer stands, covered until the guess."""
@@ -228,102 +205,94 @@ class Ask(Part):
     @classmethod
     def _flat(cls, given: Any) -> Any:
         """In the file, the name of the choices or of the scale says the kind."""
-        kinds = [kind for kind in ("choices", "number", "curve") if isinstance(given, dict) and kind in given]
+        kinds = [kind for kind in ("choices", "number", "curve") if kind in given]
         if len(kinds) != 1:
             raise ValueError("it needs one of “choices”, “number” and “curve”")
-        kind, scale = kinds[0], given[kinds[0]]
-        if kind == "choices":
-            return given | {"kind": "choice"}
-        needed = ("least", "most", "step", *(["start"] if kind == "curve" else []))
-        if missing := [name for name in needed if not isinstance(scale, dict) or name not in scale]:
-            raise ValueError(f"its scale has no “{missing[0]}”")
-        return {name: value for name, value in given.items() if name != kind} | scale | {"kind": kind}
+        if kinds == ["choices"]:
+            return {**given, "kind": "choice"}
+        return (
+            {name: value for name, value in given.items() if name not in kinds} | given[kinds[0]] | {"kind": kinds[0]}
+        )
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> Self:
-        if self.kind == "choice":
-            if not 2 <= len(self.choices) <= 6:
-                raise ValueError(f"two to six choices, of at most {CHOICE} characters each")
-            for case in self.right:
-                if case.says not in self.choices and case.says != "unclear" and not is_fact(case.says, info.context):
-                    raise ValueError(f"“{case.says[:40]}” is none of its choices, nor “unclear”")
-            return self
-        if not self.least < self.most or not 0 < self.step <= self.most - self.least or self.near < 0:
+        needed = {"choice": set(), "number": {"least", "most", "step"}, "curve": {"least", "most", "step", "start"}}
+        if missing := needed[self.kind] - self.model_fields_set:
+            raise ValueError(f"its scale has no “{min(missing)}”")
+        if self.kind == "choice" and len(self.choices) < 2:
+            raise ValueError("two to six choices")
+        if not self.step <= self.most - self.least:
             raise ValueError("the scale has to go up, in steps that fit into it")
-        for value in [case.says for case in self.right] + ([self.start] if self.start else []):
-            _operand(value, info.context)
+        for case in self.right:
+            if self.kind != "choice":
+                _operand(case.says, info)
+            elif case.says not in (*self.choices, "unclear") and not is_fact(case.says, info.context):
+                raise ValueError(f"“{case.says[:40]}” is none of its choices, nor “unclear”")
         return self
 
 
 class Step(Part):
     """One thing to understand."""
 
-    id: Annotated[str, Field(pattern="^[a-z0-9-]{1,30}$")]
-    title: Title
+    id: Annotated[str, StringConstraints(pattern="^[a-z0-9-]{1,30}$")]
+    title: _text(60)
     say: Sentences
-    sets: Annotated[dict[str, Any], AfterValidator(_sets)] = Field({}, alias="set")
-    """What the controls become, by the names of SETS."""
-    point: Place = ""
-    """A name in PLACES."""
+    sets: Annotated[Controls, Field(alias="set")] = {}
+    point: Place | None = None
     ask: Ask | None = None
-    done: Annotated[dict[str, Any], AfterValidator(_done)] = {}
-    """One of DOINGS with what belongs to it; empty where answering is all."""
-    show: Annotated[list[Annotated[list[Case], _cases("say")]], Field(max_length=MOST_SHOWN)] = []
+    done: Done | None = None
+    """None where answering is all."""
+    show: Annotated[list[Annotated[Cases, _cases("say")]], Field(max_length=8)] = []
     """Of each group the first case that holds is said."""
-    then: Place = ""
-    """A name in PLACES: what it points at once it is done; empty for where it was done."""
+    then: Place | None = None
+    """What it points at once it is done; None for where it was done."""
 
     @property
-    def when(self) -> Condition | None:
-        """What has to hold for it to be done, where `done` is about facts."""
-        return Condition(_compared(self.done["when"])) if "when" in self.done else None
+    def doing(self) -> str:
+        """Which of DOINGS it waits for; empty for none."""
+        return self.done.kind if self.done else ""
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> Self:
-        if self.ask is None and not self.done:
+        if self.ask is None and self.done is None:
             raise ValueError("a step needs something to guess (“ask”) or to do (“done”)")
         for case in (case for group in self.show for case in group):
             _with_facts(case.says, info)
         return self
 
 
-class Needed(TypedDict, total=False):
+class Needed(Part):
     """What a run has to be: its text's name, what an own text holds, its mask."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # type: ignore[misc]
-    text: Title
-    holds: Choice
-    causal: bool
+    text: _text(60) = ""
+    holds: _text(160) = ""
+    causal: bool = True
 
 
 class Lesson(Part):
     """A path of a few steps."""
 
-    id: str
+    id: Annotated[str, StringConstraints(pattern="^[a-z0-9-]{1,40}$")]
     number: int
-    title: Title
-    about: Annotated[str, Field(max_length=SENTENCES)]
-    steps: list[Step]
-    scene: Annotated[dict[str, Any], AfterValidator(_sets)] = {}
-    """What the panels hold as it begins, by the names of SETS; whatever it does not name is as in a new page."""
-    runs: Annotated[dict[str, Needed], AfterValidator(_runs)] = {}
+    title: _text(60)
+    about: _text(700)
+    steps: Annotated[list[Step], Field(min_length=5, max_length=9)]
+    scene: Controls = {}
+    """What the panels hold as it begins; whatever it does not name is as in a new page."""
+    runs: dict[RunName, Needed] = {}
     """Names of runs → what the visitor's run has to be to count as that one."""
-    prompt: Choice = ""
+    prompt: _text(160) = ""
     """What facts on a run's writing go on from; empty for the run's own."""
-    group: Annotated[str, Field(max_length=TITLE)] = ""
+    group: _text(60) = ""
     """Its heading in the list of lessons; empty for the main path."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not STEPS[0] <= len(self.steps) <= STEPS[1]:
-            raise ValueError(f"a lesson has {STEPS[0]} to {STEPS[1]} steps, this one {len(self.steps)}")
         if len({step.id for step in self.steps}) < len(self.steps):
             raise ValueError("two steps have the same id")
+        if "chosen" in self.runs:
+            raise ValueError("no run can be called “chosen”, which is the model chosen at the top")
         return self
-
-    def step(self, step_id: str) -> Step | None:
-        """The step of that id."""
-        return next((step for step in self.steps if step.id == step_id), None)
 
 
 # ---- lessons ---------------------------------------------------------------------------------------------------------
@@ -332,19 +301,15 @@ class Lesson(Part):
 @lru_cache(maxsize=1)
 def all_lessons() -> tuple[Lesson, ...]:
     """The lessons that ship and those in VARIABLE's folder, by number; a file that cannot be read is left out."""
-    found = {path: read_lesson(path.read_bytes(), path.stem) for path in sorted(FILES.glob("*.json"))}
+    found = {path.stem: read_lesson(path.read_bytes(), path.stem) for path in sorted(FILES.glob("*.json"))}
     folder = os.environ.get(VARIABLE)
-    taken = {lesson.id for lesson in found.values()}
     for path in sorted(Path(folder).glob("*.json"))[:MOST_LESSONS] if folder else ():
         try:
-            lesson = read_lesson(path.read_bytes(), path.stem)
-            if lesson.id in taken:
-                raise LessonError(f"there is a lesson called “{lesson.id}” already: give the file another name")
+            if path.stem in found:
+                raise LessonError(f"there is a lesson called “{path.stem}” already: give the file another name")
+            found[path.stem] = read_lesson(path.read_bytes(), path.stem)
         except (OSError, LessonError) as problem:
             print(f"{path} is left out: {problem}", file=sys.stderr)
-            continue
-        taken.add(lesson.id)
-        found[path] = lesson
     return tuple(sorted(found.values(), key=lambda lesson: (lesson.number, lesson.id)))
 
 
@@ -355,46 +320,17 @@ def find_lesson(name: Any) -> Lesson | None:
 
 def read_lesson(data: bytes | str, name: str) -> Lesson:
     """The lesson in a file's bytes; its id is the file's name. Raises LessonError."""
-    if not re.fullmatch(r"[a-z0-9-]{1,40}", name):
-        raise LessonError(f"a lesson's file is named by small letters, digits and “-”, not {name[:60]!r}")
     if len(data) > MOST_BYTES:
         raise LessonError(f"a lesson has at most {MOST_BYTES:,} bytes, this one {len(data):,}")
     try:
-        values = json.loads(data)
-    except (ValueError, RecursionError) as problem:
-        raise LessonError(f"this is no JSON: {problem}") from None
-    if not isinstance(values, dict):
-        raise LessonError("the lesson is no object, {…}")
+        values = {**json.loads(data), "id": name}
+    except (ValueError, TypeError, RecursionError) as problem:
+        raise LessonError(f"this is no JSON object: {problem}") from None
     runs = values.get("runs")
     try:
-        return Lesson.model_validate({**values, "id": name}, context=frozenset(runs if isinstance(runs, dict) else ()))
+        return Lesson.model_validate(values, context=frozenset(runs if isinstance(runs, dict) else ()))
     except ValidationError as problem:
-        raise LessonError(_in_words(problem, values)) from None
-
-
-def _in_words(problem: ValidationError, values: dict[str, Any]) -> str:
-    """The first thing that is wrong with a file, and where."""
-    error = problem.errors()[0]
-    place, kind, given = error["loc"], error["type"], error["input"]
-    name = next((part for part in reversed(place) if isinstance(part, str)), "")
-    where = "the lesson"
-    if place[:1] == ("steps",) and len(place) > 1:
-        step = values["steps"][place[1]]
-        where = f"step {place[1] + 1} (“{str(step.get('id', '?') if isinstance(step, dict) else '?')[:40]}”)"
-        where += ", its question" * ("ask" in place[2:-1]) + ", what it shows" * ("show" in place[2:-1])
-    elif place[:1] == ("runs",) and len(place) > 1:
-        where = f"run “{str(place[1])[:40]}”"
-    match kind:
-        case "missing":
-            return f"{where} has no “{name}”"
-        case "extra_forbidden":
-            return f"{where}: there is nothing called “{name[:40]}”"
-        case "string_too_long":
-            return f"{where}: “{name}” has {len(given):,} characters; at most {error['ctx']['max_length']} fit"
-        case "string_pattern_mismatch":
-            return f"{where}: an id is made of small letters, digits and “-”"
-        case "value_error":
-            return f"{where}: {error['ctx']['error']}"
-        case "float_type" | "finite_number" | "less_than" | "greater_than":
-            return f"{where}: “{name}” has to be a number"
-    return f"{where}: “{name}” cannot be {json.dumps(given)[:60]}"
+        error = problem.errors()[0]
+    where = [str(part + 1 if isinstance(part, int) else part) for part in error["loc"]]
+    where = " ".join(where).replace("steps ", "step ", 1) or "the lesson"
+    raise LessonError(f"{where}: {error['msg'].removeprefix('Value error, ')}")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-from ..data.baselines import Baselines
 from ..engine import SamplingConfig, generate
 from ..kept import Kept
 from ..service.verdicts import learned_by
 from ..service.views import RunView
 from ..storage import Checkpoint
-from ..words.baselines import equally_likely
 from .scene import NotYet, Scene, Value
 
 SAID, WRITTEN = 48, 240
@@ -21,77 +19,33 @@ SAID, WRITTEN = 48, 240
 _said = Kept(entries=300, megabytes=4)
 
 
-def view(scene: Scene, run: str) -> RunView:
-    """What there is to show of the run."""
-    return scene.run(run)[0]
-
-
-def baselines(scene: Scene, run: str) -> Baselines:
-    """The baselines of the run's text. Raises NotYet."""
-    found = view(scene, run).baselines
-    if found is None:
-        raise NotYet("The baselines are not measured yet. Wait a moment.")
-    return found
-
-
-def baseline(name: str) -> Callable[[Scene, str], float]:
-    """The loss of one of them."""
-
-    def find(scene: Scene, run: str) -> float:
-        value = getattr(baselines(scene, run), name)
-        if value is None:
-            raise NotYet("The best possible loss on this text is unknown.")
-        return value
-
-    return find
-
-
-def last(column: str) -> Callable[[Scene, str], float]:
-    """The last evaluation in a column of the history."""
-
-    def find(scene: Scene, run: str) -> float:
-        values = view(scene, run).history.evaluations[column]
-        if not values:
-            raise NotYet("Nothing is measured yet. Wait for the first evaluation.")
-        return values[-1]
-
-    return find
-
-
-loss = last("val_loss")
-
-
-def best(index: int) -> Callable[[Scene, str], Value]:
-    """The step of the lowest validation loss (0), or that loss (1)."""
+def measured(read: Callable[[RunView, Mapping[str, float]], Value | None]) -> Callable[[Scene, str], Value]:
+    """A number of a run, from what there is to show of it and its last evaluation."""
 
     def find(scene: Scene, run: str) -> Value:
-        loss(scene, run)
-        return view(scene, run).history.best[index]
+        view = scene.run(run)[0]
+        last = {column: values[-1] for column, values in view.history.evaluations.items() if values}
+        if not last:
+            raise NotYet("Nothing is measured yet. Wait for the first evaluation.")
+        if view.baselines is None:
+            raise NotYet("The baselines are not measured yet. Wait a moment.")
+        if (found := read(view, last)) is None:
+            raise NotYet("The best possible loss on this text is unknown.")
+        return found
 
     return find
 
 
-def right(scene: Scene, run: str) -> float:
+def _gap(view: RunView, last: Mapping[str, float]) -> float | None:
+    return None if view.baselines.floor is None else last["val_loss"] - view.baselines.floor
+
+
+def _right(scene: Scene, run: str) -> float:
     """Percent of its last text that follows the grammar."""
-    judged = [record for record in view(scene, run).history.judged if record["of"]]
+    judged = [record for record in scene.run(run)[0].history.judged if record["of"]]
     if not judged:
         raise NotYet("Its samples are not checked yet. Wait a moment.")
     return 100 * judged[-1]["right"] / judged[-1]["of"]
-
-
-def choices(scene: Scene, run: str) -> str:
-    """Its loss as a perplexity, in words."""
-    return f"perplexity {equally_likely(loss(scene, run))}"
-
-
-def perplexity(scene: Scene, run: str) -> float:
-    """As how many equally likely tokens its loss feels."""
-    return math.exp(min(loss(scene, run), 100.0))
-
-
-def tokens(scene: Scene, run: str) -> int:
-    """How many different tokens its text has."""
-    return round(math.exp(baseline("uniform")(scene, run)))
 
 
 # ---- what its model writes -------------------------------------------------------------------------------------------
@@ -156,3 +110,27 @@ def copied(scene: Scene, run: str) -> float:
         return 100 * found.copied.right / max(found.copied.of, 1)
 
     return _said.get((scene.lesson_prompt, "copied"), write, owner=checkpoint.model)
+
+
+RUN_FACTS: dict[str, Callable[[Scene, str], Value]] = {
+    "loss": measured(lambda view, last: last["val_loss"]),
+    "training-loss": measured(lambda view, last: last["train_loss"]),
+    "best-step": measured(lambda view, last: view.history.best[0]),
+    "steps": measured(lambda view, last: view.history.last_step),
+    "risen": measured(lambda view, last: last["val_loss"] - view.history.best[1]),
+    "apart": measured(lambda view, last: last["val_loss"] - last["train_loss"]),
+    "uniform": measured(lambda view, last: view.baselines.uniform),
+    "unigram": measured(lambda view, last: view.baselines.unigram),
+    "bigram": measured(lambda view, last: view.baselines.bigram),
+    "floor": measured(lambda view, last: view.baselines.floor),
+    "gap": measured(_gap),
+    "perplexity": measured(lambda view, last: math.exp(min(last["val_loss"], 100.0))),
+    "tokens": measured(lambda view, last: round(math.exp(view.baselines.uniform))),
+    "right": _right,
+    "answer": answer,
+    "word": word,
+    "sure": sure,
+    "copied": copied,
+    "name": lambda scene, run: scene.run(run)[0].name,
+}
+"""By the names that lesson files use."""

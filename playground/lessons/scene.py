@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ..game.rules import Game
@@ -29,42 +27,61 @@ class Unsettled(NotYet):
     """What stands on the page just now is not what a step is about: nothing of it is said before it is."""
 
 
-def _absent(*_: Any) -> Any:
-    raise NotYet("That number is not there yet.")
-
-
-@dataclass
 class Scene:
-    """What one visitor has on the page at one moment. Each is asked for only where a fact needs it."""
+    """What one visitor has on the page at one moment. Every method raises NotYet where a page has no such thing."""
 
-    run: Callable[[str], tuple[RunView, Checkpoint | None]] = _absent
-    """The run of this name, and its model once there is one; `chosen` for the model above all tabs."""
-    checkpoint: Callable[[], Checkpoint] = _absent
-    """The chosen model."""
-    look: Callable[[], Look] = _absent
     place: tuple[int, int, int, int] = (0, 0, 0, 0)
     """Layer, head, query and key that are chosen in Inspect."""
-    edits: Callable[[], list[Edit]] = _absent
-    """The changes in force."""
-    held_out: Callable[[Look], Any] = _absent
-    """Windows and targets to judge a change by."""
-    role: Callable[[Look], str] = _absent
-    """The chosen head's tested role."""
-    appeared: Callable[[Look], Appearance | None] = _absent
-    """When the habit of looking at what followed last time came up."""
-    pair: Callable[[], PairView] = _absent
-    balance: Callable[[str], tuple[ModelConfig, History]] = _absent
-    """A mixture trained "with" a balance loss, or "without": its config, and what was recorded."""
-    game: Callable[[], Game] = _absent
-    """Of bets on the next token."""
-    precision: Callable[[], PrecisionCost] = _absent
-    """What bf16 and int8 cost the chosen model, if it was measured."""
     generate_prompt: str = ""
     dice: str = "thrown"
     """none where Generate is greedy, kept where it keeps its seed."""
     lesson_prompt: str = ""
     visitor: str = ""
     """Whose page it is: the order of choices hangs on it."""
+
+    def run(self, name: str) -> tuple[RunView, Checkpoint | None]:
+        """The run of this name, and its model once there is one; `chosen` for the model above all tabs."""
+        return _absent()
+
+    def checkpoint(self) -> Checkpoint:
+        """The chosen model."""
+        return _absent()
+
+    def look(self) -> Look:
+        """What Inspect looks at."""
+        return _absent()
+
+    def edits(self) -> list[Edit]:
+        """The changes in force."""
+        return _absent()
+
+    def held_out(self, look: Look) -> Any:
+        """Windows and targets to judge a change by."""
+        return _absent()
+
+    def role(self, look: Look) -> str:
+        """The chosen head's tested role."""
+        return _absent()
+
+    def appeared(self, look: Look) -> Appearance | None:
+        """When the habit of looking at what followed last time came up."""
+        return _absent()
+
+    def pair(self) -> PairView:
+        """The pair that this lesson has trained with a balance loss, else the one that is shown."""
+        return _absent()
+
+    def balance(self, kind: str) -> tuple[ModelConfig, History]:
+        """A mixture trained "with" a balance loss, or "without": its config, and what was recorded."""
+        return _absent()
+
+    def game(self) -> Game:
+        """Of bets on the next token."""
+        return _absent()
+
+    def precision(self) -> PrecisionCost:
+        """What bf16 and int8 cost the chosen model, if it was measured."""
+        return _absent()
 
     @functools.cached_property
     def looked(self) -> tuple[Look, int, int, int, int]:
@@ -77,3 +94,7 @@ class Scene:
     def receipt(self) -> Receipt:
         """The arithmetic of the chosen cell. Raises NotYet."""
         return receipt(*self.looked)
+
+
+def _absent() -> Any:
+    raise NotYet("That number is not there yet.")

@@ -64,7 +64,7 @@ def copied_summary(compared: Compared) -> str:
     """How much of it is copied; empty if that is unknown."""
     right, of = compared.sentences.right, compared.sentences.of
     if of == 1:
-        return f"Its one whole sentence is {'copied' if right else 'not copied'} from the training text."
+        return f"This sentence is {'copied' if right else 'not copied'} from the training text."
     if of:
         return f"{right:,} of {of:,} sentences {'is' if right == 1 else 'are'} copied from the training text."
     if not compared.copied.of:

@@ -88,6 +88,7 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
 
     # balance: the constant's gradient is rounding; a pair without any is one button away
     fold(page, "breaking")
+    page.get_by_text("What pulls on the routers").click()
     rows = page.locator("#breaking-pulls tbody tr")
     expect(rows).to_have_count(3)
     norms = {row.split("\t")[0]: [float(x) for x in row.split("\t")[2:]] for row in rows.all_inner_texts()}

@@ -19,35 +19,17 @@ from playground.ui.app import build_app
 from playground.ui.forms import pair as pair_form
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
+from playground.ui.lessons.scenes import Here
+from playground.ui.lessons.strip import covered
 from playground.ui.tabs import generate
 from playground.ui.tabs.inspect.selection import Selection
 
 from .runs import ANNA, BERT, known, until
 
-BRINGS = {
-    "ladder": "#rungs summary",
-    "written text": "#generate-panel .generate-start",
-    "receipt": "#inspect-panel [data-slot=pattern]",
-    "role": "#inspect-panel [data-slot=roles-map]",
-    "four temperatures": "#generate-panel .compare-temperatures",
-    "precisions": "#generate-panel .measure-precision",
-    "followed token": "#routing-text [data-token='5']",
-}
-"""What to press so that a place changes; a place itself where it is not listed."""
 SELECTIONS = {"inspect": Selection, "generate": generate.Selection}
 """What the panels select."""
 WALKED_IN_A_BROWSER = ("first-model", "next-letter", "who-looks-at-whom", "do-experts-help")
 """Lessons that hold every kind of step between them: see tests/browser/test_lessons.py."""
-DRAWN_IN_THE_BROWSER = ("ladder", "followed token")
-"""Places that change without an answer of the server's, or within a larger part of one: walked in a browser."""
-
-
-BY_PANELS = {*DRAWN_IN_THE_BROWSER, *(name for name, place in PLACES.items() if "-panel " in place.selector)}
-
-
-def waited_for(lesson: Lesson) -> set[str]:
-    """The places that have to be pressed, shown or changed."""
-    return {step.done[kind] for step in lesson.steps for kind in ("pressed", "shown", "changed") if kind in step.done}
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +48,7 @@ class Visitor:
     def __init__(self, page, name: str = ANNA):
         self.page, self.strip = page, page.shared("lessons.strip")
         strip = self.strip
-        held = [strip.progress, *strip.scenes.inputs]
-        self.values: dict[Any, Any] = {component: getattr(component, "value", None) for component in held}
+        self.values: dict[Any, Any] = {component: getattr(component, "value", None) for component in strip.inputs}
         self.values[page.visitor] = name
         self.shown: dict = {}
 
@@ -108,12 +89,10 @@ def test_every_place_and_control_is_on_the_page(app, page):
         assert found and found[1] in ids, name
         for slot in re.findall(r"\[data-slot=([\w-]+)\]", place.selector):
             assert f'data-slot="{slot}"' in templates[found[1]], name
-    controls = page.shared("lessons.strip").controls
     for name in {*SETS, *WATCHED} - {"tab", "view", "model"}:
         tab, _, field = name.partition(".")
         assert (
-            name in controls
-            or tab == "train"
+            tab == "train"
             or (tab == "pair" and (field in pair_form.BY_NAME or field in ("source", "equal")))
             or hasattr(SELECTIONS[tab](), field)
         ), name
@@ -128,31 +107,16 @@ def test_every_lesson_sets_what_there_is_and_can_be_walked(page, lesson: Lesson)
     for i, step in enumerate(lesson.steps):
         shown = visitor.does("go", step=i)
         assert shown["step"] == step.id and step.title.split()[0] in shown["html"]
+        assert not [case.says for group in step.show for case in group if case.says in shown["html"]]
+        for button in re.findall("<button[^>]* disabled[^>]*>", shown["html"]):
+            assert re.search('title="[^"]{8,}"', button), button
         if step.ask is not None:
             visitor.does("guess", guess=guess_of(step))
         if step.done:
             visitor.does("did", step=step.id)
         assert "{" not in visitor.shown["html"]
-        waits += "lesson-still" in visitor.shown["html"] or bool(
-            step.done.keys() & {"run", "pair", "balance", "when", "control"}
-        )
+        waits += "lesson-still" in visitor.shown["html"] or bool(step.done and not step.done.place)
     assert sum(visitor.progress.ticked(lesson)) + waits >= len(lesson.steps)
-
-
-def id_of(selector: str) -> str:
-    return re.match(r"#([\w-]+)", selector)[1]
-
-
-@pytest.mark.parametrize("place", sorted(set().union(*map(waited_for, all_lessons())) - BY_PANELS))
-def test_what_a_step_waits_for_is_changed_by_what_there_is_to_press(app, place):
-    ids = {block.elem_id: number for number, block in app.blocks.items() if block.elem_id}
-    pressed, changed = (
-        ids[id_of(selector)] for selector in (BRINGS.get(place, PLACES[place].selector), PLACES[place].selector)
-    )
-    answers = [fn for fn in app.fns.values() if any(target == pressed for target, _ in fn.targets)]
-    for fn in answers:  # and what follows them
-        answers += [then for then in app.fns.values() if then.trigger_after == fn._id and then not in answers]
-    assert any(output._id == changed for fn in answers for output in fn.outputs)
 
 
 def train(visitor: Visitor, lesson: Lesson, step) -> None:
@@ -182,10 +146,16 @@ def test_a_lesson_with_runs_of_ones_own_is_walked_to_its_end(page, monkeypatch, 
         visitor.does("go", step=i)
         if step.ask is not None:
             visitor.does("guess", guess=guess_of(step))
-        if "run" in step.done:
+        if step.doing == "run":
             assert not visitor.progress.ticked(lesson)[i]
             train(visitor, lesson, step)
             visitor.does("look")
+        elif step.doing == "when":  # a cell of the pattern, below the diagonal and then above it
+            inspect, model = visitor.strip.panels["inspect"], visitor.values[page.model]
+            for query, key in ((9, 3), (3, 9)):
+                assert not visitor.progress.ticked(lesson)[i]
+                visitor.values[inspect] = {"model": model, "prompt": "Mia lived by", "query": query, "key": key}
+                visitor.does("look")
         elif step.done:
             visitor.does("did", step=step.id)
         assert visitor.progress.ticked(lesson)[i], (step.id, visitor.shown["html"])
@@ -227,8 +197,8 @@ def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page, monkeypatch
     assert visitor.does("guess", guess="heart")["awaits"] is None
     again = visitor.does("go", step=0)
     assert answer["guess"] == "together" and " apart." in again["html"]
-    others = visitor.strip.scenes.runs(lesson, "run", visitor.progress, ANNA)
-    assert not others, "whose runs are their own"
+    others = Here(page, lesson, lesson.steps[0], visitor.progress, visitor.values | {page.visitor: ANNA})
+    assert not others.runs("run"), "whose runs are their own"
 
 
 def test_a_lesson_sets_the_form_whatever_run_the_page_opened_with(page):
@@ -289,6 +259,66 @@ def test_a_lesson_that_continues_later_has_what_its_steps_have_set(page):
     assert move["samples"] == 1 and move["prompt"] == lesson.scene["generate.prompt"]
 
 
+def test_a_step_that_is_done_is_set_up_again(page):
+    """Back at the step that writes two texts, Generate writes two."""
+    visitor, panel = Visitor(page, known("back")), page.shared("lessons.strip").panels["generate"]
+    visitor.does("open", lesson="temperature-and-luck")
+    visitor.does("guess", guess="differ")
+    visitor.does("did", step="same")
+    visitor.does("go", step=1)
+    visitor.values[panel] = {"samples": 1}
+    assert visitor.does("go", step=0)["awaits"] is None
+    assert visitor.values[panel]["move"]["samples"] == 2
+    visitor.values[panel] = {"samples": 1}
+    visitor.does("resume")
+    assert visitor.values[panel] == {"samples": 1}, "a reloaded page shows what its address says"
+
+
+def test_another_head_frames_a_cell_of_its_own(page):
+    visitor, lesson = Visitor(page, known("framed")), find_lesson("one-tokens-journey")
+    visitor.does("open", lesson=lesson.id)
+    at = next(i for i, step in enumerate(lesson.steps) if "inspect.head" in step.sets)
+    visitor.does("go", step=at)
+    move = visitor.values[visitor.strip.panels["inspect"]]["move"]
+    assert (move["head"], move["query"], move["key"]) == (lesson.steps[at].sets["inspect.head"], None, None)
+
+
+def test_each_step_on_experts_is_about_the_pair_that_it_speaks_of(page, monkeypatch):
+    """After the pair without balance was trained, the steps before still show and quote the first one."""
+    lesson = find_lesson("do-experts-help")
+
+    def job(name: str, balance: str) -> SimpleNamespace:
+        spec = SimpleNamespace(moe=SimpleNamespace(balance=balance))
+        ids = {"dense": f"{name}-dense", "moe": f"{name}-moe"}
+        return SimpleNamespace(id=name, spec=spec, model_ids=ids, view=name.title)
+
+    jobs, values = [], Visitor(page).values
+    monkeypatch.setattr(page.board, "of", lambda *_, **__: jobs)
+    monkeypatch.setattr(page.registry, "has", lambda model, _: bool(model))
+
+    def shown() -> list[str]:
+        return [Here(page, lesson, step, Progress(lesson.id), values).pair_ids() for step in lesson.steps]
+
+    assert shown() == [""] * 5
+    jobs.append(job("even", "switch"))
+    assert shown() == ["even-dense even-moe"] * 4 + [""]
+    jobs.append(job("odd", "none"))
+    assert shown() == ["even-dense even-moe"] * 3 + ["odd-dense odd-moe"] * 2
+    assert Here(page, lesson, lesson.steps[1], Progress(lesson.id), values).pair() == "Even"
+
+
+def test_an_answer_that_a_later_step_asks_for_is_covered_until_then():
+    """Who predicts better stays hidden while the first step is answered and done."""
+    lesson, progress = find_lesson("do-experts-help"), Progress("do-experts-help")
+    hidden = {PLACES[name].selector for name in ("verdict", "difference", "pair curve")}
+    assert hidden <= {*covered(lesson, progress, lesson.steps[0])}
+    answer = progress.answer(lesson, lesson.steps[0])
+    answer.guess, answer.done, answer.told = 20.0, True, ("Right.",)
+    assert all(hidden <= {*covered(lesson, progress, step)} for step in lesson.steps[:2])
+    progress.answer(lesson, lesson.steps[1]).guess = "alike"
+    assert not hidden & {*covered(lesson, progress, lesson.steps[1])}
+
+
 def test_a_step_about_a_run_that_still_trains_waits(page):
     """Nothing is said to be deleted."""
     visitor, lesson = Visitor(page, known("impatient")), find_lesson("first-model")
@@ -323,16 +353,6 @@ def test_what_no_page_sends_is_a_sentence_or_nothing(page):
     assert not any(visitor.progress.ticked(find_lesson("why-a-cache"))), "guessing is not done by saying so"
 
 
-def test_a_guess_stands_before_any_answer(page):
-    """Nothing of what is shown stands in the page before the guess."""
-    visitor = Visitor(page)
-    visitor.does("open", lesson="why-a-cache")
-    said = find_lesson("why-a-cache").steps[0].show[0][0].says
-    assert said not in visitor.shown["html"] and "18" not in visitor.shown["html"]
-    assert "is 18" in visitor.does("guess", guess=18)["html"]
-    assert said in visitor.shown["html"]
-
-
 def test_a_question_without_its_numbers_waits_and_says_for_what(page):
     visitor = Visitor(page, known("waiting"))
     visitor.does("open", lesson="first-model")
@@ -352,12 +372,3 @@ def test_choices_stand_in_an_order_of_the_visitors_own(page):
 
     orders = {tuple(order(f"somebody-{i}")) for i in range(12)}
     assert len(orders) > 2 and all(sorted(each) == ["neither", "part", "together"] for each in orders)
-
-
-def test_what_cannot_be_pressed_says_why(page):
-    visitor = Visitor(page, known("pressing"))
-    for lesson in all_lessons():
-        visitor.does("open", lesson=lesson.id)
-        for i in range(len(lesson.steps)):
-            for button in re.findall("<button[^>]* disabled[^>]*>", visitor.does("go", step=i)["html"]):
-                assert re.search('title="[^"]{8,}"', button), button

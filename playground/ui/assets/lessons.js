@@ -10,7 +10,7 @@ let asking = 0; // the timer of an answer that is awaited; 0 for none
 let waiting = []; // what to tell when the answer has come
 let outlined = null;
 let opened = false; // once all handlers of a page that opens are over: what they fill in does not undo what a step sets
-let pressed = 0, before = null, chosen = 0, heard = null, touched = 0, told = 0;
+let pressed = new Set(), before = null, chosen = 0, heard = null, touched = 0, told = 0;
 const TICKS = "transformer-playground-lesson-ticks"; // in localStorage: steps done by lesson, for the list of a page that asks nothing
 const hidden = document.head.appendChild(document.createElement("style"));
 
@@ -86,7 +86,8 @@ function show(value) {
   said();
   if (!same || value.arrives || value.points) window.playground?.form?.settled("train_form");
   if (!same || value.arrives) {
-    pressed = chosen = 0;
+    pressed = new Set();
+    chosen = 0;
     before = null;
     heard = null;
     touched = performance.now(); // what a step sets takes a while to be drawn
@@ -258,10 +259,11 @@ for (const kind of ["input", "keydown"]) document.addEventListener(kind, touch, 
 document.addEventListener("click", (event) => {
   touch(event);
   const awaits = shown?.awaits;
-  if (awaits?.kind === "changed" && shown.point && event.target.closest?.(`${shown.point.at} .chart-plot`)) chosen = performance.now();
+  const there = shown?.point && event.target.closest?.(`button:is(${shown.point.at}), ${shown.point.at} .chart-plot`);
+  if (awaits?.kind === "changed" && there) chosen = performance.now();
   if (awaits?.kind !== "pressed" || !event.target.closest?.(awaits.at)) return;
-  pressed++;
-  if (pressed >= awaits.times) ask({ do: "did", step: shown.step });
+  pressed.add((event.target.closest("button, summary") ?? event.target).textContent); // the same one twice counts once
+  if (pressed.size >= awaits.times) ask({ do: "did", step: shown.step });
 }, true);
 
 setInterval(() => {
@@ -271,7 +273,7 @@ setInterval(() => {
   if (asking) return;
   if (awaits && (awaits.kind === "shown" || awaits.kind === "changed")) {
     const now = contents(find(awaits.at));
-    // a click on what is chosen already changes nothing
+    // a click on what is chosen already changes nothing, and a model may write the same text again
     const same = chosen && performance.now() - chosen > 2500 && !document.querySelector("[aria-busy=true]:not(.lesson)");
     if (now && (awaits.kind === "shown" || (before !== null && now !== before) || same)) return ask({ do: "did", step: shown.step });
   }

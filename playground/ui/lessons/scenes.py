@@ -1,16 +1,16 @@
-"""Scenes: what one visitor has on the page at one moment, for the facts of lessons; asked for where one needs it."""
+"""Scenes: what one visitor has on the page at one moment, at a step of a lesson, for its facts and for the strip."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ...game.rules import Game
 from ...inspection import Look
+from ...inspection.edits import Edit
 from ...inspection.precision import PrecisionCost
 from ...inspection.replay import Appearance, appearance
 from ...lessons.progress import Progress
-from ...lessons.reading import Lesson, Step
+from ...lessons.reading import Lesson, Needed, Step
 from ...lessons.scene import NotYet, Scene, Unsettled
 from ...model import ModelConfig
 from ...service.comparisons import ComparisonJob
@@ -25,171 +25,150 @@ from ..tabs.inspect.moments import replay_of
 from ..tabs.inspect.selection import Selection, parsed
 from ..tabs.inspect.tested import roles_of
 from ..tabs.inspect.validation import held_out
-from ..tabs.moe.selection import SHIPPED
 
 OWN = "own"
 """In a step's `model`: the newest of the visitor's own."""
+PAIRS = ("with", "without")
+"""In a step's `model`: the mixture of the pair that this lesson has trained with a balance loss, and without."""
 HABIT = "induction"
 """The habit whose appearance a lesson may ask for."""
 
 
-class Scenes:
-    """Makes them; `inputs` are the components whose values they need."""
+class Here(Scene):
+    """A visitor at a step. Of another model than the step's nothing is said."""
 
-    def __init__(self, page: Page, controls: Mapping[str, Any]):
-        self.page, self.controls = page, controls
-        self.looks, self.inspect, self.generate = map(page.shared, ("inspect.looks", "inspect", "generate"))
-        self.pair_of, self.moe = page.shared("moe.pair"), page.shared("moe")
-        self.inputs = {page.visitor, page.model, self.inspect, self.generate, self.moe, *controls.values()}
+    def __init__(self, page: Page, lesson: Lesson, step: Step, progress: Progress, values: dict):
+        self.page, self.lesson, self.step, self.answer = page, lesson, step, progress.answer(lesson, step)
+        self.shown_pair = values[page.shared("moe")]
+        self.visitor, self.model = values[page.visitor], values[page.model]
+        sent, self.writes = values[page.shared("inspect")], generate.selected(values[page.shared("generate")])
+        self.seen_at = Selection.read(sent if isinstance(sent, dict) else {})
+        at = (self.seen_at.layer, self.seen_at.head, self.seen_at.query, self.seen_at.key)
+        self.place = tuple(number or 0 for number in at)
+        self.generate_prompt = (self.writes.prompt or "")[: page.limits.prompt]
+        self.dice = "none" if self.writes.greedy else "kept" if self.writes.same_again else "thrown"
+        self.lesson_prompt, self.old = lesson.prompt, progress.before.get(lesson.id, [])
 
-    def value(self, name: str, values: dict) -> Any:
-        """What stands in a control, or what a panel has selected."""
-        tab, _, field = name.partition(".")
-        if tab == "generate":
-            return getattr(generate.selected(values[self.generate]), field, None)
-        if tab != "inspect":
-            return values.get(self.controls.get(name))
-        return getattr(self.selected(values), field, None)
+    # ---- whom it is about ----------------------------------------------------------------------------------------
 
-    def selected(self, values: dict) -> Selection:
-        """What Inspect's panel shows."""
-        sent = values[self.inspect]
-        return Selection.read(sent if isinstance(sent, dict) else {})
+    def about(self) -> str | None:
+        """The id of the model that the step is about: of those it names the first that is there."""
+        named = self.step.sets.get("model", ())
+        ids = map(self._id_of, [named] if isinstance(named, str) else named)
+        return next((model for model in ids if model and self.page.registry.has(model, self.visitor)), None)
 
-    def scene(self, lesson: Lesson, step: Step, progress: Progress, values: dict) -> Scene:
-        """What this visitor has at the moment, at a step. Of another model than the step's nothing is said."""
-        page, visitor, model = self.page, values[self.page.visitor], values[self.page.model]
-        about, seen_at = self.model_of(step, lesson, progress, visitor), self.selected(values)
+    def _id_of(self, name: str) -> str:
+        """The id of a named model; `own` is the visitor's newest."""
+        if name == OWN:
+            entries = [entry.id for entry in self.page.registry.models(self.visitor) if not entry.shipped]
+            return next(filter(self._counts, entries), "")
+        if name in PAIRS:
+            job = self.pair_job(balanced=name == "with")
+            return job.model_ids["moe"] if job else ""
+        own = self.runs(name) if name in (*self.lesson.runs, "run") else []
+        return own[-1].id if own else f"shipped-{name}"
 
-        def chosen() -> Checkpoint:
-            if about not in (None, model):
-                raise Unsettled("This step is about another model. Press “Show me where” to choose it.")
-            if about is None and "model" in step.sets and page.board.active(visitor) is not None:
-                raise Unsettled("Your model is still training. Wait until the run ends.")
-            return page.registry.get(model, visitor)
-
-        def look() -> Look:
-            chosen()
-            if seen_at.model != model:
-                raise Unsettled("Open Inspect and wait until it shows this model.")
-            return self.looks.look(visitor, model, seen_at.prompt, example=seen_at.subject)
-
-        def value(name: str) -> Any:
-            return self.value(name, values)
-
-        def run(name: str) -> tuple[RunView, Checkpoint | None]:
-            if name == "chosen":
-                checkpoint = chosen()
-                job = page.board.find(visitor, model)
-                return (job.view() if job else RunView.of_checkpoint(model, checkpoint)), checkpoint
-            jobs = self.runs(lesson, name, progress, visitor)
-            if not jobs:
-                raise NotYet("You have no such model yet. Train it in this lesson first.")
-            there = page.registry.has(jobs[-1].id, visitor)  # it has no model before its first evaluation
-            return jobs[-1].view(), jobs[-1].checkpoint if there else None
-
-        def balance(kind: str) -> tuple[ModelConfig, History]:
-            job = self.pair_job(lesson, progress, visitor, balanced=kind == "with")
-            if kind == "with" and job is None:
-                recorded = page.registry.get(SHIPPED[1], visitor)
-                return recorded.config, recorded.history
-            side = job.view().sides.get("moe") if job else None
-            if side is None or not side.histories:
-                raise NotYet("Press “Train this pair without balance” first.")
-            return side.config, side.histories[0]
-
-        def pair() -> PairView:
-            found = self.pair_of(visitor, values[self.moe], model)
-            if found is None:
-                raise NotYet("Choose a dense and an MoE model first.")
-            return found
-
-        def appeared(look: Look) -> Appearance | None:
-            return appearance(replay_of(look), HABIT)
-
-        def game() -> Game:
-            chosen()
-            found = page.shared("generate.games").seen(visitor, model)
-            if found is None:
-                raise NotYet("Open the game first.")
-            return found
-
-        def precision() -> PrecisionCost:
-            found = seen(chosen())
-            if found is None:
-                raise NotYet("Press “Measure this model in all three” first.")
-            return found[0]
-
-        writes = generate.selected(values[self.generate])
-        place = tuple(number or 0 for number in (seen_at.layer, seen_at.head, seen_at.query, seen_at.key))
-        return Scene(
-            run=run,
-            checkpoint=chosen,
-            look=look,
-            place=place,
-            edits=lambda: parsed(seen_at.edits),
-            held_out=lambda look: held_out(page, look),
-            role=lambda look: roles_of(page, look).tests.role(
-                min(place[0], look.config.n_layers - 1), min(place[1], look.config.n_heads - 1)
-            ),
-            appeared=appeared,
-            pair=pair,
-            balance=balance,
-            game=game,
-            precision=precision,
-            generate_prompt=(writes.prompt or "")[: page.limits.prompt],
-            dice="none" if writes.greedy else "kept" if writes.same_again else "thrown",
-            lesson_prompt=lesson.prompt,
-            visitor=str(visitor or ""),
-        )
-
-    def model_of(self, step: Step, lesson: Lesson, progress: Progress, visitor: str) -> str | None:
-        """The id of the model that a step is about: of those it names the first that is there; `own` is the visitor's
-        newest."""
-        named = step.sets.get("model", ())
-        for name in [named] if isinstance(named, str) else named:
-            if name == OWN:
-                entries = [entry for entry in self.page.registry.models(visitor) if not entry.shipped]
-                own = [entry.id for entry in entries if self._counts(lesson, entry.id, visitor)]
-                if own:
-                    return own[0]
-                continue
-            own = self.runs(lesson, name, progress, visitor) if name in (*lesson.runs, "run") else []
-            model_id = own[-1].id if own else f"shipped-{name}"
-            if self.page.registry.has(model_id, visitor):
-                return model_id
-        return None
-
-    def _counts(self, lesson: Lesson, model: str, visitor: str) -> bool:
+    def _counts(self, model: str) -> bool:
         """Whether a model is one that the lesson means by `own`."""
-        needed, job = lesson.runs.get(OWN), self.page.board.find(visitor, model)
+        needed, job = self.lesson.runs.get(OWN), self.page.board.find(self.visitor, model)
         return needed is None or (isinstance(job, RunJob) and _fits(needed, job))
 
-    def runs(self, lesson: Lesson, name: str, progress: Progress, visitor: str) -> list[RunJob]:
+    def runs(self, name: str) -> list[RunJob]:
         """The visitor's runs that count as the one of this name, the newest last."""
-        needed, old = lesson.runs.get(name, {}), progress.before.get(lesson.id, ())
-        return [
-            job
-            for job in self.page.board.of(visitor)
-            if job.id not in old and job.state != "failed" and _fits(needed, job)
-        ]
+        needed = self.lesson.runs.get(name, Needed())
+        return [job for job in self._jobs(RunJob) if job.state != "failed" and _fits(needed, job)]
 
-    def pair_job(self, lesson: Lesson, progress: Progress, visitor: str, *, balanced: bool) -> ComparisonJob | None:
+    def pair_job(self, *, balanced: bool) -> ComparisonJob | None:
         """The newest comparison of this lesson whose mixture was trained with balance, or without."""
-        old = progress.before.get(lesson.id, ())
-        jobs = self.page.board.of(visitor, kind=ComparisonJob)
-        return next(
-            (job for job in reversed(jobs) if job.id not in old and (job.spec.moe.balance != "none") == balanced), None
-        )
+        jobs = [job for job in self._jobs(ComparisonJob) if (job.spec.moe.balance != "none") == balanced]
+        return jobs[-1] if jobs else None
+
+    def pair_ids(self) -> str:
+        """Both models of the pair that the step is about, as Dense vs MoE names it; empty for none of this lesson."""
+        model, pairs = self.about(), [job.model_ids for job in self._jobs(ComparisonJob)]
+        return next((f"{pair['dense']} {pair['moe']}" for pair in pairs if pair["moe"] == model), "")
+
+    def _jobs(self, kind: type) -> list[Any]:
+        """Those that were begun in this lesson."""
+        return [job for job in self.page.board.of(self.visitor, kind=kind) if job.id not in self.old]
+
+    def value(self, name: str) -> Any:
+        """What a panel has selected, by a name of WATCHED."""
+        tab, _, field = name.partition(".")
+        return getattr(self.writes if tab == "generate" else self.seen_at, field)
+
+    # ---- what there is -------------------------------------------------------------------------------------------
+
+    def checkpoint(self) -> Checkpoint:
+        about = self.about()
+        if about not in (None, self.model):
+            raise Unsettled("This step is about another model. Press “Show me where” to choose it.")
+        if about is None and "model" in self.step.sets and self.page.board.active(self.visitor) is not None:
+            raise Unsettled("Your model is still training. Wait until the run ends.")
+        return self.page.registry.get(self.model, self.visitor)
+
+    def look(self) -> Look:
+        self.checkpoint()
+        if self.seen_at.model != self.model:
+            raise Unsettled("Open Inspect and wait until it shows this model.")
+        looks, at = self.page.shared("inspect.looks"), self.seen_at
+        return looks.look(self.visitor, self.model, at.prompt, example=at.subject)
+
+    def run(self, name: str) -> tuple[RunView, Checkpoint | None]:
+        if name == "chosen":
+            checkpoint, job = self.checkpoint(), self.page.board.find(self.visitor, self.model)
+            return (job.view() if job else RunView.of_checkpoint(self.model, checkpoint)), checkpoint
+        jobs = self.runs(name)
+        if not jobs:
+            raise NotYet("You have no such model yet. Train it in this lesson first.")
+        there = self.page.registry.has(jobs[-1].id, self.visitor)  # it has no model before its first evaluation
+        return jobs[-1].view(), jobs[-1].checkpoint if there else None
+
+    def edits(self) -> list[Edit]:
+        return parsed(self.seen_at.edits)
+
+    def held_out(self, look: Look) -> Any:
+        return held_out(self.page, look)
+
+    def role(self, look: Look) -> str:
+        layer, head, *_ = self.place
+        tests = roles_of(self.page, look).tests
+        return tests.role(min(layer, look.config.n_layers - 1), min(head, look.config.n_heads - 1))
+
+    def appeared(self, look: Look) -> Appearance | None:
+        return appearance(replay_of(look), HABIT)
+
+    def pair(self) -> PairView:
+        job = self.pair_job(balanced=True)
+        found = job.view() if job else self.page.shared("moe.pair")(self.visitor, self.shown_pair, self.model)
+        if found is None:
+            raise NotYet("Choose a dense and an MoE model first.")
+        return found
+
+    def balance(self, kind: str) -> tuple[ModelConfig, History]:
+        job = self.pair_job(balanced=kind == "with")
+        side = job.view().sides.get("moe") if job else None
+        if side is None or not side.histories:
+            raise NotYet(f"Press “{'Train both' if kind == 'with' else 'Train this pair without balance'}” first.")
+        return side.config, side.histories[0]
+
+    def game(self) -> Game:
+        self.checkpoint()
+        found = self.page.shared("generate.games").seen(self.visitor, self.model)
+        if found is None:
+            raise NotYet("Open the game first.")
+        return found
+
+    def precision(self) -> PrecisionCost:
+        found = seen(self.checkpoint())
+        if found is None:
+            raise NotYet("Press “Measure this model in all three” first.")
+        return found[0]
 
 
-def _fits(needed: Mapping[str, Any], job: RunJob) -> bool:
-    source = job.spec.source
-    return (
-        needed.get("text", source.kind) == source.kind
-        and needed.get("holds", "") in source.text
-        and job.spec.model.causal == needed.get("causal", True)
-    )
+def _fits(needed: Needed, job: RunJob) -> bool:
+    source, causal = job.spec.source, job.spec.model.causal
+    return needed.text in ("", source.kind) and needed.holds in source.text and needed.causal == causal
 
 
 def whole(value: Any) -> int:

@@ -13,8 +13,8 @@ import gradio as gr
 from ...lessons.judging import checked, holds, missing, said_of
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons, find_lesson
-from ...lessons.scene import NotYet, Scene
-from ...lessons.vocabulary import PLACES, SETS, WATCHED, Place
+from ...lessons.scene import NotYet
+from ...lessons.vocabulary import PLACES, Place
 from ...service.comparisons import ComparisonJob
 from ...service.limits import LESSON_RUNS
 from ...service.run_job import RunJob
@@ -28,7 +28,7 @@ from ..links import query_of
 from ..own_files import ASSETS
 from ..page import QUIETLY, UNSEEN, Page
 from ..tabs.train.settings import OF_LINK
-from .scenes import Scenes, whole
+from .scenes import Here, whole
 from .words import list_html, strip_html
 
 STORAGE_KEY = SECRET = "transformer-playground-lessons"
@@ -36,7 +36,7 @@ LISTENS = {
     "run": ("#status",),
     "pair": ("#moe-bar", "#moe-verdict"),
     "balance": ("#moe-bar", "#moe-verdict"),
-    "when": ("#status", "#samples", "#generate-panel [data-slot=game-result]"),
+    "when": ("#status", "#samples", "#generate-panel [data-slot=game-result]", PLACES["receipt"].selector),
 }
 """Doing → what on the page tells that it may be done by now."""
 
@@ -73,15 +73,12 @@ class Strip:
         page = self.page
         self.running = page.shared("train.running")
         self.settings, self.comparing = self.running.settings, page.shared("moe.comparing")
-        self.controls = {name: page.shared(name) for name in (*SETS, *WATCHED) if page.shared(name) is not None}
-        self.scenes = Scenes(page, self.controls)
-        self.panels = {name: getattr(self.scenes, name) for name in ("inspect", "generate", "moe")}
-        c = self.settings.c
-        inputs = {self.progress, *self.scenes.inputs}
-        outputs = [self.strip, self.progress, page.tabs, page.model, *self.panels.values(), *self.controls.values()]
-        outputs += [*self.running.linked.form_parts, *(c[name] for name in OF_LINK), *self.comparing.parts]
+        self.panels = {name: page.shared(name) for name in ("inspect", "generate", "moe")}
+        self.inputs = {self.progress, page.visitor, page.model, *self.panels.values()}
+        outputs = [self.strip, self.progress, page.tabs, page.model, *self.panels.values(), *self.comparing.parts]
+        outputs += [*self.running.linked.form_parts, *(self.settings.c[name] for name in OF_LINK)]
         outputs = list(dict.fromkeys(outputs))
-        self.strip.select(self.act, inputs, outputs, trigger_mode="multiple", **QUIETLY)
+        self.strip.select(self.act, self.inputs, outputs, trigger_mode="multiple", **QUIETLY)
 
     def goes_on(self, events: list) -> None:
         """When all of these events of a page that opens are over, an open lesson goes on."""
@@ -128,44 +125,38 @@ class Strip:
         if lesson is None or does == "close":
             progress.lesson = ""
             return self._told(progress)
-        if does == "fold":
-            progress.folded = not progress.folded
-            return self._told(
-                progress, self.scenes.scene(lesson, lesson.steps[progress.step], progress, values), lesson
-            )
         if does == "again":
             progress.answers.pop(lesson.id, None)
             progress.before.pop(lesson.id, None)
             self._open(progress, lesson, visitor)
         if does == "go":
             progress.step = min(max(whole(said.get("step")), 0), len(lesson.steps) - 1)
-            progress.folded = False
-        step, sets = lesson.steps[progress.step], {}
-        answer, problem = progress.answer(lesson, step), ""
-        scene = self.scenes.scene(lesson, step, progress, values)
+        progress.folded = does != "go" and progress.folded != (does == "fold")
+        here = Here(self.page, lesson, lesson.steps[progress.step], progress, values)
+        step, answer, sets, problem = here.step, here.answer, {}, ""
         arrives = does in ("open", "again", "go", "resume")
         if arrives or does == "show":
             # what a run needs is set again: it may have been changed, or could not be set
-            only_where = does == "show" and "run" not in step.done
-            fresh = does in ("open", "again")
-            sets = self.set_up(step, answer, values, lesson, progress, only_where=only_where, fresh=fresh)
+            only_where = does == "show" and step.doing != "run"
+            keeps = does == "resume" and answer.ticked(step)  # a reloaded page shows what its address says
+            sets = self.set_up(here, only_where=only_where, fresh=does in ("open", "again"), keeps=keeps)
         elif does == "guess" and answer.guess is None and step.ask is not None:
             try:
-                if waiting := missing(scene, step):
+                if waiting := missing(here, step):
                     raise ValueError(waiting.removesuffix("."))
                 answer.guess = checked(step.ask, said.get("guess"))
             except (ValueError, TypeError) as mistake:
                 problem = f"{mistake}."
-        elif does == "did" and said.get("step") == step.id and step.done.keys() & {"pressed", "shown", "changed"}:
+        elif does == "did" and said.get("step") == step.id and step.done and step.done.place:
             answer.done = True
         before = (answer.done, answer.told)
-        waits = self._settle(scene, step, answer, lesson, progress, visitor, values)
+        waits = self._settle(here)
         if (told := self.page.shared("class.told")) is not None:
             told(visitor, lesson, progress)
-        if not answer.done and "run" in step.done:
-            problem = problem or self._in_the_way(step, lesson, progress, visitor)
+        if not answer.done and step.doing == "run":
+            problem = problem or self._in_the_way(here)
         problem = problem or ("" if self.page.model in sets else waits)
-        shown = self._told(progress, scene, lesson, problem=problem, arrives=arrives, points=does == "show")
+        shown = self._told(progress, here, problem=problem, arrives=arrives, points=does == "show")
         same = said.get("seen") == shown[self.strip]["key"] and before == (answer.done, answer.told)
         if does == "look" and same:
             return {self.strip: {"n": next(self._answers)}}
@@ -180,15 +171,14 @@ class Strip:
         progress.lesson, progress.folded = lesson.id, False
         progress.step = ticked.index(False) if False in ticked else 0
 
-    def _settle(
-        self, scene: Scene, step: Step, answer: Answer, lesson: Lesson, progress: Progress, visitor: str, values: dict
-    ) -> str:
+    def _settle(self, here: Here) -> str:
         """See whether the step is done, and say what it then says; returns why it cannot be said yet."""
+        step, answer = here.step, here.answer
         try:
             if not answer.done and step.done:
-                answer.done = self._is_done(scene, step, lesson, progress, visitor, values)
+                answer.done = self._is_done(here)
             if answer.ticked(step) and not answer.told:
-                told, judged = said_of(scene, step, answer.guess)
+                told, judged = said_of(here, step, answer.guess)
                 answer.told = tuple(told) or ("Done.",)
                 if judged is not None:
                     answer.truth, answer.right = judged.truth, judged.right
@@ -196,33 +186,29 @@ class Strip:
             return str(problem) if answer.ticked(step) else ""
         return ""
 
-    def _is_done(
-        self, scene: Scene, step: Step, lesson: Lesson, progress: Progress, visitor: str, values: dict
-    ) -> bool:
+    def _is_done(self, here: Here) -> bool:
         """Whether the thing was done, as far as the server can tell."""
-        done = step.done
-        if "run" in done:
-            jobs = self.scenes.runs(lesson, done.get("of", "run"), progress, visitor)
-            if not jobs or done["run"] == "begun":
-                return bool(jobs)
-            return jobs[-1].has_result and not jobs[-1].active and not self._another(step, jobs[-1])
-        for kind in {"pair", "balance"} & done.keys():
-            job = self.scenes.pair_job(lesson, progress, visitor, balanced=kind == "pair")
-            return job is not None and (done[kind] == "begun" or (job.has_result and not job.active))
-        if "when" in done:
-            return holds(scene, step.when)
-        if "control" in done:
-            value = self.scenes.value(done["control"], values)
-            return value == done["is"] if "is" in done else bool(value)
+        done = here.step.done
+        match done.kind:
+            case "run":
+                jobs = here.runs(done.of)
+                return bool(jobs) and _over(jobs[-1]) and not self._another(here.step, jobs[-1])
+            case "pair" | "balance":
+                job = here.pair_job(balanced=done.kind == "pair")
+                return job is not None and _over(job)
+            case "when":
+                return holds(here, done.when)
+            case "control":
+                return bool(here.value(done.control))
         return False
 
-    def _in_the_way(self, step: Step, lesson: Lesson, progress: Progress, visitor: str) -> str:
+    def _in_the_way(self, here: Here) -> str:
         """Why a step that waits for a run is not done by one that goes on or has ended."""
-        going = self.page.board.active(visitor)
-        if going is not None and going.id in progress.before.get(lesson.id, ()):
+        going = self.page.board.active(here.visitor)
+        if going is not None and going.id in here.old:
             return "Another run of yours is still training. Press Stop or wait for its end, then press Train."
-        jobs = self.scenes.runs(lesson, step.done.get("of", "run"), progress, visitor)
-        return self._another(step, jobs[-1]) if jobs and jobs[-1].has_result and not jobs[-1].active else ""
+        jobs = here.runs(here.step.done.of)
+        return self._another(here.step, jobs[-1]) if jobs and _over(jobs[-1]) else ""
 
     def _another(self, step: Step, job: RunJob) -> str:
         """What is missing of a run for it to be the one that a step asks for."""
@@ -236,54 +222,38 @@ class Strip:
 
     # ---- what a step sets --------------------------------------------------------------------------------------------
 
-    def set_up(
-        self,
-        step: Step,
-        answer: Answer,
-        values: dict,
-        lesson: Lesson,
-        progress: Progress,
-        *,
-        only_where: bool = False,
-        fresh: bool = False,
-    ) -> dict[Any, Any]:
-        """Updates that put the controls where a step wants them. Of one that is done already, only where it is seen
-        and which model it is about. A `fresh` lesson begins with its scene, and nothing that was there before."""
-        page, sets = self.page, dict(step.sets)
-        place = PLACES.get(step.point)
-        tab = sets.pop("tab", place.tab if place else "")
-        view = sets.pop("view", place.view if place else "")
+    def set_up(self, here: Here, *, only_where: bool, fresh: bool, keeps: bool) -> dict[Any, Any]:
+        """Updates that put the controls where a step wants them; of one that is done already, no form of a run.
+        A `fresh` lesson begins with its scene, and nothing that was there before; what one `keeps` is not set."""
+        page, step, sets, visitor = self.page, here.step, here.step.sets, here.visitor
+        place, model = PLACES.get(step.point), here.about()
+        tab = sets.get("tab", place.tab if place else "")
+        view = sets.get("view", place.view if place else "")
         out: dict[Any, Any] = {}
-        visitor = values[page.visitor]
-        sets.pop("model", None)
-        model = self.scenes.model_of(step, lesson, progress, visitor)
         if tab:
             out[page.tabs] = page.open(tab)
-        held = begun(lesson, step) if fresh else {}
+        held = begun(here.lesson, step) if fresh else {}
         for name, panel in self.panels.items():
             where = {"view": view} if view and name == "inspect" else {}
             where |= dict(place.opens) if place and place.tab == tab == name else {}
-            wanted = held | ({} if answer.ticked(step) else sets)
-            move = {key.partition(".")[2]: value for key, value in wanted.items() if key.startswith(f"{name}.")}
+            move = under(name, {} if keeps else held | sets)
             move |= {"typed": True} if "prompt" in move else {}
+            move |= {"pair": pair} if name == "moe" and (pair := here.pair_ids()) else {}
+            move = ({"query": None, "key": None} if "head" in move else {}) | move  # the cell framed before is not its
             clean = fresh and name != "moe"  # whose pair may be the one that this lesson has trained
             if clean or where | move:
-                out[panel] = {"move": move | where, "fresh": clean, "of": model or values[page.model]}
-        another = model not in (None, values[page.model])
-        if another:
+                out[panel] = {"move": move | where, "fresh": clean, "of": model or here.model}
+        if model not in (None, here.model):
             out[page.model] = page.model_list(visitor, model)
-        if only_where or answer.ticked(step):
+        if only_where or here.answer.ticked(step):
             return out
-        trained = {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("train.")}
+        trained = under("train", sets)
         going = page.board.active(visitor)
-        if trained and (going is None or going.id in progress.before.get(lesson.id, ())):
-            out |= self.settings.load(self.form_of(trained, lesson))
+        if trained and (going is None or going.id in here.old):
+            out |= self.settings.load(self.form_of(trained, here.lesson))
             out |= {self.settings.c[name]: "" for name in OF_LINK}
-        if pair := {name.partition(".")[2]: value for name, value in sets.items() if name.startswith("pair.")}:
+        if pair := under("pair", sets):
             out |= self.comparing.load(pair)
-        for name, value in sets.items():
-            if not name.startswith(("train.", "pair.", *(f"{panel}." for panel in self.panels))):
-                out[self.controls[name]] = value
         return out
 
     def form_of(self, wanted: Mapping[str, Any], lesson: Lesson) -> dict[str, Any]:
@@ -302,14 +272,13 @@ class Strip:
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
 
-    def _told(self, progress: Progress, scene: Scene | None = None, lesson: Lesson | None = None, **more: Any) -> dict:
-        return {self.strip: self._value(progress, scene, lesson, **more), self.progress: progress.to_dict()}
+    def _told(self, progress: Progress, here: Here | None = None, **more: Any) -> dict:
+        return {self.strip: self._value(progress, here, **more), self.progress: progress.to_dict()}
 
     def _value(
         self,
         progress: Progress,
-        scene: Scene | None = None,
-        lesson: Lesson | None = None,
+        here: Here | None = None,
         *,
         problem: str = "",
         arrives: bool = False,
@@ -319,12 +288,10 @@ class Strip:
         lessons = {lesson.id: lesson for lesson in all_lessons()}
         ticks = {name: sum(progress.ticked(lessons[name])) for name in progress.answers if name in lessons}
         value = {"n": next(self._answers), "whole": True, "html": "", "ticks": ticks, "open": progress.lesson}
-        if lesson is None:
+        if here is None:
             return value | {"html": theme.notice(problem, "warning") if problem else ""}
-        step = lesson.steps[progress.step]
-        answer = progress.answer(lesson, step)
-        place = where(step, answer)
-        shown = strip_html(lesson, progress, scene or Scene(), problem)
+        step, answer = here.step, here.answer
+        place, shown = where(step, answer), strip_html(here.lesson, progress, here, problem)
         live = ("{" in step.say or asks(step, answer)) and place is not None and not answer.told
         value |= {
             "html": shown,
@@ -336,9 +303,19 @@ class Strip:
             "awaits": None if answer.told else awaited(step, answer),
             "arrives": arrives,
             "points": points,
-            "covers": covered(lesson, progress, step) if not progress.folded else [],
+            "covers": covered(here.lesson, progress, step) if not progress.folded else [],
         }
         return value
+
+
+def _over(job: RunJob | ComparisonJob) -> bool:
+    """Whether it has ended, with something to show."""
+    return job.has_result and not job.active
+
+
+def under(tab: str, sets: Mapping[str, Any]) -> dict[str, Any]:
+    """What is set of one tab or form, by the names that it has there."""
+    return {name.partition(".")[2]: value for name, value in sets.items() if name.startswith(f"{tab}.")}
 
 
 def begun(lesson: Lesson, at: Step) -> dict[str, Any]:
@@ -357,7 +334,7 @@ def asks(step: Step, answer: Answer) -> bool:
 def covered(lesson: Lesson, progress: Progress, at: Step) -> list[str]:
     """The places that hold the answers of questions that are open: this step's, and later ones it does not need."""
     answer = progress.answer(lesson, at)
-    needs = {at.point, at.then, at.done.get("shown"), at.done.get("changed"), *(at.ask.covers if at.ask else ())}
+    needs = {at.point, at.then, at.done.place if at.done else "", *(at.ask.covers if at.ask else ())}
     names = list(at.ask.covers) if asks(at, answer) else []
     for step in lesson.steps[lesson.steps.index(at) + 1 :]:
         if asks(step, progress.answer(lesson, step)):
@@ -367,17 +344,14 @@ def covered(lesson: Lesson, progress: Progress, at: Step) -> list[str]:
 
 def where(step: Step, answer: Answer) -> Place | None:
     """The place that a step points at; once it is done, what came of it."""
-    came = step.then or step.done.get("shown") or step.done.get("changed") or ("curve" if "run" in step.done else "")
+    came = step.then or (step.done and step.done.place) or ("curve" if step.doing == "run" else "")
     return PLACES.get(came if came and answer.told else step.point)
 
 
 def awaited(step: Step, answer: Answer) -> dict[str, Any] | None:
     """What the browser has to watch for."""
-    for kind in ("pressed", "shown", "changed"):
-        if kind in step.done and not answer.done:
-            place = PLACES[step.done[kind]]
-            return {"kind": kind, "at": place.selector, "times": step.done.get("times", 1)}
     if step.done and not answer.done:
-        kind = next(iter(step.done))
-        return {"kind": "told", "at": LISTENS.get(kind, ())}
+        if step.done.place:
+            return {"kind": step.doing, "at": PLACES[step.done.place].selector, "times": step.done.times}
+        return {"kind": "told", "at": LISTENS.get(step.doing, ())}
     return {"kind": "told", "at": LISTENS["when"]} if answer.ticked(step) else None

@@ -12,7 +12,7 @@ from ...lessons.judging import filled, missing
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons
 from ...lessons.scene import NotYet, Scene
-from ...lessons.vocabulary import DO, PLACES
+from ...lessons.vocabulary import DO
 from .. import theme
 
 BACK = ' disabled title="This is the first step."'
@@ -183,27 +183,11 @@ def _waits(step: Step, answer: Answer) -> str:
     """What is left to do, in words."""
     if step.ask is not None and answer.guess is None:
         return "You have done it already. Guess, and the answer appears here." if answer.done and step.done else ""
-    done = step.done
-    if not done or answer.done:
+    if not step.done or answer.done:
         return "" if answer.told else "The answer appears here as soon as its numbers are there."
     guess = "Your guess is in. " if step.ask is not None else ""
-    if "run" in done:
-        return (
-            f"{guess}Press *Train*. This step is done {'when the run ends' if done['run'] == 'finished' else 'then'}."
-        )
-    if "pair" in done:
-        return f"{guess}Press *Train both*. This step is done when both are trained."
-    if "balance" in done:
-        return f"{guess}Press *Train this pair without balance*. This step is done when the pair is trained."
-    for kind in ("pressed", "shown", "changed", "control"):
-        if kind in done:
-            default = "Do what the step says." if kind == "control" else f"Click {PLACES[done[kind]].title}."
-            return guess + DO.get(done[kind], default)
-    return guess + (
-        f"Play on: this step needs {part[2]} rounds." if (part := _bets(step)) else "Do what the step says."
-    )
-
-
-def _bets(step: Step) -> tuple[str, str, str] | None:
-    """The comparison by which it waits for a number of bets."""
-    return next((part for part in step.when.parts if part[0] == "bets"), None) if step.when else None
+    default, does = "Do what the step says.", step.done.control or step.done.place or step.doing
+    if step.done.when:
+        does, _, value = step.done.when.parts[0]
+        default = f"Play on: this step needs {value} rounds." if does == "bets" else default
+    return guess + DO.get(does, default)

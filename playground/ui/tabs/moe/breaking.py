@@ -53,7 +53,7 @@ placeholder="Type a prompt"></label>
 that.</p>
 <div class="line tight"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
 data-with='{{"balance": "none"}}'>Train this pair without balance</button></div>
-<div id="breaking-pulls">{slot("pulls")}</div></div>"""
+<details><summary>What pulls on the routers</summary><div id="breaking-pulls">{slot("pulls")}</div></details></div>"""
 
 _kept = Kept(entries=64, megabytes=4)
 
