@@ -380,11 +380,13 @@ def of_matched_pair() -> Iterator[Case]:
 
 def of_influence() -> Iterator[Case]:
     match = Match(0, 40, 2, (10, 90))
-    for name, found in (
-        ("copied", Copied((match,), 0.62, 0.35)),
-        ("nothing copied, no held-out text", Copied((), 0.0, None)),
+    for name, at, found in (
+        ("copied", (10, 20), Copied((match,), 0.62, 0.35)),
+        ("partly copied, as much as held-out text", (30, 50), Copied((match,), 0.62, 0.6)),
+        ("nothing copied, no held-out text", (0, 9), Copied((), 0.0, None)),
     ):
-        yield name, influence.copied_result(found)
+        yield name, influence.copied_result(found, *at)
+    yield "the legend", f"Underlined {influence.LEGEND}"
     yield "a piece that occurs once", influence.times(1)
     yield "a piece that occurs often", influence.times(1200)
     one = (Passage(0, 9, 1.0),)
@@ -399,9 +401,10 @@ def of_influence() -> Iterator[Case]:
     yield "a rule", influence.rule_sentence(ranked)
     yield "no rule", influence.rule_sentence(dataclasses.replace(ranked, rules=(("spelling", 0.9),)))
     sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
-    yield "one seed", influence.proof_result([sure], -0.1)
-    yield "two seeds that differ", influence.proof_result([sure, unsure], -0.1)
-    yield "two seeds that agree", influence.proof_result([sure, dataclasses.replace(sure, seed=1, control=-0.3)], -0.1)
+    yield "one seed", influence.proof_result([sure], -0.1, 1)
+    yield "two seeds that differ", influence.proof_result([sure, unsure], -0.1, 5)
+    alike = dataclasses.replace(sure, seed=1, control=-0.3)
+    yield "two seeds that agree", influence.proof_result([sure, alike], -0.1, 5)
     for count, correlation in ((2, math.nan), (5, 0.7)):
         yield f"{count} proofs", influence.score_sentence(count, correlation)
 
