@@ -16,7 +16,7 @@ from .result import Result
 
 NO_RULES = (CHANCE, NEXT, WORD, SPELLING, ENDS)
 """Kinds of tokens that no rule of a grammar's own decides."""
-LEGEND = f"stands in the training text, at least {LONG} characters in a row."
+LEGEND = f"occurs in the training text, at least {LONG} characters in a row."
 """What the line under a piece of the answer means; after the word *Underlined*."""
 SAME = 0.05
 """Shares of copied text that differ by less are as good as the same."""

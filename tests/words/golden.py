@@ -349,8 +349,14 @@ def of_interventions() -> Iterator[Case]:
         yield f"steering: {sign}", interventions.steered_result(curve, ("x", "y"))
     first, second = Node(0, 1), Node(1)
     edges = Edge(first, second, 0.4), Edge(second, None, 0.9)
-    yield "a circuit", interventions.circuit_result(Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6))
-    yield "a circuit: one part, one pair", interventions.circuit_result(Circuit({first: 0.9}, (), 0.93, None, 1, 0, 6))
+    yield (
+        "a circuit",
+        interventions.circuit_result(
+            Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6), {first: "induction"}
+        ),
+    )
+    alone = Circuit({first: 0.9}, (), 0.93, None, 1, 0, 6)
+    yield "a circuit: one part, one pair", interventions.circuit_result(alone, {})
 
 
 def of_lens_and_examples() -> Iterator[Case]:
