@@ -65,7 +65,7 @@ def show_sweep(page: Page, asked: Asked) -> Shown:
     stop = deed_button("Stop", "stop_sweep", id="sweep-stop") if view.active else ""
     headline = view.message if view.state == "failed" else result.headline if rows else "The first run has begun."
     runs = page.board.of(asked.visitor)
-    newest = '<i class="newest"></i>' * (not runs or runs[-1].turn < job.turn)  # then it stands above the run
+    newest = '<i class="newest"></i>' * (not runs or runs[-1].turn[1] < job.turn[1])  # then it stands above the run
     slots = {
         "newest": Slot(newest, lambda: newest),
         "stop": Slot(stop, lambda: stop),
