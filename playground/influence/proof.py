@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from ..data import Corpus
+from ..data import Corpus, Tokenizer
+from ..engine import SamplingConfig, generate
 from ..model import ModelConfig, Transformer
 from ..training import Finished, Stepped, TrainConfig, train
 from ..training.losses import Interrupted
@@ -21,6 +22,8 @@ from .gradients import log_probability
 from .passages import Passages, passages_of
 from .ranking import Progress
 
+SAMPLE = 40
+"""Tokens that show what a model says in place of the selection."""
 NEAREST = 20
 """A random passage is one of so many whose length is nearest."""
 Ranges = Sequence[tuple[int, int]]
@@ -36,6 +39,8 @@ class Trial:
     """After training without the passages."""
     control: float
     """After training without as many random ones."""
+    said: str = ""
+    """What the model without the passages writes in place of the selection."""
 
     @property
     def effect(self) -> float:
@@ -119,6 +124,12 @@ def retrain(
     yield model
 
 
+def said_instead(model: Transformer, tokenizer: Tokenizer, ids: list[int], first: int) -> str:
+    """What a model writes after ids[:first], each token the likeliest one; at least as long as the selection."""
+    steps = generate(model, ids[:first], max(SAMPLE, len(ids) - first), SamplingConfig(temperature=0.0))
+    return tokenizer.decode([step.tokens[0] for step in steps])
+
+
 def prove(
     config: ModelConfig,
     training: TrainConfig,
@@ -133,15 +144,16 @@ def prove(
 ) -> Iterator[Progress | Trial]:
     """Train twice with this seed; ends with a Trial. Raises Interrupted, and ValueError if too little text remains."""
     others = random_passages(passages_of(corpus), ranges, seed)
-    found = []
+    found, said = [], ""
     for n, gone in enumerate((ranges, others)):
         training = training.replace(seed=seed)
         for each in retrain(config, training, without(corpus, gone, seed), steps, should_stop=should_stop):
             if isinstance(each, Transformer):
                 found.append(log_probability(each, ids, first))
+                said = said or said_instead(each, corpus.tokenizer, ids, first)
             else:
                 yield Progress((n + each / steps) / 2)
-    yield Trial(seed, *found)
+    yield Trial(seed, *found, said)
 
 
 def mean_effect(trials: Sequence[Trial]) -> tuple[float, float]:

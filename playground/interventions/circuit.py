@@ -13,12 +13,15 @@ from dataclasses import dataclass
 
 import torch
 
+from ..inspection.roles import HeadTests
 from ..model import ModelConfig, Pass, Recorder, Tap, Trace, Transformer
 from .direct import readout, written_by_head
 from .patching import ROWS_AT_ONCE, Pair
 
 KEPT = 0.9
 """Share of the logit difference that a circuit has to keep."""
+PATTERN = 0.2
+"""Share of its weight for which a head's pattern of attention is named."""
 MOST_EDGES_OF = 12
 """Parts of a circuit up to which its edges are measured."""
 
@@ -69,6 +72,22 @@ def nodes_of(config: ModelConfig) -> list[Node]:
     """All P parts of a model, in the order in which a token passes them."""
     heads = (*range(config.n_heads), None)
     return [Node(layer, head) for layer in range(config.n_layers) for head in heads]
+
+
+def patterns_of(tests: HeadTests, nodes: Sequence[Node]) -> dict[Node, str]:
+    """Where each head puts most of its weight over many texts: previous, first, itself, induction or duplicate.
+
+    Heads alone that put at least PATTERN there, and more than any untrained head does, by the interval's lower end.
+    """
+    found = {}
+    for node in nodes:
+        if node.head is None:
+            continue
+        low = {name: float(each.low[node.layer, node.head]) for name, each in tests.weights.items()}
+        name = max(low, key=low.__getitem__)
+        if low[name] > max(PATTERN, tests.untrained[name]):
+            found[node] = name
+    return found
 
 
 def passes_of(config: ModelConfig, pairs: int) -> int:

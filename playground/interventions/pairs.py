@@ -31,7 +31,7 @@ CLEAR, CLEAREST = 1.0, 8.0
 PER_TOKEN, PER_WORD, FAR = 0.1, 2.0, 4
 """Nats that a token costs, and that each word between change and answer is worth, up to so many words."""
 UNLIKELY = 5.0
-"""Nats by which an exchanged word and what follows it may be less probable than the text's own."""
+"""Nats by which an exchanged word and the beginning of the next one may be less probable than the text's own."""
 ROWS_AT_ONCE = 16384
 VARIATIONS = 256
 """Words that are tried in a pair's place."""
@@ -84,7 +84,7 @@ def fresh_pairs(
     known = _known(texts, [words_of(tokenizer, ids) for ids in texts]).get((stop - start, not start), [])
     words = [each for each in known if each not in (pair.ids[start:stop], pair.other[start:stop])]
     words = [words[i] for i in rng.permutation(len(words))[:VARIATIONS]]
-    found = _with_other_words(model, pair, (start, stop), words, rng, n) if len(words) > 1 else []
+    found = _with_other_words(model, tokenizer, pair, (start, stop), words, rng, n) if len(words) > 1 else []
     if len(found) < n // 2:
         two = pair.ids[start:stop], pair.other[start:stop]
         exchanges = [
@@ -101,14 +101,15 @@ def fresh_pairs(
 
 @torch.inference_mode()
 def _with_other_words(
-    model: Transformer, pair: Pair, span: Span, words: Sequence[tuple[int, ...]], rng: np.random.Generator, n: int
-) -> list[Pair]:
+    model: Transformer, tokenizer: Tokenizer, pair: Pair, span: Span, words: Sequence[tuple[int, ...]],
+    rng: np.random.Generator, n: int,
+) -> list[Pair]:  # fmt: skip
     """Up to n pairs of two of these words in the pair's changed place."""
     ids = torch.tensor([pair.ids])
     prompts = torch.tensor([_with(pair.ids, span, each) for each in words])
     logits = torch.cat([_logits(model, some) for some in prompts.split(max(1, ROWS_AT_ONCE // len(pair.ids)))])
-    place = torch.arange(len(pair.ids))
-    word = (place >= span[0]) & (place <= span[1])
+    place, (end,) = torch.arange(len(pair.ids)), _next_begun(tokenizer, [pair.ids], [(0, span[1])])
+    word = (place >= span[0]) & (place < end)
     likely = _rarer(_logits(model, ids), ids, logits, prompts, word) < UNLIKELY
     words, prompts, logits = [w for w, ok in zip(words, likely) if ok], prompts[likely], logits[likely, -1]
     answers = logits.argmax(dim=-1)
@@ -216,7 +217,8 @@ def _scored(
         leads = _lead(here, answer, foil), _lead(there, foil, answer)
         margin = torch.minimum(*leads)  # 0 where both predict the same
         places = torch.arange(T)
-        word = (places >= start) & (places <= stop)  # and what follows it
+        ends = _next_begun(tokenizer, texts, [(each.window, each.span[1]) for each in part])
+        word = (places >= start) & (places < torch.tensor(ends)[:, None])
         rarer = _rarer(here, ids, there, variants, word)
         words = begun[window] - begun[window].gather(1, stop - 1)  # begun since the change
         says = torch.cat((ids[:, 1:], ids.new_full((len(ids), 1), -1)), dim=1)
@@ -227,6 +229,12 @@ def _scored(
             prompts = (tuple(each[row, : end + 1].tolist()) for each in (ids, variants))
             found.append((best, Pair(*prompts, int(answer[row, end]), int(foil[row, end])), part[row].window))
     return found
+
+
+def _next_begun(tokenizer: Tokenizer, texts: Sequence[Sequence[int]], at: Sequence[tuple[int, int]]) -> list[int]:
+    """For each (text, place) the end of the next word's first token, which tells whether an exchanged word fits."""
+    spans = [words_of(tokenizer, ids) for ids in texts]
+    return [next((start for start, _ in spans[text] if start >= place), place) + 1 for text, place in at]
 
 
 def _lead(logits: torch.Tensor, one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:

@@ -1,11 +1,13 @@
 """Steering: a direction in the residual stream, added while the model reads and writes.
 
 The direction is the difference of two means: of the stream after the last token of prompts that show something, and of
-prompts that do not (Turner et al. 2023; Panickssery et al. 2024). d = d_model, N = windows, T = tokens.
+prompts that do not (Turner et al. 2023; Panickssery et al. 2024). It is made as long as the stream itself, so that
+strengths mean the same in every layer. d = d_model, N = windows, T = tokens.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,8 +17,14 @@ from ..inspection.edits import Seen, edits_tap
 from ..model import ModelConfig, Pass, Tap, Transformer, trace
 from ..training.losses import window_losses
 
-SIDE_BY_SIDE = (-1.0, -0.5, 0.0, 0.5, 1.0)
+SIDE_BY_SIDE = (-0.5, 0.0, 0.5, 0.75, 1.0)
 """Parts of the chosen strength whose texts are compared."""
+TRIED, LAYERS = (1.0, 0.8, 0.6, 0.4, 0.2), 8
+"""Strengths of which the largest bearable one is suggested, and layers that are tried, spread over the model."""
+BEARABLE = 0.1
+"""Nats per token by which a suggested strength raises the validation loss, at most."""
+TURNED = -math.log(2)
+"""Difference of the answers' logits from which the other answer is at least half as probable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,20 +56,23 @@ def difference_of_means(
 ) -> torch.Tensor:
     """The direction (d,) from prompts `away` to prompts `towards`, of any lengths, at the entry of a layer.
 
-    Raises ValueError where a set is empty or both have the same mean.
+    It is as long as the stream there, the median over the prompts' tokens. Raises ValueError where a set is empty or
+    both have the same mean.
     """
     if not towards or not away:
         raise ValueError("Steering needs prompts on both sides. Write at least one in each field")
     device = next(model.parameters()).device
 
-    def mean(prompts: Sequence[Sequence[int]]) -> torch.Tensor:
+    def streams(prompts: Sequence[Sequence[int]]) -> list[torch.Tensor]:
         passes = (trace(model, torch.tensor([list(ids)], device=device), names=["resid_pre"]) for ids in prompts)
-        return torch.stack([each["resid_pre", layer][0, -1] for each in passes]).mean(dim=0)
+        return [each["resid_pre", layer][0] for each in passes]
 
-    direction = mean(towards) - mean(away)
+    there, here = streams(towards), streams(away)
+    means = [torch.stack([each[-1] for each in side]).mean(dim=0) for side in (there, here)]
+    direction = means[0] - means[1]
     if not direction.any():
         raise ValueError("Both sides are the same in this layer. Choose a later layer, or other prompts")
-    return direction
+    return direction * (torch.cat(there + here).norm(dim=-1).median() / direction.norm())
 
 
 @dataclass(frozen=True)
@@ -94,6 +105,43 @@ def steering_curve(
         effects.append(float(logits[answers[0]] - logits[answers[1]]))
         losses.append(window_losses(model, *windows, tap=tap).mean)
     return SteeringCurve(tuple(strengths), tuple(effects), tuple(losses))
+
+
+@dataclass(frozen=True, order=True)
+class Setting:
+    """A layer and a strength to begin with; the largest of several is the best."""
+
+    turns: bool
+    """Whether the other answer is likely then, and was not before."""
+    effect: float
+    """By how much the difference of the answers' logits moves, in nats."""
+    layer: int
+    strength: float
+
+
+def suggested_setting(
+    model: Transformer,
+    towards: Sequence[Sequence[int]],
+    away: Sequence[Sequence[int]],
+    ids: Sequence[int],
+    answers: tuple[int, int],
+    windows: tuple[torch.Tensor, torch.Tensor],
+) -> Setting:
+    """The largest strength of each layer that the loss on windows bears, and of these the one that does most."""
+    L = model.config.n_layers
+    found = [Setting(False, 0.0, L - 1, TRIED[-1])]
+    for layer in sorted({round(i * (L - 1) / (LAYERS - 1)) for i in range(LAYERS)}):
+        try:
+            direction = difference_of_means(model, towards, away, layer)
+        except ValueError:  # both sides are the same here
+            continue
+        for strength in TRIED:
+            curve = steering_curve(model, direction, layer, (0.0, strength), ids, answers, windows)
+            (before, after), (loss, higher) = curve.effects, curve.losses
+            if higher - loss <= BEARABLE:
+                found.append(Setting(before < TURNED < after, after - before, layer, strength))
+                break
+    return max(found)
 
 
 def steering_tap(model: Transformer, direction: torch.Tensor, layer: int, strength: float) -> Tap:

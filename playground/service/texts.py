@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from ..data import LANGUAGES, Corpus, corpus_from_language
@@ -39,15 +39,6 @@ class TextSpec:
         """Of a model, and of the run or comparison that made it, if one here did."""
         sha256 = str(checkpoint.about.get("text_sha256") or "")
         return cls(sha256) if spec is None else cls(sha256, spec.source, spec.tokenizer, spec.vocab_size)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> TextSpec:
-        """The inverse of `to_dict`."""
-        return cls(**{**values, "source": Source(**values["source"]) if values["source"] else None})
 
 
 def text_of(checkpoint: Checkpoint, text: TextSpec, limits: Limits) -> Corpus:

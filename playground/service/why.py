@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
+from pydantic import TypeAdapter
+
 from ..data import Corpus
 from ..influence.gradients import log_probability
 from ..influence.passages import copies_of, passages_of
-from ..influence.proof import Trial, prove
+from ..influence.proof import Trial, prove, said_instead
 from ..influence.ranking import Passage, Progress, Ranked, moments_of, rank
 from ..kept import Kept
 from ..processes import threads_for
@@ -51,15 +53,6 @@ class Question:
     """The first selected one."""
     text: TextSpec
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Question:
-        """The inverse of `to_dict`."""
-        return cls(**{**values, "ids": tuple(values["ids"]), "text": TextSpec.from_dict(values["text"])})
-
 
 @dataclass(frozen=True)
 class Proven:
@@ -70,6 +63,8 @@ class Proven:
     """The selection's log-probability by the model itself, in nats."""
     predicted: float
     """The passages' influence together, in the ranking's own units."""
+    said: str = ""
+    """What the model itself writes in place of the selection, each token the likeliest one."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +146,22 @@ class WhyJob(Job):
     def noted(self) -> dict[str, Any]:
         """See `Job.noted`."""
         result = asdict(self.result) if self.result is not None else None
-        return {"question": self.question.to_dict(), "result": result, "message": self._message}
+        return {"question": asdict(self.question), "result": result, "message": self._message}
 
-    def _over(self, row: Mapping[str, Any], noted: Mapping[str, Any]) -> None:
-        """Be what was noted, where it was over when the server ended."""
+    @classmethod
+    def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> WhyJob:
+        """The job of a row of the index, when the server comes up again."""
+        question = TypeAdapter(Question).validate_python(noted["question"])
+        job = cls(row["id"], row["visitor"], question, *cls._own(noted), limits, registry)
+        job.result = TypeAdapter(cls.RESULT | None).validate_python(noted["result"])
         if row["state"] == "over":
-            self._state, self._message = "finished" if self.result is not None else "failed", noted["message"]
+            job._state, job._message = "finished" if job.result is not None else "failed", noted["message"]
+        return job
+
+    @classmethod
+    def _own(cls, noted: Mapping[str, Any]) -> tuple[Any, ...]:
+        """What this kind was asked for besides the question, of its notes."""
+        return ()
 
 
 class SearchJob(WhyJob):
@@ -189,17 +194,6 @@ class SearchJob(WhyJob):
             if isinstance(event, Ranked):
                 _ranked.get(question, lambda ranked=event: ranked, owner=checkpoint.model)
             yield event
-
-    @classmethod
-    def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> SearchJob:
-        """The search of a row of the index, when the server comes up again."""
-        job = cls(row["id"], row["visitor"], Question.from_dict(noted["question"]), limits, registry)
-        if noted["result"]:
-            sides = {side: tuple(Passage(**each) for each in noted["result"][side]) for side in ("raising", "lowering")}
-            rules = tuple(map(tuple, noted["result"]["rules"]))
-            job.result = Ranked(**{**noted["result"], **sides, "rules": rules})
-        job._over(row, noted)
-        return job
 
 
 class ProofJob(WhyJob):
@@ -242,6 +236,7 @@ class ProofJob(WhyJob):
         ranges = copies_of(corpus, passages_of(corpus), [(each.start, each.end) for each in self.passages])
         before = log_probability(checkpoint.model, ids, question.first)
         foretold = sum(each.effect for each in self.passages)
+        said = said_instead(checkpoint.model, corpus.tokenizer, ids, question.first)
         trained = prove(
             checkpoint.config,
             training,
@@ -256,7 +251,7 @@ class ProofJob(WhyJob):
         last = 0.0
         for event in trained:
             if isinstance(event, Trial):
-                yield Proven(event, before, foretold)
+                yield Proven(event, before, foretold, said)
             elif time.monotonic() - last > 0.5:
                 last = time.monotonic()
                 yield event
@@ -268,14 +263,9 @@ class ProofJob(WhyJob):
         return super().noted() | {"passages": [asdict(each) for each in self.passages], "seed": self.seed}
 
     @classmethod
-    def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> ProofJob:
-        """The proof of a row of the index, when the server comes up again."""
-        question, passages = Question.from_dict(noted["question"]), tuple(Passage(**p) for p in noted["passages"])
-        job = cls(row["id"], row["visitor"], question, passages, noted["seed"], limits, registry)
-        if noted["result"]:
-            job.result = Proven(**{**noted["result"], "trial": Trial(**noted["result"]["trial"])})
-        job._over(row, noted)
-        return job
+    def _own(cls, noted: Mapping[str, Any]) -> tuple[Any, ...]:
+        """See `WhyJob._own`."""
+        return TypeAdapter(tuple[Passage, ...]).validate_python(noted["passages"]), noted["seed"]
 
 
 # ---- what the board is asked for -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -109,7 +110,7 @@ class Exam:
         least, most = CHARACTERS
         length = min(max(int(OPERATIONS / config.flops_per_token()), least), most)
         new, old = corpus.judging_text()[:length], old[:length] if old and len(old) > FEWEST * SHORTEST + 50 else None
-        begun = [" ".join(text.split()[1:5]) for text in (old or "", new)]
+        begun = [" ".join(_sentences(text).split()[:4]) for text in (old or "", new)]
         return cls(new, old, tuple(dict.fromkeys(filter(None, (prompt, *begun)))))
 
     def taken(
@@ -122,6 +123,12 @@ class Exam:
             steps = generate(model, tokenizer.encode(prompt), WRITTEN, sampling)
             samples.append(tokenizer.decode(tokenizer.encode(prompt) + [step.tokens[0] for step in steps]))
         return Measured(new, old, tuple(samples))
+
+
+def _sentences(text: str) -> str:
+    """The text from its first whole sentence or line on, where there is one; else without its first word."""
+    begins = re.search(r"(?:[.!?][\"'”’]?\s|\n)\s*(?=\S+(?:[ ]+\S+){3})", text)
+    return text[begins.end() :] if begins else text.partition(" ")[2]
 
 
 def held_out_of(about: dict[str, Any]) -> str | None:

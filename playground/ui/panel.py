@@ -25,6 +25,7 @@ import json
 import logging
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -49,7 +50,9 @@ AT_ONCE = 48
 """Questions of one visitor under way: six windows of a browser that sends six for each, and some that were given up.
 Who works on them is up to `Places`, so that nobody else waits for them."""
 LATER = "later"
-"""Asked for in place of a selection's quick slots: its slow ones."""
+"""Asked for in place of a selection's quick slots: its slow ones, which come as they are ready."""
+TOGETHER = 0.3
+"""Seconds after which an answer with slow slots leaves; the rest is asked for again."""
 
 _log = logging.getLogger(__name__)
 # torch lets go of the interpreter while it multiplies; slow work has threads of its own, so that clicks find one free
@@ -257,12 +260,13 @@ class Panels:
                 called, content = shown.files[file]() if file in shown.files else (None, b"")
                 return {"file": called and [called, base64.b64encode(content).decode()]}
             due = {name: slot for name, slot in shown.slots.items() if have.get(name) != slot.digest}
-            made = {
-                name: [slot.digest, quoted(_made(slot), **shown.facts)]
-                for name, slot in due.items()
-                if slot.slow <= late  # one that has become quick since is not asked for again
-            }
-            later = [name for name, slot in due.items() if slot.slow and not late]
+            made: dict[str, list[Any]] = {}
+            later, began = [], time.monotonic()
+            for name, slot in due.items():
+                if slot.slow and (not late or (made and time.monotonic() - began > TOGETHER)):
+                    later.append(name)
+                else:  # one that has become quick since is not asked for again
+                    made[name] = [slot.digest, quoted(_made(slot), **shown.facts)]
             said = {"selection": shown.selection, "slots": made, LATER: later}
             return (
                 said

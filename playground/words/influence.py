@@ -16,6 +16,10 @@ from .result import Result
 
 NO_RULES = (CHANCE, NEXT, WORD, SPELLING, ENDS)
 """Kinds of tokens that no rule of a grammar's own decides."""
+LEGEND = f"occurs in the training text, at least {LONG} characters in a row."
+"""What the line under a piece of the answer means; after the word *Underlined*."""
+SAME = 0.05
+"""Shares of copied text that differ by less are as good as the same."""
 RULE = 0.2
 """A rule is named that decides at least this part of the influence."""
 MEASURE = "A nudge towards these words also changes each passage: that change is its influence."
@@ -23,11 +27,15 @@ SAMPLED = "The text is long, so the passages most like the selection were measur
 KEPT_SAME = "Other passages of the same length replace them, so all other batches stay the same."
 
 
-def copied_result(copied: Copied) -> Result:
-    """How much is copied, compared with held-out text."""
-    headline = f"{percent(copied.share, 0)} is copied word for word." if copied.matches else "Nothing is copied."
-    number = "" if copied.usual is None else f"Held-out text of the same length: {percent(copied.usual, 0)}."
-    return Result(headline, number, f"Copied means at least {LONG} characters in a row.")
+def copied_result(copied: Copied, start: int, end: int) -> Result:
+    """Whether the characters from start to end of a text are copied, and how much of all, next to held-out text."""
+    within = any(match.start <= start and end <= match.end for match in copied.matches)
+    headline = "These words are part of a copied piece." if within else "These words are not copied as a whole."
+    number = f"Of the whole answer, {percent(copied.share, 0)} is copied."
+    if copied.usual is not None:
+        same = ", so the share tells nothing" if copied.usual > copied.share - SAME else ""
+        number += f" Of held-out text it is {percent(copied.usual, 0)}{same}."
+    return Result(headline, number)
 
 
 def times(count: int) -> str:
@@ -59,14 +67,15 @@ def rule_sentence(ranked: Ranked) -> str:
     return f"They carry a grammar rule: {rule} ({percent(part, 0)} of their influence)."
 
 
-def proof_result(trials: Sequence[Trial], before: float) -> Result:
-    """What the selection is worth without the passages, and in the control."""
+def proof_result(trials: Sequence[Trial], before: float, passages: int) -> Result:
+    """What the selection is worth without so many passages, and in the control."""
     without, control = (
         math.exp(sum(getattr(trial, side) for trial in trials) / len(trials)) for side in ("without", "control")
     )
     mean, margin = mean_effect(trials)
-    headline = f"Without the ticked passages: {share(without)}."
-    number = f"With them {share(math.exp(before))}, without as many random ones {share(control)}."
+    these, random = ("passage", "another one") if passages == 1 else (f"{passages} passages", f"{passages} random ones")
+    headline = f"Without the {these} ticked above: {share(without)}."
+    number = f"With all passages {share(math.exp(before))}, without {random} {share(control)}."
     if math.isinf(margin):
         return Result(headline, number, f"One seed shows no interval. {KEPT_SAME}")
     number += f" The passages add {signed(mean)} ± {brief(margin)} nats ({len(trials)} seeds)."

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..interventions.circuit import Circuit, Node
+from collections.abc import Mapping
+
+from ..interventions.circuit import PATTERN, Circuit, Node
 from ..interventions.patching import Donor, PatchMap
 from ..interventions.steering import SteeringCurve
 from .numbers import share, signed
@@ -23,6 +25,11 @@ ASSUMPTIONS = {
     Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
 }
 """What a donor takes for granted."""
+PATTERNS = {"previous": "previous token", "induction": "induction", "duplicate": "duplicate token",
+               "first": "first token", "itself": "current token"}  # fmt: skip
+"""Of attention, as `interventions.circuit.patterns_of` names them."""
+SHARES = "Each number is the share of the logit difference lost without that part or link."
+NAMED = f"A head's pattern is named above {100 * PATTERN:.0f} % of its weight, if untrained heads stay below."
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
 
 
@@ -63,12 +70,13 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
     if abs(gained) < 0.005:
         changes = f"The validation loss changes by {signed(cost, 3, plus=True)} nats per token."
         return Result("This direction hardly changes the answer.", changes, "Try the last layer, or other prompts.")
-    verb = "raises" if gained > 0 else "lowers"
+    verb, details = "raises" if gained > 0 else "lowers", "Strength 1 is as long as the residual stream itself."
     headline = f"Strength {signed(curve.strengths[-1], 1)} {verb} “{answers[0]}” over “{answers[1]}”."
     return Result(
         headline,
         f"It {verb} the logit difference by {signed(abs(gained))} nats. "
         f"The validation loss changes by {signed(cost, 3, plus=True)} nats per token.",
+        details,
     )
 
 
@@ -79,8 +87,8 @@ def node_name(node: Node | None) -> str:
     return f"MLP {node.layer}" if node.head is None else f"head {node.layer}.{node.head}"
 
 
-def circuit_result(found: Circuit) -> Result:
-    """How small the circuit is, what it keeps, and whether it does so on fresh prompts."""
+def circuit_result(found: Circuit, patterns: Mapping[Node, str]) -> Result:
+    """How small the circuit is, what it keeps, and whether it does so on fresh prompts; `patterns` of its heads."""
     n, parts = len(found.nodes), found.parts
     they = "It keeps" if n == 1 else "Together they keep"
     kept = f"{they} {share(min(found.kept, 1.0))} of the logit difference on {found.pairs} {_pairs(found.pairs)}"
@@ -91,11 +99,15 @@ def circuit_result(found: Circuit) -> Result:
             f", and {share(min(max(found.fresh, 0.0), 1.0))} on {found.fresh_pairs} fresh {_pairs(found.fresh_pairs)}."
         )
     feeds = [edge for edge in found.edges if edge.receiver is not None]
-    details = "The search drops one part at a time. None of these can go, but another set of this size may do as well."
+    named = f"{SHARES} {NAMED}" if patterns else SHARES
+    details = f"{named} The search drops one part at a time. None of these can go, but another set may do as well."
     if feeds:
         most = max(feeds, key=lambda edge: edge.share)
         passed = f"the answer loses {share(min(max(most.share, 0.0), 1.0))}"
-        names = node_name(most.sender), node_name(most.receiver)
+        names = [
+            f"{node_name(node)}{f' ({PATTERNS[name]})' if (name := patterns.get(node)) in PATTERNS else ''}"
+            for node in (most.sender, most.receiver)
+        ]
         details = f"Strongest link: {names[0]} to {names[1]}. Without it, {passed}. {details}"
     return Result(f"{n} of {parts} parts {'carries' if n == 1 else 'carry'} this answer.", kept + fresh, details)
 

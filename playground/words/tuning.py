@@ -10,6 +10,8 @@ from ..training.verdict import CERTAINTY
 from .numbers import signed
 from .result import Result
 
+LACKING = "“\N{REPLACEMENT CHARACTER}” stands for what the new text has and the model's tokens lack."
+
 
 def tuning_result(before: Measured, after: Measured) -> Result:
     """What training on another text changed, on text of both kinds that it did not learn from."""
@@ -25,6 +27,8 @@ def tuning_result(before: Measured, after: Measured) -> Result:
     details = f"Both losses are in nats per token, of text held out. Each ± is a {CERTAINTY} % interval over its parts."
     if not before.old:
         details = f"{details.replace('Both losses', 'Losses')} Its old text is not here, so what it forgot is unknown."
+    if any("\N{REPLACEMENT CHARACTER}" in text for text in after.samples):
+        details += f" {LACKING}"
     return Result(headline, number, details)
 
 

@@ -198,3 +198,19 @@ def test_ask_why_it_wrote_some_words(address, chromium_page):
     page.locator(".why-button").click()
     expect(page.locator("[data-slot=why-title]")).to_contain_text("Why “")
     expect(page.locator(".written .asked")).to_have_count(1)
+
+
+def test_words_are_selected_by_dragging_the_mouse(address, chromium_page):
+    page = chromium_page
+    page.goto(f"{address}?tab=generate&model=sentences")
+    expect(page.locator(".written-said, .written-by").filter(has_text="Twenty sentences").first).to_be_visible()
+    opened = page.locator(".written .open").get_attribute("data-place")
+    first, last = (page.locator(f".written [data-place='0:{at}']").bounding_box() for at in (1, 3))
+    page.mouse.move(first["x"] + 2, first["y"] + first["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(last["x"] + last["width"] / 2, last["y"] + last["height"] / 2, steps=8)
+    page.mouse.up()
+    expect(page.locator(".written .selected")).to_have_count(3)
+    assert page.locator(".written .open").get_attribute("data-place") == opened  # the end of a drag opens no token
+    page.locator(".why-button").click()
+    expect(page.locator(".written .asked")).to_have_count(3)

@@ -189,11 +189,11 @@ def test_a_direction_is_the_difference_of_two_means_and_leads_from_one_to_the_ot
     model = roughened(TINY)
     towards, away = [IDS, IDS[:4], [2]], [OTHER]
     ends = [run(model, [ids])["resid_pre", 1][0, -1] for ids in (*towards, *away)]
-    direction = difference_of_means(model, towards, away, 1)
-    assert torch.allclose(direction, torch.stack(ends[:3]).mean(0) - ends[3], atol=1e-6)
-    one = difference_of_means(model, [IDS], [OTHER], 1)
-    moved = run(model, [OTHER])["resid_pre", 1][0, -1] + one
-    assert torch.allclose(moved, ends[0], atol=1e-5)
+    direction, between = difference_of_means(model, towards, away, 1), torch.stack(ends[:3]).mean(0) - ends[3]
+    lengths = torch.cat([run(model, [ids])["resid_pre", 1][0] for ids in (*towards, *away)]).norm(dim=-1)
+    assert torch.allclose(direction, between * lengths.median() / between.norm(), atol=1e-5)
+    one, apart = difference_of_means(model, [IDS], [OTHER], 1), ends[0] - ends[3]
+    assert torch.allclose(ends[3] + one * apart.norm() / one.norm(), ends[0], atol=1e-5)
     for sides in (([], away), (towards, []), (away, away)):
         with pytest.raises(ValueError):
             difference_of_means(model, *sides, 1)

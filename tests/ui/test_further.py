@@ -25,7 +25,7 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     tuned = board.of(page.visitor)[-1]
     assert tuned.spec.parent == first.id and tuned.view().history.last_step == tuned.spec.training.steps
     page.look()
-    assert "It learned the new text" in page.text("tuned") and "Old text: loss" in page.text("tuned")
+    assert "It learned the new text" in page.text("headline") and "Old text: loss" in page.text("numbers")
     assert "<th" in page.slots["tuned"] and page.slots["tuned"].count("<tr>") >= 2
     page.model = first.id
     page.look()

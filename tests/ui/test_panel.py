@@ -56,6 +56,16 @@ def test_only_slots_whose_content_would_differ_are_made_and_slow_ones_when_they_
     assert made == ["a", "b", "slow", "b"] and list(again["slots"]) == ["b"] and again["later"] == []
 
 
+def test_a_slow_slot_that_is_ready_does_not_wait_for_the_next_one(monkeypatch):
+    monkeypatch.setattr(panel, "TOGETHER", 0.0)
+    slots = {name: Slot(name, lambda name=name: name, slow=True) for name in ("a", "b")}
+    server = client(lambda asked: Shown({}, slots))
+    first = ask(server, later=True).json()
+    assert list(first["slots"]) == ["a"] and first["later"] == ["b"]
+    second = ask(server, have={"a": first["slots"]["a"][0]}, later=True).json()
+    assert list(second["slots"]) == ["b"] and second["later"] == []
+
+
 def test_what_was_slow_when_it_was_asked_for_and_is_quick_by_now_is_shown():
     """Another question had made it meanwhile, and the page waited for nothing."""
     slow = [True]

@@ -40,12 +40,15 @@ def again(tab, opened, **more):
 def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, opened):
     assert len(opened["at"]) == len(opened["other"]) and opened["at"] != opened["other"]
     assert opened["towards"] and opened["away"] and opened["steer_layer"] == 1
+    assert 0 < opened["strength"] <= 1
     made = again(tab, opened)
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
     assert made["pair-ideas"].count("<button") > 1 and "→" in made["pair-ideas"]
     assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
-    assert "of 6 parts carry this answer" in made["circuit"]["summary"]
-    assert any("head 1.0" in note["text"] for note in made["circuit"]["figure"]["layout"]["annotations"])
+    assert "of 6 parts carry this answer" in made["circuit-headline"]
+    notes = made["circuit"]["figure"]["layout"]["annotations"]
+    assert any("head 1.0</b><br>induction" in note["text"] for note in notes)
+    assert any("previous token" in note["text"] for note in notes) and any(note["showarrow"] for note in notes)
 
 
 def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(tab, opened):
@@ -93,7 +96,7 @@ def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     chosen = {**OPEN, "other": "abd", "towards": "ab", "away": "cd", "typed": True, "part": "head"}
     made = tab.made("abc", **chosen)
     assert drawn(made["patch-map"]).shape == (8, 3)
-    assert "parts carry" in made["circuit"]["summary"] and made["steer-texts"].count("<samp>") == 5
+    assert "parts carry" in made["circuit-headline"] and made["steer-texts"].count("<samp>") == 5
     one = tab.made("a", **{**chosen, "other": "b"})
     assert drawn(one["patch-map"]).shape == (8, 1)
     experts = tab.made("abc", **{**chosen, "part": "expert"})["patch-map"]

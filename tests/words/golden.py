@@ -301,6 +301,8 @@ def of_tuning() -> Iterator[Case]:
         ("worse", (3.0, 1.0), (4.0, 2.0)),
     ):
         yield facts, tuning.tuning_result(taken(*before), taken(*after))
+    strange = dataclasses.replace(taken(2.0, 1.5), samples=("\N{REPLACEMENT CHARACTER}ing",))
+    yield "letters that the tokens lack", tuning.tuning_result(taken(3.0, 1.0), strange)
     noted = {when: dataclasses.asdict(taken(3.0, None)) for when in ("before", "after")}
     yield "in the shell", "\n".join(tuning.tuning_lines(noted))
 
@@ -348,8 +350,14 @@ def of_interventions() -> Iterator[Case]:
         yield f"steering: {sign}", interventions.steered_result(curve, ("x", "y"))
     first, second = Node(0, 1), Node(1)
     edges = Edge(first, second, 0.4), Edge(second, None, 0.9)
-    yield "a circuit", interventions.circuit_result(Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6))
-    yield "a circuit: one part, one pair", interventions.circuit_result(Circuit({first: 0.9}, (), 0.93, None, 1, 0, 6))
+    yield (
+        "a circuit",
+        interventions.circuit_result(
+            Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6), {first: "induction"}
+        ),
+    )
+    alone = Circuit({first: 0.9}, (), 0.93, None, 1, 0, 6)
+    yield "a circuit: one part, one pair", interventions.circuit_result(alone, {})
 
 
 def of_lens_and_examples() -> Iterator[Case]:
@@ -379,11 +387,13 @@ def of_matched_pair() -> Iterator[Case]:
 
 def of_influence() -> Iterator[Case]:
     match = Match(0, 40, 2, (10, 90))
-    for name, found in (
-        ("copied", Copied((match,), 0.62, 0.35)),
-        ("nothing copied, no held-out text", Copied((), 0.0, None)),
+    for name, at, found in (
+        ("copied", (10, 20), Copied((match,), 0.62, 0.35)),
+        ("partly copied, as much as held-out text", (30, 50), Copied((match,), 0.62, 0.6)),
+        ("nothing copied, no held-out text", (0, 9), Copied((), 0.0, None)),
     ):
-        yield name, influence.copied_result(found)
+        yield name, influence.copied_result(found, *at)
+    yield "the legend", f"Underlined {influence.LEGEND}"
     yield "a piece that occurs once", influence.times(1)
     yield "a piece that occurs often", influence.times(1200)
     one = (Passage(0, 9, 1.0),)
@@ -398,9 +408,10 @@ def of_influence() -> Iterator[Case]:
     yield "a rule", influence.rule_sentence(ranked)
     yield "no rule", influence.rule_sentence(dataclasses.replace(ranked, rules=(("spelling", 0.9),)))
     sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
-    yield "one seed", influence.proof_result([sure], -0.1)
-    yield "two seeds that differ", influence.proof_result([sure, unsure], -0.1)
-    yield "two seeds that agree", influence.proof_result([sure, dataclasses.replace(sure, seed=1, control=-0.3)], -0.1)
+    yield "one seed", influence.proof_result([sure], -0.1, 1)
+    yield "two seeds that differ", influence.proof_result([sure, unsure], -0.1, 5)
+    alike = dataclasses.replace(sure, seed=1, control=-0.3)
+    yield "two seeds that agree", influence.proof_result([sure, alike], -0.1, 5)
     for count, correlation in ((2, math.nan), (5, 0.7)):
         yield f"{count} proofs", influence.score_sentence(count, correlation)
 

@@ -98,10 +98,9 @@
         const answer = await ask(`/view/${name}`, question({ clicked }));
         take(answer, quiet);
         if (answer.selection) address.write(tab, visited);
-        if (answer.later?.length) {
-          for (const each of answer.later) place(each)?.setAttribute("aria-busy", "true");
-          const late = await ask(`/view/${name}`, question({ later: true }));
-          take({ ...late, selection: null }, quiet);
+        for (let late = answer; late.later?.length; take({ ...late, selection: null }, quiet)) {
+          for (const each of late.later) place(each)?.setAttribute("aria-busy", "true");
+          late = await ask(`/view/${name}`, question({ later: true }));
         }
         return true;
       });

@@ -17,6 +17,7 @@ from ....kept import Kept
 from ....service.why import ProofJob, Question, SearchJob, WhyJob, corpus_of, proofs_of, prove_it, search
 from ....storage import Checkpoint
 from ....words.influence import (
+    LEGEND,
     copied_result,
     proof_result,
     ranked_result,
@@ -149,7 +150,7 @@ class Why:
 
         slots = {
             "why-title": Slot(title, lambda: html.escape(title)),
-            "why-copied": Slot((*about[:2], key), lambda: _copied_html(*found()), slow=True),
+            "why-copied": Slot(about, lambda: _copied_html(*found(), *_place(checkpoint, chosen)), slow=True),
             "why-marks": Slot(about, lambda: _marks(checkpoint, chosen, found()[0]), slow=True),
         }
         if known is None:
@@ -164,7 +165,7 @@ class Why:
         ready = job is not None and job.result is not None and bool(job.result.raising)
         marks = ready, len(mine), len(proofs), going and (going.id, going.version), failed and failed.id
         slots["why-proof"] = Slot(marks, lambda: _proof_html(going, failed, bool(mine)) if ready else "")
-        slots["why-proven"] = Slot((len(mine), ready), lambda: _proven_html(mine) if ready else "")
+        slots["why-proven"] = Slot((len(mine), ready), lambda: _proven_html(mine, corpus) if ready else "")
         slots["why-scores"] = Slot(len(proofs), lambda: _scores(proofs))
         return slots, len(proofs) > 1 and ready
 
@@ -193,6 +194,14 @@ def _spelled(checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, list[int]]:
     return "".join(parts), list(accumulate(map(len, parts)))
 
 
+def _place(checkpoint: Checkpoint, chosen: Chosen) -> tuple[int, int]:
+    """Where the selection begins and ends in what was written, blanks at its ends apart, in characters."""
+    text, ends = _spelled(checkpoint, chosen)
+    said = text[ends[chosen.first - 1] if chosen.first else 0 : ends[chosen.last]]
+    end = ends[chosen.last] - len(said) + len(said.rstrip())
+    return end - len(said.strip()), end
+
+
 def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, Any]:
     """First and last token of each copied piece, and of the selection, for the text above."""
     _, ends = _spelled(checkpoint, chosen)
@@ -209,10 +218,13 @@ def _said(result: Result) -> str:
     return f"<h3>{html.escape(result.headline)}</h3>{number}{details}"
 
 
-def _copied_html(found: Copied, corpus: Corpus) -> str:
+def _copied_html(found: Copied, corpus: Corpus, start: int, end: int) -> str:
+    """The selection's own piece first, then the longest others."""
     text = corpus.learned().text
-    longest = sorted(found.matches, key=lambda match: match.start - match.end)[:MATCHES]
-    return _said(copied_result(found)) + "".join(_source(match, text) for match in longest)
+    order = lambda match: (match.end <= start or end <= match.start, match.start - match.end)  # noqa: E731
+    sources = "".join(_source(match, text) for match in sorted(found.matches, key=order)[:MATCHES])
+    legend = f'<p class="quiet"><span class="copied">Underlined</span> {LEGEND}</p>'
+    return f"{_said(copied_result(found, start, end))}{legend if sources else ''}{sources}"
 
 
 def _source(match: Match, text: str) -> str:
@@ -270,11 +282,16 @@ def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
     return theme.progress(view.share, words + left) + stop
 
 
-def _proven_html(proofs: list[ProofJob]) -> str:
+def _proven_html(proofs: list[ProofJob], corpus: Corpus) -> str:
+    """What the proofs of the last claim show, and what the model says before, and without the passages."""
     if not proofs:
         return ""
-    same = [each for each in proofs if each.claim == proofs[-1].claim]
-    return _said(proof_result([each.result.trial for each in same], proofs[-1].result.before))
+    last, question = proofs[-1], proofs[-1].question
+    same = [each.result.trial for each in proofs if each.claim == last.claim]
+    begun = corpus.tokenizer.decode(list(question.ids[: question.first]))[-AROUND:]
+    says = {"With all passages it writes": last.result.said, "Without them it writes": last.result.trial.said}
+    texts = "".join(f"{theme.quiet(when)}{_quoted(begun, text, '')}" for when, text in says.items())
+    return _said(proof_result(same, last.result.before, len(last.passages))) + texts
 
 
 def _proof_html(going: ProofJob | None, failed: ProofJob | None, again: bool) -> str:

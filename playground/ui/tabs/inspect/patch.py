@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import html
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -25,7 +27,7 @@ from ....interventions import (
 )
 from ....interventions.pairs import SEARCHED
 from ....interventions.patching import PARTS, donated, passes_of, patch_from
-from ....interventions.steering import SIDE_BY_SIDE, steering_curve, steering_tap
+from ....interventions.steering import SIDE_BY_SIDE, TRIED, Setting, steering_curve, steering_tap, suggested_setting
 from ....kept import Kept
 from ....model import Tap
 from ....processes import in_decoding_threads
@@ -39,11 +41,13 @@ from ...panel import Slot, choice, move_button, slot, switch
 from ...prompts import read_prompt
 from .drawn import window, window_words
 from .selection import MODEL, At
-from .tested import texts_of
+from .tested import roles_of, texts_of
 from .validation import held_out
 
 NEW_TOKENS, PAIRS, STRENGTHS, A_SIDE = 60, 16, 9, 4
-STRONGEST = 4.0
+STRONGEST = 2.0
+SETTING_TOKENS = 512
+"""Tokens of held-out text on which each layer and strength is tried."""
 ENOUGH_TEXTS, TEXT_TOKENS = 8, 8192
 """Texts from which the model needs to write none itself; tokens of the text that is read."""
 RULES = SamplingConfig(temperature=0.5, seed=1)
@@ -56,16 +60,17 @@ TEMPLATE = f"""<details class="fold" data-fold="patch"><summary>Patch from anoth
 {slot("pair-ideas", class_="chips", data_arrows="")}
 <div class="line">{switch("part", "Part", PART_NAMES)}{switch("path", "Effect", _PATHS)}
 {choice("donor", "Replace with", {donor.value: text for donor, text in DONOR_NAMES.items()})}</div>
-{chart_place("patch-map", height=300, save_name="patching", clickable=True)}
+{slot("patch-map-headline", tag="h3")}{chart_place("patch-map", height=300, save_name="patching", clickable=True)}
 {slot("patch-kept")}</div></details>
 <details class="fold" data-fold="steer"><summary>Steer what the model writes</summary><div class="card stack">
 <div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>
 <div class="line">{slot("steer-layer")}<label class="field-label temperature">Strength
 <input type="range" name="strength" min="0" max="{STRONGEST:g}" step="0.1"><output data-of="strength"></output></label>
 </div>
-{chart_place("steer-curve", height=280, save_name="steering")}{slot("steer-texts")}</div></details>
-<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card">
-{chart_place("circuit", height=400, save_name="circuit")}</div></details>"""
+{slot("steer-curve-headline", tag="h3")}{chart_place("steer-curve", height=280, save_name="steering")}
+{slot("steer-texts", class_="in-a-row")}</div></details>
+<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
+{slot("circuit-headline", tag="h3")}{chart_place("circuit", height=400, save_name="circuit")}</div></details>"""
 
 _kept = Kept(entries=256, megabytes=64)
 
@@ -87,18 +92,54 @@ def opening(at: At) -> dict[str, Any]:
     if c.towards is None:
         sides = _sides(at, here or pairs[0]) if here or pairs else ("", "")
         moved |= {"towards": sides[0], "away": sides[1]}
-    if c.steer_layer is None or not 0 <= c.steer_layer < at.look.config.n_layers:
-        moved["steer_layer"] = at.look.config.n_layers - 1
+    elif c.steer and (c.steer_layer is None or not 0 <= c.steer_layer < at.look.config.n_layers):
+        pair = c.prompt, c.other, c.towards, c.away
+        setting = _setting(at, *pair)
+        if not setting.turns and not c.typed and not c.kept:  # from the other prompt it may be possible
+            back = c.other, c.prompt, c.away, c.towards
+            if (other := _setting(at, *back)).turns:
+                setting, moved = other, dict(zip(("prompt", "other", "towards", "away"), back)) | {"query": None}
+        moved |= {"steer_layer": setting.layer, "strength": setting.strength}
     return moved
 
 
 def _sides(at: At, pair: Pair) -> tuple[str, str]:
-    """Prompts like these two, one a line: those with the other one's answer, and those with the first one's."""
+    """Prompts like these two, one a line: those with the other one's answer, and those with the first one's.
+
+    Of longer texts, each line stands for its text where it is all that differs.
+    """
     more = fresh_pairs(at.look.model, at.look.checkpoint.tokenizer, pair, _texts(at), n=PAIRS)
     prompts = [each for one in (pair, *more) for each in ((one.ids, one.answer), (one.other, one.foil))]
-    both = (dict.fromkeys(ids for ids, said in prompts if said == answer) for answer in (pair.foil, pair.answer))
-    towards, away = ([_text(at, ids) for ids in side if "\n" not in _text(at, ids)][:A_SIDE] for side in both)
+    last = [(_text(at, ids).rpartition("\n")[2], said) for ids, said in prompts]
+    both = [dict.fromkeys(line for line, said in last if said == each and line) for each in (pair.foil, pair.answer)]
+    towards, away = ([line for line in side if line not in other][:A_SIDE] for side, other in (both, both[::-1]))
     return "\n".join(towards), "\n".join(away)
+
+
+def _setting(at: At, prompt: str, other: str, towards: str, away: str) -> Setting:
+    """What steering begins with: measured, or the last layer where that is not possible."""
+    look = at.look
+
+    def find() -> Setting:
+        pair = pair_of(look.model, *(_read(at, text) for text in (prompt, other)))
+        judged, sides = held_out(at.page, look, SETTING_TOKENS), (_lines(at, towards), _lines(at, away))
+        windows = judged.inputs, judged.targets
+        return suggested_setting(look.model, *sides, pair.ids, (pair.foil, pair.answer), windows)
+
+    try:
+        _check_size(at, 8 * SETTING_TOKENS * look.config.n_layers, "this")
+        return _kept.get(("setting", prompt, other, towards, away), find, owner=look.model)
+    except ValueError:  # what is wrong is said where it is drawn
+        return Setting(False, 0.0, look.config.n_layers - 1, TRIED[-1])
+
+
+def _read(at: At, text: str) -> list[int]:
+    return read_prompt(at.page, at.look.checkpoint, text)[0][-at.look.config.context_length :]
+
+
+def _lines(at: At, text: str | None) -> list[list[int]]:
+    """The prompts of one side, one a line."""
+    return [_read(at, line) for line in (text or "").split("\n") if line.strip()][:PAIRS]
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -108,18 +149,34 @@ def slots(at: At) -> dict[str, Slot]:
         about = (*at.about, c.other, c.part, c.donor, c.path, c.kept)
         shown = {
             "pair-ideas": Slot(at.about[:3], lambda: _ideas(at), slow=True),
-            "patch-map": Slot((*about, c.query), lambda: show(*_map(at), layer=None, head=None), slow=True),
+            **_drawn("patch-map", (*about, c.query), lambda: _map(at)),
             "patch-kept": Slot(about, lambda: _continued(at), slow=True),
         }
     if c.steer:
         about = (*at.about, c.other, c.towards, c.away, c.steer_layer, c.strength)
         layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
         shown["steer-layer"] = Slot((len(layers), c.steer_layer), lambda: choice("steer_layer", "Layer", layers))
-        shown["steer-curve"] = Slot(about, lambda: show(*_curve(at), layer=None, head=None), slow=True)
+        shown |= _drawn("steer-curve", about, lambda: _curve(at))
         shown["steer-texts"] = Slot(about, lambda: _side_by_side(at), slow=True)
     if c.circuit:
-        shown["circuit"] = Slot((*at.about, c.other), lambda: show(*_graph(at), layer=None, head=None), slow=True)
+        shown |= _drawn("circuit", (*at.about, c.other), lambda: _graph(at))
     return shown
+
+
+def _drawn(name: str, about: tuple[Any, ...], make: Callable[[], tuple[dict[str, Any], Result]]) -> dict[str, Slot]:
+    """A chart, and over it the headline of what it shows."""
+
+    def headline() -> str:
+        try:
+            return html.escape(make()[1].headline)
+        except ValueError:  # the chart says why
+            return ""
+
+    def chart() -> dict[str, Any] | None:
+        figure, result = make()
+        return show(figure, str(replace(result, headline="")), layer=None, head=None)
+
+    return {f"{name}-headline": Slot(about, headline, slow=True), name: Slot(about, chart, slow=True)}
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
@@ -208,8 +265,7 @@ def _pair(at: At) -> Pair:
     _check_size(at, 2 * at.look.length, "two prompts")
     if not at.chosen.other:
         raise ValueError("Type a second prompt that differs in one word")
-    other, _ = read_prompt(at.page, at.look.checkpoint, at.chosen.other)
-    other = other[-at.look.config.context_length :]
+    other = _read(at, at.chosen.other)
     key = "pair", at.look.ids, tuple(other)
     return _kept.get(key, lambda: pair_of(at.look.model, at.look.ids, other), owner=at.look.model)
 
@@ -241,7 +297,7 @@ def _texts_for(at: At, donor: Donor) -> torch.Tensor | None:
     return _texts(at) if donor in (Donor.MEAN, Donor.RESAMPLE) else None
 
 
-def _map(at: At) -> tuple[dict[str, Any], str]:
+def _map(at: At) -> tuple[dict[str, Any], Result]:
     found, part = _patched(at), window(at.look.length, at.chosen.query)
     kept = [
         (row, cell["place"])
@@ -253,7 +309,8 @@ def _map(at: At) -> tuple[dict[str, Any], str]:
     words = patched_result(found, at.look.tokens, _answers(at, _pair(at)), _donor(at), at.chosen.path == "direct")
     more = "" if kept else " Click a cell to keep its patch."
     more += " Your edits are not part of this map." if at.edits else ""
-    return patch_picture(found, at.look.labels(), part, kept), f"{words}{more}{window_words(at.look, part)}"
+    words = replace(words, details=f"{words.details}{more}{window_words(at.look, part)}")
+    return patch_picture(found, at.look.labels(), part, kept), words
 
 
 def _continued(at: At) -> str:
@@ -308,25 +365,26 @@ def _strength(at: At) -> float:
 
 
 def _direction(at: At) -> torch.Tensor:
-    look, c, sides = at.look, at.chosen, []
+    look, c = at.look, at.chosen
     _check_size(at, 2 * PAIRS * look.length, "steering")
-    for text in (c.towards, c.away):
-        lines = [line for line in (text or "").split("\n") if line.strip()][:PAIRS]
-        sides.append([read_prompt(at.page, look.checkpoint, line)[0][-look.config.context_length :] for line in lines])
+    sides = _lines(at, c.towards), _lines(at, c.away)
     made = lambda: difference_of_means(look.model, *sides, c.steer_layer)  # noqa: E731
     return _kept.get(("direction", c.towards, c.away, c.steer_layer), made, owner=look.model)
 
 
-def _curve(at: At) -> tuple[dict[str, Any], str]:
+def _curve(at: At) -> tuple[dict[str, Any], Result]:
     look, judged, pair = at.look, held_out(at.page, at.look), _pair(at)
     _check_size(at, STRENGTHS * judged.inputs.numel(), "this curve")
     most = _strength(at) or 1.0
     strengths = [most * (2 * i / (STRENGTHS - 1) - 1) for i in range(STRENGTHS)]
     windows = judged.inputs, judged.targets
     answers = pair.foil, pair.answer  # the suggested direction leads to the other prompt's
-    curve = steering_curve(look.model, _direction(at), at.chosen.steer_layer, strengths, look.ids, answers, windows)
+    direction, layer = _direction(at), at.chosen.steer_layer
+    measure = lambda: steering_curve(look.model, direction, layer, strengths, look.ids, answers, windows)  # noqa: E731
+    key = "curve", at.chosen.towards, at.chosen.away, layer, most, pair
+    curve = _kept.get(key, measure, owner=look.model)
     words = steered_result(curve, _answers(at, pair)[::-1])
-    return steering_picture(curve), str(Result(words.headline, words.number, f"Measured on {judged.words}."))
+    return steering_picture(curve), replace(words, details=f"{words.details} Measured on {judged.words}.".strip())
 
 
 def _side_by_side(at: At) -> str:
@@ -339,7 +397,7 @@ def _side_by_side(at: At) -> str:
 # ---- the circuit -----------------------------------------------------------------------------------------------------
 
 
-def _graph(at: At) -> tuple[dict[str, Any], str]:
+def _graph(at: At) -> tuple[dict[str, Any], Result]:
     look, pair = at.look, _pair(at)
     half = PAIRS // 2
     _check_size(at, look.length * circuit.passes_of(look.config, half), "a search of its circuits")
@@ -350,4 +408,8 @@ def _graph(at: At) -> tuple[dict[str, Any], str]:
         return find_circuit(look.model, [pair, *more[: known - 1]] if more else [pair], more[max(known - 1, 0) :])
 
     found = _kept.get(("circuit", pair), search, owner=look.model)
-    return circuit_picture(found), str(circuit_result(found))
+    try:
+        patterns = circuit.patterns_of(roles_of(at.page, look).tests, found.nodes)
+    except ValueError:  # a model too large to test its heads here
+        patterns = {}
+    return circuit_picture(found, patterns), circuit_result(found, patterns)

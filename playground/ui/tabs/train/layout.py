@@ -8,6 +8,7 @@ import gradio as gr
 
 from ....service.limits import Limits
 from ....service.pace import Pace
+from ....studies.sweep import SEEDS
 from ....words.presets import TITLES
 from ...forms import run as form
 from ...forms import texts
@@ -61,6 +62,7 @@ def advanced(limits: Limits) -> dict[str, Any]:
             )
             c["sweep"] = gr.Textbox(
                 label="Try several values",
+                info=f"Each with {min(SEEDS, limits.seeds)} seeds. No model of them is kept.",
                 placeholder="Learning rate = 0.001, 0.01",
                 max_lines=1,
                 max_length=200,

@@ -23,7 +23,7 @@ from . import speaking, verdict, watch
 from .linked import has_link, match
 from .running import Running, recorded
 from .runs_table import BESIDE, kept_words, runs_table
-from .tuned import tuned_html
+from .tuned import tuned_html, tuned_result
 
 RUNS = Kind(RunJob, "run", "Train tiny model")
 
@@ -173,6 +173,10 @@ def _card(at: At) -> dict[str, Slot]:
             "curve": Slot((facts, drawn, history.last_step), lambda: show(*watch.curve(view, beside))),
             "sample": Slot((view.id, len(history.samples), view.learned_text is None), lambda: watch.sample(view)),
         }
+    if view.tuning:
+        result = tuned_result(view.tuning)
+        slots["headline"] = Slot((this, result), lambda: html.escape(result.headline))
+        slots["numbers"] = Slot((this, result), lambda: html.escape(result.number))
     slots["tuned"] = Slot((this, view.tuning is None), lambda: tuned_html(view.tuning))
     if at.chosen.details:
         slots["details"] = Slot(facts, lambda: verdict.details(view))

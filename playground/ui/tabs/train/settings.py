@@ -11,6 +11,7 @@ from ....model import PRESETS
 from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT
+from ....studies.sweep import SEEDS
 from ....training import RECIPES
 from ....words.card import share_of_gpt2
 from ....words.presets import NOTES, TITLES
@@ -58,7 +59,7 @@ class Settings:
         followed.on("text", c["tokenizer"].input, whole_texts=True)
         touched = [c[name].input for name in form.BY_NAME if name != "tokenizer"]
         # a run that is over has shown how fast this machine is
-        followed.on("fields", *touched, c["prompt"].input, c["further"].input, page.model.change)
+        followed.on("fields", *touched, c["prompt"].input, c["further"].input, c["sweep"].input, page.model.change)
         followed.on("size", c["size"].input)
         followed.on("preset", c["preset"].input)
         followed.on("reset", c["reset"].click, whole_texts=True)
@@ -190,7 +191,7 @@ def text_problem(named: Values) -> str:
 def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
     """The model that these settings would make, and how long it would take; or why it cannot be."""
     if named.get("further"):
-        return quiet("The chosen model keeps its shape and its tokens, and learns this text in small steps.")
+        return quiet("The model chosen at the top keeps its size and its tokens, and learns this text in small steps.")
     try:
         own = _own(named)
         read(form.FIELDS, named, limits)
@@ -199,9 +200,13 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
     except ValueError as problem:
         return theme.notice(sentence(str(problem)), "error")
     seconds = pace.seconds(config, training, own.tokens)
+    values = len(str(named.get("sweep") or "").split(","))
+    runs = values * min(SEEDS, limits.seeds) if values > 1 else 1
+    seconds *= runs
     known = own.vocabulary or texts.knows_vocabulary(named["source"], named["tokenizer"])
     words = f"{'' if known else 'About '}{config.n_parameters:,} parameters. "
-    words += f"{'About ' * (seconds >= 1)}{theme.duration(seconds)} here{' (a guess)' * pace.guesses}."
+    words += f"{runs} runs: " * (runs > 1)
+    words += f"{'About ' * (seconds >= 1 and runs == 1)}{theme.duration(seconds)} here{' (a guess)' * pace.guesses}."
     if seconds > limits.seconds:
         words += f" It ends after {theme.duration(limits.seconds)} and keeps what it has learned."
     return quiet(words[:1].upper() + words[1:])

@@ -18,7 +18,7 @@ from ...page import Page
 from ...panel import Asked, Shown, Slot, deed_button, slot
 from ...under_way import Kind, add_kind
 
-TEMPLATE = f"""<div class="card stack" id="sweep" data-if="there">{slot("stop")}{slot("bar")}
+TEMPLATE = f"""<div class="card stack" id="sweep" data-if="there">{slot("newest")}{slot("stop")}{slot("bar")}
 {slot("headline", tag="h2")}{slot("number", tag="p", class_="num")}{slot("details", tag="p", class_="quiet")}
 {chart_place("chart", height=240, save_name="sweep")}{slot("table")}
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}</div>"""
@@ -64,7 +64,10 @@ def show_sweep(page: Page, asked: Asked) -> Shown:
     result = sweep_result(rows, label)
     stop = deed_button("Stop", "stop_sweep", id="sweep-stop") if view.active else ""
     headline = view.message if view.state == "failed" else result.headline if rows else "The first run has begun."
+    runs = page.board.of(asked.visitor)
+    newest = '<i class="newest"></i>' * (not runs or runs[-1].turn[1] < job.turn[1])  # then it stands above the run
     slots = {
+        "newest": Slot(newest, lambda: newest),
         "stop": Slot(stop, lambda: stop),
         "bar": Slot(view.version if view.active else this, lambda: bar(view)),
         "headline": Slot(this, lambda: html.escape(headline)),
@@ -89,7 +92,7 @@ def _chart(view: SweepView, label: str) -> Any:
     if not values:
         return show(None)
     figure = sweep_chart(values, [row.losses for row in view.rows], [row.margin for row in view.rows], label)
-    return show(figure, f"Validation loss of each {label.lower()}, with one pale point per seed.")
+    return show(figure, f"Validation loss of each {label.lower()}, with one small point per seed.")
 
 
 def _table(view: SweepView, label: str) -> str:

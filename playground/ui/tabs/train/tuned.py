@@ -6,21 +6,27 @@ import html
 from typing import Any
 
 from ....studies.finetune import Measured
+from ....words.result import Result
 from ....words.tuning import tuning_result
 
 
+def tuned_result(tuning: dict[str, Any]) -> Result:
+    """What it comes to; its headline stands over the run."""
+    return tuning_result(*(Measured.from_dict(tuning[when]) for when in ("before", "after")))
+
+
 def tuned_html(tuning: dict[str, Any] | None) -> str:
-    """The result and its table, as HTML; empty for a model that was not trained further."""
+    """The details and the table, as HTML; empty for a model that was not trained further."""
     if not tuning:
         return ""
     before, after = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
-    result = tuning_result(before, after)
+    details = tuned_result(tuning).details
     rows = "".join(
         f'<tr><td dir="auto">{html.escape(one)}</td><td dir="auto">{html.escape(other)}</td></tr>'
         for one, other in zip(before.samples, after.samples)
     )
     return (
-        f'<div id="tuned"><h3>{html.escape(result.headline)}</h3><p class="num">{html.escape(result.number)}</p>'
-        f'<p class="quiet">{html.escape(result.details)}</p><details class="fold"><summary>The same prompts, before and'
-        f' after</summary><table class="table"><tr><th>Before</th><th>After</th></tr>{rows}</table></details></div>'
+        f'<div id="tuned"><p class="quiet">{html.escape(details)}</p><details class="fold"><summary>The same prompts, '
+        f'before and after</summary><table class="table"><tr><th>Before</th><th>After</th></tr>{rows}</table></details>'
+        "</div>"
     )
