@@ -149,7 +149,9 @@ def _series(run: Run) -> list[_Series]:
     color, evaluations = palette.of_kind(run.kind), run.evaluations
     size = bucket_size(len(run.steps["step"]))
     steps, losses = (bucket_means(run.steps[name], size).tolist() for name in ("step", "loss"))
-    best = [] if run.best is None else [_Series(best_name(run.best), palette.INK, 4, "", *([each] for each in run.best))]
+    best = (
+        [] if run.best is None else [_Series(best_name(run.best), palette.INK, 4, "", *([each] for each in run.best))]
+    )
     return [
         _Series("batch loss", palette.FAINT, 1.2, "", steps, losses),
         _Series("training", color, 1.6, "dot", evaluations["step"], evaluations["train_loss"]),

@@ -11,9 +11,9 @@ from playground.model import ModelConfig, Transformer
 from playground.service.verdicts import Verdict
 from playground.service.views import RunView
 from playground.storage import Checkpoint
-from playground.training import Evaluated, History, SkillMeasured
+from playground.training import Evaluated, Finished, History, SkillMeasured
 from playground.ui.tabs.generate.writing import faults
-from playground.ui.tabs.train import speaking, watch
+from playground.ui.tabs.train import speaking, verdict, watch
 from playground.words.baselines import each_baseline
 from playground.words.judging import UNDERLINED
 
@@ -108,3 +108,24 @@ def test_samples_are_judged_where_they_stand():
     view.history.samples.append({"step": 50, "prompt": "12+34=", "text": "47\n1+1=2\n"})
     shown = watch.samples(view)
     assert '<mark class="fault" title="the sum is 46">47</mark>' in shown and "Sums right: 1 of 2" in shown
+
+
+def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
+    """“About half of its stories are consistent” stood beside “Almost perfect.”"""
+    floor = LADDER.floor
+    view = view_of(floor + 0.001, judged=[SkillMeasured(50, 1.0, right=8, of=16, left="")])
+    said = " ".join((verdict.headline(view), verdict.why(view), watch.curve(view)[1], verdict.details(view)))
+    assert "only 8 of 16 sums" in verdict.headline(view) and "one slip spoils a whole sum" in verdict.why(view)
+    assert "perfect" not in said
+    longer = replace(view, config=view.config.replace(context_length=2))
+    assert "and it sees 2 at once" in verdict.why(longer)
+    worse = view_of(floor + 0.5, judged=[SkillMeasured(50, 1.0, right=8, of=16, left="")])
+    assert "8 of 16" in verdict.headline(worse) and verdict.why(worse) == ""
+
+
+def test_a_run_that_ends_early_says_so_beside_its_headline():
+    view = view_of()
+    for step in (60, 70):
+        view.history.add(Evaluated(step, 6.0, train_loss=1.0, val_loss=1.4))
+    view.history.add(Finished(70, 7.0, reason="risen", steps=100, val_loss=1.4))
+    assert "no better on held-out text for 2 scorings" in verdict.why(view)

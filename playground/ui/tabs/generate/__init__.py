@@ -105,7 +105,9 @@ def show(page: Page, played: game.Game, reasons: why.Why, asked: Asked) -> Shown
     checkpoint = page.registry.get(chosen.model, asked.visitor)
     ideas = suggestions(page, chosen.model, asked.visitor)
     if chosen.prompt is None:
-        chosen = chosen.moved(prompt=ideas[0], typed=False)
+        chosen = chosen.moved(prompt=ideas[0])
+    if chosen.prompt in ideas:  # nobody typed it, even where the address brought it
+        chosen = chosen.moved(typed=False)
     chosen = temperatures.snapshot(chosen, page)
     step = checkpoint.history.last_step
     changed = chosen.changed(page.limits)

@@ -38,7 +38,9 @@ TEMPLATE = f"""<div class="card run-card">
 {slot("notices")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}
 <div id="status">{slot("headline", tag="h2")}{slot("about", tag="p", class_="quiet", dir="auto")}
 <div class="line numbers">{slot("numbers", tag="p", class_="num")}<details data-fold="details" data-if="measured">
-<summary>Details</summary></details></div><div data-if="details">{slot("details")}</div></div>
+<summary>Details</summary></details></div>{slot("why", tag="p", class_="quiet")}<div data-if="details">{
+    slot("details")
+}</div></div>
 {slot("remarks")}{slot("tuned")}
 <div id="curve">{chart_place("curve", height=300, save_name="loss")}</div>
 <div class="stack">{slot("sample")}{slot("buttons", class_="line tight")}</div></div>
@@ -163,6 +165,7 @@ def _card(at: At) -> dict[str, Slot]:
         "headline": Slot(facts, lambda: html.escape(verdict.headline(view))),
         "about": Slot((this, before_first), lambda: verdict.about(view) + mark),
         "numbers": Slot(facts, lambda: verdict.numbers(view)),
+        "why": Slot(facts, lambda: verdict.why(view)),
         "remarks": Slot(
             (this, view.notices), lambda: "".join(theme.notice(n, "warning") for n in view.notices) + match(view, spec)
         ),

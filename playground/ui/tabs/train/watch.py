@@ -14,7 +14,7 @@ from ....data import visible
 from ....figures import candidates, loss, maps, parameters
 from ....model import ModelConfig, Transformer
 from ....service.views import RunView
-from ....words import pictures, states
+from ....words import pictures
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
 from ....words.judging import UNDERLINED
@@ -54,7 +54,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     value = view.history.val_loss if view else None
     if rungs and value is not None:  # said is what the loss has passed, drawn are all
         rungs = [rung for rung in rungs if rung[0] in (view.baselines.named(value), "floor")]
-    words = pictures.loss_words(run and run.evaluations, rungs, states.headline(view.standing) if view else "")
+    words = pictures.loss_words(run and run.evaluations, rungs)
     return figure, words + (_apart(view, beside) if view else "")
 
 
