@@ -194,6 +194,7 @@ def of_heads() -> Iterator[Case]:
 def of_training() -> Iterator[Case]:
     for reason in ("done", "stopped", "time", "risen", "diverged"):
         yield f"ended: {reason}", training.message(Finished(9, 1.0, reason=reason, steps=1000, val_loss=1.0))
+    yield "overfitting", training.MEMORISES
     yield "ended early", training.ended_early(28, 39, 5)
     yield "ended after one step", training.message(Finished(1, 1.0, reason="done", steps=1, val_loss=1.0))
     ended = {"reason": "diverged", "step": 9, "steps": 12, "weights_step": 8}

@@ -13,7 +13,7 @@ from ....service.views import RunView
 from ....training.states import BELOW, DIVERGED, LEARNING, LEVEL, OVERFITTING, UNMASKED
 from ....words import states
 from ....words.baselines import equally_likely
-from ....words.training import ended_early, in_steps
+from ....words.training import MEMORISES, ended_early, in_steps
 from ... import theme
 from ...forms.run import SIZES
 from ...refusals import sentence
@@ -89,12 +89,12 @@ def numbers(view: RunView) -> str:
 
 
 def why(view: RunView) -> str:
-    """Why a run ended before its last step, or why its text is worse than its loss; mostly nothing."""
+    """Why a run ended before its last step, what overfitting is, or why a text is worse than its loss; else nothing."""
     finished, history = view.history.finished or {}, view.history
     if finished.get("reason") == "risen" and history.best and not view.active:
         scored = sum(step > history.best[0] for step in history.evaluations["step"])
         return html.escape(ended_early(history.last_step, view.planned_steps or history.last_step, scored))
-    return html.escape(speaking.why_faulty(view))
+    return MEMORISES if view.standing.kind == OVERFITTING else html.escape(speaking.why_faulty(view))
 
 
 def details(view: RunView) -> str:
