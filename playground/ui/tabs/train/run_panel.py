@@ -62,7 +62,7 @@ TEMPLATE = f"""<div class="card run-card">
         f'''<div id="predictions"><h3>Next token</h3>
 {chart_place("predictions", height=280, save_name="next-token")}</div>
 <div id="gradients"><h3>Gradients</h3>{chart_place("gradients", height=280, save_name="gradients")}</div>
-<div id="similarity"><h3>Embeddings</h3>{slot("similarity-note")}
+<div id="similarity" data-if="words"><h3>Embeddings</h3>{slot("similarity-note")}
 {chart_place("similarity", height=320, save_name="word-similarity")}</div>''',
     )
 }"""
@@ -126,6 +126,7 @@ def show_run(page: Page, running: Running, asked: Asked) -> Shown:
         "measured": view.history.val_loss is not None,
         "has_samples": bool(view.history.samples),
         "has_baselines": view.baselines is not None,
+        "words": view.learned and view.tokenizer is not None and view.tokenizer.kind == "word",
         "has_runs": bool(at.jobs or page.registry.news(at.visitor)),
     }
     model = view.id if page.registry.has(view.id, at.visitor) else ""

@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from ....data import LANGUAGES, Baselines, Tokenizer
+from ....data import LANGUAGES, Tokenizer
 from ....data.baselines import NOTHING_LEFT
 from ....data.judging import Share
 from ....figures.courses import skill_curve
@@ -81,18 +81,6 @@ def standing_line(view: RunView) -> str:
     return f'<p class="standing">{words}</p>'
 
 
-def gap_words(gap: float, baselines: Baselines) -> str:
-    """How good a gap to the best possible loss is, in a few words."""
-    learned = baselines.learned(baselines.floor + gap)
-    if not math.isfinite(gap):
-        return "the loss is not a number"
-    if gap < -NOTHING_LEFT:
-        return "too few validation tokens, or a leak"
-    if gap < NOTHING_LEFT:
-        return "hardly any left"
-    return f"{100 * learned:.1f} % of the way from the bigram" if learned else "not yet below the bigram"
-
-
 def shares(view: RunView) -> dict[int, Share]:
     """By step, how much of what was written there to be judged is right; of a step judged twice, the more thorough."""
     found: dict[int, Share] = {}
@@ -100,17 +88,6 @@ def shares(view: RunView) -> dict[int, Share]:
         if record["of"] and record["of"] >= found.get(record["step"], Share(0, 0)).of:
             found[record["step"]] = Share(record["right"], record["of"])
     return found
-
-
-def skill_card(view: RunView) -> tuple[str, str, str] | None:
-    """The last share right, as a card; None without one."""
-    if not (found := shares(view)):
-        return None
-    (step, share), language = [*found.items()][-1], LANGUAGES[view.language]
-    low, high = share.interval
-    name = f"{language.units[1].capitalize()} right" if language.right == "right" else language.units[1].capitalize()
-    note = f"{language.right}, {AS_WRITTEN}, at step {step:,}; 95 % interval {100 * low:.0f} to {100 * high:.0f} %"
-    return name, f"{share.right} of {share.of}", note.removeprefix("right, ")
 
 
 def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
