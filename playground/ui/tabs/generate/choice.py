@@ -48,7 +48,7 @@ def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> str:
     return (
         f'{heading}<p class="num">{raw} <span class="quiet">After <samp><bdi>… {html.escape(before)}</bdi></samp>'
         "</span></p>"
-        f'<div class="alternatives" data-arrows>{bars}</div>{rest}<p class="quiet">Tap one to continue from there.</p>'
+        f'<div class="alternatives" data-arrows>{bars}</div>{rest}<p class="quiet">Tap one to continue.</p>'
         f'<details class="scores"><summary>How the score became a probability</summary>{table}</details>'
     )
 
