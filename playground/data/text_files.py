@@ -1,4 +1,4 @@
-"""Text from outside: a visitor's upload, or a file. All problems become sentences."""
+"""Text from outside: a visitor's upload, a file, a file of a public Hub repository. All problems become sentences."""
 
 from __future__ import annotations
 
@@ -43,3 +43,43 @@ def read_file(path: str | Path, *, name: str = "", max_bytes: int = MAX_BYTES) -
     except OSError as problem:
         raise TextError(f"{name} cannot be read: {problem.strerror or problem}") from problem
     return decode_upload(data, name=name, max_bytes=max_bytes)
+
+
+def read_hub(
+    repo: str, filename: str, *, repo_type: str = "dataset", max_bytes: int = MAX_BYTES, endpoint: str | None = None
+) -> str:
+    """The text of one file of a public Hub repository ("user/name"), its size checked before it is fetched."""
+    from huggingface_hub import HfApi, hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, HFValidationError, RepositoryNotFoundError
+
+    where = f"{filename} of {repo}"
+    repo, filename = repo.strip(), filename.strip()
+    if not repo or not filename:
+        raise TextError("name a repository as user/name and a text file in it")
+    try:
+        try:
+            found = HfApi(endpoint=endpoint, token=False).get_paths_info(repo, [filename], repo_type=repo_type)
+            if not found:
+                raise TextError(f"there is no file {filename} in {repo}: check its name on the repository's Files page")
+            size = getattr(found[0], "size", 0)
+            if size > max_bytes:
+                raise TextError(f"{where} has {size / 1e6:.1f} MB; at most {max_bytes / 1e6:.1f} MB can be used here")
+            local_only = False
+        except (OSError, HfHubHTTPError) as problem:
+            if isinstance(problem, (RepositoryNotFoundError, EntryNotFoundError)):
+                raise
+            local_only = True  # offline: an earlier download may still be in the cache
+        path = hf_hub_download(
+            repo, filename, repo_type=repo_type, endpoint=endpoint, local_files_only=local_only, token=False
+        )
+    except TextError:
+        raise
+    except HFValidationError as problem:
+        raise TextError(f"{repo!r} is not a repository's name: write it as user/name") from problem
+    except RepositoryNotFoundError as problem:
+        raise TextError(f"there is no public {repo_type} {repo} on the Hub: check the spelling") from problem
+    except Exception as problem:  # the network has many ways to fail and one remedy
+        raise TextError(
+            f"{where} could not be fetched from the Hub: check the connection, or paste the text instead"
+        ) from problem
+    return read_file(path, name=where, max_bytes=max_bytes)

@@ -24,7 +24,7 @@ MAX_PROMPT = 300
 MAX_LOSSES = 6
 MAX_MACHINE = 160
 HASH_LETTERS = 16
-SENTENCES, OWN_TEXT = "sentences", "text"
+SENTENCES, OWN_TEXT, HUB_FILE = "sentences", "text", "hub"
 TOKENIZERS = ("char", "word", "bpe", "gpt2", "cl100k_base", "o200k_base")
 
 SEEN_ONLY = ("eval_every", "sample_every", "sample_prompt", "sample_tokens", "sample_temperature")
@@ -43,7 +43,7 @@ class RunCard:
     """All that it takes to repeat a run, and the losses by which one knows that it was repeated."""
 
     text: str
-    """A language's name, `sentences` or `text` (the visitor's own)."""
+    """A language's name, `sentences`, `text` (the visitor's own) or `hub`."""
     model: ModelConfig
     """Its vocab_size follows from the text and does not count."""
     training: TrainConfig
@@ -54,13 +54,15 @@ class RunCard:
     """Of a byte-pair vocabulary learned from the text."""
     text_hash: str = ""
     """The beginning of the text's SHA-256, see `text_hash`; empty if unknown."""
+    hub: tuple[str, str, str] | None = None
+    """(user/name, file, kind of repository) for `hub`."""
     losses: tuple[tuple[int, float, float], ...] = ()
     """(step, training loss, validation loss) of a few evaluations, the last one among them."""
     machine: str = ""
     """The kind of machine that came to these losses, see `machine_kind`."""
 
     def __post_init__(self) -> None:
-        if self.text not in (*LANGUAGES, SENTENCES, OWN_TEXT):
+        if self.text not in (*LANGUAGES, SENTENCES, OWN_TEXT, HUB_FILE):
             raise LinkError(f"it names a text that this page does not have: {cut(self.text)}")
         if self.tokenizer not in TOKENIZERS:
             raise LinkError(f"it names a tokenizer that this page does not have: {cut(self.tokenizer)}")
@@ -68,6 +70,9 @@ class RunCard:
             raise LinkError("its size of the vocabulary is not a number that makes sense")
         if not re.fullmatch(r"[0-9a-f]{0,64}", self.text_hash):
             raise LinkError("its hash of the text is damaged")
+        hub = self.hub is None or (len("".join(self.hub)) <= 300 and self.hub[2] in ("dataset", "model", "space"))
+        if (self.text == HUB_FILE) != (self.hub is not None) or not hub:
+            raise LinkError("it does not say which file of the Hub to learn from")
 
     @property
     def base(self) -> str:
@@ -80,7 +85,7 @@ class RunCard:
 
     def differing(self, other: RunCard) -> list[str]:
         """Names of what differs between the two and changes what is learned."""
-        names = ("text", "tokenizer", "vocab_size")
+        names = ("text", "tokenizer", "vocab_size", "hub")
         model, training = _differences(self.model, self.training, other.model, other.training)
         found = [name for name in names if getattr(self, name) != getattr(other, name)]
         return found + list(model) + [name for name in training if name not in SEEN_ONLY]
@@ -93,7 +98,7 @@ class RunCard:
             training["sample_prompt"] = training["sample_prompt"][:MAX_PROMPT]
         record: dict[str, Any] = {
             "base": base,
-            "text": [self.text],  # as a list since older versions named files of the Hub in it
+            "text": [self.text, *(self.hub or ())],
             "print": _fingerprint(self.model, self.training),
         }
         optional = {
@@ -169,13 +174,13 @@ def _from_record(record: dict[str, Any]) -> RunCard:
         raise LinkError("it holds more losses than a link may hold")
     if any(type(number) is not int or not 0 <= number < 10**9 for row in rows for number in row):
         raise LinkError("its steps or losses are not numbers that make sense")
-    text = record["text"][0]
+    text, *hub = record["text"]
     optional = {ours: record[name] for name, ours in _OPTIONAL.items() if name in record}
-    words = [text, *(value for name, value in optional.items() if name != "vocab_size")]
-    if not all(isinstance(word, str) and word.isprintable() for word in words):
+    words = [text, *hub, *(value for name, value in optional.items() if name != "vocab_size")]
+    if not all(isinstance(word, str) and word.isprintable() for word in words) or len(hub) not in (0, 3):
         raise LinkError("what it holds is not a run")
     losses = tuple((step, train / 1e4, val / 1e4) for step, train, val in rows)
-    card = RunCard(text, model, training, losses=losses, **optional)
+    card = RunCard(text, model, training, hub=tuple(hub) or None, losses=losses, **optional)
     return replace(card, machine=card.machine[:MAX_MACHINE])
 
 

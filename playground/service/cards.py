@@ -8,7 +8,7 @@ from .. import links
 from ..devices import machine_kind
 from ..links import LinkError, RunCard, chosen_losses
 from ..processes import threads_used
-from .runs import RunSpec, Source
+from .runs import HUB_FILE, RunSpec, Source
 from .views import RunView
 
 
@@ -39,7 +39,9 @@ def machine_of(view: RunView) -> str:
 
 def spec_of(card: RunCard, text: str = "") -> RunSpec:
     """The run that a card describes; a visitor's own text stands in no card and is given beside it."""
-    return RunSpec(Source(card.text, text=text), card.model, card.training, card.tokenizer, card.vocab_size)
+    repo, filename, repo_type = card.hub or ("", "", "dataset")
+    source = Source(card.text, text=text, repo=repo, filename=filename, repo_type=repo_type)
+    return RunSpec(source, card.model, card.training, card.tokenizer, card.vocab_size)
 
 
 def settings_card(spec: RunSpec, text_hash: str | None = None) -> RunCard:
@@ -54,4 +56,5 @@ def settings_card(spec: RunSpec, text_hash: str | None = None) -> RunCard:
         tokenizer=spec.tokenizer,
         vocab_size=spec.vocab_size,
         text_hash=text_hash,
+        hub=(source.repo, source.filename, source.repo_type) if source.kind == HUB_FILE else None,
     )

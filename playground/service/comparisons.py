@@ -57,7 +57,7 @@ class ComparisonSpec:
     def from_dict(cls, values: Mapping[str, Any]) -> ComparisonSpec:
         """The inverse of `to_dict`."""
         parts = {name: ModelConfig.from_dict(values[name]) for name in ("dense", "moe")}
-        parts |= {"training": TrainConfig.from_dict(values["training"]), "source": Source.from_dict(values["source"])}
+        parts |= {"training": TrainConfig.from_dict(values["training"]), "source": Source(**values["source"])}
         return cls(**{**values, **parts})
 
     def check(self, matched: MatchedPair, limits: Limits) -> None:

@@ -25,6 +25,7 @@ from ..data import (
     corpus_from_language,
     corpus_from_sentences,
     corpus_from_text,
+    read_hub,
 )
 from ..data.excess_loss import Partition
 from ..data.judging import LearnedText
@@ -45,7 +46,7 @@ from .limits import Limits, check_free_memory
 LANGUAGE_CHARACTERS = 500_000
 LANGUAGE_VALIDATION = 40_000
 SENTENCES = "sentences"
-OWN_TEXT = "text"
+OWN_TEXT, HUB_FILE = "text", "hub"
 MOST_PASTED = 200_000
 """Characters of an own text that go back into a form."""
 
@@ -55,16 +56,17 @@ class Source:
     """What to learn from."""
 
     kind: str
-    """A language's name, `sentences` or `text`."""
+    """A language's name, `sentences`, `text` or `hub`."""
     text: str = ""
     """The text itself, for `text`."""
+    repo: str = ""
+    """user/name of a public Hub repository, for `hub`."""
+    filename: str = ""
+    """A text file in it."""
+    repo_type: str = "dataset"
+    """dataset, model or space."""
     name: str = ""
     """What a text of one's own is called: its file's name, or its first words."""
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Source:
-        """The inverse of `asdict`; what older versions kept besides is left out."""
-        return cls(**{field.name: values[field.name] for field in fields(cls) if field.name in values})
 
     @property
     def pasted(self) -> str:
@@ -77,7 +79,7 @@ class Source:
         if self.kind in LANGUAGES:
             return LANGUAGES[self.kind].title
         own = self.name or "Your text"
-        return {SENTENCES: "Twenty sentences", OWN_TEXT: own}.get(self.kind, self.kind)
+        return {SENTENCES: "Twenty sentences", OWN_TEXT: own, HUB_FILE: self.filename}.get(self.kind, self.kind)
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ class RunSpec:
     def from_dict(cls, values: Mapping[str, Any]) -> RunSpec:
         """The inverse of `to_dict`."""
         parts = {
-            "source": Source.from_dict(values["source"]),
+            "source": Source(**values["source"]),
             "model": ModelConfig.from_dict(values["model"]),
             "training": TrainConfig.from_dict(values["training"]),
         }
@@ -297,12 +299,16 @@ def corpus_for(spec: RunSpec, limits: Limits, tokenizer: Tokenizer | None = None
         return _language(source.kind, spec.tokenizer)
     if source.kind == SENTENCES:
         return _sentences()
-    if source.kind != OWN_TEXT:
+    if source.kind == HUB_FILE:
+        text = read_hub(source.repo, source.filename, repo_type=source.repo_type, max_bytes=limits.text_bytes)
+    elif source.kind == OWN_TEXT:
+        text = source.text
+    else:
         raise TextError(f"there is nothing called {source.kind!r} to learn from: choose a language or your own text")
-    limits.check_text(source.text)
+    limits.check_text(text)
     if tokenizer is not None:
-        return tuning_corpus(source.text, tokenizer, spec.model.context_length, name=source.title)
-    return corpus_from_text(source.text, spec.tokenizer, name=source.title, vocab_size=spec.vocab_size)
+        return tuning_corpus(text, tokenizer, spec.model.context_length, name=source.title)
+    return corpus_from_text(text, spec.tokenizer, name=source.title, vocab_size=spec.vocab_size)
 
 
 @lru_cache(maxsize=8)

@@ -47,7 +47,7 @@ class TextSpec:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TextSpec:
         """The inverse of `to_dict`."""
-        return cls(**{**values, "source": Source.from_dict(values["source"]) if values["source"] else None})
+        return cls(**{**values, "source": Source(**values["source"]) if values["source"] else None})
 
 
 def text_of(checkpoint: Checkpoint, text: TextSpec, limits: Limits) -> Corpus:

@@ -16,7 +16,7 @@ from playground.service.board import Board
 from playground.service.data_folder import DataFolder
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.models import Registry
-from playground.service.runs import OWN_TEXT, Source
+from playground.service.runs import HUB_FILE, OWN_TEXT, Source
 from playground.storage import Checkpoint
 from playground.training import RECIPES, History
 from playground.ui import panel
@@ -177,7 +177,12 @@ def test_whatever_the_form_can_hold_comes_back_into_it(source, size):
     assert model == {} and training == {}
 
 
-def test_an_own_text_is_named_by_its_hash():
+def test_a_file_of_the_hub_and_an_own_text_are_named():
+    hub = RunCard(HUB_FILE, PRESETS["tiny"], RECIPES["tiny"], hub=("<b>a</b>/b", "x.txt", "dataset"))
+    held = form.values_of(spec_of(hub), LOCAL)
+    assert held["own_kind"] == "hub" and held["hub_repo"] == "<b>a</b>/b"
+    said = linked_html(hub, "tiny", ({}, {}), None)
+    assert "&lt;b&gt;a&lt;/b&gt;/b" in said and "<b>" not in said
     own = RunCard(OWN_TEXT, PRESETS["tiny"], RECIPES["tiny"], text_hash="abcdef0123456789")
     assert "abcdef0123456789" in linked_html(own, "tiny", ({}, {}), None)
 

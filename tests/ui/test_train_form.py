@@ -251,7 +251,7 @@ def follow(values: dict, *causes: str) -> dict:
     """What the form holds once the browser has taken an answer, and what it shows."""
     followed = form_settings().follow(values, causes)
     assert not {"source", "learn"} & followed.fields.keys()
-    components = ("source", "tokenizer", "text", "upload")  # of these something else than the value changes
+    components = ("source", "tokenizer", "text", "upload", "hub")  # of these something else than the value changes
     return values | {k: v for k, v in followed.shows.items() if k not in components} | followed.fields
 
 

@@ -104,7 +104,7 @@ def test_what_fails_late_is_said_until_it_is_dismissed_or_something_new_is_asked
     page = Visit(served, "carla")
     page.train(Steps=20)
     first = page.until_over()["about"]
-    bad = dataclasses.replace(small_spec(), source=Source("no such language"))
+    bad = dataclasses.replace(small_spec(), source=Source("hub", repo="no/such", filename="x.txt"))
     board.start(page.visitor, bad)
     until(lambda: board.of(page.visitor)[-1].settled)
     page.look()

@@ -24,7 +24,7 @@ GOES_WITH_SIZE = {
     "steps", "batch_size", "learning_rate", "muon_learning_rate", "muon_momentum", "warmup_steps", "eval_windows"
 }  # fmt: skip
 """Training settings that a position of the size dial brings along."""
-TEXT = {"text", "text_hash"}
+TEXT = {"text", "text_hash", "hub"}
 ENOUGH = 3
 """Runs from which an interval says something: with two it is nine times their spread."""
 

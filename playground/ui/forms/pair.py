@@ -11,7 +11,7 @@ from ...model.config import BALANCES
 from ...model.matched_pair import EQUAL
 from ...service.comparisons import ComparisonSpec
 from ...service.limits import Limits
-from ...service.runs import OWN_TEXT, SENTENCES, Source
+from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
 from ...training import RECIPES
 from ..refusals import LABELS
 from . import run, texts
@@ -140,7 +140,7 @@ def comparison_spec(values: Mapping[str, Any], source: Source, limits: Limits, o
 
 def _windows(source: Source, context: int) -> int:
     """How many judge."""
-    if source.kind == OWN_TEXT:
+    if source.kind in (OWN_TEXT, HUB_FILE):
         return max(run.EVALUATION_TOKENS // context, 8)
     return max(_EVALUATION_TOKENS // context, 16)
 

@@ -16,7 +16,7 @@ from ...data import LANGUAGES, TextError, decode_upload
 from ...data.corpus import MIN_TOKENS, check_parts, parted
 from ...data.tokenizers import MAX_WORDS, UNKNOWN_CHARACTER, WORD_PATTERN
 from ...service.limits import Limits
-from ...service.runs import OWN_TEXT, SENTENCES, Source
+from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
 from ..gradio_fixes.lenient import LenientDropdown
 from ..refusals import sentence
 from ..theme import notice
@@ -37,8 +37,8 @@ PROMPTS = {
     SENTENCES: "the cat",
     OWN_TEXT: "",
 }
-OWN_KINDS = {"paste": "Paste", "upload": "File"}
-OWN = ("own_kind", "text", "upload")
+OWN_KINDS = {"paste": "Paste", "upload": "File", "hub": "Hub"}
+OWN = ("own_kind", "text", "upload", "hub_repo", "hub_file", "hub_type")
 """The controls that say which text of one's own."""
 READS = ("learn", "source", *OWN)
 """All controls of the choice."""
@@ -134,6 +134,11 @@ def source_of(values: Mapping[str, Any], limits: Limits) -> Source:
         raise TextError("choose an example or your own text to learn from")
     if kind != OWN_TEXT:
         return Source(kind)
+    if how == "hub":
+        repo, filename = str(values["hub_repo"] or "").strip(), str(values["hub_file"] or "").strip()
+        if not repo or not filename:
+            raise TextError("name a repository of the Hub as user/name, and a text file in it")
+        return Source(HUB_FILE, repo=repo, filename=filename, repo_type=values["hub_type"])
     if how == "upload":
         if not values["upload"]:
             raise TextError("choose a file to upload first, or paste your text")
@@ -154,7 +159,15 @@ def source_of(values: Mapping[str, Any], limits: Limits) -> Source:
 
 def values_of(source: Source) -> dict[str, Any]:
     """What the form has to hold for this text, by name; a text that is too long for a page is left out."""
-    return {"source": source.kind, "own_kind": "paste", "text": source.pasted}
+    hub = source.kind == HUB_FILE
+    return {
+        "source": OWN_TEXT if hub else source.kind,
+        "own_kind": "hub" if hub else "paste",
+        "text": source.pasted,
+        "hub_repo": source.repo,
+        "hub_file": source.filename if hub else "",
+        "hub_type": source.repo_type,
+    }
 
 
 # ---- its components --------------------------------------------------------------------------------------------------
@@ -168,7 +181,7 @@ def note_html(source: str) -> str:
 def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
     """What one's own text holds, or why it cannot be read; empty as long as there is none."""
     given = values["upload"] if values["own_kind"] == "upload" else values["text"]
-    if not given or not str(given).strip():
+    if values["own_kind"] == "hub" or not given or not str(given).strip():
         return ""
     try:
         return contents_of(source_of(values, limits).text)
@@ -179,7 +192,7 @@ def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
 def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
     """One's own text in the form; nothing is known where there is none yet, or none that can be read here."""
     unknown = Own(tokenizer=values["tokenizer"])
-    if values["source"] != OWN_TEXT:
+    if values["source"] != OWN_TEXT or values["own_kind"] == "hub":
         return unknown
     try:
         return own_of(source_of(values, limits).text, values["tokenizer"])
@@ -223,6 +236,10 @@ def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, 
             height=100,
             elem_id=f"{prefix}upload",
         )
+        with gr.Column(visible=False) as c["hub"]:
+            c["hub_repo"] = gr.Textbox(label="Repository", placeholder="user/name")
+            c["hub_file"] = gr.Textbox(label="Text file in it", placeholder="train.txt")
+            c["hub_type"] = gr.Radio(["dataset", "model", "space"], value="dataset", label="Kind of repository")
         c["own_kind"] = gr.Radio(
             [(title, name) for name, title in OWN_KINDS.items()],
             value="paste",
@@ -235,7 +252,7 @@ def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, 
     return c
 
 
-_KINDS = ("text", "upload")
+_KINDS = ("text", "upload", "hub")
 
 
 def follow_text(form: Followed, c: Mapping[str, Any]) -> None:
@@ -252,8 +269,8 @@ def with_source(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown_own(kind: Any) -> dict[str, Any]:
-    """Updates that show the field for a paste or for a file."""
-    shown = {"text": "paste", "upload": "upload"}
+    """Updates that show paste, upload or the Hub."""
+    shown = {"text": "paste", "upload": "upload", "hub": "hub"}
     return {name: gr.update(visible=kind == its) for name, its in shown.items()}
 
 
@@ -276,13 +293,11 @@ def put_back(values: Mapping[str, Any]) -> dict[str, Any]:
     if values["source"] != OWN_TEXT:
         return out | {"learn": EXAMPLE, "source": gr.update(value=values["source"], visible=True)}
     out |= {"learn": OWN_TEXT} | shown_own(values["own_kind"])
-    return out | {
-        "own_kind": values["own_kind"],
-        "text": gr.update(value=values["text"], visible=values["own_kind"] == "paste"),
-    }
+    out |= {name: values[name] for name in ("own_kind", "hub_repo", "hub_file", "hub_type")}
+    return out | {"text": gr.update(value=values["text"], visible=values["own_kind"] == "paste")}
 
 
-PUT_BACK = (*SET_BY_SOURCE, "learn", "own_kind", *_KINDS)
+PUT_BACK = (*SET_BY_SOURCE, "learn", "own_kind", *_KINDS, "hub_repo", "hub_file", "hub_type")
 """The components that `put_back` changes."""
 FOLLOWS_TEXT = (*SET_BY_SOURCE, *_KINDS, "contents")
 """Those that a form which follows the choice sets besides its fields."""

@@ -13,7 +13,7 @@ from .... import links
 from ....links import SEEN_ONLY, RunCard, repetition
 from ....service.cards import card_of, machine_of, run_letters, spec_of
 from ....service.limits import Limits
-from ....service.runs import OWN_TEXT, RunSpec
+from ....service.runs import HUB_FILE, OWN_TEXT, RunSpec
 from ....service.views import RunView
 from ....words.links import repetition_in_words
 from ....words.presets import TITLES
@@ -147,7 +147,7 @@ def linked_html(
     Args:
         differs: what is not as in the base, as `forms.run.changes` says it.
     """
-    text = "a text of its maker" if card.text == OWN_TEXT else texts.SOURCES[card.text]
+    text = {OWN_TEXT: "a text of its maker", HUB_FILE: "a file of the Hub"}.get(card.text) or texts.SOURCES[card.text]
     shape = form.SIZES.get(base) or TITLES[base]
     parts = [f"Set up from a link: {text}, {shape}, {in_steps(card.training.steps)}, seed {card.training.seed}."]
     if differs:
@@ -169,6 +169,8 @@ def linked_html(
         parts.append(
             f"A link holds no texts: paste the same one below (its hash is {card.text_hash}), then press Train."
         )
+    elif card.hub:
+        parts.append(f"It learns from {card.hub[1]} of {card.hub[0]} ({card.hub[2]}). Press Train to repeat it.")
     else:
         parts.append("Press Train to repeat it and to compare the losses.")
     if tab not in (None, "train"):

@@ -1,0 +1,65 @@
+"""Text from the Hub: the real loading code against the stand-in Hub on loopback."""
+
+import pytest
+
+from playground.data import TextError, read_hub
+from tests.standins.hub import Account, hub_for_tests
+
+FILES = {"story.txt": b"Once upon a time there was a small server.\n" * 3, "picture.txt": b"\x89PNG\0\0"}
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    with hub_for_tests(monkeypatch, tmp_path) as hub:
+        hub.add("user/tales", FILES, kind="dataset")
+        yield hub
+
+
+def test_a_text_file_is_fetched(hub):
+    assert read_hub("user/tales", "story.txt", endpoint=hub.address) == FILES["story.txt"].decode()
+
+
+def test_what_was_fetched_once_can_be_read_offline(hub):
+    text = read_hub("user/tales", "story.txt", endpoint=hub.address)
+    hub.close()
+    assert read_hub("user/tales", "story.txt", endpoint=hub.address) == text
+
+
+@pytest.mark.parametrize(
+    ("repo", "file", "sentence"),
+    [
+        ("user/tales", "missing.txt", r"missing\.txt.*user/tales"),
+        ("user/nothing", "story.txt", "dataset user/nothing"),
+        (
+            "user/tales",
+            "picture.txt",
+            r"^picture\.txt.*user/tales",
+        ),  # not where its copy lies here
+        ("not a name!", "story.txt", "write.*user/name"),
+        ("", "story.txt", "name.*repository"),
+    ],
+)
+def test_what_cannot_be_fetched_is_a_sentence(hub, repo, file, sentence):
+    with pytest.raises(TextError, match=sentence):
+        read_hub(repo, file, endpoint=hub.address)
+
+
+def test_a_file_that_is_too_large_is_never_downloaded(hub):
+    with pytest.raises(TextError, match=r"MB.*used"):
+        read_hub("user/tales", "story.txt", endpoint=hub.address, max_bytes=10)
+    assert not [line for line in hub.log if "/resolve/" in line]
+
+
+def test_the_login_of_this_machine_is_nobodys_to_use(hub, monkeypatch):
+    """Whoever names a repository must not learn by it whether a private one has such a file, or how large it is."""
+    hub.accounts["hf_theOwners"] = Account("user")
+    hub.add("user/diary", FILES, kind="dataset", private=True)
+    monkeypatch.setenv("HF_TOKEN", "hf_theOwners")
+    for file in ("story.txt", "missing.txt"):
+        with pytest.raises(TextError, match="dataset user/diary"):
+            read_hub("user/diary", file, endpoint=hub.address)
+
+
+def test_offline_is_a_sentence(hub):
+    with pytest.raises(TextError, match=r"check.*connection"):
+        read_hub("user/tales", "story.txt", endpoint="http://127.0.0.1:9")
