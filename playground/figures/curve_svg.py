@@ -1,95 +1,189 @@
-"""The loss curve as SVG, for a model's card on the Hub, where no script runs."""
+"""The loss curve as SVG, for pages without scripts: a run's report, and a model's card on the Hub."""
 
 from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from . import palette
-from .loss import GUTTER, Run, bucket_means, bucket_size, called
+from .loss import GUTTER, Run, best_name, bucket_means, bucket_size, called
 
-WIDTH, HEIGHT = 960, 480
 _LEFT, _TOP, _BOTTOM = 52, 34, 40
 _DASHES = {"dash": "4 3", "dot": "1 3"}
 _LINE = 15
 """Pixels between two words below each other."""
-Scale = Callable[[float], float]
-"""From numbers to pixels along one axis."""
 
 
-def curve_svg(run: Run, rungs: Sequence[tuple[str, float]] = ()) -> str:
-    """Batch loss, training and validation loss over the steps, and the baselines, in light colours on white.
+def curve_svg(
+    run: Run,
+    rungs: Sequence[tuple[str, float]] = (),
+    *,
+    words: str = "",
+    log_y: bool = False,
+    width: int = 760,
+    height: int = 320,
+    themed: bool = True,
+) -> str:
+    """Batch loss, training and validation loss over the steps, and the baselines.
 
-    `rungs`: (name, nats per token) from worst to best, as `Baselines.losses()` gives them.
+    Args:
+        rungs: (name, nats per token) from worst to best, as `Baselines.losses()` gives them.
+        words: what it shows, for those who cannot see it.
+        width, height: in pixels; in a page it shrinks with its place.
+        themed: in the colours of `colours_css`, light and dark; else in the light ones, on white.
     """
-    color, evaluations = palette.of_kind(run.kind), run.evaluations
-    size = bucket_size(len(run.steps["step"]))
-    steps, losses = (bucket_means(run.steps[name], size).tolist() for name in ("step", "loss"))
-    series = [
-        ("batch loss", steps, losses, palette.FAINT, 1.2, ""),
-        ("training", evaluations["step"], evaluations["train_loss"], color, 1.6, "dot"),
-        ("validation", evaluations["step"], evaluations["val_loss"], color, 2.6, ""),
-    ]
-    values = [value for _, _, y, *_ in series for value in y] + [value for _, value in rungs]
-    known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
-    room = 0.05 * (max(known) - min(known)) or 0.5
-    low, high, last = min(known) - room, max(known) + room, max((step for _, x, *_ in series for step in x), default=1)
-    end = WIDTH - (GUTTER if rungs else 20)
-    x, y = _scale(0, last or 1, _LEFT, end), _scale(low, high, HEIGHT - _BOTTOM, _TOP)
-    parts = [f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>']
-    for tick in _ticks(low, high):
-        parts += [_rule(end, y(tick), palette.GRID), _text(_LEFT - 8, y(tick) + 4, f"{tick:.6g}", anchor="end")]
-    parts += [_text(x(tick), HEIGHT - 22, f"{tick:,.6g}", anchor="middle") for tick in _ticks(0, last or 1)]
-    parts += [_text((_LEFT + end) / 2, HEIGHT - 5, "step", anchor="middle"), _text(_LEFT, 12, "loss")]
+    series = _series(run)
+    losses = [value for each in series for value in each.y] + [value for _, value in rungs]
+    known = [value for value in losses if math.isfinite(value) and (value > 0 or not log_y)]
+    right = GUTTER if rungs else 20
+    y = _Scale.over(known or [0.1, 1.0], height - _BOTTOM, _TOP, log_y)
+    x = _Scale(0, max((step for each in series for step in each.x), default=1) or 1, _LEFT, width - right)
+    parts = [] if themed else [f'<rect width="{width}" height="{height}" fill="#ffffff"/>']
+    for tick in y.ticks():
+        parts += [_rule(x, y.at(tick), palette.GRID), _text(_LEFT - 8, y.at(tick) + 4, f"{tick:.6g}", anchor="end")]
+    parts += [_text(x.at(tick), height - 22, f"{tick:,.6g}", anchor="middle") for tick in x.ticks()]
+    parts += [_text((x.start + x.end) / 2, height - 5, "step", anchor="middle")]
+    parts += [_text(_LEFT, 12, f"loss{' (log scale)' * log_y}")]
     under = -math.inf
     for name, value in rungs:
-        floor, at = name == "floor", y(value)
-        parts.append(_rule(end, at, palette.HIGHLIGHT if floor else palette.FAINT, "" if floor else "dash"))
+        floor = name == "floor"
+        color, at = palette.HIGHLIGHT if floor else palette.FAINT, y.at(value)
+        parts.append(_rule(x, at, color, "" if floor else "dash"))
         under = max(at + 4, under + _LINE)
-        label = f"{called(name)} {value:.3f}" if floor else f"{called(name)} {value:.2f}"
-        parts.append(_text(end + 6, under, label, palette.HIGHLIGHT if floor else palette.MUTED))
-    right = end
-    for name, at, losses, *look in reversed(series):
-        parts += _curve(at, losses, x, y, *look)
-        right -= 6.2 * len(name)
-        parts += [_text(right, 12, name), _path([(right - 24, 8), (right - 5, 8)], *look)]
-        right -= 36
+        said = f"{called(name)} {value:.3f}" if floor else f"{called(name)} {value:.2f}"
+        parts.append(_text(x.end + 6, under, said, color if floor else palette.MUTED))
+    parts += [path for each in series for path in each.drawn(x, y)]
+    parts += _legend(series, x.end)
+    if run.best is not None:
+        parts += [_dot(x.at(run.best[0]), y.at(run.best[1]), palette.INK, 4)]
+    drawn = "".join(parts) if themed else re.sub(r"var\(--c\w+, (#\w+)\)", r"\1", "".join(parts))
+    label = html.escape(words or "A chart of the loss", quote=True)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="A chart of the loss" font-size="11" font-family="system-ui, sans-serif">{"".join(parts)}</svg>'
+        f'<svg class="still" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+        f'aria-label="{label}" font-size="11" font-family="system-ui, sans-serif">{drawn}</svg>'
     )
 
 
-def _scale(low: float, high: float, start: float, end: float) -> Scale:
-    return lambda value: start + (value - low) / (high - low) * (end - start)
+def colours_css() -> str:
+    """The palette as variables: light, and dark where the reader's system is dark."""
+    light = " ".join(f"--c{color[1:]}: {color};" for color in palette.DARK)
+    dark = " ".join(f"--c{color[1:]}: {partner};" for color, partner in palette.DARK.items())
+    return f":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
 
 
-def _ticks(low: float, high: float) -> list[float]:
-    """Round numbers between two, four to ten."""
-    rough = (high - low) / 5
-    decade = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * decade for factor in (1, 2, 5, 10) if factor * decade >= rough)
-    return [i * step for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
+def _ink(color: str) -> str:
+    return f"var(--c{color[1:]}, {color})"
 
 
-def _curve(steps: Sequence[float], losses: Sequence[float], x: Scale, y: Scale, *look) -> Iterator[str]:
-    """A line in pieces: where a loss is no number, there is a gap."""
-    points = [(x(step), y(loss)) if math.isfinite(loss) else None for step, loss in zip(steps, losses)]
-    cuts = [-1, *(i for i, point in enumerate(points) if point is None), len(points)]
-    return (_path(points[a + 1 : b], *look) for a, b in pairwise(cuts) if b > a + 1)
+@dataclass(frozen=True)
+class _Scale:
+    """From numbers to pixels along one axis."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    @classmethod
+    def over(cls, values: Sequence[float], start: float, end: float, log: bool) -> _Scale:
+        """A scale that holds all of these, with a little room."""
+        low, high = min(values), max(values)
+        if log:
+            room = (high / low) ** 0.05 if high > low else 1.5
+            return cls(low / room, high * room, start, end, log)
+        room = 0.05 * (high - low) or 0.5
+        return cls(low - room, high + room, start, end)
+
+    def at(self, value: float) -> float:
+        """Where a number lies."""
+        low, high, value = (math.log(each) for each in (self.low, self.high, value)) if self.log else (
+            self.low, self.high, value
+        )  # fmt: skip
+        return self.start + (value - low) / (high - low) * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Round numbers along it, four to ten."""
+        if self.log:
+            decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)))
+            found = [factor * 10.0**decade for decade in decades for factor in (1, 2, 5)]
+        else:
+            rough = (self.high - self.low) / 5
+            decade = 10.0 ** math.floor(math.log10(rough))
+            step = next(factor * decade for factor in (1, 2, 5, 10) if factor * decade >= rough)
+            found = [i * step for i in range(math.ceil(self.low / step), math.floor(self.high / step) + 1)]
+        return [tick for tick in found if self.low <= tick <= self.high]
 
 
-def _path(points: Sequence[tuple[float, float]], color: str, width: float, dash: str = "") -> str:
+@dataclass(frozen=True)
+class _Series:
+    """One line of the chart."""
+
+    name: str
+    color: str
+    width: float
+    dash: str
+    x: Sequence[float]
+    y: Sequence[float]
+    marks: bool = False
+
+    def drawn(self, x: _Scale, y: _Scale) -> Iterator[str]:
+        """Its pieces: where a loss is no number, there is a gap."""
+        points = [
+            (x.at(step), y.at(loss)) if math.isfinite(loss) and (loss > 0 or not y.log) else None
+            for step, loss in zip(self.x, self.y)
+        ]
+        cuts = [-1, *(i for i, point in enumerate(points) if point is None), len(points)]
+        for before, after in pairwise(cuts):
+            if piece := points[before + 1 : after]:
+                yield _path(piece, self.color, self.width, self.dash)
+        if self.marks:
+            yield from (_dot(*point, self.color) for point in points if point is not None)
+
+
+def _series(run: Run) -> list[_Series]:
+    color, evaluations = palette.of_kind(run.kind), run.evaluations
+    size = bucket_size(len(run.steps["step"]))
+    steps, losses = (bucket_means(run.steps[name], size).tolist() for name in ("step", "loss"))
+    best = (
+        [] if run.best is None else [_Series(best_name(run.best), palette.INK, 4, "", *([each] for each in run.best))]
+    )
+    return [
+        _Series("batch loss", palette.FAINT, 1.2, "", steps, losses),
+        _Series("training", color, 1.6, "dot", evaluations["step"], evaluations["train_loss"]),
+        _Series("validation", color, 2.6, "", evaluations["step"], evaluations["val_loss"], True),
+        *best,
+    ]
+
+
+def _legend(series: Sequence[_Series], end: float) -> list[str]:
+    """Over the picture, to its right end."""
+    parts: list[str] = []
+    for each in reversed(series):
+        end -= 6.2 * len(each.name)
+        parts += [_text(end, 12, each.name), _path([(end - 24, 8), (end - 5, 8)], each.color, each.width, each.dash)]
+        end -= 36
+    return parts
+
+
+def _path(points: Sequence[tuple[float, float]], color: str, width: float, dash: str) -> str:
     way = "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    dashed = f' stroke-dasharray="{_DASHES[dash]}"' if dash else ""
-    return f'<path d="M{way}" fill="none" stroke="{color}" stroke-width="{width}"{dashed}/>'
+    dashed = f"; stroke-dasharray: {_DASHES[dash]}" if dash else ""
+    return f'<path d="M{way}" style="fill: none; stroke: {_ink(color)}; stroke-width: {width}{dashed}"/>'
 
 
-def _rule(end: float, at: float, color: str, dash: str = "") -> str:
-    return _path([(_LEFT, at), (end, at)], color, 1, dash)
+def _rule(x: _Scale, at: float, color: str, dash: str = "") -> str:
+    return _path([(x.start, at), (x.end, at)], color, 1, dash)
+
+
+def _dot(x: float, y: float, color: str, radius: float = 2.5) -> str:
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" style="fill: {_ink(color)}"/>'
 
 
 def _text(x: float, y: float, words: str, color: str = palette.MUTED, anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{color}">{html.escape(words)}</text>'
+    place = f'x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"'
+    return f'<text {place} style="fill: {_ink(color)}">{html.escape(words)}</text>'

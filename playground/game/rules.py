@@ -19,6 +19,7 @@ from ..data import Corpus
 from ..data.languages import ExactModel
 from ..data.ngrams import NGram
 from ..model import Transformer
+from ..training.verdict import mean_interval
 
 SURE = {"guess": 0.25, "think": 0.6, "sure": 0.9}
 """What a bet on one token gives it; all others share the rest."""
@@ -275,3 +276,12 @@ class Game:
     def points(self, player: str) -> np.ndarray:
         """What every bet of a player has earned."""
         return points(self.bits(player), self.vocab_size)
+
+    def behind(self, other: str) -> tuple[float, float]:
+        """How many bits per token the visitor loses more than another player, with half the width of a 95 % interval.
+
+        By the differences of the two on the same tokens, as if those were independent of each other.
+        """
+        differences = self.bits(YOU) - self.bits(other)
+        mean, margin = mean_interval(differences) if len(differences) else (0.0, math.inf)
+        return float(mean), float(margin)

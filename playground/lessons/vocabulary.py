@@ -54,6 +54,7 @@ _PLACES: dict[str, dict[str, tuple[str, str]]] = {
     "generate game": {
         "bets": ("=game-board", "the text to bet on"),
         "last bet": ("=game-result", "the last round"),
+        "bits": ("=game-chart", "the curve of bits"),
         "bets summary": ("=game-summary", "everybody's points"),
     },
     "generate experiments": {

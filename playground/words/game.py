@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from ..game.rules import BIGRAM, FLOOR, MODEL, YOU, Game
+from .numbers import signed
 
 PLAYERS = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", FLOOR: "the best possible player"}
 LEVEL = 0.5
@@ -39,6 +41,19 @@ def luck(game: Game) -> str:
         return ""
     names = " and ".join(PLAYERS[player] for player in lucky)
     return f"{names[:1].upper()}{names[1:]} had luck. In the long run, no one beats the best possible player."
+
+
+def in_bits(game: Game) -> str:
+    """The same in bits, with how sure it is."""
+    means = ", ".join(
+        f"{PLAYERS[player]} {game.bits(player).mean():.2f}" for player in PLAYERS if player in game.players
+    )
+    said = f"Mean cost per bet in bits: {means}. "
+    gap, margin = game.behind(MODEL)
+    if not math.isfinite(margin):
+        return said
+    said += f"You minus the model: {signed(gap)} ± {margin:.2f} (95 % interval). "
+    return said + ("Zero is inside, so this may be chance." if abs(gap) <= margin else "Zero is outside.")
 
 
 def points_words(points: float) -> str:

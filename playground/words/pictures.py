@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .baselines import from_the_best
-from .numbers import listed, percent, signed
+from .baselines import BEST, from_the_best
+from .numbers import listed, percent, signed, size
 
+GPT2_SMALL = 124_439_808
 LEARNED = 0.5
 """Share from which a skill is said to be there."""
 
@@ -50,6 +51,26 @@ def gradients_words(parts: Sequence[str], steps: Sequence[int], norms: np.ndarra
     if shortest != longest and last[shortest] > 0:
         words += f", {last[longest] / last[shortest]:.0f} times as long as in {parts[shortest]}"
     return f"{words}."
+
+
+def parameters_words(components: Mapping[str, int]) -> str:
+    """The largest component, and the size beside GPT-2 small."""
+    total = sum(components.values())
+    name, count = max(components.items(), key=lambda item: item[1])
+    return (
+        f"{total:,} trainable numbers, {percent(total / GPT2_SMALL)} of GPT-2 small. "
+        f"The largest part is the {name} ({percent(count / total)})."
+    )
+
+
+def parameter_row(name: str, count: int, total: int) -> list[str]:
+    """A row of the table beside the bars: component, parameters, share of this model, share of GPT-2 small."""
+    return [name, f"{count:,}", percent(count / total if total else 0.0), percent(count / GPT2_SMALL)]
+
+
+def parameter_label(count: int, total: int) -> str:
+    """What the end of a bar says."""
+    return f"{size(count)} · {percent(count / total)}"
 
 
 def similar_words(similarity: np.ndarray, words: Sequence[str], part: bool = False) -> str:
@@ -114,6 +135,14 @@ def temperatures_words(labels: Sequence[str], by_temperature: Mapping[float, Seq
     best = int(np.argmax(by_temperature[min(by_temperature)]))
     ends = [f"{percent(by_temperature[t][best])} at {t:g}" for t in sorted({min(by_temperature), max(by_temperature)})]
     return f"“{labels[best]}” has {' and '.join(ends)}. A higher temperature keeps the order."
+
+
+def bits_words(bits: Mapping[str, np.ndarray]) -> str:
+    """What each player of a game has paid so far, the least first."""
+    if not len(next(iter(bits.values()), ())):
+        return ""
+    totals = sorted((float(np.sum(costs)), BEST if player == "floor" else player) for player, costs in bits.items())
+    return f"Bits paid so far, the least first: {', '.join(f'{player} {total:.1f}' for total, player in totals)}."
 
 
 def times_words(

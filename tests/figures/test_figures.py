@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,13 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from playground.figures import attention, candidates, courses, maps, palette, parts, wire
-from playground.figures.curve_svg import curve_svg
+from playground.figures import attention, candidates, courses, maps, palette, parameters, parts, wire
 from playground.figures.loss import Run, loss_curve
 
 RNG = np.random.default_rng(0)
 RUNGS = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
 TOKENS = ["the", "␣", "<b>", "⏎", "cat", "&"]
+COMPONENTS = {
+    "token embedding": 1792,
+    "position embedding": 0,
+    "attention": 65536,
+    "feed-forward": 131072,
+    "norms": 640,
+}
 RECORDS = [{"step": step, "norms": {"embeddings": 1.0 / (1 + step), "layer 0": 2.0}} for step in (0, 10, 20)]
 PATTERN = np.tril(RNG.random((6, 6)))
 PATTERN /= PATTERN.sum(axis=1, keepdims=True)
@@ -42,6 +47,7 @@ FIGURES = {
     "loss, nothing yet": loss_curve(None, RUNGS),
     "loss, recorded": loss_curve(run(30, kind="moe", recorded=True)),
     "loss, log loss": loss_curve(run(30), RUNGS, log_y=True),
+    "parameters": parameters.parameter_bars(COMPONENTS),
     "gradient map": maps.gradient_map(*maps.gradient_table(RECORDS)),
     "gradient map, nothing yet": maps.gradient_map(*maps.gradient_table([])),
     "similarity": maps.similarity_map(np.eye(6), TOKENS),
@@ -52,6 +58,7 @@ FIGURES = {
     "skill": courses.skill_curve([0, 10], [0.1, 0.9], [(0.0, 0.2), (0.8, 1.0)], "right"),
     "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6), mark=(1, 2)),
     "shares": parts.share_map(PATTERN, TOKENS, TOKENS, chosen=2),
+    "game": courses.bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
     "pattern": attention.pattern_map(PATTERN, TOKENS),
     "signed": attention.signed_map(PATTERN - 0.5, TOKENS, TOKENS, blank=PATTERN == 0),
     "heads": attention.head_grid(np.stack([PATTERN] * 5), [f"L0 H{i}" for i in range(5)], TOKENS),
@@ -177,6 +184,12 @@ def test_the_best_moment_is_marked_beside_the_curve_and_nothing_is_cut_off():
     assert len(loss_curve(Run("run", batches, columns), planned_steps=100)["data"]) == 3
 
 
+def test_parameters_are_counted_whole():
+    figure = parameters.parameter_bars(COMPONENTS)
+    shown = {k: v for k, v in COMPONENTS.items() if v}
+    assert wire.numbers_of(figure["data"][0]["x"]).tolist() == list(shown.values())
+
+
 def test_gradient_cells_are_logarithms_and_hover_gives_the_norm():
     cells = maps.gradient_map(*maps.gradient_table(RECORDS))["data"][0]
     norms = np.array([[1, 1 / 11, 1 / 21], [2, 2, 2]])
@@ -243,10 +256,9 @@ def test_a_line_marks_where_the_context_is_full():
     assert "shapes" not in courses.token_times(lengths, cached, plain, context=11)["layout"]
 
 
-def test_the_picture_of_a_models_card_is_xml_with_a_gap_where_a_loss_is_no_number():
-    broken = run(40)
-    broken.evaluations["val_loss"][1] = math.nan
-    drawn = ElementTree.fromstring(curve_svg(broken, [("uniform", 4.2), ("<floor>", 1.0)]))
-    paths = [each for each in drawn if each.tag.endswith("path") and each.get("stroke-width") == "2.6"]
-    assert len(paths) == 3, "two pieces and the legend"
-    assert "<floor> 1.00" in [each.text for each in drawn]
+def test_the_lines_of_a_game_are_what_was_paid_so_far():
+    bits = {"you": np.array([1.0, 3.0]), "model": np.array([0.5, 0.25])}
+    drawn = courses.bits_curve(bits)
+    totals = [wire.numbers_of(trace["y"]).tolist() for trace in drawn["data"]]
+    assert totals == [[0.0, 1.0, 4.0], [0.0, 0.5, 0.75]]
+    assert courses.bits_curve({"you": np.array([])})["data"]

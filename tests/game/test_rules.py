@@ -152,8 +152,13 @@ def played(you: list[float], model: list[float], bigram: float = 1.5) -> Game:
     return game
 
 
-def test_what_was_paid_is_what_was_earned():
-    you = np.random.default_rng(0).uniform(0.5, 4, 12)
-    game = played(you.tolist(), [1.0] * 12)
+def test_the_visitor_is_compared_by_differences_on_the_same_tokens():
+    rng = np.random.default_rng(0)
+    you, model = rng.uniform(0.5, 4, 12), rng.uniform(0.5, 4, 12)
+    game = played(you.tolist(), model.tolist())
+    differences = you - model
+    gap, margin = game.behind(MODEL)
+    assert gap == pytest.approx(differences.mean())
+    assert margin == pytest.approx(2.200985 * differences.std(ddof=1) / math.sqrt(12), rel=1e-5)  # t at 11 degrees
     assert game.bits(YOU) == pytest.approx(you) and game.over
     assert game.points(YOU) == pytest.approx(POINTS * (1 - you / 2)), "of four tokens"

@@ -19,7 +19,8 @@ from playground.storage.archive import pack
 from playground.storage.opening import load_archive
 from playground.storage.snapshots import BEST
 from playground.training import TrainConfig, evaluate
-from playground.ui.tabs.train import verdict, watch
+from playground.ui.tabs.train import verdict
+from playground.ui.tabs.train.report import report_html
 from tests.ui.runs import ANNA, BERT, small_limits, until
 
 TEXT = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
@@ -100,6 +101,8 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
     assert f"<b>{lowest:.3f}</b>" in verdict.numbers(view)
     first = corpus_from_text(TEXT, used.tokenizer).val[:1].tolist()
     assert torch.equal(view.now, predict(used.model, first)) and not torch.allclose(view.now, whole.now)
+    report = report_html(view)
+    assert f"<td>{lowest:.4f}</td>" in report and f"<td>{whole.history.val_loss:.4f}</td>" in report
     job._state = "training"
     assert job.view().used is None and torch.equal(job.view().now, whole.now), "what goes on is the run"
     job._state = "finished"

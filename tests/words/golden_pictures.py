@@ -26,6 +26,7 @@ def of_runs() -> Iterator[Case]:
     yield "gradients", pictures.gradients_words(["embeddings", "layer 0"], [0, 20], norms)
     yield "gradients: none", pictures.gradients_words([], [], norms)
     yield "gradients: diverged", pictures.gradients_words(["head"], [1], np.full((1, 1), np.nan))
+    yield "parameters", pictures.parameters_words({"token embedding": 1792, "feed-forward": 131072})
     pairs = np.array([[1, 0.9, -0.4], [0.9, 1, 0.1], [-0.4, 0.1, 1]])
     for part in (False, True):
         yield f"similar words, part: {part}", pictures.similar_words(pairs, ["cat", "dog", "the"], part=part)
@@ -45,6 +46,7 @@ def of_predictions() -> Iterator[Case]:
     for name, ranks in (("leads", [1, 1, 1]), ("takes the lead", [9, 2, 1]), ("led once", [9, 1, 2]),
                         ("never leads", [9, 2, 2])):  # fmt: skip
         yield f"lens: {name}", pictures.lens_words(np.array([0.1, 0.4, 0.3]), np.array(ranks), stages, "h", "i")
+    yield "game: two bets", pictures.bits_words({"you": np.array([1.0, 3.0]), "floor": np.array([0.5, 0.25])})
     lengths, times = list(range(2, 12)), ([1.0] * 7 + [9.0] * 3, [2.0] * 7 + [9.0] * 3)
     yield "times", pictures.times_words(lengths, *times, context=11)
     yield "times: beyond the context", pictures.times_words(lengths, *times, context=8)

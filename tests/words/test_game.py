@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from playground.game.rules import BIGRAM, FLOOR, MODEL, YOU
-from playground.words.game import luck, result
+from playground.words.game import in_bits, luck, result
 from tests.game.test_rules import played
 
 
@@ -35,3 +35,9 @@ def test_a_score_above_the_best_possible_one_is_luck():
     for each in game.rounds:
         each.bets[FLOOR] = each.bets[MODEL]
     assert luck(game).startswith("You had luck")
+
+
+def test_bits_say_whether_the_difference_may_be_chance():
+    assert "may be chance" in in_bits(played([1.0, 2.0] * 5, [2.0, 1.0] * 5))
+    assert "may be chance" not in in_bits(played([3.0, 3.1] * 5, [1.0, 1.2] * 5))
+    assert "±" not in in_bits(played([1.0], [2.0]))

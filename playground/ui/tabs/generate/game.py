@@ -6,13 +6,16 @@ import html
 from typing import Any
 
 from ....data import Tokenizer, visible
+from ....figures.courses import bits_curve
 from ....game.rules import SURE, YOU, points, stakes
 from ....service.game import Games, Position
 from ....service.limits import TYPED
 from ....storage import Checkpoint
-from ....words.game import PLAYERS, luck, result
+from ....words.game import PLAYERS, in_bits, luck, result
 from ....words.numbers import percent, signed
+from ....words.pictures import bits_words
 from ... import theme
+from ...chart import chart_place, show
 from ...page import Page
 from ...panel import Asked, Slot, slot
 from .selection import Selection
@@ -45,7 +48,7 @@ TEMPLATE = f"""<div class="two"><div class="card">{slot("game-note")}
 <div data-slot="game-board" data-own>{_BOARD}</div>
 <button type="button" class="ghost play-again" data-do="another-text">Play again</button></div>
 <div class="card">{slot("game-result")}{slot("game-summary")}
-<details><summary>Details</summary>{_RULES}
+<details><summary>Details</summary>{chart_place("game-chart", height=220, save_name="bits")}{slot("game-bits")}{_RULES}
 </details></div></div>"""
 
 
@@ -98,6 +101,8 @@ class Game:
             "game-board": none_without(board_value, None),
             "game-result": none_without(lambda position: latest(position, tokenizer), ""),
             "game-summary": none_without(lambda position: scores(position, tokenizer), ""),
+            "game-chart": none_without(lambda position: _curve(position, checkpoint), None),
+            "game-bits": none_without(lambda position: all_bets(position, tokenizer), ""),
         }
         return {name: Slot((chosen.model, mark), make, slow=mark is None) for name, make in makes.items()}
 
@@ -106,6 +111,13 @@ def _note(position: Position, checkpoint: Checkpoint) -> str:
     notes = [theme.quiet(f"A text that is new to the model: {position.words}.")]
     notes += [theme.notice(said, "warning") for said in (position.warning, no_mask(checkpoint)) if said]
     return "".join(notes)
+
+
+def _curve(position: Position, checkpoint: Checkpoint) -> dict[str, Any] | None:
+    game = position.game
+    bits = {player: game.bits(player) for player in PLAYERS if player in game.players}
+    kind = "moe" if checkpoint.config.n_experts else "dense"
+    return show(bits_curve(bits, kind=kind), bits_words(bits)) if bits else None
 
 
 def board_value(position: Position) -> dict[str, Any]:
@@ -150,6 +162,19 @@ def scores(position: Position, tokenizer: Tokenizer) -> str:
         words = " ".join(filter(None, (result(game, lambda n: _word(position, tokenizer, n)), luck(game))))
         said = f'<p class="game-words" role="status">{html.escape(words)}</p>'
     return said + theme.table(("", "points", "this round", "favourite"), rows)
+
+
+def all_bets(position: Position, tokenizer: Tokenizer) -> str:
+    """All bits of this text so far, from which the points can be made again."""
+    game, rows = position.game, []
+    players = [player for player in PLAYERS if player in game.players]
+    for n, each in enumerate(game.rounds, start=1):
+        bits = [each.bets[player].bits for player in players]
+        rows.append([n, _label(tokenizer, each.token), *(theme.Cell(f"{cost:.2f}", cost) for cost in bits)])
+    if not rows:
+        return ""
+    head = ("bet", "came", *(f"{PLAYERS[player]}, bits" for player in players))
+    return theme.quiet(in_bits(game)) + theme.table(head, rows, save="bets")
 
 
 def _word(position: Position, tokenizer: Tokenizer, n: int) -> str:

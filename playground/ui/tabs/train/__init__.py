@@ -7,6 +7,7 @@ speaking.py    what the baselines say, and what the samples are worth
 runs_table.py  all runs side by side
 linked.py      runs that links set up, and how they compare when repeated
 takeaway.py    files to take away, and models to bring; hub.py: to and from the Hub
+report.py      a run as one page of HTML
 sweep.py       several values of a setting, tried with several seeds
 tuned.py       what training a model further has changed
 """
@@ -43,6 +44,6 @@ def build(page: Page) -> None:
                 start=start, follows=True, elem_id="train-panel",
             )  # fmt: skip
             sweep.build(page)
-            takeaway.build(page)
+            takeaway.build(page, running.view_of)
     running.connect()
     page.share("train.running", running)

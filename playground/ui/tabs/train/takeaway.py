@@ -1,4 +1,4 @@
-"""Take it with you: the chosen model as a zip or for Transformers; models from elsewhere."""
+"""Take it with you: the chosen model as a zip or for Transformers, and a report of its run; models from elsewhere."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ....service.views import RunView
 from ....storage import Checkpoint
 from ....storage.archive import file_name, pack, pack_folder
 from ....storage.opening import load_archive
@@ -22,9 +23,12 @@ from ...refusals import sentence
 from ...selected import Selected
 from ...theme import quiet
 from . import hub
+from .linked import run_letters
+from .report import report_html
 
 BUTTONS = {
     "model": ("Model (zip)", "Packing …"),
+    "report": ("Report (HTML)", "Writing …"),
     "transformers": ("For Transformers", "Writing and comparing …"),
 }
 """File → what its button says, and what it says while the file is made."""
@@ -38,12 +42,12 @@ class Selection(Selected):
     """Whether it is unfolded."""
 
 
-def build(page: Page) -> None:
-    """The panel, in the layout."""
+def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> None:
+    """The panel, in the layout; `view_of(visitor, model id)` is what there is to show."""
     page.panels.add(
         "take", lambda asked: show(page, asked), template(page), start=Selection().to_dict(), elem_id="take-panel"
     )  # fmt: skip
-    for name, make in files(page).items():
+    for name, make in files(page, view_of).items():
         page.panels.act(f"take_{name}", _giving(make), slow=True)
     page.panels.act("bring_model", lambda asked: bring(page, asked), slow=True)
     hub.build(page)
@@ -89,7 +93,7 @@ Make = Callable[[str, str, Path], tuple[Path, str]]
 """(visitor, model id, empty folder) → the file made there, and a sentence about it."""
 
 
-def files(page: Page) -> dict[str, Make]:
+def files(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> dict[str, Make]:
     """What makes each of BUTTONS. They raise ValueError."""
 
     def pack_model(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
@@ -97,6 +101,15 @@ def files(page: Page) -> dict[str, Make]:
         path = pack(checkpoint, folder / f"{file_name(checkpoint.name)}.zip", card=model_card(checkpoint))
         size = path.stat().st_size / 1e6
         return path, f"{checkpoint.name}: a zip of {size:.1f} MB. Upload it here or on another page."
+
+    def write_report(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
+        view = view_of(visitor, model_id)
+        if view is None:
+            raise ValueError("No model is chosen: train one, or choose one at the top of the page.")
+        job = page.board.find(visitor, model_id)
+        path = folder / f"{file_name(view.name)}.html"
+        path.write_text(report_html(view, letters=run_letters(view, job.spec if job else None)), encoding="utf-8")
+        return path, f"{view.name}: one page that needs no network. Print it, mail it, keep it."
 
     def pack_export(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
         checkpoint = page.registry.get(model_id, visitor)
@@ -108,7 +121,7 @@ def files(page: Page) -> dict[str, Make]:
             f"Unzip it, then AutoModelForCausalLM.from_pretrained({name!r})."
         )
 
-    return {"model": pack_model, "transformers": pack_export}
+    return {"model": pack_model, "report": write_report, "transformers": pack_export}
 
 
 def _giving(make: Make) -> Callable[[Asked], dict[str, Any]]:

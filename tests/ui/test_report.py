@@ -1,0 +1,101 @@
+"""A run's report: one page that needs nothing else, says the run's own numbers, and runs nobody's scripts."""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import torch
+
+from playground.data import Baselines
+from playground.data.tokenizers import CharTokenizer
+from playground.figures import palette
+from playground.figures.curve_svg import curve_svg
+from playground.figures.loss import Run
+from playground.model import ModelConfig
+from playground.service.views import RunView
+from playground.training import Evaluated, Finished, GradientsMeasured, History, Sampled, Stepped
+from playground.ui.tabs.train.report import report_html
+
+EVIL = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'&"
+
+
+def view(text: str = "Run 1 · Tiny stories") -> RunView:
+    """A finished run with everything a report shows."""
+    history = History()
+    common = {"learning_rate": 0.1, "gradient_norm": 1.0, "tokens_per_second": 10.0, "time_left": 1.0}
+    for step in range(1, 21):
+        history.add(Stepped(step, step / 10, loss=3.0 / step, **common))
+        if step % 5 == 0:
+            history.add(Evaluated(step, step / 10, train_loss=2.0 / step, val_loss=2.5 / step))
+            history.add(GradientsMeasured(step, step / 10, {"embedding": 0.1, text: 0.5 / step}))
+            history.add(Sampled(step, step / 10, prompt=text, text=text))
+    history.add(Finished(20, 2.0, reason="done", steps=20, val_loss=0.125))
+    probabilities = torch.tensor([0.5, 0.3, 0.1, 0.05, 0.05])
+    return RunView(
+        id="a-run", name=text, state="finished", message=text, history=history, planned_steps=20,
+        baselines=Baselines(1.6, 1.5, 1.4, 0.1), config=ModelConfig(vocab_size=5), tokenizer=CharTokenizer("<&ab"),
+        corpus=text, prompt=text, now=probabilities, before=probabilities.flip(0),
+        settings={"text": text, "n_layers": 4}, device="cpu, float32",
+    )  # fmt: skip
+
+
+class Reader(HTMLParser):
+    """Tags and attributes of a page."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+
+def test_a_report_holds_the_runs_own_numbers_and_pictures():
+    text = report_html(view(), letters="1abc")
+    reader = Reader(text)
+    assert reader.tags.count("svg") == 1
+    for fact in ("0.1250", "1.6000", "this model", "?run=1abc", "cpu, float32"):
+        assert fact in text, fact
+
+
+def test_a_report_needs_nothing_from_anywhere_and_forbids_it():
+    text = report_html(view(), letters="1abc")
+    reader = Reader(text)
+    assert not {"script", "link", "img", "iframe", "object", "embed", "base", "form"} & set(reader.tags)
+    assert not [name for name, _ in reader.attributes if name in ("src", "srcset") or name.startswith("on")]
+    assert all(value.startswith("#") for name, value in reader.attributes if "href" in name), "marks, drawn once"
+    assert set(re.findall(r"url\((.)", text)) <= {"#"}, "only places of the page itself"
+    assert "@import" not in text
+    assert "default-src 'none'" in text and len(text) < 200_000
+    addresses = set(re.findall(r"https?://[^\s\"'<]+", text))
+    assert addresses <= {"http://www.w3.org/2000/svg"}, "the name of SVG's language, which nobody fetches"
+
+
+def test_names_texts_and_tokens_never_become_markup():
+    reader = Reader(report_html(view(EVIL), letters=EVIL))
+    assert not {"script", "img"} & set(reader.tags)
+    assert not [name for name, _ in reader.attributes if name.startswith("on")]
+    assert sorted(set(reader.tags) & {"h1", "h2", "svg", "table"}) == ["h1", "h2", "svg", "table"]
+
+
+# ---- the curve -------------------------------------------------------------------------------------------------------
+
+
+def curve(rungs=(("uniform", 4.2), ("floor", 1.0)), steps=None, evaluations=None, **more) -> ET.Element:
+    """The SVG of known numbers, which must be well-formed XML."""
+    steps = steps or {"step": [1, 2, 3, 4], "loss": [4.0, 3.0, 2.0, 1.0]}
+    known = {"step": [0, 2, 4], "train_loss": [4.0, 3.0, 2.0], "val_loss": [4.0, math.nan, 2.0]}
+    return ET.fromstring(curve_svg(Run("run", steps, evaluations or known), rungs, **more))
+
+
+def test_words_are_escaped_and_a_picture_for_a_card_has_colours_of_its_own():
+    assert curve(words='say "<hello>"').get("aria-label") == 'say "<hello>"'
+    plain = curve_svg(Run("run", {"step": [1, 2], "loss": [2.0, 1.0]}, view().history.evaluations), themed=False)
+    assert "var(" not in plain and palette.DENSE in plain and 'fill="#ffffff"' in plain
+    assert ET.fromstring(plain) is not None
