@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from . import palette
-from .loss import GUTTER, Run, bucket_means, bucket_size, called
+from .loss import GUTTER, Run, best_name, bucket_means, bucket_size, called
 
 _LEFT, _TOP, _BOTTOM = 52, 34, 40
 _DASHES = {"dash": "4 3", "dot": "1 3"}
@@ -59,9 +59,7 @@ def curve_svg(
     parts += [path for each in series for path in each.drawn(x, y)]
     parts += _legend(series, x.end)
     if run.best is not None:
-        step, loss = run.best
-        parts += [_dot(x.at(step), y.at(loss), palette.INK, 4)]
-        parts += [_text(x.at(step), y.at(loss) - 10, f"best: {loss:.4f}, step {step:,}", palette.INK, anchor="middle")]
+        parts += [_dot(x.at(run.best[0]), y.at(run.best[1]), palette.INK, 4)]
     drawn = "".join(parts) if themed else re.sub(r"var\(--c\w+, (#\w+)\)", r"\1", "".join(parts))
     label = html.escape(words or "A chart of the loss", quote=True)
     return (
@@ -151,10 +149,14 @@ def _series(run: Run) -> list[_Series]:
     color, evaluations = palette.of_kind(run.kind), run.evaluations
     size = bucket_size(len(run.steps["step"]))
     steps, losses = (bucket_means(run.steps[name], size).tolist() for name in ("step", "loss"))
+    best = (
+        [] if run.best is None else [_Series(best_name(run.best), palette.INK, 4, "", *([each] for each in run.best))]
+    )
     return [
         _Series("batch loss", palette.FAINT, 1.2, "", steps, losses),
         _Series("training", color, 1.6, "dot", evaluations["step"], evaluations["train_loss"]),
         _Series("validation", color, 2.6, "", evaluations["step"], evaluations["val_loss"], True),
+        *best,
     ]
 
 

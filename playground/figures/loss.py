@@ -77,12 +77,17 @@ def loss_curve(
             line(points, training, "training", color, width=1.6, dash="dot"),
             line(points, validation, "validation", color, width=2.6, marks=5),
         ]
-    x_axis = axis("step", **({"range": [0, planned_steps]} if planned_steps else {}))
+        if run.best is not None:
+            mark = {"size": 11, "symbol": "circle-open", "line": {"width": 2}}
+            at_best = line([run.best[0]], [run.best[1]], best_name(run.best), palette.INK, marks=mark)
+            traces.append({**at_best, "mode": "markers"})
+    # room at both ends, so that no first or last point is cut off
+    x_axis = axis("step", **({"range": [-0.015 * planned_steps, 1.015 * planned_steps]} if planned_steps else {}))
     curve = run.evaluations["val_loss"] if run is not None else ()
     notes, narrow = gutter_labels(rungs, height, log_y, sayings or {}, curve)
     narrow |= {"margin.r": 8, "legend.font.size": 10}
     if run is not None and run.best is not None:
-        notes.append(_best_mark(run.best, planned_steps or run.evaluations["step"][-1], log_y))
+        narrow["margin.t"] = 54  # a second row of the legend
     if run is not None and run.recorded:
         narrow |= {"margin.t": 62, f"annotations.{len(notes)}.yshift": 32}  # over the legend
         notes.append(recorded())
@@ -90,7 +95,8 @@ def loss_curve(
         traces,
         height,
         x_axis,
-        axis(f"loss{' (log scale)' * log_y}", tickformat=".2~f", **_heights(run, rungs, log_y)),
+        # on a log axis, what is below 0.01 has more decimals
+        axis(f"loss{' (log scale)' * log_y}", tickformat=".2~r" if log_y else ".2~f", **_heights(run, rungs, log_y)),
         narrow=narrow,
         margin={"l": 52, "r": GUTTER if rungs else 20, "t": 36, "b": 44},
         shapes=[rung_line(name, value) for name, value in rungs],
@@ -102,15 +108,9 @@ def loss_curve(
     )
 
 
-def _best_mark(best: tuple[int, float], end: float, log_y: bool) -> Figure:
-    """An arrow from above to the lowest point of the validation curve, with its step."""
-    step, loss = best
-    late = step > 0.7 * end
-    return note(
-        f"best: {loss:.4f}, step {step:,}", y=_place(loss, log_y), color=palette.INK,
-        x=step, xref="x", yref="y", showarrow=True, arrowhead=2, arrowwidth=1.2, ax=-18 if late else 18, ay=-38,
-        xanchor="right" if late else "left", bgcolor=palette.BAND, borderpad=3,
-    )  # fmt: skip
+def best_name(best: tuple[int, float]) -> str:
+    """What the legend calls the lowest point of the validation curve."""
+    return f"best: {best[1]:.4f}, step {best[0]:,}"
 
 
 def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -> dict[str, Any]:

@@ -165,7 +165,7 @@ class Registry:
     def choices(self, visitor: str | None, *, experts: bool | None = None) -> list[tuple[str, str]]:
         """The same as (label, id), for a drop-down; only mixtures, or only those that are none, where that is said."""
         found = [e for e in self.models(visitor) if experts in (None, e.has_experts)]
-        return [(f"{e.name} · shipped" if e.shipped else e.name, e.id) for e in found]
+        return [(e.name, e.id) for e in found]
 
     @property
     def default(self) -> str | None:

@@ -89,7 +89,7 @@ def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:
     gap = None if baselines.floor is None else loss - baselines.floor
     if gap is not None and gap < NOTHING_LEFT:
         if gap >= -NOTHING_LEFT:
-            return Result(f"Almost perfect: {from_the_best(gap)}.")
+            return Result("It predicts almost as well as possible.", f"It is {from_the_best(gap)}.")
         why = "Too few validation tokens judge it, or validation text leaked into the training text."
         return Result("Too good to be true.", f"It is {from_the_best(gap)}.", why)
     headline, *details = _passed(baselines, loss)
@@ -99,6 +99,14 @@ def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:
         share = f" and has closed {100 * learned:.1f} % of the gap from the bigram" if learned else ""
         number = f"It is {from_the_best(gap)}{share}."
     return Result(headline, number, " ".join((*details, excess * (loss <= baselines.uniform))).strip())
+
+
+def slips_of(token: str, unit: str, mean: float, context: int) -> str:
+    """Why many units (stories, sums) of about `mean` tokens are wrong although the loss is nearly the best possible."""
+    why = f"one slip spoils a whole {unit}"
+    if mean > context:
+        why = f"a {unit} has about {mean:.0f} {token}s, and it sees {context} at once"
+    return f"{token.capitalize()} by {token}, it can hardly do better. But {why}."
 
 
 def _passed(baselines: Baselines, loss: float) -> list[str]:

@@ -22,8 +22,8 @@ Losses = Sequence[tuple[str, float]]
 # ---- a run -----------------------------------------------------------------------------------------------------------
 
 
-def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Losses = (), state: str = "") -> str:
-    """Where the validation loss is among the baselines, and the state of the run."""
+def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Losses = ()) -> str:
+    """Where the validation loss is among the baselines."""
     pairs = zip(evaluations["step"], evaluations["val_loss"]) if evaluations else ()
     measured = [(step, loss) for step, loss in pairs if math.isfinite(loss)]
     if not measured:
@@ -36,7 +36,7 @@ def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Los
         beaten = [name for name, value in baselines if loss < value]
         name = beaten[-1] if beaten else baselines[0][0]
         where += f", {abs(known[name] - loss):.4f} nats {'below' if beaten else 'above'} the {name} line"
-    return f"{where}. {state}".strip()
+    return f"{where}."
 
 
 def gradients_words(parts: Sequence[str], steps: Sequence[int], norms: np.ndarray) -> str:

@@ -54,7 +54,7 @@ def headline(state: State) -> str:
         BELOW: "Below the best possible loss.",
         OVERFITTING: f"Overfitting since step {state.since or 0:,}.",
         LEARNING: "Still falling at the end." if state.over else "Learning.",
-        LEVEL: "Almost perfect." if _nothing_left(state) else "Levelled off.",
+        LEVEL: "It predicts almost as well as possible." if _nothing_left(state) else "Levelled off.",
     }[state.kind]
 
 

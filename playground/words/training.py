@@ -49,6 +49,15 @@ def ended(finished: Mapping[str, Any]) -> str:
     }.get(str(finished.get("reason")), "")
 
 
+MEMORISES = "It learns its text by heart, and gets worse on text it has not seen."
+"""What overfitting is."""
+
+
+def ended_early(step: int, steps: int, scored: int) -> str:
+    """Why a run ended on its own before its last step: so many evaluations since the best one."""
+    return f"It stopped at step {step:,} of {steps:,}: no better on held-out text for {scored} scorings."
+
+
 def settings_changed(step: int, settings: Mapping[str, Sequence[Any]]) -> str:
     """At which step which settings were changed: name → (before, after)."""
     words = [f"{name} from {_value(before)} to {_value(after)}" for name, (before, after) in settings.items()]

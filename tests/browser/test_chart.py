@@ -85,7 +85,7 @@ def test_a_growing_run_keeps_node_and_zoom(chromium_page, address):
     drawn = page.evaluate("Array.from(node._fullData[0].y)")
     assert drawn == pytest.approx([3.0 / (1 + 0.05 * step) + 0.5 for step in range(1, 51)], abs=1e-5)
     reset.click()
-    page.wait_for_function("Math.abs(node.layout.xaxis.range[1] - 120) < 1e-6 && node._fullLayout.yaxis.autorange")
+    page.wait_for_function("Math.abs(node.layout.xaxis.range[1] - 121.8) < 1e-6 && node._fullLayout.yaxis.autorange")
     reset.wait_for(state="hidden")
 
 

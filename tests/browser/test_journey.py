@@ -65,6 +65,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     page.fill("#prompt textarea", "The keeper ")  # at once
     expect(page.locator("#size label.selected")).to_have_text("Tiny")  # it was pasted, not typed, and sets the size
     assert page.input_value("#prompt textarea") == "The keeper "
+    expect(page.locator("#advanced")).to_contain_text("Steps: 600 → 281")
     page.click("#advanced .settings:has-text('Learning') > button")
     for label, value in {
         "Steps": 3000,
@@ -73,7 +74,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
         "Steps between samples": 40,
     }.items():
         set_number(page, label, value)
-    expect(page.locator("#advanced")).to_contain_text("36 → 3,000")
+    expect(page.locator("#advanced")).to_contain_text("281 → 3,000")
     expect(page.locator("#advanced > button")).to_contain_text("changed")
     page.click("#train-button")
     page.wait_for_selector("#status:has-text('live')")

@@ -170,18 +170,18 @@ def test_labels_stand_at_their_lines_on_a_log_axis_too():
     assert [10 ** note["y"] for note in layout["annotations"]] == pytest.approx([value for _, value in RUNGS])
 
 
-def test_the_best_moment_is_marked_where_it_is_not_the_last():
-    """By an arrow to the lowest point of the validation curve, whatever the axis."""
+def test_the_best_moment_is_marked_beside_the_curve_and_nothing_is_cut_off():
+    """Its label lay over the curve, the first point on the chart's edge, and 0.002 was written as 0."""
     steps = [0.0, 50.0, 100.0]
     columns = {"step": steps, "train_loss": [4.0, 1.0, 0.2], "val_loss": [4.0, 1.5, 2.0], "seconds": steps}
     batches = {"step": [1.0], "loss": [4.0], "seconds": [0.1]}
-    for log_y, height in ((False, 1.5), (True, math.log10(1.5))):
-        marked = loss_curve(Run("run", batches, columns, best=(50, 1.5)), log_y=log_y, planned_steps=100)
-        (arrow,) = [each for each in marked["layout"]["annotations"] if each.get("showarrow")]
-        assert (arrow["x"], arrow["y"], arrow["xref"], arrow["yref"]) == (50, height, "x", "y")
-        assert arrow["text"] == "best: 1.5000, step 50"
-    plain = loss_curve(Run("run", batches, columns), planned_steps=100)["layout"].get("annotations", [])
-    assert not any(each.get("showarrow") for each in plain)
+    marked = loss_curve(Run("run", batches, columns, best=(50, 1.5)), log_y=True, planned_steps=100)
+    best = marked["data"][-1]
+    assert (wire.numbers_of(best["x"]).tolist(), wire.numbers_of(best["y"]).tolist()) == ([50], [1.5])
+    assert best["name"] == "best: 1.5000, step 50" and "annotations" not in marked["layout"]
+    (start, end), ticks = marked["layout"]["xaxis"]["range"], marked["layout"]["yaxis"]["tickformat"]
+    assert start < 0 and end > 100 and ticks == ".2~r"
+    assert len(loss_curve(Run("run", batches, columns), planned_steps=100)["data"]) == 3
 
 
 def test_parameters_are_counted_whole():

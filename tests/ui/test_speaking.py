@@ -11,9 +11,9 @@ from playground.model import ModelConfig, Transformer
 from playground.service.verdicts import Verdict
 from playground.service.views import RunView
 from playground.storage import Checkpoint
-from playground.training import Evaluated, History, SkillMeasured
+from playground.training import Evaluated, Finished, History, SkillMeasured
 from playground.ui.tabs.generate.writing import faults
-from playground.ui.tabs.train import speaking, watch
+from playground.ui.tabs.train import speaking, verdict, watch
 from playground.words.baselines import each_baseline
 from playground.words.judging import UNDERLINED
 
@@ -72,14 +72,14 @@ def test_what_a_red_line_under_a_word_means_is_said_wherever_there_is_one():
 
 @pytest.mark.parametrize(
     ("loss", "rung", "side", "gap"),
-    [(2.88, "uniform", "Below", "0.4200"), (2.5, "unigram", "Below", "0.3700"), (3.4, "uniform", "Above", "0.1000")],
+    [(2.88, "uniform", "below", "0.4200"), (2.5, "unigram", "below", "0.3700"), (3.4, "uniform", "above", "0.1000")],
 )
-def test_the_card_and_the_caption_name_the_rung_that_the_words_name(loss, rung, side, gap):
+def test_the_caption_names_the_rung_that_the_words_name(loss, rung, side, gap):
     """“Below bigram 0.1098” stood beside words of uniform and unigram only, where the bigram lay above the unigram."""
     view = replace(view_of(loss), baselines=Baselines(uniform=3.3, unigram=2.87, bigram=2.99))
-    titles = {title: value for title, value, _ in watch.cards(view)}
-    assert titles[f"{side} {rung}"] == gap and not any("bigram" in title for title in titles)
-    assert gap in watch.curve(view)[1] and (side == "Above" or rung in speaking.standing_line(view))
+    words = watch.curve(view)[1]
+    assert f"{gap} nats {side} the {rung} line" in words and "bigram" not in words
+    assert side == "above" or rung in speaking.standing_line(view)
 
 
 def test_the_share_right_stands_with_its_interval_and_its_curve():
@@ -87,13 +87,11 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
         return view_of(judged=[SkillMeasured(step, 1.0, right=right, of=16, left="") for step, right in shares])
 
     view = measured((10, 0), (50, 15))
-    name, value, note = speaking.skill_card(view)
-    assert (name, value) == ("Sums right", "15 of 16") and "72 to 99" in note
     figure, words = speaking.skill_chart(view)
     assert "steps 10 and 50" in words and figure["data"][0]["error_y"]["array"]
     assert "steps 30 and 200" in speaking.skill_chart(measured((30, 1), (60, 10), (100, 11), (200, 16)))[1]
     assert "too close" in speaking.skill_chart(measured((50, 9)))[1]
-    assert speaking.skill_chart(view_of()) == (None, "") and speaking.skill_card(view_of()) is None
+    assert speaking.skill_chart(view_of()) == (None, "")
 
 
 def test_the_tokens_of_a_wrong_word_are_found():
@@ -108,3 +106,24 @@ def test_samples_are_judged_where_they_stand():
     view.history.samples.append({"step": 50, "prompt": "12+34=", "text": "47\n1+1=2\n"})
     shown = watch.samples(view)
     assert '<mark class="fault" title="the sum is 46">47</mark>' in shown and "Sums right: 1 of 2" in shown
+
+
+def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
+    """“About half of its stories are consistent” stood beside “Almost perfect.”"""
+    floor = LADDER.floor
+    view = view_of(floor + 0.001, judged=[SkillMeasured(50, 1.0, right=8, of=16, left="")])
+    said = " ".join((verdict.headline(view), verdict.why(view), watch.curve(view)[1], verdict.details(view)))
+    assert "only 8 of 16 sums" in verdict.headline(view) and "one slip spoils a whole sum" in verdict.why(view)
+    assert "perfect" not in said
+    longer = replace(view, config=view.config.replace(context_length=2))
+    assert "and it sees 2 at once" in verdict.why(longer)
+    worse = view_of(floor + 0.5, judged=[SkillMeasured(50, 1.0, right=8, of=16, left="")])
+    assert "8 of 16" in verdict.headline(worse) and verdict.why(worse) == ""
+
+
+def test_a_run_that_ends_early_says_so_beside_its_headline():
+    view = view_of()
+    for step in (60, 70):
+        view.history.add(Evaluated(step, 6.0, train_loss=1.0, val_loss=1.4))
+    view.history.add(Finished(70, 7.0, reason="risen", steps=100, val_loss=1.4))
+    assert "no better on held-out text for 2 scorings" in verdict.why(view)

@@ -99,6 +99,8 @@ def of_baselines() -> Iterator[Case]:
     ):
         for loss in losses:
             yield f"how good is loss {loss:g} on {name}", baselines.how_good(of, loss)
+    yield "stories longer than the context", baselines.slips_of("character", "story", 191.4, 128)
+    yield "sums with slips", baselines.slips_of("character", "sum", 8.0, 64)
     yield "the size of loss 0.69 on a language", baselines.size_of_loss(KNOWN, math.log(2))
     yield "the size of loss 1 on words, some unknown", baselines.size_of_loss(NEAR, 1.0)
 
@@ -192,6 +194,8 @@ def of_heads() -> Iterator[Case]:
 def of_training() -> Iterator[Case]:
     for reason in ("done", "stopped", "time", "risen", "diverged"):
         yield f"ended: {reason}", training.message(Finished(9, 1.0, reason=reason, steps=1000, val_loss=1.0))
+    yield "overfitting", training.MEMORISES
+    yield "ended early", training.ended_early(28, 39, 5)
     yield "ended after one step", training.message(Finished(1, 1.0, reason="done", steps=1, val_loss=1.0))
     ended = {"reason": "diverged", "step": 9, "steps": 12, "weights_step": 8}
     yield "ended: diverged, weights restored", training.ended(ended)

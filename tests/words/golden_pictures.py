@@ -17,7 +17,7 @@ BASELINES = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1
 
 def of_runs() -> Iterator[Case]:
     evaluations = {"step": [20, 40], "val_loss": [1.2, 1.11]}
-    yield "loss: of a language", pictures.loss_words(evaluations, BASELINES, "Learning.")
+    yield "loss: of a language", pictures.loss_words(evaluations, BASELINES)
     yield "loss: ordinary text", pictures.loss_words(evaluations, BASELINES[:3])
     yield "loss: above all baselines", pictures.loss_words(evaluations, [("uniform", 1.0)])
     yield "loss: nothing yet", pictures.loss_words(None)

@@ -11,13 +11,12 @@ from ...data import LANGUAGES
 from ...data.corpus import MIN_TOKENS, parted
 from ...data.sentences import SENTENCES as TWENTY
 from ...service.runs import SENTENCES
+from ...training.recipes import BY_HEART
 from ...words.corpus import text_warning
 from ..theme import quiet
 
 LINES, LETTERS = 3, 110
 """Lines of an excerpt, and characters of all together."""
-SHORT = 2000
-"""Characters below which a text is soon known by heart."""
 
 
 @lru_cache(maxsize=16)
@@ -38,8 +37,8 @@ def contents_of(text: str) -> str:
         return ""
     counts = Counter(text)
     said = f"{len(text):,} character{'s' if len(text) != 1 else ''}, {len(counts):,} different."
-    if MIN_TOKENS <= len(text) < SHORT:
-        said += " A model will soon know so short a text by heart."
+    if MIN_TOKENS <= len(text) < BY_HEART:
+        said += " The model will learn so short a text by heart."
     if len(text) >= MIN_TOKENS:
         cut = parted(len(text))
         said += f" {text_warning(text[:cut], text[cut:])}".rstrip()

@@ -76,8 +76,8 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
 <div class="card choice-card">{slot("choice", class_="stack")}</div></div>
 {why.TEMPLATE}
-<details class="fold" data-fold="game"><summary>{game.TITLE}</summary>{game.TEMPLATE}</details>
-<details class="fold" data-fold="experiments"><summary>Experiments: temperatures, precision</summary>
+<details class="fold card" data-fold="game"><summary>{game.TITLE}</summary>{game.TEMPLATE}</details>
+<details class="fold card" data-fold="experiments"><summary>Experiments: temperatures, precision</summary>
 <div class="stack">{temperatures.TEMPLATE}{precision.TEMPLATE}</div></details>"""
 
 
@@ -105,7 +105,9 @@ def show(page: Page, played: game.Game, reasons: why.Why, asked: Asked) -> Shown
     checkpoint = page.registry.get(chosen.model, asked.visitor)
     ideas = suggestions(page, chosen.model, asked.visitor)
     if chosen.prompt is None:
-        chosen = chosen.moved(prompt=ideas[0], typed=False)
+        chosen = chosen.moved(prompt=ideas[0])
+    if chosen.prompt in ideas:  # nobody typed it, even where the address brought it
+        chosen = chosen.moved(typed=False)
     chosen = temperatures.snapshot(chosen, page)
     step = checkpoint.history.last_step
     changed = chosen.changed(page.limits)

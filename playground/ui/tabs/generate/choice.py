@@ -10,20 +10,20 @@ import torch
 
 from ....data import Tokenizer, visible
 from ....data.byte_pairs import ByteTokenizer
-from ....engine import ExplainedToken, explain
+from ....engine import ExplainedToken, SamplingConfig, explain
 from ....engine.inference_model import inference_model
 from ....engine.request import default_slide, window_start
 from ....model import Transformer
 from ....service.limits import Limits
 from ....storage import Checkpoint
-from ....words.numbers import percent
+from ....words.numbers import listed, percent
 from ... import theme
-from .kept import NO_CHARACTER, Beginning, readable
+from .kept import NO_CHARACTER, Beginning, readable, rules_in_words
 
 TABLE_ROWS, BARS = 12, 6
 BEFORE = 24
 """Characters that are shown before the token."""
-HOW = {"drawn": "was sampled, at", "chosen": "is your choice; these rules sample it at"}
+HOW = {"drawn": "was sampled at", "chosen": "is your choice; these rules sample it at"}
 _HEAD = ("token", "score", "probability", "after penalty, ÷ T", "then", "cut by", "sampled at")
 
 
@@ -38,8 +38,8 @@ def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> str:
     tokenizer = checkpoint.tokenizer
     label = html.escape(label_of(tokenizer, token))
     heading = f"<h2>“<bdi>{label}</bdi>” {HOW['chosen' if text.chosen else 'drawn']} {percent(chosen.probability)}</h2>"
-    was = percent(chosen.raw_probability)
-    raw = f"The model gave it {was}." if was != percent(chosen.probability) else ""
+    was, now = percent(chosen.raw_probability), percent(chosen.probability)
+    raw = f"The model gave it {was}; {changed_by(text.rules)} made that {now}." if was != now else ""
     before = readable(tokenizer.decode([*text.prompt, *text.tokens[:-1]]))[-BEFORE:].replace("\n", "⏎")
     others = max(0.0, 1 - sum(row.probability for row in shown))
     bars = "".join(_bar(tokenizer, row, chosen=row is chosen) for row in shown)
@@ -48,7 +48,7 @@ def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> str:
     return (
         f'{heading}<p class="num">{raw} <span class="quiet">After <samp><bdi>… {html.escape(before)}</bdi></samp>'
         "</span></p>"
-        f'<div class="alternatives" data-arrows>{bars}</div>{rest}<p class="quiet">Tap one to continue from there.</p>'
+        f'<div class="alternatives" data-arrows>{bars}</div>{rest}<p class="quiet">Tap one to continue.</p>'
         f'<details class="scores"><summary>How the score became a probability</summary>{table}</details>'
     )
 
@@ -67,6 +67,11 @@ def scores_of(model: Transformer, text: Beginning) -> tuple[torch.Tensor, torch.
     ids, T = torch.tensor([*text.prompt, *text.tokens[:-1]]), model.config.context_length
     window = ids[window_start(len(text.prompt) + text.start, len(ids), T, default_slide(T)) :]
     return inference_model(model, text.precision).prefill(window[None])[0].float(), ids
+
+
+def changed_by(rules: SamplingConfig) -> str:
+    """The rules that change a model's probabilities, in words."""
+    return "always taking the likeliest" if rules.greedy else listed(rules_in_words(rules) or ["the rules"])
 
 
 def label_of(tokenizer: Tokenizer, token: int) -> str:

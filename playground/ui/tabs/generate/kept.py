@@ -82,12 +82,18 @@ def by(name: str, rules: SamplingConfig, precision: str, start: int) -> str:
     """Who wrote a text, and how."""
     name = name if precision == PRECISIONS[0] else f"{name} in {precision}"
     since = f", from token {start + 1:,} on" if start else ""
-    if rules.greedy or not rules.temperature:
+    if rules.greedy:
         penalty = "" if rules.repetition_penalty == 1 else f", repetition penalty {rules.repetition_penalty:g}"
         return f"{name}, greedily{penalty}{since}"
-    neutral = SamplingConfig(seed=rules.seed, temperature=rules.temperature)
-    names = {field: field.replace("top_", "top-").replace("min_", "min-").replace("_", " ") for field in vars(rules)}
-    said = ["seed", "temperature", *(each for each in names if getattr(rules, each) != getattr(neutral, each))]
-    values = ((names[each], getattr(rules, each)) for each in dict.fromkeys(said))
-    shown = ", ".join(f"{each} {value if isinstance(value, int) else f'{value:g}'}" for each, value in values)
-    return f"{name}: {shown}{since}"
+    return f"{name}: {', '.join(rules_in_words(rules, 'seed', 'temperature'))}{since}"
+
+
+def rules_in_words(rules: SamplingConfig, *always: str) -> list[str]:
+    """Each rule that is not neutral, as "top-p 0.95"; those named in `always` come first, whatever they are."""
+    neutral = SamplingConfig(seed=rules.seed)
+    changed = [name for name in SamplingConfig.__dataclass_fields__ if getattr(rules, name) != getattr(neutral, name)]
+    titles = {
+        name: name.replace("top_", "top-").replace("min_", "min-").replace("_", " ") for name in [*always, *changed]
+    }
+    values = {name: getattr(rules, name) for name in titles}
+    return [f"{titles[name]} {value if isinstance(value, int) else f'{value:g}'}" for name, value in values.items()]

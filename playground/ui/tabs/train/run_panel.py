@@ -38,7 +38,9 @@ TEMPLATE = f"""<div class="card run-card">
 {slot("notices")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}
 <div id="status">{slot("headline", tag="h2")}{slot("about", tag="p", class_="quiet", dir="auto")}
 <div class="line numbers">{slot("numbers", tag="p", class_="num")}<details data-fold="details" data-if="measured">
-<summary>Details</summary></details></div><div data-if="details">{slot("details")}</div></div>
+<summary>Details</summary></details></div>{slot("why", tag="p", class_="quiet")}<div data-if="details">{
+    slot("details")
+}</div></div>
 {slot("remarks")}{slot("tuned")}
 <div id="curve">{chart_place("curve", height=300, save_name="loss")}</div>
 <div class="stack">{slot("sample")}{slot("buttons", class_="line tight")}</div></div>
@@ -62,7 +64,7 @@ TEMPLATE = f"""<div class="card run-card">
 <div id="parameters"><h3>Parameters</h3>{chart_place("parameters", height=240, save_name="parameters")}
 {slot("parameter-table")}</div>
 <div id="gradients"><h3>Gradients</h3>{chart_place("gradients", height=280, save_name="gradients")}</div>
-<div id="similarity"><h3>Embeddings</h3>{slot("similarity-note")}
+<div id="similarity" data-if="words"><h3>Embeddings</h3>{slot("similarity-note")}
 {chart_place("similarity", height=320, save_name="word-similarity")}</div>''',
     )
 }"""
@@ -126,6 +128,7 @@ def show_run(page: Page, running: Running, asked: Asked) -> Shown:
         "measured": view.history.val_loss is not None,
         "has_samples": bool(view.history.samples),
         "has_baselines": view.baselines is not None,
+        "words": view.learned and view.tokenizer is not None and view.tokenizer.kind == "word",
         "has_runs": bool(at.jobs or page.registry.news(at.visitor)),
     }
     model = view.id if page.registry.has(view.id, at.visitor) else ""
@@ -163,6 +166,7 @@ def _card(at: At) -> dict[str, Slot]:
         "headline": Slot(facts, lambda: html.escape(verdict.headline(view))),
         "about": Slot((this, before_first), lambda: verdict.about(view) + mark),
         "numbers": Slot(facts, lambda: verdict.numbers(view)),
+        "why": Slot(facts, lambda: verdict.why(view)),
         "remarks": Slot(
             (this, view.notices), lambda: "".join(theme.notice(n, "warning") for n in view.notices) + match(view, spec)
         ),

@@ -8,14 +8,14 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from ....data import LANGUAGES, Baselines, Tokenizer
+from ....data import LANGUAGES, Tokenizer
 from ....data.baselines import NOTHING_LEFT
 from ....data.judging import Share
 from ....figures.courses import skill_curve
 from ....service.verdicts import Verdict, verdict
 from ....service.views import RunView
 from ....training.skills import TEMPERATURE
-from ....words.baselines import Baseline, each_baseline, how_good, size_of_loss, title
+from ....words.baselines import Baseline, each_baseline, how_good, size_of_loss, slips_of, title
 from ....words.excess_loss import excess_sentences
 from ....words.pictures import skill_words
 
@@ -23,6 +23,8 @@ FAULT = 'class="fault"'
 """What marks a word that is underlined."""
 LINES = 8
 """Lines of a baseline's text that are shown; all of it is judged."""
+MOSTLY = 0.9
+"""Share right, from which on a text does not contradict a loss that is nearly the best."""
 LONG = 30
 """Tokens of a unit from which on a loss that looks small may leave most units wrong."""
 AS_WRITTEN = f"at temperature {TEMPERATURE:g} after a line break"
@@ -75,22 +77,8 @@ def standing_line(view: RunView) -> str:
         said = f"At step {history.evaluations['step'][-1]:,}: {said[0].lower()}{said[1:]}"
     words = emphasised(said)
     if math.isfinite(value):
-        if view.baselines.floor is not None:
-            words += html.escape(_too_short(view))
         words += f' <span class="quiet">{size_of_loss(view.baselines, value)}</span>'
     return f'<p class="standing">{words}</p>'
-
-
-def gap_words(gap: float, baselines: Baselines) -> str:
-    """How good a gap to the best possible loss is, in a few words."""
-    learned = baselines.learned(baselines.floor + gap)
-    if not math.isfinite(gap):
-        return "the loss is not a number"
-    if gap < -NOTHING_LEFT:
-        return "too few validation tokens, or a leak"
-    if gap < NOTHING_LEFT:
-        return "nearly perfect"
-    return f"{100 * learned:.1f} % of the way from the bigram" if learned else "not yet below the bigram"
 
 
 def shares(view: RunView) -> dict[int, Share]:
@@ -100,17 +88,6 @@ def shares(view: RunView) -> dict[int, Share]:
         if record["of"] and record["of"] >= found.get(record["step"], Share(0, 0)).of:
             found[record["step"]] = Share(record["right"], record["of"])
     return found
-
-
-def skill_card(view: RunView) -> tuple[str, str, str] | None:
-    """The last share right, as a card; None without one."""
-    if not (found := shares(view)):
-        return None
-    (step, share), language = [*found.items()][-1], LANGUAGES[view.language]
-    low, high = share.interval
-    name = f"{language.units[1].capitalize()} right" if language.right == "right" else language.units[1].capitalize()
-    note = f"{language.right}, {AS_WRITTEN}, at step {step:,}; 95 % interval {100 * low:.0f} to {100 * high:.0f} %"
-    return name, f"{share.right} of {share.of}", note.removeprefix("right, ")
 
 
 def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
@@ -131,18 +108,20 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     return figure, words
 
 
-def _too_short(view: RunView) -> str:
-    """That the model cannot see a whole unit at once, if so; the best possible loss has the same context."""
-    if view.config is None or view.tokenizer is None or view.language not in LANGUAGES:
+def nearly_best(view: RunView) -> bool:
+    """Whether hardly any loss is left above the best possible."""
+    value, floor = view.of_model.val_loss, view.baselines.floor if view.baselines else None
+    return value is not None and floor is not None and abs(value - floor) < NOTHING_LEFT
+
+
+def why_faulty(view: RunView) -> str:
+    """Why a model with hardly any loss left still writes so much that is wrong; empty for any other."""
+    found = [*shares(view).values()]
+    if not found or not nearly_best(view) or found[-1].right >= MOSTLY * found[-1].of:
         return ""
-    language = LANGUAGES[view.language]
-    mean, context = _tokens_of_a_unit(view.language, view.tokenizer), view.config.context_length
-    if mean <= context:
-        return ""
-    return (
-        f" A {language.units[0]} has about {mean:.0f} tokens, but the model sees {context} at a time. By the end, the "
-        "beginning is out of sight. The best possible loss counts with the same context."
-    )
+    unit, context = LANGUAGES[view.language].units[0], view.config.context_length if view.config else 0
+    mean = _tokens_of_a_unit(view.language, view.tokenizer) if view.tokenizer else 0.0
+    return slips_of(view.baselines.unit, unit, mean, context)
 
 
 @lru_cache(maxsize=32)

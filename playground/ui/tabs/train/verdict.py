@@ -13,7 +13,7 @@ from ....service.views import RunView
 from ....training.states import BELOW, DIVERGED, LEARNING, LEVEL, OVERFITTING, UNMASKED
 from ....words import states
 from ....words.baselines import equally_likely
-from ....words.training import in_steps
+from ....words.training import MEMORISES, ended_early, in_steps
 from ... import theme
 from ...forms.run import SIZES
 from ...refusals import sentence
@@ -32,7 +32,10 @@ def headline(view: RunView) -> str:
     if state.kind in (DIVERGED, UNMASKED, BELOW, OVERFITTING):
         return states.headline(state)
     if shares and ([*shares.values()][-1].right or not view.active):
-        return judged([*shares.values()][-1], *_unit(view.language))
+        last, (units, right) = [*shares.values()][-1], _unit(view.language)
+        if speaking.why_faulty(view):
+            return f"Nearly the best loss, yet only {last.right} of {last.of} {units} are {right}."
+        return judged(last, units, right)
     if view.baselines is None:
         return states.headline(state)
     begun = {LEARNING: "Still falling" if state.over else "Learning", LEVEL: "Levelled off"}.get(state.kind, "So far")
@@ -83,6 +86,15 @@ def numbers(view: RunView) -> str:
         words += f", best possible {baselines.floor:.3f}"
     words += f" · perplexity {equally_likely(value)}"
     return words + (f" · step {view.used:,}" if view.used is not None else "")
+
+
+def why(view: RunView) -> str:
+    """Why a run ended before its last step, what overfitting is, or why a text is worse than its loss; else nothing."""
+    finished, history = view.history.finished or {}, view.history
+    if finished.get("reason") == "risen" and history.best and not view.active:
+        scored = sum(step > history.best[0] for step in history.evaluations["step"])
+        return html.escape(ended_early(history.last_step, view.planned_steps or history.last_step, scored))
+    return MEMORISES if view.standing.kind == OVERFITTING else html.escape(speaking.why_faulty(view))
 
 
 def details(view: RunView) -> str:

@@ -14,7 +14,7 @@ from ....data import visible
 from ....figures import candidates, loss, maps, parameters
 from ....model import ModelConfig, Transformer
 from ....service.views import RunView
-from ....words import pictures, states
+from ....words import pictures
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
 from ....words.judging import UNDERLINED
@@ -54,7 +54,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     value = view.history.val_loss if view else None
     if rungs and value is not None:  # said is what the loss has passed, drawn are all
         rungs = [rung for rung in rungs if rung[0] in (view.baselines.named(value), "floor")]
-    words = pictures.loss_words(run and run.evaluations, rungs, states.headline(view.standing) if view else "")
+    words = pictures.loss_words(run and run.evaluations, rungs)
     return figure, words + (_apart(view, beside) if view else "")
 
 
@@ -98,54 +98,27 @@ def _axis_end(view: RunView, beside: Sequence[RunView]) -> int | None:
 # ---- cards and sentences ---------------------------------------------------------------------------------------------
 
 
-def _of_step(view: RunView) -> str:
-    return "" if view.used is None else f", at step {view.used:,}, which is the model"
-
-
 def use_label(view: RunView) -> str:
     """What the button says that makes the best weights the model."""
     return f"Use step {view.kept:,}" if view.kept is not None else "Use the best step"
 
 
 def cards(view: RunView) -> list[tuple[str, str, str]]:
-    history, baselines = view.history, view.baselines
-    value, train, at = (view.of_model.evaluations[name][-1] for name in ("val_loss", "train_loss", "step"))
-    cards = []
+    """What the headline and the curve do not say: (title, value, note)."""
+    history, cards = view.history, []
     if view.active and view.latest is not None:
         recent = history.steps["loss"][-10:]
         cards.append(("Loss now", loss_text(sum(recent) / len(recent)), "mean of the last batches"))
-    cards.append(
-        (
-            "Validation loss",
-            loss_text(value),
-            f"at step {at:,.0f}" if view.active else f"training {loss_text(train)}{_of_step(view)}",
-        )
-    )
-    if baselines is not None and baselines.floor is not None:
-        gap = value - baselines.floor
-        what = "Above the best possible" if gap >= 0 else "Below the best possible"
-        cards.append((what, loss_text(abs(gap)), speaking.gap_words(gap, baselines)))
-    elif baselines is not None:
-        named = baselines.named(value)
-        gap = dict(baselines.losses())[named] - value
-        what = f"{'Below' if gap >= 0 else 'Above'} {named}"
-        note = "ordinary text has no known best"
-        if baselines.tokens and abs(gap) <= baselines.clearly(named):
-            note = f"too close to call with {baselines.tokens:,} {baselines.unit}s"
-        cards.append((what, loss_text(abs(gap)), note))
-    elif view.active:
-        cards.append(("Above the best possible", "…", "measuring the baselines"))
-    if (skill := speaking.skill_card(view)) is not None:
-        cards.append(skill)
+    at = view.of_model.evaluations
+    cards.append(("Training loss", loss_text(at["train_loss"][-1]), f"at step {at['step'][-1]:,.0f}"))
     if view.latest is not None:
         note = f"tokens per second of the last steps alone ({view.device})"
         cards.append(("Speed", f"{view.latest.tokens_per_second:,.0f}", note))
     seconds = seconds_of(view)
     if seconds and not view.active:
-        cards.append(
-            ("Time", theme.duration(seconds), f"{in_steps(history.last_step)}, evaluations and samples included")
-        )
-    if view.config is not None and not view.active:
+        steps = in_steps(history.last_step)
+        cards.append(("Time", theme.duration(seconds), f"{steps}, evaluations and samples included"))
+    if view.config is not None:
         n = view.config.n_parameters
         cards.append(("Parameters", f"{n:,}", f"{share_of_gpt2(n)} of GPT-2 small"))
     return cards
@@ -287,13 +260,8 @@ def similarity_chart(model: Transformer | None, tokenizer) -> tuple[dict[str, An
     return maps.similarity_map(ordered, names), pictures.similar_words(ordered, names, part=len(every) > WORDS)
 
 
-def similarity_note(view: RunView | None) -> str:
-    if view is not None and view.tokenizer is not None and view.tokenizer.kind == "word":
-        if view.active:
-            return theme.quiet("This appears when the run is over.")
-        return theme.quiet("Cosine similarity of word vectors: do words with similar uses end up similar?") + slips(
-            "alike"
-        )
-    return theme.quiet(
-        "This model reads characters or pieces. Train one on words (Advanced → Text) to compare their vectors."
-    )
+def similarity_note(view: RunView) -> str:
+    """What the map of word vectors asks; empty for a model of characters or pieces, which has none."""
+    if view.tokenizer is None or view.tokenizer.kind != "word":
+        return ""
+    return theme.quiet("Cosine similarity of word vectors: do words with similar uses end up similar?") + slips("alike")
