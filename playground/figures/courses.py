@@ -68,7 +68,8 @@ def token_times(
     """
     full: dict[str, Any] = {}
     if context is not None and len(lengths) and lengths[-1] > context:
-        said = note("context full ", x=context, xref="x", xanchor="right", y=0.02)
+        place = {"x": context, "xref": "x", "xanchor": "right", "yanchor": "top"}
+        said = note("context full", **place, bgcolor=palette.BAND, borderpad=2)
         full = {"shapes": [rule(x=context, dash="dot")], "annotations": [said]}
     return lines(
         [

@@ -107,14 +107,16 @@ def difference_lines(
         ]  # fmt: skip
     name = "mean" if len(differences) > 1 else "one seed"
     traces.append(line(steps, mean, name, palette.INK, width=2.2, marks=4, hover="%{y:.4f}"))
-    # differences are far larger in the first fifth of the steps: the axis fits the rest
+    # differences are far larger in the first fifth of the steps: the picture begins where all fit that fit the rest
     late = differences[:, np.asarray(steps) >= 0.2 * (steps[-1] if len(steps) else 0)]
     reach = 1.25 * max([abs(float(x)) for x in late.ravel() if math.isfinite(x)] + [1e-3])
+    outside = np.flatnonzero((np.abs(differences) > reach).any(axis=0)) if len(differences) else ()
+    start = steps[outside[-1] + 1] if len(outside) and outside[-1] + 1 < len(steps) else 0
     sides = {"x": 1, "xref": "paper", "xanchor": "right", "yref": "paper"}
     return lines(
         traces,
         height,
-        axis("step", **({"range": [0, end]} if end else {})),
+        axis("step", **({"range": [start, end]} if end else {})),
         axis("MoE − dense, loss", range=[-reach, reach]),
         margin={"l": 60, "r": 16, "t": 30, "b": 44},
         shapes=[rule(y=0, color=palette.INK, dash="dot")],
@@ -124,7 +126,7 @@ def difference_lines(
         ],
         **legend(),
         hovermode="closest",
-        uirevision=f"{reach:.1g} {end}",
+        uirevision=f"{reach:.1g} {start} {end}",
     )
 
 

@@ -155,14 +155,13 @@ def memory_words(largest: Sequence[tuple[str, str, float]]) -> str:
 
 
 def receipt_words(products: int, *, qk_norm: bool, rotated: tuple[str, int, int] | None) -> str:
-    """How to check one cell by hand; `rotated`: the base of rotary positions, and those of query and key."""
-    words = f"Every number of one cell, to check by hand: {products} products, their sum, and what becomes of it."
-    words += " QK-norm comes before these numbers." * qk_norm
+    """What came before the numbers of one cell; `rotated`: the base of rotary positions, and those of query and key."""
+    words = "QK-norm comes before these numbers." * qk_norm
     if rotated is None:
         return words
     base, query, key = rotated
     return (
-        f"{words} Rotated: numbers i and i + {products // 2} are a pair, rotated by "
+        f"{words} Turned: numbers i and i + {products // 2} are a pair, rotated by "
         f"position · {base}^(−2i/{products}) radians. The query has position {query}, the key {key}."
     )
 
@@ -170,6 +169,6 @@ def receipt_words(products: int, *, qk_norm: bool, rotated: tuple[str, int, int]
 def receipt_proof(difference: float, worst: str, bits: int) -> str:
     """How closely a receipt agrees with the model."""
     return (
-        f"Largest difference from the model's own forward pass: {difference:.1e} (in {worst}). NumPy computed the "
-        f"receipt with 64-bit numbers; the model computes with {bits}-bit numbers."
+        f"NumPy computed this with 64-bit numbers. The model itself, with {bits}-bit numbers, differs by at most "
+        f"{difference:.1e} (in {worst})."
     )

@@ -67,7 +67,7 @@ def test_find_a_head_check_a_weight_switch_it_off(address, chromium_page):
     assert len(products) == 32 and abs(sum(products) - values[0]) < 1e-6
     assert abs(values[0] / math.sqrt(32) - values[1]) < 1e-6
     largest = number(re.search(r"exp\(score − (−?[\d.]+)", " ".join(sums))[1])
-    total = number(re.search(r"÷ ([\d.]+), the row's sum", " ".join(sums))[1])
+    total = number(re.search(r"divided by ([\d.]+), the row's sum", " ".join(sums))[1])
     weight = math.exp(values[1] - largest) / total
     shown = page.evaluate("document.querySelector('[data-slot=pattern] .chart-plot')._fullData[0].z[5][4]")
     assert abs(weight - values[3]) < 1e-6 and abs(weight - shown) < 1e-4

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from playground.figures import attention, candidates, courses, maps, palette, parameters, parts, wire
+from playground.figures import attention, candidates, courses, maps, pair, palette, parameters, parts, wire
 from playground.figures.loss import Run, loss_curve
 
 RNG = np.random.default_rng(0)
@@ -182,6 +182,13 @@ def test_the_best_moment_is_marked_beside_the_curve_and_nothing_is_cut_off():
     (start, end), ticks = marked["layout"]["xaxis"]["range"], marked["layout"]["yaxis"]["tickformat"]
     assert start < 0 and end > 100 and ticks == ".2~r"
     assert len(loss_curve(Run("run", batches, columns), planned_steps=100)["data"]) == 3
+
+
+def test_a_difference_is_drawn_from_where_it_fits_its_axis():
+    steps, differences = np.arange(0, 500, 50), np.array([[0.02, -0.5, 0.01, 0.01, -0.01, 0.02, 0.01, 0.01, 0.0, 0.01]])
+    layout = pair.difference_lines(steps, differences, differences[0], np.full(10, np.nan), end=450)["layout"]
+    (start, end), (low, high) = layout["xaxis"]["range"], layout["yaxis"]["range"]
+    assert (start, end) == (100, 450) and low <= differences[0, 2:].min() and differences[0, 2:].max() <= high
 
 
 def test_parameters_are_counted_whole():

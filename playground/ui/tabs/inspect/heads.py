@@ -98,10 +98,9 @@ def headline(at: At) -> str:
     found = without(look, c.layer, c.head, c.query)
     token = int(found.before.argmax())
     number = without_words(look.token_label(token), float(found.before[token]), float(found.after[token]))
-    named = f'title="Layer {c.layer}, head {c.head}, counted from 0"'
     details = f"<p>{html.escape(' '.join(details_of(at)))}</p>"
     return (
-        f"<h2><bdi {named}>{html.escape(attends_headline(c.layer, c.head, look.tokens, row))}</bdi></h2>"
+        f"<h2><bdi>{html.escape(attends_headline(c.layer, c.head, look.tokens, row))}</bdi></h2>"
         f'<p class="num"><bdi>{html.escape(number)}</bdi></p><details><summary>Details</summary>{details}</details>'
     )
 

@@ -69,8 +69,8 @@ def receipt_html(r: Receipt, look: Look) -> str:
     rotated = None if r.q_unturned is None else (f"{look.config.rotary_base:g}", r.query, r.key)
     how = receipt_words(len(r.q), qk_norm=look.config.qk_norm, rotated=rotated)
     lines = [
-        ("Σ of the products above: <b class=q>q</b> · <b class=k>k</b>", _full(r.dot)),
-        (f"÷ √{len(r.q)} = {math.sqrt(len(r.q)):.6f}: the <b class=s>score</b>", _score(r)),
+        ("the products above, added up (<b class=q>q</b> · <b class=k>k</b>)", _full(r.dot)),
+        (f"divided by √{len(r.q)} = {math.sqrt(len(r.q)):.6f}: the <b class=s>score</b>", _score(r)),
     ]
     largest = _full(r.row_maximum) if r.row_maximum >= 0 else f"({_full(r.row_maximum)})"
     if r.visible:
@@ -78,7 +78,7 @@ def receipt_html(r: Receipt, look: Look) -> str:
             ("mask: this key is the query itself or comes before it", "visible") if look.config.causal
             else ("mask: this model has none", "visible"),
             (f'exp(score − <span class="receipt-score">{largest}</span>, the row\'s largest)', _full(r.exponential)),
-            (f"÷ {_full(r.exponential_sum)}, the row's sum: the <b class=s>weight</b>", _full(r.weight)),
+            (f"divided by {_full(r.exponential_sum)}, the row's sum: the <b class=s>weight</b>", _full(r.weight)),
         ]  # fmt: skip
     else:
         lines += [
@@ -87,20 +87,19 @@ def receipt_html(r: Receipt, look: Look) -> str:
             ("the <b class=s>weight</b>", _full(r.weight)),
         ]
     seen = r.query + 1 if look.config.causal else look.length
-    parts = "the part of the one visible token" if seen == 1 else f"the parts of all {seen} visible tokens added"
     most = int(np.argmax(np.abs(r.part_out)))
     lines += [
-        ("weight × <b class=v>v</b>: length of this cell's part", _full(_norm(r.part))),
-        (f"z, {parts}: length", _full(_norm(r.z))),
-        (f"part · W_o: what this cell adds to “{query}” in the residual stream: length", _full(_norm(r.part_out))),
-        (f"its largest number, number {most} of {len(r.part_out)}", _full(r.part_out[most])),
+        ("length of the <b class=v>value</b> times the weight", _full(_norm(r.part))),
+        (f"length of the sum over {seen} visible token{'s' * (seen > 1)}", _full(_norm(r.z))),
+        (f"length of what this cell adds to “{query}”, after the output matrix", _full(_norm(r.part_out))),
+        (f"the largest number of it, number {most} of {len(r.part_out)}", _full(r.part_out[most])),
     ]  # fmt: skip
     worst = max(r.differences, key=r.differences.__getitem__)
     sums = theme.table((), [(theme.Cell(html=what), value) for what, value in lines], classes="receipt-sums")
     proof = receipt_proof(r.largest_difference, worst, 8 * look.trace["attn_in", r.layer].element_size())
     return (
-        f"{theme.heading(html.unescape(title), how)}"
-        f'<div class="receipt">{sums}<details><summary>All {len(r.q)} numbers</summary>'
+        f"{theme.heading(html.unescape(title))}"
+        f'<div class="receipt">{sums}<details><summary>All {len(r.q)} numbers</summary>{how and theme.quiet(how)}'
         f'<div class="receipt-terms">{_terms(r)}</div></details></div>'
         f'<div class="receipt-proof">{theme.notice(proof, "good" if r.largest_difference < AGREES else "error")}</div>'
     )

@@ -106,8 +106,9 @@ def shortened(token: str) -> str:
 
 def words(at: At) -> str:
     """What the shade means."""
-    whose = f"head {at.chosen.layer}.{at.chosen.head}" if at.chosen.strip == "head" else "all heads on average"
-    return f"Attention from the framed token, in {whose}. Tap another token."
+    layer, head = at.owner
+    whose = f"head {layer}.{head} (layer {layer}, head {head}, counted from 0)"
+    return f"Attention from the framed token, in {whose if at.chosen.strip == 'head' else 'all heads on average'}."
 
 
 def in_force(at: At) -> str:

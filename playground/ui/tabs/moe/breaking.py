@@ -186,7 +186,7 @@ def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...], *, all_visited:
     Args:
         all_visited: whether every token visits every expert, so that no load can move.
     """
-    names = {"loss": "cross-entropy", "switch": "Switch loss", "constant": "the constant"}
+    names = {"loss": "cross-entropy", "switch": "balance loss (Switch)", "constant": "the constant"}
     rows = [
         (names[name], Cell(f"{pull.value:.4f}", pull.value), *(Cell(f"{g:.1e}", g) for g in pull.gradient_norms))
         for name, pull in pulls.items()
@@ -203,7 +203,8 @@ def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...], *, all_visited:
     else:
         words += f"The Switch loss (Fedus et al. 2021) pulls with {switch:.0e}, so it can move load between experts."
     head = ("gradient on each router", "value", *(f"layer {layer}" for layer in layers))
-    return table(head, rows, save="balance-gradients") + f'<p class="quiet">{html.escape(words)}</p>'
+    details = f"<details><summary>Details</summary><p>{html.escape(words)}</p></details>"
+    return table(head, rows, save="balance-gradients") + details
 
 
 def labels_of(checkpoint: Checkpoint, ids: list[int]) -> list[str]:

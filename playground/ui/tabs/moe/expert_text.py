@@ -19,10 +19,7 @@ def expert_text(
     spans, stop = [], followed or 0  # one stop of the tab key, arrows inside
     for t, token in enumerate(tokens):
         tip = ", ".join(f"layer {layer}: expert {row[t]}" for layer, row in zip(layers, first))
-        numbers = "".join(
-            f'<i style="{expert_style(row[t])}"{" class=shown" if i == shown else ""}>{row[t]}</i>'
-            for i, row in enumerate(first)
-        )
+        numbers = "".join(f"<i{' class=shown' if i == shown else ''}>{row[t]}</i>" for i, row in enumerate(first))
         mark = ' class="followed" aria-current="true"' if t == followed else ""
         move = html.escape(f'{{"token": {t}}}', quote=True)
         spans.append(

@@ -72,8 +72,7 @@ def details(view: PairView) -> str:
     """How the interval was computed, and what it leaves open."""
     parts = []
     if view.verdict is not None:
-        fresh = " Both were scored again, on fresh text." if view.matched is None else ""
-        parts.append(verdict_result(view.verdict).details + fresh)
+        parts.append(verdict_result(view.verdict).details)
         if not view.active and (still := _still_learning(view)):
             parts.append(still)
         if view.baselines is not None and view.baselines.floor is not None and view.verdict.is_clear:
@@ -177,7 +176,9 @@ def _difference(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
     steps = sorted(set.intersection(*(set(each) for each in found))) if found else []
     rows = np.array([[each[step] for step in steps] for each in found]).reshape(len(found), len(steps))
     mean, margin = mean_interval(rows) if rows.size else (np.array([]), np.array([]))
-    return difference_lines(steps, rows, mean, margin, end=end), difference_words(steps, mean, margin)
+    judged_again = view.verdict is not None and view.matched is None
+    said = difference_words(steps, mean, margin, judged_again=judged_again)
+    return difference_lines(steps, rows, mean, margin, end=end), said
 
 
 def along(view: PairView) -> list[dict[int, float]]:
