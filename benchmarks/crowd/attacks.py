@@ -87,9 +87,12 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     fair = last[0] * (count + 1) / count
     what = "longest wait for a place, s ÷ fair share (as in peace, with one address more)"
     yield what, *(f"{x:.1f}" for x in last), f"{last[1] / max(fair, 0.1):.2f}×", "≤ 1.5×"
-    yield "processor s: the server's; callers', on the same two cores; s in all", *(
-        f"{x.server_seconds:.0f}; {x.callers_seconds:.0f}; {x.seconds:.0f}" for x in (calm, attacked)
-    ), "", ""
+    yield (
+        "processor s: the server's; callers', on the same two cores; s in all",
+        *(f"{x.server_seconds:.0f}; {x.callers_seconds:.0f}; {x.seconds:.0f}" for x in (calm, attacked)),
+        "",
+        "",
+    )
     first = [max(seen.first, default=float("nan")) for seen in (calm, attacked)]
     yield "longest wait for a first text, s", *(f"{x:.2f}" for x in first), f"{first[1] / first[0]:.2f}×", ""
     yield "peak memory, MB; budget", *(f"{s.peak:,.0f}; {s.budget:,.0f}" for s in (calm, attacked)), "", "within"

@@ -64,8 +64,8 @@ def for_own_text(tokens: int, vocabulary: int, size: str | None = None) -> OwnTe
     """Size and training for a text of so many tokens, of which the last tenth judges; measured by `benchmarks lengths`.
 
     A short text is learned better by the smallest model; of words and pieces, which are many, the wider one soon.
-    With a `size`, the training that suits it. A text below BY_HEART tokens is read until the model can say it: sooner at
-    a higher rate and in shorter windows, of which more begin where a prompt does.
+    With a `size`, the training that suits it. A text below BY_HEART tokens is read until the model can say it: sooner
+    at a higher rate and in shorter windows, of which more begin where a prompt does.
     """
     by_heart = tokens < (BY_HEART if vocabulary < 256 else 1_000)
     if size is None:

@@ -19,7 +19,7 @@ from playground.storage.archive import pack
 from playground.storage.opening import load_archive
 from playground.storage.snapshots import BEST
 from playground.training import TrainConfig, evaluate
-from playground.ui.tabs.train import verdict
+from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.report import report_html
 from tests.ui.runs import ANNA, BERT, small_limits, until
 
