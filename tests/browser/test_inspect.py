@@ -75,7 +75,7 @@ def test_find_a_head_check_a_weight_switch_it_off(address, chromium_page):
     # as tables to keep
     with page.expect_download() as kept:
         paper.get_by_role("button", name="Save as CSV").click()
-    assert kept.value.suggested_filename == "receipt-tiny-stories-shipped-step2400-layer3-head2.csv"
+    assert kept.value.suggested_filename == "receipt-tiny-stories-step2400-layer3-head2.csv"
     with page.expect_download() as kept:
         saves(page.locator("[data-slot=grid]"), "csv")
     rows = Path(kept.value.path()).read_text(encoding="utf-8-sig").splitlines()

@@ -32,9 +32,11 @@ class PanelCaller:
         asked = {"selection": {**self.selection, "model": self.model}}
         status, answer = self.post(f"view/{self.panel}", **asked)
         assert status == 200 and "problem" not in answer, answer
-        slots = dict(answer["slots"])
-        if answer["later"]:
-            slots |= self.post(f"view/{self.panel}", **asked, later=True)[1]["slots"]
+        slots, late = dict(answer["slots"]), answer
+        while late["later"]:
+            have = {name: digest for name, (digest, _) in slots.items()}
+            late = self.post(f"view/{self.panel}", **asked, have=have, later=True)[1]
+            slots |= late["slots"]
         self.selection = answer["selection"]
         self.slots = {name: content for name, (_, content) in slots.items()}
         return self.slots
