@@ -78,3 +78,16 @@ def test_a_run_does_not_set_the_whole_process(monkeypatch):
     corpus = corpus_from_text("to be or not to be " * 40)
     model = Transformer(ModelConfig(vocab_size=corpus.vocab_size, d_model=8, n_heads=2, n_layers=1, context_length=8))
     assert list(train(model, corpus, TrainConfig(steps=1, eval_windows=1)))[-1].reason == "done"
+
+
+def test_a_small_model_decodes_alone_also_after_its_first_operation(two_threads):
+    def after_an_operation() -> int:
+        torch.randn(300, 300) @ torch.randn(300, 300)
+        return torch.get_num_threads()
+
+    processes.lone_threads.cache_clear()  # its threads begin anew, beside two of the process
+    try:
+        assert processes.in_decoding_threads(1000, torch.device("cpu"), after_an_operation) == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        processes.lone_threads.cache_clear()
