@@ -210,6 +210,18 @@ def test_training_before_the_guess_says_that_it_trains(address, open_page):
     page.click("#stop-button")
 
 
+def kinds(lesson: Lesson) -> set[tuple[str, str]]:
+    """What its steps ask for and how, and where on the page they are."""
+    asks = {("ask", step.ask.kind) for step in lesson.steps if step.ask}
+    doings = {("done", step.doing) for step in lesson.steps if step.done}
+    return asks | doings | {("tab", step.sets["tab"]) for step in lesson.steps if "tab" in step.sets}
+
+
+def test_the_walked_lessons_hold_every_kind_of_step():
+    walked = [find_lesson(name) for name in WALKED]
+    assert set().union(*map(kinds, walked)) == set().union(*map(kinds, all_lessons()))
+
+
 @pytest.fixture(scope="module")
 def visitor(served, quick, request):
     """The page of one visitor who walks lesson after lesson, and begins with a link."""

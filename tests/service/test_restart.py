@@ -28,6 +28,7 @@ from playground.service.limits import CLASS
 from playground.service.models import Registry
 from playground.service.runs import run_training
 from playground.service.store import FILE, StoreError
+from playground.storage import checkpoint as checkpoint_module
 from playground.training import Stepped
 from playground.training.comparison import SideEvent
 from tests.conftest import SIGNING_KEY
@@ -348,6 +349,39 @@ def test_folders_of_servers_that_crashed_are_removed_and_those_in_use_are_not(tm
 
 
 # ---- a full disk -----------------------------------------------------------------------------------------------------
+
+
+def test_on_a_full_disk_a_run_is_trained_used_and_saved_once_there_is_room(tmp_path, monkeypatch):
+    full = threading.Event()
+    full.set()
+    true = data_folder.write_file
+
+    def write_file(path, write):
+        if full.is_set():
+            raise OSError(28, "No space left on device", str(path))
+        return true(path, write)
+
+    for module in ("playground.service.data_folder", "playground.service.notes", "playground.training.autosave"):
+        monkeypatch.setattr(f"{module}.write_file", write_file)
+    true_folder = checkpoint_module.write_folder
+
+    def write_folder(folder, fill):
+        if full.is_set():
+            raise OSError(28, "No space left on device", str(folder))
+        return true_folder(folder, fill)
+
+    monkeypatch.setattr(checkpoint_module, "write_folder", write_folder)
+    monkeypatch.setattr(data_folder, "RETRY_SECONDS", 0.05)
+    board = house(tmp_path / "data")
+    job = board.start(ANNA, RUN)
+    until(lambda: job.settled)
+    assert job.state == "finished" and not job.can_resume
+    assert board.data.problem and board.data._late
+    assert board.registry.get(job.id, ANNA).history.last_step == 40
+    full.clear()
+    until(lambda: not board.data.problem)
+    again = house(killed(board, tmp_path / "left"))
+    assert again.registry.get(job.id, ANNA).history.last_step == 40
 
 
 def test_a_run_whose_state_cannot_be_saved_says_so_once_and_goes_on(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import pytest
 import playground
 from playground.data import Baselines, corpus_from_language, corpus_from_text
 from playground.model import PRESETS, ModelConfig, Transformer
+from playground.processes import threads_for
 from playground.training import RECIPES, History, TrainConfig, train
 from playground.training.states import (
     BELOW,
@@ -175,8 +176,9 @@ def test_a_run_that_learns(brackets):
 def test_a_run_at_a_rate_of_one_without_clipping_diverges(brackets, steps, eval_every):
     """Whether or not an evaluation saw the jump, and whether or not the loss has come down since."""
     wild = SHORT.replace(optimizer="adamw", learning_rate=1.0, gradient_clip=0.0, warmup_steps=0, schedule="constant")
-    state, _ = state_after(brackets, wild.replace(steps=steps, eval_every=eval_every))
-    assert state.kind == DIVERGED and state.peak[1] > 3.5
+    with threads_for(0):  # on any machine the same digits, which two threads change
+        state, _ = state_after(brackets, wild.replace(steps=steps, eval_every=eval_every))
+    assert state.kind == DIVERGED and state.peak[1] > 4.0
 
 
 def test_two_kilobytes_of_text_are_learned_by_heart():
