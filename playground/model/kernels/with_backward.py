@@ -16,7 +16,7 @@ class HandWritten(torch.autograd.Function):
     """
 
     value: Callable[..., torch.Tensor]
-    """The value where no gradient is wanted; the plain formula, unless a subclass has a faster one."""
+    """Used where no gradient is wanted, so it may work in place. The plain formula, unless a subclass has another."""
 
     @staticmethod
     def pays(x: torch.Tensor, *others: Any) -> bool:
@@ -32,6 +32,8 @@ def with_backward(plain: Callable[..., torch.Tensor], written: type[HandWritten]
     def either(*inputs: Any) -> torch.Tensor:
         if compiling():
             return plain(*inputs)
-        return written.apply(*inputs) if pays(*inputs) else value(*inputs)
+        if pays(*inputs):
+            return written.apply(*inputs)
+        return plain(*inputs) if inputs[0].requires_grad else value(*inputs)
 
     return either
