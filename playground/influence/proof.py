@@ -126,7 +126,7 @@ def retrain(
 
 def said_instead(model: Transformer, tokenizer: Tokenizer, ids: list[int], first: int) -> str:
     """What a model writes after ids[:first], each token the likeliest one; at least as long as the selection."""
-    steps = generate(model, ids[:first], max(SAMPLE, len(ids) - first), SamplingConfig(temperature=0.0))
+    steps = generate(model, ids[:first], max(SAMPLE, len(ids) - first), SamplingConfig(greedy=True))
     return tokenizer.decode([step.tokens[0] for step in steps])
 
 
@@ -150,7 +150,8 @@ def prove(
         for each in retrain(config, training, without(corpus, gone, seed), steps, should_stop=should_stop):
             if isinstance(each, Transformer):
                 found.append(log_probability(each, ids, first))
-                said = said or said_instead(each, corpus.tokenizer, ids, first)
+                if gone is ranges:
+                    said = said_instead(each, corpus.tokenizer, ids, first)
             else:
                 yield Progress((n + each / steps) / 2)
     yield Trial(seed, *found, said)

@@ -128,17 +128,18 @@ def suggested_setting(
     windows: tuple[torch.Tensor, torch.Tensor],
 ) -> Setting:
     """The largest strength of each layer that the loss on windows bears, and of these the one that does most."""
-    L = model.config.n_layers
+    L, d = model.config.n_layers, model.config.d_model
     found = [Setting(False, 0.0, L - 1, TRIED[-1])]
+    plain = steering_curve(model, torch.zeros(d), 0, (0.0,), ids, answers, windows)
     for layer in sorted({round(i * (L - 1) / (LAYERS - 1)) for i in range(LAYERS)}):
         try:
             direction = difference_of_means(model, towards, away, layer)
         except ValueError:  # both sides are the same here
             continue
         for strength in TRIED:
-            curve = steering_curve(model, direction, layer, (0.0, strength), ids, answers, windows)
-            (before, after), (loss, higher) = curve.effects, curve.losses
-            if higher - loss <= BEARABLE:
+            curve = steering_curve(model, direction, layer, (strength,), ids, answers, windows)
+            if curve.losses[0] - plain.losses[0] <= BEARABLE:
+                (before,), (after,) = plain.effects, curve.effects
                 found.append(Setting(before < TURNED < after, after - before, layer, strength))
                 break
     return max(found)

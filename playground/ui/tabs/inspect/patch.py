@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import html
 from collections.abc import Callable
 from dataclasses import replace
@@ -164,7 +165,8 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def _drawn(name: str, about: tuple[Any, ...], make: Callable[[], tuple[dict[str, Any], Result]]) -> dict[str, Slot]:
-    """A chart, and over it the headline of what it shows."""
+    """Two slots: a chart, and above it the headline of what it shows."""
+    make = functools.cache(make)
 
     def headline() -> str:
         try:
