@@ -8,12 +8,12 @@ import gradio as gr
 
 from ....service.limits import Limits
 from ....service.pace import Pace
-from ....studies.sweep import SEEDS
 from ....words.presets import TITLES
 from ...forms import run as form
 from ...forms import texts
 from ...forms.fields import draw
 from .settings import FIRST_SOURCE, outlook_text
+from .sweep import seeds_here
 
 
 def controls(limits: Limits) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def advanced(limits: Limits) -> dict[str, Any]:
             )
             c["sweep"] = gr.Textbox(
                 label="Try several values",
-                info=f"Each with {min(SEEDS, limits.seeds)} seeds. No model of them is kept.",
+                info=f"Each with {seeds_here(limits)} seeds. Their models are not kept.",
                 placeholder="Learning rate = 0.001, 0.01",
                 max_lines=1,
                 max_length=200,

@@ -11,7 +11,6 @@ from ....model import PRESETS
 from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT
-from ....studies.sweep import SEEDS
 from ....training import RECIPES
 from ....words.card import share_of_gpt2
 from ....words.presets import NOTES, TITLES
@@ -24,6 +23,7 @@ from ...page import Page
 from ...panel import Asked
 from ...refusals import sentence
 from ...theme import quiet
+from .sweep import runs_of
 
 FIRST_SOURCE = "stories"
 _FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited")
@@ -200,8 +200,7 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
     except ValueError as problem:
         return theme.notice(sentence(str(problem)), "error")
     seconds = pace.seconds(config, training, own.tokens)
-    values = len(str(named.get("sweep") or "").split(","))
-    runs = values * min(SEEDS, limits.seeds) if values > 1 else 1
+    runs = runs_of(str(named.get("sweep") or ""), limits)
     seconds *= runs
     known = own.vocabulary or texts.knows_vocabulary(named["source"], named["tokenizer"])
     words = f"{'' if known else 'About '}{config.n_parameters:,} parameters. "

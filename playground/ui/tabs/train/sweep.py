@@ -42,7 +42,21 @@ def asked_for(text: str, limits: Limits) -> Sweep:
     if field is None or field.name in ("tokenizer", "vocab_size"):
         raise ValueError(f"No setting to try is called “{name[:40]}”. Write, for example, Learning rate = 0.001, 0.01.")
     read = tuple(field.read(_value(value.strip()), limits) for value in values.split(","))
-    return Sweep(field.name, read, min(SEEDS, limits.seeds))
+    return Sweep(field.name, read, seeds_here(limits))
+
+
+def seeds_here(limits: Limits) -> int:
+    """With how many seeds each value is tried."""
+    return min(SEEDS, limits.seeds)
+
+
+def runs_of(text: str, limits: Limits) -> int:
+    """How many runs this field asks for; one run where it holds no sweep, or none that is possible."""
+    try:
+        sweep = asked_for(text, limits)
+    except ValueError:
+        return 1
+    return len(sweep.values) * sweep.seeds
 
 
 def _value(text: str) -> Any:
