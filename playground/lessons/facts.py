@@ -300,8 +300,8 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
 """By the name that lesson files use; beside them `slip.NAME`, what is true of a slip, and `slip.NAME.NUMBER`."""
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
-    **dict.fromkeys(("sure", "copied", "next-share", "neurons-percent", "mlp-keeps", "appeared-percent"), 0),
-    "arithmetic-share": 0,
+    **dict.fromkeys(("sure", "copied", "next-share", "neurons-percent", "mlp-keeps"), 0),
+    **dict.fromkeys(("appeared-percent", "arithmetic-share"), 0),
     **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent", "expects-after"), 1),
     **dict.fromkeys(("head-cost-margins", "bits-8-smaller", "llama-cache"), 1),
     "bits-8-cost": 5,

@@ -19,25 +19,34 @@ SAID, WRITTEN = 48, 240
 _said = Kept(entries=300, megabytes=4)
 
 
-def measured(read: Callable[[RunView, Mapping[str, float]], Value | None]) -> Callable[[Scene, str], Value]:
-    """A number of a run, from what there is to show of it and its last evaluation."""
+def measured(read: Callable[[RunView, Mapping[str, float]], Value]) -> Callable[[Scene, str], Value]:
+    """A number of a run, from what there is to show of it and its last evaluation. Raises NotYet before the first."""
 
     def find(scene: Scene, run: str) -> Value:
         view = scene.run(run)[0]
         last = {column: values[-1] for column, values in view.history.evaluations.items() if values}
         if not last:
             raise NotYet("Nothing is measured yet. Wait for the first evaluation.")
-        if view.baselines is None:
-            raise NotYet("The baselines are not measured yet. Wait a moment.")
-        if (found := read(view, last)) is None:
-            raise NotYet("The best possible loss on this text is unknown.")
-        return found
+        return read(view, last)
 
     return find
 
 
-def _gap(view: RunView, last: Mapping[str, float]) -> float | None:
-    return None if view.baselines.floor is None else last["val_loss"] - view.baselines.floor
+def baseline(name: str) -> Callable[[Scene, str], float]:
+    """The loss of a baseline of the run's text. Raises NotYet where it is not measured, or unknown."""
+
+    def find(scene: Scene, run: str) -> float:
+        found = scene.run(run)[0].baselines
+        if found is None:
+            raise NotYet("The baselines are not measured yet. Wait a moment.")
+        if (loss := getattr(found, name)) is None:
+            raise NotYet("The best possible loss on this text is unknown.")
+        return loss
+
+    return find
+
+
+_loss = measured(lambda view, last: last["val_loss"])
 
 
 def _right(scene: Scene, run: str) -> float:
@@ -113,19 +122,16 @@ def copied(scene: Scene, run: str) -> float:
 
 
 RUN_FACTS: dict[str, Callable[[Scene, str], Value]] = {
-    "loss": measured(lambda view, last: last["val_loss"]),
+    "loss": _loss,
     "training-loss": measured(lambda view, last: last["train_loss"]),
     "best-step": measured(lambda view, last: view.history.best[0]),
     "steps": measured(lambda view, last: view.history.last_step),
     "risen": measured(lambda view, last: last["val_loss"] - view.history.best[1]),
     "apart": measured(lambda view, last: last["val_loss"] - last["train_loss"]),
-    "uniform": measured(lambda view, last: view.baselines.uniform),
-    "unigram": measured(lambda view, last: view.baselines.unigram),
-    "bigram": measured(lambda view, last: view.baselines.bigram),
-    "floor": measured(lambda view, last: view.baselines.floor),
-    "gap": measured(_gap),
+    **{name: baseline(name) for name in ("uniform", "unigram", "bigram", "floor")},
+    "gap": lambda scene, run: _loss(scene, run) - baseline("floor")(scene, run),
     "perplexity": measured(lambda view, last: math.exp(min(last["val_loss"], 100.0))),
-    "tokens": measured(lambda view, last: round(math.exp(view.baselines.uniform))),
+    "tokens": lambda scene, run: round(math.exp(baseline("uniform")(scene, run))),
     "right": _right,
     "answer": answer,
     "word": word,

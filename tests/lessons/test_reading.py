@@ -19,11 +19,11 @@ from playground.lessons.journey import neurons_percent
 from playground.lessons.judging import checked, holds, judge, missing, said_of
 from playground.lessons.progress import Progress
 from playground.lessons.reading import Lesson, LessonError, all_lessons, find_lesson, read_lesson
-from playground.lessons.scene import Scene
+from playground.lessons.scene import NotYet, Scene
 from playground.lessons.vocabulary import PLACES
 from playground.model import ModelConfig, Transformer
 from playground.storage import Checkpoint
-from playground.training import History
+from playground.training import Evaluated, History
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs" / "lessons.md").read_text(encoding="utf-8")
 
@@ -185,6 +185,17 @@ def test_how_sure_it_is_of_a_word_is_the_product_of_its_tokens_shares():
     shares = model(torch.tensor([ids])).logits[0].softmax(-1)
     product = math.prod(shares[i - 1, ids[i]].item() for i in range(5, len(ids)))
     assert value_of(scene, "sure") == pytest.approx(100 * product, rel=1e-3)
+
+
+def test_a_loss_is_there_before_the_baselines():
+    history = History()
+    history.add(Evaluated(3, 1.0, train_loss=1.5, val_loss=2.0))
+    scene = Scene()
+    scene.run = lambda _: (SimpleNamespace(history=history, baselines=None), None)
+    assert (value_of(scene, "loss"), value_of(scene, "steps")) == (2.0, 0)
+    for name in ("uniform", "gap"):
+        with pytest.raises(NotYet, match="baselines"):
+            value_of(scene, name)
 
 
 def test_only_a_cell_above_the_diagonal_looks_ahead():

@@ -131,7 +131,8 @@ class Strip:
             self._open(progress, lesson, visitor)
         if does == "go":
             progress.step = min(max(whole(said.get("step")), 0), len(lesson.steps) - 1)
-        progress.folded = does != "go" and progress.folded != (does == "fold")
+        if does in ("fold", "go"):
+            progress.folded = does == "fold" and not progress.folded
         here = Here(self.page, lesson, lesson.steps[progress.step], progress, values)
         step, answer, sets, problem = here.step, here.answer, {}, ""
         arrives = does in ("open", "again", "go", "resume")
