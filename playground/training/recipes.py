@@ -54,10 +54,15 @@ PIECES = range(20_000, 200_000)
 and 0.05 at 128,000; more were not tried."""
 FEWEST_STEPS, MOST_STEPS = 16, 800
 BY_HEART = 30_000
-"""Tokens below which a text is learned by heart: held-out text gains little after some fifty steps, but what the model
-writes is readable only then."""
+"""Characters below which a text is learned by heart. Its held-out part gains little after some fifty steps, but only
+then does the model begin to write readable text."""
 PATIENCE = 5
 """Evaluations, of twenty, after which a run on a longer own text stops when validation has risen."""
+
+
+def learns_by_heart(tokens: int, vocabulary: int) -> bool:
+    """Whether a text of so many tokens, of so many kinds, is short enough to be read until the model can say it."""
+    return tokens < (BY_HEART if vocabulary < 256 else 1_000)
 
 
 def for_own_text(tokens: int, vocabulary: int, size: str | None = None) -> OwnText:
@@ -67,7 +72,7 @@ def for_own_text(tokens: int, vocabulary: int, size: str | None = None) -> OwnTe
     With a `size`, the training that suits it. A text below BY_HEART tokens is read until the model can say it: sooner
     at a higher rate and in shorter windows, of which more begin where a prompt does.
     """
-    by_heart = tokens < (BY_HEART if vocabulary < 256 else 1_000)
+    by_heart = learns_by_heart(tokens, vocabulary)
     if size is None:
         short = tokens < (50_000 if vocabulary < 256 else 1_000)
         size = "tiny" if short or (256 <= vocabulary <= MANY and tokens in PIECES) else "small"

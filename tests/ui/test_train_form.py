@@ -158,8 +158,23 @@ def test_the_size_that_is_promised_for_our_own_texts_is_the_size_that_comes(sour
 
 def test_a_text_of_ones_own_says_what_it_holds():
     said = contents_of("Hello <b>\nworld\n" + "x" * 3000)
-    assert "3,016 characters, 13 different" in said and "by heart" not in contents_of("x" * BY_HEART)
-    assert "<b>" not in contents_of("Hello <b>") and "by heart" in contents_of("Hello" * 20) and not contents_of(" \n")
+    assert "3,016 characters, 13 different" in said and "by heart" not in said
+    assert "<b>" not in contents_of("Hello <b>") and not contents_of(" \n")
+
+
+WORDS = " ".join(f"word{i % 400}" for i in range(4000))
+
+
+@pytest.mark.parametrize(("tokenizer", "length", "heart"), [
+    ("char", 100, True), ("char", BY_HEART - 6, True), ("char", BY_HEART, False), ("word", 2500, True),
+    ("word", 20_000, False),
+])  # fmt: skip
+def test_by_heart_is_said_of_a_text_that_is_trained_so(tokenizer, length, heart):
+    """It was said of a long text in words, too."""
+    chosen = own_text(WORDS[:length], tokenizer=tokenizer)
+    assert ("by heart" in texts.contents_html(chosen, LOCAL)) == heart
+    own = texts.own_of(chosen["text"], tokenizer)
+    assert (form.suited(None, own).training.patience == 0) == heart
 
 
 def test_a_pasted_text_gives_the_prompt_its_beginning():
@@ -235,7 +250,7 @@ def test_size_and_steps_of_an_own_text_follow_from_its_length(tokenizer):
             assert counted == (own.tokens, own.vocabulary) and corpus.vocab_size == spec.model.vocab_size
         assert spec.training.warmup_steps < spec.training.steps
         by_heart = suits.training.patience == 0
-        assert by_heart == (own.tokens < (BY_HEART if own.vocabulary in range(1, 256) else 1_000))
+        assert by_heart == (own.tokens < (BY_HEART if own.kinds < 256 else 1_000))
         steps.append(spec.training.steps)
     assert steps[0] >= 50 and max(steps) <= 800, "a page is known by heart within seconds"
     stories = form.run_spec(filled(), Source("stories"), PUBLIC)

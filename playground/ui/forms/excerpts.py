@@ -11,7 +11,6 @@ from ...data import LANGUAGES
 from ...data.corpus import MIN_TOKENS, parted
 from ...data.sentences import SENTENCES as TWENTY
 from ...service.runs import SENTENCES
-from ...training.recipes import BY_HEART
 from ...words.corpus import text_warning
 from ..theme import quiet
 
@@ -31,13 +30,13 @@ def note_of(source: str, note: str) -> str:
     return _excerpt([line for line in lines if line.strip()], note)
 
 
-def contents_of(text: str) -> str:
-    """How long a text is, and what a model will make of it."""
+def contents_of(text: str, *, by_heart: bool = False) -> str:
+    """How long a text is, and what a model will make of it: whether it learns it by heart."""
     if not text.strip():
         return ""
     counts = Counter(text)
     said = f"{len(text):,} character{'s' if len(text) != 1 else ''}, {len(counts):,} different."
-    if MIN_TOKENS <= len(text) < BY_HEART:
+    if by_heart and len(text) >= MIN_TOKENS:
         said += " The model will learn so short a text by heart."
     if len(text) >= MIN_TOKENS:
         cut = parted(len(text))

@@ -181,8 +181,7 @@ def _values_of(config: ModelConfig, training: TrainConfig) -> dict[str, Any]:
 
 def suited(base: Any, own: Own) -> OwnText:
     """What suits one's own text at this size; at whichever is best where `base` is none."""
-    vocabulary = own.vocabulary or texts.expected_vocabulary(OWN_TEXT, own.tokenizer)
-    return for_own_text(own.tokens, vocabulary, base if base in SIZES else None)
+    return for_own_text(own.tokens, own.kinds, base if base in SIZES else None)
 
 
 def best_size(own: Own) -> str:

@@ -17,6 +17,7 @@ from ...data.corpus import MIN_TOKENS, check_parts, parted
 from ...data.tokenizers import MAX_WORDS, UNKNOWN_CHARACTER, WORD_PATTERN
 from ...service.limits import Limits
 from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
+from ...training.recipes import learns_by_heart
 from ..refusals import sentence
 from ..theme import notice
 from .excerpts import beginning_of, contents_of, note_of
@@ -98,6 +99,11 @@ class Own(NamedTuple):
     tokenizer: str = "char"
     vocabulary: int = 0
     """How many different ones; 0 where that shows only when a tokenizer is made."""
+
+    @property
+    def kinds(self) -> int:
+        """How many different ones, or about how many."""
+        return self.vocabulary or expected_vocabulary(OWN_TEXT, self.tokenizer)
 
 
 UNKNOWN = Own()
@@ -183,7 +189,9 @@ def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
     if values["own_kind"] == "hub" or not given or not str(given).strip():
         return ""
     try:
-        return contents_of(source_of(values, limits).text)
+        text = source_of(values, limits).text
+        own = own_of(text, values["tokenizer"])
+        return contents_of(text, by_heart=learns_by_heart(own.tokens, own.kinds))
     except ValueError as problem:
         return notice(sentence(str(problem)), "error")
 
