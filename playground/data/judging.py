@@ -29,7 +29,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 @dataclass(frozen=True)
 class Share:
-    """How many of how many are right, and an interval for that share."""
+    """How many of all are right, and an interval for that share."""
 
     right: int
     of: int

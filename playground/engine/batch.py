@@ -36,8 +36,8 @@ PASSES = 4
 TOKENS_AT_ONCE = 512
 """In one prefill: so few stay in a core's own cache. 64 windows of 97 tokens take 0.6 of the time of one batch."""
 PATIENCE = 8
-"""A window that slides may wait for others that do, so that they are read together, for which a token takes two thirds
-of the time: until they are one in so many of all who write, and at most for the nth part of its slide, in passes."""
+"""Reading several windows together takes two thirds of the time per token. So a window that slides waits for others
+until an eighth of all requests slide, but for no more passes than an eighth of the tokens of its slide."""
 AHEAD = 64
 """Steps that a request may run ahead of its reader, so that a paused reader does not delay the others."""
 
@@ -130,7 +130,7 @@ class ContinuousBatch:
                     member.problem = problem
 
     def _going(self) -> list[_Member]:
-        """Those that make a step now: all whose readers keep up, but for windows that wait to slide with others."""
+        """Those that make a step now: all whose readers keep up, except windows that wait to slide with others."""
         going = [member for member in self._members if len(member.ready) < AHEAD]
         sliding = [member for member in going if member.request.cached and member.request.full]
         if PATIENCE * len(sliding) >= len(going) or any(m.waited >= m.request.slide_by // PATIENCE for m in sliding):

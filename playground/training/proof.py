@@ -22,7 +22,7 @@ from .config import TrainConfig
 from .optimizers import make_optimizers
 
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.1, torch.float16: 0.1}
-"""Largest length of the difference to the CPU's fp32, in lengths of what is right, by dtype of the products."""
+"""Largest relative error: the norm of the difference to the CPU's fp32 result ÷ that result's norm, by dtype."""
 STEP_TOLERANCE = 0.05
 """The same for the optimizer's steps: Muon computes in bfloat16 on some devices (2 % off) and in fp32 on others."""
 

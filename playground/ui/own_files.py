@@ -47,7 +47,8 @@ class Body:
         return 2 * len(self.content)
 
     def answer(self, asked: Headers, caching: str) -> Response:
-        """The answer to a request with these headers; `caching` is its Cache-Control. Slow for the first who asks."""
+        """The response to a request with these headers; `caching` is its Cache-Control. The first one is slow: it
+        compresses."""
         tag = f'W/"{self.version}"'
         headers = {"etag": tag, "cache-control": caching, "vary": "Accept-Encoding"}
         if tag in asked.get("if-none-match", ""):

@@ -161,7 +161,7 @@ def receipt_words(products: int, *, qk_norm: bool, rotated: tuple[str, int, int]
         return words
     base, query, key = rotated
     return (
-        f"{words} Turned: numbers i and i + {products // 2} are a pair, rotated by "
+        f"{words} Numbers i and i + {products // 2} are a pair, rotated by "
         f"position · {base}^(−2i/{products}) radians. The query has position {query}, the key {key}."
     )
 

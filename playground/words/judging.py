@@ -16,6 +16,17 @@ def share_text(share: Share) -> str:
     return f"{share.right:,} of {share.of:,} ({_percent(low)} to {_percent(high)} %)"
 
 
+def judged_headline(share: Share, language: Language, *, nearly_best: bool = False) -> str:
+    """How many of a model's sums, stories or lines are right; `nearly_best`: although its loss can hardly be lower."""
+    units, right = language.units[1], language.right
+    if nearly_best:
+        return f"Nearly the best loss, yet only {share.right} of {share.of} {units} are {right}."
+    part = share.right / max(share.of, 1)
+    parts = ((0.9, "Nearly all"), (0.6, "Most"), (0.4, "About half"), (0.1, "Some"), (1e-9, "Few"), (0.0, "None"))
+    most = "All" if share.right == share.of else next(word for least, word in parts if part >= least)
+    return f"{most} of its {units} are {right}: {share.right} of {share.of}."
+
+
 def right_of(language: Language, share: Share) -> str:
     """As "sums right: 6 of 13 (22 to 70 %)"."""
     return f"{language.judged}: {share_text(share)}"

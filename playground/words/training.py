@@ -54,8 +54,8 @@ MEMORISES = "It learns its text by heart, and gets worse on text it has not seen
 
 
 def ended_early(step: int, steps: int, scored: int) -> str:
-    """Why a run ended on its own before its last step: so many evaluations since the best one."""
-    return f"It stopped at step {step:,} of {steps:,}: no better on held-out text for {scored} scorings."
+    """Why a run ended on its own before its last step: `scored` evaluations since the best one."""
+    return f"It stopped at step {step:,} of {steps:,}: no better on held-out text for {scored} evaluations."
 
 
 def settings_changed(step: int, settings: Mapping[str, Sequence[Any]]) -> str:

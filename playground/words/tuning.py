@@ -10,7 +10,7 @@ from ..training.verdict import CERTAINTY
 from .numbers import signed
 from .result import Result
 
-LACKING = "“\N{REPLACEMENT CHARACTER}” stands for what the new text has and the model's tokens lack."
+LACKING = "“\N{REPLACEMENT CHARACTER}” stands for characters of the new text that the model's tokens lack."
 
 
 def tuning_result(before: Measured, after: Measured) -> Result:

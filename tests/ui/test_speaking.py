@@ -126,4 +126,4 @@ def test_a_run_that_ends_early_says_so_beside_its_headline():
     for step in (60, 70):
         view.history.add(Evaluated(step, 6.0, train_loss=1.0, val_loss=1.4))
     view.history.add(Finished(70, 7.0, reason="risen", steps=100, val_loss=1.4))
-    assert "no better on held-out text for 2 scorings" in verdict.why(view)
+    assert "no better on held-out text for 2 evaluations" in verdict.why(view)

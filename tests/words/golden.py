@@ -261,6 +261,9 @@ def of_judging() -> Iterator[Case]:
     yield "the legend", judging.UNDERLINED
     for share in (Share(6, 13), Share(13, 13), Share(0, 13), Share(1, 2000)):
         yield f"{share.right} of {share.of}", judging.share_text(share)
+        yield f"headline: {share.right} of {share.of}", judging.judged_headline(share, LANGUAGES["addition"])
+    low = judging.judged_headline(Share(36, 64), LANGUAGES["stories"], nearly_best=True)
+    yield "headline: nearly the best loss, many faults", low
 
 
 def of_precision() -> Iterator[Case]:

@@ -43,7 +43,7 @@ class Fault(NamedTuple):
     """Its characters in the text."""
     word: str
     kind: str
-    """The kind of what should come there."""
+    """Which kind of word should come there."""
     rule: str
     """Why it cannot."""
 

@@ -9,8 +9,8 @@ blocks.py          gr.Blocks with the next two; and a new component for every ou
 calm_queue.py      a queue that looks for work a thousand times a second, and that one address can fill
 quiet_refusals.py  a traceback in the log for whatever a stranger sends
 small_sessions.py  a copy of every component's properties for each page that is opened
-lenient.py         a drop-down that answers an honest click with an error, since its list changed meanwhile
-first_script.py    scripts that come after gradio's own; a page that is made anew for everybody, and sent uncompressed
+lenient.py         a drop-down that answers a click with an error, because its list has changed meanwhile
+first_script.py    scripts that come after gradio's own; a page that is built again for every visitor, uncompressed
 quick_import.py    type stubs written beside gradio's sources at every start
 (assets/complaints.js: errors of handlers outside the queue, which nobody is shown)
 (front/clock.js: the clock of a loading sign that is gone)

@@ -1,4 +1,4 @@
-"""Blocks: gradio's Blocks, but that what does nothing costs nothing, and that what is wrong is said in a sentence.
+"""Blocks: gradio's Blocks, in which skipped outputs cost nothing and errors end in a sentence.
 
 A visitor's run is trained in the same process, so whatever gradio does takes time from it.
 """

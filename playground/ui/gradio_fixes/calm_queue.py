@@ -62,7 +62,7 @@ class CalmQueue(gr.Blocks):
         return self
 
     def _take_turns(self, events: list[Any]) -> None:
-        """Have every address's first event before anybody's second, in the order in which they came."""
+        """Sort every address's first event before anybody's second; otherwise they keep their order."""
         seen: Counter[str] = Counter()
 
         def turn(event: Any) -> int:

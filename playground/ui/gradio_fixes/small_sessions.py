@@ -1,7 +1,7 @@
 """Gradio keeps a copy of every component's properties for each open page, for links that we do not offer.
 
-That is 0.4 MB and 12 ms of the server for each page that is opened (gradio 6.31), and a file for whoever asks for such
-a link. Here there is nothing to be kept.
+Each open page costs 0.4 MB and 12 ms of the server (gradio 6.31), and anyone who asks for such a link has a file
+written. Here nothing is kept.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Session(PLAIN):
         super().__init__(SimpleNamespace(default_config=blocks.default_config, blocks={}))
 
     components = ()
-    """Of which gradio would write a file for whoever asks."""
+    """Empty: gradio writes these to a file when such a link is asked for."""
 
     def _update_config(self, key: int) -> None:
         pass

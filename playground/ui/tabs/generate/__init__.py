@@ -106,7 +106,7 @@ def show(page: Page, played: game.Game, reasons: why.Why, asked: Asked) -> Shown
     ideas = suggestions(page, chosen.model, asked.visitor)
     if chosen.prompt is None:
         chosen = chosen.moved(prompt=ideas[0])
-    if chosen.prompt in ideas:  # nobody typed it, even where the address brought it
+    if chosen.prompt in ideas:  # a suggestion, not typed text, even where the address names it
         chosen = chosen.moved(typed=False)
     chosen = temperatures.snapshot(chosen, page)
     step = checkpoint.history.last_step

@@ -92,7 +92,7 @@ def receipt_html(r: Receipt, look: Look) -> str:
         ("length of the <b class=v>value</b> times the weight", _full(_norm(r.part))),
         (f"length of the sum over {seen} visible token{'s' * (seen > 1)}", _full(_norm(r.z))),
         (f"length of what this cell adds to “{query}”, after the output matrix", _full(_norm(r.part_out))),
-        (f"the largest number of it, number {most} of {len(r.part_out)}", _full(r.part_out[most])),
+        (f"its largest number, number {most} of {len(r.part_out)}", _full(r.part_out[most])),
     ]  # fmt: skip
     worst = max(r.differences, key=r.differences.__getitem__)
     sums = theme.table((), [(theme.Cell(html=what), value) for what, value in lines], classes="receipt-sums")

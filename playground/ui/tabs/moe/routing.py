@@ -32,8 +32,8 @@ TEMPLATE = f"""<div class="stack"><div class="line"><label class="grow"><span cl
 <input type="text" name="prompt" data-resets="token" dir="auto" autocomplete="off" spellcheck="false"
 placeholder="Type a text"></label>{slot("layers")}</div>
 {slot("routing-ideas", class_="line tight", data_arrows="")}{slot("routing-note")}
-<p class="quiet">Under each token: the expert with the largest weight in each layer, counted from 0. The colour is that
-of the chosen layer's. Tap a token to see all its experts.</p>
+<p class="quiet">Under each token: the expert with the largest weight in each layer, counted from 0. The colour shows
+the expert of the chosen layer. Tap a token to see all its experts.</p>
 {slot("routing-text", id="routing-text", dir="auto")}
 {chart_place("routing-map", height=260, save_name="routing", clickable=True)}
 {slot("routing-followed", id="routing-followed")}

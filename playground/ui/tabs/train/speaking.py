@@ -24,7 +24,7 @@ FAULT = 'class="fault"'
 LINES = 8
 """Lines of a baseline's text that are shown; all of it is judged."""
 MOSTLY = 0.9
-"""Share right, from which on a text does not contradict a loss that is nearly the best."""
+"""Share of right units from which a text no longer seems to contradict a nearly best loss."""
 LONG = 30
 """Tokens of a unit from which on a loss that looks small may leave most units wrong."""
 AS_WRITTEN = f"at temperature {TEMPERATURE:g} after a line break"

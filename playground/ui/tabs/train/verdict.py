@@ -7,12 +7,12 @@ import math
 from operator import attrgetter
 
 from ....data import LANGUAGES
-from ....data.judging import Share
 from ....model import PRESETS, ModelConfig
 from ....service.views import RunView
 from ....training.states import BELOW, DIVERGED, LEARNING, LEVEL, OVERFITTING, UNMASKED
 from ....words import states
 from ....words.baselines import equally_likely
+from ....words.judging import judged_headline
 from ....words.training import MEMORISES, ended_early, in_steps
 from ... import theme
 from ...forms.run import SIZES
@@ -32,27 +32,13 @@ def headline(view: RunView) -> str:
     if state.kind in (DIVERGED, UNMASKED, BELOW, OVERFITTING):
         return states.headline(state)
     if shares and ([*shares.values()][-1].right or not view.active):
-        last, (units, right) = [*shares.values()][-1], _unit(view.language)
-        if speaking.why_faulty(view):
-            return f"Nearly the best loss, yet only {last.right} of {last.of} {units} are {right}."
-        return judged(last, units, right)
+        last, language = [*shares.values()][-1], LANGUAGES[view.language]
+        return judged_headline(last, language, nearly_best=bool(speaking.why_faulty(view)))
     if view.baselines is None:
         return states.headline(state)
     begun = {LEARNING: "Still falling" if state.over else "Learning", LEVEL: "Levelled off"}.get(state.kind, "So far")
     passed = view.baselines.passed(view.of_model.val_loss)
     return f"{begun}: {f'it beats the {passed} baseline' if passed else 'no better than guessing yet'}."
-
-
-def judged(share: Share, units: str, right: str) -> str:
-    """How much of what it writes is right."""
-    part = share.right / max(share.of, 1)
-    parts = ((0.9, "Nearly all"), (0.6, "Most"), (0.4, "About half"), (0.1, "Some"), (1e-9, "Few"), (0.0, "None"))
-    most = "All" if share.right == share.of else next(word for least, word in parts if part >= least)
-    return f"{most} of its {units} are {right}: {share.right} of {share.of}."
-
-
-def _unit(language: str) -> tuple[str, str]:
-    return LANGUAGES[language].units[1], LANGUAGES[language].right
 
 
 def about(view: RunView) -> str:
@@ -89,7 +75,7 @@ def numbers(view: RunView) -> str:
 
 
 def why(view: RunView) -> str:
-    """Why a run ended before its last step, what overfitting is, or why a text is worse than its loss; else nothing."""
+    """Why a run ended early, what overfitting is, or why a text is worse than its loss; "" otherwise."""
     finished, history = view.history.finished or {}, view.history
     if finished.get("reason") == "risen" and history.best and not view.active:
         scored = sum(step > history.best[0] for step in history.evaluations["step"])
