@@ -221,3 +221,20 @@ def test_a_shared_batch_does_not_keep_its_model_alive_hooks_or_not():
         del model
         gc.collect()
         assert reference() is None
+
+
+@pytest.mark.parametrize(("sliding", "waits"), [(1, 4), (2, 0)])
+def test_a_window_that_slides_waits_for_others_but_not_for_long(monkeypatch, sliding, waits):
+    """At most for a part of its slide, and not at all where enough slide with it; its text stays the same."""
+    monkeypatch.setattr(batch_module, "PATIENCE", 2)
+    model = of_kind("rotary")
+    batch, asked = ContinuousBatch(model), [[number] * 12 for number in range(sliding)] + [[7]] * (3 - sliding)
+    requests = [Request(TINY, prompt, 9, SamplingConfig(seed=1), slide_by=8) for prompt in asked]
+    batch._members += [batch_module._Member(request) for request in requests]
+    lengths = []
+    for _ in range(9 + waits):
+        batch._steps(1)
+        lengths.append(len(requests[0].texts[0]))
+    assert lengths == [13] * (1 + waits) + list(range(14, 22))
+    alone = [step.tokens[0] for step in generate(model, asked[0], 9, SamplingConfig(seed=1), slide_by=8)]
+    assert requests[0].texts[0][12:] == alone
