@@ -160,6 +160,19 @@ def test_a_panel_that_is_left_while_an_answer_is_awaited_is_busy_no_more(opened)
     expect(page.locator("[data-slot=late]")).to_have_text("late 2")
 
 
+def test_a_panel_that_is_hidden_for_less_than_a_frame_asks_all_the_same(opened):
+    server, page = opened
+    expect(page.locator("[data-slot=late]")).to_have_text("late 1")
+    asked = len(server.asked)
+    page.evaluate("""() => {
+      const shown = document.querySelector("#tried").style;
+      shown.display = "none";
+      playground.tell({ model: "another" });
+      shown.display = "";
+    }""")
+    until(lambda: len(server.asked) > asked)
+
+
 def test_news_that_come_while_an_answer_is_awaited_are_looked_at_after_it(opened):
     server, page = opened
     server.go["2"] = threading.Event()

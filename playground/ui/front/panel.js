@@ -88,8 +88,7 @@
       newest.drop();
       if (!known.visitor || !known.model || !root.offsetParent) {
         rest();
-        waiting = true;
-        return;
+        return wait();
       }
       waiting = missed = false;
       if (!quiet) root.setAttribute("aria-busy", "true");
@@ -107,6 +106,17 @@
       if (!shown) return; // something newer is asked
       rest();
       if (missed) follow(null, false, true);
+    }
+
+    const sight = new IntersectionObserver((seen) => {
+      if (seen.some((each) => each.isIntersecting) && waiting) follow(null, false);
+    });
+
+    /** Ask once the panel can be seen; also if it is hidden for less than a frame, of which an observer never hears. */
+    function wait() {
+      waiting = true;
+      sight.unobserve(root);
+      sight.observe(root);
     }
 
     /** No answer is awaited any more. */
@@ -342,12 +352,9 @@
       follow(null, false);
     });
     if (root.hasAttribute("data-follows")) {
-      document.addEventListener("playground-news", () => (root.offsetParent ? follow(null, false, true) : (waiting = true)));
+      document.addEventListener("playground-news", () => (root.offsetParent ? follow(null, false, true) : wait()));
     }
     watch("value", () => props.value?.move && arrange(props.value));
-    new IntersectionObserver((seen) => {
-      if (seen.some((each) => each.isIntersecting) && waiting) follow(null, false);
-    }).observe(root);
     Object.assign(root, { panel: { move, take, show, trigger, selection: asked } });
     document.dispatchEvent(new CustomEvent("playground-panel", { detail: root }));
     fill();
