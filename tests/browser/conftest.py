@@ -36,6 +36,13 @@ PATIENCE = 90_000
 """Milliseconds that anything may take: these tests ask what happens, not how soon, and machines may be busy."""
 
 
+def type_number(page, box, value: int) -> None:
+    """Type into the number of a form. Gradio writes all fields of an accordion anew, a frame after it opens."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    box.fill(str(value))
+    box.press("Tab")
+
+
 @pytest.fixture(scope="package")
 def chromium() -> Iterator:
     """Chromium as playwright knows it, and how to start it here."""

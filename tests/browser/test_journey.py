@@ -6,6 +6,8 @@ import re
 
 from playwright.sync_api import expect
 
+from .conftest import type_number
+
 TEXT = "The keeper lit the lamp each night. The lamp was old and the night was long. " * 60
 POINTS = """name => document.querySelector('#curve .chart-plot')?._fullData
   ?.find(trace => trace.name.startsWith(name))?.y?.length ?? 0"""
@@ -34,10 +36,7 @@ def opened(page, address: str) -> None:
 
 def set_number(page, label: str, value: int) -> None:
     """Type into one of the numbers under Advanced."""
-    box = page.get_by_label(label, exact=True).first
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")  # it opens
-    box.fill(str(value))
-    box.press("Tab")
+    type_number(page, page.get_by_label(label, exact=True).first, value)
 
 
 def learning(page) -> None:

@@ -4,6 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
+from .conftest import type_number
+
 # which curves are drawn, and how many points the shortest of them has
 CURVES = """() => {
   const drawn = document.querySelector('#moe-curve .chart-plot')?._fullData ?? [];
@@ -14,9 +16,7 @@ TEXT = "the cat sat on the mat and the dog sat on the cat. " * 60
 
 def set_number(page, label: str, value: int) -> None:
     """Type into one of the settings."""
-    box = page.locator("#moe-controls").get_by_label(re.compile(re.escape(label))).first
-    box.fill(str(value))
-    box.press("Tab")
+    type_number(page, page.locator("#moe-controls").get_by_label(re.compile(re.escape(label))).first, value)
 
 
 def fold(page, name: str) -> None:
