@@ -203,7 +203,7 @@ class Job:
             began, self.turn_began = self.turn_began, time.monotonic()
             if rested := self.resting:
                 self.rested += self.turn_began - began
-                self.place, self.wait, self._message = None, None, ""
+                self.place = self.wait = None
                 self._version += 1
                 self._turn.set()
         if not rested:

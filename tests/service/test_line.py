@@ -12,6 +12,7 @@ from playground.service.job import Job
 from playground.service.limits import AWAY_SECONDS, LimitError
 from playground.service.models import Registry
 from playground.service.runs import run_training
+from playground.training import Finished
 from tests.ui.runs import ANNA, BERT, ScriptedRunner, known, small_limits, small_spec, until
 
 CARLA, DORA = known("carla"), known("dora")
@@ -289,3 +290,23 @@ def test_whoever_rests_can_be_stopped_and_keeps_what_was_learned(tmp_path, monke
     assert long.state == "finished" and not second.settled
     board.stop(BERT)
     until(lambda: second.settled)
+
+
+def test_a_run_that_rests_after_its_last_step_still_says_how_it_ended(tmp_path):
+    jobs = []
+
+    class RestsAtTheEnd(ScriptedRunner):
+        def __call__(self, *given, **options):
+            for event in super().__call__(*given, **options):
+                if isinstance(event, Finished):
+                    jobs[0].rest()
+                yield event
+
+    runner = RestsAtTheEnd(hold_preparing=True)
+    board = house(tmp_path, runner, kind="class", jobs=1)
+    jobs.append(board.start(ANNA, small_spec(steps=15)))
+    runner.may_prepare.set()
+    until(lambda: jobs[0].resting)
+    jobs[0].go()
+    until(lambda: jobs[0].settled)
+    assert jobs[0].state == "finished" and "15" in jobs[0].message
