@@ -38,6 +38,8 @@ from .sweeps import SweepJob
 
 K = TypeVar("K", bound=Job)
 
+LOOKED_AT = 0.25
+"""Seconds for which nobody who waits need look at the line again: jobs that join or end move it at once."""
 MOST_TRIES = 3
 """Server stops that a job may meet without progress in between. After these it no longer starts by itself."""
 
@@ -55,6 +57,7 @@ class Board:
         """Hears of every run: see `RunJob.told`."""
         registry.on_leaving, registry.on_opening = self._left, self._opened
         self._began = time.monotonic()
+        self._filled = 0.0  # when the line last moved, or was seen not to
         self._stand_in_line_again()
 
     # ---- what visitors ask for ---------------------------------------------------------------------------------------
@@ -227,7 +230,8 @@ class Board:
             mine = [job for job in self._jobs.values() if job.visitor == visitor]
             for job in mine:
                 job.seen = time.monotonic()
-            if any(job.state == "waiting" or job.resting for job in mine):
+            waits = any(job.state == "waiting" or job.resting for job in mine)
+            if waits and time.monotonic() - self._filled > LOOKED_AT:
                 self._fill()
             return sorted((job for job in mine if isinstance(job, kind)), key=lambda job: job.turn[1])
 
@@ -284,6 +288,7 @@ class Board:
     def _fill(self) -> None:
         """Let those in line begin for whom there is a place, and tell the others where they stand."""
         with self._lock:
+            self._filled = time.monotonic()
             jobs = list(self._jobs.values())
             self._line.give_up(jobs, self._began)
             if self.limits.kind != "local":
