@@ -19,6 +19,12 @@ from collections.abc import Iterator
 
 from .serving import CHROMIUM, ROOT, served
 
+VERDICT = """over => {
+  const said = document.querySelector("#moe-verdict")?.innerText ?? "";
+  return said.includes("±") && !said.includes("recorded") && !(over && document.querySelector("#moe-stop"));
+}"""
+"""Whether the pairs that are trained here have a verdict; or, if `over`, their last one."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this benchmark."""
@@ -107,12 +113,12 @@ def comparison_seconds(address: str) -> tuple[float, float]:
     """(seconds from "Train both" to a verdict, to the one on all seeds), with the settings the tab opens with."""
     with opened(address) as page:
         page.get_by_role("tab", name="Dense vs MoE").click()
-        page.wait_for_selector("#moe-status .badge:has-text('recorded')")
+        page.wait_for_selector("#moe-verdict:has-text('recorded')")
         page.wait_for_timeout(3000)
         began = time.perf_counter()
         page.click("#moe-train")
-        page.wait_for_selector("#moe-verdict:has-text('So far'):has-text('with this seed')")
+        page.wait_for_function(VERDICT, arg=False)
         first = time.perf_counter() - began
-        page.wait_for_selector("#moe-verdict:has-text('over 3 seeds')")
+        page.wait_for_function(VERDICT, arg=True)
         last = time.perf_counter() - began
     return first, last

@@ -33,6 +33,7 @@ async def _looking(address: str, visitors: int, changes: int) -> tuple[list[floa
         everybody = [Visitor(client, house) for _ in range(visitors)]
         for number, visitor in enumerate(everybody):
             prompt = "Mia sat on a hill. Tom sat by the sea." + " Zoe." * (number % 3)
+            await visitor.open()
             await visitor.looks("inspect", prompt=prompt)
 
         async def look(visitor: Visitor) -> None:
