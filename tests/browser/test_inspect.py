@@ -125,6 +125,8 @@ def test_edits_belong_to_their_model_and_a_typed_prompt_goes_along(address, chro
         page.click("#model input")
         page.get_by_role("option", name=name).click()
 
+    page.reload()  # the address does not make the model's own prompt one that was typed
+    expect(page.locator("[data-slot=edits-in-force]")).to_contain_text("switched off")
     choose("Copying, watched")
     expect(field).to_have_value(re.compile("bdfh"))
     expect(page.locator("[data-slot=edits-in-force]")).to_have_text("")

@@ -1,7 +1,8 @@
 // @ts-check
 // The page's address, which always leads back to what is shown: each panel says here what of its selection stands in it
 // (`data-address`), while its tab is open. In it, `cell` stands for query and key, and `rules` for the numbers and switches
-// of that name which are not as usual, in one word: `temperature:0.3,top_k:5`.
+// of that name which are not as usual, in one word: `temperature:0.3,top_k:5`. `typed=0` says that the prompt is the
+// model's own, so that another model brings another one.
 
 (() => {
   "use strict";
@@ -83,6 +84,7 @@
         const changed = rules.filter((name) => selection[name] !== start[name]);
         return changed.length ? [[each, changed.map((name) => `${name}:${Number(selection[name])}`).join(",")]] : [];
       }
+      if (each === "typed") return (selection.prompt ?? "") === "" || selection.typed ? [] : [[each, 0]];
       const value = each === "cell" ? [selection.query, selection.key].join(",") : selection[each];
       const usual = JSON.stringify(value) === JSON.stringify(start[each]) && each !== "view";
       if (value === undefined || value === null || usual) return [];

@@ -90,7 +90,7 @@ def build(page: Page) -> None:
         TEMPLATE,
         start=Selection.first(page.limits).to_dict(),
         of_model="choice heat bits why",
-        address="prompt rules",
+        address="prompt typed rules",
         rules=RULES,
         follows=True,
         elem_id="generate-panel",
@@ -106,8 +106,6 @@ def show(page: Page, played: game.Game, reasons: why.Why, asked: Asked) -> Shown
     ideas = suggestions(page, chosen.model, asked.visitor)
     if chosen.prompt is None:
         chosen = chosen.moved(prompt=ideas[0])
-    if chosen.prompt in ideas:  # a suggestion, not typed text, even where the address names it
-        chosen = chosen.moved(typed=False)
     chosen = temperatures.snapshot(chosen, page)
     step = checkpoint.history.last_step
     changed = chosen.changed(page.limits)

@@ -20,7 +20,7 @@ FOLDS = {"routing": routing, "experts": experts, "breaking": breaking, "figures"
 """The modules that draw each fold: TITLE, TEMPLATE, slots(at). A ValueError stands in the slot <fold>-note."""
 CLICKED = {"routing-map": routing.clicked, "expert-costs": breaking.clicked}
 """Chart → what a click in it changes."""
-ADDRESS = "dense mixture curve routing experts breaking figures prompt layer token"
+ADDRESS = "dense mixture curve routing experts breaking figures prompt typed layer token"
 """What of the selection stands in the page's address."""
 OF_MODEL = "dense mixture pair layer token begin off worth own"
 """What each model has of its own."""
