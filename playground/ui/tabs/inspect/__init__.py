@@ -5,7 +5,7 @@ strip.py       the prompt's tokens, shaded by where the chosen one looks; the ne
 steps.py       step by step from tokens to probabilities, with pictures.py; lens.py: what each layer would predict
 heads.py       one head, all heads, a second one beside it; receipt.py: why a weight is what it is
 edits.py       edits of the forward pass and their effect; roles.py: what heads do, tested.py tests them on many texts
-patch.py       what carries the difference between two prompts: patching, steering, circuits
+pairs.py       two prompts that differ in one word; what carries the difference: patch.py, steer.py, circuits.py
 training.py    one optimizer step; moments.py: the same prompt through training
 cost.py        parameters, memory, operations; kv_cache.py: what the KV cache saves
 
@@ -25,14 +25,19 @@ from ...links import carried_slot
 from ...page import Page
 from ...panel import Asked, Shown, Slot, chip, choice, slot, switch
 from ...quoted import model_facts
-from . import cost, edits, heads, kv_cache, patch, receipt, roles, steps, strip, training
+from . import circuits, cost, edits, heads, kv_cache, patch, receipt, roles, steer, steps, strip, training
 from .beginnings import prompts
 from .looks import Looks
 from .selection import MODEL, VIEWS, At, Selection, parsed, within
 
 TITLE = "Inspect QKV"
 SUBJECTS = {MODEL: "Chosen model", **{name: example.title for name, example in EXAMPLES.items()}}
-MODULES = {"steps": (steps,), "heads": (heads, roles, edits, patch), "training": (training,), "cost": (cost, kv_cache)}
+MODULES = {
+    "steps": (steps,),
+    "heads": (heads, roles, edits, patch, steer, circuits),
+    "training": (training,),
+    "cost": (cost, kv_cache),
+}
 """The modules that draw each view."""
 WITHIN = {"steps": steps.within, "training": training.within}
 """What holds a view's own fields to what the model has."""
@@ -102,7 +107,7 @@ def read(page: Page, looks: Looks, asked: Asked) -> tuple[At, list[str]]:
     for edit in parsed(chosen.edits):
         edit.check(look.config)
     at = At(page, asked.visitor, within(chosen, look), look, weights)
-    if at.chosen.view == "heads" and (opened := patch.opening(at)):
+    if at.chosen.view == "heads" and (opened := steer.opening(at)):
         return read(page, looks, Asked(asked.visitor, at.chosen.moved(**opened).to_dict()))
     if held := WITHIN.get(at.chosen.view):
         at = dataclasses.replace(at, chosen=at.chosen.moved(**held(at)))

@@ -1,0 +1,43 @@
+"""Find the circuit: the fewest heads and layers that carry the difference between two prompts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....figures.interventions import circuit_picture
+from ....interventions import circuit, find_circuit, fresh_pairs
+from ....words.interventions import circuit_result
+from ....words.result import Result
+from ...chart import chart_place
+from ...panel import Slot, slot
+from .pairs import PAIRS, check_size, kept_here, pair_here, texts_like, with_headline
+from .selection import At
+from .tested import roles_of
+
+TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
+{slot("circuit-headline", tag="h3")}{chart_place("circuit", height=400, save_name="circuit")}</div></details>"""
+
+
+def slots(at: At) -> dict[str, Slot]:
+    """The graph, where it is unfolded."""
+    if not at.chosen.circuit:
+        return {}
+    return with_headline("circuit", (*at.about, at.chosen.other), lambda: _graph(at))
+
+
+def _graph(at: At) -> tuple[dict[str, Any], Result]:
+    look, pair = at.look, pair_here(at)
+    half = PAIRS // 2
+    check_size(at, look.length * circuit.passes_of(look.config, half), "a search of its circuits")
+
+    def search() -> circuit.Circuit:
+        more = fresh_pairs(look.model, look.checkpoint.tokenizer, pair, texts_like(at), n=PAIRS - 1)
+        known = (len(more) + 1) // 2
+        return find_circuit(look.model, [pair, *more[: known - 1]] if more else [pair], more[max(known - 1, 0) :])
+
+    found = kept_here.get(("circuit", pair), search, owner=look.model)
+    try:
+        patterns = circuit.patterns_of(roles_of(at.page, look).tests, found.nodes)
+    except ValueError:  # a model too large to test its heads here
+        patterns = {}
+    return circuit_picture(found, patterns), circuit_result(found, patterns)

@@ -1,0 +1,167 @@
+"""Two prompts that differ in one word: which suit a model, which are chosen, and what their three panels share."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import html
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from ....engine import SamplingConfig, generate
+from ....interventions import Pair, pair_of, suggested_pairs
+from ....interventions.pairs import SEARCHED
+from ....kept import Kept
+from ....model import Tap
+from ....processes import in_decoding_threads
+from ....service.limits import HEAD_TESTS_FLOPS
+from ....words.result import Result
+from ...chart import show
+from ...panel import Slot, move_button
+from ...prompts import read_prompt
+from .selection import MODEL, At
+from .tested import texts_of
+from .validation import held_out
+
+NEW_TOKENS, PAIRS = 60, 16
+ENOUGH_TEXTS, TEXT_TOKENS = 8, 8192
+"""Texts from which the model needs to write none itself; tokens of the text that is read."""
+RULES = SamplingConfig(temperature=0.5, seed=1)
+
+kept_here = Kept(entries=256, megabytes=64)
+"""What was measured of a model, by what it depends on; it goes when the model does."""
+
+
+def read(at: At, text: str) -> list[int]:
+    """A prompt as ids, the last of them where it is longer than the context. Raises ValueError for an empty one."""
+    return read_prompt(at.page, at.look.checkpoint, text)[0][-at.look.config.context_length :]
+
+
+def lines_of(at: At, text: str | None) -> list[list[int]]:
+    """The prompts of one side, one a line."""
+    return [read(at, line) for line in (text or "").split("\n") if line.strip()][:PAIRS]
+
+
+def text_of(at: At, ids: tuple[int, ...]) -> str:
+    """What these tokens spell."""
+    return at.look.checkpoint.tokenizer.decode(ids)
+
+
+def check_size(at: At, tokens: int, what: str) -> None:
+    """Raise ValueError for a worked example, and where reading so many tokens would take too long."""
+    if at.chosen.subject != MODEL:
+        raise ValueError("This example was written by hand for one prompt. Choose a trained model under “Look into”")
+    if tokens * at.look.config.flops_per_token() > HEAD_TESTS_FLOPS:
+        raise ValueError(f"This model is too large for {what} here. Choose a smaller one, or a shorter prompt")
+
+
+def texts_like(at: At) -> torch.Tensor:
+    """Windows (N, T) of text like that of training."""
+
+    def gathered() -> torch.Tensor:
+        judged = held_out(at.page, at.look, TEXT_TOKENS)
+        its_own = texts_of(at.look, None)[0] if judged.stand_in or len(judged.inputs) < ENOUGH_TEXTS else None
+        if judged.stand_in:
+            return its_own
+        texts = texts_of(at.look, judged)[0]
+        if its_own is None:
+            return texts
+        T = min(texts.shape[1], its_own.shape[1])
+        return torch.cat((texts[:, :T], its_own[:, :T]))
+
+    return kept_here.get("texts", gathered, owner=at.look.model)
+
+
+def pairs_of(at: At) -> list[Pair]:
+    """Pairs that suit the model; none for a model too large to look for them."""
+    try:
+        check_size(at, SEARCHED, "pairs")
+        find = lambda: suggested_pairs(at.look.model, at.look.checkpoint.tokenizer, texts_like(at))  # noqa: E731
+        return kept_here.get("pairs", find, owner=at.look.model)
+    except ValueError:
+        return []
+
+
+def pair_here(at: At) -> Pair:
+    """The two prompts. Raises ValueError where they make no pair."""
+    check_size(at, 2 * at.look.length, "two prompts")
+    if not at.chosen.other:
+        raise ValueError("Type a second prompt that differs in one word")
+    other = read(at, at.chosen.other)
+    key = "pair", at.look.ids, tuple(other)
+    return kept_here.get(key, lambda: pair_of(at.look.model, at.look.ids, other), owner=at.look.model)
+
+
+def answers_of(at: At, pair: Pair) -> tuple[str, str]:
+    """The two answers as tokens are written on the page."""
+    return at.look.token_label(pair.answer), at.look.token_label(pair.foil)
+
+
+def ideas(at: At) -> str:
+    """A button for every suggested pair."""
+    return "".join(
+        move_button(
+            _changes(text_of(at, pair.ids), text_of(at, pair.other)),
+            {"prompt": text_of(at, pair.ids), "other": text_of(at, pair.other), "query": None, "key": None, "kept": []},
+            kind="chip",
+            dir="auto",
+        )
+        for pair in pairs_of(at)
+    )
+
+
+def _changes(one: str, other: str) -> str:
+    """Both prompts in one line: their common text, and `[this → that]`."""
+    words, others = one.replace("\n", " ⏎ ").split(" "), other.replace("\n", " ⏎ ").split(" ")
+    parts = []
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, words, others, autojunk=False).get_opcodes():
+        same = " ".join(words[a:b])
+        parts.append(same if kind == "equal" else f"[{same} → {' '.join(others[c:d])}]")
+    return " ".join(parts)
+
+
+# ---- what is drawn ---------------------------------------------------------------------------------------------------
+
+
+def with_headline(
+    name: str, about: tuple[Any, ...], make: Callable[[], tuple[dict[str, Any], Result]]
+) -> dict[str, Slot]:
+    """Two slots: a chart, and above it the headline of what it shows."""
+    make = functools.cache(make)
+
+    def headline() -> str:
+        try:
+            return html.escape(make()[1].headline)
+        except ValueError:  # the chart says why
+            return ""
+
+    def chart() -> dict[str, Any] | None:
+        figure, result = make()
+        return show(figure, str(replace(result, headline="")), layer=None, head=None)
+
+    return {f"{name}-headline": Slot(about, headline, slow=True), name: Slot(about, chart, slow=True)}
+
+
+def written(at: At, tap: Tap) -> str:
+    """How the model continues the prompt, with a seed of its own."""
+    new = min(NEW_TOKENS, at.page.limits.new_tokens)
+    model, ids = at.look.model, at.look.ids
+
+    def write() -> list[int]:
+        return [step.tokens[0] for step in generate(model, ids, new, RULES, tap=tap)]
+
+    device = next(model.parameters()).device
+    new_ids = in_decoding_threads(at.look.config.n_active_parameters, device, write)
+    return at.look.checkpoint.tokenizer.decode([*ids, *new_ids])
+
+
+def cards(texts: dict[str, str]) -> str:
+    """Texts side by side, each under its name, as HTML."""
+    inner = "".join(
+        f'<div><strong>{html.escape(name)}</strong><p dir="auto"><samp>{html.escape(text)}</samp></p></div>'
+        for name, text in texts.items()
+    )
+    return f'<div class="by-temperature">{inner}</div>'

@@ -1,0 +1,155 @@
+"""Steer what the model writes: a direction from two sets of prompts, added while it reads and writes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from ....figures.interventions import steering_picture
+from ....interventions import Pair, difference_of_means, fresh_pairs, pair_of
+from ....interventions.steering import SIDE_BY_SIDE, TRIED, Setting, steering_curve, steering_tap, suggested_setting
+from ....words.interventions import steered_result
+from ....words.numbers import signed
+from ....words.result import Result
+from ...chart import chart_place
+from ...panel import Slot, choice, slot
+from .pairs import (
+    PAIRS,
+    answers_of,
+    cards,
+    check_size,
+    kept_here,
+    lines_of,
+    pair_here,
+    pairs_of,
+    read,
+    text_of,
+    texts_like,
+    with_headline,
+    written,
+)
+from .selection import At
+from .validation import held_out
+
+STRENGTHS, A_SIDE = 9, 4
+STRONGEST = 2.0
+SETTING_TOKENS = 512
+"""Tokens of held-out text on which each layer and strength is tried."""
+
+_AREA = '<label class="field-label grow">{label}<textarea name="{name}" rows="2" dir="auto"></textarea></label>'
+TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
+<div class="card stack">
+<div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>
+<div class="line">{slot("steer-layer")}<label class="field-label temperature">Strength
+<input type="range" name="strength" min="0" max="{STRONGEST:g}" step="0.1"><output data-of="strength"></output></label>
+</div>
+{slot("steer-curve-headline", tag="h3")}{chart_place("steer-curve", height=280, save_name="steering")}
+{slot("steer-texts", class_="in-a-row")}</div></details>"""
+
+
+def opening(at: At) -> dict[str, Any]:
+    """What the selection becomes where one of these parts was just opened: two prompts to begin with."""
+    c = at.chosen
+    if not (c.patch or c.steer or c.circuit):
+        return {}
+    moved: dict[str, Any] = {}
+    pairs = pairs_of(at) if c.other is None or c.towards is None else []
+    here = None
+    if c.other is None:
+        here = next((pair for pair in pairs if pair.ids == at.look.ids), None)
+        if here is None and pairs and not c.typed:
+            here, moved["prompt"] = pairs[0], text_of(at, pairs[0].ids)
+            moved |= {"query": None, "key": None}
+        moved["other"] = text_of(at, here.other) if here else ""
+    if c.towards is None:
+        sides = _sides(at, here or pairs[0]) if here or pairs else ("", "")
+        moved |= {"towards": sides[0], "away": sides[1]}
+    elif c.steer and (c.steer_layer is None or not 0 <= c.steer_layer < at.look.config.n_layers):
+        pair = c.prompt, c.other, c.towards, c.away
+        setting = _setting(at, *pair)
+        if not setting.turns and not c.typed and not c.kept:  # from the other prompt it may be possible
+            back = c.other, c.prompt, c.away, c.towards
+            if (other := _setting(at, *back)).turns:
+                setting, moved = other, dict(zip(("prompt", "other", "towards", "away"), back)) | {"query": None}
+        moved |= {"steer_layer": setting.layer, "strength": setting.strength}
+    return moved
+
+
+def _sides(at: At, pair: Pair) -> tuple[str, str]:
+    """Prompts like these two, one a line: those with the other one's answer, and those with the first one's.
+
+    Of longer texts, each line stands for its text where it is all that differs.
+    """
+    more = fresh_pairs(at.look.model, at.look.checkpoint.tokenizer, pair, texts_like(at), n=PAIRS)
+    prompts = [each for one in (pair, *more) for each in ((one.ids, one.answer), (one.other, one.foil))]
+    last = [(text_of(at, ids).rpartition("\n")[2], said) for ids, said in prompts]
+    both = [dict.fromkeys(line for line, said in last if said == each and line) for each in (pair.foil, pair.answer)]
+    towards, away = ([line for line in side if line not in other][:A_SIDE] for side, other in (both, both[::-1]))
+    return "\n".join(towards), "\n".join(away)
+
+
+def _setting(at: At, prompt: str, other: str, towards: str, away: str) -> Setting:
+    """What steering begins with: measured, or the last layer where that is not possible."""
+    look = at.look
+
+    def find() -> Setting:
+        pair = pair_of(look.model, *(read(at, text) for text in (prompt, other)))
+        judged, sides = held_out(at.page, look, SETTING_TOKENS), (lines_of(at, towards), lines_of(at, away))
+        windows = judged.inputs, judged.targets
+        return suggested_setting(look.model, *sides, pair.ids, (pair.foil, pair.answer), windows)
+
+    try:
+        check_size(at, 8 * SETTING_TOKENS * look.config.n_layers, "this")
+        return kept_here.get(("setting", prompt, other, towards, away), find, owner=look.model)
+    except ValueError:  # what is wrong is said where it is drawn
+        return Setting(False, 0.0, look.config.n_layers - 1, TRIED[-1])
+
+
+def slots(at: At) -> dict[str, Slot]:
+    """The curve and the texts at five strengths, where they are unfolded."""
+    c = at.chosen
+    if not c.steer:
+        return {}
+    about = (*at.about, c.other, c.towards, c.away, c.steer_layer, c.strength)
+    layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
+    return {
+        "steer-layer": Slot((len(layers), c.steer_layer), lambda: choice("steer_layer", "Layer", layers)),
+        **with_headline("steer-curve", about, lambda: _curve(at)),
+        "steer-texts": Slot(about, lambda: _side_by_side(at), slow=True),
+    }
+
+
+def _strength(at: At) -> float:
+    return max(0.0, min(STRONGEST, at.chosen.strength))
+
+
+def _direction(at: At) -> torch.Tensor:
+    look, c = at.look, at.chosen
+    check_size(at, 2 * PAIRS * look.length, "steering")
+    sides = lines_of(at, c.towards), lines_of(at, c.away)
+    made = lambda: difference_of_means(look.model, *sides, c.steer_layer)  # noqa: E731
+    return kept_here.get(("direction", c.towards, c.away, c.steer_layer), made, owner=look.model)
+
+
+def _curve(at: At) -> tuple[dict[str, Any], Result]:
+    look, judged, pair = at.look, held_out(at.page, at.look), pair_here(at)
+    check_size(at, STRENGTHS * judged.inputs.numel(), "this curve")
+    most = _strength(at) or 1.0
+    strengths = [most * (2 * i / (STRENGTHS - 1) - 1) for i in range(STRENGTHS)]
+    windows = judged.inputs, judged.targets
+    answers = pair.foil, pair.answer  # the suggested direction leads to the other prompt's
+    direction, layer = _direction(at), at.chosen.steer_layer
+    measure = lambda: steering_curve(look.model, direction, layer, strengths, look.ids, answers, windows)  # noqa: E731
+    key = "curve", at.chosen.towards, at.chosen.away, layer, most, pair
+    curve = kept_here.get(key, measure, owner=look.model)
+    words = steered_result(curve, answers_of(at, pair)[::-1])
+    return steering_picture(curve), replace(words, details=f"{words.details} Measured on {judged.words}.".strip())
+
+
+def _side_by_side(at: At) -> str:
+    direction, layer = _direction(at), at.chosen.steer_layer
+    strengths = dict.fromkeys(part * _strength(at) for part in SIDE_BY_SIDE)
+    taps = {signed(s, 2, plus=bool(s)): steering_tap(at.look.model, direction, layer, s) for s in strengths}
+    return cards({name: written(at, tap) for name, tap in taps.items()})
