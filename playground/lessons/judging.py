@@ -78,14 +78,21 @@ def checked(ask: Ask, guess: Any) -> Value:
     return float(guess)
 
 
+UNCLEAR, ALIKE = "unclear", "alike"
+"""An answer that a lesson may give besides its choices: whatever difference there is may be chance. Then the choice
+`alike`, "hardly any difference", is right, and no other one is wrong."""
+
+
 def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
     """The guess beside what the visitor's own numbers say. Raises NotYet where they are not there yet."""
     answer = first(scene, ask.right)
-    if answer is None:
-        return Judged("unclear", None, "Your numbers do not decide this.")
+    if answer is None or (answer == UNCLEAR and guess != ALIKE):
+        return Judged(UNCLEAR, None, "Your numbers do not decide this.")
     if ask.kind == "choice":
-        named = answer in ask.choices or answer == "unclear"
-        return _judged_choice(ask.choices, str(guess), answer if named else str(value_of(scene, answer)))
+        answer = ALIKE if answer == UNCLEAR else answer
+        return _judged_choice(
+            ask.choices, str(guess), answer if answer in ask.choices else str(value_of(scene, answer))
+        )
     truth = float(value_of(scene, answer))
     off, unit, percent = float(guess) - truth, f" {ask.unit}" if ask.unit else "", ask.unit == "%"
     said, found = (_number(x, ask) for x in (float(guess), truth))

@@ -27,6 +27,7 @@ _PLACES = (
     ("train", "curve", "#curve"),
     ("train", "run", "#status"),
     ("train", "ladder", "#rungs"),
+    ("train", "latest sample", "=sample"),
     ("train", "samples", "#samples"),
     ("train", "next tokens", "#predictions"),
     ("train", "talk", "#talk"),
@@ -68,8 +69,9 @@ _PLACES = (
     (
         "inspect heads",
         "pattern words",
-        "#inspect-panel :is([data-slot=headline], [data-slot=pattern] .chart-words, .strip-head p)",
+        "#inspect-panel :is([data-slot=pattern] .chart-words, .strip-head p)",
     ),
+    ("inspect heads", "headline", "=headline"),
     ("inspect heads", "switch off", "=head-buttons"),
     ("inspect heads compare", "other pattern", "=with-pattern"),
     ("inspect heads why", "receipt", "=receipt"),

@@ -296,9 +296,8 @@ def slot(name: str, *, tag: str = "div", **attributes: str) -> str:
     return f'<{tag} data-slot="{name}"{attributes_html(attributes)}></{tag}>'
 
 
-def blank(template: str, note: str, problem: ValueError) -> dict[str, Slot]:
-    """All slots of a part of a template, empty but for the one called `note`, which says why."""
-    said = theme.notice(sentence(str(problem)), "error")
+def blank(template: str, note: str, said: str) -> dict[str, Slot]:
+    """All slots of a part of a template, empty but for the one called `note`, which says why, as HTML."""
     empty = dict.fromkeys(re.findall(r'data-slot="([\w-]+)"', template), Slot(None, lambda: None))
     return empty | {note: Slot(said, lambda: said)}
 

@@ -73,6 +73,8 @@ def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     until(lambda: page.job().state == "training")
     assert "Stop" in page.bar.look()["stop"] and "of 400" in page.bar.slots["bar"] and page.news()["pause"]
     assert page.look() and page.text("headline").strip() == "Training both …"
+    assert "deleted" not in page.look(breaking=True)["breaking-note"], "its models are not there yet"
+    page.look(breaking=False)
     other.do("stop_pair")
     assert page.job().active and "recorded" in (other.look() and other.text("about"))
     page.do("stop_pair")

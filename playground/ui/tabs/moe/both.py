@@ -46,7 +46,7 @@ def slots(at: At) -> dict[str, Slot]:
         begin = c.begin or ""
         read = [read_prompt(at.page, checkpoint, begin) for checkpoint in pair]
     except ValueError as problem:
-        return blank(TEMPLATE, "figures-note", problem) | shown
+        return blank(TEMPLATE, "figures-note", at.why_not(problem)) | shown
     notes = list(dict.fromkeys(text for _, found in read for text in found))
     ids = [tokens[-each.config.context_length :] for each, (tokens, _) in zip(pair, read)]
     here = (*at.about_both, begin)

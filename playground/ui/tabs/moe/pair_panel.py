@@ -64,7 +64,7 @@ def show_pair(page: Page, asked: Asked) -> Shown:
             try:
                 slots |= module.slots(here)
             except ValueError as problem:
-                slots |= blank(module.TEMPLATE, f"{name}-note", problem)
+                slots |= blank(module.TEMPLATE, f"{name}-note", here.why_not(problem))
     chosen = here.chosen
     facts = model_facts(page.registry, asked.visitor, *here.ids)
     there = {"forces": chosen.way == "force"}

@@ -10,8 +10,10 @@ from ....inspection.routing import expert_layers
 from ....service.comparisons import ComparisonJob
 from ....service.views import PairView, pair_of
 from ....storage import Checkpoint
+from ... import theme
 from ...page import Page
 from ...prompts import suggestions
+from ...refusals import sentence
 from ...selected import Selected
 
 LINES = 110
@@ -92,6 +94,12 @@ class At:
     def mixture(self) -> Checkpoint:
         """The one with experts. Raises ValueError while it is not here."""
         return self.page.registry.get(self.chosen.mixture, self.visitor)
+
+    def why_not(self, problem: ValueError) -> str:
+        """Why something cannot be drawn, as HTML: a comparison that goes on may have no models yet."""
+        if self.job and self.job.active and not self.page.registry.has(self.chosen.mixture, self.visitor):
+            return theme.quiet("Both models are training. This part follows once they are there.")
+        return theme.notice(sentence(str(problem)), "error")
 
     @property
     def about(self) -> tuple:
