@@ -28,6 +28,8 @@ def headline(view: RunView) -> str:
         return f"{ordinal(view.place or 1)} in line."
     if view.history.val_loss is None:
         return "Getting ready …" if view.active else "This model came without a record of its training."
+    if view.active and view.history.evaluations["step"][-1] == 0:
+        return "Learning …"  # what is measured before the first step says nothing of it
     state, shares = view.standing, speaking.shares(view)
     if state.kind in (DIVERGED, UNMASKED, BELOW, OVERFITTING):
         return states.headline(state)
