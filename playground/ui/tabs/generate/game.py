@@ -7,7 +7,8 @@ from typing import Any
 
 from ....data import Tokenizer, visible
 from ....figures.courses import bits_curve
-from ....game.rules import SURE, YOU, points, stakes
+from ....game import rules
+from ....game.rules import SURE, YOU, stakes
 from ....service.game import Games, Position
 from ....service.limits import TYPED
 from ....storage import Checkpoint
@@ -142,8 +143,15 @@ def latest(position: Position, tokenizer: Tokenizer) -> str:
         return theme.quiet(f"{len(game.passage.places)} rounds, {10 * len(game.passage.places)} points at most.")
     last = game.rounds[-1]
     came = f"“{_label(tokenizer, last.token)}” came"
-    earned = round(points(last.bets[YOU].bits, game.vocab_size))
+    _, earned = _whole_points(game, YOU)
     return f'<h3 role="status">{html.escape(came)}: {signed(earned, 0, plus=True)}</h3>'
+
+
+def _whole_points(game: rules.Game, player: str) -> tuple[int, int]:
+    """All points of a player, and those of the last round, as whole numbers that add up from round to round."""
+    earned = game.points(player)
+    total = round(float(earned.sum()))
+    return total, total - round(float(earned[:-1].sum()))
 
 
 def scores(position: Position, tokenizer: Tokenizer) -> str:
@@ -153,10 +161,9 @@ def scores(position: Position, tokenizer: Tokenizer) -> str:
         return ""
     for player, name in PLAYERS.items():
         if player in game.players:
-            bet, earned = game.rounds[-1].bets[player], game.points(player)
+            bet, (total, earned) = game.rounds[-1].bets[player], _whole_points(game, player)
             favourite = "" if player == YOU else f"{_label(tokenizer, bet.favourite)} {percent(bet.share, 0)}"
-            total = theme.Cell(signed(round(float(earned.sum())), 0), float(earned.sum()))
-            rows.append([name, total, signed(round(float(earned[-1])), 0, plus=True), favourite])
+            rows.append([name, theme.Cell(signed(total, 0), total), signed(earned, 0, plus=True), favourite])
     said = ""
     if game.over:
         words = " ".join(filter(None, (result(game, lambda n: _word(position, tokenizer, n)), luck(game))))
