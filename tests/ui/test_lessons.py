@@ -318,7 +318,8 @@ def test_an_answer_that_a_later_step_asks_for_is_covered_until_then():
     assert hidden <= {*covered(lesson, progress, lesson.steps[0])[1]}
     assert hidden <= {*covered(lesson, progress, lesson.steps[1])[0]}
     progress.answer(lesson, lesson.steps[1]).guess = "alike"
-    assert not hidden & {*sum(covered(lesson, progress, lesson.steps[1]), [])}
+    own, later = covered(lesson, progress, lesson.steps[1])
+    assert not hidden & {*own, *later}
 
 
 def test_a_step_about_a_run_that_still_trains_waits(page):
