@@ -75,7 +75,7 @@ def test_strength_0_writes_one_text_that_is_the_model_s_own(tab, opened):
     ("change", "sentence"),
     [
         ({"other": "abc"}, "make them equally long"),
-        ({"other": ""}, "Type a second prompt"),
+        ({"other": ""}, "no second prompt"),
         ({"part": "expert"}, "dense model"),
         ({"kept": [{"part": "head", "layer": 0, "index": 9, "place": 0}]}, "no head 9"),
         ({"kept": [{"x": 1}]}, "cannot be read"),
@@ -112,6 +112,7 @@ def test_worked_examples_keep_their_prompt(tab, name):
         assert "written by hand for one prompt" in made[part]
 
 
-def test_a_typed_prompt_is_left_as_it_is(tab):
-    chosen = tab.shown("abcd abc", **OPEN, typed=True).selection
+@pytest.mark.parametrize("typed", [True, False])
+def test_opening_a_part_leaves_the_prompt_as_it_is(tab, typed):
+    chosen = tab.shown("abcd abc", **OPEN, typed=typed).selection
     assert chosen["prompt"] == "abcd abc" and chosen["other"] == ""

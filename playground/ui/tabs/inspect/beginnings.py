@@ -1,4 +1,4 @@
-"""What the tab opens on: a prompt on which a head matters."""
+"""What the tab opens on: a prompt on which a head matters, and beside it one that leads elsewhere."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from ....storage import Checkpoint
 from ...page import Page
 from ...prompts import suggestions
 
-COPYING = {"stories": "Mia had a red kite. Then Tom has the ", "copy": "bdfh bdfh\ncage c"}
-"""By language: what comes next stands in the prompt already, so a head has to fetch it."""
+COPYING = {
+    "stories": ("Mia had a red kite. Then Tom has the ", "Mia had a red drum. Then Tom has the "),
+    "copy": ("cage ca", "bdfe ca"),
+}
+"""By language, two prompts: what comes next stands in each of them already, so a head has to fetch it."""
 
 
-def copying(checkpoint: Checkpoint) -> str | None:
-    """The prompt for this model's language, if it can read it."""
+def copying(checkpoint: Checkpoint) -> tuple[str, str] | None:
+    """Both prompts of this model's language, if it can read them."""
     language = checkpoint.about.get("language")
-    prompt = COPYING.get(language) if isinstance(language, str) else None
-    return None if prompt is None or checkpoint.tokenizer.unknown_parts(prompt) else prompt
+    both = COPYING.get(language) if isinstance(language, str) else None
+    return None if both is None or any(map(checkpoint.tokenizer.unknown_parts, both)) else both
 
 
 def prompts(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
@@ -24,4 +27,4 @@ def prompts(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
         first = copying(page.registry.get(model_id, visitor))
     except ValueError:
         return known
-    return list(dict.fromkeys([first, *known]))[:3] if first else known
+    return list(dict.fromkeys([first[0], *known]))[:3] if first else known

@@ -22,6 +22,7 @@ from ....words.result import Result
 from ...chart import show
 from ...panel import Slot, move_button
 from ...prompts import read_prompt
+from .beginnings import copying
 from .selection import MODEL, At
 from .tested import texts_of
 from .validation import held_out
@@ -85,11 +86,19 @@ def pairs_of(at: At) -> list[Pair]:
         return []
 
 
+def suggested_other(at: At) -> str:
+    """A second prompt that suits this one; empty where none is known."""
+    both = copying(at.look.checkpoint) if at.chosen.subject == MODEL else None
+    if both and at.chosen.prompt in both:
+        return both[1 - both.index(at.chosen.prompt)]
+    return next((text_of(at, pair.other) for pair in pairs_of(at) if pair.ids == at.look.ids), "")
+
+
 def pair_here(at: At) -> Pair:
     """The two prompts. Raises ValueError where they make no pair."""
     check_size(at, 2 * at.look.length, "two prompts")
     if not at.chosen.other:
-        raise ValueError("Type a second prompt that differs in one word")
+        raise ValueError("There is no second prompt yet. Type one under “Patch from another prompt”, or choose a pair")
     other = read(at, at.chosen.other)
     key = "pair", at.look.ids, tuple(other)
     return kept_here.get(key, lambda: pair_of(at.look.model, at.look.ids, other), owner=at.look.model)

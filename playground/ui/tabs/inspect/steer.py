@@ -25,6 +25,7 @@ from .pairs import (
     pair_here,
     pairs_of,
     read,
+    suggested_other,
     text_of,
     texts_like,
     with_headline,
@@ -50,31 +51,30 @@ TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the m
 
 
 def opening(at: At) -> dict[str, Any]:
-    """What the selection becomes where one of these parts was just opened: two prompts to begin with."""
+    """What the selection becomes where one of these parts was just opened: a second prompt, and what to steer with."""
     c = at.chosen
     if not (c.patch or c.steer or c.circuit):
         return {}
     moved: dict[str, Any] = {}
-    pairs = pairs_of(at) if c.other is None or c.towards is None else []
-    here = None
     if c.other is None:
-        here = next((pair for pair in pairs if pair.ids == at.look.ids), None)
-        if here is None and pairs and not c.typed:
-            here, moved["prompt"] = pairs[0], text_of(at, pairs[0].ids)
-            moved |= {"query": None, "key": None}
-        moved["other"] = text_of(at, here.other) if here else ""
+        moved["other"] = suggested_other(at)
     if c.towards is None:
-        sides = _sides(at, here or pairs[0]) if here or pairs else ("", "")
-        moved |= {"towards": sides[0], "away": sides[1]}
+        moved |= dict(zip(("towards", "away"), _suggested_sides(at, moved.get("other", c.other))))
     elif c.steer and (c.steer_layer is None or not 0 <= c.steer_layer < at.look.config.n_layers):
-        pair = c.prompt, c.other, c.towards, c.away
-        setting = _setting(at, *pair)
-        if not setting.turns and not c.typed and not c.kept:  # from the other prompt it may be possible
-            back = c.other, c.prompt, c.away, c.towards
-            if (other := _setting(at, *back)).turns:
-                setting, moved = other, dict(zip(("prompt", "other", "towards", "away"), back)) | {"query": None}
+        setting = _setting(at, c.prompt, c.other, c.towards, c.away)
         moved |= {"steer_layer": setting.layer, "strength": setting.strength}
     return moved
+
+
+def _suggested_sides(at: At, other: str) -> tuple[str, str]:
+    """What to steer towards and away from: prompts like these two, or like a pair that suits the model."""
+    pairs = pairs_of(at)
+    if not pairs:
+        return "", ""
+    try:
+        return _sides(at, pair_of(at.look.model, at.look.ids, read(at, other)))
+    except ValueError:
+        return _sides(at, pairs[0])
 
 
 def _sides(at: At, pair: Pair) -> tuple[str, str]:
