@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from ..inspection.edits import Edit, EditCell, RemoveMask, SwapPattern, SwitchOff
+from .heads import head_name
 
 
 def edit_words(edit: Edit) -> str:
     """What the edit does, briefly. Those of experts are not named anywhere."""
     match edit:
         case SwitchOff(layer, part, head):
-            what = {"head": f"head {head} of layer {layer}", "layer": f"all of layer {layer}"}
+            what = {"head": head_name(layer, head), "layer": f"all of layer {layer}"}
             return f"{what.get(part, f'{part} of layer {layer}')} switched off"
         case EditCell():
             how = f"× {edit.value:g}" if edit.scale else f"= {edit.value:g}"
             rest = "row renormalised" if edit.renormalise else "row not renormalised"
-            return f"layer {edit.layer} head {edit.head}, weight from {edit.query} to {edit.key} {how}, {rest}"
+            return f"{head_name(edit.layer, edit.head)}, weight from {edit.query} to {edit.key} {how}, {rest}"
         case SwapPattern(layer, head, pattern):
             where = "all visible tokens equally" if pattern == "uniform" else "only the token before"
-            return f"layer {layer} head {head} attends to {where}"
+            return f"{head_name(layer, head)} attends to {where}"
         case RemoveMask(layer):
             return f"causal mask removed{'' if layer is None else f' in layer {layer}'}"
     raise TypeError(f"unknown edit: {type(edit).__name__}")

@@ -119,7 +119,7 @@ def test_edits_belong_to_their_model_and_a_typed_prompt_goes_along(address, chro
     page = opened(chromium_page, address)
     page.get_by_role("button", name="Switch it off").click()
     expect(page.locator("[data-slot=edits-in-force]")).to_contain_text("switched off")
-    field = page.locator("#inspect-panel input[name=prompt]")
+    field = page.locator("#inspect-panel textarea[name=prompt]")
 
     def choose(name: str) -> None:
         page.click("#model input")
@@ -142,9 +142,18 @@ def test_edits_belong_to_their_model_and_a_typed_prompt_goes_along(address, chro
     expect(page.locator("#inspect-panel .views-body")).to_be_visible()
 
 
+def test_what_a_button_opens_comes_into_view_and_a_second_head_names_its_model(address, chromium_page):
+    page = opened(chromium_page, address)
+    page.get_by_role("button", name="Why this weight?").click()
+    expect(page.locator("[data-slot=receipt]")).to_contain_text("attends to")
+    expect(page.locator("[data-slot=receipt]")).to_be_in_viewport(ratio=0.5)
+    page.locator("[data-fold=compare] > summary").click()
+    expect(page.locator("select[name=with_model]")).to_have_value("shipped-stories")
+
+
 def test_right_to_left_text_stays_in_order(address, chromium_page):
     page = opened(chromium_page, address, model="sentences", view="heads")
-    field = page.locator("#inspect-panel input[name=prompt]")
+    field = page.locator("#inspect-panel textarea[name=prompt]")
     field.fill("القطة نامت")
     expect(page.locator("[data-slot=notes]")).to_contain_text("never saw")
     assert field.evaluate("field => getComputedStyle(field).direction") == "rtl"
@@ -155,7 +164,7 @@ def test_patch_from_another_prompt_read_the_changed_text_and_find_it_again_by_it
     page = opened(chromium_page, address, model="induction", view="heads", part="head")
     page.click("details[data-fold=patch] > summary")
     drawn(page, "patch-map")
-    other = page.locator("input[name=other]")
+    other = page.locator("textarea[name=other]")
     expect(other).not_to_have_value("")
     assert asked(page)["patch"] == ["true"] and asked(page)["other"] == [other.input_value()]
     click_cell(page, "patch-map", 2, len(other.input_value()) - 1)  # head 1.0, which copies

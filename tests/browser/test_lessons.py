@@ -179,7 +179,7 @@ def test_a_first_visit_is_welcomed_once(address, open_page):
 def test_a_lesson_begins_with_its_own_model_prompt_and_head(address, open_page):
     """After one on another model, and after one in which a prompt was typed, a head switched off, a part unfolded."""
     page = open_page()
-    prompt = page.locator("#inspect-panel input[name=prompt]")
+    prompt = page.locator("#inspect-panel textarea[name=prompt]")
     page.goto(f"{address}?lesson=learning-to-copy")
     page.wait_for_selector(".lesson-ask")
     begin(page, "who-looks-at-whom")

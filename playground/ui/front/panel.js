@@ -1,7 +1,8 @@
 // @ts-check
 // The browser's half of ui/panel.py: the selection lives here, the newest one wins, only slots that changed are redrawn.
 //
-// In a panel's HTML, `data-slot` names a place. What changes the selection: a button with `data-move` (JSON), a field
+// In a panel's HTML, `data-slot` names a place. What changes the selection: a button with `data-move` (JSON; with
+// `data-reveal`, the slot of that name is scrolled to), a field
 // with a name, an arrow button with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…">
 // that is opened or closed, a click in a chart. Fields show the selection, but nothing is written into a field that
 // somebody types in. A part with `data-for="heads"` is seen while `view` is that word (`data-for="training:moments"`:
@@ -48,6 +49,7 @@
     const shows = {};
     const newest = new Newest();
     let missed = false; // whether there were news while an answer was awaited, which may not hold them
+    let reveal = ""; // the slot to scroll to once it is shown
     let waiting = false; // whether something changed while nobody could see the panel
 
     // ---- the selection ------------------------------------------------------------------------------------------
@@ -151,6 +153,10 @@
         show(slot, content);
       }
       fill();
+      const shown = reveal && answer.slots?.[reveal] ? place(reveal) : null;
+      if (!shown?.offsetParent) return;
+      reveal = "";
+      shown.scrollIntoView({ block: "nearest", behavior: "smooth" });
     }
 
     /** @param {string} slot @param {any} content */
@@ -195,6 +201,10 @@
       })());
     }
 
+    /** Whether a field can hold this; a drop-down that has no such option stays as the server has drawn it.
+     * @param {Element} field @param {string} value */
+    const takes = (field, value) => !(field instanceof HTMLSelectElement) || [...field.options].some((each) => each.value === value);
+
     /** Let the fields say what is selected. A text that is being typed stays. */
     function fill() {
       for (const field of root.elements) {
@@ -202,7 +212,7 @@
         if (!input.name || value === undefined || value === null) continue;
         if (input.type === "radio") input.checked = input.value === String(value);
         else if (input.type === "checkbox") input.checked = Boolean(value);
-        else if (input !== document.activeElement && input.value !== String(value)) input.value = String(value);
+        else if (input !== document.activeElement && input.value !== String(value) && takes(field, String(value))) input.value = String(value);
       }
       for (const output of root.querySelectorAll("output[data-of]")) output.textContent = String(selection[output.getAttribute("data-of") ?? ""] ?? "");
       for (const part of root.querySelectorAll("[data-for]")) {
@@ -269,7 +279,10 @@
         return move({ [fold.dataset.fold]: fold.open });
       }
       const button = /** @type {HTMLElement | null} */ (target.closest("[data-move]"));
-      if (button) return move(JSON.parse(button.dataset.move ?? "{}"), null, button.hasAttribute("data-visit"));
+      if (button) {
+        reveal = button.dataset.reveal ?? "";
+        return move(JSON.parse(button.dataset.move ?? "{}"), null, button.hasAttribute("data-visit"));
+      }
       const arrow = /** @type {HTMLElement | null} */ (target.closest("[data-step]"));
       const next = arrow && neighbour(arrow);
       if (next) move({ [next.name]: next.value });
@@ -295,6 +308,15 @@
       if (!field.name) return;
       clearTimeout(typing);
       if (selection[field.name] !== valueOf(field)) move(changeOf(field), null, field.name === "view");
+    });
+
+    // a prompt may hold line breaks: Shift and Enter makes one, Enter alone is the end of typing
+    root.addEventListener("keydown", (event) => {
+      const field = /** @type {HTMLInputElement} */ (event.target);
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.defaultPrevented || !field.matches("textarea[rows='1'][name]")) return;
+      event.preventDefault();
+      clearTimeout(typing);
+      move(changeOf(field));
     });
 
     // buttons in a row are one stop of the tab key, with arrows inside; elsewhere the arrows press Back and Next

@@ -48,8 +48,8 @@ ADDRESS = (
 
 _FRAME = f"""<div class="card inspect-prompt">
 <div class="line"><label class="grow"><span class="sr-only">Prompt</span>
-<input type="text" name="prompt" data-resets="query key kept" dir="auto" autocomplete="off" spellcheck="false"
-placeholder="Type a prompt"></label>
+<textarea rows="1" name="prompt" data-resets="query key kept" dir="auto" autocomplete="off" spellcheck="false"
+placeholder="Type a prompt"></textarea></label>
 {slot("next", class_="next")}</div>
 <div class="line tight">{slot("ideas", class_="chips", data_arrows="")}<span class="grow"></span>
 {choice("subject", "Look into", SUBJECTS)}<button type="button" class="ghost" data-copy-link>Copy link</button></div>

@@ -124,8 +124,9 @@ def buttons(at: At) -> str:
         switch = move_button("Restore it", {"edits": [each for each in listed if each != off]})
     else:
         switch = move_button("Switch it off", {"edits": [*listed, off]})
+    opens = {} if at.chosen.why else {"data_reveal": "receipt"}
     return switch + move_button(
-        "Why this weight?", {"why": not at.chosen.why}, aria_expanded=str(at.chosen.why).lower()
+        "Why this weight?", {"why": not at.chosen.why}, aria_expanded=str(at.chosen.why).lower(), **opens
     )
 
 

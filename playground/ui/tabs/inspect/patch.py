@@ -26,7 +26,7 @@ _PATHS = {"total": "All paths", "direct": "Direct path"}
 
 TEMPLATE = f"""<details class="fold" data-fold="patch"><summary>Patch from another prompt</summary>
 <div class="card stack"><label class="quiet">Other prompt
-<input type="text" name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"></label>
+<textarea rows="1" name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"></textarea></label>
 {slot("pair-ideas", class_="chips", data_arrows="")}
 <div class="line">{switch("part", "Part", PART_NAMES)}{switch("path", "Effect", _PATHS)}
 {choice("donor", "Replace with", {donor.value: text for donor, text in DONOR_NAMES.items()})}</div>

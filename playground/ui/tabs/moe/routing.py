@@ -29,8 +29,8 @@ MOST_TOKENS = 256
 """More tokens than this cannot be told apart in a picture; the last ones are shown."""
 
 TEMPLATE = f"""<div class="stack"><div class="line"><label class="grow"><span class="sr-only">Text</span>
-<input type="text" name="prompt" data-resets="token" dir="auto" autocomplete="off" spellcheck="false"
-placeholder="Type a text"></label>{slot("layers")}</div>
+<textarea rows="1" name="prompt" data-resets="token" dir="auto" autocomplete="off" spellcheck="false"
+placeholder="Type a text"></textarea></label>{slot("layers")}</div>
 {slot("routing-ideas", class_="line tight", data_arrows="")}{slot("routing-note")}
 <p class="quiet">Under each token: the expert with the largest weight in each layer, counted from 0. The colour shows
 the expert of the chosen layer. Tap a token to see all its experts.</p>
