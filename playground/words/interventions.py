@@ -71,7 +71,10 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
         changes = f"The validation loss changes by {signed(cost, 3, plus=True)} nats per token."
         return Result("This direction hardly changes the answer.", changes, "Try the last layer, or other prompts.")
     verb, details = "raises" if gained > 0 else "lowers", "Strength 1 is as long as the residual stream itself."
-    headline = f"Strength {signed(curve.strengths[-1], 1)} {verb} “{answers[0]}” over “{answers[1]}”."
+    strength = signed(curve.strengths[-1], 1)
+    headline = f"Strength {strength} {verb} “{answers[0]}” over “{answers[1]}”."
+    if gained > 0 > curve.effects[-1]:
+        headline = f"At strength {strength}, “{answers[1]}” still leads “{answers[0]}”."
     return Result(
         headline,
         f"It {verb} the logit difference by {signed(abs(gained))} nats. "

@@ -355,6 +355,8 @@ def of_interventions() -> Iterator[Case]:
     for sign in (1, 0, -1):
         curve = SteeringCurve((-2.0, 0.0, 2.0), (0.0, 1.0, 1.0 + sign), (1.5, 1.2, 1.3))
         yield f"steering: {sign}", interventions.steered_result(curve, ("x", "y"))
+    little = SteeringCurve((-2.0, 0.0, 2.0), (-6.0, -5.0, -1.0), (1.5, 1.2, 1.3))
+    yield "steering: not far enough", interventions.steered_result(little, ("x", "y"))
     first, second = Node(0, 1), Node(1)
     edges = Edge(first, second, 0.4), Edge(second, None, 0.9)
     yield (

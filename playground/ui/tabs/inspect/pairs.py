@@ -110,11 +110,12 @@ def answers_of(at: At, pair: Pair) -> tuple[str, str]:
 
 
 def ideas(at: At) -> str:
-    """A button for every suggested pair."""
+    """A button for every suggested pair; what is steered with follows it."""
+    anew = dict.fromkeys(("query", "key", "towards", "away", "steer_layer"))
     return "".join(
         move_button(
             _changes(text_of(at, pair.ids), text_of(at, pair.other)),
-            {"prompt": text_of(at, pair.ids), "other": text_of(at, pair.other), "query": None, "key": None, "kept": []},
+            {"prompt": text_of(at, pair.ids), "other": text_of(at, pair.other), "kept": [], **anew},
             kind="chip",
             dir="auto",
         )

@@ -20,6 +20,7 @@ from .pairs import (
     answers_of,
     cards,
     check_size,
+    ideas,
     kept_here,
     lines_of,
     pair_here,
@@ -42,6 +43,7 @@ SETTING_TOKENS = 512
 _AREA = '<label class="field-label grow">{label}<textarea name="{name}" rows="2" dir="auto"></textarea></label>'
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
 <div class="card stack">
+{slot("steer-ideas", class_="chips", data_arrows="")}
 <div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>
 <div class="line">{slot("steer-layer")}<label class="field-label temperature">Strength
 <input type="range" name="strength" min="0" max="{STRONGEST:g}" step="0.1"><output data-of="strength"></output></label>
@@ -115,6 +117,7 @@ def slots(at: At) -> dict[str, Slot]:
     about = (*at.about, c.other, c.towards, c.away, c.steer_layer, c.strength)
     layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
     return {
+        "steer-ideas": Slot(at.about[:3], lambda: ideas(at), slow=True),
         "steer-layer": Slot((len(layers), c.steer_layer), lambda: choice("steer_layer", "Layer", layers)),
         **with_headline("steer-curve", about, lambda: _curve(at)),
         "steer-texts": Slot(about, lambda: _side_by_side(at), slow=True),
