@@ -51,7 +51,7 @@ def next_tokens(
 
 def both_expect(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float]) -> Figure:
     """Two bars per candidate: the dense model's probability above, the mixture's below it, hatched."""
-    figure = next_tokens(labels, moe, dense, names=("dense", "MoE"))
+    figure = next_tokens(labels, moe, dense, names=("Dense", "MoE"))
     above, below = figure["data"]
     above["marker"] = {"color": palette.DENSE, "line": {"width": 0}}
     # plotly paints the bar's own colour under the stripes only if told to

@@ -39,7 +39,7 @@ def skill_curve(
     }
     # dotted: between two points nothing was written, so nothing is known
     trace = line(steps, 100 * share, what, color, width=1, dash="dot", marks=6, hover="%{y:.0f} %", error_y=whiskers)
-    x = axis("optimizer steps", **({"range": [0, 1.03 * planned_steps]} if planned_steps else {}))
+    x = axis("step", **({"range": [0, 1.03 * planned_steps]} if planned_steps else {}))
     y = axis("% right", range=[-4, 104], tickvals=[0, 50, 100])
     return lines([trace], 200, x, y, margin={"l": 52, "r": 20, "t": 10, "b": 44}, showlegend=False)
 

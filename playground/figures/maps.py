@@ -151,7 +151,7 @@ def gradient_map(parts: Sequence[str], steps: Sequence[int], norms: np.ndarray) 
     return heatmap(
         trace,
         84 + 24 * max(1, len(parts)),
-        axis("optimizer steps", showgrid=False),
+        axis("step", showgrid=False),
         axis(**UPSIDE_DOWN, **FIXED, showgrid=False, ticklabelstandoff=6, type="category"),
         margin={"l": 8, "r": 8, "t": 8, "b": 44},
         narrow={"margin.r": 4},

@@ -55,7 +55,7 @@ def timeline(
     return lines(
         curves,
         440,
-        axis("optimizer steps (early ones spread out)", anchor="y2", **_ticks(max([*steps, 1]))),
+        axis("step (early ones spread out)", anchor="y2", **_ticks(max([*steps, 1]))),
         axis("nats per token", domain=[0.56, 1], rangemode="tozero", **FIXED),
         yaxis2=axis(name, domain=[0, 0.46], range=[-0.02, 1.02], **FIXED),
         margin={"l": 52, "r": 12, "t": 40, "b": 40},

@@ -106,7 +106,7 @@ def load_lines(steps: Sequence[int], load: np.ndarray) -> Figure:
     return lines(
         curves,
         280,
-        axis("optimizer steps"),
+        axis("step"),
         axis("share of tokens", tickformat=".0%", rangemode="tozero"),
         margin={"l": 52, "r": 12, "t": 12, "b": 40},
         legend={"font": SMALL},

@@ -134,8 +134,8 @@ def token_in_word(tokens: Sequence[str], place: int) -> str:
 
 def without_words(label: str, before: float, after: float) -> str:
     """What a prediction becomes without a head."""
-    if share(before) == share(after):
-        return f"Without it, “{label}” stays at {share(before)}."
+    if share(before) == share(after) or abs(after - before) < 0.01 * before:
+        return f"Without it, “{label}” stays at {share(after)}."
     return f"Without it, “{label}” {'falls' if after < before else 'rises'} from {share(before)} to {share(after)}."
 
 

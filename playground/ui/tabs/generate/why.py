@@ -236,7 +236,7 @@ def _source(match: Match, text: str) -> str:
 
 def _quoted(before: str, piece: str, after: str) -> str:
     before, piece, after = (html.escape(readable(part).replace("\n", "⏎")) for part in (before, piece, after))
-    return f'<p class="why-source"><samp><bdi>{before}<mark>{piece}</mark>{after}</bdi></samp></p>'
+    return f'<p class="why-source" dir="auto"><samp>{before}<mark>{piece}</mark>{after}</samp></p>'
 
 
 def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:

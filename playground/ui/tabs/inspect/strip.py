@@ -90,7 +90,7 @@ def token_button(token: str, place: int, weight: float, *, chosen: bool, stronge
     """A token, shaded; the strongest weight stands above its token in digits."""
     move = html.escape(json.dumps({"query": place, "key": None}), quote=True)
     classes = " ".join(name for name, there in (("token", True), ("chosen", chosen)) if there)
-    above = f'<small aria-hidden="true">{100 * weight:.0f}\u2009%</small>' if strongest else ""
+    above = f'<small aria-hidden="true" dir="ltr">{100 * weight:.0f}\u2009%</small>' if strongest else ""
     said = html.escape(f"{place} {token}, {100 * weight:.1f} %", quote=True)
     return (
         f'<button type="button" class="{classes}" data-move="{move}" style="--weight:{weight:.3f}" title="{said}" '
