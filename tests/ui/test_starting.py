@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import urllib.request
 
 import gradio as gr
@@ -76,6 +77,8 @@ def test_the_page_starts_where_gradio_would_give_up_and_behind_a_proxy(monkeypat
     monkeypatch.setenv("no_proxy", "")
     monkeypatch.setattr(gr.networking, "url_ok", lambda url: False)  # as on a machine too busy for gradio's patience
     page = build_app()
-    launch(page, port=None, prevent_thread_lock=True, quiet=True)
+    with socket.create_server(("127.0.0.1", 0)) as free:  # among gradio's own ports, tests beside this one look, too
+        port = free.getsockname()[1]
+    launch(page, port=port, prevent_thread_lock=True, quiet=True)
     page.close(verbose=False)
     assert page.local_url.startswith("http://127.0.0.1:") and capsys.readouterr().err == ""
