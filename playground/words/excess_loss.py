@@ -21,7 +21,7 @@ def _sentence(excess: Mapping[str, Any]) -> str:
     if kind == UNCLEAR:
         return "The remaining loss is too uncertain to break down."
     if kind == NOTHING:
-        return "Almost no loss remains."
+        return "Almost nothing is left to learn."
     few = f", counted on only {n} {unit}{'s' * (n != 1)}" if 0 < n < FEW and excess["parts"] else ""
     *names, last = [f"*{name}* ({100 * share:.0f} %)" for name, share, _ in excess["parts"]]
     parts = f"{', '.join(names)} and {last}" if names else last

@@ -21,7 +21,7 @@ DONOR_NAMES = {
 ASSUMPTIONS = {
     Donor.OTHER: "This assumes that the prompts differ only in what you ask about.",
     Donor.ZERO: "This assumes that later layers read zero as no information. They never saw it in training.",
-    Donor.MEAN: "This assumes that the average says nothing about this prompt. No text may ever produce it.",
+    Donor.MEAN: "This assumes that the average says nothing about this prompt. Perhaps no text produces it.",
     Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
 }
 """What a donor takes for granted."""

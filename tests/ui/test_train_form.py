@@ -158,7 +158,7 @@ def test_the_size_that_is_promised_for_our_own_texts_is_the_size_that_comes(sour
 
 def test_a_text_of_ones_own_says_what_it_holds():
     said = contents_of("Hello <b>\nworld\n" + "x" * 3000)
-    assert "3,016 characters, 13 different" in said and "by heart" not in said
+    assert "3,016 characters, 13 different" in said and "memorise" not in said
     assert "<b>" not in contents_of("Hello <b>") and not contents_of(" \n")
 
 
@@ -172,7 +172,7 @@ WORDS = " ".join(f"word{i % 400}" for i in range(4000))
 def test_by_heart_is_said_of_a_text_that_is_trained_so(tokenizer, length, heart):
     """It was said of a long text in words, too."""
     chosen = own_text(WORDS[:length], tokenizer=tokenizer)
-    assert ("by heart" in texts.contents_html(chosen, LOCAL)) == heart
+    assert ("memorise" in texts.contents_html(chosen, LOCAL)) == heart
     own = texts.own_of(chosen["text"], tokenizer)
     assert (form.suited(None, own).training.patience == 0) == heart
 

@@ -37,7 +37,7 @@ def contents_of(text: str, *, by_heart: bool = False) -> str:
     counts = Counter(text)
     said = f"{len(text):,} character{'s' if len(text) != 1 else ''}, {len(counts):,} different."
     if by_heart and len(text) >= MIN_TOKENS:
-        said += " The model will learn so short a text by heart."
+        said += " The model will memorise a text this short."
     if len(text) >= MIN_TOKENS:
         cut = parted(len(text))
         said += f" {text_warning(text[:cut], text[cut:])}".rstrip()

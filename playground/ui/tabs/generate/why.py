@@ -289,7 +289,7 @@ def _proven_html(proofs: list[ProofJob], corpus: Corpus) -> str:
     last, question = proofs[-1], proofs[-1].question
     same = [each.result.trial for each in proofs if each.claim == last.claim]
     begun = corpus.tokenizer.decode(list(question.ids[: question.first]))[-AROUND:]
-    says = {"With all passages it writes": last.result.said, "Without them it writes": last.result.trial.said}
+    says = {"With all passages it writes": last.result.said, "Without these passages it writes": last.result.trial.said}
     texts = "".join(f"{theme.quiet(when)}{_quoted(begun, text, '')}" for when, text in says.items())
     return _said(proof_result(same, last.result.before, len(last.passages))) + texts
 

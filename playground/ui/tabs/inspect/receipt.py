@@ -29,7 +29,7 @@ AGREES = 1e-3
 
 TEMPLATE = f"""<div data-if="why"><div class="receipt-head line tight"><h3>Why this weight?</h3>
 <span class="grow"></span>
-<button type="button" class="link" data-download="head">Take this head home (NumPy)</button></div>
+<button type="button" class="link" data-download="head">Download this head (NumPy)</button></div>
 {chart_place("receipt-products", height=150, save_name="products", toolbar=False)}
 {slot("receipt", class_="receipt-paper")}</div>"""
 

@@ -35,7 +35,7 @@ def on_space() -> bool:
 def template() -> str:
     """The section. Its fields are not part of the selection."""
     token = "" if on_space() else _field("token", "Your token", "", type="password", autocomplete="off")
-    note = "" if on_space() else quiet("From the Hub: Settings, Access Tokens. Used for this press only.")
+    note = "" if on_space() else quiet("From the Hub: Settings, Access Tokens. Used once, not stored.")
     return (
         f'<fieldset class="stack" id="hub">{theme.heading("The Hugging Face Hub", _login_words())}'
         f'<div class="line">{_field("name", "Push", "a name of your choice, or user/name")}'
@@ -129,7 +129,7 @@ def _login_words() -> str:
             "Sign in to push to your own account. This page may then make repositories there and change those it "
             "made, nothing else."
         )
-    return "Pushing needs a token of yours. Pulling public models needs none."
+    return "Pushing needs your token. Pulling public models needs none."
 
 
 def _said(before: str, url: str, name: str) -> str:

@@ -28,7 +28,7 @@ from .sweep import runs_of
 FIRST_SOURCE = "stories"
 _FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited")
 WORDS = ("outlook", "problem", "changes", "advanced", "reset")
-SET_BY_RUN = (*form.BY_NAME, *texts.PUT_BACK, "size", "base", "suited", "prompt", "name", *WORDS)
+SET_BY_RUN = (*form.BY_NAME, *texts.PUT_BACK, "size", "base", "suited", "prompt", "name", "further", *WORDS)
 """The components with a run's settings, or with text about them."""
 OF_LINK = ("letters", "linked")
 
@@ -158,7 +158,7 @@ class Settings:
     def held(self, named: Values) -> Values:
         """What makes the form hold these, by name: fields, size, base, prompt, where an own text comes from."""
         out = {name: named[name] for name in (*form.BY_NAME, "base", "prompt")}
-        out |= {"suited": named.get("suited", ""), "size": form.size_of(named), "name": ""}
+        out |= {"suited": named.get("suited", ""), "size": form.size_of(named), "name": "", "further": False}
         return out | self.words(named) | texts.put_back(named)
 
 
