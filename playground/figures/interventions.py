@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..interventions.circuit import Circuit, Node
+from ..interventions.circuit import Circuit, Edge, Node
 from ..interventions.patching import PatchMap
 from ..interventions.steering import SteeringCurve
 from ..words.interventions import PATTERNS, node_name, part_name
@@ -22,8 +22,12 @@ _SHOWN = 0.02
 """Share of a logit difference from which an edge is drawn."""
 _NARROWEST, _STAGE = 300, 96
 """Pixels: the width of the circuit on a phone, and the height of one of its stages."""
-_PART, _NUMBER = (92, 58), (40, 18)
-"""Pixels: width and height of a part's box and of a link's number."""
+_PART, _NUMBER, _HEAD = (92, 58), (34, 16), 10
+"""Pixels: width and height of a part's box and of a link's number, and those of an arrow's head."""
+_STANDOFF = _PART[1] / 2 + 4
+"""Pixels from the middle of a part to the tip of an arrow."""
+_ALONG = (0.5, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65, 0.3, 0.7, 0.25, 0.75, 0.2, 0.8)
+"""Where on its link a number may stand, the best place first."""
 
 
 def patch_picture(found: PatchMap, labels: Sequence[str], part: slice, kept: Sequence[tuple[int, int]] = ()) -> Figure:
@@ -70,22 +74,16 @@ def circuit_picture(found: Circuit, patterns: Mapping[Node, str]) -> Figure:
         patterns: of heads, as `interventions.circuit.patterns_of` finds them.
     """
     stages = sorted({_stage(node) for node in found.nodes})
-    places: dict[Node | None, tuple[float, float]] = {None: (0.0, len(stages))}
-    for height, stage in enumerate(stages):
-        own = [node for node in found.nodes if _stage(node) == stage]
-        shift = 0.5 * (-1) ** height if len(own) == 1 else 0.0  # so that no link runs through a part
-        places |= {node: (i - (len(own) - 1) / 2 + shift, height) for i, node in enumerate(own)}
     shown = [edge for edge in found.edges if edge.share >= _SHOWN]
+    places, spots = _laid_out([[node for node in found.nodes if _stage(node) == stage] for stage in stages], shown)
     notes = [_arrow(places[edge.sender], places[edge.receiver], 1 + 5 * min(edge.share, 1.0)) for edge in shown]
-    wide = max(abs(x) for x, _ in places.values()) + 0.5
-    spots = _spots([(places[edge.sender], places[edge.receiver]) for edge in shown], list(places.values()), wide)
+    wide = _half_width(places)
     notes += [
         {
             **{"x": float(spot[0]), "y": float(spot[1]), "text": f"{100 * edge.share:.0f} %", "showarrow": False},
             **{"bgcolor": palette.PAPER, "font": {"size": 11, "color": palette.MUTED}},
         }
         for edge, spot in zip(shown, spots)
-        if spot is not None
     ]
     for node, (x, y) in places.items():
         lost = "" if node is None else f"{100 * found.lost[node]:.0f} %"
@@ -113,26 +111,68 @@ def _arrow(start: tuple[float, float], end: tuple[float, float], width: float) -
     return {
         **{"x": x, "y": y, "ax": ax, "ay": ay, "xref": "x", "yref": "y", "axref": "x", "ayref": "y", "text": ""},
         **{"showarrow": True, "arrowhead": 2, "arrowwidth": width, "arrowsize": max(0.5, 2 / width)},
-        **{"arrowcolor": palette.FAINT, "standoff": _PART[1] / 2 + 4, "startstandoff": _PART[1] / 2},
+        **{"arrowcolor": palette.FAINT, "standoff": _STANDOFF, "startstandoff": _PART[1] / 2},
     }
 
 
+def _half_width(places: Mapping[Node | None, tuple[float, float]]) -> float:
+    return max(abs(x) for x, _ in places.values()) + 0.5
+
+
+def _laid_out(
+    stages: Sequence[Sequence[Node]], links: Sequence[Edge]
+) -> tuple[dict[Node | None, tuple[float, float]], list[np.ndarray]]:
+    """Where each part stands, and each link's number, as [x, y] with a stage as the unit.
+
+    Stages move sideways, one at a time, while fewer links run through parts and fewer numbers stand on anything.
+    """
+    widest = max(1.0, *(len(own) - 1 for own in stages)) / 2
+    shifts = [0.5 * (-1) ** height if len(own) == 1 else 0.0 for height, own in enumerate(stages)]
+
+    def made(shifts: Sequence[float]) -> tuple[int, dict[Node | None, tuple[float, float]], list[np.ndarray]]:
+        places: dict[Node | None, tuple[float, float]] = {None: (0.0, len(stages))}
+        for height, (own, shift) in enumerate(zip(stages, shifts)):
+            places |= {node: (i - (len(own) - 1) / 2 + shift, height) for i, node in enumerate(own)}
+        crowded, spots = _spots([(places[link.sender], places[link.receiver]) for link in links], places)
+        return crowded, places, spots
+
+    best = made(shifts)
+    for height, own in [*enumerate(stages)] * 2:
+        for shift in (0.0, -0.25, 0.25, -0.5, 0.5):
+            if not best[0] or (len(own) - 1) / 2 + abs(shift) > widest:
+                continue
+            moved = [*shifts[:height], shift, *shifts[height + 1 :]]
+            if (tried := made(moved))[0] < best[0]:
+                best, shifts = tried, moved
+    return best[1:]
+
+
 def _spots(
-    links: list[tuple[tuple[float, float], tuple[float, float]]], parts: list[tuple[float, float]], wide: float
-) -> list[np.ndarray | None]:
-    """Where on its link each number stands; None where none is free of parts and of other numbers, even on a phone."""
-    unit = np.array([_NARROWEST / (2 * wide), _STAGE])  # pixels
-    taken = [(np.multiply(part, unit), _PART) for part in parts]
-    spots: list[np.ndarray | None] = []
+    links: Sequence[tuple[tuple[float, float], tuple[float, float]]], places: Mapping[Node | None, tuple[float, float]]
+) -> tuple[int, list[np.ndarray]]:
+    """How much is crowded, even on a phone, and where on its link each number stands: the freest spot.
+
+    A link through a part counts, and so does a number on a part, on an arrow's head or on another number.
+    """
+    unit = np.array([_NARROWEST / (2 * _half_width(places)), _STAGE])  # pixels
+    parts = {place: np.multiply(place, unit) for place in places.values()}
+    taken = [(middle, np.array(_PART)) for middle in parts.values()]
     for start, end in links:
-        on_link = (np.add(start, np.multiply(np.subtract(end, start), at)) for at in (0.5, 0.4, 0.6, 0.3, 0.7, 0.25))
-        room = lambda spot: all(  # noqa: E731
-            (np.abs(spot * unit - middle) > (np.add(size, _NUMBER) / 2)).any() for middle, size in taken
-        )
-        spots.append(next(filter(room, on_link), None))
-        if spots[-1] is not None:
-            taken.append((spots[-1] * unit, _NUMBER))
-    return spots
+        way = parts[start] - parts[end]
+        taken.append((parts[end] + way / np.linalg.norm(way) * (_STANDOFF + _HEAD / 2), np.array([_HEAD, _HEAD])))
+    crowded, spots = 0, []
+    for start, end in links:
+        along = parts[start] + np.outer(_ALONG, parts[end] - parts[start])  # (K, 2) pixels
+        for place, middle in parts.items():
+            crowded += place not in (start, end) and bool((np.abs(along - middle) < np.array(_PART) / 2).all(1).any())
+        # how far each spot is from touching the nearest of what is there, the nearest to the middle first
+        middles, sizes = (np.array(each) for each in zip(*taken))
+        free = ((np.abs(along[:, None] - middles) - (sizes + _NUMBER) / 2).max(2)).min(1)
+        best = int(np.argmax(np.minimum(free, 0)))
+        crowded += bool(free[best] < 0)
+        spots.append(along[best] / unit)
+        taken.append((along[best], np.array(_NUMBER)))
+    return crowded, spots
 
 
 def _stage(node: Node) -> int:

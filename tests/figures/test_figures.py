@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from playground.figures import attention, candidates, courses, maps, pair, palette, parameters, parts, wire
+from playground.figures.interventions import circuit_picture
 from playground.figures.loss import Run, loss_curve
+from playground.interventions.circuit import Circuit, Edge, Node
 
 RNG = np.random.default_rng(0)
 RUNGS = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
@@ -269,3 +271,22 @@ def test_the_lines_of_a_game_are_what_was_paid_so_far():
     totals = [wire.numbers_of(trace["y"]).tolist() for trace in drawn["data"]]
     assert totals == [[0.0, 1.0, 4.0], [0.0, 0.5, 0.75]]
     assert courses.bits_curve({"you": np.array([])})["data"]
+
+
+def test_every_link_of_a_circuit_has_its_number_off_the_parts_even_on_a_phone():
+    # a circuit of Tiny stories: parts by layer and head, links by the place of their parts, the answer last
+    nodes = [Node(0, 0), Node(0, 1), Node(0, 3), Node(0), Node(1), Node(2, 3), Node(2), Node(3, 1), Node(3), None]
+    links = ("03", "13", "23", "34", "35", "37", "45", "47", "56", "57", "58", "59", "67", "68", "69", "78", "79", "89")
+    edges = tuple(Edge(nodes[int(a)], nodes[int(b)], (10 + i) / 100) for i, (a, b) in enumerate(links))
+    found = Circuit(dict.fromkeys(nodes[:-1], 0.5), edges, 0.9, None, 1, 0, 20)
+    layout = circuit_picture(found, {})["layout"]
+    texts = [note for note in layout["annotations"] if not note["showarrow"]]
+    numbers = [note for note in texts if "<b>" not in note["text"]]
+    assert [note["text"] for note in numbers] == [f"{10 + i} %" for i in range(len(links))]
+    left, right = layout["xaxis"]["range"]
+    unit = np.array([300 / (right - left), 96])
+    places = np.array([[note["x"], note["y"]] for note in texts if "<b>" in note["text"]]) * unit
+    spots = np.array([[note["x"], note["y"]] for note in numbers]) * unit
+    assert (np.abs(spots[:, None] - places) >= [30, 27]).any(2).all(), "a number covers a part"
+    apart = (np.abs(spots[:, None] - spots) >= [30, 14]).any(2)
+    assert apart[~np.eye(len(spots), dtype=bool)].all(), "a number covers another"
