@@ -322,10 +322,11 @@ def chip(text: str, move: Mapping[str, Any]) -> str:
     return move_button(text.replace("\n", " ⏎ "), move, kind="chip", dir="auto")
 
 
-def choice(name: str, label: str, options: Mapping[str, str], chosen: str = "") -> str:
-    """A drop-down: value → text. Escaped."""
+def choice(name: str, label: str, options: Mapping[str, str], chosen: str = "", *, resets: str = "") -> str:
+    """A drop-down: value → text; `resets` names the fields that a choice sets back. Escaped."""
+    attributes = attributes_html({"name": name, **({"data-resets": resets} if resets else {})})
     inside = options_html(options, chosen)
-    return f'<label class="field-label">{html.escape(label)}<select name="{name}">{inside}</select></label>'
+    return f'<label class="field-label">{html.escape(label)}<select{attributes}>{inside}</select></label>'
 
 
 def options_html(options: Mapping[Any, str], chosen: Any = "") -> str:

@@ -65,6 +65,11 @@ def test_it_opens_on_the_head_that_matters_most_the_last_token_and_its_largest_w
     assert chosen["query"] == seen.length - 1 and row[chosen["key"]] == row.max()
 
 
+def test_the_head_chosen_step_by_step_is_framed_where_it_looks_most(tab):
+    pickers = tab.made("abcab", view="steps", step="softmax")["step-head"]
+    assert pickers.count('data-resets="key"') == 2, "the cell of the head before is not kept"
+
+
 @pytest.mark.parametrize(
     "place", [(9, 9, 999, 999), (-1, -5, -9, -9), (None, "x", [], {}), (1e300, float("nan"), 0, 0)]
 )

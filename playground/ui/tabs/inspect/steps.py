@@ -114,7 +114,7 @@ def label_of(name: str, experts: bool) -> str:
 def pickers(n_layers: int, n_heads: int) -> str:
     """The layer and the head whose steps are shown."""
     layers, heads = ({str(i): str(i) for i in range(count)} for count in (n_layers, n_heads))
-    return choice("layer", "Layer", layers) + choice("head", "Head", heads)
+    return choice("layer", "Layer", layers, resets="key") + choice("head", "Head", heads, resets="key")
 
 
 def heading(here: Described, name: str, names: tuple[str, ...], experts: bool) -> str:
