@@ -129,8 +129,8 @@ def head_grid(
     # a head's name and, below it, what it does
     titles = [title.replace(" ", "<br>", 1) if long else title for title in map(escaped, titles)]
     lines = 1 + any("<br>" in title for title in titles)
-    height = 16 + (size + 13 * (lines - 1)) * n_rows
-    across, title = panels(n_columns), (13 + 13 * lines) / height
+    height = 8 + (size - 5 + 13 * (lines - 1)) * n_rows
+    across, title = panels(n_columns), (8 + 13 * lines) / height
     tall = (1 - title * n_rows) / n_rows
     named = len(tokens) == patterns.shape[-1] <= MOST_LABELS
     where = "%{y} looks at %{x}" if named else "query %{y}, key %{x}"
@@ -162,7 +162,7 @@ def head_grid(
     return figure(
         traces,
         height,
-        margin={"l": 4, "r": 4, "t": 8, "b": 8},
+        margin={"l": 4, "r": 4, "t": 0, "b": 8},
         annotations=notes,
         shapes=frames,
         plot_bgcolor=palette.BAND,

@@ -41,11 +41,11 @@ CHANGES = {
 CELLS = ("set", "scale")
 
 TEMPLATE = f"""<details class="fold" data-fold="change"><summary>Edit the model while it reads</summary>
-<div class="two wide-left"><div class="card">{slot("edit-cards")}
-{chart_place("edit-bars", height=300, save_name="before-after")}{slot("edit-cost")}</div>
-<div class="card stack">{choice("edit", "Change", CHANGES)}{slot("edit-cell")}
+<div class="two"><div class="card stack">{choice("edit", "Change", CHANGES)}{slot("edit-cell")}
 {slot("edit-apply", class_="line tight")}
-<p class="quiet">An edit lasts for one forward pass. The stored model does not change.</p></div></div></details>
+<p class="quiet">An edit lasts for one forward pass. The stored model does not change.</p></div>
+<div class="card stack"><h3>Likeliest next tokens</h3>{slot("edit-cards")}
+{chart_place("edit-bars", height=300, save_name="before-after")}{slot("edit-cost")}</div></div></details>
 <details class="fold" data-fold="worth"><summary>How much each part matters</summary><div class="card">
 {chart_place("worth", height=220, save_name="removal-map", clickable=True)}</div></details>"""
 
@@ -136,10 +136,11 @@ def before_after(at: At) -> tuple[dict[str, Any], str]:
     best = (found.before + found.after).topk(min(CANDIDATES, look.config.vocab_size)).indices
     labels = [look.token_label(int(token)) for token in best]
     before, after = found.before[best].tolist(), found.after[best].tolist()
+    place = f"After {query} “{look.tokens[query]}”."
     if not at.edits:
-        return next_tokens(labels, after), ""
+        return next_tokens(labels, after), f"{place} {expected(labels, after)}"
     names = ("unedited", "edited")
-    words = f"After {query} “{look.tokens[query]}”. {expected(labels, after, before, names)}"
+    words = f"{place} {expected(labels, after, before, names)}"
     return next_tokens(labels, after, before, names=names), words
 
 
