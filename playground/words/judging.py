@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
-UNDERLINED = "Red underlines mark broken rules of the text, or words that it does not have."
+UNDERLINED = "Red underlines mark broken rules of the text, or words not in it."
 FEW = 100
 """Below this many words, a share also names its counts."""
 

@@ -49,7 +49,7 @@ def ended(finished: Mapping[str, Any]) -> str:
     }.get(str(finished.get("reason")), "")
 
 
-MEMORISES = "It learns its text by heart, and gets worse on text it has not seen."
+MEMORISES = "It memorised its text, and got worse on text it has not seen."
 """What overfitting is."""
 
 

@@ -53,7 +53,8 @@ class Field:
         else:
             most, whole = self.upper(limits), isinstance(self.least, int)
             fits = is_number(value) and self.least <= value <= most and not (whole and value != int(value))
-            allowed = f"{'a whole number ' if whole else ''}from {said(self.least)} to {said(most)}"
+            low, high = said(self.least), said(most)
+            allowed = f"a whole number from {low} to {high}" if whole else f"between {low} and {high}"
             if value is None:
                 raise ValueError(f"{self.label} is empty: give {'' if whole else 'a number '}{allowed}")
             value = int(value) if fits and whole else value
