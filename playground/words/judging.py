@@ -39,8 +39,8 @@ def parsed_summary(parsed: ParsedText) -> str:
     share = parsed.share
     words = [f"{language.judged.capitalize()}: {share.right:,} of {share.of:,}."] if share.of else []
     if parsed.begun_with is not None:
-        why = "has letters that the language does not have" if parsed.foreign else "does not fit the language"
-        words.append(f"The prompt {why}, so its first {unit} is not counted.")
+        why = "has characters outside the language" if parsed.foreign else "does not fit the language"
+        words.append(f"The prompt {why}, so the first {unit} is not checked.")
     elif not words:
         words.append(f"No whole {unit} yet.")
     if parsed.fault is not None:

@@ -156,7 +156,7 @@ def times_words(
     words += f", {without / with_it:.1f} times as long." if with_it else "."
     if within < len(lengths):
         words += (
-            f" Beyond {context:,} tokens the context is full. Its oldest part falls out, and the model rebuilds the "
+            f" Beyond {context:,} tokens the context is full. The model then drops the oldest part and rebuilds the "
             "cache from the rest."
         )
     return words

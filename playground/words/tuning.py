@@ -27,7 +27,7 @@ def tuning_result(before: Measured, after: Measured) -> Result:
     number += f" Old text: {_losses(before.old, after.old)}." if before.old else ""
     details = f"Both losses are in nats per token, on unseen text. {INTERVAL}"
     if not before.old:
-        details = f"{details.replace('Both losses', 'Losses')} Its old text is not here, so what it forgot is unknown."
+        details = f"{details.replace('Both losses', 'Losses')} Its old text is missing, so forgetting was not measured."
     if any("\N{REPLACEMENT CHARACTER}" in text for text in after.samples):
         details += f" {LACKING}"
     return Result(headline, number, details)

@@ -417,10 +417,12 @@ def of_influence() -> Iterator[Case]:
     yield "a rule", influence.rule_sentence(ranked)
     yield "no rule", influence.rule_sentence(dataclasses.replace(ranked, rules=(("spelling", 0.9),)))
     sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
-    yield "one seed", influence.proof_result([sure], -0.1, 1)
-    yield "two seeds that differ", influence.proof_result([sure, unsure], -0.1, 5)
+    yield "one seed", influence.proof_result([sure], -0.1, 1, "the fox")
+    never = dataclasses.replace(sure, without=-12.0)
+    yield "one seed, next to impossible", influence.proof_result([never], -0.1, 1, "the fox")
+    yield "two seeds that differ", influence.proof_result([sure, unsure], -0.1, 5, "the fox")
     alike = dataclasses.replace(sure, seed=1, control=-0.3)
-    yield "two seeds that agree", influence.proof_result([sure, alike], -0.1, 5)
+    yield "two seeds that agree", influence.proof_result([sure, alike], -0.1, 5, "the fox")
     for count, correlation in ((2, math.nan), (5, 0.7)):
         yield f"{count} proofs", influence.score_sentence(count, correlation)
 

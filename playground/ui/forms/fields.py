@@ -108,6 +108,8 @@ def whole(name: str, value: Any, least: int | None = None, most: int | None = No
     bounds = "" if least is None or most is None else f" from {said(least)} to {said(most)}"
     if value is None:
         raise ValueError(f"{name} is empty: give a whole number{bounds}")
+    if fits and most is None and least is not None and value < least:
+        raise ValueError(f"{name} must be at least {said(least)}")
     if not fits or (least is not None and value < least) or (most is not None and value > most):
         raise ValueError(f"{name} must be a whole number{bounds}, not {said(value)}")
     return int(value)
