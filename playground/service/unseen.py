@@ -73,7 +73,7 @@ def beside_the_run(found: Unseen, checkpoint: Checkpoint, windows: int) -> str:
     # of a language, the text is the beginning of the one that its runs are judged by
     if corpus.language is None and len(corpus.windows("val", checkpoint.config.context_length)[0]) <= windows:
         return ""
-    return f"; its run's validation loss, {loss:.4f}, is of another choice of windows"
+    return f"; its run's validation loss, {loss:.4f}, was measured on other windows"
 
 
 @lru_cache(maxsize=8)

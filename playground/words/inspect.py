@@ -146,10 +146,10 @@ def sizes_words(dense: int, mixed: int, active: int) -> str:
 
 def memory_words(largest: Sequence[tuple[str, str, float]]) -> str:
     """The largest part of a block's memory; (model, part, share) for each model."""
-    each = [f"In {model}, {part} {'takes' if part == 'hidden layer' else 'take'} {percent(share, 0)}."
+    each = [f"In {model}, the {part} {'takes' if part == 'hidden layer' else 'take'} {percent(share, 0)}."
             for model, part, share in largest]  # fmt: skip
     return (
-        f"{' '.join(each)} Scores grow with the square of the tokens, the rest in proportion. "
+        f"{' '.join(each)} Scores grow with the square of the number of tokens, the rest in proportion. "
         "A fused kernel never stores the scores."
     )
 

@@ -362,11 +362,11 @@ def of_interventions() -> Iterator[Case]:
     yield (
         "a circuit",
         interventions.circuit_result(
-            Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6), {first: "induction"}
+            Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6), {first: "induction"}, "x"
         ),
     )
     alone = Circuit({first: 0.9}, (), 0.93, None, 1, 0, 6)
-    yield "a circuit: one part, one pair", interventions.circuit_result(alone, {})
+    yield "a circuit: one part, one pair", interventions.circuit_result(alone, {}, "x")
 
 
 def of_lens_and_examples() -> Iterator[Case]:

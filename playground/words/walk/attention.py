@@ -122,8 +122,8 @@ def rotate(at: Here) -> Described:
     )
     why = (
         "A head should be able to find “the token before”, wherever that is. Rotation turns each query and key by "
-        "angles that grow with its position. The angle between two of them then depends on their distance; moved "
-        "together, they keep it."
+        "angles that grow with its position. The angle between two of them then depends on their distance; shifting "
+        "both leaves it unchanged."
     )
     sentence = (
         f"At position {query}, pair 0 of {at.query_token} turns by {angles[0]:,.0f}°, pair {half - 1} by "

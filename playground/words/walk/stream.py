@@ -24,10 +24,10 @@ def output(at: Here) -> Described:
         f"A head's result has {D} numbers of its own. W_o turns them into the {d} numbers that all layers share. "
         "So several heads can write about the same thing."
     )
+    own = f"; head {at.head} writes {lengths[at.head]:.2f}" if at.head != most else ""
     sentence = (
-        f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f}); head {at.head} writes "
-        f"{lengths[at.head]:.2f}. The lengths of all heads add up to {at.facts['parallel']:.2f}, and the sum of the "
-        f"vectors has length {at.facts['sum_length']:.2f}"
+        f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f}){own}. The lengths of all heads add "
+        f"up to {at.facts['parallel']:.2f}, and the sum of the vectors has length {at.facts['sum_length']:.2f}"
     )
     labels = (*(f"head {h} · {n:.2f}" for h, n in enumerate(lengths)), f"sum{bias} = out")
     expressions = {"written": "written", "out": f"out[0, {query}]"}

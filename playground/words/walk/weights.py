@@ -12,9 +12,9 @@ def scores(at: Here) -> Described:
     """Every query is multiplied with every key."""
     T, D, root, score = at.T, at.D, np.sqrt(at.D), at.facts["score"]
     why = (
-        f"The more a query and a key point the same way, the larger their product. A sum of {D} unrelated products "
-        f"grows as √{D} = {root:.2f} does, and larger scores make softmax sharper. The largest weight of "
-        f"{at.query_token} is {at.facts['largest_weight']:.2f}; undivided, it would be "
+        f"The closer the directions of a query and a key, the larger their product. A sum of {D} unrelated products "
+        f"grows like √{D} = {root:.2f}, and larger scores make softmax sharper. So scores are divided by √{D}. The "
+        f"largest weight of {at.query_token} is {at.facts['largest_weight']:.2f}; undivided, it would be "
         f"{at.facts['largest_undivided']:.2f}."
     )
     sentence = (
