@@ -14,7 +14,7 @@ def verdict_result(verdict: Verdict, equal: str = "equal cost", *, active: bool 
     if math.isinf(verdict.margin):
         return Result("One window can't settle it.", details="A single validation window is too little to compare two.")
     side = "lower" if verdict.difference < 0 else "higher"
-    number = f"MoE is {abs(verdict.difference):.4f} nats {side}, ± {verdict.margin:.4f}, at {equal}."
+    number = f"MoE's loss is {abs(verdict.difference):.4f} nats {side}, ± {verdict.margin:.4f}, at {equal}."
     interval = f"The ± is a {CERTAINTY} % interval (Student's t) from the spread between"
     if verdict.seeds == 1:
         tie = abs(verdict.difference) <= verdict.margin
