@@ -33,9 +33,9 @@ ROLE_NAMES = {
 """Of `inspection.roles.ROLES`."""
 CRITERIA = (
     f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if it loses "
-    f"more than {GIVEN_UP:.2f} when the repetition is replaced. For two roles, the loss must rise by over {MATTERS:g} "
-    f"nats without the head. These are even attention (above {EVEN:.2f}) and weight that shifts with the text (above "
-    f"{MOVED:.2f}). "
+    f"more than {GIVEN_UP:.2f} of it when the repetition is replaced. For two roles, the loss must rise by over "
+    f"{MATTERS:g} nats without the head. These are even attention (above {EVEN:.2f}) and weight that shifts with the "
+    f"text (above {MOVED:.2f}). "
     "The lower end of each interval counts. Except for even attention, untrained heads must stay below."
 )
 

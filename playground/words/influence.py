@@ -46,7 +46,7 @@ def times(count: int) -> str:
 def ranked_result(ranked: Ranked) -> Result:
     """Which passages taught it, and how far to trust that."""
     if not ranked.raising:
-        return Result("No passage raises these words.")
+        return Result("No passage makes these words likelier.")
     hint = CORRELATION < HINT
     headline = (
         "A hint: the model may have learned it here." if hint else "The model learned it mostly from these passages."
@@ -64,7 +64,7 @@ def rule_sentence(ranked: Ranked) -> str:
     if not own or own[0][1] < RULE:
         return ""
     rule, part = own[0]
-    return f"They carry a grammar rule: {rule} ({percent(part, 0)} of their influence)."
+    return f"They show a grammar rule: {rule} ({percent(part, 0)} of their influence)."
 
 
 def proof_result(trials: Sequence[Trial], before: float, passages: int, selected: str) -> Result:

@@ -73,7 +73,10 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
     if abs(gained) < 0.005:
         changes = f"The validation loss changes by {signed(cost, 3, plus=True)} nats per token."
         return Result("This direction hardly changes the answer.", changes, "Try the last layer, or other prompts.")
-    verb, details = "raises" if gained > 0 else "lowers", "Strength 1 is as long as the residual stream itself."
+    verb, details = (
+        "raises" if gained > 0 else "lowers",
+        "At strength 1, the added vector is as long as the residual stream.",
+    )
     strength = signed(curve.strengths[-1], 1)
     headline = f"Strength {strength} {verb} “{answers[0]}” over “{answers[1]}”."
     if gained > 0 > curve.effects[-1]:
@@ -106,7 +109,9 @@ def circuit_result(found: Circuit, patterns: Mapping[Node, str], answer: str) ->
         )
     feeds = [edge for edge in found.edges if edge.receiver is not None]
     named = f"{SHARES} {NAMED}" if patterns else SHARES
-    details = f"{named} The search drops one part at a time. None of these can go, but another set may do as well."
+    details = (
+        f"{named} The search drops one part at a time. None of these can be dropped, but another set may work as well."
+    )
     if feeds:
         most = max(feeds, key=lambda edge: edge.share)
         lost = f"{share(min(max(most.share, 0.0), 1.0))} of the difference is lost"

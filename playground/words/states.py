@@ -103,7 +103,7 @@ def _details(state: State) -> str:
     return {
         DIVERGED: CALMER,
         UNMASKED: f"{NO_MASK} Train with the causal mask to see what it can learn.",
-        BELOW: "Judge it on more validation text. Check that none of it was in the training text.",
+        BELOW: "Measure it on more validation text. Check that none of it was in the training text.",
     }.get(state.kind, "")
 
 

@@ -21,7 +21,7 @@ def tuning_result(before: Measured, after: Measured) -> Result:
         headline = "Nothing has changed."
     else:
         learned = {-1: "It learned the new text", 0: "It learned nothing new", 1: "It predicts the new text worse"}
-        forgot = {-1: "knows the old better", 0: "forgot nothing measurable", 1: "forgot some of the old"}
+        forgot = {-1: "predicts the old better", 0: "forgot nothing measurable", 1: "forgot some of the old"}
         headline = f"{learned[new]}{'' if old is None else f' and {forgot[old]}'}."
     number = f"New text: {_losses(before.new, after.new)}."
     number += f" Old text: {_losses(before.old, after.old)}." if before.old else ""

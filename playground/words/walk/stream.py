@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..numbers import percent, signed
+from ..numbers import listed, percent, signed
 from .described import Described, Here, linear, norm_code, norm_formula
 
 ACTIVATIONS = {"relu": "ReLU", "relu2": "squared ReLU", "gelu": "GELU", "swiglu": "SwiGLU"}
@@ -132,7 +132,7 @@ def _experts(at: Here) -> Described:
     )
     if config.shared_expert:
         why += " All tokens also use one shared expert."
-    used = " and ".join(f"expert {e} ({w:.2f})" for e, w in zip(at.facts["experts"], at.facts["weights"]))
+    used = listed([f"expert {e} ({w:.2f})" for e, w in zip(at.facts["experts"], at.facts["weights"])])
     sentence = f"{at.query_token} uses {used}. {_effect(at)}"
     expressions = {"values": f"probabilities[0, {query}]", "chosen": "chosen"}
     labels = tuple(f"expert {e}" for e in range(E))

@@ -112,5 +112,6 @@ def _share_of_average(at: Here) -> str:
         return f"{at.placed(first)} has most of the weight ({weight}), but the average is 0: this head adds nothing."
     return (
         f"{at.placed(first)} has {weight} of the weight and makes up {percent(shares[first], 0)} of the average, "
-        f"measured along it (cosine {signed(at.facts['cosine'])}). The average has length {at.facts['length']:.2f}."
+        f"measured in its direction (cosine {signed(at.facts['cosine'])}). The average has length "
+        f"{at.facts['length']:.2f}."
     )
