@@ -31,9 +31,9 @@ class Sweep:
 
     def __post_init__(self) -> None:
         if not 2 <= len(set(self.values)) == len(self.values) <= MOST_VALUES:
-            raise ValueError(f"a sweep tries from 2 to {MOST_VALUES} different values of {self.name}")
+            raise ValueError(f"give 2 to {MOST_VALUES} different values of {self.name}")
         if not 1 <= self.seeds <= MOST_SEEDS:
-            raise ValueError(f"a sweep needs from 1 to {MOST_SEEDS} seeds, not {self.seeds:,}")
+            raise ValueError(f"give 1 to {MOST_SEEDS} seeds, not {self.seeds:,}")
         if self.name in ("seed", "vocab_size", "device"):
             raise ValueError(f"{self.name} cannot be swept: choose a setting of the model or of its training")
 

@@ -21,7 +21,7 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
         return Result(f"{name} {best.value} is best so far.", number)
     second, difference, margin = lead
     if math.isinf(margin):
-        details = f"{second.value} is {difference:.4f} higher. One seed cannot tell luck from a difference."
+        details = f"{second.value} is {difference:.4f} higher. With one seed, this may be luck."
         return Result(f"{name} {best.value} is ahead, with one seed.", number, details)
     interval = f"the ± is a {CERTAINTY} % interval over seeds"
     if difference > margin:

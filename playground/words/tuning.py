@@ -10,7 +10,8 @@ from ..training.verdict import CERTAINTY
 from .numbers import signed
 from .result import Result
 
-LACKING = "“\N{REPLACEMENT CHARACTER}” stands for characters of the new text that the model's tokens lack."
+INTERVAL = f"Each ± is a {CERTAINTY} % interval, from the spread between pieces of the text."
+LACKING = "Each “\N{REPLACEMENT CHARACTER}” is a character of the new text that the model's tokens lack."
 
 
 def tuning_result(before: Measured, after: Measured) -> Result:
@@ -20,13 +21,13 @@ def tuning_result(before: Measured, after: Measured) -> Result:
         headline = "Nothing has changed."
     else:
         learned = {-1: "It learned the new text", 0: "It learned nothing new", 1: "It predicts the new text worse"}
-        forgot = {-1: "knows the old better", 0: "forgot nothing measurable", 1: "forgot some of the old"}
+        forgot = {-1: "predicts the old better", 0: "forgot nothing measurable", 1: "forgot some of the old"}
         headline = f"{learned[new]}{'' if old is None else f' and {forgot[old]}'}."
     number = f"New text: {_losses(before.new, after.new)}."
     number += f" Old text: {_losses(before.old, after.old)}." if before.old else ""
-    details = f"Both losses are in nats per token, of text held out. Each ± is a {CERTAINTY} % interval over its parts."
+    details = f"Both losses are in nats per token, on unseen text. {INTERVAL}"
     if not before.old:
-        details = f"{details.replace('Both losses', 'Losses')} Its old text is not here, so what it forgot is unknown."
+        details = f"{details.replace('Both losses', 'Losses')} Its old text is missing, so forgetting was not measured."
     if any("\N{REPLACEMENT CHARACTER}" in text for text in after.samples):
         details += f" {LACKING}"
     return Result(headline, number, details)

@@ -31,9 +31,9 @@ def test_what_luck_can_explain_and_one_seed_name_no_best_value():
 @pytest.mark.parametrize(
     ("name", "values", "seeds", "sentence"),
     [
-        ("learning_rate", (0.1,), 3, "from 2 to 12 different values"),
-        ("learning_rate", (0.1, 0.1), 3, "from 2 to 12 different values"),
-        ("learning_rate", (0.1, 0.2), 0, "from 1 to 12 seeds, not 0"),
+        ("learning_rate", (0.1,), 3, "2 to 12 different values"),
+        ("learning_rate", (0.1, 0.1), 3, "2 to 12 different values"),
+        ("learning_rate", (0.1, 0.2), 0, "1 to 12 seeds, not 0"),
         ("seed", (1, 2), 3, "seed cannot be swept"),
     ],
 )

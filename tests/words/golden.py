@@ -362,11 +362,11 @@ def of_interventions() -> Iterator[Case]:
     yield (
         "a circuit",
         interventions.circuit_result(
-            Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6), {first: "induction"}
+            Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6), {first: "induction"}, "x"
         ),
     )
     alone = Circuit({first: 0.9}, (), 0.93, None, 1, 0, 6)
-    yield "a circuit: one part, one pair", interventions.circuit_result(alone, {})
+    yield "a circuit: one part, one pair", interventions.circuit_result(alone, {}, "x")
 
 
 def of_lens_and_examples() -> Iterator[Case]:
@@ -417,10 +417,12 @@ def of_influence() -> Iterator[Case]:
     yield "a rule", influence.rule_sentence(ranked)
     yield "no rule", influence.rule_sentence(dataclasses.replace(ranked, rules=(("spelling", 0.9),)))
     sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
-    yield "one seed", influence.proof_result([sure], -0.1, 1)
-    yield "two seeds that differ", influence.proof_result([sure, unsure], -0.1, 5)
+    yield "one seed", influence.proof_result([sure], -0.1, 1, "the fox")
+    never = dataclasses.replace(sure, without=-12.0)
+    yield "one seed, next to impossible", influence.proof_result([never], -0.1, 1, "the fox")
+    yield "two seeds that differ", influence.proof_result([sure, unsure], -0.1, 5, "the fox")
     alike = dataclasses.replace(sure, seed=1, control=-0.3)
-    yield "two seeds that agree", influence.proof_result([sure, alike], -0.1, 5)
+    yield "two seeds that agree", influence.proof_result([sure, alike], -0.1, 5, "the fox")
     for count, correlation in ((2, math.nan), (5, 0.7)):
         yield f"{count} proofs", influence.score_sentence(count, correlation)
 

@@ -146,7 +146,7 @@ def of_inspect() -> Iterator[Case]:
         yield f"Muon: {name}", inspect.muon_words("each head", gradient, gradient, rounding)
     yield "norms", inspect.norms_words("layer 1", 0.3, 0.5)
     yield "sizes", inspect.sizes_words(205_696, 1_134_208, 340_096)
-    yield "memory", inspect.memory_words([("Tiny", "scores", 0.6), ("GPT", "hidden layer", 0.5)])
+    yield "memory", inspect.memory_words([("Tiny", "scores of all heads", 0.6), ("GPT", "hidden layer", 0.5)])
     yield "a receipt", inspect.receipt_words(32, qk_norm=True, rotated=("10000", 5, 2))
     yield "the proof of a receipt", inspect.receipt_proof(1e-7, "score", 32)
     yield "the cache", inspect.cache_words(120, True, 1e-6, (1515, 381750), 128, 4096)

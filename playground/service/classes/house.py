@@ -307,7 +307,7 @@ class Classes:
         self.wrong.check(address)
         self.wrong.count(address)
         if not there:
-            raise ClassError("There is no class with this code, or it was deleted: a code is four words, look again.")
+            raise ClassError("No class has this code. Check its four words.")
 
     def of_id(self, class_id: int) -> Klass | None:
         """A class as it is now; None where it was deleted."""

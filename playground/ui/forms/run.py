@@ -25,7 +25,7 @@ from .fields import FOLLOWS, Field, is_number, read, said, same, titled, whole
 from .texts import TOKENIZERS, UNKNOWN, Own, check_tokenizer, expected_vocabulary
 
 FIELDS: tuple[Field, ...] = (
-    Field("tokenizer", "Pieces of text (tokens)", "Small pieces are easy to learn, large ones see further.", "text",
+    Field("tokenizer", "Pieces of text (tokens)", "With large pieces, the model sees further.", "text",
           TOKENIZERS),
     Field("vocab_size", "Size of a learned BPE vocabulary", "More pieces mean shorter texts but a larger table.",
           "text", least=257, most=16384),
@@ -35,9 +35,9 @@ FIELDS: tuple[Field, ...] = (
           most=1024, step=8),
     Field("n_heads", "Attention heads", "Each looks for something of its own; must divide the width.", "shape",
           least=1, most=32, step=1),
-    Field("n_kv_heads", "Key/value heads", "Fewer than heads shares them: a smaller cache. 0: as many as heads.",
+    Field("n_kv_heads", "Key/value heads", "If fewer, heads share them: a smaller cache. 0: as many as heads.",
           "shape", least=0, most=32),
-    Field("d_ff", "Feed-forward width (d_ff)", "Often most parameters. 0: 4 times the width, or 8/3 with SwiGLU.",
+    Field("d_ff", "Feed-forward width (d_ff)", "Often holds most parameters. 0: 4 times the width, or 8/3 with SwiGLU.",
           "shape", least=0, most=8192),
     Field("context_length", "Context", "How many tokens it sees at once.", "shape", least=8, most="context", step=8),
     Field("positions", "Positions", "How it knows the order of tokens.", "parts",
@@ -49,7 +49,7 @@ FIELDS: tuple[Field, ...] = (
           titled(NORM_PLACEMENTS, pre="before (pre)", post="after (post)")),
     Field("activation", "Activation", "The nonlinear function in the MLP.", "parts",
           titled(ACTIVATIONS, relu="ReLU", gelu="GELU", relu2="squared ReLU", swiglu="SwiGLU (gated)")),
-    Field("attention_layout", "Attention weights", "One matrix, or a list of small heads: the same function.",
+    Field("attention_layout", "Attention weights", "One matrix, or one per head; both compute the same.",
           "parts", titled(ATTENTION_LAYOUTS, fused="one projection", separate_heads="list of heads")),
     Field("init_std", "First weights", "1/√inputs begins a few tenths of a nat above guessing and learns quicker; "
           "0.02 starts at it.", "parts",
@@ -69,8 +69,8 @@ FIELDS: tuple[Field, ...] = (
     Field("dropout", "Dropout", "Sets random numbers to zero, which reduces memorising.", "learning", least=0.0,
           most=0.6, step=0.05),
     Field("steps", "Steps", "Updates of the weights; time grows in proportion.", "learning", least=1, most="steps"),
-    Field("batch_size", "Batch", "Windows per step: steadier, but slower steps.", "learning", least=1, most="batch",
-          step=1),
+    Field("batch_size", "Batch", "Windows per step. More make steps steadier but slower.", "learning", least=1,
+          most="batch", step=1),
     Field("optimizer", "Optimizer", "Muon learns faster per step, AdamW is the classic.", "learning",
           titled(OPTIMIZERS, muon="Muon + AdamW", adamw="AdamW")),
     Field("learning_rate", "Learning rate", "Too low: it learns slowly. Too high: it diverges.", "learning",
@@ -86,10 +86,10 @@ FIELDS: tuple[Field, ...] = (
           most=10.0, step=0.1),
     Field("precision", "Precision", "bf16 is faster if the CPU supports it.", "learning",
           (("automatic", "auto"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16 (GPU)", "fp16"))),
-    Field("eval_every", "Steps between evaluations", "More points on the curve, a little slower.", "learning",
+    Field("eval_every", "Steps between evaluations", "Fewer steps: more points, a little slower.", "learning",
           least=1, most="steps"),
-    Field("patience", "Patience", "Evaluations in a row clearly above the best, training still falling, after which it "
-          "stops; 0 is never. The best weights are kept either way.", "learning", least=0, most="steps"),
+    Field("patience", "Patience", "Stop after this many evaluations clearly above the best while training loss still "
+          "falls; 0: never. The best weights are kept either way.", "learning", least=0, most="steps"),
     Field("sample_every", "Steps between samples", "How often it shows what it can say; 0 is never.", "learning",
           least=0, most="steps"),
     Field("seed", "Seed", "The same seed gives the same run on the same kind of machine.", "learning", least=0,

@@ -177,9 +177,14 @@ def _job(page: Page, visitor: str, question: Question) -> SearchJob | None:
 
 
 def _title(checkpoint: Checkpoint, chosen: Chosen) -> str:
-    said = readable(checkpoint.tokenizer.decode(chosen.text.tokens[chosen.first : chosen.last + 1]))
-    said = said.strip().replace("\n", "⏎") or "blank"
-    return f"Why “{said if len(said) <= AROUND else f'{said[:AROUND]}…'}”?"
+    said = checkpoint.tokenizer.decode(chosen.text.tokens[chosen.first : chosen.last + 1])
+    return f"Why “{_shortened(said)}”?"
+
+
+def _shortened(text: str) -> str:
+    """A selection on one line, cut where it is long."""
+    text = readable(text).strip().replace("\n", "⏎") or "blank"
+    return text if len(text) <= AROUND else f"{text[:AROUND]}…"
 
 
 def _compare(checkpoint: Checkpoint, corpus: Corpus, chosen: Chosen) -> Copied:
@@ -252,7 +257,7 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
         _passage(each, corpus, most, i if each.effect else None) for i, each in enumerate(ranked.raising[:RAISING])
     )
     lowering = "".join(_passage(each, corpus, most, None) for each in ranked.lowering[:LOWERING])
-    lower = f"<h3>These lower it</h3>{lowering}" if lowering else ""
+    lower = f"<h3>These make it less likely</h3>{lowering}" if lowering else ""
     return f"{_said(ranked_result(ranked))}{theme.quiet(rule) if rule else ''}{raising}{lower}"
 
 
@@ -291,7 +296,8 @@ def _proven_html(proofs: list[ProofJob], corpus: Corpus) -> str:
     begun = corpus.tokenizer.decode(list(question.ids[: question.first]))[-AROUND:]
     says = {"With all passages it writes": last.result.said, "Without these passages it writes": last.result.trial.said}
     texts = "".join(f"{theme.quiet(when)}{_quoted(begun, text, '')}" for when, text in says.items())
-    return _said(proof_result(same, last.result.before, len(last.passages))) + texts
+    selected = _shortened(corpus.tokenizer.decode(list(question.ids[question.first :])))
+    return _said(proof_result(same, last.result.before, len(last.passages), selected)) + texts
 
 
 def _proof_html(going: ProofJob | None, failed: ProofJob | None, again: bool) -> str:

@@ -58,7 +58,7 @@ def advanced(limits: Limits) -> dict[str, Any]:
                 elem_id="prompt",
             )
             c["name"] = gr.Textbox(
-                label="Name", placeholder="after its text", max_lines=1, max_length=60, elem_id="name"
+                label="Name", placeholder="named after its text", max_lines=1, max_length=60, elem_id="name"
             )
             c["sweep"] = gr.Textbox(
                 label="Try several values",
@@ -75,7 +75,7 @@ def advanced(limits: Limits) -> dict[str, Any]:
                 [("none", ""), *((TITLES[name], name) for name in form.SYSTEMS)],
                 value="",
                 label="Copy a known model",
-                info="Models of written walkthroughs, and published shapes.",
+                info="Models from published tutorials, and sizes of known models.",
                 filterable=False,
                 elem_id="preset",
             )

@@ -40,7 +40,7 @@ def asked_for(text: str, limits: Limits) -> Sweep:
     name = name.strip()
     field = next((each for each in form.FIELDS if name.lower() in (each.name, each.label.lower())), None)
     if field is None or field.name in ("tokenizer", "vocab_size"):
-        raise ValueError(f"No setting to try is called “{name[:40]}”. Write, for example, Learning rate = 0.001, 0.01.")
+        raise ValueError(f"There is no setting “{name[:40]}”. Write, for example, Learning rate = 0.001, 0.01.")
     read = tuple(field.read(_value(value.strip()), limits) for value in values.split(","))
     return Sweep(field.name, read, seeds_here(limits))
 
