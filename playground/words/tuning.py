@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..data import visible
 from ..studies.finetune import Measured
 from ..studies.scores import Score
 from ..training.verdict import CERTAINTY
-from .numbers import signed
+from .numbers import listed, signed
 from .result import Result
 
 LACKING = "“\N{REPLACEMENT CHARACTER}” stands for characters of the new text that the model's tokens lack."
+NAMED = 4
+"""Characters or words that a sentence names, at most."""
+
+
+def lacking_words(name: str, lacking: Sequence[str], kind: str) -> str:
+    """Which characters or words of a new text a model has no token for; `kind` is its tokenizer's."""
+    count, unit = len(lacking), "word" if kind == "word" else "character"
+    named = [f"“{visible(part)}”" for part in lacking[:NAMED]]
+    shown = ", ".join([*named, "…"]) if count > NAMED else listed(named)
+    these = f"{count:,} {unit}s" if count > 1 else f"one {unit}"
+    return f"“{name}” lacks {these} of this text ({shown}) and writes “\N{REPLACEMENT CHARACTER}” instead."
 
 
 def tuning_result(before: Measured, after: Measured) -> Result:

@@ -20,10 +20,13 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     board = page.board
     first = board.start(page.visitor, small_spec())
     page.until_over()
-    page.train(**{"Train the chosen model further": True, "model": first.id, "text": OTHER})
+    further = {"Train the chosen model further": True, "model": first.id, "text": OTHER}
+    assert "Steps must be a whole number from 1" in page.train(**further, Steps=0) and len(board.of(page.visitor)) == 1
+    assert "tried on new models" in page.train(**further, **{"Try several values": "Layers = 1, 2"})
+    page.train(**further, Steps=15)
     page.until_over()
     tuned = board.of(page.visitor)[-1]
-    assert tuned.spec.parent == first.id and tuned.view().history.last_step == tuned.spec.training.steps
+    assert tuned.spec.parent == first.id and tuned.view().history.last_step == 15
     page.look()
     assert "It learned the new text" in page.text("headline") and "Old text: loss" in page.text("numbers")
     assert "<th" in page.slots["tuned"] and page.slots["tuned"].count("<tr>") >= 2
