@@ -9,7 +9,7 @@ import gradio as gr
 import pytest
 
 import playground
-from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data import Baselines, corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.model import PRESETS, ModelConfig
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.models import Registry
@@ -216,6 +216,15 @@ def test_an_empty_prompt_is_the_beginning_of_ones_own_text_and_stays_empty_for_t
 
 
 # ---- sizes, other texts, names ---------------------------------------------------------------------------------------
+
+
+def test_a_loss_between_two_baselines_names_the_one_that_is_still_better():
+    """It was said to be below the bigram line, of a loss above that of the 5-gram."""
+    view = RunView(id="x", name="Run 1", state="finished", baselines=Baselines(3.7, 3.0, 1.9, ngram=1.2, order=5))
+    view.history.add(Evaluated(40, 1.0, train_loss=1.5, val_loss=1.5))
+    assert "5-gram" in verdict.headline(view) and "0.3000 nats above the 5-gram line" in watch.curve(view)[1]
+    view.history.add(Evaluated(80, 2.0, train_loss=1.1, val_loss=1.1))
+    assert "not" not in verdict.headline(view) and "0.1000 nats below the 5-gram line" in watch.curve(view)[1]
 
 
 def test_a_size_is_chosen_only_where_the_shape_is_its_own():

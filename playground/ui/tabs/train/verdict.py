@@ -39,8 +39,11 @@ def headline(view: RunView) -> str:
     if view.baselines is None:
         return states.headline(state)
     begun = {LEARNING: "Still falling" if state.over else "Learning", LEVEL: "Levelled off"}.get(state.kind, "So far")
-    passed = view.baselines.passed(view.of_model.val_loss)
-    return f"{begun}: {f'it beats the {passed} baseline' if passed else 'no better than guessing yet'}."
+    loss = view.of_model.val_loss
+    passed, ahead = view.baselines.passed(loss), view.baselines.ahead(loss)
+    if passed is None:
+        return f"{begun}: no better than guessing yet."
+    return f"{begun}: it beats the {passed} baseline{f', but not the {ahead}' if ahead else ''}."
 
 
 def about(view: RunView) -> str:
