@@ -196,7 +196,8 @@ class Tuned:
     """A model was trained further: what its checkpoint notes of that."""
 
     about: dict[str, Any]
-    """`parent` as `finetune.parent_note` makes it, and `tuning`: what was measured before and after."""
+    """`parent` as `finetune.parent_note` makes it, and `tuning`: what was measured before and after, and the baselines
+    of the old text, where they are known."""
 
 
 RunEvent = Prepared | Predicted | Laddered | Learned | Tuned | TrainEvent
@@ -272,7 +273,8 @@ def _tuned(
     except Interrupted:
         return
     parent = parent_note(before.model, before.name, before.about)
-    yield Tuned({"parent": parent, "tuning": dict(zip(("before", "after"), found))})
+    tuning = dict(zip(("before", "after"), found)) | {"ladder": before.about.get("ladder")}
+    yield Tuned({"parent": parent, "tuning": tuning})
 
 
 def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Laddered:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..data import visible
+from ..data import Baselines, visible
 from ..studies.finetune import Measured
 from ..studies.scores import Score
 from ..training.verdict import CERTAINTY
@@ -26,23 +26,34 @@ def lacking_words(name: str, lacking: Sequence[str], kind: str) -> str:
     return f"“{name}” lacks {these} of this text ({shown}) and writes “\N{REPLACEMENT CHARACTER}” instead."
 
 
-def tuning_result(before: Measured, after: Measured) -> Result:
-    """What training on another text changed, on text of both kinds that it did not learn from."""
+def tuning_result(before: Measured, after: Measured, baselines: Baselines | None = None) -> Result:
+    """What training on another text changed, on text of both kinds that it did not learn from; the `baselines` of the
+    old text, where they are known, say how much it forgot."""
     new, old = _change(before.new, after.new), before.old and _change(before.old, after.old)
+    much, beaten = _forgotten(before, after, baselines) if old == 1 else ("", "")
     if new == 0 and not old:
         headline = "Nothing has changed."
     else:
         learned = {-1: "It learned the new text", 0: "It learned nothing new", 1: "It predicts the new text worse"}
-        forgot = {-1: "knows the old better", 0: "forgot nothing measurable", 1: "forgot some of the old"}
+        forgot = {-1: "knows the old better", 0: "forgot nothing measurable", 1: f"forgot {much} of the old"}
         headline = f"{learned[new]}{'' if old is None else f' and {forgot[old]}'}."
     number = f"New text: {_losses(before.new, after.new)}."
-    number += f" Old text: {_losses(before.old, after.old)}." if before.old else ""
+    number += f" Old text: {_losses(before.old, after.old)}.{beaten}" if before.old else ""
     details = f"Both losses are in nats per token, of text held out. Each ± is a {CERTAINTY} % interval over its parts."
     if not before.old:
         details = f"{details.replace('Both losses', 'Losses')} Its old text is not here, so what it forgot is unknown."
     if any("\N{REPLACEMENT CHARACTER}" in text for text in after.samples):
         details += f" {LACKING}"
     return Result(headline, number, details)
+
+
+def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -> tuple[str, str]:
+    """How much of its old text a model forgot that now predicts it worse, and which baseline predicts it better now."""
+    ahead = baselines and baselines.ahead(after.old.loss)
+    if not ahead or baselines.ahead(before.old.loss) == ahead:
+        return "some", ""
+    much = "almost all" if baselines.passed(after.old.loss) in (None, "uniform") else "much"
+    return much, f" The {ahead} baseline predicts its old text better now."
 
 
 def tuning_lines(tuning: dict[str, Any]) -> list[str]:

@@ -29,6 +29,7 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     assert tuned.spec.parent == first.id and tuned.view().history.last_step == 15
     page.look()
     assert "It learned the new text" in page.text("headline") and "Old text: loss" in page.text("numbers")
+    assert tuned.view().tuning["ladder"]["bigram"] > 0, "by which what it forgot is graded"
     assert "<th" in page.slots["tuned"] and page.slots["tuned"].count("<tr>") >= 2
     page.model = first.id
     page.look()
@@ -44,6 +45,10 @@ def test_several_values_make_one_table_and_one_chart(served):
     shown = panel.look()
     assert panel.selection["there"] is True and shown["stop"] == "" and shown["bar"] == ""
     assert "Layers" in shown["headline"] and "over 3 seeds" in shown["number"]
+    assert "a cat" in shown["about"] or "the cat" in shown["about"], "it names its text"
+    assert "newest" in shown["newest"]
+    panel.model = "shipped-sentences"
+    assert panel.look()["newest"] == "", "another model's run stands above it"
     assert shown["table"].count("<tr>") == 3 and len(shown["chart"]["figure"]["data"]) == 2
 
 
