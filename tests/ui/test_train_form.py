@@ -378,6 +378,13 @@ def test_what_a_model_lacks_of_a_text_is_said_before_it_is_trained_further():
     assert "lack" not in follow(start | {"further": False}, "further")["contents"]
 
 
+def test_two_models_of_one_size_have_as_many_parameters():
+    """Small had 802,432 parameters in the form, and 798,336 where it was the shipped model."""
+    small = form.model_config(filled())
+    assert verdict.size(small) == "Small" and verdict.size(small.replace(vocab_size=90)) == "Small"
+    assert verdict.size(small.replace(activation="relu2")) == "798,336 parameters"
+
+
 def test_a_guessed_vocabulary_makes_a_rounded_count():
     unread = follow(own_text("", own_kind="hub"), "text")
     assert "About 810,000 parameters" in unread["outlook"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-from operator import attrgetter
 
 from ....data import LANGUAGES
 from ....model import PRESETS, ModelConfig
@@ -56,12 +55,12 @@ def about(view: RunView) -> str:
 
 
 def size(config: ModelConfig | None) -> str:
-    """The name of the size with this shape, or else its number of parameters."""
+    """The name of the size with as many parameters at this vocabulary and context, or else their number."""
     if config is None:
         return ""
-    shape = attrgetter("n_layers", "d_model", "n_heads", "n_experts")
-    known = (title for name, title in SIZES.items() if shape(PRESETS[name]) == shape(config))
-    return next(known, f"{config.n_parameters:,} parameters")
+    count, reads = config.n_parameters, {"vocab_size": config.vocab_size, "context_length": config.context_length}
+    known = (title for name, title in SIZES.items() if PRESETS[name].replace(**reads).n_parameters == count)
+    return next(known, f"{count:,} parameters")
 
 
 def numbers(view: RunView) -> str:
