@@ -23,7 +23,7 @@ Losses = Sequence[tuple[str, float]]
 
 
 def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Losses = ()) -> str:
-    """Where the validation loss is among the baselines."""
+    """Where the validation loss is among the baselines: beside the next that is better, else the best it has passed."""
     pairs = zip(evaluations["step"], evaluations["val_loss"]) if evaluations else ()
     measured = [(step, loss) for step, loss in pairs if math.isfinite(loss)]
     if not measured:
@@ -34,8 +34,10 @@ def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Los
         where += f", {from_the_best(loss - floor)}"
     elif known:
         beaten = [name for name, value in baselines if loss < value]
-        name = beaten[-1] if beaten else baselines[0][0]
-        where += f", {abs(known[name] - loss):.4f} nats {'below' if beaten else 'above'} the {name} line"
+        better = [(value, name) for name, value in baselines if value <= loss]
+        name = max(better)[1] if better else beaten[-1]
+        where += f": below the {beaten[-1]} line and" if beaten and better else ","
+        where += f" {abs(known[name] - loss):.4f} nats {'above' if better else 'below'} the {name} line"
     return f"{where}."
 
 

@@ -97,9 +97,19 @@ def test_a_code_is_four_words_however_it_is_typed(classes):
     assert len(words) == 4 and set(words) <= set(WORDS) and len(set(WORDS)) ** 4 > 2**32
     for typed in (klass.code, f"  {' '.join(words).upper()} ", ", ".join(words)):
         assert classes.join(typed, "Anna", ANNA).klass.code == klass.code
-    for wrong in ("", " ".join(words[:3]), "<b>", None, 7, "x" * 10_000):
+    for wrong in (" ".join(words[:3]), "<b>", 7, "x" * 10_000):
         with pytest.raises(ClassError, match="No class"):
             classes.invited(wrong)
+
+
+def test_what_is_missing_to_join_is_asked_for_and_counts_as_no_wrong_code(classes):
+    klass, _ = made(classes)
+    for _ in range(WRONG_CODES + 1):
+        with pytest.raises(ClassError, match="Type your class's code"):
+            classes.join("", "", ANNA)
+        with pytest.raises(ClassError, match="Choose a name"):
+            classes.join("apple-apple-apple-apple", " ", ANNA)
+    assert classes.join(klass.code, "Anna", ANNA).name == "Anna"
 
 
 def test_wrong_codes_bound_who_sends_them_and_a_right_one_always_works(classes, clock):

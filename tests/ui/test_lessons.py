@@ -230,6 +230,16 @@ def test_a_lesson_sets_the_form_whatever_run_the_page_opened_with(page):
     assert spec.training.steps == wanted["train.steps"]
 
 
+def test_a_pairs_form_is_as_it_opens_once_its_lesson_is_left(page):
+    """It kept the lesson's 32 experts and two seeds."""
+    visitor, experts = Visitor(page, known("leaving")), page.shared("moe.comparing").c["n_experts"]
+    for lesson, left in (("do-experts-help", 8), ("memorising", 32)):
+        visitor.values[experts] = 32
+        visitor.does("open", lesson=lesson)
+        visitor.does("close")
+        assert visitor.values[experts] == left
+
+
 def test_a_lesson_keeps_nothing_of_the_one_before(page):
     """A typed prompt, a head that is switched off and an open receipt are the last lesson's; so is its model's."""
     visitor = Visitor(page, known("one-by-one"))

@@ -308,10 +308,15 @@ def of_tuning() -> Iterator[Case]:
         ("worse", (3.0, 1.0), (4.0, 2.0)),
     ):
         yield facts, tuning.tuning_result(taken(*before), taken(*after))
+    known = Baselines(3.7, 3.0, 1.9, ngram=1.2, order=5)
+    for after in (1.1, 1.5, 3.2):
+        yield f"beside baselines, {after}", tuning.tuning_result(taken(3.0, 1.0), taken(2.0, after), known)
     strange = dataclasses.replace(taken(2.0, 1.5), samples=("\N{REPLACEMENT CHARACTER}ing",))
     yield "letters that the tokens lack", tuning.tuning_result(taken(3.0, 1.0), strange)
     noted = {when: dataclasses.asdict(taken(3.0, None)) for when in ("before", "after")}
     yield "in the shell", "\n".join(tuning.tuning_lines(noted))
+    for parts, kind in (["é"], "char"), (list("éΩ\n"), "char"), (["sea", "sang", "the", "king", "now"], "word"):
+        yield f"{len(parts)} lacking", tuning.lacking_words("Run 1", parts, kind)
 
 
 def of_sweep() -> Iterator[Case]:
@@ -319,6 +324,7 @@ def of_sweep() -> Iterator[Case]:
     near = Row(0.02, (1.05, 1.0, 0.99))
     for facts, rows in (
         ("nothing yet", []), ("one value", [slow]), ("all diverged", [broken]), ("a best one", [slow, fast, broken]),
+        ("one of two", [slow, Row(0.01, (1.0,))]), ("the others diverged", [slow, broken]),
         ("luck", [fast, near]), ("one seed", [Row(1, (2.0,)), Row(2, (1.0,))]),
     ):  # fmt: skip
         yield facts, sweep.sweep_result(rows, "Learning rate")

@@ -19,6 +19,7 @@ def of_runs() -> Iterator[Case]:
     evaluations = {"step": [20, 40], "val_loss": [1.2, 1.11]}
     yield "loss: of a language", pictures.loss_words(evaluations, BASELINES)
     yield "loss: ordinary text", pictures.loss_words(evaluations, BASELINES[:3])
+    yield "loss: between two", pictures.loss_words(evaluations, [("bigram", 2.0), ("5-gram", 1.0)])
     yield "loss: above all baselines", pictures.loss_words(evaluations, [("uniform", 1.0)])
     yield "loss: nothing yet", pictures.loss_words(None)
     yield "loss: nothing yet, baselines", pictures.loss_words(None, BASELINES)

@@ -171,6 +171,8 @@ class Classes:
     def invited(self, code: object, address: str = "") -> Klass:
         """The class that this code lets in, while it goes on. Raises ClassError."""
         self.sweep()
+        if code in ("", None):
+            raise ClassError("Type your class's code first: four words.")
         klass = self._of_code(regular(code))
         if klass is None:
             self._guessed(False, address)
@@ -180,12 +182,12 @@ class Classes:
 
     def join(self, code: object, name: object, visitor: str, address: str = "") -> Member:
         """Become a student of a class, or go by another name there. Raises ClassError."""
-        klass = self.invited(code, address)
         name = one_line(name, STUDENT_NAME, "name")
-        if not name:
+        if code and not name:
             raise ClassError("Choose a name first. Your teacher's board shows it.")
         if len(alphabets(name)) > 1:
             raise ClassError("This name mixes alphabets, so that it could look like another one: use one alphabet.")
+        klass = self.invited(code, address)
         with self.store.change() as db:
             mine = db.execute("SELECT * FROM students WHERE class = ? AND visitor = ?", (klass.id, hashed(visitor)))
             mine = mine.fetchone()

@@ -7,7 +7,7 @@ dictionaries of the same names, so that setting the form is always "these values
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...data import LANGUAGES
@@ -15,6 +15,8 @@ from ...model import PRESETS, ModelConfig
 from ...model.config import ACTIVATIONS, ATTENTION_LAYOUTS, NORM_PLACEMENTS, NORMS, POSITIONS
 from ...service.limits import Limits
 from ...service.runs import OWN_TEXT, SENTENCES, RunSpec, Source
+from ...storage import Checkpoint
+from ...studies.finetune import tuning_config
 from ...training import RECIPES, TrainConfig
 from ...training.config import OPTIMIZERS, SCHEDULES
 from ...training.recipes import OwnText, for_own_text
@@ -179,6 +181,13 @@ def _values_of(config: ModelConfig, training: TrainConfig) -> dict[str, Any]:
     return {name: FOLLOWS if value is None and name in _MAY_FOLLOW else value for name, value in values.items()}
 
 
+def tuning_values(parent: Checkpoint, tokens: int) -> dict[str, Any]:
+    """How a model is trained further on a text of so many tokens (0: a long one)."""
+    training = tuning_config(parent.config, tokens)
+    values = {name: getattr(training, name) for name in _TRAIN_NAMES}
+    return values | {"sample_every": training.eval_every}
+
+
 def suited(base: Any, own: Own) -> OwnText:
     """What suits one's own text at this size; at whichever is best where `base` is none."""
     return for_own_text(own.tokens, own.kinds, base if base in SIZES else None)
@@ -216,10 +225,11 @@ def size_of(values: Mapping[str, Any]) -> str | None:
     return None
 
 
-def for_another_text(values: Mapping[str, Any], source: str, limits: Limits, own: Own = UNKNOWN) -> dict[str, Any]:
-    """The settings when another text is chosen: what was set by hand stays, the rest is the new text's."""
-    usual = [base_values(values.get("base"), other, limits, own) for other in texts.SOURCES]
-    new = base_values(values.get("base"), source, limits, own)
+def for_another_text(
+    values: Mapping[str, Any], source: str, base: Callable[[str], Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The settings when another text is chosen: what was set by hand stays, the rest is the new text's `base`."""
+    usual, new = [base(other) for other in texts.SOURCES], base(source)
     kept = {name for name in BY_NAME if not any(same(values[name], known[name]) for known in usual)}
     if values["tokenizer"] not in texts.TOKENIZERS_OF[source]:
         kept.discard("tokenizer")
@@ -236,7 +246,12 @@ def nearest(values: Mapping[str, Any], source: str, limits: Limits, own: Own = U
 
 
 def model_config(values: Mapping[str, Any]) -> ModelConfig:
-    """The model that these settings describe; its vocabulary is estimated. Raises ValueError."""
+    """The model that these settings describe, its vocabulary estimated; the `parent` where one is trained further.
+
+    Raises ValueError.
+    """
+    if parent := values.get("parent"):
+        return parent.config
     chosen = {name: _settled(name, values[name]) for name in _MODEL_NAMES}
     chosen |= {name: chosen[name] or None for name in _MAY_FOLLOW}
     tokenizer = values["tokenizer"]
@@ -249,20 +264,25 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
 
 def train_config(values: Mapping[str, Any]) -> TrainConfig:
     """How these settings train. Raises ValueError."""
-    context = max(_settled("context_length", values["context_length"]), 1)
+    parent = values.get("parent")
+    context = parent.config.context_length if parent else max(_settled("context_length", values["context_length"]), 1)
+    prompt = values.get("prompt") or (parent and parent.about.get("prompt")) or ""
     return TrainConfig(
         **{name: _settled(name, values[name]) for name in _TRAIN_NAMES},
         # scoring takes about as long whatever the context, so that Stop is never held up by it
         eval_windows=max(EVALUATION_TOKENS // context, 8),
-        sample_prompt=str(values.get("prompt") or ""),
-        sample_tokens=7 if values.get("source") == SENTENCES else 120 if values["tokenizer"] == "char" else 40,
+        sample_prompt=str(prompt),
+        sample_tokens=7 if values.get("source") == SENTENCES else 120 if texts.pieces_of(values) == "char" else 40,
     )
 
 
 def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSpec:
     """The run that the form describes. Raises ValueError where a setting makes no sense or exceeds its bounds."""
+    parent, values = values.get("parent"), {**values, **read(FIELDS, values, limits)}
+    if parent:
+        return RunSpec(source, parent.config, train_config(values), parent.tokenizer.kind, parent=values["model"])
     begun = beginning_of(source.text) if source.kind == OWN_TEXT else ""
-    values = {**values, **read(FIELDS, values, limits), "prompt": values.get("prompt") or begun}
+    values["prompt"] = values.get("prompt") or begun
     check_tokenizer(source, values["tokenizer"])
     return RunSpec(
         source=source,

@@ -83,5 +83,6 @@ def advanced(limits: Limits) -> dict[str, Any]:
         c["reset"] = gr.Button("Reset", size="sm", visible=False, elem_id="reset")
     # which settings "Reset" goes back to: a size or a preset. Not a gr.State, which would hold a connection open.
     c["base"] = gr.Textbox(form.FIRST_SIZE, visible=False)
+    c["tuned"] = gr.Textbox("", visible=False)  # the model for whose further training the settings were chosen
     c["suited"] = gr.Textbox("", visible=False)  # for which length of an own text the settings were chosen
     return c
