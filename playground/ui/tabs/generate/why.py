@@ -43,7 +43,7 @@ CHECKED = 0.25
 
 BUTTON = '<button type="button" class="link why-button" data-do="why" hidden>Why?</button>'
 TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">{slot("why-title", tag="h2")}
-<span class="grow"></span>{move_button("×", {"why": None}, kind="link", title="Close", aria_label="Close")}</div>
+<span class="grow"></span>{move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
 <div data-slot="why-marks" data-own hidden></div>
 <div class="two"><div class="stack">{slot("why-copied", class_="stack")}</div>
 <fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
