@@ -222,7 +222,8 @@ def _copied_html(found: Copied, corpus: Corpus, start: int, end: int) -> str:
     """The selection's own piece first, then the longest others."""
     text = corpus.learned().text
     order = lambda match: (match.end <= start or end <= match.start, match.start - match.end)  # noqa: E731
-    sources = "".join(_source(match, text) for match in sorted(found.matches, key=order)[:MATCHES])
+    first, *more = [_source(match, text) for match in sorted(found.matches, key=order)[:MATCHES]] or [""]
+    sources = first + (f"<details><summary>Other copied pieces</summary>{''.join(more)}</details>" if more else "")
     legend = f'<p class="quiet"><span class="copied">Underlined</span> {LEGEND}</p>'
     return f"{_said(copied_result(found, start, end))}{legend if sources else ''}{sources}"
 
