@@ -43,7 +43,7 @@ CHECKED = 0.25
 
 BUTTON = '<button type="button" class="link why-button" data-do="why" hidden>Why?</button>'
 TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">{slot("why-title", tag="h2")}
-<span class="grow"></span>{move_button("×", {"why": None}, kind="link", title="Close", aria_label="Close")}</div>
+<span class="grow"></span>{move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
 <div data-slot="why-marks" data-own hidden></div>
 <div class="two"><div class="stack">{slot("why-copied", class_="stack")}</div>
 <fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
@@ -227,7 +227,8 @@ def _copied_html(found: Copied, corpus: Corpus, start: int, end: int) -> str:
     """The selection's own piece first, then the longest others."""
     text = corpus.learned().text
     order = lambda match: (match.end <= start or end <= match.start, match.start - match.end)  # noqa: E731
-    sources = "".join(_source(match, text) for match in sorted(found.matches, key=order)[:MATCHES])
+    first, *more = [_source(match, text) for match in sorted(found.matches, key=order)[:MATCHES]] or [""]
+    sources = first + (f"<details><summary>Other copied pieces</summary>{''.join(more)}</details>" if more else "")
     legend = f'<p class="quiet"><span class="copied">Underlined</span> {LEGEND}</p>'
     return f"{_said(copied_result(found, start, end))}{legend if sources else ''}{sources}"
 

@@ -32,8 +32,8 @@ CANDIDATES = 8
 LOSS_WINDOWS = 24
 """Of every loss here, so that a model has one."""
 WAYS = {
-    "off": "Switch them off: each token goes to the router's next choice",
-    "silent": "Silence them: routed as before, but their output is zero",
+    "off": "Switch off: tokens go to the next choice",
+    "silent": "Silence: routed as before, output zero",
     "force": "Send every token to the first one",
 }
 
