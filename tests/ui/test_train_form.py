@@ -353,12 +353,14 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     assert f"“Tiny stories” further for {tuned.steps} steps. About" in further["outlook"]
     fifteen = follow(further | {"steps": 15}, "fields")
     assert "for 15 steps. " in fifteen["outlook"] and fifteen["steps"] == 15
+    assert "for 1 step. Under a second here" in follow(further | {"steps": 1}, "fields")["outlook"]
     named = form_settings().named(fifteen, ANNA)
     spec = form.run_spec(named, Source("text", text=text), LOCAL)
     assert (spec.parent, spec.training.steps, spec.training.learning_rate) == ("shipped-stories", 15, 1e-4)
     assert follow(further, "reset")["learning_rate"] == tuned.learning_rate
     with pytest.raises(ValueError, match="Steps must be a whole number from 1"):
         form.run_spec(named | {"steps": 0}, Source("text", text=text), LOCAL)
+    assert follow(start | {"text": None}, "model")["steps"] == start["steps"], "texts are not sent for nothing"
     again = follow(further | {"further": False}, "further")
     assert {name: again[name] for name in form.BY_NAME} == {name: start[name] for name in form.BY_NAME}
 

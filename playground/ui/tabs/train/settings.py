@@ -50,6 +50,7 @@ class Settings:
             "source": self.choose_source,
             "text": self.suit,
             "further": self.suit,
+            "model": lambda asked: self.suit(asked) if asked["parent"] else (asked, {}),
             "size": self.choose_size,
             "reset": self.reset,
             "preset": self.choose_preset,
@@ -67,7 +68,8 @@ class Settings:
         texts.follow_text(followed, c)
         followed.on("text", c["tokenizer"].input, whole_texts=True)
         # a run that is over has shown how fast this machine is, and another model may be trained further
-        followed.on("further", c["further"].input, page.model.change, whole_texts="further")
+        followed.on("further", c["further"].input, whole_texts=True)
+        followed.on("model", page.model.change, whole_texts="further")
         touched = [c[name].input for name in form.BY_NAME if name != "tokenizer"]
         followed.on("fields", *touched, c["prompt"].input, c["sweep"].input)
         followed.on("size", c["size"].input)
@@ -268,11 +270,12 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
         words = f"{config.n_parameters:,} parameters. "
     else:
         words = f"About {float(f'{config.n_parameters:.2g}'):,.0f} parameters. "
-    words += f"{runs} runs: " * (runs > 1)
-    words += f"{'About ' * (seconds >= 1 and runs == 1)}{theme.duration(seconds)} here{' (a guess)' * pace.guesses}."
+    took = f"{runs} runs: " if runs > 1 else "about " * (seconds >= 1)
+    took = f"{took}{theme.duration(seconds)} here{' (a guess)' * pace.guesses}."
+    words += took[:1].upper() + took[1:]
     if seconds > limits.seconds:
         words += f" It ends after {theme.duration(limits.seconds)} and keeps what it has learned."
-    return quiet(words[:1].upper() + words[1:])
+    return quiet(words)
 
 
 def changes_text(changes: Sequence[str], base: str, by_length: Sequence[str] = ()) -> str:
