@@ -253,7 +253,7 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
         _passage(each, corpus, most, i if each.effect else None) for i, each in enumerate(ranked.raising[:RAISING])
     )
     lowering = "".join(_passage(each, corpus, most, None) for each in ranked.lowering[:LOWERING])
-    lower = f"<h3>These lower it</h3>{lowering}" if lowering else ""
+    lower = f"<details><summary>These lower it</summary>{lowering}</details>" if lowering else ""
     return f"{_said(ranked_result(ranked))}{theme.quiet(rule) if rule else ''}{raising}{lower}"
 
 
