@@ -258,7 +258,7 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
         _passage(each, corpus, most, i if each.effect else None) for i, each in enumerate(ranked.raising[:RAISING])
     )
     lowering = "".join(_passage(each, corpus, most, None) for each in ranked.lowering[:LOWERING])
-    lower = f"<h3>These make it less likely</h3>{lowering}" if lowering else ""
+    lower = f"<details><summary>These make it less likely</summary>{lowering}</details>" if lowering else ""
     return f"{_said(ranked_result(ranked))}{theme.quiet(rule) if rule else ''}{raising}{lower}"
 
 
