@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data import Baselines
 from .baselines import BEST, from_the_best
 from .numbers import listed, percent, signed, size
 
@@ -15,30 +16,29 @@ GPT2_SMALL = 124_439_808
 LEARNED = 0.5
 """Share from which a skill is said to be there."""
 
-Losses = Sequence[tuple[str, float]]
-"""(name, nats per token) of baselines from worst to best, as `Baselines.losses()` gives them."""
-
-
 # ---- a run -----------------------------------------------------------------------------------------------------------
 
 
-def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Losses = ()) -> str:
-    """Where the validation loss is among the baselines: beside the next that is better, else the best it has passed."""
+def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Baselines | None = None) -> str:
+    """Where the validation loss is among the baselines: the last that it has passed, and the next."""
     pairs = zip(evaluations["step"], evaluations["val_loss"]) if evaluations else ()
     measured = [(step, loss) for step, loss in pairs if math.isfinite(loss)]
     if not measured:
         return f"No loss has been measured yet{'; the dashed lines are baselines' if baselines else ''}."
-    (step, loss), known = measured[-1], dict(baselines)
+    step, loss = measured[-1]
     where = f"Validation loss {loss:.4f} at step {step:,.0f}"
-    if (floor := known.get("floor")) is not None:
-        where += f", {from_the_best(loss - floor)}"
-    elif known:
-        beaten = [name for name, value in baselines if loss < value]
-        better = [(value, name) for name, value in baselines if value <= loss]
-        name = max(better)[1] if better else beaten[-1]
-        where += f": below the {beaten[-1]} line and" if beaten and better else ","
-        where += f" {abs(known[name] - loss):.4f} nats {'above' if better else 'below'} the {name} line"
-    return f"{where}."
+    if baselines is None:
+        return f"{where}."
+    if baselines.floor is not None:
+        return f"{where}, {from_the_best(loss - baselines.floor)}."
+    passed, lines = baselines.passed(loss), dict(baselines.steps())
+    names = [*lines]
+    following = names[names.index(passed) + 1 :] if passed else names
+    if not following:
+        return f"{where}, {lines[passed] - loss:.4f} nats below the {passed} line."
+    gap = loss - lines[following[0]]
+    how = f"{gap:.4f} nats above" if gap >= 0 else "not clearly below"
+    return f"{where}: {f'below the {passed} line, ' * (passed is not None)}{how} the {following[0]} line."
 
 
 def gradients_words(parts: Sequence[str], steps: Sequence[int], norms: np.ndarray) -> str:

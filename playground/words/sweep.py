@@ -18,7 +18,7 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
     seeds = len(best.losses)
     number = f"Validation loss {loss_shown(best)} over {seeds} seed{'s' * (seeds != 1)}."
     if len(complete(rows)) == 1:
-        return Result(f"Only {name} {best.value} is tried so far.", number)
+        return Result(f"Only {name} {best.value} is finished so far.", number)
     if lead is None:
         return Result(f"{name} {best.value} is best: all other runs diverged.", number)
     second, difference, margin = lead

@@ -10,7 +10,6 @@ from ....service.limits import Limits
 from ....service.sweeps import SweepJob, SweepView
 from ....studies.sweep import SEEDS, Sweep
 from ....words.sweep import loss_shown, sweep_result
-from ....words.training import in_steps
 from ... import theme
 from ...chart import chart_place, show
 from ...forms import run as form
@@ -88,7 +87,7 @@ def show_sweep(page: Page, asked: Asked) -> Shown:
         "stop": Slot(stop, lambda: stop),
         "bar": Slot(view.version if view.active else this, lambda: bar(view)),
         "headline": Slot(this, lambda: html.escape(headline)),
-        "about": Slot(this, lambda: html.escape(f"{view.name} · {in_steps(job.spec.training.steps)}")),
+        "about": Slot(this, lambda: html.escape(view.name)),
         "number": Slot(this, lambda: html.escape(result.number)),
         "details": Slot(this, lambda: html.escape(result.details)),
         "chart": Slot(this, lambda: _chart(view, label)),

@@ -51,11 +51,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"
-    value = view.history.val_loss if view else None
-    if rungs and value is not None:  # said are the line that the loss has passed and the next, drawn are all
-        said = (view.baselines.named(value), view.baselines.ahead(value), "floor")
-        rungs = [rung for rung in rungs if rung[0] in said]
-    words = pictures.loss_words(run and run.evaluations, rungs)
+    words = pictures.loss_words(run and run.evaluations, view.baselines if view else None)
     return figure, words + (_apart(view, beside) if view else "")
 
 
