@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 import time
 import urllib.request
 from pathlib import Path
@@ -19,7 +18,6 @@ from playground.service.board import Board
 from playground.service.limits import AWAY_SECONDS
 from playground.service.models import Registry
 from playground.ui import api
-from playground.ui.api import ENDPOINTS
 from playground.ui.app import build_app, launch
 
 from .runs import ANNA, BERT, TEXT, small_limits, small_spec, until
@@ -82,17 +80,6 @@ def test_a_run_to_which_nobody_listens_is_never_begun(served, monkeypatch):
         time.sleep(0.1)
     with urllib.request.urlopen(f"{address}gradio_api/call/train/{called[0]}", timeout=30) as late:
         assert "no listener" in late.read().decode()
-
-
-def test_everything_is_named_typed_and_described(served):
-    client, *_ = served
-    endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(endpoints) == {f"/{name}" for name in ENDPOINTS}
-    for name, endpoint in endpoints.items():
-        assert len(endpoint["description"]) > 40, name
-        for parameter in endpoint["parameters"]:
-            assert not parameter["parameter_name"].startswith("param_")
-            assert parameter["type"].get("type"), parameter
 
 
 def test_a_run_streams_its_story_and_its_model_can_be_used(served, trained):
@@ -217,19 +204,6 @@ def test_a_visitors_models_are_nobody_elses(served, trained):
                 client.predict(**asked, model=model, visitor=visitor, api_name=endpoint)
 
 
-def test_who_stops_listening_stops_the_run_and_keeps_what_was_learned(served):
-    client, jobs, registry, _ = served
-    run = client.submit(text=TEXT, steps=3000, settings=TINY, visitor=ANNA, api_name="/train")
-    for event in run:
-        if event["event"] == "stepped":
-            break
-    run.cancel()
-    (job,) = jobs.of(ANNA)
-    until(lambda: job.settled)
-    assert job.view().history.finished["reason"] == "stopped" and 0 < job.view().history.last_step < 3000
-    assert registry.has(job.id, ANNA)
-
-
 def test_a_client_that_is_gone_without_a_word_gives_its_place_back(served):
     """Its connection is closed, as when the program ends; nobody cancels anything."""
     _, jobs, _, address = served
@@ -240,7 +214,8 @@ def test_a_client_that_is_gone_without_a_word_gives_its_place_back(served):
         next(line for line in stream if b"stepped" in line)
     (job,) = jobs.of(BERT)
     until(lambda: job.settled, seconds=AWAY_SECONDS)
-    assert 0 < job.view().history.last_step < 3000
+    history = job.view().history
+    assert history.finished["reason"] == "stopped" and 0 < history.last_step < 3000
 
 
 def test_where_all_places_are_taken_a_caller_is_told_its_place_and_waits(served):
@@ -258,15 +233,3 @@ def test_where_all_places_are_taken_a_caller_is_told_its_place_and_waits(served)
     assert [event["event"] for event in events[:2]] == ["accepted", "waiting"] and events[1]["place"] == 1
     assert events[1]["seconds"] > 0 and events[-1]["event"] == "finished" and events[-1]["step"] == 20
     until(lambda: board.counts()["working"] == 0)
-
-
-def test_mcp_without_its_package_is_a_sentence(monkeypatch):
-    import importlib.util
-
-    import app
-
-    monkeypatch.setattr(sys, "argv", ["app.py", "--mcp"])
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "mcp" else find(name, *rest))
-    with pytest.raises(SystemExit, match=r"install 'gradio\[mcp\]'"):
-        app.main()

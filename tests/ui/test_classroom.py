@@ -6,22 +6,20 @@ import json
 
 import pytest
 
-from playground.lessons.progress import Answer, Progress
 from playground.lessons.reading import all_lessons, find_lesson
 from playground.service.classes import Classes, Klass, Member
-from playground.service.classes.experiment import experiment
 from playground.service.classes.members import Run
 from playground.service.classes.reports import Report
 from playground.service.store import FILE, Store
 from playground.ui.app import build_app, launch
 from playground.ui.classroom import picture
-from playground.ui.classroom.answers import answers_html, histogram, tell
+from playground.ui.classroom.answers import answers_html, histogram
 from playground.ui.classroom.make import preset, run_asked
 
 from ..service.test_classes import CARD, made, student, with_seed
 from .panels import PanelCaller
 from .raw import RawCaller
-from .runs import ANNA, BERT, TEXT, known, small_limits, until
+from .runs import ANNA, BERT, TEXT, known, small_limits
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -152,29 +150,6 @@ def test_names_and_what_models_write_are_text_wherever_they_stand():
 # ---- lessons ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_class_hears_of_a_lessons_steps_and_answers(served):
-    classes, *_ = served
-    lesson = next(lesson for lesson in all_lessons() if any(step.ask for step in lesson.steps))
-    at, step = next((i, step) for i, step in enumerate(lesson.steps, 1) if step.ask)
-    klass, _ = made(classes, lesson=lesson.id)
-    classes.join(klass.code, "Ada", BERT)
-    guess = next(iter(step.ask.choices), step.ask.least)
-    progress = Progress(lesson.id, answers={lesson.id: {step.id: Answer(guess, 0.1 + 0.2, True, done=True)}})
-    for _ in range(3):
-        tell(classes, BERT, lesson, progress)
-        tell(classes, known("nobody"), lesson, progress)
-    (pupil,) = classes.students(klass := classes.invited(klass.code))
-    assert (pupil.lesson, pupil.step, pupil.steps) == (lesson.id, 1, len(lesson.steps))
-    (answer,) = classes.answers(klass)
-    assert (answer["step"], answer["question"]) == (at, step.ask.question)
-    assert answer["found"] == "0.3 (right)", "a prediction has the digits that matter"
-    assert f"1 of {len(lesson.steps)} steps" in picture.table_html(klass, [pupil], "progress", False, 0.0)
-    drawn = answers_html(classes.answers(klass), 2)
-    assert "1 of 2 answered" in drawn
-    own = {**classes.answers(klass)[0], "question": step.ask.question.replace("200", "60")}
-    assert "<span>0</span>" in answers_html([own], 2), "a class's own steps change the question's words alone"
-
-
 def test_a_question_has_a_bar_for_every_choice_and_equal_ranges_of_numbers():
     asks = [step.ask for lesson in all_lessons() for step in lesson.steps if step.ask]
     choice = next(ask for ask in asks if len(ask.choices) > 2)
@@ -199,29 +174,3 @@ def test_a_lesson_and_the_class_are_one_task(served):
     with pytest.raises(ValueError, match="its own"):
         preset({}, page, find_lesson("no-peeking"))
     assert run_asked(find_lesson("who-looks-at-whom")) == {}
-
-
-def test_a_student_who_follows_the_lesson_counts_in_the_experiment(served):
-    classes, address, page = served
-    ida, lesson = known("ida"), find_lesson("first-model")
-    teacher = panel(address, BERT)
-    teacher.do("make_class", title="One task", hours="2", lesson=lesson.id, steps=12, changes="seed")
-    klass = classes.taught(teacher.selection["code"], teacher.selection["secret"])
-    answer = panel(address, ida).do("join_class", code=klass.code, name="Ida")
-    assert answer["lesson"] == lesson.id and "fills" not in answer
-    own = page.shared("class.lesson")(ida, lesson)
-    step = own.steps[0]
-    assert step.sets["train.steps"] == 12 and "200 steps" not in step.say + step.ask.question
-    assert page.shared("class.lesson")(BERT, lesson) is lesson
-    strip = page.shared("lessons.strip")
-    trained = {name.partition(".")[2]: value for name, value in step.sets.items() if name.startswith("train.")}
-    held = strip.settings.held(strip.form_of(trained, own))
-    held = {name: value.get("value") if isinstance(value, dict) else value for name, value in held.items()}
-    begun = PanelCaller(address, ida, "train").do("train_form", values=held, pressed=True)
-    assert begun["begun"], begun
-    (job,) = page.board.of(ida)
-    until(lambda: job.settled, seconds=180)
-    klass = classes.taught(klass.code, teacher.selection["secret"])
-    students = classes.students(klass)
-    found = experiment(klass, students, "seed", {s.number: s.name for s in students})
-    assert [group.names for group in found.groups] == [("Ida",)] and found.left_out == 0

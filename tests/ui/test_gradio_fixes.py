@@ -14,7 +14,7 @@ from playground.ui.app import build_app, launch
 from playground.ui.gradio_fixes import checks, lenient, small_sessions
 from playground.ui.gradio_fixes.blocks import Blocks
 from playground.ui.gradio_fixes.calm_queue import QUEUE_PAUSE
-from playground.ui.gradio_fixes.checks import FRONTEND, out_of_place
+from playground.ui.gradio_fixes.checks import out_of_place
 from playground.ui.gradio_fixes.first_script import SCRIPTS
 
 ANSWERS = {
@@ -131,13 +131,6 @@ def test_what_gradio_calls_head_is_no_part_of_the_page_that_it_serves(page):
     plain.close(verbose=False)
     said = html.find("<script>ours()")
     assert said < 0 or said > html.index('type="module"'), "gradio's head comes first now: drop first_script.py"
-
-
-def test_gradios_scripts_are_served_as_they_are(page):
-    for name in ("core", "statustracker", "Blocks", "index"):
-        (file,) = FRONTEND.glob(f"assets/{name}-*.js")
-        with urllib.request.urlopen(f"{page[1]}assets/{file.name}", timeout=30) as answer:
-            assert answer.read() == file.read_bytes() and answer.headers["etag"]
 
 
 def test_a_fix_that_has_no_place_any_more_says_so_at_the_start(page, monkeypatch):

@@ -207,15 +207,6 @@ def test_a_click_opens_the_receipt_or_chooses_the_head_and_nonsense_is_refused(t
     assert tab.shown("abc", {"slot": "of another page", "index": [0, 0]}).selection["query"] == 2
 
 
-def test_the_first_answer_is_light_and_a_cell_does_not_send_the_heads_again(tab):
-    shown = tab.shown("abcde" * 12)
-    weight = sum(len(json.dumps(slot.make())) for slot in shown.slots.values())
-    assert weight < 400_000
-    have = {name: slot.digest for name, slot in shown.slots.items()}
-    clicked = tab.shown("abcde" * 12, {"slot": "pattern", "index": [50, 3]}).slots
-    assert have["grid"] == clicked["grid"].digest and have["pattern"] != clicked["pattern"].digest
-
-
 @pytest.mark.parametrize("language", COPYING)
 def test_the_tab_opens_on_a_prompt_that_one_head_decides(language):
     checkpoint = Registry(PUBLIC).get({"copy": "shipped-induction"}.get(language, f"shipped-{language}"), None)

@@ -10,8 +10,8 @@ from playground.data.tokenizers import CharTokenizer
 from playground.figures.replay import step_at
 from playground.figures.wire import numbers_of
 from playground.inspection.walk import step_names
-from playground.model import PRESETS, Transformer, trace
-from playground.service.limits import LOCAL, PUBLIC
+from playground.model import Transformer, trace
+from playground.service.limits import LOCAL
 from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig
@@ -174,9 +174,3 @@ def test_a_click_in_the_timeline_goes_to_the_nearest_moment(tab):
     for odd in (None, "x", [1], True):
         with pytest.raises(ValueError, match="Click again"):
             tab.shown("abcabc", {"slot": "moments-timeline", "x": odd}, **at)
-
-
-def test_fewer_moments_are_kept_of_larger_models():
-    assert PUBLIC.snapshots(PRESETS["small"]) == 40
-    assert 4 <= PUBLIC.snapshots(PRESETS["medium"]) < 20
-    assert PUBLIC.snapshots(PRESETS["gpt2-small"]) == 0

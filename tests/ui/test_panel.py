@@ -116,10 +116,6 @@ def test_whatever_no_page_sends_is_refused_in_a_sentence(does, body):
     assert answer.status_code == expected and (expected == 200 or answer.json() == {"problem": STRANGE})
 
 
-def test_there_is_no_panel_of_that_name():
-    assert ask(client(), name="other").status_code == ask(client(), "do", "other").status_code == 400
-
-
 def test_numbers_that_json_lacks_become_none():
     shown = Shown(
         {}, {"a": Slot(1, lambda: {"figure": {"data": [float("nan"), np.float32(1), np.inf]}, "summary": ""})}
@@ -138,13 +134,6 @@ def test_files_and_exact_numbers_are_made_when_they_are_asked_for_alone():
         assert ask(server, file=odd).json() == {"file": None}
     for odd in (7, [], {}):
         assert ask(server, exact=odd).status_code == ask(server, file=odd).status_code == 400
-
-
-def test_an_act_changes_something_and_moves_the_selection():
-    done = []
-    server = client(act=lambda asked: done.append(asked.selection) or {"move": {"b": 2}})
-    assert ask(server, "do", selection={"a": 1}).json() == {"move": {"b": 2}} and done == [{"a": 1}]
-    assert ask(client(), "do").json() == {}
 
 
 def test_one_visitor_cannot_keep_all_threads_busy():

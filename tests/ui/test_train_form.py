@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import gradio as gr
@@ -10,12 +9,12 @@ import pytest
 
 import playground
 from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
-from playground.model import PRESETS, ModelConfig
+from playground.model import PRESETS
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.pace import Pace
-from playground.service.runs import RunSpec, Source
+from playground.service.runs import Source
 from playground.service.views import RunView
-from playground.training import Evaluated, History, Sampled, Stepped, TrainConfig
+from playground.training import Evaluated, History, Sampled, Stepped
 from playground.training.recipes import BY_HEART
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
@@ -24,9 +23,7 @@ from playground.ui.forms.followed import uploaded
 from playground.ui.refusals import sentence
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.runs_table import runs_table
-from playground.ui.tabs.train.settings import Settings, preset_note
-from playground.words.presets import NOTES, TITLES
-from playground.words.slips import SLIPS
+from playground.ui.tabs.train.settings import Settings
 
 LIGHTHOUSE = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
 
@@ -58,48 +55,12 @@ def test_every_preset_sets_a_run_that_can_be_made_here(name):
         assert (spec.model.d_model, spec.model.n_layers) == (there.d_model, there.n_layers)
 
 
-def test_s5_on_the_twenty_sentences_is_the_walkthroughs_model_to_the_last_parameter():
-    assert form.model_config(filled("tiny", texts.SENTENCES)).n_parameters == 205_696
-
-
-def test_fields_bear_the_names_of_the_configs_and_stand_once():
-    names = [field.name for field in form.FIELDS]
-    assert len(names) == len(set(names))
-    known = {*ModelConfig.__dataclass_fields__, *TrainConfig.__dataclass_fields__, *RunSpec.__dataclass_fields__}
-    assert set(names) <= known
-    assert all(field.why.endswith(".") and field.group in form.GROUPS for field in form.FIELDS)
-
-
-def test_what_was_set_is_what_runs():
-    values = filled(n_layers=2, n_kv_heads=2, d_ff=100, init_std=0.02, causal=False, steps=77, learning_rate=0.01)
-    spec = form.run_spec(values, Source("stories"), LOCAL)
-    assert (spec.model.n_layers, spec.model.n_kv_heads, spec.model.d_ff, spec.model.init_std) == (2, 2, 100, 0.02)
-    assert not spec.model.causal and (spec.training.steps, spec.training.learning_rate) == (77, 0.01)
-    follows = form.run_spec(filled(n_kv_heads=0, d_ff=0, init_std=0), Source("stories"), LOCAL).model
-    assert (follows.n_kv_heads, follows.d_ff, follows.init_std) == (None, None, None)
-
-
 def test_only_what_differs_is_listed():
     base = filled()
     assert form.changes(base, base) == []
     changes = form.changes(filled(n_layers=8, causal=False), base)
     assert changes == ["Layers: 4 → 8", "Hide the future (causal mask): on → off"]
     assert form.changes(filled(steps=None), base) == [f"Steps: {base['steps']:,} → empty"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"steps": None}, "Steps.*1.*200,000"),
-        ({"steps": 1e6}, "not 1,000,000"),
-        ({"learning_rate": 2}, "Learning.*0.000001.*1"),
-        ({"qk_norm": 1}, "on or"),
-        ({"tokenizer": "bpe"}, "characters.*words"),
-    ],
-)
-def test_settings_that_make_no_sense_are_named(changes, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        form.run_spec(filled(**changes), Source("stories"), LOCAL)
 
 
 def test_what_was_pasted_is_what_is_trained_before_the_form_has_followed():
@@ -192,14 +153,6 @@ def test_what_is_missing_names_a_control_that_is_there():
     with gr.Blocks():
         drawn = texts.draw(LOCAL, "Learn from", "stories")
     assert "Example" in dict(drawn["learn"].choices) and "Paste" in dict(drawn["own_kind"].choices)
-
-
-def test_known_models_have_names_of_their_own_and_say_what_they_are():
-    """S1 to S5 stood in menus and slips, and nothing said what these are."""
-    said = [text for name in form.SYSTEMS for text in (TITLES[name], preset_note(name, shrunk=False))]
-    slips = [text for slip in SLIPS.values() for text in (slip.says, slip.truth)]
-    assert len(slips) > 10 and not any(re.search(r"\bS[1-5]\b", text) for text in (*said, *slips))
-    assert all(len(NOTES[name]) > 40 for name in form.SYSTEMS)
 
 
 def test_an_empty_prompt_is_the_beginning_of_ones_own_text_and_stays_empty_for_the_next_one():

@@ -89,16 +89,6 @@ def test_a_run_is_followed_by_every_page_until_its_model_is_chosen(served):
     assert "recorded" in two.text("about") and not two.selection["has_runs"], "the model that the page opens with"
 
 
-def test_a_bad_text_starts_nothing_and_leaves_results_alone(served):
-    board, _ = served
-    page = Visit(served, "bad")
-    answer = page.train(text="hello world")
-    assert "notice-error" in answer and "tokens" in answer and board.of(page.visitor) == []
-    assert "yet: paste" in page.train(text=" ")
-    page.look()
-    assert page.text("notices") == ""
-
-
 def test_what_fails_late_is_said_until_it_is_dismissed_or_something_new_is_asked(served):
     board, _ = served
     page = Visit(served, "carla")
