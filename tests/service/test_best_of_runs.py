@@ -17,7 +17,6 @@ from playground.service.models import Registry
 from playground.service.runs import RunSpec, Source, predict
 from playground.storage.archive import pack
 from playground.storage.opening import load_archive
-from playground.storage.snapshots import BEST
 from playground.training import TrainConfig, evaluate
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.report import report_html
@@ -115,17 +114,3 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
     until(lambda: job.settled, 120)
     assert job.view().history.last_step == 85 and job.view().used is None and job.view().kept == step
     assert not torch.equal(board.registry.get(job.id, ANNA).model.head.weight, used.model.head.weight)
-
-
-def test_a_patient_run_stops_and_goes_on_when_asked(tmp_path):
-    bounds = small_limits()
-    board = Board(Registry(bounds, shipped=tmp_path / "none"), bounds)
-    job = board.start(ANNA, spec(patience=3, steps=99))
-    until(lambda: job.settled, 120)
-    assert job.view().history.last_step < 99 and job.view().history.finished["reason"] == "risen"
-    assert (job.folder / BEST).exists()
-    board.resume(ANNA, job.id)
-    until(lambda: job.settled, 120)
-    assert job.view().history.last_step == 99
-    board.delete(ANNA, job.id)
-    assert not job.folder.exists()

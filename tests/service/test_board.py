@@ -14,9 +14,8 @@ from playground.service.board import Board
 from playground.service.data_folder import DataFolder, new_id
 from playground.service.limits import FAILED_RUNS, LimitError
 from playground.service.models import Registry
-from playground.service.runs import Laddered, Learned, Predicted, Prepared, RunSpec, run_training
+from playground.service.runs import RunSpec, run_training
 from playground.service.views import RunView
-from playground.training import Evaluated, Finished
 from tests.ui.runs import ANNA, BERT, MODEL, ScriptedRunner, small_limits, small_spec, until
 
 
@@ -49,14 +48,6 @@ def test_a_run_ends_in_the_registry_with_its_curve_and_ladder(tmp_path):
     assert not view.before.equal(view.now)
     again = RunView.of_checkpoint(view.id, checkpoint)
     assert again.baselines == view.baselines and again.planned_steps == 30
-
-
-def test_the_runner_yields_plain_events_with_the_first_point_before_the_ladder(tmp_path):
-    events = list(run_training(small_spec(), small_limits(), folder=tmp_path / "run"))
-    kinds = [type(event) for event in events]
-    assert kinds[0] is Prepared and kinds[1] is Predicted
-    assert kinds.index(Evaluated) < kinds.index(Laddered)
-    assert kinds.count(Learned) == kinds.count(Laddered) == kinds.count(Finished) == 1
 
 
 def test_a_page_sees_columns_of_equal_length_at_any_moment(tmp_path):
@@ -172,17 +163,6 @@ def test_ids_cannot_be_guessed(tmp_path):
 
 
 # ---- limits on runs and models ---------------------------------------------------------------------------------------
-
-
-def test_one_run_at_a_time_for_a_visitor(tmp_path):
-    jobs = house(tmp_path, ScriptedRunner())
-    jobs.start(ANNA, small_spec(steps=2000))
-    with pytest.raises(LimitError, match="already have"):
-        jobs.start(ANNA, small_spec())
-    jobs.start(BERT, small_spec(steps=2000))
-    for who in (ANNA, BERT):
-        jobs.stop(who)
-    until(lambda: all(job.settled for who in (ANNA, BERT) for job in jobs.of(who)))
 
 
 def test_many_presses_at_once_start_one_run(tmp_path):

@@ -361,12 +361,6 @@ def test_only_the_latest_runs_are_kept_and_a_broken_file_stops_no_run(classes):
     assert trained(board, small_spec(steps=2)).has_result
 
 
-def test_each_student_gets_a_seed_of_their_own_where_the_class_says_so(classes):
-    klass, _ = made(classes)
-    assert [klass.spec(number).training.seed for number in (1, 2)] == [1, 2] and klass.spec().source.text == TEXT
-    assert replace(klass, changes="").spec(2).training.seed == 0
-
-
 # ---- the experiment --------------------------------------------------------------------------------------------------
 
 

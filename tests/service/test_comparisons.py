@@ -9,13 +9,12 @@ import pytest
 
 from playground.model import ModelConfig
 from playground.service.board import Board
-from playground.service.comparisons import ComparisonJob, ComparisonSpec, Paired, run_comparison
+from playground.service.comparisons import ComparisonJob, ComparisonSpec
 from playground.service.limits import LimitError
 from playground.service.models import Registry
-from playground.service.runs import Laddered, Source
+from playground.service.runs import Source
 from playground.service.views import PairView
 from playground.training import TrainConfig
-from playground.training.comparison import PairsJudged, Trained
 from tests.ui.runs import ANNA, BERT, TEXT, small_limits, small_spec, until
 
 DENSE = ModelConfig(vocab_size=32, context_length=16, n_layers=1, d_model=16, n_heads=2)
@@ -104,11 +103,3 @@ def test_stop_keeps_both_and_says_how_far_they_came(tmp_path):
 def _steps(job: ComparisonJob) -> int:
     """How many both have done."""
     return min((s.histories[0].last_step if s.histories else 0 for s in job.view().sides.values()), default=0)
-
-
-def test_the_runner_finds_the_twins_for_the_real_vocabulary():
-    events = list(run_comparison(spec(seeds=1), small_limits()))
-    paired = events[0]
-    assert isinstance(paired, Paired) and paired.matched.dense.vocab_size == paired.prepared.tokenizer.vocab_size
-    kinds = [type(event) for event in events]
-    assert kinds.count(Trained) == 2 and kinds.count(PairsJudged) == kinds.count(Laddered) == 1

@@ -62,24 +62,6 @@ def test_pressing_train_and_stop_thirty_times_never_passes_the_limit(tmp_path):
     assert runner.most <= 4 and board.counts()["working"] == 0
 
 
-def test_whoever_finds_all_places_taken_joins_a_line_and_is_told_where_they_stand(tmp_path):
-    board = house(tmp_path, Counting(), jobs=1)
-    first = board.start(ANNA, small_spec(steps=10_000))
-    second, third = board.start(BERT, small_spec(seed=2, steps=50)), board.start(CARLA, small_spec(seed=3, steps=50))
-    assert [job.state for job in (second, third)] == ["waiting", "waiting"]
-    assert [(job.view().place, job.view().active) for job in (second, third)] == [(1, True), (2, True)]
-    assert 0 < second.view().wait < third.view().wait
-    assert first.view().place is None and first.view().wait is None
-    version = third.version
-    board.stop(BERT)
-    assert second.state == "failed" and "in line" in second.view().message
-    assert third.view().place == 1 and third.version > version, "whoever looks is told"
-    board.stop(ANNA)
-    until(lambda: over(board, ANNA, CARLA))
-    assert third.view().state == "finished" and third.view().place is None
-    assert board.runner.began == [0, 3]
-
-
 def test_a_page_that_looks_keeps_its_place_and_one_that_stays_away_loses_it(tmp_path, monkeypatch):
     monkeypatch.setattr("playground.service.line.AWAY_SECONDS", 0.4)
     board = house(tmp_path, jobs=1)

@@ -7,7 +7,6 @@ import torch
 
 from playground.service import runs
 from playground.service.cards import run_letters
-from playground.service.limits import LimitError
 from playground.service.runs import Source, tuning_spec
 from playground.service.views import RunView
 from tests.service.test_board import finished, house
@@ -61,9 +60,3 @@ def test_what_cannot_be_tuned_is_said(learned, monkeypatch):
         tune(board, parent, visitor=BERT)
     monkeypatch.setattr(runs, "free_memory", lambda device: 1000)
     assert "GB are free" in finished(tune(board, parent)).message
-
-
-def test_a_run_of_no_steps_is_refused(learned):
-    board, parent, _ = learned
-    with pytest.raises(LimitError, match="at least one step"):
-        tune(board, parent, steps=0)
