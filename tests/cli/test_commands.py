@@ -180,10 +180,3 @@ def test_a_reader_who_has_seen_enough_gets_no_traceback(trained):
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
     assert json.loads(done.stdout)["index"] == 0
     assert "Traceback" not in done.stderr
-
-
-def test_the_package_offers_what_a_script_needs():
-    import playground
-
-    for name in playground.__all__:
-        assert hasattr(playground, name)

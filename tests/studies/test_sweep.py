@@ -21,13 +21,6 @@ def test_the_lowest_mean_is_best_and_a_value_that_diverged_is_not():
     assert sweep_result(CLEAR, "learning_rate").headline == "learning_rate 0.01 is best."
 
 
-def test_what_luck_can_explain_and_one_seed_name_no_best_value():
-    near = [Row(1, (1.0, 1.2, 0.9)), Row(2, (1.1, 0.9, 1.05))]
-    assert "about equally good" in sweep_result(near, "d_model").headline
-    assert "with one seed" in sweep_result([Row(1, (1.0,)), Row(2, (3.0,))], "d_model").headline
-    assert sweep_result([Row(1, (math.nan,))], "d_model").headline == "No value worked: every run diverged."
-
-
 @pytest.mark.parametrize(
     ("name", "values", "seeds", "sentence"),
     [
