@@ -30,7 +30,7 @@ from playground.service.store import FILE, Store, StoreError
 from playground.training import TrainConfig
 from playground.ui.forms import run as form
 
-from ..ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, known, small_limits, small_spec, until
+from ..ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, ended, known, small_limits, small_spec
 
 CARD = settings_card(small_spec())
 """The class's run: of a text of its own, seconds to train."""
@@ -322,8 +322,7 @@ def board(classes):
 
 
 def trained(board: Board, spec, visitor: str = ANNA):
-    job = board.start(visitor, spec)
-    until(lambda: job.settled)
+    job = ended(board.start(visitor, spec))
     return job
 
 

@@ -11,11 +11,10 @@ from playground.model import ModelConfig
 from playground.service.board import Board
 from playground.service.comparisons import ComparisonJob, ComparisonSpec
 from playground.service.limits import LimitError
-from playground.service.models import Registry
 from playground.service.runs import Source
 from playground.service.views import PairView
 from playground.training import TrainConfig
-from tests.ui.runs import ANNA, BERT, TEXT, small_limits, small_spec, until
+from tests.ui.runs import ANNA, BERT, TEXT, ended, house, small_spec, until
 
 DENSE = ModelConfig(vocab_size=32, context_length=16, n_layers=1, d_model=16, n_heads=2)
 MOE = DENSE.replace(n_experts=4, d_expert=16)
@@ -27,16 +26,10 @@ def spec(**changes) -> ComparisonSpec:
     return dataclasses.replace(plain, **changes)
 
 
-def house(tmp_path, **limits) -> Board:
-    bounds = small_limits(**limits)
-    return Board(Registry(bounds, shipped=tmp_path / "none"), bounds)
-
-
 def whole(tmp_path_factory) -> tuple[Board, ComparisonJob, PairView]:
     """A comparison from beginning to end."""
     jobs = house(tmp_path_factory.mktemp("comparison"))
-    job = jobs.compare(ANNA, spec())
-    until(lambda: job.settled)
+    job = ended(jobs.compare(ANNA, spec()))
     return jobs, job, job.view()
 
 
@@ -78,7 +71,7 @@ def test_one_thing_at_a_time_and_no_more_than_the_limits(tmp_path):
         jobs.start(ANNA, small_spec())
     assert jobs.stop(ANNA) is None  # Train's Stop is not this one's
     assert jobs.stop(ANNA, kind=ComparisonJob) is job
-    until(lambda: job.settled)
+    ended(job)
     with pytest.raises(LimitError, match="seeds"):
         jobs.compare(ANNA, spec(seeds=99))
     with pytest.raises(LimitError, match="parameters"):
@@ -93,7 +86,7 @@ def test_stop_keeps_both_and_says_how_far_they_came(tmp_path):
     job = jobs.compare(ANNA, spec(training=TRAINING.replace(steps=100_000)))
     until(lambda: _steps(job) > 4)
     jobs.stop(ANNA, kind=ComparisonJob)
-    until(lambda: job.settled)
+    ended(job)
     view = job.view()
     assert view.state == "finished" and view.verdict is None
     assert "are kept" in view.withheld and "no verdict" in view.withheld  # they may be equally far

@@ -14,7 +14,7 @@ from playground.ui.app import build_app, launch
 
 from .panels import PanelCaller
 from .raw import RawCaller
-from .runs import ANNA, BERT, TEXT, small_limits, until
+from .runs import ANNA, BERT, TEXT, ended, small_limits
 
 # ---- raw calls -------------------------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ def test_a_raw_call_within_the_limits_trains_and_no_other_visitor_can_touch_the_
     _, answer = bert.call("renew-models", browserstate=BERT, model=job.id)
     assert job.name not in answer + str(panel.look()) + str(panel.news())
     assert not job._stop.is_set(), "someone else pressed Stop"
-    until(lambda: job.settled)
+    ended(job)
     assert job.view().history.last_step == 400 and job.name in panel_of(ANNA, address, job.id)
 
 
