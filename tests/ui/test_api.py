@@ -1,11 +1,10 @@
 """Programs: the documented examples run, answers are what the model computes, and a stranger gets only sentences."""
 
-import json
 import re
 import time
-import urllib.request
 from pathlib import Path
 
+import httpx
 import pytest
 import torch
 from gradio_client import Client
@@ -20,7 +19,8 @@ from playground.service.models import Registry
 from playground.ui import api
 from playground.ui.app import build_app, launch
 
-from .runs import ANNA, BERT, TEXT, small_limits, small_spec, until
+from .raw import web
+from .runs import ANNA, BERT, TEXT, ended, small_limits, small_spec, until
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = {"n_layers": 1, "d_model": 16, "n_heads": 2, "context_length": 16, "batch_size": 4, "eval_every": 10, "seed": 3}
@@ -70,16 +70,12 @@ def test_a_run_to_which_nobody_listens_is_never_begun(served, monkeypatch):
         body = {"data": [TEXT, "stories", "tiny", 3000, "", TINY, ""]}
         if number % 2:
             body["session_hash"] = f"session{number}"
-        asked = urllib.request.Request(
-            f"{address}gradio_api/call/train", json.dumps(body).encode(), {"content-type": "application/json"}
-        )
-        called.append(json.load(urllib.request.urlopen(asked, timeout=30))["event_id"])
+        called.append(web("POST", f"{address}gradio_api/call/train", json=body).json()["event_id"])
     until_over = time.monotonic() + 2.5
     while time.monotonic() < until_over:
         assert jobs.counts()["working"] == before["working"] and jobs.counts()["waiting"] == 0
         time.sleep(0.1)
-    with urllib.request.urlopen(f"{address}gradio_api/call/train/{called[0]}", timeout=30) as late:
-        assert "no listener" in late.read().decode()
+    assert "no listener" in web("GET", f"{address}gradio_api/call/train/{called[0]}").text
 
 
 def test_a_run_streams_its_story_and_its_model_can_be_used(served, trained):
@@ -207,13 +203,12 @@ def test_a_visitors_models_are_nobody_elses(served, trained):
 def test_a_client_that_is_gone_without_a_word_gives_its_place_back(served):
     """Its connection is closed, as when the program ends; nobody cancels anything."""
     _, jobs, _, address = served
-    body = json.dumps({"data": [TEXT, "stories", "tiny", 3000, "", TINY, BERT]}).encode()
-    asked = urllib.request.Request(f"{address}gradio_api/call/train", body, {"content-type": "application/json"})
-    event = json.load(urllib.request.urlopen(asked, timeout=30))["event_id"]
-    with urllib.request.urlopen(f"{address}gradio_api/call/train/{event}", timeout=30) as stream:
-        next(line for line in stream if b"stepped" in line)
+    body = {"data": [TEXT, "stories", "tiny", 3000, "", TINY, BERT]}
+    event = web("POST", f"{address}gradio_api/call/train", json=body).json()["event_id"]
+    with httpx.stream("GET", f"{address}gradio_api/call/train/{event}", verify=False, timeout=60) as stream:
+        next(line for line in stream.iter_lines() if "stepped" in line)
     (job,) = jobs.of(BERT)
-    until(lambda: job.settled, seconds=AWAY_SECONDS)
+    ended(job, seconds=AWAY_SECONDS)
     history = job.view().history
     assert history.finished["reason"] == "stopped" and 0 < history.last_step < 3000
 

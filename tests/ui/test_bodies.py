@@ -36,7 +36,7 @@ from playground.ui.forms import texts
 from playground.ui.forms.followed import uploaded
 from playground.ui.page import Page
 
-from .raw import RawCaller
+from .raw import RawCaller, web
 from .runs import ANNA, BERT, known, small_limits, until
 
 CHUNK = 65_536
@@ -275,19 +275,14 @@ def served(tmp_path_factory):
 
 def post(address: str, body: bytes | str, kind: str = "application/json", **headers: str) -> tuple[int, str]:
     """The status and the body of the answer to a POST."""
-    body = body.encode() if isinstance(body, str) else body
     named = {"content-type": kind} | {name.replace("_", "-"): value for name, value in headers.items()}
-    try:
-        with urllib.request.urlopen(urllib.request.Request(address, body, named), timeout=30) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as refused:
-        return refused.code, refused.read().decode()
+    answer = web("POST", address, content=body, headers=named)
+    return answer.status_code, answer.text
 
 
 def ended(address: str, event: str) -> str:
     """What the last event of a queued call says."""
-    with urllib.request.urlopen(f"{address}/gradio_api/call/models/{event}", timeout=30) as answer:
-        return answer.read().decode()
+    return web("GET", f"{address}/gradio_api/call/models/{event}").text
 
 
 HUGE, NESTED = 10**30, "[" * 300 + "]" * 300
@@ -436,8 +431,7 @@ def taken_away(address: str, paths: list[str]) -> None:
 
 
 def counts(address: str) -> dict[str, int]:
-    with urllib.request.urlopen(f"{address}/status", timeout=30) as told:
-        return json.load(told)["uploads"]
+    return web("GET", f"{address}/status").json()["uploads"]
 
 
 def test_uploads_have_a_total_for_each_visitor_address_and_the_house(served):

@@ -171,14 +171,6 @@ def test_what_stands_in_a_template_is_escaped():
     assert "<i>" not in panel.choice("a", "<i>", {"<i>": "<i>"}) + panel.switch("a", "<i>", {"<i>": "<i>"})
 
 
-def test_an_answer_says_what_leads_to_the_model_that_is_shown():
-    panels = Panels(known, lambda visitor, model: {"run": f"{visitor} {model}"})
-    panels._views["tried"] = lambda asked: Shown({}, {}, model=asked.selection.get("of", ""))
-    server = TestClient(Starlette(routes=panels.routes()))
-    assert ask(server, selection={"model": "it"}).json()["link"] == {"run": f"{ME} it"}
-    assert ask(server, selection={"model": "it", "of": "another"}).json()["link"] == {"run": f"{ME} another"}
-
-
 def test_networks_take_turns_where_threads_are_short():
     """Visitors' ids cost nothing: with a hundred, one network kept every thread of the panels to itself."""
     go, asked = threading.Semaphore(0), []

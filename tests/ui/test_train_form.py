@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import gradio as gr
 import pytest
 
 import playground
@@ -53,14 +52,6 @@ def test_every_preset_sets_a_run_that_can_be_made_here(name):
     assert shrunk == (there.n_parameters > PUBLIC.parameters)
     if not shrunk:
         assert (spec.model.d_model, spec.model.n_layers) == (there.d_model, there.n_layers)
-
-
-def test_only_what_differs_is_listed():
-    base = filled()
-    assert form.changes(base, base) == []
-    changes = form.changes(filled(n_layers=8, causal=False), base)
-    assert changes == ["Layers: 4 → 8", "Hide the future (causal mask): on → off"]
-    assert form.changes(filled(steps=None), base) == [f"Steps: {base['steps']:,} → empty"]
 
 
 def test_what_was_pasted_is_what_is_trained_before_the_form_has_followed():
@@ -144,15 +135,6 @@ def test_a_pasted_text_gives_the_prompt_its_beginning():
     assert beginning_of("one  two\tthree\n") == "one  two\tthree"
     assert beginning_of("a lighthousekeeper's extraordinary granddaughter") == "a lighthousekeeper's extraordinary"
     assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
-
-
-def test_what_is_missing_names_a_control_that_is_there():
-    """“… or choose a language”: there was no such control."""
-    with pytest.raises(ValueError, match="paste a page or more, or choose an example"):
-        texts.source_of({"source": texts.OWN_TEXT, "own_kind": "paste", "text": " "}, LOCAL)
-    with gr.Blocks():
-        drawn = texts.draw(LOCAL, "Learn from", "stories")
-    assert "Example" in dict(drawn["learn"].choices) and "Paste" in dict(drawn["own_kind"].choices)
 
 
 def test_an_empty_prompt_is_the_beginning_of_ones_own_text_and_stays_empty_for_the_next_one():
