@@ -21,20 +21,6 @@ def test_the_lowest_mean_is_best_and_a_value_that_diverged_is_not():
     assert sweep_result(CLEAR, "learning_rate").headline == "learning_rate 0.01 is best."
 
 
-@pytest.mark.parametrize(
-    ("name", "values", "seeds", "sentence"),
-    [
-        ("learning_rate", (0.1,), 3, "from 2 to 12 different values"),
-        ("learning_rate", (0.1, 0.1), 3, "from 2 to 12 different values"),
-        ("learning_rate", (0.1, 0.2), 0, "from 1 to 12 seeds, not 0"),
-        ("seed", (1, 2), 3, "seed cannot be swept"),
-    ],
-)
-def test_what_cannot_be_swept_is_refused(name, values, seeds, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        Sweep(name, values, seeds)
-
-
 def test_all_values_are_trained_with_the_same_seeds_and_a_stopped_run_does_not_count():
     corpus = corpus_from_text("the sea and the lamp, the lamp and the sea. " * 40)
     shape = ModelConfig(vocab_size=corpus.vocab_size, context_length=8, n_layers=1, d_model=8, n_heads=1)
