@@ -124,3 +124,8 @@ def test_what_a_prediction_owes_each_head_is_what_switching_it_off_does(name):
         )
     first = ranked(found)[0]
     assert found[first] == found.max() > 0
+
+
+def test_the_same_token_again_and_again_is_no_repetition_to_go_by():
+    scores = head_scores(look_at(VARIANTS["learned"], [4] * 6))
+    assert np.isnan(scores.induction).all()

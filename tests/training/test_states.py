@@ -1,4 +1,4 @@
-"""States: each kind on a history made up for it and on a real run, and none where noise explains what is seen."""
+"""States: each kind on a history made up for it, and none where noise explains what is seen."""
 
 import math
 import random
@@ -142,32 +142,18 @@ def test_a_rise_is_counted_by_evaluations_in_a_row():
     assert risen_for(made_up([])) == 0 == risen_for(made_up([math.nan, math.nan]))
 
 
-# ---- real runs -------------------------------------------------------------------------------------------------------
-
-PLACE = {"device": "cpu", "precision": "fp32", "eval_windows": 16}
-
-
-def state_after(corpus, training, **changes):
-    shape = ModelConfig(corpus.vocab_size, context_length=32, n_layers=2, d_model=32, n_heads=2).replace(**changes)
-    history = History()
-    for event in train(Transformer(shape), corpus, training.replace(**PLACE)):
-        history.add(event)
-    baselines = corpus.baselines(shape.context_length, training.eval_windows)
-    return state_of(history, causal=shape.causal, baselines=baselines), history
-
-
-@pytest.fixture(scope="module")
-def brackets():
-    return corpus_from_language("brackets", n_characters=60_000, n_validation=6_000)
-
-
-SHORT = TrainConfig(steps=60, batch_size=8, eval_every=6)
-
-
 @pytest.mark.parametrize(("steps", "eval_every"), [(9, 3), (60, 30)])
-def test_a_run_at_a_rate_of_one_without_clipping_diverges(brackets, steps, eval_every):
+def test_a_real_run_at_a_rate_of_one_without_clipping_diverges(steps, eval_every):
     """Whether or not an evaluation saw the jump, and whether or not the loss has come down since."""
-    wild = SHORT.replace(optimizer="adamw", learning_rate=1.0, gradient_clip=0.0, warmup_steps=0, schedule="constant")
+    corpus = corpus_from_language("brackets", n_characters=60_000, n_validation=6_000)
+    shape = ModelConfig(corpus.vocab_size, context_length=32, n_layers=2, d_model=32, n_heads=2)
+    wild = TrainConfig(
+        steps=steps, eval_every=eval_every, batch_size=8, eval_windows=16, optimizer="adamw", learning_rate=1.0,
+        gradient_clip=0.0, warmup_steps=0, schedule="constant", device="cpu", precision="fp32",
+    )  # fmt: skip
+    history = History()
     with threads_for(0):  # on any machine the same digits, which two threads change
-        state, _ = state_after(brackets, wild.replace(steps=steps, eval_every=eval_every))
+        for event in train(Transformer(shape), corpus, wild):
+            history.add(event)
+    state = state_of(history, baselines=corpus.baselines(shape.context_length, wild.eval_windows))
     assert state.kind == DIVERGED and state.peak[1] > 4.0

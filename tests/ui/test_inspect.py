@@ -80,6 +80,12 @@ def test_fields_that_make_no_sense_are_as_at_first_and_older_links_find_their_vi
     assert Selection.read(json.loads(json.dumps(Selection(layer=1, edits=(OFF,)).to_dict()))).edits == (OFF,)
 
 
+@pytest.mark.parametrize(("prompt", "said"), [("", "prompt.*empty"), ("a" * 5000, "5,000 characters")])
+def test_a_prompt_that_cannot_be_read_is_refused_in_a_sentence(tab, prompt, said):
+    with pytest.raises(ValueError, match=said):
+        tab.shown(prompt)
+
+
 @pytest.mark.parametrize(("prompt", "said"), [("aXY", "“X”, “Y”"), ("ab" * 60, "has 120 tokens")])
 def test_what_the_model_cannot_see_of_a_prompt_is_noted(tab, prompt, said):
     assert said in tab.made(prompt)["notes"]

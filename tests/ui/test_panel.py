@@ -116,6 +116,10 @@ def test_whatever_no_page_sends_is_refused_in_a_sentence(does, body):
     assert answer.status_code == expected and (expected == 200 or answer.json() == {"problem": STRANGE})
 
 
+def test_there_is_no_panel_of_that_name():
+    assert ask(client(), name="other").status_code == ask(client(), "do", "other").status_code == 400
+
+
 def test_numbers_that_json_lacks_become_none():
     shown = Shown(
         {}, {"a": Slot(1, lambda: {"figure": {"data": [float("nan"), np.float32(1), np.inf]}, "summary": ""})}
