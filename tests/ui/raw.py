@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 
+from playground.ui.app import launch
+from playground.ui.gradio_fixes.blocks import Blocks
+from playground.ui.page import Page
+
 JSON = {"content-type": "application/json"}
+
+
+@contextlib.contextmanager
+def serving(app: Blocks, **how: Any) -> Iterator[tuple[Page, str]]:
+    """The page's parts and its address, as long as it is served."""
+    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True, **how)
+    yield app.page, address
+    app.close(verbose=False)
 
 
 def web(method: str, address: str, **asked: Any) -> httpx.Response:

@@ -13,13 +13,11 @@ from gradio_client.exceptions import AppError
 from playground.engine import SamplingConfig
 from playground.engine import generate as decode
 from playground.model import trace
-from playground.service.board import Board
 from playground.service.limits import AWAY_SECONDS
-from playground.service.models import Registry
 from playground.ui import api
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 
-from .raw import web
+from .raw import serving, web
 from .runs import ANNA, BERT, TEXT, ended, small_limits, small_spec, until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,12 +28,8 @@ TINY = {"n_layers": 1, "d_model": 16, "n_heads": 2, "context_length": 16, "batch
 def served():
     """A client, the jobs and the registry behind it, and the address."""
     limits = small_limits(text_bytes=20_000, steps=3000, prompt=100, context=128, new_tokens=150, parameters=900_000)
-    registry = Registry(limits)
-    jobs = Board(registry, limits)
-    app = build_app(limits, registry, jobs)
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield Client(address, verbose=False, analytics_enabled=False), jobs, registry, address
-    app.close(verbose=False)
+    with serving(build_app(limits)) as (page, address):
+        yield Client(address, verbose=False, analytics_enabled=False), page.board, page.registry, address
 
 
 @pytest.fixture(scope="module")
@@ -91,11 +85,7 @@ def test_a_run_streams_its_story_and_its_model_can_be_used(served, trained):
     assert [event["val_loss"] for event in evaluated] == checkpoint.history.evaluations["val_loss"]
     assert next(event for event in trained if event["event"] == "baselines")["unigram"] > 0
     mine = client.predict(last["visitor"], api_name="/models")
-    assert {"id": last["model"], "name": last_name(trained), "shipped": False} in mine
-
-
-def last_name(events: list[dict]) -> str:
-    return events[0]["name"]
+    assert {"id": last["model"], "name": trained[0]["name"], "shipped": False} in mine
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])

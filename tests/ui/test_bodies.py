@@ -29,14 +29,14 @@ from playground.service.limits import (
 from playground.service.models import Registry
 from playground.service.uploads import Uploads
 from playground.ui.api import Endpoints
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 from playground.ui.bodies import bodies
 from playground.ui.classroom import make
 from playground.ui.forms import texts
 from playground.ui.forms.followed import uploaded
 from playground.ui.page import Page
 
-from .raw import RawCaller, web
+from .raw import RawCaller, serving, web
 from .runs import ANNA, BERT, known, small_limits, until
 
 CHUNK = 65_536
@@ -267,9 +267,8 @@ def served(tmp_path_factory):
         upload_bytes_per_visitor=800_000,
     )
     app = build_app(limits)
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield app, address.rstrip("/")
-    app.close(verbose=False)
+    with serving(app) as (_, address):
+        yield app, address.rstrip("/")
     monkeypatch.undo()
 
 
@@ -278,11 +277,6 @@ def post(address: str, body: bytes | str, kind: str = "application/json", **head
     named = {"content-type": kind} | {name.replace("_", "-"): value for name, value in headers.items()}
     answer = web("POST", address, content=body, headers=named)
     return answer.status_code, answer.text
-
-
-def ended(address: str, event: str) -> str:
-    """What the last event of a queued call says."""
-    return web("GET", f"{address}/gradio_api/call/models/{event}").text
 
 
 HUGE, NESTED = 10**30, "[" * 300 + "]" * 300
@@ -312,7 +306,7 @@ def test_malformed_bodies_are_refused_in_a_sentence(served, path, caplog):
     for body in MALFORMED:
         status, answer = post(f"{address}/gradio_api/{path}", body)
         if status == 200:  # the fault is in a field that this route does not have
-            told = ended(address, json.loads(answer)["event_id"])
+            told = web("GET", f"{address}/gradio_api/call/models/{json.loads(answer)['event_id']}").text
             assert "event: complete" in told or '"error": "This' in told, (body, told)
             continue
         assert 400 <= status < 500 and in_a_sentence(answer), (body, status, answer)

@@ -11,14 +11,14 @@ from playground.service.classes import Classes, Klass, Member
 from playground.service.classes.members import Run
 from playground.service.classes.reports import Report
 from playground.service.store import FILE, Store
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 from playground.ui.classroom import picture
 from playground.ui.classroom.answers import answers_html, histogram
 from playground.ui.classroom.make import preset, run_asked
 
 from ..service.test_classes import CARD, made, student, with_seed
 from .panels import PanelCaller
-from .raw import RawCaller
+from .raw import RawCaller, serving
 from .runs import ANNA, BERT, TEXT, known, small_limits
 
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -28,10 +28,8 @@ MARKUP = "<img src=x onerror=alert(1)>"
 def served(tmp_path_factory):
     """The whole page with an empty house of classes, and its address."""
     classes = Classes(Store(tmp_path_factory.mktemp("data") / FILE))
-    app = build_app(small_limits(), classes=classes)
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield classes, address, app.page
-    app.close(verbose=False)
+    with serving(build_app(small_limits(), classes=classes)) as (page, address):
+        yield classes, address, page
     classes.store.close()
 
 

@@ -10,12 +10,14 @@ import gradio as gr
 import pytest
 from gradio import state_holder
 
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 from playground.ui.gradio_fixes import checks, lenient, small_sessions
 from playground.ui.gradio_fixes.blocks import Blocks
 from playground.ui.gradio_fixes.calm_queue import QUEUE_PAUSE
 from playground.ui.gradio_fixes.checks import out_of_place
 from playground.ui.gradio_fixes.first_script import SCRIPTS
+
+from .raw import serving
 
 ANSWERS = {
     "all skipped at once": lambda c: gr.skip(),
@@ -103,10 +105,8 @@ def test_an_empty_queue_is_looked_at_rarely():
 def page():
     """The page as it is served: its address, its HTML, and how long it says that this is."""
     app = build_app()
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    with urllib.request.urlopen(address + "?view=anything", timeout=30) as answer:
+    with serving(app) as (_, address), urllib.request.urlopen(address + "?view=anything", timeout=30) as answer:
         yield app, address, answer.read().decode(), int(answer.headers["content-length"])
-    app.close(verbose=False)
 
 
 def test_scripts_of_ours_stand_before_gradios_own(page):

@@ -7,33 +7,22 @@ import json
 
 import pytest
 
-from playground.service.board import Board
-from playground.service.models import Registry
 from playground.ui.api import ENDPOINTS
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 
 from .panels import PanelCaller
-from .raw import RawCaller
+from .raw import RawCaller, serving
 from .runs import ANNA, BERT, TEXT, ended, small_limits
 
 # ---- raw calls -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served():
     """The whole page under tight limits, its jobs, and its address."""
     limits = small_limits(text_bytes=20_000, steps=400, prompt=100, context=64, parameters=300_000, seconds=20.0)
-    registry = Registry(limits)
-    jobs = Board(registry, limits)
-    app = build_app(limits, registry, jobs)
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield address, jobs
-    app.close(verbose=False)
-
-
-def panel_of(visitor: str, address: str, model: str) -> str:
-    """What the run panel shows."""
-    return str(PanelCaller(address, visitor, "train", model).look())
+    with serving(build_app(limits)) as (page, address):
+        yield address, page.board
 
 
 def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
@@ -101,7 +90,7 @@ def test_a_raw_call_within_the_limits_trains_and_no_other_visitor_can_touch_the_
     assert job.name not in answer + str(panel.look()) + str(panel.news())
     assert not job._stop.is_set(), "someone else pressed Stop"
     ended(job)
-    assert job.view().history.last_step == 400 and job.name in panel_of(ANNA, address, job.id)
+    assert job.view().history.last_step == 400 and job.name in str(PanelCaller(address, ANNA, "train", job.id).look())
 
 
 @pytest.mark.parametrize("visitor", ["x" * 48, "x" * 24, ANNA[:-1] + "-", "", "short", None, 7, [ANNA], {"visitor": 1}])
