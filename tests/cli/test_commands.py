@@ -71,6 +71,8 @@ def test_info_says_what_is_there(trained, capsys):
         (["train", "--text", "/no/such/file", "--out", "{new}"], "/no/such/file cannot"),
         (["train", "--out", "{trained}"], "exists already"),
         (["train", "--out", "{new}", "--set", "d_modle=3"], "mean d_model?"),
+        (["train", "--out", "{new}", "--set", "d_model"], "needs NAME=VALUE"),
+        (["train", "--out", "{new}", "--set", "causal=maybe"], "causal must be true or false"),
         (["train", "--out", "{new}", "--seed", "-1"], "--seed must"),
         (["train", "--out", "{new}", "--resume"], "not exist"),
         (["train", "--out", "{new}", "--vocab-size", "300"], "--vocab-size bounds"),

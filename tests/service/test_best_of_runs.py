@@ -110,3 +110,11 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
     ended(job, 120)
     assert job.view().history.last_step == 85 and job.view().used is None and job.view().kept == step
     assert not torch.equal(board.registry.get(job.id, ANNA).model.head.weight, used.model.head.weight)
+
+
+def test_a_run_that_was_patient_long_enough_goes_on_when_asked(tmp_path):
+    board = house_in(tmp_path)
+    job = ended(board.start(ANNA, spec(patience=3, steps=99)), 120)
+    assert job.view().history.last_step < 99 and job.view().history.finished["reason"] == "risen"
+    board.resume(ANNA, job.id)
+    assert ended(job, 120).view().history.last_step == 99

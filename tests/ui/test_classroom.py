@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from playground.lessons.progress import Answer, Progress
 from playground.lessons.reading import all_lessons, find_lesson
 from playground.service.classes import Classes, Klass, Member
 from playground.service.classes.members import Run
@@ -13,7 +14,7 @@ from playground.service.classes.reports import Report
 from playground.service.store import FILE, Store
 from playground.ui.app import build_app
 from playground.ui.classroom import picture
-from playground.ui.classroom.answers import answers_html, histogram
+from playground.ui.classroom.answers import answers_html, histogram, tell
 from playground.ui.classroom.make import preset, run_asked
 
 from ..service.test_classes import CARD, made, student, with_seed
@@ -146,6 +147,29 @@ def test_names_and_what_models_write_are_text_wherever_they_stand():
 
 
 # ---- lessons ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_class_hears_of_a_lessons_steps_and_answers(served):
+    classes, *_ = served
+    lesson = next(lesson for lesson in all_lessons() if any(step.ask for step in lesson.steps))
+    at, step = next((i, step) for i, step in enumerate(lesson.steps, 1) if step.ask)
+    klass, _ = made(classes, lesson=lesson.id)
+    classes.join(klass.code, "Ada", BERT)
+    guess = next(iter(step.ask.choices), step.ask.least)
+    progress = Progress(lesson.id, answers={lesson.id: {step.id: Answer(guess, 0.1 + 0.2, True, done=True)}})
+    for _ in range(3):
+        tell(classes, BERT, lesson, progress)
+        tell(classes, known("nobody"), lesson, progress)
+    (pupil,) = classes.students(klass := classes.invited(klass.code))
+    assert (pupil.lesson, pupil.step, pupil.steps) == (lesson.id, 1, len(lesson.steps))
+    (answer,) = classes.answers(klass)
+    assert (answer["step"], answer["question"]) == (at, step.ask.question)
+    assert answer["found"] == "0.3 (right)", "a prediction has the digits that matter"
+    assert f"1 of {len(lesson.steps)} steps" in picture.table_html(klass, [pupil], "progress", False, 0.0)
+    drawn = answers_html(classes.answers(klass), 2)
+    assert "1 of 2 answered" in drawn
+    own = {**classes.answers(klass)[0], "question": step.ask.question.replace("200", "60")}
+    assert "<span>0</span>" in answers_html([own], 2), "a class's own steps change the question's words alone"
 
 
 def test_a_question_has_a_bar_for_every_choice_and_equal_ranges_of_numbers():

@@ -49,6 +49,7 @@ def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
         ({"text": "x" * 20_001}, "0.0 MB"),
         ({"Steps": 401}, "from 1 to 400"),
         ({"Steps": "many"}, "not 'many'"),
+        ({"Steps": None}, "Steps is empty"),
         ({"Context": 72}, "from 8 to 64"),
         ({"Width (d_model)": 400, "Attention heads": 4, "Layers": 3}, "too many"),
         ({"Attention heads": 3}, "heads” 3"),

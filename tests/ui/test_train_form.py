@@ -11,7 +11,7 @@ from playground.data import corpus_from_language, corpus_from_sentences, corpus_
 from playground.model import PRESETS
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.pace import Pace
-from playground.service.runs import Source
+from playground.service.runs import HUB_FILE, Source
 from playground.service.views import RunView
 from playground.training import Evaluated, History, Sampled, Stepped
 from playground.training.recipes import BY_HEART
@@ -22,7 +22,7 @@ from playground.ui.forms.followed import uploaded
 from playground.ui.refusals import sentence
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.runs_table import runs_table
-from playground.ui.tabs.train.settings import Settings
+from playground.ui.tabs.train.settings import Settings, preset_note
 
 LIGHTHOUSE = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
 
@@ -50,6 +50,7 @@ def test_every_preset_sets_a_run_that_can_be_made_here(name):
     same = {"positions", "norm", "norm_placement", "activation", "tie_embeddings", "qkv_bias", "head_bias", "dropout"}
     assert all(getattr(spec.model, field) == getattr(there, field) for field in same)
     assert shrunk == (there.n_parameters > PUBLIC.parameters)
+    assert f"{there.n_parameters:,} parameters" in preset_note(name, shrunk=shrunk)
     if not shrunk:
         assert (spec.model.d_model, spec.model.n_layers) == (there.d_model, there.n_layers)
 
@@ -242,6 +243,8 @@ def test_an_uploaded_text_sets_steps_and_name_as_a_pasted_one_does(tmp_path):
     assert chosen["steps"] == 220 and source.title == "queen.txt"
     assert form.run_spec(chosen, source, LOCAL).prompt == "Once there was a"
     assert texts.source_of(own_text("Once there was a king " * 20), LOCAL).title == "Once there was a"
+    hub = own_text("", own_kind="hub", hub_repo=" someone/texts", hub_file="a.txt", hub_type="dataset")
+    assert texts.source_of(hub, LOCAL) == Source(HUB_FILE, repo="someone/texts", filename="a.txt", repo_type="dataset")
 
 
 def test_what_is_touched_before_an_answer_is_followed_in_that_order():
