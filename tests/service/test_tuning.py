@@ -54,7 +54,6 @@ def vars_of(job):
 def test_what_cannot_be_tuned_is_said(learned, monkeypatch):
     board, parent, _ = learned
     assert "characters lack" in ended(tune(board, parent, STRANGE)).view().message
-    assert "the text has only 9 tokens" in ended(tune(board, parent, "the cat s")).view().message
     with pytest.raises(ValueError, match="no longer here"):
         tune(board, parent, visitor=BERT)
     monkeypatch.setattr(runs, "free_memory", lambda device: 1000)
