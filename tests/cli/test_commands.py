@@ -15,7 +15,6 @@ from playground.cli import main
 from playground.data import corpus_from_text
 from playground.storage import load
 from playground.training import evaluate
-from playground.words.card import share_of_gpt2
 from tests.cli.refusals import check_refused
 
 SETTINGS = ["d_model=16", "context_length=16", "batch_size=4", "eval_every=5", "eval_windows=4"]
@@ -55,14 +54,6 @@ def test_generate_streams_repeats_and_needs_no_cache(trained, capsys):
     tokens = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert "".join(t["text"] for t in tokens) == texts[0][4:9]
     assert all(0 < t["probability"] <= 1 for t in tokens)
-
-
-def test_info_says_what_is_there(trained, capsys):
-    assert main(["info", str(trained), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["parameters"] == load(trained).config.n_parameters == sum(facts["parameters_by_component"].values())
-    assert main(["info", str(trained)]) == 0
-    assert share_of_gpt2(facts["parameters"]) in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

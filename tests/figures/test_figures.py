@@ -239,12 +239,6 @@ def test_what_sixteen_heads_and_a_long_run_weigh():
     assert len(json.dumps(attention.pattern_map(patterns[0], ["token"] * 64))) < 30_000
 
 
-def test_a_line_marks_where_the_context_is_full():
-    lengths, cached, plain = list(range(2, 12)), [1.0] * 10, [2.0] * 10
-    assert courses.token_times(lengths, cached, plain, context=8)["layout"]["shapes"][0]["x0"] == 8
-    assert "shapes" not in courses.token_times(lengths, cached, plain, context=11)["layout"]
-
-
 def test_the_lines_of_a_game_are_what_was_paid_so_far():
     bits = {"you": np.array([1.0, 3.0]), "model": np.array([0.5, 0.25])}
     drawn = courses.bits_curve(bits)

@@ -15,25 +15,6 @@ from tests.model.configs import VARIANTS
 PLACE = (1, 2, 4, 2)  # layer, head, query, key
 
 
-T, D, H = len(IDS), 4, 4
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_every_step_that_a_model_has_can_be_taken_in_every_layer(name):
-    seen = look_at(VARIANTS[name])
-    config = seen.config
-    for layer in (0, 1):
-        names = step_names(seen, layer)
-        assert {n: n in names for n in ("arrive", "norm", "qk_norm", "rotate", "share")} == {
-            "arrive": layer == 1,
-            "norm": config.norm_placement == "pre",
-            "qk_norm": config.qk_norm,
-            "rotate": config.positions == "rotary",
-            "share": config.kv_heads < H,
-        }
-        assert [step(seen, at, layer, *PLACE[1:]).name for at in names] == list(names)
-
-
 def forward(seen, layer: int) -> dict[str, np.ndarray]:
     """Every vector of one layer from what enters it, in NumPy; for layernorm or RMSNorm, pre or post, dense models."""
     config, w = seen.config, {n: t.double().numpy() for n, t in seen.model.state_dict().items()}
@@ -113,7 +94,7 @@ def test_the_numbers_are_those_of_an_independent_forward(name):
     assert facts["next_token"] == IDS[query + 1]
     assert facts["next_loss"] == pytest.approx(-math.log(exact[IDS[query + 1]]), abs=1e-4)
     assert facts["next_rank"] == 1 + int((exact > exact[IDS[query + 1]]).sum())
-    assert step(seen, "predict", *PLACE[:2], T - 1, 0).facts == {"next_token": None}
+    assert step(seen, "predict", *PLACE[:2], len(IDS) - 1, 0).facts == {"next_token": None}
 
 
 def test_the_embedding_is_the_tables_row_in_every_layer():
@@ -129,7 +110,7 @@ def test_turning_both_changes_no_product_and_turning_one_does():
     seen = look_at(VARIANTS["rotary"])
     layer, head, query, key = PLACE
     facts = step(seen, "rotate", *PLACE).facts
-    score = seen.scores(layer)[head, query, key].item() * math.sqrt(D)
+    score = seen.scores(layer)[head, query, key].item() * math.sqrt(seen.config.d_head)
     assert facts["product"] == pytest.approx(score, abs=1e-5) == facts["both_later"]
     assert abs(facts["query_later"] - facts["product"]) > 0.05
 

@@ -191,13 +191,6 @@ def test_a_loss_is_there_before_the_baselines():
             value_of(scene, name)
 
 
-def test_only_a_cell_above_the_diagonal_looks_ahead():
-    scene = Scene()
-    for query, key, ahead in ((3, 9, "yes"), (9, 3, "no"), (3, 3, "no")):
-        scene.__dict__["looked"] = (None, 0, 0, query, key)
-        assert value_of(scene, "looks-ahead") == ahead
-
-
 def test_the_share_of_neurons_that_respond():
     hidden = torch.tensor([[[0.0, 1.0, -0.5, 0.009], [0.0, 0.0, 0.0, 0.2]]])
     look = SimpleNamespace(config=SimpleNamespace(has_experts=lambda _: False), trace={("ff_hidden", 1): hidden})

@@ -122,17 +122,6 @@ def test_scripts_of_ours_stand_before_gradios_own(page):
         assert b"<script src" not in answer.read()[:200]
 
 
-def test_what_gradio_calls_head_is_no_part_of_the_page_that_it_serves(page):
-    with gr.Blocks() as plain:
-        gr.Textbox()
-    _, address, _ = plain.launch(head="<script>ours()</script>", prevent_thread_lock=True, quiet=True, ssr_mode=False)
-    with urllib.request.urlopen(address, timeout=30) as answer:
-        html = answer.read().decode()
-    plain.close(verbose=False)
-    said = html.find("<script>ours()")
-    assert said < 0 or said > html.index('type="module"'), "gradio's head comes first now: drop first_script.py"
-
-
 def test_a_fix_that_has_no_place_any_more_says_so_at_the_start(page, monkeypatch):
     assert out_of_place(page[0]) == []
     monkeypatch.delattr(gr.Dropdown, "_warn_if_invalid_choice")

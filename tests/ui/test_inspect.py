@@ -25,7 +25,6 @@ from playground.ui.tabs.inspect import receipt as receipts
 from playground.ui.tabs.inspect.beginnings import COPYING
 from playground.ui.tabs.inspect.looks import KEPT
 from playground.ui.tabs.inspect.selection import Selection, ranking
-from playground.ui.tabs.inspect.tested import known, roles_of
 from tests.inspection.test_receipts import look_at
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import LETTERS, Inspecting, drawn, made_up
@@ -299,12 +298,6 @@ def test_the_cost_of_edits_is_that_on_held_out_text_whatever_the_prompt(copying)
 
 
 # ---- what heads do, and the text that judges -------------------------------------------------------------------------
-
-
-def test_heads_are_tested_once_for_all_prompts(copying, monkeypatch):
-    first = roles_of(copying.page, copying.look("abc abc"))
-    monkeypatch.setattr("playground.ui.tabs.inspect.tested.head_tests", lambda *_, **__: pytest.fail("tested again"))
-    assert roles_of(copying.page, copying.look("cage c")) is first is known(copying.look("cage c"))
 
 
 def test_a_model_that_leaves_takes_along_what_was_worked_out_from_it(tab):

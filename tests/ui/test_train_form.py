@@ -19,7 +19,6 @@ from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import beginning_of, contents_of
 from playground.ui.forms.followed import uploaded
-from playground.ui.refusals import sentence
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.runs_table import runs_table
 from playground.ui.tabs.train.settings import Settings, preset_note
@@ -271,13 +270,6 @@ def test_a_file_is_read_only_where_uploads_lie(tmp_path):
     strangers = ["/etc/passwd", str(folder / ".." / ".." / "x"), str(folder), str(tmp_path / "x"), "", 7, None, "a\0b"]
     assert [uploaded({"path": path}) for path in strangers] == [None] * len(strangers)
     assert uploaded(None) is uploaded("/etc/passwd") is uploaded([1]) is None
-
-
-def test_what_is_wrong_is_said_by_the_names_on_the_controls():
-    with pytest.raises(ValueError) as problem:
-        form.model_config(filled(n_heads=3))
-    assert sentence(str(problem.value)).startswith("“Width (d_model)”")
-    assert "n_heads" in sentence(str(problem.value), labels=False)
 
 
 def learned_from(pace: Pace, spec, step: float, evaluation: float, sample: float, tokens: int = 0) -> float:
