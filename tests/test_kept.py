@@ -21,24 +21,6 @@ class Model:
     """Something that can be referred to weakly."""
 
 
-def test_many_who_ask_at_once_have_it_made_once():
-    cache, made, begun = Kept(entries=4), [], threading.Barrier(24)
-
-    def make():
-        made.append(threading.get_ident())
-        time.sleep(0.05)
-        return object()
-
-    def ask(key):
-        begun.wait()
-        return cache.get(key, make)
-
-    with ThreadPoolExecutor(24) as threads:
-        answers = list(threads.map(ask, ["a", "b"] * 12))
-    assert len(made) == 2 and len(set(map(id, answers))) == 2
-    assert answers[0] is answers[2] and answers[0] is not answers[1]
-
-
 def test_an_exception_reaches_all_who_wait_and_is_not_kept():
     cache, tries, begun = Kept(entries=4), [], threading.Barrier(8)
 
@@ -56,15 +38,6 @@ def test_an_exception_reaches_all_who_wait_and_is_not_kept():
         list(threads.map(ask, range(8)))
     assert len(tries) == 1 and len(cache) == 0
     assert cache.get("a", lambda: "well") == "well"
-
-
-def test_the_least_recently_used_leaves_first():
-    cache = Kept(entries=3)
-    for key in "abc":
-        cache.get(key, lambda key=key: key)
-    cache.get("a", lambda: pytest.fail("a is kept"))
-    cache.get("d", lambda: "d")
-    assert [cache.peek(key) for key in "abcd"] == ["a", None, "c", "d"]
 
 
 def test_bytes_are_bounded_and_the_newest_stays_however_large():

@@ -67,7 +67,5 @@ def test_the_shell_writes_what_its_terminal_lacks(tmp_path):
 
 
 def test_texts_are_read_and_written_in_an_encoding_of_our_own_choice():
-    assert len(without_encoding(ast.parse("open('a')\nopen('a', mode='w')\npath.open('w')\np.read_text()"))) == 4
-    assert not without_encoding(ast.parse("open('a', 'rb')\npage.open('train')\nopen('a', encoding='utf-8')"))
     found = {str(path.relative_to(ROOT)): without_encoding(parsed(path)) for path in SHIPPED}
     assert not {path: slips for path, slips in found.items() if slips}

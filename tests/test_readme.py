@@ -25,10 +25,6 @@ def test_the_test_command_is_what_ci_runs():
     assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
-def test_the_readme_fits_on_two_screens():
-    assert len(README.splitlines()) <= 110
-
-
 def layout() -> dict[str, list[str]]:
     """Each file and folder of the tree, a folder's name ending with "/", and the files that its line names."""
     paths, above = {}, []  # above: (indent, path) of the folders that the line is in
@@ -94,3 +90,7 @@ def test_the_script_runs(monkeypatch, capsys):
     printed = capsys.readouterr().out.strip().splitlines()
     assert re.fullmatch(r"step 0: loss \d\.\d{3}, perplexity \d+\.\d", printed[0])
     assert any(line.startswith("The ") for line in printed)
+
+
+def test_the_readme_fits_on_two_screens():
+    assert len(README.splitlines()) <= 110

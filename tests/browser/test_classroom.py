@@ -9,17 +9,16 @@ import pytest
 from playground.service.classes import Classes
 from playground.service.limits import CLASS
 from playground.service.store import FILE, Store
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
+from tests.ui.raw import serving
 
 
 @pytest.fixture
 def house(tmp_path):
     """The product with a data folder of its own, and its address."""
     classes = Classes(Store(tmp_path / FILE))
-    app = build_app(CLASS, classes=classes)
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield classes, address
-    app.close(verbose=False)
+    with serving(build_app(CLASS, classes=classes)) as (_, address):
+        yield classes, address
     classes.store.close()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from playground.links import RunCard
 from playground.ui.tabs.train.linked import card_of
 
-from ..ui.runs import known, until
+from ..ui.runs import ended, known
 
 
 def linked_run(page) -> RunCard:
@@ -15,8 +15,7 @@ def linked_run(page) -> RunCard:
 
     values = form.size_values("tiny", "sentences") | {"steps": 20, "eval_every": 5, "sample_every": 0, "seed": 11}
     spec = form.run_spec(values | {"source": "sentences", "prompt": "the cat"}, Source("sentences"), page.limits)
-    job = page.board.start(known("somebody"), spec)
-    until(lambda: job.settled)
+    job = ended(page.board.start(known("somebody"), spec))
     return card_of(job.view(), job.spec)
 
 

@@ -70,6 +70,16 @@ def test_a_prompt_that_is_longer_than_the_context_is_said(made, capsys):
         assert said in err and bool(err) == bool(said)
 
 
+def test_fp16_on_a_gpu_that_fails_its_proof_is_refused_with_the_reason(monkeypatch):
+    monkeypatch.setattr(proof, "pick_device", lambda name, work: torch.device("cuda"))
+    wrong = proof.Fault("cuda:0", "float16", "the decoding", 0.09)
+    monkeypatch.setattr(proof, "fault", lambda device, dtype: wrong)
+    model = ModelConfig(vocab_size=4, context_length=16, n_layers=1, d_model=8, n_heads=1)
+    with pytest.raises(ValueError, match=r"9.0%.*fp32"):
+        proof.device_for(TrainConfig(precision="fp16"), model)
+    assert proof.device_for(TrainConfig(precision="fp32"), model) == (torch.device("cpu"), wrong)
+
+
 def test_a_small_model_is_trained_without_helpers_that_others_could_keep_waiting(tmp_path, monkeypatch, capsys):
     used, plain = [], command.train
 
@@ -90,13 +100,3 @@ def test_a_small_model_is_trained_without_helpers_that_others_could_keep_waiting
         assert set(used) == {3}
     finally:
         torch.set_num_threads(before)
-
-
-def test_fp16_on_a_gpu_that_fails_its_proof_is_refused_with_the_reason(monkeypatch):
-    monkeypatch.setattr(proof, "pick_device", lambda name, work: torch.device("cuda"))
-    wrong = proof.Fault("cuda:0", "float16", "the decoding", 0.09)
-    monkeypatch.setattr(proof, "fault", lambda device, dtype: wrong)
-    model = ModelConfig(vocab_size=4, context_length=16, n_layers=1, d_model=8, n_heads=1)
-    with pytest.raises(ValueError, match=r"9.0%.*fp32"):
-        proof.device_for(TrainConfig(precision="fp16"), model)
-    assert proof.device_for(TrainConfig(precision="fp32"), model) == (torch.device("cpu"), wrong)

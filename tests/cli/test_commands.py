@@ -15,7 +15,6 @@ from playground.cli import main
 from playground.data import corpus_from_text
 from playground.storage import load
 from playground.training import evaluate
-from playground.words.card import share_of_gpt2
 from tests.cli.refusals import check_refused
 
 SETTINGS = ["d_model=16", "context_length=16", "batch_size=4", "eval_every=5", "eval_windows=4"]
@@ -57,20 +56,14 @@ def test_generate_streams_repeats_and_needs_no_cache(trained, capsys):
     assert all(0 < t["probability"] <= 1 for t in tokens)
 
 
-def test_info_says_what_is_there(trained, capsys):
-    assert main(["info", str(trained), "--json"]) == 0
-    facts = json.loads(capsys.readouterr().out)
-    assert facts["parameters"] == load(trained).config.n_parameters == sum(facts["parameters_by_component"].values())
-    assert main(["info", str(trained)]) == 0
-    assert share_of_gpt2(facts["parameters"]) in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["train", "--text", "/no/such/file", "--out", "{new}"], "/no/such/file cannot"),
         (["train", "--out", "{trained}"], "exists already"),
         (["train", "--out", "{new}", "--set", "d_modle=3"], "mean d_model?"),
+        (["train", "--out", "{new}", "--set", "d_model"], "needs NAME=VALUE"),
+        (["train", "--out", "{new}", "--set", "causal=maybe"], "causal must be true or false"),
         (["train", "--out", "{new}", "--seed", "-1"], "--seed must"),
         (["train", "--out", "{new}", "--resume"], "not exist"),
         (["train", "--out", "{new}", "--vocab-size", "300"], "--vocab-size bounds"),
@@ -180,10 +173,3 @@ def test_a_reader_who_has_seen_enough_gets_no_traceback(trained):
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
     assert json.loads(done.stdout)["index"] == 0
     assert "Traceback" not in done.stderr
-
-
-def test_the_package_offers_what_a_script_needs():
-    import playground
-
-    for name in playground.__all__:
-        assert hasattr(playground, name)

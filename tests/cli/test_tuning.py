@@ -10,7 +10,6 @@ from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.service import limits
 from playground.storage import load, save
-from playground.studies.finetune import Exam
 from tests.cli.refusals import check_refused
 
 OLD, NEW = "the old sea sang to the old lamp. " * 60, "a lamp told the sea to sing at last. " * 60
@@ -145,9 +144,3 @@ def test_two_models_are_compared_on_one_scale(here, capsys):
 )
 def test_what_cannot_be_judged_is_refused(here, capsys, arguments, sentence):
     check_refused(capsys, [argument.format(here=here) for argument in arguments], sentence)
-
-
-def test_an_exam_of_a_large_model_is_short():
-    corpus = plan.tuning_corpus(OLD * 60, CharTokenizer.from_text(OLD))
-    large = ModelConfig(n_layers=24, d_model=1024, n_heads=16)
-    assert len(Exam.of(corpus, OLD * 60, "", large).new) < len(Exam.of(corpus, OLD * 60, "", CONFIG).new)

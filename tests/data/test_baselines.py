@@ -52,14 +52,6 @@ def test_guessers_agree_with_counting_by_hand():
     assert guesser.next_token([]) == pytest.approx(unigram)
 
 
-@pytest.mark.parametrize("name", ["stories", "copy", "brackets", "addition", "dialects"])
-def test_no_rung_costs_more_than_the_one_before_and_the_floor_least(name):
-    baselines = corpus_from_language(name, n_characters=60_000, n_validation=8_000).baselines(48, 60)
-    losses = [loss for _, loss in baselines.losses()]
-    assert losses == sorted(losses, reverse=True) and baselines.floor == losses[-1]
-    assert losses[0] == math.log(corpus_from_language(name, n_characters=1000, n_validation=1000).vocab_size)
-
-
 def test_a_bigram_never_does_worse_than_frequencies_on_many_words():
     """With a fixed weight for the shorter context it did: on words most contexts were seen once."""
     words = [f"w{int(i)}" for i in np.random.default_rng(0).zipf(1.3, 30_000) if i < 3000]

@@ -193,12 +193,6 @@ def test_a_difference_is_drawn_from_where_it_fits_its_axis():
     assert (start, end) == (100, 450) and low <= differences[0, 2:].min() and differences[0, 2:].max() <= high
 
 
-def test_parameters_are_counted_whole():
-    figure = parameters.parameter_bars(COMPONENTS)
-    shown = {k: v for k, v in COMPONENTS.items() if v}
-    assert wire.numbers_of(figure["data"][0]["x"]).tolist() == list(shown.values())
-
-
 def test_gradient_cells_are_logarithms_and_hover_gives_the_norm():
     cells = maps.gradient_map(*maps.gradient_table(RECORDS))["data"][0]
     norms = np.array([[1, 1 / 11, 1 / 21], [2, 2, 2]])
@@ -227,13 +221,6 @@ def test_candidates_keep_their_rows_and_probabilities():
     assert wire.numbers_of(after["y"]).tolist() == [0, 1, 2], "equal texts are different rows"
 
 
-def test_cache_pictures_show_what_was_measured():
-    with_, without = 1, 0
-    traces = courses.token_times([1, 2, 3], [1.0, 1.0, 1.0], [1.0, 2.0, 4.0])["data"]
-    assert wire.numbers_of(traces[with_]["y"]).tolist() == [1, 1, 1]
-    assert wire.numbers_of(traces[without]["y"]).tolist() == [1, 2, 4]
-
-
 def test_masked_cells_are_blank_and_the_others_are_the_weights():
     z = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS)["data"][0]["z"])
     hidden = np.triu(np.ones((6, 6), bool), 1)
@@ -250,19 +237,6 @@ def test_what_sixteen_heads_and_a_long_run_weigh():
     assert len(json.dumps(attention.head_grid(patterns, titles, exact=True))) < 400_000
     assert len(json.dumps(loss_curve(run(5000), RUNGS, planned_steps=5000))) < 20_000
     assert len(json.dumps(attention.pattern_map(patterns[0], ["token"] * 64))) < 30_000
-
-
-def test_stripes_lie_on_the_bars_own_colour():
-    """Plotly draws only the stripes otherwise: white ones, on a white page."""
-    _, moe = candidates.both_expect(["a", "b"], [0.4, 0.1], [0.2, 0.3])["data"]
-    pattern = moe["marker"]["pattern"]
-    assert pattern["fillmode"] == "overlay" and moe["marker"]["color"] == palette.MOE != pattern["fgcolor"]
-
-
-def test_a_line_marks_where_the_context_is_full():
-    lengths, cached, plain = list(range(2, 12)), [1.0] * 10, [2.0] * 10
-    assert courses.token_times(lengths, cached, plain, context=8)["layout"]["shapes"][0]["x0"] == 8
-    assert "shapes" not in courses.token_times(lengths, cached, plain, context=11)["layout"]
 
 
 def test_the_lines_of_a_game_are_what_was_paid_so_far():

@@ -111,15 +111,6 @@ def test_the_first_untrained_model_is_the_one_that_was_trained(trained):
     assert recorded["step"] == 0 and before["total"] == pytest.approx(recorded["total"], abs=0.02)
 
 
-def test_what_the_shipped_routers_tell_their_stream_tells_through_any_router(trained):
-    """Luck is far below what they tell, and they are no better than random routers all the same."""
-    checkpoint, text, _ = trained
-    layers = judged(checkpoint.model, text)
-    assert max(layer["remembered"].bits for layer in layers) > 10 * layers[1]["remembered"].nulls["shuffled"].bits
-    assert not any(layer[name].is_clear for layer in layers for name in MEASURES)
-    assert {layer[name].hardest for layer in layers for name in ("beyond", "remembered")} == {"random"}
-
-
 def test_random_routers_are_unclear_nineteen_times_in_twenty(trained):
     """Sixty of them, in four layers and three measures at once, against thirty others on the same stream."""
     checkpoint, text, _ = trained

@@ -15,43 +15,6 @@ from tests.model.configs import VARIANTS
 PLACE = (1, 2, 4, 2)  # layer, head, query, key
 
 
-T, D, H = len(IDS), 4, 4
-
-
-@pytest.mark.parametrize("name", VARIANTS)
-def test_every_step_has_its_shapes(name):
-    seen = look_at(VARIANTS[name])
-    config, d, Hkv = seen.config, 16, seen.config.kv_heads
-    for layer in (0, 1):
-        names = step_names(seen, layer)
-        assert {n: n in names for n in ("arrive", "norm", "qk_norm", "rotate", "share")} == {
-            "arrive": layer == 1,
-            "norm": config.norm_placement == "pre",
-            "qk_norm": config.qk_norm,
-            "rotate": config.positions == "rotary",
-            "share": Hkv < H,
-        }
-        shapes = {
-            **{name: {"stream": (T, d)} for name in ("embed", "arrive", "norm")},
-            "project": {"x": (d,), "q": (H * D,), "k": (Hkv * D,), "v": (Hkv * D,)},
-            "split": {"q": (H, D), "k": (Hkv, D), "v": (Hkv, D)},
-            "qk_norm": dict.fromkeys(("q_before", "q_after", "k_before", "k_after"), (D,)),
-            "rotate": {"before": (2, 2), "after": (2, 2), "angles": (2,)},
-            "share": {"k": (H, D)},
-            "scores": {"scores": (T, T)},
-            "mask": {"scores": (T, T)},
-            "softmax": {"pattern": (T, T)},
-            "output": {"written": (H, d), "out": (d,)},
-            "add": {"delta": (T,), "cosine": (T,), "most": (T,)},
-            "predict": {"probabilities": (10,), "logits": (10,), "tokens": (10,)},
-        }
-        for at in names:
-            found = step(seen, at, layer, *PLACE[1:])
-            assert found.name == at and found.at.look is seen
-            if at in shapes:
-                assert {n: a.shape for n, a in found.arrays.items()} == shapes[at]
-
-
 def forward(seen, layer: int) -> dict[str, np.ndarray]:
     """Every vector of one layer from what enters it, in NumPy; for layernorm or RMSNorm, pre or post, dense models."""
     config, w = seen.config, {n: t.double().numpy() for n, t in seen.model.state_dict().items()}
@@ -131,7 +94,7 @@ def test_the_numbers_are_those_of_an_independent_forward(name):
     assert facts["next_token"] == IDS[query + 1]
     assert facts["next_loss"] == pytest.approx(-math.log(exact[IDS[query + 1]]), abs=1e-4)
     assert facts["next_rank"] == 1 + int((exact > exact[IDS[query + 1]]).sum())
-    assert step(seen, "predict", *PLACE[:2], T - 1, 0).facts == {"next_token": None}
+    assert step(seen, "predict", *PLACE[:2], len(IDS) - 1, 0).facts == {"next_token": None}
 
 
 def test_the_embedding_is_the_tables_row_in_every_layer():
@@ -147,7 +110,7 @@ def test_turning_both_changes_no_product_and_turning_one_does():
     seen = look_at(VARIANTS["rotary"])
     layer, head, query, key = PLACE
     facts = step(seen, "rotate", *PLACE).facts
-    score = seen.scores(layer)[head, query, key].item() * math.sqrt(D)
+    score = seen.scores(layer)[head, query, key].item() * math.sqrt(seen.config.d_head)
     assert facts["product"] == pytest.approx(score, abs=1e-5) == facts["both_later"]
     assert abs(facts["query_later"] - facts["product"]) > 0.05
 

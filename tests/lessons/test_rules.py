@@ -9,9 +9,10 @@ import pytest
 
 from playground.lessons.facts import FACTS
 from playground.lessons.reading import Ask, Lesson, Step, all_lessons
-from playground.lessons.vocabulary import DO, PLACES
+from playground.lessons.vocabulary import PLACES
 
 WORDS_AT_MOST, NUMBERS_AT_MOST = 60, 1
+PARTIES = {"model", "bigram", "dense", "attention", "value", "last"}
 IN_WORDS = {
     "answer", "word", "name", "masked", "prompt", "dice", "likeliest", "reads",
     "head-name", "asks", "looks-at", "looks-ahead", "habit", "last-looks", "next-token", "expects", "role",
@@ -100,32 +101,6 @@ def test_no_answer_stands_there_before_the_guess(lesson: Lesson):
             assert len(own) < 2 or not own <= content(told), f"{step.id}: “{ask.choices[case.says]}” was read before"
 
 
-PARTIES = {"model", "bigram", "dense", "attention", "value", "last"}
-"""Words by which a choice names what the step is about, and which decide nothing."""
-
-
-@each_lesson
-def test_an_instruction_does_not_name_one_of_the_choices_alone(lesson: Lesson):
-    """Whichever is right: what only one choice says is not what the step has just said."""
-    for step in lesson.steps:
-        if (ask := step.ask) is None or ask.kind != "choice":
-            continue
-        said, named = content(f"{step.title} {step.say}"), []
-        for name, words in ask.choices.items():
-            others = content(" ".join(other for each, other in ask.choices.items() if each != name))
-            own = content(words) - others - PARTIES
-            named += [words] if own and own <= said else []
-        assert not named or len(named) == len(ask.choices), f"{step.id}: {named} stands in “{step.say}”"
-
-
-@each_lesson
-def test_what_is_waited_for_is_said_as_an_order(lesson: Lesson):
-    for step in lesson.steps:
-        if step.done and step.doing != "when":
-            does = step.done.control or step.done.place or step.doing
-            assert does in DO, f"{step.id}: nothing says how “{does}” comes about"
-
-
 @each_lesson
 def test_a_lesson_brings_its_own_prompt(lesson: Lesson):
     """What another lesson has typed is no prompt of this one."""
@@ -152,25 +127,26 @@ def test_noise_is_not_graded(lesson: Lesson):
             assert limits and any(limits), f"{step.id}: a difference that is small is none"
 
 
+@each_lesson
+def test_an_instruction_does_not_name_one_of_the_choices_alone(lesson: Lesson):
+    """Whichever is right: what only one choice says is not what the step has just said."""
+    for step in lesson.steps:
+        if (ask := step.ask) is None or ask.kind != "choice":
+            continue
+        said, named = content(f"{step.title} {step.say}"), []
+        for name, words in ask.choices.items():
+            others = content(" ".join(other for each, other in ask.choices.items() if each != name))
+            own = content(words) - others - PARTIES
+            named += [words] if own and own <= said else []
+        assert not named or len(named) == len(ask.choices), f"{step.id}: {named} stands in “{step.say}”"
+
+
 def test_every_question_of_one_choice_has_no_habit():
     """The right choice does not always stand at the same place in the file, and is not always the longest one."""
     asked = [step.ask for _, step in STEPS if step.ask and step.ask.kind == "choice" and len(step.ask.right) == 1]
     fixed = [ask for ask in asked if ask.right[0].says in ask.choices]
     longest = [max(ask.choices, key=lambda name: len(ask.choices[name])) == ask.right[0].says for ask in fixed]
     assert len(fixed) > 10 and sum(longest) <= 0.6 * len(fixed)
-
-
-def test_the_path_is_in_order_and_the_rest_in_a_group():
-    path = [lesson.id for lesson in all_lessons() if not lesson.group]
-    assert path == [
-        "first-model", "only-its-text", "one-tokens-journey", "next-letter", "temperature-and-luck", "memorising",
-        "no-peeking", "who-looks-at-whom", "why-a-cache", "do-experts-help",
-    ]  # fmt: skip
-    rest = [lesson for lesson in all_lessons() if lesson.group]
-    assert [lesson.id for lesson in rest] == ["learning-to-copy", "eight-bits", "textbook-slips", "who-taught-it-this"]
-    assert {lesson.group for lesson in rest} == {"For teachers and the curious"}
-    numbers = [lesson.number for lesson in all_lessons()]
-    assert numbers == list(range(1, len(numbers) + 1))
 
 
 def test_no_lesson_speaks_in_signs_of_our_own():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from playground.model import ModelConfig, Transformer
+from playground.model import ModelConfig
 from playground.model.matched_pair import match_dense, match_experts
 
 BASE = ModelConfig(vocab_size=26, context_length=16, n_layers=2, d_model=32, n_heads=2)
@@ -13,10 +13,6 @@ MIXTURES = {
     "swiglu, shared": BASE.replace(activation="swiglu", n_experts=4, d_expert=40, shared_expert=True),
     "every second block": BASE.replace(n_layers=4, n_experts=8, moe_every=2, d_expert=64),
 }
-
-
-def actual(config: ModelConfig) -> int:
-    return sum(p.numel() for p in Transformer(config).parameters())
 
 
 @pytest.mark.parametrize("mixture", MIXTURES.values(), ids=MIXTURES)
@@ -30,12 +26,6 @@ def test_no_other_width_comes_closer(mixture, equal):
     for other in (matched.dense.ff_width - 1, matched.dense.ff_width + 1):
         assert apart <= abs(count(matched.dense.replace(d_ff=other)) - count(mixture))
     assert matched.counted == (count(matched.dense), count(mixture)) and not matched.dense.n_experts
-
-
-def test_the_models_that_are_built_have_these_parameters():
-    matched = match_dense(MIXTURES["gelu, 8 experts"], "total")
-    assert (actual(matched.dense), actual(matched.moe)) == matched.counted
-    assert abs(actual(matched.dense) / actual(matched.moe) - 1) < 0.01
 
 
 def test_the_experts_can_adapt_instead():

@@ -12,16 +12,14 @@ import torch
 import playground
 from playground.data import corpus_from_text
 from playground.model import PRESETS
-from playground.service.board import Board
-from playground.service.models import Registry
 from playground.service.runs import RunSpec, Source, predict
 from playground.storage.archive import pack
 from playground.storage.opening import load_archive
-from playground.storage.snapshots import BEST
 from playground.training import TrainConfig, evaluate
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.report import report_html
-from tests.ui.runs import ANNA, BERT, small_limits, until
+from tests.ui.runs import ANNA, BERT, ended
+from tests.ui.runs import house as house_in
 
 TEXT = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
 SHAPE = PRESETS["tiny"].replace(context_length=32, n_layers=1)
@@ -36,11 +34,8 @@ def spec(**changes) -> RunSpec:
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
     """Board and registry, and a run of Anna's that learned by heart."""
-    bounds = small_limits()
-    board = Board(Registry(bounds, shipped=tmp_path_factory.mktemp("best") / "none"), bounds)
-    job = board.start(ANNA, spec())
-    until(lambda: job.settled, 120)
-    return board, job
+    board = house_in(tmp_path_factory.mktemp("best"))
+    return board, ended(board.start(ANNA, spec()), 120)
 
 
 def loss_of(checkpoint) -> float:
@@ -112,20 +107,14 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
         board.use_best(ANNA, job.id)
     # the run itself goes on from its last step, and its model is the last one's again
     board.resume(ANNA, job.id, more_steps=5)
-    until(lambda: job.settled, 120)
+    ended(job, 120)
     assert job.view().history.last_step == 85 and job.view().used is None and job.view().kept == step
     assert not torch.equal(board.registry.get(job.id, ANNA).model.head.weight, used.model.head.weight)
 
 
-def test_a_patient_run_stops_and_goes_on_when_asked(tmp_path):
-    bounds = small_limits()
-    board = Board(Registry(bounds, shipped=tmp_path / "none"), bounds)
-    job = board.start(ANNA, spec(patience=3, steps=99))
-    until(lambda: job.settled, 120)
+def test_a_run_that_was_patient_long_enough_goes_on_when_asked(tmp_path):
+    board = house_in(tmp_path)
+    job = ended(board.start(ANNA, spec(patience=3, steps=99)), 120)
     assert job.view().history.last_step < 99 and job.view().history.finished["reason"] == "risen"
-    assert (job.folder / BEST).exists()
     board.resume(ANNA, job.id)
-    until(lambda: job.settled, 120)
-    assert job.view().history.last_step == 99
-    board.delete(ANNA, job.id)
-    assert not job.folder.exists()
+    assert ended(job, 120).view().history.last_step == 99

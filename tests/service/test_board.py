@@ -10,34 +10,18 @@ from pathlib import Path
 import pytest
 
 from playground.service import notes
-from playground.service.board import Board
 from playground.service.data_folder import DataFolder, new_id
 from playground.service.limits import FAILED_RUNS, LimitError
-from playground.service.models import Registry
-from playground.service.runs import Laddered, Learned, Predicted, Prepared, RunSpec, run_training
+from playground.service.runs import RunSpec
 from playground.service.views import RunView
-from playground.training import Evaluated, Finished
-from tests.ui.runs import ANNA, BERT, MODEL, ScriptedRunner, small_limits, small_spec, until
-
-
-def house(tmp_path, runner=run_training, **limits) -> Board:
-    """Board and an empty registry."""
-    bounds = small_limits(**limits)
-    return Board(Registry(bounds, shipped=tmp_path / "none"), bounds, runner)
-
-
-def finished(job) -> RunView:
-    """Wait for the end of a run, put away and all."""
-    until(lambda: job.settled)
-    return job.view()
-
+from tests.ui.runs import ANNA, BERT, MODEL, ScriptedRunner, ended, house, small_spec, until
 
 # ---- a whole run -----------------------------------------------------------------------------------------------------
 
 
 def test_a_run_ends_in_the_registry_with_its_curve_and_ladder(tmp_path):
     jobs = house(tmp_path)
-    view = finished(jobs.start(ANNA, small_spec()))
+    view = ended(jobs.start(ANNA, small_spec())).view()
     assert view.state == "finished" and "30" in view.message
     assert view.history.steps["step"] == list(range(1, 31))
     assert view.history.evaluations["step"] == [0, 10, 20, 30]
@@ -49,14 +33,6 @@ def test_a_run_ends_in_the_registry_with_its_curve_and_ladder(tmp_path):
     assert not view.before.equal(view.now)
     again = RunView.of_checkpoint(view.id, checkpoint)
     assert again.baselines == view.baselines and again.planned_steps == 30
-
-
-def test_the_runner_yields_plain_events_with_the_first_point_before_the_ladder(tmp_path):
-    events = list(run_training(small_spec(), small_limits(), folder=tmp_path / "run"))
-    kinds = [type(event) for event in events]
-    assert kinds[0] is Prepared and kinds[1] is Predicted
-    assert kinds.index(Evaluated) < kinds.index(Laddered)
-    assert kinds.count(Learned) == kinds.count(Laddered) == kinds.count(Finished) == 1
 
 
 def test_a_page_sees_columns_of_equal_length_at_any_moment(tmp_path):
@@ -80,7 +56,7 @@ def test_stop_is_quick_keeps_what_was_learned_and_resume_goes_on_with_the_same_c
     assert jobs.stop(ANNA) is job
     until(lambda: not job.active)
     assert time.monotonic() - asked < 1.0
-    stopped = finished(job)
+    stopped = ended(job).view()
     done = stopped.history.last_step
     assert stopped.history.finished["reason"] == "stopped" and stopped.can_resume
     loss_when_stopped = stopped.history.val_loss
@@ -89,7 +65,7 @@ def test_stop_is_quick_keeps_what_was_learned_and_resume_goes_on_with_the_same_c
     jobs.resume(ANNA, job.id)
     until(lambda: job.view().history.last_step > done + 20)
     jobs.stop(ANNA)
-    resumed = finished(job)
+    resumed = ended(job).view()
     steps = resumed.history.steps["step"]
     assert steps == list(range(1, len(steps) + 1)), "one curve, without a gap or a repeated step"
     assert resumed.history.steps["seconds"] == sorted(resumed.history.steps["seconds"])
@@ -99,10 +75,9 @@ def test_stop_is_quick_keeps_what_was_learned_and_resume_goes_on_with_the_same_c
 
 def test_a_finished_run_can_be_trained_longer_up_to_the_limit(tmp_path):
     jobs = house(tmp_path, steps=50)
-    job = jobs.start(ANNA, small_spec(steps=30))
-    finished(job)
+    job = ended(jobs.start(ANNA, small_spec(steps=30)))
     jobs.resume(ANNA, job.id, more_steps=15)
-    longer = finished(job)
+    longer = ended(job).view()
     assert longer.history.last_step == 45
     (change,) = longer.history.changes
     assert change["step"] == 30 and change["settings"]["steps"] == [30, 45]
@@ -119,14 +94,14 @@ def test_stopping_before_training_began_ends_at_once_and_the_late_thread_changes
     assert job.state == "failed" and "to keep" in job.view().message
     second = jobs.start(ANNA, small_spec())
     runner.may_prepare.set()
-    assert finished(second).state == "finished"
+    assert ended(second).view().state == "finished"
     until(lambda: not job.busy)
     assert job.state == "failed" and not jobs.registry.has(job.id, ANNA)
 
 
 def test_wall_clock_ends_a_run_and_keeps_what_was_learned(tmp_path):
     jobs = house(tmp_path, seconds=0.3)
-    view = finished(jobs.start(ANNA, small_spec(steps=100_000)))
+    view = ended(jobs.start(ANNA, small_spec(steps=100_000))).view()
     assert view.history.finished["reason"] == "time" and view.history.last_step > 0
     assert jobs.registry.has(view.id, ANNA) and view.can_resume
 
@@ -142,10 +117,10 @@ def test_two_visitors_never_see_stop_or_resume_each_others_runs(tmp_path):
     assert jobs.find(BERT, annas.id) is None and jobs.stop(BERT, annas.id) is None
     until(lambda: berts.state == annas.state == "training")
     jobs.stop(BERT)
-    until(lambda: berts.settled)
+    ended(berts)
     assert annas.active, "stopping one's own run leaves the other's alone"
     jobs.stop(ANNA)
-    until(lambda: annas.settled)
+    ended(annas)
     with pytest.raises(ValueError, match="no run"):
         jobs.resume(BERT, annas.id)
     with pytest.raises(ValueError, match="longer here"):
@@ -159,8 +134,7 @@ def test_two_visitors_never_see_stop_or_resume_each_others_runs(tmp_path):
 @pytest.mark.parametrize("stranger", [None, "", 7, [], "x" * 30])
 def test_whoever_has_no_id_has_no_runs(tmp_path, stranger):
     jobs = house(tmp_path, ScriptedRunner())
-    job = jobs.start(ANNA, small_spec())
-    until(lambda: job.settled)
+    job = ended(jobs.start(ANNA, small_spec()))
     assert jobs.of(stranger) == [] and jobs.active(stranger) is None and jobs.find(stranger, job.id) is None
     assert jobs.registry.models(stranger) == [] and not jobs.registry.has(job.id, stranger)
 
@@ -172,17 +146,6 @@ def test_ids_cannot_be_guessed(tmp_path):
 
 
 # ---- limits on runs and models ---------------------------------------------------------------------------------------
-
-
-def test_one_run_at_a_time_for_a_visitor(tmp_path):
-    jobs = house(tmp_path, ScriptedRunner())
-    jobs.start(ANNA, small_spec(steps=2000))
-    with pytest.raises(LimitError, match="already have"):
-        jobs.start(ANNA, small_spec())
-    jobs.start(BERT, small_spec(steps=2000))
-    for who in (ANNA, BERT):
-        jobs.stop(who)
-    until(lambda: all(job.settled for who in (ANNA, BERT) for job in jobs.of(who)))
 
 
 def test_many_presses_at_once_start_one_run(tmp_path):
@@ -207,19 +170,16 @@ def test_many_presses_at_once_start_one_run(tmp_path):
 
 def test_models_leave_least_recently_used_first_and_their_runs_and_files_with_them(tmp_path):
     jobs = house(tmp_path, models_per_visitor=2, models=3)
-    first = jobs.start(ANNA, small_spec())
-    finished(first)
+    first = ended(jobs.start(ANNA, small_spec()))
     assert first.folder.exists()
-    second = jobs.start(ANNA, small_spec(seed=1))
-    finished(second)
+    second = ended(jobs.start(ANNA, small_spec(seed=1)))
     jobs.registry.get(first.id, ANNA)  # used: now the second is the one that nobody has asked for
-    third = jobs.start(ANNA, small_spec(seed=2))
-    finished(third)
+    third = ended(jobs.start(ANNA, small_spec(seed=2)))
     assert {entry.id for entry in jobs.registry.models(ANNA)} == {first.id, third.id}
     assert jobs.find(ANNA, second.id) is None and not second.folder.exists()
     # the house has room for three: each newcomer takes the place of whoever was not asked for longest
     for number in range(3):
-        finished(jobs.start(f"visitor-{number}-" + "v" * 20, small_spec()))
+        ended(jobs.start(f"visitor-{number}-" + "v" * 20, small_spec()))
     assert jobs.registry.models(ANNA) == [] and jobs.of(ANNA) == []
 
 
@@ -229,18 +189,17 @@ def test_models_leave_least_recently_used_first_and_their_runs_and_files_with_th
 def test_a_text_that_is_too_short_fails_with_a_sentence_and_the_next_run_clears_it_away(tmp_path):
     jobs = house(tmp_path)
     job = jobs.start(ANNA, small_spec(text="too short"))
-    view = finished(job)
+    view = ended(job).view()
     assert view.state == "failed" and "only 9 tokens" in view.message
     assert jobs.registry.models(ANNA) == [] and not view.can_resume
-    after = jobs.start(ANNA, small_spec())
-    finished(after)
+    after = ended(jobs.start(ANNA, small_spec()))
     assert jobs.find(ANNA, job.id) is None and after.name.startswith("Run 1 ·")  # nothing was called so
 
 
 def test_failed_runs_do_not_pile_up(tmp_path):
     jobs = house(tmp_path)
     for number in range(FAILED_RUNS + 5):
-        finished(jobs.start(f"visitor-{number}-" + "v" * 20, small_spec(text="short")))
+        ended(jobs.start(f"visitor-{number}-" + "v" * 20, small_spec(text="short")))
     assert len(jobs._jobs) <= FAILED_RUNS + 1
 
 
@@ -295,7 +254,7 @@ def test_our_own_bugs_do_not_reach_the_visitor(tmp_path, caplog):
         raise RuntimeError("a path such as /secret")
         yield
 
-    view = finished(house(tmp_path, broken).start(ANNA, small_spec()))
+    view = ended(house(tmp_path, broken).start(ANNA, small_spec())).view()
     assert view.state == "failed" and "secret" not in view.message and "our side" in view.message
     assert "/secret" in caplog.text, "but it is logged"
 
@@ -305,7 +264,7 @@ def test_where_a_run_lies_does_not_reach_the_visitor(tmp_path):
         raise ValueError(f"{folder / 'run.safetensors'} is damaged and cannot be resumed")
         yield
 
-    view = finished(house(tmp_path, damaged).start(ANNA, small_spec()))
+    view = ended(house(tmp_path, damaged).start(ANNA, small_spec())).view()
     assert view.state == "failed" and view.message.startswith("the run's")
 
 
@@ -315,10 +274,10 @@ def test_the_vocabulary_counts_only_once_the_text_has_been_read(tmp_path):
     with pytest.raises(LimitError, match="32 different"):
         jobs.start(ANNA, spec)
     guessed = RunSpec(spec.source, MODEL.replace(vocab_size=8), spec.training)
-    view = finished(jobs.start(ANNA, guessed))
+    view = ended(jobs.start(ANNA, guessed)).view()
     assert view.state == "failed" and "different tokens" in view.message
 
 
 def test_parts_of_the_prompt_that_the_text_lacks_are_named(tmp_path):
-    view = finished(house(tmp_path).start(ANNA, small_spec(sample_prompt="the Ω")))
+    view = ended(house(tmp_path).start(ANNA, small_spec(sample_prompt="the Ω"))).view()
     assert any("'Ω'" in notice for notice in view.notices)

@@ -30,7 +30,7 @@ from playground.service.store import FILE, Store, StoreError
 from playground.training import TrainConfig
 from playground.ui.forms import run as form
 
-from ..ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, known, small_limits, small_spec, until
+from ..ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, ended, known, small_limits, small_spec
 
 CARD = settings_card(small_spec())
 """The class's run: of a text of its own, seconds to train."""
@@ -332,8 +332,7 @@ def board(classes):
 
 
 def trained(board: Board, spec, visitor: str = ANNA):
-    job = board.start(visitor, spec)
-    until(lambda: job.settled)
+    job = ended(board.start(visitor, spec))
     return job
 
 
@@ -369,12 +368,6 @@ def test_only_the_latest_runs_are_kept_and_a_broken_file_stops_no_run(classes):
         path.unlink()
     classes.store.path.write_bytes(b"no database" * 1000)
     assert trained(board, small_spec(steps=2)).has_result
-
-
-def test_each_student_gets_a_seed_of_their_own_where_the_class_says_so(classes):
-    klass, _ = made(classes)
-    assert [klass.spec(number).training.seed for number in (1, 2)] == [1, 2] and klass.spec().source.text == TEXT
-    assert replace(klass, changes="").spec(2).training.seed == 0
 
 
 # ---- the experiment --------------------------------------------------------------------------------------------------

@@ -9,14 +9,12 @@ import pytest
 
 from playground.model import ModelConfig
 from playground.service.board import Board
-from playground.service.comparisons import ComparisonJob, ComparisonSpec, Paired, run_comparison
+from playground.service.comparisons import ComparisonJob, ComparisonSpec
 from playground.service.limits import LimitError
-from playground.service.models import Registry
-from playground.service.runs import Laddered, Source
+from playground.service.runs import Source
 from playground.service.views import PairView
 from playground.training import TrainConfig
-from playground.training.comparison import PairsJudged, Trained
-from tests.ui.runs import ANNA, BERT, TEXT, small_limits, small_spec, until
+from tests.ui.runs import ANNA, BERT, TEXT, ended, house, small_spec, until
 
 DENSE = ModelConfig(vocab_size=32, context_length=16, n_layers=1, d_model=16, n_heads=2)
 MOE = DENSE.replace(n_experts=4, d_expert=16)
@@ -28,16 +26,10 @@ def spec(**changes) -> ComparisonSpec:
     return dataclasses.replace(plain, **changes)
 
 
-def house(tmp_path, **limits) -> Board:
-    bounds = small_limits(**limits)
-    return Board(Registry(bounds, shipped=tmp_path / "none"), bounds)
-
-
 def whole(tmp_path_factory) -> tuple[Board, ComparisonJob, PairView]:
     """A comparison from beginning to end."""
     jobs = house(tmp_path_factory.mktemp("comparison"))
-    job = jobs.compare(ANNA, spec())
-    until(lambda: job.settled)
+    job = ended(jobs.compare(ANNA, spec()))
     return jobs, job, job.view()
 
 
@@ -79,7 +71,7 @@ def test_one_thing_at_a_time_and_no_more_than_the_limits(tmp_path):
         jobs.start(ANNA, small_spec())
     assert jobs.stop(ANNA) is None  # Train's Stop is not this one's
     assert jobs.stop(ANNA, kind=ComparisonJob) is job
-    until(lambda: job.settled)
+    ended(job)
     with pytest.raises(LimitError, match="seeds"):
         jobs.compare(ANNA, spec(seeds=99))
     with pytest.raises(LimitError, match="parameters"):
@@ -94,7 +86,7 @@ def test_stop_keeps_both_and_says_how_far_they_came(tmp_path):
     job = jobs.compare(ANNA, spec(training=TRAINING.replace(steps=100_000)))
     until(lambda: _steps(job) > 4)
     jobs.stop(ANNA, kind=ComparisonJob)
-    until(lambda: job.settled)
+    ended(job)
     view = job.view()
     assert view.state == "finished" and view.verdict is None
     assert "are kept" in view.withheld and "no verdict" in view.withheld  # they may be equally far
@@ -104,11 +96,3 @@ def test_stop_keeps_both_and_says_how_far_they_came(tmp_path):
 def _steps(job: ComparisonJob) -> int:
     """How many both have done."""
     return min((s.histories[0].last_step if s.histories else 0 for s in job.view().sides.values()), default=0)
-
-
-def test_the_runner_finds_the_twins_for_the_real_vocabulary():
-    events = list(run_comparison(spec(seeds=1), small_limits()))
-    paired = events[0]
-    assert isinstance(paired, Paired) and paired.matched.dense.vocab_size == paired.prepared.tokenizer.vocab_size
-    kinds = [type(event) for event in events]
-    assert kinds.count(Trained) == 2 and kinds.count(PairsJudged) == kinds.count(Laddered) == 1

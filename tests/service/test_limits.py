@@ -9,18 +9,12 @@ import pytest
 from playground.model import PRESETS, ModelConfig
 from playground.service.limits import CLASS, KINDS, LOCAL, PUBLIC, LimitError, limits_here, training_memory
 from playground.training import TrainConfig
-from tests.ui.runs import small_limits
 
 
 def test_the_public_space_allows_no_more_than_a_local_start():
     for field in dataclasses.fields(PUBLIC):
         if field.name not in ("kind", "where", "models", "waiting", "keep_days"):
             assert getattr(PUBLIC, field.name) <= getattr(LOCAL, field.name), field.name
-
-
-def test_whoever_fills_the_share_of_an_address_makes_nobody_wait_half_as_long_again():
-    """Two of four places were one address's for as long as its runs lasted: everybody else waited twice as long."""
-    assert PUBLIC.jobs / (PUBLIC.jobs - PUBLIC.jobs_per_address) <= 1.5
 
 
 @pytest.fixture
@@ -71,6 +65,7 @@ def test_models_beyond_a_limit_are_refused_with_the_limit_named(changes, complai
     [
         ({"batch_size": 65}, "65 windows"),
         ({"batch_size": 33, "accumulation": 2}, "66 windows"),
+        ({"steps": 0}, "at least one step"),
         ({"steps": 5001}, "5,001 steps"),
         ({"sample_prompt": "x" * 4001}, "4,001 characters"),
         ({"sample_tokens": 513}, "513 tokens"),
@@ -85,20 +80,6 @@ def test_runs_beyond_a_limit_are_refused(changes, complaint):
         PUBLIC.check_training(ModelConfig(), TrainConfig(**{"steps": 5000, **changes}))
 
 
-def test_texts_are_measured_in_bytes_and_generation_in_tokens():
-    limits = small_limits(text_bytes=10, new_tokens=5, samples=2, prompt=3)
-    limits.check_text("ten bytes.")
-    with pytest.raises(LimitError, match=r"takes.*most"):
-        limits.check_text("ä" * 6)
-    limits.check_generation(5, 2)
-    with pytest.raises(LimitError, match="6 new tokens"):
-        limits.check_generation(6)
-    with pytest.raises(LimitError, match="3 samples"):
-        limits.check_generation(5, 3)
-    with pytest.raises(LimitError, match="4 characters"):
-        limits.check_prompt("four")
-
-
 def test_memory_is_bounded_even_where_every_single_number_is_allowed():
     wide = ModelConfig(vocab_size=50_000, context_length=256, n_layers=1, d_model=32, n_heads=2)
     config = TrainConfig(batch_size=64)
@@ -107,3 +88,8 @@ def test_memory_is_bounded_even_where_every_single_number_is_allowed():
         PUBLIC.check_training(wide, config)
     small = PRESETS["small"]
     assert training_memory(small, 32) > training_memory(small, 16) > training_memory(small.replace(n_layers=2), 16)
+
+
+def test_whoever_fills_the_share_of_an_address_makes_nobody_wait_half_as_long_again():
+    """Two of four places were one address's for as long as its runs lasted: everybody else waited twice as long."""
+    assert PUBLIC.jobs / (PUBLIC.jobs - PUBLIC.jobs_per_address) <= 1.5

@@ -10,10 +10,9 @@ import pytest
 from playground.service.board import Board
 from playground.service.job import Job
 from playground.service.limits import AWAY_SECONDS, LimitError
-from playground.service.models import Registry
 from playground.service.runs import run_training
 from playground.training import Finished
-from tests.ui.runs import ANNA, BERT, ScriptedRunner, known, small_limits, small_spec, until
+from tests.ui.runs import ANNA, BERT, ScriptedRunner, ended, house, known, small_spec, until
 
 CARLA, DORA = known("carla"), known("dora")
 
@@ -39,11 +38,6 @@ class Counting(ScriptedRunner):
                 self.now -= 1
 
 
-def house(tmp_path, runner=None, **limits) -> Board:
-    bounds = small_limits(**limits)
-    return Board(Registry(bounds, shipped=tmp_path / "none"), bounds, runner or ScriptedRunner())
-
-
 def over(board: Board, *visitors: str) -> bool:
     return all(job.settled for visitor in visitors for job in board.of(visitor, kind=Job))
 
@@ -62,27 +56,9 @@ def test_pressing_train_and_stop_thirty_times_never_passes_the_limit(tmp_path):
     assert runner.most <= 4 and board.counts()["working"] == 0
 
 
-def test_whoever_finds_all_places_taken_joins_a_line_and_is_told_where_they_stand(tmp_path):
-    board = house(tmp_path, Counting(), jobs=1)
-    first = board.start(ANNA, small_spec(steps=10_000))
-    second, third = board.start(BERT, small_spec(seed=2, steps=50)), board.start(CARLA, small_spec(seed=3, steps=50))
-    assert [job.state for job in (second, third)] == ["waiting", "waiting"]
-    assert [(job.view().place, job.view().active) for job in (second, third)] == [(1, True), (2, True)]
-    assert 0 < second.view().wait < third.view().wait
-    assert first.view().place is None and first.view().wait is None
-    version = third.version
-    board.stop(BERT)
-    assert second.state == "failed" and "in line" in second.view().message
-    assert third.view().place == 1 and third.version > version, "whoever looks is told"
-    board.stop(ANNA)
-    until(lambda: over(board, ANNA, CARLA))
-    assert third.view().state == "finished" and third.view().place is None
-    assert board.runner.began == [0, 3]
-
-
 def test_a_page_that_looks_keeps_its_place_and_one_that_stays_away_loses_it(tmp_path, monkeypatch):
     monkeypatch.setattr("playground.service.line.AWAY_SECONDS", 0.4)
-    board = house(tmp_path, jobs=1)
+    board = house(tmp_path, ScriptedRunner(), jobs=1)
     board.start(ANNA, small_spec(steps=100_000))
     here, away = board.start(CARLA, small_spec()), board.start(BERT, small_spec())
     end = time.monotonic() + 1.0
@@ -135,7 +111,7 @@ def test_a_crowd_is_served_in_its_order_each_their_own(tmp_path):
 
 
 def test_a_line_has_an_end(tmp_path):
-    board = house(tmp_path, jobs=1, waiting=2)
+    board = house(tmp_path, ScriptedRunner(), jobs=1, waiting=2)
     for visitor in (ANNA, BERT, CARLA):
         board.start(visitor, small_spec(steps=10_000))
     with pytest.raises(LimitError, match=r"2.*place"):
@@ -147,7 +123,7 @@ def test_a_line_has_an_end(tmp_path):
 
 def test_no_network_keeps_the_line_for_itself(tmp_path):
     """63 calls from one address filled the line, and a page was refused although two places were free."""
-    board = house(tmp_path, jobs=2, waiting=6)
+    board = house(tmp_path, ScriptedRunner(), jobs=2, waiting=6)
     for number in range(7):
         board.start(known(f"crowd {number}"), small_spec(steps=10_000), by_program=True, share="an office programs")
     with pytest.raises(LimitError, match=r"wait.*line"):
@@ -163,7 +139,7 @@ def test_no_network_keeps_the_line_for_itself(tmp_path):
 
 @pytest.mark.parametrize("kind", ["local", "class"])
 def test_whoever_is_away_makes_room_for_those_who_wait_but_not_on_ones_own_machine(tmp_path, kind):
-    board = house(tmp_path, jobs=1, kind=kind)
+    board = house(tmp_path, ScriptedRunner(), jobs=1, kind=kind)
     away = board.start(ANNA, small_spec(steps=100_000))
     until(lambda: away.state == "training")
     away.seen = time.monotonic() - AWAY_SECONDS - 1
@@ -191,9 +167,8 @@ def test_a_stopped_run_that_still_works_holds_its_visitors_place_and_no_other(tm
 
 
 def test_a_run_that_leaves_the_line_of_a_resume_is_what_it_was(tmp_path):
-    board = house(tmp_path, jobs=1)
-    run = board.start(ANNA, small_spec(steps=20))
-    until(lambda: run.settled)
+    board = house(tmp_path, ScriptedRunner(), jobs=1)
+    run = ended(board.start(ANNA, small_spec(steps=20)))
     before = run.view()
     other = board.start(BERT, small_spec(steps=10_000))
     for leave in (lambda: board.stop(ANNA), lambda: run.leave("Away too long.")):
@@ -202,7 +177,7 @@ def test_a_run_that_leaves_the_line_of_a_resume_is_what_it_was(tmp_path):
         assert run.state == "finished" and run.can_resume
         assert run.spec.training.steps == before.planned_steps == 20 and not run.view().lengthened
     board.stop(BERT)
-    until(lambda: other.settled)
+    ended(other)
     board.resume(ANNA, run.id, more_steps=20)
     until(lambda: run.settled and run.view().history.last_step == 40)
     assert run.view().lengthened and run.view().planned_steps == 40
@@ -279,17 +254,17 @@ def test_a_long_run_lends_its_place_to_a_network_that_has_none_and_ends_with_the
 
 def test_whoever_rests_can_be_stopped_and_keeps_what_was_learned(tmp_path, monkeypatch):
     monkeypatch.setattr("playground.service.line.TURN_SECONDS", 0.05)
-    board = house(tmp_path, kind="class", jobs=1)
+    board = house(tmp_path, ScriptedRunner(), kind="class", jobs=1)
     long = board.start(ANNA, small_spec(steps=100_000), share="school page")
     until(lambda: long.state == "training")
     second = board.start(BERT, small_spec(steps=100_000), share="home page")
     until(lambda: bool(board.of(BERT)) and second.state == "training")
     until(lambda: bool(board.of(ANNA)) and long.place == 1)
     board.stop(ANNA)
-    until(lambda: long.settled)
+    ended(long)
     assert long.state == "finished" and not second.settled
     board.stop(BERT)
-    until(lambda: second.settled)
+    ended(second)
 
 
 def test_a_run_that_rests_after_its_last_step_still_says_how_it_ended(tmp_path):

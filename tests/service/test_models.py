@@ -18,17 +18,12 @@ from playground.service.models import DEPARTED_NAMES, Registry
 from playground.storage import Checkpoint
 from playground.training import History
 from tests.service.test_comparisons import TRAINING, spec
-from tests.ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, small_limits, small_spec, until
+from tests.ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, ended, house, small_limits, small_spec, until
 
 
 def checkpoint(name: str = "a model") -> Checkpoint:
     tokenizer = corpus_from_text(TEXT).tokenizer
     return Checkpoint(Transformer(MODEL), tokenizer, History(), name)
-
-
-def house(tmp_path, **limits) -> Board:
-    bounds = small_limits(**limits)
-    return Board(Registry(bounds, shipped=tmp_path / "none"), bounds, ScriptedRunner())
 
 
 def test_whoever_is_pushed_out_is_told(tmp_path):
@@ -73,11 +68,11 @@ def test_the_house_lets_the_network_with_most_models_make_room(tmp_path):
 
 
 def test_a_visitor_renames_and_deletes_their_own_runs_and_nobody_elses(tmp_path):
-    board = house(tmp_path)
+    board = house(tmp_path, ScriptedRunner())
     job = board.start(ANNA, small_spec())
     with pytest.raises(ValueError, match=r"still.*trained"):
         board.delete(ANNA, job.id)
-    until(lambda: job.settled)
+    ended(job)
     version = job.version
     board.rename(ANNA, job.id, "  The\nbest ")
     assert job.view().name == job.checkpoint.name == "The best" and job.version > version
@@ -105,8 +100,7 @@ def test_shipped_models_are_nobodys_to_rename_or_delete():
 def test_a_shared_model_can_be_used_by_whoever_has_its_id_and_changed_by_its_owner_alone(tmp_path):
     with closing(DataFolder(tmp_path)) as data:
         board = Board(Registry(small_limits(), data=data), small_limits())
-        job = board.start(ANNA, small_spec(steps=5))
-        until(lambda: job.settled)
+        job = ended(board.start(ANNA, small_spec(steps=5)))
         registry, shared = board.registry, data.shared_id(job.id)
         assert not registry.has(job.id, BERT) and registry.has(shared, BERT)
         assert registry.get(shared, BERT).model is registry.get(job.id, ANNA).model
@@ -129,9 +123,8 @@ def test_a_shared_model_can_be_used_by_whoever_has_its_id_and_changed_by_its_own
 @pytest.fixture
 def compared(tmp_path):
     """A board, and a whole comparison with moments of both kept."""
-    board = house(tmp_path)
-    job = board.compare(ANNA, spec(seeds=1, training=TRAINING.replace(snapshots=4)))
-    until(lambda: job.settled)
+    board = house(tmp_path, ScriptedRunner())
+    job = ended(board.compare(ANNA, spec(seeds=1, training=TRAINING.replace(snapshots=4))))
     return board, job
 
 
@@ -150,7 +143,7 @@ def test_when_one_of_two_leaves_the_other_keeps_its_moments(compared):
 
 
 def test_when_both_leave_while_further_seeds_are_trained_all_is_freed_at_the_end(tmp_path, monkeypatch):
-    board, may_end = house(tmp_path), threading.Event()
+    board, may_end = house(tmp_path, ScriptedRunner()), threading.Event()
     whole = comparisons.run_comparison
 
     def held(*arguments, **named):

@@ -25,7 +25,6 @@ from playground.service.comparisons import ComparisonJob, run_comparison
 from playground.service.data_folder import DataFolder
 from playground.service.job import Job
 from playground.service.limits import CLASS
-from playground.service.models import Registry
 from playground.service.runs import run_training
 from playground.service.store import FILE, StoreError
 from playground.storage import checkpoint as checkpoint_module
@@ -33,13 +32,13 @@ from playground.training import Stepped
 from playground.training.comparison import SideEvent
 from tests.conftest import SIGNING_KEY
 from tests.service.test_comparisons import TRAINING, spec
-from tests.ui.runs import ANNA, BERT, ScriptedRunner, small_limits, small_spec, until
+from tests.ui.runs import ANNA, BERT, ScriptedRunner, ended, small_spec, until
+from tests.ui.runs import house as house_in
 
 
-def house(path: Path | None, runner=run_training, **limits) -> Board:
+def house(path: Path, runner=run_training, **limits) -> Board:
     """A board on this data folder."""
-    bounds = small_limits(**limits)
-    return Board(Registry(bounds, shipped=Path("none"), data=DataFolder(path)), bounds, runner)
+    return house_in(path, runner, data=DataFolder(path), **limits)
 
 
 def killed(board: Board, path: Path) -> Path:
@@ -87,8 +86,7 @@ RUN = small_spec(steps=40, sample_every=10, autosave_seconds=0.01)
 def unbroken(tmp_path_factory) -> tuple:
     """The losses and the weights of the run that nobody interrupted."""
     board = house(tmp_path_factory.mktemp("unbroken"))
-    job = board.start(ANNA, RUN)
-    until(lambda: job.settled)
+    job = ended(board.start(ANNA, RUN))
     return steps_of(job), board.registry.get(job.id, ANNA).model.state_dict()
 
 
@@ -105,12 +103,12 @@ def test_a_run_that_was_killed_ends_with_the_same_digits(tmp_path, unbroken, ste
     held.go_on.set()
     (found,) = again.of(ANNA)
     assert found.id == job.id and found.name == job.name and found.spec == job.spec
-    until(lambda: found.settled)
+    ended(found)
     assert found.state == "finished" and steps_of(found) == unbroken[0]
     weights = again.registry.get(found.id, ANNA).model.state_dict()
     assert all(torch.equal(tensor, unbroken[1][name]) for name, tensor in weights.items())
     assert again.of(BERT) == [] and not again.registry.has(found.id, BERT)
-    until(lambda: job.settled)
+    ended(job)
 
 
 def test_until_its_page_is_back_an_interrupted_run_is_a_model_at_its_last_saved_step(tmp_path):
@@ -126,7 +124,7 @@ def test_until_its_page_is_back_an_interrupted_run_is_a_model_at_its_last_saved_
     assert (
         20 <= checkpoint.history.last_step <= 25 and again.counts()["working"] == 0 and again.counts()["waiting"] == 1
     )
-    until(lambda: job.settled)
+    ended(job)
 
 
 def test_what_was_finished_is_there_again_whole(tmp_path):
@@ -149,8 +147,7 @@ def test_what_was_finished_is_there_again_whole(tmp_path):
     checkpoint = again.registry.get(job.id, ANNA)
     assert all(torch.equal(tensor, weights[name]) for name, tensor in checkpoint.model.state_dict().items())
     assert checkpoint.snapshots.steps and again.source_of(checkpoint) == job.spec.source
-    longer = again.resume(ANNA, job.id, more_steps=10)
-    until(lambda: longer.settled)
+    longer = ended(again.resume(ANNA, job.id, more_steps=10))
     assert longer.view().history.last_step == 40
     assert again.start(ANNA, small_spec()).name.startswith("Run 2")
 
@@ -190,7 +187,7 @@ def test_a_run_that_gets_further_is_begun_again_however_often_the_server_is_kill
         board.of(ANNA)  # the page is back
     held.go_on.set()
     (found,) = board.of(ANNA)
-    until(lambda: found.settled)
+    ended(found)
     assert found.view().history.last_step == 40 and steps_of(found) == unbroken[0]
 
 
@@ -208,7 +205,7 @@ def test_what_ends_the_server_again_and_again_is_not_begun_again(tmp_path):
     (found,) = last.of(ANNA)
     assert found.settled and "several times" in found.message
     held.go_on.set()
-    until(lambda: job.settled)
+    ended(job)
 
 
 # ---- comparisons -----------------------------------------------------------------------------------------------------
@@ -217,8 +214,7 @@ def test_what_ends_the_server_again_and_again_is_not_begun_again(tmp_path):
 def test_a_comparison_that_was_killed_ends_with_the_same_verdict(tmp_path, monkeypatch):
     asked = spec(seeds=2, training=TRAINING.replace(steps=16, autosave_seconds=0.01))
     whole = house(tmp_path / "whole")
-    unbroken = whole.compare(ANNA, asked)
-    until(lambda: unbroken.settled, 120)
+    unbroken = ended(whole.compare(ANNA, asked), 120)
     held = Held(12, run_comparison, side="moe")
     monkeypatch.setattr(ComparisonJob, "runner", staticmethod(held))
     first = house(tmp_path / "first")
@@ -234,7 +230,7 @@ def test_a_comparison_that_was_killed_ends_with_the_same_verdict(tmp_path, monke
     for side in ("dense", "moe"):
         losses = [[h.steps["loss"] for h in v.sides[side].histories] for v in (view, expected)]
         assert losses[0] == losses[1]
-    until(lambda: job.settled, 120)
+    ended(job, 120)
     third = house(killed(again, tmp_path / "third"))
     (kept,) = third.of(ANNA, kind=ComparisonJob)
     assert kept.view().verdict == view.verdict and len(kept.learned) == 2 and kept.view().baselines == view.baselines
@@ -373,8 +369,7 @@ def test_on_a_full_disk_a_run_is_trained_used_and_saved_once_there_is_room(tmp_p
     monkeypatch.setattr(checkpoint_module, "write_folder", write_folder)
     monkeypatch.setattr(data_folder, "RETRY_SECONDS", 0.05)
     board = house(tmp_path / "data")
-    job = board.start(ANNA, RUN)
-    until(lambda: job.settled)
+    job = ended(board.start(ANNA, RUN))
     assert job.state == "finished" and not job.can_resume
     assert board.data.problem and board.data._late
     assert board.registry.get(job.id, ANNA).history.last_step == 40
@@ -390,7 +385,6 @@ def test_a_run_whose_state_cannot_be_saved_says_so_once_and_goes_on(tmp_path, mo
 
     monkeypatch.setattr("playground.training.autosave.write_file", fails)
     board = house(tmp_path / "data")
-    job = board.start(ANNA, RUN)
-    until(lambda: job.settled)
+    job = ended(board.start(ANNA, RUN))
     (notice,) = (words for words in job.view().notices if "could not" in words)
     assert str(tmp_path) not in notice and job.view().history.last_step == 40 and not job.can_resume

@@ -34,7 +34,7 @@ STORY = """
     from playground.service.models import Registry
     from playground.storage.archive import pack
     from playground.ui import made_files
-    from tests.ui.runs import ANNA, BERT, small_limits, small_spec, until
+    from tests.ui.runs import ANNA, BERT, ended, small_limits, small_spec, until
 
     disk, limits = Path(sys.argv[1]), small_limits()
     data_folder.RETRY_SECONDS = 0.1
@@ -45,7 +45,7 @@ STORY = """
     jobs = []
     for visitor in (ANNA, BERT):
         jobs.append(job := board.start(visitor, spec))
-        until(lambda: job.settled, 60)
+        ended(job, 60)
         assert job.state == "finished" and job.view().history.last_step == 12, job.message
         assert board.registry.get(job.id, visitor).history.last_step == 12
     assert board.data.problem == "the disk of this page's server is full"

@@ -8,20 +8,19 @@ from playground.service.job import Job
 from playground.service.limits import LimitError
 from playground.service.sweeps import SweepJob
 from playground.studies.sweep import Sweep
-from tests.service.test_board import finished, house
-from tests.ui.runs import ANNA, small_spec, until
+from tests.ui.runs import ANNA, ended, house, small_spec, until
 
 
 def test_a_sweep_ends_with_a_row_for_each_value_and_is_found_again(tmp_path):
     board = house(tmp_path)
     job = board.sweep(ANNA, small_spec(steps=3), Sweep("n_layers", (1, 2), 2))
-    view = finished(job)
+    view = ended(job).view()
     assert view.state == "finished" and view.done == 1 and not board.registry.models(ANNA)
     assert [row.value for row in view.rows] == [1, 2] and all(len(row.losses) == 2 for row in view.rows)
     until(lambda: board.data.rows("SELECT 1 FROM jobs WHERE id = ? AND state = 'over'", job.id))
     again = Board(board.registry, board.limits).of(ANNA, kind=SweepJob)
     assert [found.view().rows for found in again] == [view.rows] and again[0].settled
-    finished(board.sweep(ANNA, small_spec(steps=3), Sweep("n_layers", (1, 2), 1)))
+    ended(board.sweep(ANNA, small_spec(steps=3), Sweep("n_layers", (1, 2), 1)))
     assert len(board.of(ANNA, kind=SweepJob)) == 1  # in place of the last one
 
 
@@ -30,7 +29,7 @@ def test_a_sweep_that_is_stopped_keeps_its_table(tmp_path):
     job = board.sweep(ANNA, small_spec(steps=60), Sweep("learning_rate", (0.001, 0.01), 3))
     until(lambda: job.has_result)
     board.stop(ANNA, kind=SweepJob)
-    view = finished(job)
+    view = ended(job).view()
     assert view.state == "finished" and sum(len(row.losses) for row in view.rows) < 6
 
 
@@ -38,7 +37,7 @@ def test_a_value_beyond_a_limit_is_refused_and_one_that_does_not_fit_the_text_is
     board = house(tmp_path)
     with pytest.raises(LimitError, match="layers are too many"):
         board.sweep(ANNA, small_spec(), Sweep("n_layers", (1, 1000), 1))
-    view = finished(board.sweep(ANNA, small_spec(), Sweep("context_length", (16, 1000), 1)))
+    view = ended(board.sweep(ANNA, small_spec(), Sweep("context_length", (16, 1000), 1))).view()
     assert view.state == "failed" and "too few for a context of 1000" in view.message
 
 

@@ -5,12 +5,10 @@ import torch
 
 from playground.service import runs
 from playground.service.cards import run_letters
-from playground.service.limits import LimitError
 from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
 from playground.studies.finetune import tuning_config
-from tests.service.test_board import finished, house
-from tests.ui.runs import ANNA, BERT, small_spec
+from tests.ui.runs import ANNA, BERT, ended, house, small_spec
 
 OTHER = "a dog and a cat sat on a mat, and that mat sat on the cat. " * 40
 STRANGE = "Ὀδυσσεύς " * 200
@@ -20,7 +18,7 @@ STRANGE = "Ὀδυσσεύς " * 200
 def learned(tmp_path_factory):
     """A board, and a run of thirty steps on it whose model can be trained further."""
     board = house(tmp_path_factory.mktemp("tuning"))
-    view = finished(board.start(ANNA, small_spec()))
+    view = ended(board.start(ANNA, small_spec())).view()
     return board, view.id, {name: w.clone() for name, w in board.registry.get(view.id, ANNA).model.state_dict().items()}
 
 
@@ -38,7 +36,7 @@ def tune_on(board, model, source, *, visitor=ANNA, steps=6):
 def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learned):
     board, parent, weights = learned
     job = tune(board, parent)
-    view = finished(job)
+    view = ended(job).view()
     assert view.message == "All 6 steps are done." and view.tuning["before"]["old"] is not None
     before, after = (sum(view.tuning[when]["new"]["total"]) for when in ("before", "after"))
     assert after < before and len(view.tuning["before"]["samples"]) == len(view.tuning["after"]["samples"]) > 1
@@ -49,7 +47,7 @@ def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learne
     assert run_letters(view, job.spec) == ""  # a link could not repeat it
     again = type(job).found({"state": "over", **vars_of(job)}, job.noted(), board.limits, board.registry)
     assert again.spec == job.spec and again.view().tuning == view.tuning
-    longer = finished(board.resume(ANNA, job.id, more_steps=3))
+    longer = ended(board.resume(ANNA, job.id, more_steps=3)).view()
     assert longer.history.last_step == 9 and longer.tuning["before"] == view.tuning["before"] != longer.tuning["after"]
 
 
@@ -59,17 +57,11 @@ def vars_of(job):
 
 def test_what_cannot_be_tuned_is_said(learned, monkeypatch):
     board, parent, _ = learned
-    assert "characters lack" in finished(tune(board, parent, STRANGE)).message
-    sentences = finished(tune_on(board, parent, Source("sentences"))).message
+    assert "characters lack" in ended(tune(board, parent, STRANGE)).view().message
+    sentences = ended(tune_on(board, parent, Source("sentences"))).view().message
     assert "characters lack" in sentences, "its words were once taken for the model's characters"
-    assert "the text has only 9 tokens" in finished(tune(board, parent, "the cat s")).message
+    assert "the text has only 9 tokens" in ended(tune(board, parent, "the cat s")).view().message
     with pytest.raises(ValueError, match="no longer here"):
         tune(board, parent, visitor=BERT)
     monkeypatch.setattr(runs, "free_memory", lambda device: 1000)
-    assert "GB are free" in finished(tune(board, parent)).message
-
-
-def test_a_run_of_no_steps_is_refused(learned):
-    board, parent, _ = learned
-    with pytest.raises(LimitError, match="at least one step"):
-        tune(board, parent, steps=0)
+    assert "GB are free" in ended(tune(board, parent)).view().message

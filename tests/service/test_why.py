@@ -11,22 +11,15 @@ from playground.service import why
 from playground.service.board import Board
 from playground.service.data_folder import DataFolder
 from playground.service.limits import LimitError
-from playground.service.models import Registry
 from playground.service.texts import ELSEWHERE, TextSpec, text_of
 from playground.service.why import Question, SearchJob, corpus_of, proofs_of, prove_it, search
-from tests.ui.runs import ANNA, BERT, small_limits, small_spec, until
+from tests.ui.runs import ANNA, BERT, ended, house, small_spec, until
 
 TEXT = "the cat sat on the mat. the dog ran in the sun. a bird sang to the moon. " * 12 + "zed eats mud. " * 2
 
 
-def house(tmp_path, data: DataFolder | None = None, **limits) -> Board:
-    bounds = small_limits(**limits)
-    return Board(Registry(bounds, shipped=tmp_path / "none", data=data), bounds)
-
-
 def trained(board: Board):
-    job = board.start(ANNA, small_spec(text=TEXT, steps=40))
-    until(lambda: job.settled)
+    job = ended(board.start(ANNA, small_spec(text=TEXT, steps=40)))
     return board.registry.get(job.id, ANNA), job.id
 
 
@@ -38,11 +31,10 @@ def question(board: Board, checkpoint, model_id: str, text: str = "the cat sat",
 
 def test_a_search_and_a_proof_go_from_beginning_to_end_and_are_there_after_a_restart(tmp_path):
     data = DataFolder(tmp_path / "data")
-    board = house(tmp_path, data)
+    board = house(tmp_path, data=data)
     checkpoint, model_id = trained(board)
     asked = question(board, checkpoint, model_id)
-    found = search(board, ANNA, asked)
-    until(lambda: found.settled)
+    found = ended(search(board, ANNA, asked))
     assert found.state == "finished" and found.result.raising and found.result.measured == found.result.of
     chosen = found.result.raising[:1]
     proofs = []
@@ -56,7 +48,7 @@ def test_a_search_and_a_proof_go_from_beginning_to_end_and_are_there_after_a_res
     assert proofs[0].result.predicted == chosen[0].effect > 0
     assert proofs_of(board, ANNA, model_id) == proofs and not proofs_of(board, BERT, model_id)
     data.close()
-    again = house(tmp_path, DataFolder(tmp_path / "data"))
+    again = house(tmp_path, data=DataFolder(tmp_path / "data"))
     (back,) = again.of(ANNA, kind=SearchJob)
     assert back.result == found.result and back.question == asked and back.state == "finished"
     assert [each.result for each in proofs_of(again, ANNA, model_id)] == [each.result for each in proofs]
@@ -90,7 +82,7 @@ def test_a_stopped_search_shows_nothing_and_says_so(tmp_path, monkeypatch):
     with pytest.raises(LimitError, match="search in progress"):
         search(board, ANNA, question(board, checkpoint, model_id))
     board.stop(ANNA, kind=SearchJob)
-    until(lambda: job.settled)
+    ended(job)
     assert job.state == "failed" and job.message == why.STOPPED
 
 
@@ -104,8 +96,7 @@ def test_what_cannot_be_traced_or_proven_says_why(tmp_path):
     assert ELSEWHERE.count(".") == 1
     with pytest.raises(ValueError, match="No passage"):
         prove_it(board, ANNA, asked, ())
-    late = search(board, ANNA, dataclasses.replace(asked, step=7))
-    until(lambda: late.settled)
+    late = ended(search(board, ANNA, dataclasses.replace(asked, step=7)))
     assert late.state == "failed" and late.message == why.LEARNED_SINCE
     checkpoint.about.pop("training")
     with pytest.raises(ValueError, match="settings"):

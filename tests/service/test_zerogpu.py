@@ -19,7 +19,7 @@ from playground.service.zerogpu import run_in_slices, train_in_slices
 from playground.training import Finished, Noticed, Saved, SettingsChanged, Stepped, TrainConfig, train
 from playground.training.events import NO_GPU
 from tests.standins.zerogpu import Lender
-from tests.ui.runs import ANNA, MODEL, TEXT, small_limits, small_spec, until
+from tests.ui.runs import ANNA, MODEL, TEXT, ended, small_limits, small_spec
 
 SETTINGS = {"batch_size": 4, "eval_every": 6, "eval_windows": 8, "warmup_steps": 2, "sample_every": 8}
 CONFIG = TrainConfig(steps=24, sample_prompt="the ", sample_tokens=8, precision="fp32", **SETTINGS)
@@ -173,12 +173,11 @@ def test_what_the_worker_refuses_is_the_same_sentence(lender):
 def test_a_visitors_run_in_slices_ends_in_the_registry_and_can_go_on(lender, tmp_path):
     limits = small_limits()
     jobs = Board(Registry(limits, shipped=tmp_path / "none"), limits, run_in_slices)
-    job = jobs.start(ANNA, small_spec())
-    until(lambda: job.settled)
+    job = ended(jobs.start(ANNA, small_spec()))
     view = job.view()
     assert view.state == "finished" and view.history.steps["step"] == list(range(1, 31)) and view.baselines is not None
     jobs.resume(ANNA, job.id, more_steps=10)
-    until(lambda: job.settled)
+    ended(job)
     assert job.view().history.steps["step"] == list(range(1, 41))
     assert jobs.registry.get(job.id, ANNA).history.last_step == 40
 

@@ -247,9 +247,6 @@ def test_a_zip_cut_short_or_with_a_flipped_bit_is_refused(tmp_path, folder):
         refused(path, "zip|damaged|JSON|config")
 
 
-# ---- weights ---------------------------------------------------------------------------------------------------------
-
-
 # ---- config, tokenizer, record ---------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from playground.data import corpus_from_language
 from playground.data.tokenizers import CharTokenizer
 from playground.model import Transformer
 from playground.storage import CheckpointError, load, save
-from playground.training import History, evaluate
+from playground.training import evaluate
 from tests.model.configs import TINY, VARIANTS
 
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -24,26 +24,6 @@ def test_save_then_load_gives_equal_logits(tmp_path, config):
     loaded = load(tmp_path / "m")
     assert torch.equal(loaded.model(ids).logits, model(ids).logits)
     assert loaded.config == config and loaded.tokenizer.to_dict() == TOKENIZER.to_dict()
-
-
-def test_history_and_origin_come_along(tmp_path):
-    history = History()
-    history.evaluations = {"step": [0, 10], "train_loss": [2.0, 1.0], "val_loss": [2.1, 1.1], "seconds": [0.0, 1.0]}
-    history.samples = [{"step": 10, "prompt": "ab", "text": "cd```"}]
-    about = {"corpus": "letters", "ladder": {"uniform": 2.4, "unigram": 2.0, "bigram": 1.5, "floor": 1.0}}
-    save(tmp_path / "m", Transformer(TINY), TOKENIZER, history, name="My model", about=about)
-    loaded = load(tmp_path / "m")
-    assert loaded.history == history and loaded.name == "My model" and loaded.about == about
-
-
-def test_half_precision_is_half_the_size_and_nearly_the_model(tmp_path):
-    model = Transformer(TINY)
-    save(tmp_path / "full", model, TOKENIZER)
-    save(tmp_path / "half", model, TOKENIZER, half=True)
-    full, half = ((tmp_path / n / "model.safetensors").stat().st_size for n in ("full", "half"))
-    assert half < 0.7 * full
-    ids = torch.arange(11)[None]
-    assert torch.allclose(load(tmp_path / "half").model(ids).logits, model(ids).logits, atol=1e-2)
 
 
 def test_a_file_is_no_folder(tmp_path):
@@ -72,3 +52,13 @@ def test_the_stories_model_really_is_that_good():
     context = checkpoint.config.context_length
     loss = evaluate(checkpoint.model, *corpus.windows("val", context, 100))
     assert loss - corpus.baselines(context, 100).floor <= 0.05
+
+
+def test_half_precision_is_half_the_size_and_nearly_the_model(tmp_path):
+    model = Transformer(TINY)
+    save(tmp_path / "full", model, TOKENIZER)
+    save(tmp_path / "half", model, TOKENIZER, half=True)
+    full, half = ((tmp_path / n / "model.safetensors").stat().st_size for n in ("full", "half"))
+    assert half < 0.7 * full
+    ids = torch.arange(11)[None]
+    assert torch.allclose(load(tmp_path / "half").model(ids).logits, model(ids).logits, atol=1e-2)

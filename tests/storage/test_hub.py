@@ -216,6 +216,3 @@ def test_a_stored_login_is_not_used_where_none_is_wanted(hub, monkeypatch):
         pull("anna/secret", token=False)
     with pytest.raises(HubError, match=r"model\.safetensors"):
         pull("anna/secret")
-
-
-# ---- the curve's picture ---------------------------------------------------------------------------------------------

@@ -64,11 +64,3 @@ def test_own_texts_get_the_size_that_was_measured_to_be_best():
               for tokens in (7_000, 28_000, 60_000, 128_000, 900_000) for vocabulary in (60, 512, 6000)}  # fmt: skip
     tiny = {key for key, size in chosen.items() if size == "tiny"}
     assert tiny == {(7_000, 60), (28_000, 60), (28_000, 512), (60_000, 512), (128_000, 512)}
-
-
-@pytest.mark.parametrize(("tokens", "steps"), [(600, 80), (1_400, 120), (5_000, 300), (20_000, 450)])
-def test_a_short_own_text_is_read_until_it_is_known_by_heart(tokens, steps):
-    """600 characters got 16 steps, which ended in gibberish."""
-    training = for_own_text(tokens, 50).training
-    assert (training.steps, training.patience, training.learning_rate) == (steps, 0, 0.01)
-    assert for_own_text(60_000, 50).training.patience > 0

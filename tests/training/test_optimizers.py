@@ -1,8 +1,5 @@
 """Muon agrees with an independent one, batches change nothing, and every parameter has just one optimizer."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -125,20 +122,3 @@ def test_adamw_steps_like_torchs():
             optimizer.step()
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters()))
     assert not any(p.grad is None or p.grad.requires_grad for p in ours.parameters())
-
-
-def test_optimizers_step_and_load_without_torchs_compiler():
-    """Its import takes 2.5 seconds, to be told that it shall not compile an optimizer."""
-    program = """
-import sys, torch
-from playground.training import TrainConfig
-from playground.training.optimizers import make_optimizers
-from playground.model import ModelConfig, Transformer
-model = Transformer(ModelConfig(vocab_size=5, d_model=8, n_heads=2, n_layers=1, context_length=4))
-model(torch.zeros(1, 4, dtype=torch.long)).logits.sum().backward()
-for optimizer in make_optimizers(model, TrainConfig(optimizer="muon")):
-    optimizer.step()
-    optimizer.load_state_dict(optimizer.state_dict())
-assert "torch._dynamo" not in sys.modules
-"""
-    subprocess.run([sys.executable, "-c", program], check=True)

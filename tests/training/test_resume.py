@@ -246,13 +246,6 @@ def test_another_number_of_threads_is_said_aloud(tmp_path):
         torch.set_num_threads(2)
         (said,) = notices()
         assert said["before"].endswith("threads: 1") and said["now"].endswith("threads: 2")
-        torch.set_num_threads(1)
-        fresh()
-        with safe_open(tmp_path / FILE, framework="pt") as file:
-            notes = json.loads(file.metadata()["notes"])
-        notes["machine"] = notes["machine"].replace("on cpu", "on cpu, processes: 1")  # as earlier versions wrote it
-        save_file(load_file(tmp_path / FILE), tmp_path / FILE, metadata={"notes": json.dumps(notes)})
-        assert "processes" in notes["machine"] and not notices()
     finally:
         torch.set_num_threads(threads)
 

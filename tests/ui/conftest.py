@@ -7,9 +7,9 @@ import pytest
 from gradio import blocks
 
 from playground.service.board import Board
-from playground.service.models import Registry
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 
+from .raw import serving
 from .runs import small_limits
 
 
@@ -33,9 +33,5 @@ def routes_where_served() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def served() -> Iterator[tuple[Board, str]]:
     """The whole page with one place for training; its board, and its address."""
-    limits = small_limits(jobs=1, seconds=60.0, waiting=3)
-    board = Board(Registry(limits), limits)
-    app = build_app(limits, board.registry, board)
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield board, address
-    app.close(verbose=False)
+    with serving(build_app(small_limits(jobs=1, seconds=60.0, waiting=3))) as (page, address):
+        yield page.board, address

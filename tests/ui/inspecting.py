@@ -6,18 +6,40 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 
+from playground.data.tokenizers import CharTokenizer
 from playground.figures.wire import numbers_of
 from playground.inspection import Look
+from playground.model import ModelConfig, Transformer
 from playground.service.board import Board
 from playground.service.limits import LOCAL, Limits
 from playground.service.models import Registry
 from playground.storage import Checkpoint
+from playground.training import History
 from playground.ui.page import Page
 from playground.ui.panel import Asked, Shown
 from playground.ui.tabs import inspect
 from playground.ui.tabs.inspect.looks import Looks
 from playground.ui.tabs.inspect.selection import At
+from tests.model.configs import TINY
+
+LETTERS = CharTokenizer("ab<>&cde\n ")
+
+
+def made_up(config: ModelConfig = TINY, seed: int = 1, **more: Any) -> Checkpoint:
+    """A model of these letters that learned nothing and of which nothing is known, as one from the Hub."""
+    config = config.replace(vocab_size=LETTERS.vocab_size, init_std=0.5)
+    return Checkpoint(Transformer(config, seed=seed), LETTERS, History(), "tried", **more)
+
+
+def check_figures(made: Mapping[str, Any]) -> int:
+    """Plotly itself takes every figure of these slots; how many there are. Raises on what it does not know."""
+    figures = [content["figure"] for content in made.values() if isinstance(content, dict) and "figure" in content]
+    for figure in figures:
+        layout = {key: value for key, value in figure["layout"].items() if key not in ("template", "meta")}
+        go.Figure({"data": [{k: v for k, v in t.items() if k != "meta"} for t in figure["data"]], "layout": layout})
+    return len(figures)
 
 
 class Inspecting:

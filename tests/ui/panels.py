@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import urllib.error
-import urllib.request
 from typing import Any
+
+from .raw import web
 
 
 class PanelCaller:
@@ -18,13 +17,8 @@ class PanelCaller:
 
     def post(self, path: str, **body: Any) -> tuple[int, dict]:
         """Post to a route as the page does."""
-        data = json.dumps({"visitor": self.visitor, **body}).encode()
-        request = urllib.request.Request(f"{self.address}/{path}", data, {"Content-Type": "application/json"})
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as refusal:
-            return refusal.code, json.loads(refusal.read())
+        answer = web("POST", f"{self.address}/{path}", json={"visitor": self.visitor, **body})
+        return answer.status_code, answer.json()
 
     def look(self, **moves: Any) -> dict[str, Any]:
         """What the panel shows after these moves, the slow slots among it: HTML, or a chart's value."""
@@ -49,5 +43,4 @@ class PanelCaller:
 
     def news(self) -> dict[str, Any]:
         """What the page hears."""
-        with urllib.request.urlopen(f"{self.address}/news?visitor={self.visitor}", timeout=30) as answer:
-            return json.load(answer)
+        return web("GET", f"{self.address}/news?visitor={self.visitor}").json()

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
+
+import httpx
+
+from playground.ui.app import launch
+from playground.ui.gradio_fixes.blocks import Blocks
+from playground.ui.page import Page
+
+JSON = {"content-type": "application/json"}
+
+
+@contextlib.contextmanager
+def serving(app: Blocks, **how: Any) -> Iterator[tuple[Page, str]]:
+    """The page's parts and its address, as long as it is served."""
+    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True, **how)
+    yield app.page, address
+    app.close(verbose=False)
+
+
+def web(method: str, address: str, **asked: Any) -> httpx.Response:
+    """The answer, whatever its status. Nothing is encrypted here, so no certificates are read, which takes long."""
+    return httpx.request(method, address, verify=False, timeout=60, **asked)
 
 
 class RawCaller:
@@ -14,8 +34,7 @@ class RawCaller:
 
     def __init__(self, address: str, session: str = "a-session"):
         self.address, self.session = address.rstrip("/"), session
-        with urllib.request.urlopen(f"{self.address}/config", timeout=30) as answer:
-            self.config = json.load(answer)
+        self.config = web("GET", f"{self.address}/config").json()
         self.components = {component["id"]: component for component in self.config["components"]}
 
     def component(self, name: str) -> int:
@@ -80,9 +99,5 @@ class RawCaller:
         return self._posted("gradio_api/run/predict", body)
 
     def _posted(self, path: str, body: bytes) -> tuple[int, str]:
-        request = urllib.request.Request(f"{self.address}/{path}", body, {"Content-Type": "application/json"})
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as refused:
-            return refused.code, refused.read().decode()
+        answer = web("POST", f"{self.address}/{path}", content=body, headers=JSON)
+        return answer.status_code, answer.text

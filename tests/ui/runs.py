@@ -6,12 +6,16 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
+from playground.service.board import Board
 from playground.service.data_folder import LETTERS, DataFolder
+from playground.service.job import Job
 from playground.service.limits import LOCAL, Limits
-from playground.service.runs import Learned, Prepared, RunSpec, Source
+from playground.service.models import Registry
+from playground.service.runs import Learned, Prepared, RunSpec, Source, run_training
 from playground.training import Evaluated, Finished, Started, Stepped, TrainConfig
 
 MODEL = ModelConfig(vocab_size=32, context_length=16, n_layers=1, d_model=16, n_heads=2)
@@ -45,6 +49,18 @@ def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.005)
+
+
+def house(folder: Path, runner: Callable = run_training, *, data: DataFolder | None = None, **limits) -> Board:
+    """A board without any model of ours."""
+    bounds = small_limits(**limits)
+    return Board(Registry(bounds, shipped=folder / "none", data=data), bounds, runner)
+
+
+def ended(job: Job, seconds: float = 30.0) -> Job:
+    """The same job once it is over, put away and all."""
+    until(lambda: job.settled, seconds)
+    return job
 
 
 class ScriptedRunner:

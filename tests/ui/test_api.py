@@ -1,12 +1,11 @@
 """Programs: the documented examples run, answers are what the model computes, and a stranger gets only sentences."""
 
-import json
 import re
 import sys
 import time
-import urllib.request
 from pathlib import Path
 
+import httpx
 import pytest
 import torch
 from gradio_client import Client
@@ -15,14 +14,12 @@ from gradio_client.exceptions import AppError
 from playground.engine import SamplingConfig
 from playground.engine import generate as decode
 from playground.model import trace
-from playground.service.board import Board
 from playground.service.limits import AWAY_SECONDS
-from playground.service.models import Registry
 from playground.ui import api
-from playground.ui.api import ENDPOINTS
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 
-from .runs import ANNA, BERT, TEXT, small_limits, small_spec, until
+from .raw import serving, web
+from .runs import ANNA, BERT, TEXT, ended, small_limits, small_spec, until
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = {"n_layers": 1, "d_model": 16, "n_heads": 2, "context_length": 16, "batch_size": 4, "eval_every": 10, "seed": 3}
@@ -32,12 +29,8 @@ TINY = {"n_layers": 1, "d_model": 16, "n_heads": 2, "context_length": 16, "batch
 def served():
     """A client, the jobs and the registry behind it, and the address."""
     limits = small_limits(text_bytes=20_000, steps=3000, prompt=100, context=128, new_tokens=150, parameters=900_000)
-    registry = Registry(limits)
-    jobs = Board(registry, limits)
-    app = build_app(limits, registry, jobs)
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield Client(address, verbose=False, analytics_enabled=False), jobs, registry, address
-    app.close(verbose=False)
+    with serving(build_app(limits)) as (page, address):
+        yield Client(address, verbose=False, analytics_enabled=False), page.board, page.registry, address
 
 
 @pytest.fixture(scope="module")
@@ -72,27 +65,12 @@ def test_a_run_to_which_nobody_listens_is_never_begun(served, monkeypatch):
         body = {"data": [TEXT, "stories", "tiny", 3000, "", TINY, ""]}
         if number % 2:
             body["session_hash"] = f"session{number}"
-        asked = urllib.request.Request(
-            f"{address}gradio_api/call/train", json.dumps(body).encode(), {"content-type": "application/json"}
-        )
-        called.append(json.load(urllib.request.urlopen(asked, timeout=30))["event_id"])
+        called.append(web("POST", f"{address}gradio_api/call/train", json=body).json()["event_id"])
     until_over = time.monotonic() + 2.5
     while time.monotonic() < until_over:
         assert jobs.counts()["working"] == before["working"] and jobs.counts()["waiting"] == 0
         time.sleep(0.1)
-    with urllib.request.urlopen(f"{address}gradio_api/call/train/{called[0]}", timeout=30) as late:
-        assert "no listener" in late.read().decode()
-
-
-def test_everything_is_named_typed_and_described(served):
-    client, *_ = served
-    endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert set(endpoints) == {f"/{name}" for name in ENDPOINTS}
-    for name, endpoint in endpoints.items():
-        assert len(endpoint["description"]) > 40, name
-        for parameter in endpoint["parameters"]:
-            assert not parameter["parameter_name"].startswith("param_")
-            assert parameter["type"].get("type"), parameter
+    assert "no listener" in web("GET", f"{address}gradio_api/call/train/{called[0]}").text
 
 
 def test_a_run_streams_its_story_and_its_model_can_be_used(served, trained):
@@ -108,11 +86,7 @@ def test_a_run_streams_its_story_and_its_model_can_be_used(served, trained):
     assert [event["val_loss"] for event in evaluated] == checkpoint.history.evaluations["val_loss"]
     assert next(event for event in trained if event["event"] == "baselines")["unigram"] > 0
     mine = client.predict(last["visitor"], api_name="/models")
-    assert {"id": last["model"], "name": last_name(trained), "shipped": False} in mine
-
-
-def last_name(events: list[dict]) -> str:
-    return events[0]["name"]
+    assert {"id": last["model"], "name": trained[0]["name"], "shipped": False} in mine
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
@@ -217,30 +191,17 @@ def test_a_visitors_models_are_nobody_elses(served, trained):
                 client.predict(**asked, model=model, visitor=visitor, api_name=endpoint)
 
 
-def test_who_stops_listening_stops_the_run_and_keeps_what_was_learned(served):
-    client, jobs, registry, _ = served
-    run = client.submit(text=TEXT, steps=3000, settings=TINY, visitor=ANNA, api_name="/train")
-    for event in run:
-        if event["event"] == "stepped":
-            break
-    run.cancel()
-    (job,) = jobs.of(ANNA)
-    until(lambda: job.settled)
-    assert job.view().history.finished["reason"] == "stopped" and 0 < job.view().history.last_step < 3000
-    assert registry.has(job.id, ANNA)
-
-
 def test_a_client_that_is_gone_without_a_word_gives_its_place_back(served):
     """Its connection is closed, as when the program ends; nobody cancels anything."""
     _, jobs, _, address = served
-    body = json.dumps({"data": [TEXT, "stories", "tiny", 3000, "", TINY, BERT]}).encode()
-    asked = urllib.request.Request(f"{address}gradio_api/call/train", body, {"content-type": "application/json"})
-    event = json.load(urllib.request.urlopen(asked, timeout=30))["event_id"]
-    with urllib.request.urlopen(f"{address}gradio_api/call/train/{event}", timeout=30) as stream:
-        next(line for line in stream if b"stepped" in line)
+    body = {"data": [TEXT, "stories", "tiny", 3000, "", TINY, BERT]}
+    event = web("POST", f"{address}gradio_api/call/train", json=body).json()["event_id"]
+    with httpx.stream("GET", f"{address}gradio_api/call/train/{event}", verify=False, timeout=60) as stream:
+        next(line for line in stream.iter_lines() if "stepped" in line)
     (job,) = jobs.of(BERT)
-    until(lambda: job.settled, seconds=AWAY_SECONDS)
-    assert 0 < job.view().history.last_step < 3000
+    ended(job, seconds=AWAY_SECONDS)
+    history = job.view().history
+    assert history.finished["reason"] == "stopped" and 0 < history.last_step < 3000
 
 
 def test_where_all_places_are_taken_a_caller_is_told_its_place_and_waits(served):
@@ -258,6 +219,19 @@ def test_where_all_places_are_taken_a_caller_is_told_its_place_and_waits(served)
     assert [event["event"] for event in events[:2]] == ["accepted", "waiting"] and events[1]["place"] == 1
     assert events[1]["seconds"] > 0 and events[-1]["event"] == "finished" and events[-1]["step"] == 20
     until(lambda: board.counts()["working"] == 0)
+
+
+def test_who_stops_listening_stops_the_run_and_keeps_what_was_learned(served):
+    client, jobs, registry, _ = served
+    run = client.submit(text=TEXT, steps=3000, settings=TINY, visitor=ANNA, api_name="/train")
+    for event in run:
+        if event["event"] == "stepped":
+            break
+    run.cancel()
+    (job,) = jobs.of(ANNA)
+    until(lambda: job.settled)
+    assert job.view().history.finished["reason"] == "stopped" and 0 < job.view().history.last_step < 3000
+    assert registry.has(job.id, ANNA)
 
 
 def test_mcp_without_its_package_is_a_sentence(monkeypatch):

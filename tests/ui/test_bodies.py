@@ -29,14 +29,14 @@ from playground.service.limits import (
 from playground.service.models import Registry
 from playground.service.uploads import Uploads
 from playground.ui.api import Endpoints
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 from playground.ui.bodies import bodies
 from playground.ui.classroom import make
 from playground.ui.forms import texts
 from playground.ui.forms.followed import uploaded
 from playground.ui.page import Page
 
-from .raw import RawCaller
+from .raw import RawCaller, serving, web
 from .runs import ANNA, BERT, known, small_limits, until
 
 CHUNK = 65_536
@@ -267,27 +267,16 @@ def served(tmp_path_factory):
         upload_bytes_per_visitor=800_000,
     )
     app = build_app(limits)
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield app, address.rstrip("/")
-    app.close(verbose=False)
+    with serving(app) as (_, address):
+        yield app, address.rstrip("/")
     monkeypatch.undo()
 
 
 def post(address: str, body: bytes | str, kind: str = "application/json", **headers: str) -> tuple[int, str]:
     """The status and the body of the answer to a POST."""
-    body = body.encode() if isinstance(body, str) else body
     named = {"content-type": kind} | {name.replace("_", "-"): value for name, value in headers.items()}
-    try:
-        with urllib.request.urlopen(urllib.request.Request(address, body, named), timeout=30) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as refused:
-        return refused.code, refused.read().decode()
-
-
-def ended(address: str, event: str) -> str:
-    """What the last event of a queued call says."""
-    with urllib.request.urlopen(f"{address}/gradio_api/call/models/{event}", timeout=30) as answer:
-        return answer.read().decode()
+    answer = web("POST", address, content=body, headers=named)
+    return answer.status_code, answer.text
 
 
 HUGE, NESTED = 10**30, "[" * 300 + "]" * 300
@@ -317,7 +306,7 @@ def test_malformed_bodies_are_refused_in_a_sentence(served, path, caplog):
     for body in MALFORMED:
         status, answer = post(f"{address}/gradio_api/{path}", body)
         if status == 200:  # the fault is in a field that this route does not have
-            told = ended(address, json.loads(answer)["event_id"])
+            told = web("GET", f"{address}/gradio_api/call/models/{json.loads(answer)['event_id']}").text
             assert "event: complete" in told or '"error": "This' in told, (body, told)
             continue
         assert 400 <= status < 500 and in_a_sentence(answer), (body, status, answer)
@@ -436,8 +425,7 @@ def taken_away(address: str, paths: list[str]) -> None:
 
 
 def counts(address: str) -> dict[str, int]:
-    with urllib.request.urlopen(f"{address}/status", timeout=30) as told:
-        return json.load(told)["uploads"]
+    return web("GET", f"{address}/status").json()["uploads"]
 
 
 def test_uploads_have_a_total_for_each_visitor_address_and_the_house(served):
@@ -521,14 +509,6 @@ def test_what_an_odd_upload_has_written_is_not_left_behind(served, body):
     assert lying(folder) == before
 
 
-def test_a_file_that_is_too_large_is_refused_before_it_is_stored(served):
-    _, address = served
-    folder = Path(get_upload_folder())
-    before = lying(folder)
-    status, answer = post(f"{address}/gradio_api/upload", form(b"x" * 12_000_000), MULTIPART)
-    assert status == 413 and "10.1 MB" in answer and lying(folder) == before
-
-
 def test_an_upload_of_unknown_size_is_counted_as_it_comes(served):
     _, address = served
     folder, host = Path(get_upload_folder()), address.removeprefix("http://")
@@ -560,3 +540,11 @@ def test_files_are_taken_at_one_place_alone(served, path):
     _, address = served
     status, answer = post(f"{address}/gradio_api/{path}", form(b"x" * 1000, field="video"), MULTIPART)
     assert status == 415 and in_a_sentence(answer)
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_stored(served):
+    _, address = served
+    folder = Path(get_upload_folder())
+    before = lying(folder)
+    status, answer = post(f"{address}/gradio_api/upload", form(b"x" * 12_000_000), MULTIPART)
+    assert status == 413 and "10.1 MB" in answer and lying(folder) == before

@@ -9,19 +9,18 @@ import pytest
 from playground.lessons.progress import Answer, Progress
 from playground.lessons.reading import all_lessons, find_lesson
 from playground.service.classes import Classes, Klass, Member
-from playground.service.classes.experiment import experiment
 from playground.service.classes.members import Run
 from playground.service.classes.reports import Report
 from playground.service.store import FILE, Store
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 from playground.ui.classroom import picture
 from playground.ui.classroom.answers import answers_html, histogram, tell
 from playground.ui.classroom.make import preset, run_asked
 
 from ..service.test_classes import CARD, made, student, with_seed
 from .panels import PanelCaller
-from .raw import RawCaller
-from .runs import ANNA, BERT, TEXT, known, small_limits, until
+from .raw import RawCaller, serving
+from .runs import ANNA, BERT, TEXT, known, small_limits
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -30,10 +29,8 @@ MARKUP = "<img src=x onerror=alert(1)>"
 def served(tmp_path_factory):
     """The whole page with an empty house of classes, and its address."""
     classes = Classes(Store(tmp_path_factory.mktemp("data") / FILE))
-    app = build_app(small_limits(), classes=classes)
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield classes, address, app.page
-    app.close(verbose=False)
+    with serving(build_app(small_limits(), classes=classes)) as (page, address):
+        yield classes, address, page
     classes.store.close()
 
 
@@ -199,29 +196,3 @@ def test_a_lesson_and_the_class_are_one_task(served):
     with pytest.raises(ValueError, match="its own"):
         preset({}, page, find_lesson("no-peeking"))
     assert run_asked(find_lesson("who-looks-at-whom")) == {}
-
-
-def test_a_student_who_follows_the_lesson_counts_in_the_experiment(served):
-    classes, address, page = served
-    ida, lesson = known("ida"), find_lesson("first-model")
-    teacher = panel(address, BERT)
-    teacher.do("make_class", title="One task", hours="2", lesson=lesson.id, steps=12, changes="seed")
-    klass = classes.taught(teacher.selection["code"], teacher.selection["secret"])
-    answer = panel(address, ida).do("join_class", code=klass.code, name="Ida")
-    assert answer["lesson"] == lesson.id and "fills" not in answer
-    own = page.shared("class.lesson")(ida, lesson)
-    step = own.steps[0]
-    assert step.sets["train.steps"] == 12 and "200 steps" not in step.say + step.ask.question
-    assert page.shared("class.lesson")(BERT, lesson) is lesson
-    strip = page.shared("lessons.strip")
-    trained = {name.partition(".")[2]: value for name, value in step.sets.items() if name.startswith("train.")}
-    held = strip.settings.held(strip.form_of(trained, own))
-    held = {name: value.get("value") if isinstance(value, dict) else value for name, value in held.items()}
-    begun = PanelCaller(address, ida, "train").do("train_form", values=held, pressed=True)
-    assert begun["begun"], begun
-    (job,) = page.board.of(ida)
-    until(lambda: job.settled, seconds=180)
-    klass = classes.taught(klass.code, teacher.selection["secret"])
-    students = classes.students(klass)
-    found = experiment(klass, students, "seed", {s.number: s.name for s in students})
-    assert [group.names for group in found.groups] == [("Ida",)] and found.left_out == 0

@@ -19,7 +19,6 @@ from playground.service.views import pair_of
 from playground.storage import Checkpoint
 from playground.training.verdict import student_t
 from playground.ui.forms import pair as form
-from playground.ui.forms import texts
 from playground.ui.tabs.moe import verdict
 from playground.ui.tabs.moe.both import divergence
 from playground.ui.tabs.moe.table import decoding_speeds, pair_table, training_speeds, two_digits
@@ -167,27 +166,6 @@ def test_the_form_can_be_filled_in_again_from_a_comparison(changes):
     values = {**form.first_values(source), "equal": "active", "source": source, **changes}
     found = form.values_of(form.comparison_spec(values, Source(source), small_limits()))
     assert {name: found[name] for name in values} == values
-
-
-def test_a_comparison_learns_from_a_paste_a_file_or_the_hub_as_a_run_does(tmp_path):
-    file = tmp_path / "mine.txt"
-    file.write_text("a text of one's own " * 50, encoding="utf-8")
-    ways = {
-        "paste": {"text": "pasted " * 40},
-        "upload": {"upload": str(file)},
-        "hub": {"hub_repo": "someone/texts", "hub_file": "a.txt", "hub_type": "dataset"},
-    }
-    for how, given in ways.items():
-        source = texts.source_of({"source": texts.OWN_TEXT, "own_kind": how, **given}, small_limits())
-        values = {**form.first_values(texts.OWN_TEXT), "equal": "active"}
-        back = form.values_of(form.comparison_spec(values, source, small_limits()))
-        assert back["source"] == texts.OWN_TEXT and back["own_kind"] == ("hub" if how == "hub" else "paste")
-        assert back["hub_repo"] == given.get("hub_repo", "") and back["text"] == source.pasted
-
-
-def test_texts_differ_in_no_other_settings_than_those_they_bring_along():
-    each = [form.first_values(source) for source in texts.SOURCES]
-    assert {n for values in each for n in values if values[n] != each[0][n]} == set(form.OF_THE_TEXT)
 
 
 def test_divergence_is_zero_for_equals_and_ln_2_for_strangers():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import time
-import urllib.request
 
 from playground.service.comparisons import ComparisonJob
 from playground.service.job import Job
@@ -13,8 +11,8 @@ from playground.service.run_job import RunJob
 from playground.service.training_job import TrainingJob
 from playground.ui.under_way import KINDS, LONG, tick
 
-from .raw import RawCaller
-from .runs import known, until
+from .raw import RawCaller, web
+from .runs import ended, known, until
 from .test_limits import press_train
 
 
@@ -24,9 +22,9 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
     caller = RawCaller(address, "freds")
     assert press_train(caller, fred, Steps=20)[0] == 200 and caller.call("renew-models")[0] == 200
     until(lambda: board.of(fred) and board.of(fred)[0].settled)
-    with urllib.request.urlopen(address + "status", timeout=30) as answer:
-        assert answer.headers["content-type"] == "application/json"
-        told = json.load(answer)
+    answer = web("GET", address + "status")
+    assert answer.headers["content-type"] == "application/json"
+    told = answer.json()
     assert told["jobs"] == board.counts() and told["models"] == board.registry.counts()
     assert told["jobs"]["places"] == 1 and told["models"]["of_visitors"] >= 1 and told["models"]["bytes"] > 0
     assert told["limits"]["models_per_visitor"] == 100 and told["caches"]["bytes"] <= told["caches"]["most_bytes"]
@@ -50,8 +48,7 @@ def test_a_hidden_page_keeps_its_place_and_one_that_is_gone_loses_it_within_a_mi
     assert press_train(RawCaller(address, "noras"), nora, Steps=400)[0] == 200
     (job,) = board.of(nora)
     job.seen -= 100
-    with urllib.request.urlopen(f"{address.rstrip('/')}/news?visitor={nora}") as answer:
-        assert json.load(answer)["pause"] > 0
+    assert web("GET", f"{address.rstrip('/')}/news?visitor={nora}").json()["pause"] > 0
     assert time.monotonic() - job.seen < 50 and AWAY_SECONDS < 60
     board.stop(nora)
-    until(lambda: job.settled)
+    ended(job)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +20,6 @@ from playground.service.models import SHIPPED_FOLDER
 from playground.storage import Checkpoint, load
 from playground.training import History
 from playground.ui.places import Places
-from playground.ui.tabs import generate as tab
 from playground.ui.tabs.generate import writing
 from playground.ui.tabs.generate.choice import label_of, opened, rows_of, scores_of
 from playground.ui.tabs.generate.game import _whole_points
@@ -64,15 +62,6 @@ def test_stop_texts_end_a_sample_and_tokens_that_they_spared_are_not_counted(pan
     assert len({len(ids) for ids in text.ids}) == 2 and not text.end["cut"]
     assert text.end["details"].startswith(f"{sum(map(len, text.ids))} letters in")
     assert Selection(stop="a\\nb\n\nc").stops() == ["a\nb", "c"]
-
-
-def test_stop_ends_a_text_at_its_next_token(panel):
-    stopped = threading.Event()
-    lines = panel.lines(stopped=stopped, new_tokens=4000)
-    next(lines), next(lines)
-    assert writers_with(panel.checkpoint.model) == 1
-    stopped.set()
-    assert next(lines, None) is None and writers_with(panel.checkpoint.model) == 0
 
 
 @pytest.mark.parametrize("hang_up_after", [1, 3])
@@ -224,14 +213,6 @@ def test_what_no_page_sends_back_is_refused_in_a_sentence(panel, wrong):
         Beginning.read({**sent, **wrong} if isinstance(wrong, dict) and wrong else wrong, PUBLIC, CHECKPOINT)
 
 
-def test_going_on_keeps_what_was_there(panel):
-    first = panel.text(new_tokens=10)
-    after = first.up_to(9, start=10)
-    more = panel.text(after, new_tokens=5, seed=3)
-    assert more.ids[0][:10] == first.ids[0] and more.head["kept"] == first.pieces[0] and len(more.ids[0]) == 15
-    assert more.head["whole"] == 15 and more.head["part"]["chosen"] is False
-
-
 # ---- the panel -------------------------------------------------------------------------------------------------------
 
 
@@ -243,13 +224,6 @@ def test_the_panel_opens_with_a_text_that_is_written_once(panel):
     shipped = Generating(load(SHIPPED_FOLDER / "stories"))
     assert shipped.made("text", model="shipped-stories")["recorded"]
     assert panel.shown().slots["text"].slow
-
-
-def test_a_model_brings_its_own_prompt_where_none_was_typed(panel):
-    chosen = panel.shown(prompt=None).selection
-    assert chosen["prompt"] and not chosen["typed"]
-    assert panel.shown(prompt="yx", typed=True).selection["typed"]
-    assert Generating(load(SHIPPED_FOLDER / "stories")).made("ideas", prompt=None).count('class="chip"') == tab.IDEAS
 
 
 def test_fields_that_make_no_sense_are_as_at_first_and_older_links_mean_what_they_did():

@@ -10,12 +10,14 @@ import gradio as gr
 import pytest
 from gradio import state_holder
 
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 from playground.ui.gradio_fixes import checks, lenient, small_sessions
 from playground.ui.gradio_fixes.blocks import Blocks
 from playground.ui.gradio_fixes.calm_queue import QUEUE_PAUSE
-from playground.ui.gradio_fixes.checks import FRONTEND, out_of_place
+from playground.ui.gradio_fixes.checks import out_of_place
 from playground.ui.gradio_fixes.first_script import SCRIPTS
+
+from .raw import serving
 
 ANSWERS = {
     "all skipped at once": lambda c: gr.skip(),
@@ -103,10 +105,8 @@ def test_an_empty_queue_is_looked_at_rarely():
 def page():
     """The page as it is served: its address, its HTML, and how long it says that this is."""
     app = build_app()
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    with urllib.request.urlopen(address + "?view=anything", timeout=30) as answer:
+    with serving(app) as (_, address), urllib.request.urlopen(address + "?view=anything", timeout=30) as answer:
         yield app, address, answer.read().decode(), int(answer.headers["content-length"])
-    app.close(verbose=False)
 
 
 def test_scripts_of_ours_stand_before_gradios_own(page):
@@ -120,24 +120,6 @@ def test_scripts_of_ours_stand_before_gradios_own(page):
             assert b"use strict" in answer.read()
     with urllib.request.urlopen(address + "config", timeout=30) as answer:
         assert b"<script src" not in answer.read()[:200]
-
-
-def test_what_gradio_calls_head_is_no_part_of_the_page_that_it_serves(page):
-    with gr.Blocks() as plain:
-        gr.Textbox()
-    _, address, _ = plain.launch(head="<script>ours()</script>", prevent_thread_lock=True, quiet=True, ssr_mode=False)
-    with urllib.request.urlopen(address, timeout=30) as answer:
-        html = answer.read().decode()
-    plain.close(verbose=False)
-    said = html.find("<script>ours()")
-    assert said < 0 or said > html.index('type="module"'), "gradio's head comes first now: drop first_script.py"
-
-
-def test_gradios_scripts_are_served_as_they_are(page):
-    for name in ("core", "statustracker", "Blocks", "index"):
-        (file,) = FRONTEND.glob(f"assets/{name}-*.js")
-        with urllib.request.urlopen(f"{page[1]}assets/{file.name}", timeout=30) as answer:
-            assert answer.read() == file.read_bytes() and answer.headers["etag"]
 
 
 def test_a_fix_that_has_no_place_any_more_says_so_at_the_start(page, monkeypatch):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from playground.data.tokenizers import CharTokenizer
 from playground.figures.wire import numbers_of
 from playground.inspection import look
 from playground.inspection.cost import Cost, edit_cost, effect
@@ -26,23 +25,16 @@ from playground.ui.tabs.inspect import receipt as receipts
 from playground.ui.tabs.inspect.beginnings import COPYING
 from playground.ui.tabs.inspect.looks import KEPT
 from playground.ui.tabs.inspect.selection import Selection, ranking
-from playground.ui.tabs.inspect.tested import known, roles_of
 from tests.inspection.test_receipts import look_at
 from tests.model.configs import TINY, VARIANTS
-from tests.ui.inspecting import Inspecting, drawn
+from tests.ui.inspecting import LETTERS, Inspecting, drawn, made_up
 
-LETTERS = CharTokenizer("ab<>&cde\n ")
 OFF = to_dict(SwitchOff(1, "head", 2))
-
-
-def model(config=TINY, seed=1, **more) -> Checkpoint:
-    config = config.replace(vocab_size=LETTERS.vocab_size, init_std=0.5)
-    return Checkpoint(Transformer(config, seed=seed), LETTERS, History(), "tried", **more)
 
 
 @pytest.fixture(scope="module")
 def tab() -> Inspecting:
-    return Inspecting(model(TINY.replace(context_length=80)), PUBLIC)
+    return Inspecting(made_up(TINY.replace(context_length=80)), PUBLIC)
 
 
 @pytest.fixture(scope="module")
@@ -207,15 +199,6 @@ def test_a_click_opens_the_receipt_or_chooses_the_head_and_nonsense_is_refused(t
     assert tab.shown("abc", {"slot": "of another page", "index": [0, 0]}).selection["query"] == 2
 
 
-def test_the_first_answer_is_light_and_a_cell_does_not_send_the_heads_again(tab):
-    shown = tab.shown("abcde" * 12)
-    weight = sum(len(json.dumps(slot.make())) for slot in shown.slots.values())
-    assert weight < 400_000
-    have = {name: slot.digest for name, slot in shown.slots.items()}
-    clicked = tab.shown("abcde" * 12, {"slot": "pattern", "index": [50, 3]}).slots
-    assert have["grid"] == clicked["grid"].digest and have["pattern"] != clicked["pattern"].digest
-
-
 @pytest.mark.parametrize("language", COPYING)
 def test_the_tab_opens_on_a_prompt_that_one_head_decides(language):
     checkpoint = Registry(PUBLIC).get({"copy": "shipped-induction"}.get(language, f"shipped-{language}"), None)
@@ -228,28 +211,13 @@ def test_the_tab_opens_on_a_prompt_that_one_head_decides(language):
     assert found.before[token] > 0.9 and found.after[token] < 0.3 and int(found.after.argmax()) != token
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_every_kind_of_model_is_drawn_in_figures_that_plotly_takes(tab, name):
-    import plotly.graph_objects as go
-
-    folds = dict.fromkeys(("why", "compare", "change"), True)
-    made = tab.made(
-        "abcabc", model=tab.add(model(VARIANTS[name])), layer=1, head=1, query=4, key=1, edits=[OFF], **folds
-    )
-    figures = [content["figure"] for content in made.values() if isinstance(content, dict) and "figure" in content]
-    assert len(figures) > 4
-    for figure in figures:
-        layout = {key: value for key, value in figure["layout"].items() if key not in ("template", "meta")}
-        go.Figure({"data": [{k: v for k, v in t.items() if k != "meta"} for t in figure["data"]], "layout": layout})
-
-
 def test_one_token_an_unmasked_model_and_the_worked_examples_are_drawn(tab):
     folds = dict.fromkeys(("why", "compare", "change", "roles"), True)
     for more in (
         {},
         {"subject": "pronoun"},
         {"subject": "notebook"},
-        {"model": tab.add(model(TINY.replace(causal=False)))},
+        {"model": tab.add(made_up(TINY.replace(causal=False)))},
     ):
         made = tab.made("a" if more else "b", **more, **folds)
         assert made["pattern"]["figure"] and made["receipt"]
@@ -332,17 +300,11 @@ def test_the_cost_of_edits_is_that_on_held_out_text_whatever_the_prompt(copying)
 # ---- what heads do, and the text that judges -------------------------------------------------------------------------
 
 
-def test_heads_are_tested_once_for_all_prompts(copying, monkeypatch):
-    first = roles_of(copying.page, copying.look("abc abc"))
-    monkeypatch.setattr("playground.ui.tabs.inspect.tested.head_tests", lambda *_, **__: pytest.fail("tested again"))
-    assert roles_of(copying.page, copying.look("cage c")) is first is known(copying.look("cage c"))
-
-
 def test_a_model_that_leaves_takes_along_what_was_worked_out_from_it(tab):
     import gc
     import weakref
 
-    other = model(seed=6)
+    other = made_up(seed=6)
     model_id, gone = tab.add(other), weakref.ref(other.model)
     tab.made("abcab", model=model_id, why=True, change=True, edits=[OFF])
     del other

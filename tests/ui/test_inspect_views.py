@@ -6,21 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from playground.data.tokenizers import CharTokenizer
 from playground.figures.replay import step_at
 from playground.figures.wire import numbers_of
+from playground.inspection.edits import SwitchOff, to_dict
 from playground.inspection.walk import step_names
-from playground.model import PRESETS, Transformer, trace
-from playground.service.limits import LOCAL, PUBLIC
+from playground.model import trace
+from playground.service.limits import LOCAL
 from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig
 from playground.ui.tabs.inspect import steps, training
 from playground.ui.tabs.inspect.pictures import HEIGHT
 from tests.model.configs import TINY, VARIANTS
-from tests.ui.inspecting import Inspecting, drawn
+from tests.ui.inspecting import LETTERS, Inspecting, check_figures, drawn, made_up
 
-LETTERS = CharTokenizer("ab<>&cde\n ")
 EVERY = (
     {"view": "steps", "lens": True},
     {"view": "training"},
@@ -29,36 +28,24 @@ EVERY = (
 )
 
 
-def checkpoint(config=TINY, seed=1, **more) -> Checkpoint:
-    config = config.replace(vocab_size=LETTERS.vocab_size, init_std=0.5)
-    return Checkpoint(Transformer(config, seed=seed), LETTERS, History(), "tried", **more)
-
-
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory) -> Inspecting:
     """A run of which three moments were kept."""
-    folder, last = tmp_path_factory.mktemp("run"), checkpoint(seed=3)
+    folder, last = tmp_path_factory.mktemp("run"), made_up(seed=3)
     for step, seed in ((0, 1), (10, 2), (30, 3)):
-        keep_snapshot(folder, step, checkpoint(seed=seed).model.state_dict())
+        keep_snapshot(folder, step, made_up(seed=seed).model.state_dict())
     about = {"training": TrainConfig(optimizer="adamw").to_dict(), "language": "copy", "recorded": True}
     snapshots = find_snapshots(folder, last.config)
     return Inspecting(Checkpoint(last.model, LETTERS, History(), "watched", about, snapshots), LOCAL)
 
 
-def figures(made: dict) -> dict[str, dict]:
-    return {name: content["figure"] for name, content in made.items() if isinstance(content, dict)}
-
-
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_kind_of_model_has_every_view_in_figures_that_plotly_takes(tab, name):
-    import plotly.graph_objects as go
-
-    other = tab.add(checkpoint(VARIANTS[name]))
-    for view in EVERY:
-        made = tab.made("abcabc", model=other, layer=1, head=1, query=4, key=1, **view)
-        for figure in figures(made).values():
-            layout = {key: value for key, value in figure["layout"].items() if key not in ("template", "meta")}
-            go.Figure({"data": [{k: v for k, v in t.items() if k != "meta"} for t in figure["data"]], "layout": layout})
+    other = tab.add(made_up(VARIANTS[name]))
+    folds = dict.fromkeys(("why", "compare", "change"), True)
+    for view in ({"edits": [to_dict(SwitchOff(1, "head", 2))], **folds}, *EVERY):
+        figures = check_figures(tab.made("abcabc", model=other, layer=1, head=1, query=4, key=1, **view))
+        assert figures > 4 or "view" in view
     seen = tab.at("abcabc", model=other).look
     for step in step_names(seen, 1):
         made = tab.made("abcabc", model=other, view="steps", step=step, layer=1, head=1, query=3, key=1)
@@ -71,13 +58,6 @@ def test_one_token_an_example_and_escaped_texts(tab, view):
     tab.made("", subject="pronoun", **view)
     for content in tab.made("<b>&<b>", **view).values():
         assert "<b>&<" not in json.dumps(content) and "“<b" not in json.dumps(content)
-
-
-def test_what_a_step_draws_is_what_it_computed(tab):
-    seen = tab.look("abcabcab")
-    at = {"layer": 1, "head": 2, "query": 6, "key": 3}
-    cells = drawn(tab.made("abcabcab", view="steps", step="softmax", **at)["step-chart"])
-    assert np.allclose(np.nan_to_num(cells), seen.trace["pattern", 1][0, 2], atol=1e-6) and np.isnan(cells[0, 1])
 
 
 def test_a_click_in_a_steps_picture_chooses_what_it_draws(tab):
@@ -150,7 +130,7 @@ def test_one_weight_is_reckoned_by_hand_and_agrees(tab):
 def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):
     at = {"view": "training", "training": "moments", "layer": 1, "head": 2, "query": 5, "key": 1}
     made = tab.made("abcabc", moment=0, **at)
-    then = checkpoint(seed=1).model
+    then = made_up(seed=1).model
     then.load_state_dict({name: tensor.half().float() for name, tensor in then.state_dict().items()})
     seen = trace(then, torch.tensor([LETTERS.encode("abcabc")]))
     assert np.allclose(np.nan_to_num(drawn(made["moments-pattern"])), seen["pattern", 1][0, 2].numpy(), atol=1e-5)
@@ -174,9 +154,3 @@ def test_a_click_in_the_timeline_goes_to_the_nearest_moment(tab):
     for odd in (None, "x", [1], True):
         with pytest.raises(ValueError, match="Click again"):
             tab.shown("abcabc", {"slot": "moments-timeline", "x": odd}, **at)
-
-
-def test_fewer_moments_are_kept_of_larger_models():
-    assert PUBLIC.snapshots(PRESETS["small"]) == 40
-    assert 4 <= PUBLIC.snapshots(PRESETS["medium"]) < 20
-    assert PUBLIC.snapshots(PRESETS["gpt2-small"]) == 0

@@ -24,7 +24,7 @@ from playground.ui.lessons.strip import covered
 from playground.ui.tabs import generate
 from playground.ui.tabs.inspect.selection import Selection
 
-from .runs import ANNA, BERT, known, until
+from .runs import ANNA, BERT, ended, known, until
 
 SELECTIONS = {"inspect": Selection, "generate": generate.Selection}
 """What the panels select."""
@@ -127,7 +127,7 @@ def train(visitor: Visitor, lesson: Lesson, step) -> None:
     job = visitor.page.board.start(
         visitor.values[visitor.page.visitor], form.run_spec(values, source, visitor.page.limits)
     )
-    until(lambda: job.settled)
+    ended(job)
 
 
 @pytest.mark.parametrize(
@@ -171,20 +171,19 @@ def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page, monkeypatch
     opened = visitor.does("open", lesson=lesson.id)
     assert "Press Stop" in opened["html"]
     page.board.stop(BERT)
-    until(lambda: early.settled)
+    ended(early)
     assert "still training" not in visitor.does("guess", guess="together")["html"]
     assert not visitor.progress.ticked(lesson)[0], "a run from before the lesson does not count"
     cut = page.board.start(BERT, endless)
     until(lambda: cut.evaluations > 0)
     page.board.stop(BERT)
-    until(lambda: cut.settled)
+    ended(cut)
     assert "100,000 steps" in visitor.does("look")["html"]
     monkeypatch.setitem(lesson.steps[0].sets, "train.steps", 100_000)
     assert re.search("[0-9]+ of 100,000", visitor.does("look")["html"])
     assert not visitor.progress.ticked(lesson)[0]
     monkeypatch.setitem(lesson.steps[0].sets, "train.steps", spec.training.steps)
-    job = page.board.start(BERT, spec)
-    until(lambda: job.settled)
+    job = ended(page.board.start(BERT, spec))
     shown = visitor.does("look")
     history = job.view().history
     last = {name: values[-1] for name, values in history.evaluations.items()}
@@ -346,7 +345,7 @@ def test_a_step_about_a_run_that_still_trains_waits(page):
             assert "no longer here" not in visitor.does("go", step=step)["html"]
     finally:
         page.board.stop(visitor.values[page.visitor])
-        until(lambda: job.settled)
+        ended(job)
 
 
 def test_what_no_page_sends_is_a_sentence_or_nothing(page):

@@ -7,33 +7,22 @@ import json
 
 import pytest
 
-from playground.service.board import Board
-from playground.service.models import Registry
 from playground.ui.api import ENDPOINTS
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 
 from .panels import PanelCaller
-from .raw import RawCaller
-from .runs import ANNA, BERT, TEXT, small_limits, until
+from .raw import RawCaller, serving
+from .runs import ANNA, BERT, TEXT, ended, small_limits
 
 # ---- raw calls -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory):
+def served():
     """The whole page under tight limits, its jobs, and its address."""
     limits = small_limits(text_bytes=20_000, steps=400, prompt=100, context=64, parameters=300_000, seconds=20.0)
-    registry = Registry(limits)
-    jobs = Board(registry, limits)
-    app = build_app(limits, registry, jobs)
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield address, jobs
-    app.close(verbose=False)
-
-
-def panel_of(visitor: str, address: str, model: str) -> str:
-    """What the run panel shows."""
-    return str(PanelCaller(address, visitor, "train", model).look())
+    with serving(build_app(limits)) as (page, address):
+        yield address, page.board
 
 
 def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
@@ -60,6 +49,7 @@ def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
         ({"text": "x" * 20_001}, "0.0 MB"),
         ({"Steps": 401}, "from 1 to 400"),
         ({"Steps": "many"}, "not 'many'"),
+        ({"Steps": None}, "Steps is empty"),
         ({"Context": 72}, "from 8 to 64"),
         ({"Width (d_model)": 400, "Attention heads": 4, "Layers": 3}, "too many"),
         ({"Attention heads": 3}, "heads” 3"),
@@ -100,8 +90,8 @@ def test_a_raw_call_within_the_limits_trains_and_no_other_visitor_can_touch_the_
     _, answer = bert.call("renew-models", browserstate=BERT, model=job.id)
     assert job.name not in answer + str(panel.look()) + str(panel.news())
     assert not job._stop.is_set(), "someone else pressed Stop"
-    until(lambda: job.settled)
-    assert job.view().history.last_step == 400 and job.name in panel_of(ANNA, address, job.id)
+    ended(job)
+    assert job.view().history.last_step == 400 and job.name in str(PanelCaller(address, ANNA, "train", job.id).look())
 
 
 @pytest.mark.parametrize("visitor", ["x" * 48, "x" * 24, ANNA[:-1] + "-", "", "short", None, 7, [ANNA], {"visitor": 1}])

@@ -40,7 +40,7 @@ from playground.ui.tabs.train.linked import (
 )
 
 from ..model.configs import TINY
-from .runs import ANNA, BERT, TEXT, small_limits, small_spec, until
+from .runs import ANNA, BERT, TEXT, ended, house, small_limits, small_spec, until
 
 
 class Asked:
@@ -52,16 +52,13 @@ class Asked:
 
 def finished(jobs: Board, spec, **options):
     """A run, over."""
-    job = jobs.start(ANNA, spec, **options)
-    until(lambda: job.settled)
-    return job
+    return ended(jobs.start(ANNA, spec, **options))
 
 
 @pytest.fixture
 def jobs(tmp_path) -> Board:
     """Board and an empty registry."""
-    limits = small_limits(jobs=50)
-    return Board(Registry(limits, shipped=tmp_path / "none"), limits)
+    return house(tmp_path, jobs=50)
 
 
 # ---- a run and its link ----------------------------------------------------------------------------------------------
@@ -98,7 +95,7 @@ def test_a_run_stopped_early_links_to_all_its_steps_and_promises_only_what_comes
     job = jobs.start(ANNA, small_spec(steps=5000))
     until(lambda: job.view().history.last_step > 25)
     jobs.stop(ANNA)
-    until(lambda: job.settled)
+    ended(job)
     card = card_of(job.view(), job.spec)
     assert card.training.steps == 5000 and card.losses and all(step % 10 == 0 for step, _, _ in card.losses)
 
@@ -107,7 +104,7 @@ def test_a_run_that_was_trained_longer_promises_no_losses(jobs):
     job = finished(jobs, small_spec(steps=20))
     assert card_of(job.view(), job.spec).losses
     jobs.resume(ANNA, job.id, more_steps=10)
-    until(lambda: job.settled)
+    ended(job)
     view = job.view()
     assert view.lengthened and card_of(view, job.spec).losses == ()
     again = finished(jobs, small_spec(steps=30), repeats=card_of(view, job.spec))

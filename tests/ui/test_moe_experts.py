@@ -1,7 +1,6 @@
 """The pair panel's folds without a browser: true numbers, clear sentences, nothing changed."""
 
 import html
-import math
 import re
 
 import gradio as gr
@@ -17,7 +16,6 @@ from playground.figures.wire import numbers_of
 from playground.inspection.edits import edits_tap
 from playground.inspection.expert_information import MEASURES
 from playground.inspection.favourites import favourites
-from playground.inspection.nulls import Judgement, Null
 from playground.inspection.routing import routing_of
 from playground.model import ModelConfig, Transformer
 from playground.service.board import Board
@@ -28,8 +26,7 @@ from playground.training import History, LoadMeasured
 from playground.ui.page import Page
 from playground.ui.panel import Asked, _made
 from playground.ui.tabs.moe import breaking, measured, pair_panel
-from playground.words.experts import MEASURES as NAMES
-from playground.words.experts import information_details, information_words
+from playground.words.experts import information_words
 from tests.ui.runs import known
 
 measured.PROBE_TOKENS = 1024  # enough to be wrong by
@@ -187,33 +184,6 @@ def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
         m.state_dict() for m in (checkpoint.model, tab.page.registry.get(tab.ids["dialects"], ANNA).model)
     )
     assert all(torch.equal(kept[name], tensor) for name, tensor in unchanged.items())
-
-
-def told(bits: float, random: float, margin: float) -> Judgement:
-    nulls = {"shuffled": Null(0.004, 0.001), "position": Null(0.0, 0.0), "before": Null(0.01, 0.0)}
-    return Judgement(bits, {**nulls, "random": Null(random, margin)})
-
-
-def test_what_experts_know_is_only_what_is_left_above_untaught_routers():
-    def layers(*found: Judgement) -> list[dict[str, Judgement]]:
-        return [dict.fromkeys(MEASURES, left) for left in found]
-
-    def said(*found: Judgement) -> tuple[str, str]:
-        at = (3, 5)[: len(found)]
-        return information_words(at, layers(*found)), information_details(at, layers(*found), 0.1)
-
-    words, details = said(told(0.12, 0.15, 0.1), told(0.3, 0.25, 0.1))
-    assert "Too close" in words and "Attention has" in words and "0.250, random routers" in details
-    assert "layer 3" in said(told(0.02, 0.2, 0.1), told(0.3, 0.25, 0.1))[0]
-    words, _ = said(told(0.0, 0.002, 0.1), told(0.0, 0.001, 0.1))
-    assert "Too close" in words and "ttention" not in words, "here the stream does not know, either"
-    words, details = said(told(0.5, 0.2, 0.1), told(0.3, 0.25, 0.1))
-    assert "in layer 3" in words and "more: +0.300 ± 0.100" in details and "all layers" in details
-    assert "too short" in said(told(0.3, 0.25, math.inf))[1]
-    bars = figures.information_bars((0,), layers(told(0.3, 0.25, 0.1)))["data"]
-    saved = [bar["meta"]["series"] for bar in bars if "error_y" in bar]
-    assert saved == [f"{NAMES[name]}: untrained routers" for name in MEASURES]
-    assert sum(bar.get("showlegend", False) for bar in bars if "error_y" in bar) == 1
 
 
 def test_the_shipped_routers_are_not_said_to_have_learned_who_speaks(monkeypatch):

@@ -8,6 +8,7 @@ import re
 from playground.data import corpus_from_text
 from playground.service import views
 from playground.service.comparisons import ComparisonJob
+from playground.service.pace import Pace
 from playground.service.runs import OWN_TEXT, Source
 from playground.ui.forms import pair as form
 from playground.ui.forms import run
@@ -187,14 +188,8 @@ def test_the_same_text_has_the_same_baselines_and_parameters_on_both_tabs():
     for config in ("dense", "moe"):  # what the form says is what comes out
         said, made = (getattr(here.matched(vocab), config).n_parameters for vocab in (None, corpus.vocab_size))
         assert said == made
-    _, _, total = training.words(values | form.first_values(OWN_TEXT, own) | {"equal": "active"}, limits, run_pace())
+    _, _, total = training.words(values | form.first_values(OWN_TEXT, own) | {"equal": "active"}, limits, Pace())
     assert f"{here.matched().counted[0]:,}" in total and "different tokens" not in total
-
-
-def run_pace():
-    from playground.service.pace import Pace
-
-    return Pace()
 
 
 def test_a_button_of_the_panel_counts_as_the_page_of_its_visitor(served, monkeypatch):

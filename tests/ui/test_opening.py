@@ -14,9 +14,10 @@ import brotli
 import pytest
 from gradio import routes
 
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 from playground.ui.own_files import ASSETS
 
+from .raw import serving
 from .runs import small_limits
 
 PREFIX = "/school/room"
@@ -90,10 +91,8 @@ def test_a_browser_keeps_the_pages_own_files_until_they_change(served):
 @pytest.fixture(scope="module")
 def within() -> Iterator[str]:
     """The page as a proxy serves it at a prefix: its address without one."""
-    app = build_app(small_limits())
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True, root_path=PREFIX)
-    yield address.rstrip("/")
-    app.close(verbose=False)
+    with serving(build_app(small_limits()), root_path=PREFIX) as (_, address):
+        yield address.rstrip("/")
 
 
 @pytest.mark.parametrize("passed_on", ["", PREFIX], ids=["a proxy that strips the prefix", "one that does not"])

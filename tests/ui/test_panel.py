@@ -140,13 +140,6 @@ def test_files_and_exact_numbers_are_made_when_they_are_asked_for_alone():
         assert ask(server, exact=odd).status_code == ask(server, file=odd).status_code == 400
 
 
-def test_an_act_changes_something_and_moves_the_selection():
-    done = []
-    server = client(act=lambda asked: done.append(asked.selection) or {"move": {"b": 2}})
-    assert ask(server, "do", selection={"a": 1}).json() == {"move": {"b": 2}} and done == [{"a": 1}]
-    assert ask(client(), "do").json() == {}
-
-
 def test_one_visitor_cannot_keep_all_threads_busy():
     go = threading.Event()
 
@@ -180,14 +173,6 @@ def test_what_stands_in_a_template_is_escaped():
     button = panel.move_button("<b>", {"prompt": "\"'<"})
     assert "&lt;b&gt;" in button and "<b>" not in button
     assert "<i>" not in panel.choice("a", "<i>", {"<i>": "<i>"}) + panel.switch("a", "<i>", {"<i>": "<i>"})
-
-
-def test_an_answer_says_what_leads_to_the_model_that_is_shown():
-    panels = Panels(known, lambda visitor, model: {"run": f"{visitor} {model}"})
-    panels._views["tried"] = lambda asked: Shown({}, {}, model=asked.selection.get("of", ""))
-    server = TestClient(Starlette(routes=panels.routes()))
-    assert ask(server, selection={"model": "it"}).json()["link"] == {"run": f"{ME} it"}
-    assert ask(server, selection={"model": "it", "of": "another"}).json()["link"] == {"run": f"{ME} another"}
 
 
 def test_networks_take_turns_where_threads_are_short():

@@ -101,13 +101,6 @@ def test_the_tokens_of_a_wrong_word_are_found():
     assert faults(None, ["ab", "c", "d"]) == []
 
 
-def test_samples_are_judged_where_they_stand():
-    view = view_of()
-    view.history.samples.append({"step": 50, "prompt": "12+34=", "text": "47\n1+1=2\n"})
-    shown = watch.samples(view)
-    assert '<mark class="fault" title="the sum is 46">47</mark>' in shown and "Sums right: 1 of 2" in shown
-
-
 def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
     """“About half of its stories are consistent” stood beside “Almost perfect.”"""
     floor = LADDER.floor

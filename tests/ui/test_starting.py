@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import urllib.request
 
 import gradio as gr
 import pytest
@@ -13,7 +12,6 @@ from playground.service import data_folder
 from playground.service.limits import KINDS
 from playground.ui.app import build_app, launch
 from playground.ui.tabs.train.runs_table import kept_words
-from playground.ui.where import without_proxy
 
 
 @pytest.fixture
@@ -62,14 +60,6 @@ def test_the_hub_login_and_a_proxy_are_believed_only_where_the_owner_said_so(sta
     assert page.reach.owner == "" and not page.reach.behind_proxy
     page, *_ = start("--ephemeral", "--use-hub-login", "--behind-proxy")
     assert len(page.reach.owner) >= 24 and page.reach.behind_proxy
-
-
-def test_own_server_is_reached_past_a_proxy(monkeypatch):
-    monkeypatch.setenv("no_proxy", "intranet")
-    monkeypatch.setenv("NO_PROXY", "")
-    without_proxy("10.0.0.7")
-    without_proxy("10.0.0.7")
-    assert urllib.request.getproxies()["no"] == "intranet,localhost,127.0.0.1,10.0.0.7"
 
 
 def test_the_page_starts_where_gradio_would_give_up_and_behind_a_proxy(monkeypatch, capsys):

@@ -41,15 +41,6 @@ def place(**limits):
     return SimpleNamespace(limits=small_limits(**limits))
 
 
-def test_an_uploaded_model_is_its_visitors_own(tmp_path):
-    checkpoint = received(zipped(tmp_path), place())
-    assert checkpoint.name == "Anna's (uploaded)"
-    registry = Registry(small_limits(models_per_visitor=2), shipped=tmp_path / "none")
-    ids = [registry.add(ANNA, checkpoint) for _ in range(3)]
-    assert [registry.has(i, ANNA) for i in ids] == [False, True, True], "as many as a visitor may keep"
-    assert not any(registry.has(i, BERT) for i in ids)
-
-
 @pytest.mark.parametrize(
     ("name", "config", "limits", "complaint"),
     [

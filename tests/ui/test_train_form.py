@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-import gradio as gr
 import pytest
 
 import playground
 from playground.data import Baselines, corpus_from_language, corpus_from_sentences, corpus_from_text
-from playground.model import PRESETS, ModelConfig
+from playground.model import PRESETS
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.models import Registry
 from playground.service.pace import Pace
-from playground.service.runs import RunSpec, Source
+from playground.service.runs import HUB_FILE, Source
 from playground.service.views import RunView
 from playground.studies.finetune import tuning_config
-from playground.training import Evaluated, History, Sampled, Stepped, TrainConfig
+from playground.training import Evaluated, History, Sampled, Stepped
 from playground.training.recipes import BY_HEART
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import beginning_of, contents_of
 from playground.ui.forms.followed import uploaded
 from playground.ui.panel import Asked
-from playground.ui.refusals import sentence
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.runs_table import runs_table
 from playground.ui.tabs.train.settings import SET_BY_RUN, Settings, preset_note
-from playground.words.presets import NOTES, TITLES
-from playground.words.slips import SLIPS
 
 from .runs import ANNA
 
@@ -59,52 +54,9 @@ def test_every_preset_sets_a_run_that_can_be_made_here(name):
     same = {"positions", "norm", "norm_placement", "activation", "tie_embeddings", "qkv_bias", "head_bias", "dropout"}
     assert all(getattr(spec.model, field) == getattr(there, field) for field in same)
     assert shrunk == (there.n_parameters > PUBLIC.parameters)
+    assert f"{there.n_parameters:,} parameters" in preset_note(name, shrunk=shrunk)
     if not shrunk:
         assert (spec.model.d_model, spec.model.n_layers) == (there.d_model, there.n_layers)
-
-
-def test_s5_on_the_twenty_sentences_is_the_walkthroughs_model_to_the_last_parameter():
-    assert form.model_config(filled("tiny", texts.SENTENCES)).n_parameters == 205_696
-
-
-def test_fields_bear_the_names_of_the_configs_and_stand_once():
-    names = [field.name for field in form.FIELDS]
-    assert len(names) == len(set(names))
-    known = {*ModelConfig.__dataclass_fields__, *TrainConfig.__dataclass_fields__, *RunSpec.__dataclass_fields__}
-    assert set(names) <= known
-    assert all(field.why.endswith(".") and field.group in form.GROUPS for field in form.FIELDS)
-
-
-def test_what_was_set_is_what_runs():
-    values = filled(n_layers=2, n_kv_heads=2, d_ff=100, init_std=0.02, causal=False, steps=77, learning_rate=0.01)
-    spec = form.run_spec(values, Source("stories"), LOCAL)
-    assert (spec.model.n_layers, spec.model.n_kv_heads, spec.model.d_ff, spec.model.init_std) == (2, 2, 100, 0.02)
-    assert not spec.model.causal and (spec.training.steps, spec.training.learning_rate) == (77, 0.01)
-    follows = form.run_spec(filled(n_kv_heads=0, d_ff=0, init_std=0), Source("stories"), LOCAL).model
-    assert (follows.n_kv_heads, follows.d_ff, follows.init_std) == (None, None, None)
-
-
-def test_only_what_differs_is_listed():
-    base = filled()
-    assert form.changes(base, base) == []
-    changes = form.changes(filled(n_layers=8, causal=False), base)
-    assert changes == ["Layers: 4 → 8", "Hide the future (causal mask): on → off"]
-    assert form.changes(filled(steps=None), base) == [f"Steps: {base['steps']:,} → empty"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"steps": None}, "Steps.*1.*200,000"),
-        ({"steps": 1e6}, "not 1,000,000"),
-        ({"learning_rate": 2}, "Learning.*0.000001.*1"),
-        ({"qk_norm": 1}, "on or"),
-        ({"tokenizer": "bpe"}, "characters.*words"),
-    ],
-)
-def test_settings_that_make_no_sense_are_named(changes, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        form.run_spec(filled(**changes), Source("stories"), LOCAL)
 
 
 def test_what_was_pasted_is_what_is_trained_before_the_form_has_followed():
@@ -188,23 +140,6 @@ def test_a_pasted_text_gives_the_prompt_its_beginning():
     assert beginning_of("one  two\tthree\n") == "one  two\tthree"
     assert beginning_of("a lighthousekeeper's extraordinary granddaughter") == "a lighthousekeeper's extraordinary"
     assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
-
-
-def test_what_is_missing_names_a_control_that_is_there():
-    """“… or choose a language”: there was no such control."""
-    with pytest.raises(ValueError, match="paste a page or more, or choose an example"):
-        texts.source_of({"source": texts.OWN_TEXT, "own_kind": "paste", "text": " "}, LOCAL)
-    with gr.Blocks():
-        drawn = texts.draw(LOCAL, "Learn from", "stories")
-    assert "Example" in dict(drawn["learn"].choices) and "Paste" in dict(drawn["own_kind"].choices)
-
-
-def test_known_models_have_names_of_their_own_and_say_what_they_are():
-    """S1 to S5 stood in menus and slips, and nothing said what these are."""
-    said = [text for name in form.SYSTEMS for text in (TITLES[name], preset_note(name, shrunk=False))]
-    slips = [text for slip in SLIPS.values() for text in (slip.says, slip.truth)]
-    assert len(slips) > 10 and not any(re.search(r"\bS[1-5]\b", text) for text in (*said, *slips))
-    assert all(len(NOTES[name]) > 40 for name in form.SYSTEMS)
 
 
 def test_an_empty_prompt_is_the_beginning_of_ones_own_text_and_stays_empty_for_the_next_one():
@@ -325,6 +260,8 @@ def test_an_uploaded_text_sets_steps_and_name_as_a_pasted_one_does(tmp_path):
     assert chosen["steps"] == 220 and source.title == "queen.txt"
     assert form.run_spec(chosen, source, LOCAL).prompt == "Once there was a"
     assert texts.source_of(own_text("Once there was a king " * 20), LOCAL).title == "Once there was a"
+    hub = own_text("", own_kind="hub", hub_repo=" someone/texts", hub_file="a.txt", hub_type="dataset")
+    assert texts.source_of(hub, LOCAL) == Source(HUB_FILE, repo="someone/texts", filename="a.txt", repo_type="dataset")
 
 
 def test_what_is_touched_before_an_answer_is_followed_in_that_order():
@@ -401,13 +338,6 @@ def test_a_file_is_read_only_where_uploads_lie(tmp_path):
     strangers = ["/etc/passwd", str(folder / ".." / ".." / "x"), str(folder), str(tmp_path / "x"), "", 7, None, "a\0b"]
     assert [uploaded({"path": path}) for path in strangers] == [None] * len(strangers)
     assert uploaded(None) is uploaded("/etc/passwd") is uploaded([1]) is None
-
-
-def test_what_is_wrong_is_said_by_the_names_on_the_controls():
-    with pytest.raises(ValueError) as problem:
-        form.model_config(filled(n_heads=3))
-    assert sentence(str(problem.value)).startswith("“Width (d_model)”")
-    assert "n_heads" in sentence(str(problem.value), labels=False)
 
 
 def learned_from(pace: Pace, spec, step: float, evaluation: float, sample: float, tokens: int = 0) -> float:

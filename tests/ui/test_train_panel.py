@@ -15,7 +15,7 @@ from tests.service.test_comparisons import TRAINING, spec
 
 from .panels import PanelCaller
 from .raw import RawCaller
-from .runs import TEXT, known, small_spec, until
+from .runs import TEXT, ended, known, small_spec, until
 from .test_limits import press_train
 
 
@@ -70,7 +70,7 @@ def test_a_run_is_followed_by_every_page_until_its_model_is_chosen(served):
     until(lambda: job.view().history.last_step > 0)  # else there is nothing to go on with
     assert "of 3,000" in two.bar.look()["bar"]
     two.do("stop_run")
-    until(lambda: job.settled)
+    ended(job)
     one.look()
     assert "The one" in one.text("about") and one.model == "shipped-stories", "it stays until its model is chosen"
     assert one.news()["made"][job.id][1:] == ["The one", "train"] and one.news()["pause"] is None
@@ -87,16 +87,6 @@ def test_a_run_is_followed_by_every_page_until_its_model_is_chosen(served):
     assert one.do("delete_run", of=job.id) == {} and board.of(one.visitor) == []
     two.look()
     assert "recorded" in two.text("about") and not two.selection["has_runs"], "the model that the page opens with"
-
-
-def test_a_bad_text_starts_nothing_and_leaves_results_alone(served):
-    board, _ = served
-    page = Visit(served, "bad")
-    answer = page.train(text="hello world")
-    assert "notice-error" in answer and "tokens" in answer and board.of(page.visitor) == []
-    assert "yet: paste" in page.train(text=" ")
-    page.look()
-    assert page.text("notices") == ""
 
 
 def test_what_fails_late_is_said_until_it_is_dismissed_or_something_new_is_asked(served):
@@ -177,7 +167,7 @@ def test_another_kind_of_job_is_said_to_go_on_elsewhere(served):
     assert f"“{job.name}” is still running" in page.text("notices")
     assert "in progress" in page.train(Steps=20), "one thing at a time"
     board.stop(page.visitor, kind=ComparisonJob)
-    until(lambda: job.settled)
+    ended(job)
     assert "is still running" not in str(page.look()["notices"])
 
 
@@ -212,7 +202,7 @@ def test_looks_and_stops_at_the_same_moment_disturb_nobody(served):
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lambda each: page.post(each[0], **each[1]), asked * 4))
     assert all(status == 200 and "problem" not in answer for status, answer in answers)
-    until(lambda: job.settled)
+    ended(job)
     page.until_over()
     assert page.bar.look() == {"stop": "", "bar": ""} and "Stopped after" in page.look(details=True)["details"]
 

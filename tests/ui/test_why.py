@@ -10,7 +10,7 @@ from playground.service.why import ProofJob, SearchJob
 from playground.storage import Checkpoint
 from playground.ui.panel import Asked
 from tests.ui.generating import CHECKPOINT, Generating
-from tests.ui.runs import small_spec, until
+from tests.ui.runs import ended, small_spec, until
 
 TEXT = "the cat sat on the mat. the dog ran in the sun. a bird sang to the moon. " * 12
 
@@ -19,8 +19,7 @@ TEXT = "the cat sat on the mat. the dog ran in the sun. a bird sang to the moon.
 def house():
     """A model that was trained here, and a text as it might write it."""
     panel = Generating()
-    job = panel.page.board.start(panel.visitor, small_spec(text=TEXT, steps=30))
-    until(lambda: job.settled)
+    job = ended(panel.page.board.start(panel.visitor, small_spec(text=TEXT, steps=30)))
     panel.model_id, panel.checkpoint = job.id, panel.page.registry.get(job.id, panel.visitor)
     return panel
 
