@@ -65,8 +65,6 @@ GAMES = 500
 """Games of bets on the next token that are remembered, of one visitor with one model each; others begin anew."""
 TYPED = 60
 """Characters of a token that is typed."""
-CANDIDATES = 20
-"""Next tokens that a program may ask for."""
 LESSON_RUNS = 24
 """Runs that a browser remembers as older than a lesson."""
 LESSON_WORDS = 1200
