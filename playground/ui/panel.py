@@ -88,8 +88,6 @@ class Slot:
     """Returns HTML, or the value of a chart (`chart.show`). A ValueError is shown in its place."""
     slow: bool = False
     """Whether it takes longer than a click may: then the browser asks for it once the quick ones are drawn."""
-    exact: Callable[[], Any] | None = None
-    """Makes a chart's value with all digits, for a table to save, where the drawn one is rounded."""
 
     @property
     def digest(self) -> str:
@@ -245,17 +243,14 @@ class Panels:
         return _deeds if name in self._slow_acts else _quick, lambda: dict(act(asked) or {})
 
     def _wish(self, name: str, asked: Asked, body: Any) -> _Work:
-        """What to show. `exact` names the one chart, or `file` the one file, that is asked for where that is all."""
+        """What to show. `file` names the one file that is asked for where that is all."""
         view, have, late = self._views[name], body.get("have", {}), bool(body.get(LATER))
-        exact, file = body.get("exact"), body.get("file")
-        if not isinstance(have, dict) or not all(isinstance(each, (str, type(None))) for each in (exact, file)):
+        file = body.get("file")
+        if not isinstance(have, dict) or not isinstance(file, (str, type(None))):
             raise ValueError
 
         def answer() -> dict[str, Any]:
             shown = view(asked)
-            if exact is not None:
-                slot = shown.slots.get(exact)
-                return {"exact": slot.exact() if slot and slot.exact else None}
             if file is not None:
                 called, content = shown.files[file]() if file in shown.files else (None, b"")
                 return {"file": called and [called, base64.b64encode(content).decode()]}

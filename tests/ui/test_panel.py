@@ -128,16 +128,13 @@ def test_numbers_that_json_lacks_become_none():
     assert answer.json()["slots"]["a"][1]["figure"]["data"] == [None, 1.0, None]
 
 
-def test_files_and_exact_numbers_are_made_when_they_are_asked_for_alone():
-    slots = {"a": Slot(1, lambda: pytest.fail("drawn"), exact=lambda: {"data": [1]}), "b": Slot(1, lambda: "")}
+def test_files_are_made_when_they_are_asked_for_alone():
+    slots = {"a": Slot(1, lambda: pytest.fail("drawn"))}
     server = client(lambda asked: Shown({}, slots, files={"head": lambda: ("head.zip", b"PK")}))
-    assert ask(server, exact="a").json() == {"exact": {"data": [1]}}
     assert ask(server, file="head").json() == {"file": ["head.zip", "UEs="]}
-    for odd in ("b", "none"):
-        assert ask(server, exact=odd).json() == {"exact": None}
-        assert ask(server, file=odd).json() == {"file": None}
+    assert ask(server, file="none").json() == {"file": None}
     for odd in (7, [], {}):
-        assert ask(server, exact=odd).status_code == ask(server, file=odd).status_code == 400
+        assert ask(server, file=odd).status_code == 400
 
 
 def test_an_act_changes_something_and_moves_the_selection():
