@@ -18,7 +18,6 @@ slot was made from (`Slot.depends_on`, as a digest), and slots made from the sam
 from __future__ import annotations
 
 import asyncio
-import base64
 import hashlib
 import html
 import json
@@ -104,8 +103,6 @@ class Shown:
     slots: Mapping[str, Slot]
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What saved pictures and tables say of themselves."""
-    files: Mapping[str, Callable[[], tuple[str, bytes]]] = field(default_factory=dict)
-    """What buttons with `data-download` save: each makes a file's name and content."""
     model: str = ""
     """The model that a copied link leads to, if that is not the chosen one."""
 
@@ -243,17 +240,13 @@ class Panels:
         return _deeds if name in self._slow_acts else _quick, lambda: dict(act(asked) or {})
 
     def _wish(self, name: str, asked: Asked, body: Any) -> _Work:
-        """What to show. `file` names the one file that is asked for where that is all."""
+        """What to show."""
         view, have, late = self._views[name], body.get("have", {}), bool(body.get(LATER))
-        file = body.get("file")
-        if not isinstance(have, dict) or not isinstance(file, (str, type(None))):
+        if not isinstance(have, dict):
             raise ValueError
 
         def answer() -> dict[str, Any]:
             shown = view(asked)
-            if file is not None:
-                called, content = shown.files[file]() if file in shown.files else (None, b"")
-                return {"file": called and [called, base64.b64encode(content).decode()]}
             due = {name: slot for name, slot in shown.slots.items() if have.get(name) != slot.digest}
             made: dict[str, list[Any]] = {}
             later, began = [], time.monotonic()

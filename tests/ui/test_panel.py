@@ -128,15 +128,6 @@ def test_numbers_that_json_lacks_become_none():
     assert answer.json()["slots"]["a"][1]["figure"]["data"] == [None, 1.0, None]
 
 
-def test_files_are_made_when_they_are_asked_for_alone():
-    slots = {"a": Slot(1, lambda: pytest.fail("drawn"))}
-    server = client(lambda asked: Shown({}, slots, files={"head": lambda: ("head.zip", b"PK")}))
-    assert ask(server, file="head").json() == {"file": ["head.zip", "UEs="]}
-    assert ask(server, file="none").json() == {"file": None}
-    for odd in (7, [], {}):
-        assert ask(server, file=odd).status_code == 400
-
-
 def test_an_act_changes_something_and_moves_the_selection():
     done = []
     server = client(act=lambda asked: done.append(asked.selection) or {"move": {"b": 2}})
