@@ -87,6 +87,8 @@ class Slot:
     """Returns HTML, or the value of a chart (`chart.show`). A ValueError is shown in its place."""
     slow: bool = False
     """Whether it takes longer than a click may: then the browser asks for it once the quick ones are drawn."""
+    echoes: bool = False
+    """Whether another slot says why neither can be made: then this one stays empty."""
 
     @property
     def digest(self) -> str:
@@ -269,7 +271,7 @@ def _made(slot: Slot) -> Any:
     try:
         return slot.make()
     except ValueError as problem:
-        return {"problem": theme.notice(sentence(str(problem)), "error")}
+        return None if slot.echoes else {"problem": theme.notice(sentence(str(problem)), "error")}
 
 
 def _json(answer: Any) -> bytes:

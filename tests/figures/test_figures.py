@@ -58,7 +58,7 @@ FIGURES = {
     "both expect": candidates.both_expect(["a", "b"], [0.4, 0.1], [0.2, 0.3]),
     "token times": courses.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1.0, 2.0, 4.0], context=2),
     "skill": courses.skill_curve([0, 10], [0.1, 0.9], [(0.0, 0.2), (0.8, 1.0)], "right"),
-    "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6), mark=(1, 2)),
+    "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6)),
     "shares": parts.share_map(PATTERN, TOKENS, TOKENS, chosen=2),
     "game": courses.bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
     "pattern": attention.pattern_map(PATTERN, TOKENS),
