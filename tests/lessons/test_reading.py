@@ -75,7 +75,6 @@ NUMBER = {"question": "How much?", "right": "loss", "number": {"least": 0, "most
         ({"show": ["x" * 701]}, "String should have at most 700 characters"),
         ({"done": {"run": "soon"}}, "step 2 done run: Input should be 'finished'"),
         ({"done": {"run": "finished", "of": "green"}}, "no run called “green”; “runs” has to name it"),
-        ({"done": {"control": "train.steps"}}, "done control: Input should be 'generate.prompt'"),
         ({"done": {"pressed": "curve", "shown": "curve"}}, "it needs one of run, pair, balance"),
         ({"done": {"pressed": "curve", "times": 0}}, "step 2 done times: Input should be greater than or equal to 1"),
         ({"done": {"pressed": "curve", "code": "x"}}, "step 2 done code: Extra inputs are not permitted"),
