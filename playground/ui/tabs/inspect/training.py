@@ -138,17 +138,8 @@ def unable(look: Look) -> str:
 
 def step_of(look: Look, rule: str) -> StepReport:
     """One step on this prompt, taken once."""
-    by, config = None if rule == TRAINED else rule, settings_of(look)
+    by, config = None if rule == TRAINED else rule, look.checkpoint.training or TrainConfig()
     return _steps.get((look.ids, rule), lambda: optimizer_step(look.model, look.ids, config, by), owner=look.model)
-
-
-def settings_of(look: Look) -> TrainConfig:
-    """How the model was trained, as far as its record says; else the usual settings."""
-    noted = look.checkpoint.about.get("training")
-    try:
-        return TrainConfig.from_dict(noted) if isinstance(noted, dict) else TrainConfig()
-    except (TypeError, ValueError):
-        return TrainConfig()
 
 
 def matrices(look: Look) -> dict[str, str]:
@@ -224,7 +215,7 @@ def rounding_beside(part: Matrix, report: StepReport) -> float:
 
 def step_cards(look: Look, report: StepReport) -> str:
     """The loss before and after, the gradient, what clipping did, the learning rates."""
-    its = isinstance(look.checkpoint.about.get("training"), dict) and "sgd" not in report.learning_rates
+    its = look.checkpoint.training is not None and "sgd" not in report.learning_rates
     fell = report.loss_before - report.loss_after
     rates = ", ".join(f"{RULES[name]} {rate:g}" for name, rate in report.learning_rates.items())
     clipped = (

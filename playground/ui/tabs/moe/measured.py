@@ -47,9 +47,7 @@ def found_in(checkpoint: Checkpoint) -> Found:
     def measure() -> Found:
         text, model, E = _probe(checkpoint), checkpoint.model, checkpoint.config.n_experts
         tokens, sources, S = text.ids.flatten().numpy(), text.sources.ravel(), len(text.names)
-        training = checkpoint.about.get("training")
-        seed = training.get("seed") if isinstance(training, dict) else None
-        seed = seed if isinstance(seed, int) else 0
+        seed = checkpoint.training.seed if checkpoint.training else 0
         learned, random = first_choices(model, text.ids), random_routers(model, text.ids, seed)
         return Found(
             text.names,
