@@ -23,7 +23,7 @@ import torch
 from safetensors.torch import save_file
 
 from ..atomic_files import current_file, read_folder, write_folder
-from ..data import Baselines
+from ..data import LANGUAGES, Baselines, Language
 from ..data.tokenizers import Tokenizer, tokenizer_from_dict
 from ..model import ModelConfig, Transformer
 from ..training.config import TrainConfig
@@ -72,6 +72,11 @@ class Checkpoint:
         """The reference losses of its text; None where they are not known."""
         ladder = self.about.get("ladder")
         return Baselines.from_dict(ladder) if ladder else None
+
+    @property
+    def language(self) -> Language | None:
+        """The synthetic language of its text; None for any other text."""
+        return LANGUAGES.get(str(self.about.get("language")))
 
     @property
     def best(self) -> tuple[int, float] | None:

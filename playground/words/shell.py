@@ -6,7 +6,7 @@ import math
 import time
 from typing import Any
 
-from ..data import LANGUAGES, Corpus
+from ..data import Corpus
 from ..data.judging import Share
 from ..storage import Checkpoint
 from ..storage.spaces import Deployment
@@ -62,7 +62,7 @@ def checkpoint_lines(checkpoint: Checkpoint, state: State) -> list[str]:
         good = "" if state.kind in (UNMASKED, DIVERGED) else _standing(checkpoint)
         lines += [f"Validation loss {history.val_loss:.4f} after {at}. {good}", str(states.result(state))]
         share = [record for record in history.judged if record["of"]][-1:]
-        if share and (language := LANGUAGES.get(checkpoint.about.get("language"))):
+        if share and (language := checkpoint.language):
             lines.append(f"{right_of(language, Share(share[0]['right'], share[0]['of'])).capitalize()}.")
     lines += best_lines(checkpoint)
     return lines + [settings_changed(change["step"], change["settings"]) for change in history.changes]
