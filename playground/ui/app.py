@@ -97,7 +97,7 @@ def build_app(
             """The id that this browser remembers, or a new one; and this visitor's models."""
             if not registry.data.knows(visitor):
                 visitor = registry.data.new_visitor()
-            page.presence.opened(visitor)
+            page.opened[visitor] = None
             own = [entry.id for entry in registry.models(visitor) if not entry.shipped]  # the newest first
             return visitor, page.model_list(visitor, own[0] if own else None)
 
