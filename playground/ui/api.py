@@ -67,7 +67,7 @@ class Endpoints:
         Returns:
             A list of {id, name, shipped}; give an id as `model` to the other endpoints.
         """
-        with in_words(labels=False):
+        with in_words():
             own = self.page.known(visitor) if visitor else None
             entries = self.page.registry.models(own)
             return [{"id": entry.id, "name": entry.name, "shipped": entry.shipped} for entry in entries]
@@ -106,7 +106,7 @@ class Endpoints:
             sampled {step, prompt, text}
             and last finished {reason, message, val_loss, visitor, model}.
         """
-        with in_words(labels=False):
+        with in_words():
             visitor = self.page.known(visitor) if visitor else self.page.registry.data.new_visitor()
             share = self.page.share_of(request)
             spec = await asyncio.to_thread(self._spec, text, language, size, steps, prompt, settings)
@@ -147,7 +147,7 @@ class Endpoints:
             The text so far, again and again, as {text, new_tokens, done}
             the last one also with tokens (a list of {token, probability}) and notes.
         """
-        with in_words(labels=False):
+        with in_words():
             checkpoint = self._model(model, visitor)
             new_tokens = whole("max_new_tokens", max_new_tokens)
             self.page.limits.check_generation(new_tokens)
@@ -183,7 +183,7 @@ class Endpoints:
             where pattern[i][j] is how much token i attends to token j (every row sums to 1 and future tokens get 0)
             with vectors also scores (before the mask), queries, keys and values, one row per token.
         """
-        with in_words(labels=False):
+        with in_words():
             checkpoint = self._model(model, visitor)
             ids, notes = read_prompt(self.page, checkpoint, _text("prompt", prompt))
             config = checkpoint.config
