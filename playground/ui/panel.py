@@ -312,9 +312,15 @@ def chip(text: str, move: Mapping[str, Any]) -> str:
     return move_button(text.replace("\n", " ⏎ "), move, kind="chip", dir="auto")
 
 
-def choice(name: str, label: str, options: Mapping[str, str], chosen: str = "", *, resets: str = "") -> str:
-    """A drop-down: value → text; `resets` names the fields that a choice sets back. Escaped."""
-    attributes = attributes_html({"name": name, **({"data-resets": resets} if resets else {})})
+def choice(
+    name: str, label: str, options: Mapping[str, str], chosen: str = "", *, resets: str = "", said: str = ""
+) -> str:
+    """A drop-down: value → text; `resets` names the fields that a choice sets back. Escaped.
+
+    Where no label is to be seen, `said` is what is read out in its place.
+    """
+    more = {"data-resets": resets, "aria-label": said}
+    attributes = attributes_html({"name": name, **{key: text for key, text in more.items() if text}})
     inside = options_html(options, chosen)
     return f'<label class="field-label">{html.escape(label)}<select{attributes}>{inside}</select></label>'
 
