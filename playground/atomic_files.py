@@ -107,6 +107,16 @@ def read_folder(folder: Path, names: Iterable[str], read: Callable[[], T]) -> T:
     raise OSError(f"{folder} is being written all the time: try again later")
 
 
+def bytes_of(folder: Path) -> int:
+    """Bytes of all files in a folder, while others may write and move some."""
+    total = 0
+    for inside, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):  # moved since it was listed
+                total += os.path.getsize(os.path.join(inside, name))
+    return total
+
+
 def forget_halves(folder: Path) -> None:
     """Remove what killed writers left half-written; for who alone writes into the folder."""
     for ending in ENDINGS:

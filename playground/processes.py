@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 
@@ -104,10 +104,35 @@ def in_decoding_threads(
     n_parameters: int, device: torch.device, work: Callable[..., Result], *arguments: Any
 ) -> Result:
     """The result of work with a model that decodes, which has so many active parameters, by as many threads as help."""
-    if device.type == "cpu" and n_parameters < SMALL_MODEL:
+    if decodes_alone(n_parameters, device):
         return lone_threads().submit(work, *arguments).result()
     with threads_for(n_parameters):
         return work(*arguments)
+
+
+class Aside(Generic[Result]):
+    """Work that a lone thread does if one is idle, and whoever wants its result otherwise: so nobody waits in a queue.
+
+    offered: whether the lone threads may have it; for work with a model that `decodes_alone`.
+    """
+
+    def __init__(self, work: Callable[[], Result], offered: bool):
+        self._work = work
+        self._task = lone_threads().submit(work) if offered else None
+
+    @property
+    def underway(self) -> bool:
+        """Whether another thread is at it."""
+        return self._task is not None and self._task.running()
+
+    def result(self) -> Result:
+        """The result, by this thread if no other has begun."""
+        return self._work() if self._task is None or self._task.cancel() else self._task.result()
+
+
+def decodes_alone(n_parameters: int, device: torch.device) -> bool:
+    """Whether helpers gain a model with so many active parameters nothing in decoding."""
+    return device.type == "cpu" and n_parameters < SMALL_MODEL
 
 
 @functools.cache

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
-from playground.atomic_files import COMMITTED, current_file, read_folder, write_file, write_folder
+from playground.atomic_files import COMMITTED, bytes_of, current_file, read_folder, write_file, write_folder
 from playground.data import corpus_from_text
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import Transformer
@@ -186,6 +186,18 @@ def test_what_killed_writers_left_goes_when_it_is_old(tmp_path):
     shutil.rmtree(tmp_path / "m")
     saved(tmp_path / "m", OLD)
     assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]
+
+
+def test_a_folder_is_measured_while_a_file_of_it_is_moved(tmp_path, monkeypatch):
+    """A run that had ended was called unsaved: its notes were moved while its folder was measured."""
+    (tmp_path / "snapshots").mkdir()
+    for file in ("model", "snapshots/0"):
+        (tmp_path / file).write_bytes(bytes(100))
+    walk = os.walk
+    monkeypatch.setattr(
+        os, "walk", lambda top: ((at, inner, [*names, ".job.json.partial"]) for at, inner, names in walk(top))
+    )
+    assert bytes_of(tmp_path) == 200
 
 
 def test_a_reader_never_mixes_two_states(tmp_path):

@@ -12,7 +12,7 @@ import torch
 from playground import processes
 from playground.data import corpus_from_text
 from playground.model import ModelConfig, Transformer
-from playground.processes import SMALL_STEP, threads_for, threads_used
+from playground.processes import SMALL_STEP, Aside, threads_for, threads_used
 from playground.training import TrainConfig, train
 
 
@@ -91,3 +91,20 @@ def test_a_small_model_decodes_alone_also_after_its_first_operation(two_threads)
         assert torch.get_num_threads() == 2
     finally:
         processes.lone_threads.cache_clear()
+
+
+def test_work_put_aside_is_done_by_an_idle_thread_or_by_whoever_wants_it():
+    """Never by waiting for a thread that is busy elsewhere."""
+    pool, free, begun = processes.lone_threads(), threading.Event(), threading.Semaphore(0)
+    aside = Aside(lambda: (begun.release(), threading.get_ident())[1], True)
+    assert begun.acquire(timeout=30)
+    assert aside.result() != threading.get_ident()
+    busy = [pool.submit(lambda: (begun.release(), free.wait(30))) for _ in range(pool._max_workers)]
+    try:
+        assert all(begun.acquire(timeout=30) for _ in busy)
+        late = Aside(threading.get_ident, True)
+        assert not late.underway
+        assert late.result() == threading.get_ident()
+        assert Aside(threading.get_ident, False).result() == threading.get_ident()
+    finally:
+        free.set()

@@ -86,7 +86,7 @@ def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
         raise ValueError(f"there is no language called {options.language!r}; choose one of {', '.join(LANGUAGE_NAMES)}")
     model_changes, training_changes = parse_settings(options.set)
     if options.vocab_size is not None and not 2 <= options.vocab_size <= MAX_VOCABULARY:
-        raise ValueError(f"--vocab-size must be from 2 to {MAX_VOCABULARY:,}, not {options.vocab_size:,}")
+        raise ValueError(f"--vocab-size must be between 2 and {MAX_VOCABULARY:,}, not {options.vocab_size:,}")
     check_bounds(PRESETS[preset].replace(**model_changes))
     config = _config(options, recipe_for(preset), training_changes)
     if config.steps < 1:

@@ -82,9 +82,10 @@ class Baselines:
             best = name
         return best
 
-    def named(self, loss: float) -> str:
-        """The baseline to compare a loss with: the last one that it has passed, or the first."""
-        return self.passed(loss) or "uniform"
+    def ahead(self, loss: float) -> str | None:
+        """The baseline next to this loss of those that predict at least as well, the floor apart."""
+        better = [(rung, name) for name, rung in self.losses() if name != "floor" and rung <= loss]
+        return max(better)[1] if better else None
 
     def clearly(self, name: str) -> float:
         """Nats below a baseline, or above it, from which that may be said."""

@@ -266,7 +266,7 @@ def parted(n_tokens: int) -> int:
     """How many of a text's tokens are learned from; the others judge. Raises TextError where they are too few."""
     if n_tokens < MIN_TOKENS:
         few = f"{n_tokens} token{'s' * (n_tokens != 1)}"
-        raise TextError(f"the text has only {few}: a model needs at least {MIN_TOKENS}, better 5,000")
+        raise TextError(f"the text has only {few}: a model needs at least {MIN_TOKENS}, preferably 5,000")
     return n_tokens - max(int(n_tokens * VALIDATION_SHARE), 2)
 
 

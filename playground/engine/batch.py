@@ -18,13 +18,15 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 
 from ..model import Transformer, no_tap
-from ..model.cache import RaggedCache
-from ..processes import in_decoding_threads
+from ..model.cache import KVCache, RaggedCache
+from ..processes import Aside, decodes_alone, in_decoding_threads
 from .generate import steps_of
 from .inference_model import inference_model
 from .request import Choice, DecodeStep, Request, choose
@@ -35,9 +37,8 @@ PASSES = 4
 """Made at once by a reader who finds nothing ready: a hand-over between threads costs as much as reading a token."""
 TOKENS_AT_ONCE = 512
 """In one prefill: so few stay in a core's own cache. 64 windows of 97 tokens take 0.6 of the time of one batch."""
-PATIENCE = 8
-"""Reading several windows together takes two thirds of the time per token. So a window that slides waits for others
-until an eighth of all requests slide, but for no more passes than an eighth of the tokens of its slide."""
+SHORT = 64
+"""Tokens of a prefill up to which handing it to another thread costs more than reading it."""
 AHEAD = 64
 """Steps that a request may run ahead of its reader, so that a paused reader does not delay the others."""
 
@@ -49,7 +50,6 @@ class _Member:
         self.request = request
         self.ready: deque[DecodeStep] = deque()
         self.begun = self.gone = False
-        self.waited = 0  # passes in which its window could have slid
         self.problem: Exception | None = None
 
     @property
@@ -68,6 +68,8 @@ class ContinuousBatch:
         self._passing = threading.Lock()  # held by the one who makes passes; what follows is theirs alone
         self._cache = RaggedCache(model.config, device=self._model.device)
         self._rows: list[tuple[_Member, int]] = []  # of each row of the cache: its member, and which of its samples
+        self._waiting: list[_Member] = []  # whose windows have to be read
+        self._reading: _Reading | None = None
 
     def join(self, request: Request) -> Iterator[DecodeStep]:
         """The request's steps, as `generate` yields them. The request joins when the first one is asked for.
@@ -112,16 +114,23 @@ class ContinuousBatch:
             self._step()
 
     def _step(self) -> None:
+        """A token for each member whose reader keeps up, but those whose windows are still to be read.
+
+        One group of windows is read at a time, beside the others' next tokens where a processor is idle.
+        """
         self._sweep()
-        going = self._going()
-        for member in going:
-            member.request.begin()
-            member.begun, member.waited = True, 0
-        logits = self._decode_one([member for member in going if not member.request.needs_prefill])
-        for members in _alike([m for m in going if m.request.needs_prefill], self._prefilled_with):
-            n = max(1, TOKENS_AT_ONCE // members[0].request.window_length)
-            for first in range(0, len(members), n):
-                logits |= self._each(members[first : first + n], self._prefill)
+        unread = {*self._waiting, *(self._reading.members if self._reading else ())}
+        moving = []
+        for member in self._members:
+            if member not in unread and len(member.ready) < AHEAD:
+                member.request.begin()
+                member.begun = True
+                (self._waiting if member.request.needs_prefill else moving).append(member)
+        if self._waiting and self._reading is None:
+            self._reading = self._begin_reading()
+        logits = self._decode_one(moving)
+        if self._reading is not None and not (moving and self._reading.aside.underway):
+            logits |= self._end_reading()
         for members in _alike(logits, lambda member: member.request.rules):
             for member, choice in self._each(members, lambda some: _choices(some, logits)).items():
                 try:
@@ -129,21 +138,13 @@ class ContinuousBatch:
                 except Exception as problem:
                     member.problem = problem
 
-    def _going(self) -> list[_Member]:
-        """Those that make a step now: all whose readers keep up, except windows that wait to slide with others."""
-        going = [member for member in self._members if len(member.ready) < AHEAD]
-        sliding = [member for member in going if member.request.cached and member.request.full]
-        if PATIENCE * len(sliding) >= len(going) or any(m.waited >= m.request.slide_by // PATIENCE for m in sliding):
-            return going
-        for member in sliding:
-            member.waited += 1
-        return [member for member in going if not member.waited]
-
     def _sweep(self) -> None:
         """Forget the members that are over, and the rows of the cache that are no longer needed."""
         leaving = {member for member in self._members if member.over}  # asked once: a reader may leave meanwhile
         for member in leaving:
             self._members.remove(member)
+            if member in self._waiting:
+                self._waiting.remove(member)
         for row in reversed(range(len(self._rows))):
             member = self._rows[row][0]
             if member in leaving or member.request.full:
@@ -185,21 +186,49 @@ class ContinuousBatch:
                 return {}
         return {member: result for each in members for member, result in self._each([each], work).items()}
 
+    def _begin_reading(self) -> _Reading:
+        """Begin to read the window that has waited longest, with others of its kind."""
+        members = _alike(self._waiting, self._prefilled_with)[0]
+        members = members[: max(1, TOKENS_AT_ONCE // members[0].request.window_length)]
+        self._waiting = [member for member in self._waiting if member not in members]
+        n_tokens = sum(member.request.n_samples * member.request.window_length for member in members)
+        offered = n_tokens >= SHORT and decodes_alone(self._model.config.n_active_parameters, self._model.device)
+        return _Reading(members, Aside(partial(self._each, members, self._prefill), offered))
+
+    def _end_reading(self) -> dict[_Member, torch.Tensor]:
+        """The logits (N, V) of each member whose window has been read; the next pass reads its newest token."""
+        results, self._reading = self._reading.aside.result(), None
+        logits = {}
+        for member, (its_logits, cache) in results.items():
+            if member in self._members:  # and has not left meanwhile
+                logits[member] = its_logits
+                if cache is not None:
+                    self._cache.join(cache)
+                    self._rows += [(member, sample) for sample in range(member.request.n_samples)]
+        return logits
+
     def _prefilled_with(self, member: _Member) -> tuple[int, bool]:
         """Equal for members whose windows can be one batch: their length, and whether a cache is of use afterwards."""
         length = member.request.window_length
         return length, member.request.cached and length < self._model.config.context_length
 
-    def _prefill(self, members: list[_Member]) -> dict[_Member, torch.Tensor]:
-        """Read the windows of members whose windows are alike; logits (N, V) of each member."""
-        (length, keeps), device = self._prefilled_with(members[0]), self._model.device
-        windows = torch.tensor([window for member in members for window in member.request.window], device=device)
-        cache = self._cache.room_for(len(windows), length) if keeps else None
-        logits = self._model.prefill(windows, cache).split([member.request.n_samples for member in members])
-        if cache is not None:
-            self._cache.join(cache)
-            self._rows += [(member, sample) for member in members for sample in range(member.request.n_samples)]
-        return dict(zip(members, logits))
+    @torch.inference_mode()
+    def _prefill(self, members: list[_Member]) -> dict[_Member, tuple[torch.Tensor, KVCache | None]]:
+        """Read windows of one kind; logits (N, V) of each member, and a cache with its rows if one is of use."""
+        (length, keeps), model = self._prefilled_with(members[0]), self._model
+        windows = torch.tensor([window for member in members for window in member.request.window], device=model.device)
+        cache = KVCache.allocate(model.config, len(windows), length, device=model.device) if keeps else None
+        sizes = [member.request.n_samples for member in members]
+        logits = model.prefill(windows, cache).split(sizes)
+        return dict(zip(members, zip(logits, cache.split(sizes) if cache is not None else [None] * len(sizes))))
+
+
+@dataclass
+class _Reading:
+    """Windows that are being read together."""
+
+    members: list[_Member]
+    aside: Aside[dict[_Member, tuple[torch.Tensor, KVCache | None]]]
 
 
 def _alike(members: Iterable[_Member], kind: Callable[[_Member], Any]) -> list[list[_Member]]:

@@ -85,7 +85,7 @@ def loss_curve(
     x_axis = axis("step", **({"range": [-0.015 * planned_steps, 1.015 * planned_steps]} if planned_steps else {}))
     curve = run.evaluations["val_loss"] if run is not None else ()
     notes, narrow = gutter_labels(rungs, height, log_y, sayings or {}, curve)
-    narrow |= {"margin.r": 8, "legend.font.size": 10}
+    narrow["margin.r"] = 8
     if run is not None and run.best is not None:
         narrow["margin.t"] = 54  # a second row of the legend
     if run is not None and run.recorded:

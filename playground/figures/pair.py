@@ -69,7 +69,7 @@ def pair_curves(
         height,
         axis("step", **({"range": [0, end]} if end else {})),
         y_axis,
-        narrow=narrow | {"margin.r": 8, "legend.font.size": 10},
+        narrow=narrow | {"margin.r": 8},
         margin={"l": 56, "r": GUTTER if rungs else 20, "t": 36, "b": 44},
         shapes=[rung_line(name, value) for name, value in rungs],
         annotations=[*notes, *([label()] if recorded else [])],

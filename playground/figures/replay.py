@@ -51,7 +51,7 @@ def timeline(
             look = {"width": 3.0, "marks": 5} if mine else {"width": 1.4, "dash": DASHES[head % 4], "opacity": 0.75}
             more = {**look, "yaxis": "y2", "showlegend": mine or L * H <= 8}
             curves.append(_line(steps, scores[:, layer, head], f"L{layer} H{head}", color, **more))
-    rung_names = [note(escaped(rung), yref="y", x=1, y=value, xanchor="right", size=10) for rung, value in rungs]
+    rung_names = [note(escaped(rung), yref="y", x=1, y=value, xanchor="right") for rung, value in rungs]
     return lines(
         curves,
         440,

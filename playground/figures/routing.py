@@ -57,13 +57,15 @@ def routing_map(weights: np.ndarray, tokens: Sequence[str], followed: int | None
     )
 
 
-def journey_map(probabilities: np.ndarray, experts: np.ndarray, layers: Sequence[int]) -> Figure:
-    """One token in every layer: the router's probabilities (L, E), framed where an expert was visited (L, K)."""
-    L, E = probabilities.shape
-    written = [[f"{p:.2f}" for p in row] for row in probabilities] if E <= 16 else None
+def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int]) -> Figure:
+    """One token in every layer: how much each expert counts (L, E), framed where one was visited (L, K)."""
+    L, E = weights.shape
     visited = [frame(i, e, palette.MOE) for i, row in enumerate(experts) for e in row.tolist()]
+    used = np.zeros((L, E), dtype=bool)
+    np.put_along_axis(used, experts, True, axis=1)
+    written = np.where(used, np.char.mod("%.2f", weights), "").tolist() if E <= 16 else None
     return heatmap(
-        cells(probabilities, "%{y}, expert %{x}<br>probability %{z:.4f}", gap=3, text=written),
+        cells(weights, "%{y}, expert %{x}<br>weight %{z:.4f}", gap=3, text=written),
         70 + 38 * L,
         counted(E, "expert"),
         layers_down(layers),

@@ -185,8 +185,7 @@ def heatmap(
 ) -> Figure:
     """A figure of one heat map with its axes and frames around some of its cells."""
     more = {"margin": {"l": 8, "r": 8, "t": 8, "b": 8}, **more}
-    small = {"xaxis.tickfont.size": 9, "yaxis.tickfont.size": 9, **(narrow or {})}
-    return figure([trace], int(height), narrow=small, xaxis=x, yaxis=y, shapes=list(frames), **more)
+    return figure([trace], int(height), narrow=narrow, xaxis=x, yaxis=y, shapes=list(frames), **more)
 
 
 def frame(
@@ -270,7 +269,7 @@ def legend(side: str = "left", **more: Any) -> dict[str, Any]:
 def lines(traces: Sequence[dict[str, Any]], height: int, x: dict[str, Any], y: dict[str, Any], **more: Any) -> Figure:
     """A figure of lines on two axes, with a legend over them and one hover for all; `more` says otherwise."""
     more = {"margin": {"l": 52, "r": 12, "t": 36, "b": 44}, **legend(), "hovermode": "x unified", **more}
-    narrow = {"margin.l": 42, "legend.font.size": 9, **more.pop("narrow", {})}
+    narrow = {"margin.l": 42, **more.pop("narrow", {})}
     return figure(traces, height, narrow=narrow, xaxis=x, yaxis=y, **more)
 
 

@@ -62,7 +62,7 @@ def information_bars(layers: Sequence[int], told: Sequence[Mapping[str, Judgemen
         [*bars, *marks],
         320,
         margin={"l": 52, "r": 12, "t": 44, "b": 40},
-        narrow={"margin.l": 40, "legend.font.size": 9},
+        narrow={"margin.l": 40},
         xaxis=axis(showgrid=False, **FIXED),
         yaxis=axis("bits about the source", rangemode="tozero", **FIXED),
         barmode="group",

@@ -103,8 +103,8 @@ def snapshots_of(checkpoint: Checkpoint) -> Snapshots:
     """The run's snapshots. Raises ValueError, with a way round, where there are none."""
     if checkpoint.snapshots is None or len(checkpoint.snapshots.steps) < 2:
         raise ValueError(
-            "this model has no snapshots of its training. Choose the shipped “Copying, watched”, or train a small "
-            "model here"
+            "this model has no snapshots of its training. Choose the shipped “Copying (with snapshots)”, or train a "
+            "small model here"
         )
     history = checkpoint.history
     if (history.finished or {}).get("reason") == "moment":  # what the run came to afterwards is not this model's past

@@ -188,7 +188,7 @@ def donated(model: Transformer, pair: Pair, donor: Donor, texts: torch.Tensor | 
     if donor in (Donor.OTHER, Donor.ZERO):
         return run(model, [pair.other])
     if texts is None or texts.shape[1] < len(pair.ids):
-        raise ValueError("The average and other texts need text like that of training, which is not here. Choose zero")
+        raise ValueError("The average and other texts need this model's training text, which is missing. Choose zero")
     rows = texts if donor is Donor.MEAN else texts[:TEXTS]
     return run(model, rows[:, : len(pair.ids)])
 

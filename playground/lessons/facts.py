@@ -157,7 +157,7 @@ def _expected_still(scene: Scene) -> float:
 def _appeared(scene: Scene) -> Appearance:
     found = scene.appeared(scene.look())
     if found is None:
-        raise NotYet("No head of this model attends to what followed last time. Choose “Copying, watched”.")
+        raise NotYet("This model has no head that copies. Choose “Copying (with snapshots)”.")
     return found
 
 

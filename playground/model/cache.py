@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
 from .config import ModelConfig
@@ -84,6 +86,13 @@ class KVCache:
         """Count the tokens that all layers have just written."""
         self.length += n_tokens
 
+    def split(self, sizes: Sequence[int]) -> list[KVCache]:
+        """The texts in groups of these sizes, as caches of the same numbers."""
+        parts = [KVCache(list(layers)) for layers in zip(*(layer.split(sizes) for layer in self.layers))]
+        for part in parts:
+            part.length = self.length
+        return parts
+
     def truncate(self, length: int) -> None:
         """Forget all but the first `length` tokens."""
         if not 0 <= length <= self.length:
@@ -111,14 +120,13 @@ class RaggedCache(KVCache):
         """R."""
         return len(self.lengths)
 
-    def room_for(self, n: int, length: int) -> KVCache:
-        """The n rows behind those in use, as a cache of their own that `length` tokens can be read into."""
-        self._make_room(self.rows + n, length + 1)
-        return KVCache([layer[self.rows : self.rows + n, :, :length] for layer in self.layers])
-
     def join(self, read: KVCache) -> None:
-        """Take the rows of the latest `room_for` into use."""
-        self.lengths = torch.cat((self.lengths, self.lengths.new_full((read.keys[0].shape[0],), read.length)))
+        """Copy the rows of a cache behind those in use."""
+        first, n, length = self.rows, read.keys[0].shape[0], read.length
+        self._make_room(first + n, length + 1)
+        for own, new in zip(self.layers, read.layers):
+            own[first : first + n, :, :length] = new[:, :, :length]
+        self.lengths = torch.cat((self.lengths, self.lengths.new_full((n,), length)))
 
     def leave(self, row: int) -> None:
         """Forget a row; the last one takes its place."""

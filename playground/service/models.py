@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..atomic_files import bytes_of
 from ..kept import Latest, forget
 from .data_folder import DataFolder, new_id, tidy_name
 from .limits import USED_SECONDS, Limits
@@ -220,7 +221,7 @@ class Registry:
         if self._entries.get(entry.id) is not entry or checkpoint is None:
             return  # it has left meanwhile, or was saved
         write_checkpoint(entry.folder, checkpoint)
-        entry.disk_bytes = sum(file.stat().st_size for file in entry.folder.rglob("*") if file.is_file())
+        entry.disk_bytes = bytes_of(entry.folder)
         values = (entry.id, entry.owner, entry.share, entry.name, entry.has_experts, entry.disk_bytes, entry.made)
         with self.data.store.change() as db:
             db.execute("REPLACE INTO models VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*values, entry.used))

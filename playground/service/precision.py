@@ -26,7 +26,7 @@ def measured(source: Source | None, checkpoint: Checkpoint, most: int) -> tuple[
     def measure() -> tuple[PrecisionCost, str]:
         found = unseen(source, checkpoint)
         if found is None:
-            raise ValueError("the text this model was judged by is not here, so nothing can be measured on it")
+            raise ValueError("this model's validation text is not available, so nothing can be measured on it")
         context = checkpoint.config.context_length
         windows = max(2, PRECISION_TOKENS // context)
         inputs, targets = found.corpus.windows("val", context, windows)

@@ -25,12 +25,13 @@ from ..data import (
 )
 from ..data.excess_loss import Partition
 from ..data.judging import LearnedText
+from ..data.sentences import SENTENCES as TWENTY
 from ..data.tokenizers import tokenizer_from_dict
 from ..devices import free_memory
 from ..model import ModelConfig, Transformer
 from ..processes import threads_for
 from ..storage import Checkpoint
-from ..studies.finetune import Exam, held_out_of, parent_note, shortened, tuning_config, tuning_corpus
+from ..studies.finetune import Exam, held_out_of, parent_note, shortened, tuning_corpus
 from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
 from ..training.comparison import SideEvent
 from ..training.losses import Interrupted
@@ -191,7 +192,8 @@ class Tuned:
     """A model was trained further: what its checkpoint notes of that."""
 
     about: dict[str, Any]
-    """`parent` as `finetune.parent_note` makes it, and `tuning`: what was measured before and after."""
+    """`parent` as `finetune.parent_note` makes it, and `tuning`: what was measured before and after, and the baselines
+    of the old text, where they are known."""
 
 
 RunEvent = Prepared | Predicted | Laddered | Learned | Tuned | TrainEvent
@@ -252,14 +254,6 @@ def run_training(
             yield judged_in_the_end(finished, model, corpus, windows, partition())
 
 
-def tuning_spec(source: Source, model_id: str, checkpoint: Checkpoint) -> RunSpec:
-    """A run that trains a model further on another text."""
-    config, prompt = checkpoint.config, str(checkpoint.about.get("prompt") or "")
-    training = tuning_config(config, len(checkpoint.tokenizer.encode(source.text)))
-    training = training.replace(sample_every=training.eval_every, sample_tokens=60, sample_prompt=prompt)
-    return RunSpec(source, config, training, checkpoint.tokenizer.kind, parent=model_id)
-
-
 def _tuned(
     before: Checkpoint, source: Source | None, model: Transformer, corpus: Corpus, prompt: str,
     should_stop: Callable[[], bool],
@@ -272,7 +266,8 @@ def _tuned(
     except Interrupted:
         return
     parent = parent_note(before.model, before.name, before.about)
-    yield Tuned({"parent": parent, "tuning": dict(zip(("before", "after"), found))})
+    tuning = dict(zip(("before", "after"), found)) | {"ladder": before.about.get("ladder")}
+    yield Tuned({"parent": parent, "tuning": tuning})
 
 
 def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Laddered:
@@ -285,13 +280,21 @@ def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Ladd
 def corpus_for(spec: RunSpec, limits: Limits, tokenizer: Tokenizer | None = None) -> Corpus:
     """The corpus of a spec, its size checked before it is taken apart; in a model's own tokens, if these are given."""
     source = spec.source
-    if tokenizer is not None and source.kind in LANGUAGES:
-        text = LANGUAGES[source.kind].sample(LANGUAGE_CHARACTERS, seed=0)
-        return tuning_corpus(text, tokenizer, spec.model.context_length, name=source.title)
+    if tokenizer is not None:
+        return tuning_corpus(text_of(source, limits), tokenizer, spec.model.context_length, name=source.title)
     if source.kind in LANGUAGES:
         return _language(source.kind, spec.tokenizer)
     if source.kind == SENTENCES:
         return _sentences()
+    return corpus_from_text(text_of(source, limits), spec.tokenizer, name=source.title, vocab_size=spec.vocab_size)
+
+
+def text_of(source: Source, limits: Limits) -> str:
+    """A source's text. Raises ValueError where there is none, or where it exceeds a limit."""
+    if source.kind in LANGUAGES:
+        return LANGUAGES[source.kind].sample(LANGUAGE_CHARACTERS, seed=0)
+    if source.kind == SENTENCES:
+        return "\n".join(TWENTY)
     if source.kind == HUB_FILE:
         text = read_hub(source.repo, source.filename, repo_type=source.repo_type, max_bytes=limits.text_bytes)
     elif source.kind == OWN_TEXT:
@@ -299,9 +302,7 @@ def corpus_for(spec: RunSpec, limits: Limits, tokenizer: Tokenizer | None = None
     else:
         raise TextError(f"there is nothing called {source.kind!r} to learn from: choose a language or your own text")
     limits.check_text(text)
-    if tokenizer is not None:
-        return tuning_corpus(text, tokenizer, spec.model.context_length, name=source.title)
-    return corpus_from_text(text, spec.tokenizer, name=source.title, vocab_size=spec.vocab_size)
+    return text
 
 
 @lru_cache(maxsize=8)

@@ -38,7 +38,7 @@ def unseen(source: Source | None, checkpoint: Checkpoint) -> Unseen | None:
     tokenizer, known = checkpoint.tokenizer, checkpoint.language
     if known is not None:
         ids = torch.tensor(tokenizer.encode(_sample(known.name)), dtype=torch.long)
-        words = f"text of the language “{known.title}” that it never trained on"
+        words = f"unseen text from “{known.title}”"
         return Unseen(Corpus(known.title, tokenizer, ids[:0], ids, "", known), words)
     digest = checkpoint.about.get("text_sha256")
     for ours in shipped_texts():
@@ -72,7 +72,7 @@ def beside_the_run(found: Unseen, checkpoint: Checkpoint, windows: int) -> str:
     # of a language, the text is the beginning of the one that its runs are judged by
     if corpus.language is None and len(corpus.windows("val", checkpoint.config.context_length)[0]) <= windows:
         return ""
-    return f"; its run's validation loss, {loss:.4f}, is of another choice of windows"
+    return f"; its run's validation loss, {loss:.4f}, was measured on other windows"
 
 
 @lru_cache(maxsize=8)
@@ -86,6 +86,6 @@ def shipped_texts() -> list[Unseen]:
     """The texts that ship."""
     texts = [corpus_from_text(read_file(path), name=path.stem) for path in sorted(TEXTS.glob("*.txt"))]
     return [
-        Unseen(corpus_from_sentences(), "the four of the twenty sentences that it never trained on"),
+        Unseen(corpus_from_sentences(), "four of the twenty sentences, which it never trained on"),
         *(Unseen(corpus, f"the last tenth of “{corpus.name}”, which it never trained on") for corpus in texts),
     ]

@@ -62,4 +62,4 @@ def check_bounds(config: ModelConfig, max_parameters: int = MAX_PARAMETERS) -> N
         )
     for name, least, most in (("norm_eps", 1e-20, 1.0), ("rotary_base", 1.0, 1e12)):
         if not least <= getattr(config, name) <= most:
-            raise CheckpointError(f"{name} is {getattr(config, name):g}; it can be from {least:g} to {most:g}")
+            raise CheckpointError(f"{name} is {getattr(config, name):g}; it must be between {least:g} and {most:g}")

@@ -89,7 +89,7 @@ def family_for(config: ModelConfig) -> Family:
     nearest = min(reversed(FAMILIES), key=lambda family: len(family.missing(config)))
     if missing := nearest.missing(config):
         raise CheckpointError(
-            f"this model has no home in Transformers; nearest is {nearest.title}, which needs {', '.join(missing)}"
+            f"Transformers has no such architecture; the nearest is {nearest.title}, which needs {', '.join(missing)}"
         )
     return nearest
 

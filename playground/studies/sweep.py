@@ -31,9 +31,9 @@ class Sweep:
 
     def __post_init__(self) -> None:
         if not 2 <= len(set(self.values)) == len(self.values) <= MOST_VALUES:
-            raise ValueError(f"a sweep tries from 2 to {MOST_VALUES} different values of {self.name}")
+            raise ValueError(f"give 2 to {MOST_VALUES} different values of {self.name}")
         if not 1 <= self.seeds <= MOST_SEEDS:
-            raise ValueError(f"a sweep needs from 1 to {MOST_SEEDS} seeds, not {self.seeds:,}")
+            raise ValueError(f"give 1 to {MOST_SEEDS} seeds, not {self.seeds:,}")
         if self.name in ("seed", "vocab_size", "device"):
             raise ValueError(f"{self.name} cannot be swept: choose a setting of the model or of its training")
 
@@ -100,16 +100,21 @@ def add_result(rows: Sequence[Row], tried: Trying) -> list[Row]:
     return [*rows, Row(tried.value, (loss,))]
 
 
+def complete(rows: Sequence[Row]) -> list[Row]:
+    """The rows with as many seeds as any; the last of a sweep may have fewer so far."""
+    return [row for row in rows if len(row.losses) == max(len(each.losses) for each in rows)]
+
+
 def best_of(rows: Sequence[Row]) -> Row | None:
-    """The row with the lowest mean; None where every value diverged, or nothing was tried."""
-    return min((row for row in rows if math.isfinite(row.mean)), key=lambda row: row.mean, default=None)
+    """The row with the lowest mean of those that are complete; None where every one diverged, or nothing was tried."""
+    return min((row for row in complete(rows) if math.isfinite(row.mean)), key=lambda row: row.mean, default=None)
 
 
 def lead_of(rows: Sequence[Row]) -> tuple[Row, float, float] | None:
-    """The next best row with as many seeds, by how much its loss is higher, and half the width of the 95 % interval
-    over the seeds' own differences."""
+    """The next best complete row, by how much its loss is higher, and half the width of the 95 % interval over the
+    seeds' own differences."""
     best = best_of(rows)
-    second = best_of([row for row in rows if row is not best and best and len(row.losses) == len(best.losses)])
+    second = best_of([row for row in complete(rows) if row is not best])
     if second is None:
         return None
     return second, *map(float, mean_interval(np.array(second.losses) - np.array(best.losses)))

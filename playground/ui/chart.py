@@ -41,14 +41,21 @@ def chart_place(
     return f'<div class="chart{" chart-clickable" if clickable else ""}" data-slot="{slot}">{place}</div>'
 
 
-def show(figure: dict[str, Any] | None, summary: str = "", **facts: Any) -> dict[str, Any] | None:
+def show(
+    figure: dict[str, Any] | None, summary: str = "", *, aloud: bool = False, **facts: Any
+) -> dict[str, Any] | None:
     """What a chart shows: a figure with its text summary. None empties the chart.
 
+    `aloud`: the summary is for screen readers alone, since what stands beside the chart says the same.
     `facts`: what else than the tab says (`quoted`) tells this picture from others: its layer, its step.
     """
     if figure is None:
         return None
-    return {"figure": figure, "summary": summary} | ({"facts": facts} if facts else {})
+    return (
+        {"figure": figure, "summary": summary}
+        | ({"aloud": True} if aloud else {})
+        | ({"facts": facts} if facts else {})
+    )
 
 
 def head_html() -> str:

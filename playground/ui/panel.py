@@ -172,6 +172,7 @@ class Panels:
         data = {"panel": name, "start": json.dumps(dict(start)), "of-model": of_model, "address": address}
         data |= {"rules": rules} if rules else {}
         data |= {"follows": ""} if follows else {}
+        data |= {"new": ""}  # until it was answered in full
         return gr.HTML(
             {},
             html_template=f'<form class="panel"{attributes_html({f"data-{key}": text for key, text in data.items()})}>'

@@ -23,7 +23,7 @@ def read_prompt(page: Page, checkpoint: Checkpoint, prompt: str) -> tuple[list[i
     page.limits.check_prompt(prompt or "")
     ids = checkpoint.tokenizer.encode(prompt or "")
     if not ids:
-        raise ValueError("The prompt is empty: type a beginning, or choose one of the suggestions")
+        raise ValueError("The prompt is empty: type one, or choose a suggestion")
     notes = []
     unknown = checkpoint.tokenizer.unknown_parts(prompt)
     if unknown:

@@ -16,7 +16,6 @@ from ..figures import palette
 ASSETS = Path(__file__).parent / "assets"
 
 _SANS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif"]
-_MONO = ["ui-monospace", "SF Mono", "Cascadia Mono", "Menlo", "monospace"]
 
 
 def _shades(name: str, lightest_first: str) -> gr.themes.Color:
@@ -86,7 +85,8 @@ def theme() -> gr.themes.Base:
         radius_size=gr.themes.sizes.radius_md,
         text_size=gr.themes.sizes.text_md,
         font=[gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)), *_SANS],
-        font_mono=[gr.themes.LocalFont("IBM Plex Mono", weights=(400,)), *_MONO],
+        # letters that it lacks are easier to read in the other font: Arabic, for one
+        font_mono=[gr.themes.LocalFont("IBM Plex Mono", weights=(400,)), *_SANS],
     ).set(**_settings())
 
 

@@ -107,9 +107,9 @@ def notices(page: Page, visitor: str, kind: Kind, shown: str = "") -> Slot:
         if problem:
             parts.append(theme.notice(UNSAVED.format(problem), "warning"))
         for job in others:
-            does = "waits in line" if job.state == "waiting" else "goes on"
+            does = "is waiting in line" if job.state == "waiting" else "is still running"
             tab = next(each.title for each in KINDS if isinstance(job, each.job))
-            parts.append(theme.notice(f"{job.name} {does}: see it on the tab {tab}."))
+            parts.append(theme.notice(f"“{job.name}” {does}; see the tab “{tab}”."))
         return "".join(parts)
 
     told = tuple((job.id, job.name, job.state == "waiting") for job in others)

@@ -90,7 +90,7 @@ def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:
     if gap is not None and gap < NOTHING_LEFT:
         if gap >= -NOTHING_LEFT:
             return Result("It predicts almost as well as possible.", f"It is {from_the_best(gap)}.")
-        why = "Too few validation tokens judge it, or validation text leaked into the training text."
+        why = "The validation text is too short, or some of it leaked into the training text."
         return Result("Too good to be true.", f"It is {from_the_best(gap)}.", why)
     headline, *details = _passed(baselines, loss)
     number = "Ordinary text has no known best possible loss."
@@ -141,4 +141,4 @@ def _judged_by(baselines: Baselines, name: str) -> list[str]:
     """How many tokens judge a loss, where they are few for a comparison with a baseline."""
     if baselines.clearly(name) <= CLEARLY:
         return []
-    return [f"Only {baselines.tokens:,} {baselines.unit}s judge it: ± {baselines.chance[name]:.2f}."]
+    return [f"Measured on only {baselines.tokens:,} {baselines.unit}s (± {baselines.chance[name]:.2f})."]

@@ -134,7 +134,7 @@ def parity_in_words(parity: Parity) -> str:
     version = parity.transformers
     reader = f"Transformers {version}" if version else "our own importer (Transformers is not installed)"
     greedy = "the same greedy text" if parity.same_text else "a different greedy text"
-    some = f"not {parity.other_texts} of {parity.texts:,} texts"
+    some = f"all but {parity.other_texts} of {parity.texts:,} texts"
     alike = some if parity.other_texts else f"all of {parity.texts:,} texts"
     return (
         f"read back by {reader}. The largest difference of any logit is {parity.largest_difference:.1e} over "

@@ -10,8 +10,8 @@ def edit_words(edit: Edit) -> str:
     """What the edit does, briefly. Those of experts are not named anywhere."""
     match edit:
         case SwitchOff(layer, part, head):
-            what = {"head": head_name(layer, head), "layer": f"all of layer {layer}"}
-            return f"{what.get(part, f'{part} of layer {layer}')} switched off"
+            what = {"head": head_name(layer, head), "layer": f"all of layer {layer}"}.get(part)
+            return f"layer {layer}'s {part} switched off" if what is None else f"{what} switched off"
         case EditCell():
             how = f"× {edit.value:g}" if edit.scale else f"= {edit.value:g}"
             rest = "row renormalised" if edit.renormalise else "row not renormalised"

@@ -33,8 +33,9 @@ ROLE_NAMES = {
 """Of `inspection.roles.ROLES`."""
 CRITERIA = (
     f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if it loses "
-    f"more than {GIVEN_UP:.2f} when the repetition is replaced. Two roles need a loss of more than {MATTERS:g} nats "
-    f"without the head. One is even attention (above {EVEN:.2f}); the other moves with the text (above {MOVED:.2f}). "
+    f"more than {GIVEN_UP:.2f} of it when the repetition is replaced. For two roles, the loss must rise by over "
+    f"{MATTERS:g} nats without the head. These are even attention (above {EVEN:.2f}) and weight that shifts with the "
+    f"text (above {MOVED:.2f}). "
     "The lower end of each interval counts. Except for even attention, untrained heads must stay below."
 )
 
@@ -79,8 +80,8 @@ def role_reason(tests: HeadTests, layer: int, head: int) -> str:
         return f"It loses only {interval(tests.given_up['induction'])} of its weight when the copy is replaced."
     if role in ("even", "content"):
         named = f"Evenness {interval(tests.evenness)} of at most 1"
-        moves = f"In another text, {interval(tests.moved)} of its weight moves"
-        return f"{named if role == 'even' else moves}, and the model is worse without it."
+        shifts = f"When the text changes, {interval(tests.moved)} of its weight shifts"
+        return f"{named if role == 'even' else shifts}, and the model is worse without it."
     place = max((*PLACES, *REPEATS), key=lambda name: np.nan_to_num(tests.weights[name].mean[at], nan=-1.0))
     mean, margin = tests.effect.at(layer, head)
     needed = f" Still, the model needs it: without it the loss is {mean:.2f} ± {margin:.2f} nats higher."

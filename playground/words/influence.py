@@ -22,9 +22,9 @@ SAME = 0.05
 """Shares of copied text that differ by less are as good as the same."""
 RULE = 0.2
 """A rule is named that decides at least this part of the influence."""
-MEASURE = "A nudge towards these words also changes each passage: that change is its influence."
+MEASURE = "Making these words likelier also changes the loss on each passage: that change is its influence."
 SAMPLED = "The text is long, so the passages most like the selection were measured, and a random sample."
-KEPT_SAME = "Other passages of the same length replace them, so all other batches stay the same."
+KEPT_SAME = "Removed passages are replaced by others of the same length, so all other batches stay the same."
 
 
 def copied_result(copied: Copied, start: int, end: int) -> Result:
@@ -33,8 +33,8 @@ def copied_result(copied: Copied, start: int, end: int) -> Result:
     headline = "These words are part of a copied piece." if within else "These words are not copied as a whole."
     number = f"Of the whole answer, {percent(copied.share, 0)} is copied."
     if copied.usual is not None:
-        same = ", so the share tells nothing" if copied.usual > copied.share - SAME else ""
-        number += f" Of held-out text it is {percent(copied.usual, 0)}{same}."
+        same = ", so this share means little" if copied.usual > copied.share - SAME else ""
+        number += f" For unseen text it would be {percent(copied.usual, 0)}{same}."
     return Result(headline, number)
 
 
@@ -46,7 +46,7 @@ def times(count: int) -> str:
 def ranked_result(ranked: Ranked) -> Result:
     """Which passages taught it, and how far to trust that."""
     if not ranked.raising:
-        return Result("No passage raises these words.")
+        return Result("No passage makes these words likelier.")
     hint = CORRELATION < HINT
     headline = (
         "A hint: the model may have learned it here." if hint else "The model learned it mostly from these passages."
@@ -64,20 +64,22 @@ def rule_sentence(ranked: Ranked) -> str:
     if not own or own[0][1] < RULE:
         return ""
     rule, part = own[0]
-    return f"They carry a grammar rule: {rule} ({percent(part, 0)} of their influence)."
+    return f"They show a grammar rule: {rule} ({percent(part, 0)} of their influence)."
 
 
-def proof_result(trials: Sequence[Trial], before: float, passages: int) -> Result:
-    """What the selection is worth without so many passages, and in the control."""
+def proof_result(trials: Sequence[Trial], before: float, passages: int, selected: str) -> Result:
+    """What the selection is worth without so many passages, and in the control; `selected` are its words."""
     without, control = (
         math.exp(sum(getattr(trial, side) for trial in trials) / len(trials)) for side in ("without", "control")
     )
     mean, margin = mean_effect(trials)
-    these, random = ("passage", "another one") if passages == 1 else (f"{passages} passages", f"{passages} random ones")
-    headline = f"Without the {these} ticked above: {share(without)}."
+    them, random = ("it", "a random other passage") if passages == 1 else ("them", f"{passages} random others")
+    shown = share(without)
+    size = f"below {shown[1:]}" if shown.startswith("<") else f"of {shown}"
+    headline = f"Trained without {them}, “{selected}” has a probability {size}."
     number = f"With all passages {share(math.exp(before))}, without {random} {share(control)}."
     if math.isinf(margin):
-        return Result(headline, number, f"One seed shows no interval. {KEPT_SAME}")
+        return Result(headline, number, f"With one seed there is no interval. {KEPT_SAME}")
     number += f" The passages add {signed(mean)} ± {brief(margin)} nats ({len(trials)} seeds)."
     certain = "Zero is inside, so this may be chance." if abs(mean) <= margin else "Zero is outside."
     return Result(headline, number, f"The ± is a 95 % interval over seeds. {certain} {KEPT_SAME}")

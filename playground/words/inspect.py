@@ -35,14 +35,14 @@ READING = {
 
 def edit_cost_words(before: float, after: float, margin: float, judged: str) -> str:
     """What edits cost on held-out text. The losses have a digit more than the difference, so that these add up."""
-    words = f"With these edits the loss goes from {before:.5f} to {after:.5f}"
     size = f"{abs(after - before):.4f}"
     if size == "0.0000":
-        return f"{words}: no difference to four digits, on {judged}."
+        return f"These edits leave the loss unchanged to four digits ({before:.5f}), on {judged}."
+    words = f"These edits {'raise' if after > before else 'lower'} the loss from {before:.5f} to {after:.5f}"
     around = f" ± {margin:.4f} (95 % interval)" if math.isfinite(margin) else ""
-    words += f": that {'costs' if after > before else 'gains'} {size}{around}, on {judged}."
+    words += f", by {size}{around}, on {judged}."
     chance = math.isfinite(margin) and abs(after - before) <= margin
-    return words + " Another text could have made that difference by chance." * chance
+    return words + " This difference may be chance." * chance
 
 
 # ---- one optimizer step ----------------------------------------------------------------------------------------------
@@ -57,8 +57,8 @@ def gradient_words(typical: float, usual: float) -> str:
     """The typical gradient; `usual` is that of all weights, where this one is only rounding beside it, else 0."""
     if not usual:
         return f"Typically ±{brief(typical)}."
-    what = f"Only rounding, ±{brief(typical)}" if typical else "Zero"
-    return f"{what}: over all weights of the model it is typically ±{brief(usual)}."
+    what = f"Only rounding error, ±{brief(typical)}" if typical else "Zero"
+    return f"{what}; typically ±{brief(usual)} over all weights of the model."
 
 
 def step_words(largest: float, farthest: float, rounding: bool) -> str:
@@ -69,7 +69,7 @@ def step_words(largest: float, farthest: float, rounding: bool) -> str:
     if largest:
         seen = "too little to see; training takes many steps" if farthest < 0.05 * largest else "enough to see"
         share = f"That is {brief(100 * farthest / largest)} % of the largest weight ({brief(largest)}): {seen}"
-    return f"The largest move is {brief(farthest)}. {share}.{' Its gradient is only rounding.' * rounding}"
+    return f"The largest move is {brief(farthest)}. {share}.{' Its gradient is only rounding error.' * rounding}"
 
 
 ADAM = "Adam divides by the gradient's own size, so in its first step every weight moves by about the rate."
@@ -84,7 +84,7 @@ def muon_words(whose: str) -> str:
 
 def norms_words(part: str, norm: float, whole: float) -> str:
     """The part with the longest gradient."""
-    return f"Largest in {part}: {norm:.3f} of {whole:.3f}, before clipping. Norms add as squares."
+    return f"Longest in {part}: {norm:.3f} of {whole:.3f}, before clipping. The squares of these lengths add up."
 
 
 # ---- the KV cache ----------------------------------------------------------------------------------------------------
@@ -121,10 +121,10 @@ def sizes_words(dense: int, mixed: int, active: int) -> str:
 
 def memory_words(largest: Sequence[tuple[str, str, float]]) -> str:
     """The largest part of a block's memory; (model, part, share) for each model."""
-    each = [f"In {model}, {part} {'takes' if part == 'hidden layer' else 'take'} {percent(share, 0)}."
+    each = [f"In {model}, the {part} {'takes' if part == 'hidden layer' else 'take'} {percent(share, 0)}."
             for model, part, share in largest]  # fmt: skip
     return (
-        f"{' '.join(each)} Scores grow with the square of the tokens, the rest in proportion. "
+        f"{' '.join(each)} Scores grow with the square of the number of tokens, the rest in proportion. "
         "A fused kernel never stores the scores."
     )
 

@@ -29,7 +29,10 @@ PATTERNS = {"previous": "previous token", "induction": "induction", "duplicate":
                "first": "first token", "itself": "current token"}  # fmt: skip
 """Of attention, as `interventions.circuit.patterns_of` names them."""
 SHARES = "Each number is the share of the logit difference lost without that part or link."
-NAMED = f"A head's pattern is named above {100 * PATTERN:.0f} % of its weight, if untrained heads stay below."
+NAMED = (
+    f"A head is named after a pattern that takes over {100 * PATTERN:.0f} % of its weight, if no untrained head "
+    "reaches that."
+)
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
 
 
@@ -46,7 +49,7 @@ def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str],
     where = f"{part_name(found.part, *found.rows[row])} at {place} “{tokens[place]}”"
     effect, (answer, foil) = found.effects[row, place], answers
     leads = [(answer, foil) if gap >= 0 else (foil, answer) for gap in (found.here, found.other)]
-    runs = f"Without it, “{leads[0][0]}” leads “{leads[0][1]}” by {signed(abs(found.here))} nats. "
+    runs = f"Without the patch, “{leads[0][0]}” leads “{leads[0][1]}” by {signed(abs(found.here))} nats. "
     runs += f"In the other prompt, “{leads[1][0]}” leads “{leads[1][1]}” by {signed(abs(found.other))}."
     details = " ".join(filter(None, (runs, ASSUMPTIONS[donor], DIRECT if direct else "")))
     if abs(effect) < 0.005:
@@ -70,7 +73,10 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
     if abs(gained) < 0.005:
         changes = f"The validation loss changes by {signed(cost, 3, plus=True)} nats per token."
         return Result("This direction hardly changes the answer.", changes, "Try the last layer, or other prompts.")
-    verb, details = "raises" if gained > 0 else "lowers", "Strength 1 is as long as the residual stream itself."
+    verb, details = (
+        "raises" if gained > 0 else "lowers",
+        "At strength 1, the added vector is as long as the residual stream.",
+    )
     strength = signed(curve.strengths[-1], 1)
     headline = f"Strength {strength} {verb} “{answers[0]}” over “{answers[1]}”."
     if gained > 0 > curve.effects[-1]:
@@ -90,8 +96,8 @@ def node_name(node: Node | None) -> str:
     return f"MLP {node.layer}" if node.head is None else f"head {node.layer}.{node.head}"
 
 
-def circuit_result(found: Circuit, patterns: Mapping[Node, str]) -> Result:
-    """How small the circuit is, what it keeps, and whether it does so on fresh prompts; `patterns` of its heads."""
+def circuit_result(found: Circuit, patterns: Mapping[Node, str], answer: str) -> Result:
+    """How small the circuit of an answer is, what it keeps, also on fresh prompts; `patterns` of its heads."""
     n, parts = len(found.nodes), found.parts
     they = "It keeps" if n == 1 else "Together they keep"
     kept = f"{they} {share(min(found.kept, 1.0))} of the logit difference on {found.pairs} {_pairs(found.pairs)}"
@@ -103,16 +109,19 @@ def circuit_result(found: Circuit, patterns: Mapping[Node, str]) -> Result:
         )
     feeds = [edge for edge in found.edges if edge.receiver is not None]
     named = f"{SHARES} {NAMED}" if patterns else SHARES
-    details = f"{named} The search drops one part at a time. None of these can go, but another set may do as well."
+    details = (
+        f"{named} The search drops one part at a time. None of these can be dropped, but another set may work as well."
+    )
     if feeds:
         most = max(feeds, key=lambda edge: edge.share)
-        passed = f"the answer loses {share(min(max(most.share, 0.0), 1.0))}"
+        lost = f"{share(min(max(most.share, 0.0), 1.0))} of the difference is lost"
         names = [
             f"{node_name(node)}{f' ({PATTERNS[name]})' if (name := patterns.get(node)) in PATTERNS else ''}"
             for node in (most.sender, most.receiver)
         ]
-        details = f"Strongest link: {names[0]} to {names[1]}. Without it, {passed}. {details}"
-    return Result(f"{n} of {parts} parts {'carries' if n == 1 else 'carry'} this answer.", kept + fresh, details)
+        details = f"Strongest link: {names[0]} to {names[1]}. Without this link, {lost}. {details}"
+    verb = "carries" if n == 1 else "carry"
+    return Result(f"{n} of {parts} parts {verb} the answer “{answer}”.", kept + fresh, details)
 
 
 def _pairs(n: int) -> str:

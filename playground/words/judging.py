@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
-UNDERLINED = "Red underlines mark broken rules of the text, or words that it does not have."
+UNDERLINED = "Red underlines mark broken rules of the text, or words not in it."
 FEW = 100
 """Below this many words, a share also names its counts."""
 
@@ -39,10 +39,10 @@ def parsed_summary(parsed: ParsedText) -> str:
     share = parsed.share
     words = [f"{language.judged.capitalize()}: {share.right:,} of {share.of:,}."] if share.of else []
     if parsed.begun_with is not None:
-        why = "has letters that the language does not have" if parsed.foreign else "does not fit the language"
-        words.append(f"The prompt {why}, so its first {unit} is not counted.")
+        why = "has characters outside the language" if parsed.foreign else "does not fit the language"
+        words.append(f"The prompt {why}, so the first {unit} is not checked.")
     elif not words:
-        words.append(f"No whole {unit} yet.")
+        words.append(f"No complete {unit} yet.")
     if parsed.fault is not None:
         shown = parsed.fault.word if parsed.fault.word != "\n" else "line break"
         words.append(f"The first mistake, “{shown}”: {parsed.fault.rule}.")
@@ -53,7 +53,7 @@ def compared_summary(compared: Compared) -> str:
     """How many of a text's words are those of the text that its model was trained on."""
     right, of = compared.words.right, compared.words.of
     if not of:
-        return "No whole word yet."
+        return "No complete word yet."
     if of == 1:
         return f"Its one word {'comes' if right else 'does not come'} from the training text."
     said = f"All {of:,} words come" if right == of else f"{right:,} of {of:,} words come"
@@ -64,10 +64,10 @@ def compared_details(compared: Compared) -> str:
     """How sure that is, how it is in held-out text, and how much is copied; empty without a whole word."""
     if not compared.words.of:
         return ""
-    words = f"Words of the training text: {share_text(compared.words)}"
+    words = f"Words from the training text: {share_text(compared.words)}"
     if (usual := compared.usual).of:
         few = f" ({usual.right} of {usual.of})" if usual.of < FEW else ""
-        words += f"; held-out text has {100 * usual.right / usual.of:.0f} %{few}"
+        words += f"; in unseen text, {100 * usual.right / usual.of:.0f} %{few}"
     return f"{words}. {copied_summary(compared)}".strip()
 
 
@@ -80,9 +80,11 @@ def copied_summary(compared: Compared) -> str:
         return f"{right:,} of {of:,} sentences {'is' if right == 1 else 'are'} copied from the training text."
     if not compared.copied.of:
         return ""
-    words = f"{_percent(compared.copied.right / compared.copied.of)} % is copied in runs of at least {LONG} characters"
+    words = (
+        f"{_percent(compared.copied.right / compared.copied.of)} % is copied in pieces of at least {LONG} characters"
+    )
     if compared.usual_copied.of:
-        words += f"; in held-out text {_percent(compared.usual_copied.right / compared.usual_copied.of)} %"
+        words += f"; in unseen text, {_percent(compared.usual_copied.right / compared.usual_copied.of)} %"
     return f"{words}."
 
 

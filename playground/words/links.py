@@ -17,13 +17,13 @@ def repetition_in_words(found: Repetition) -> str:
             f"Not the same: at step {gap.step:,} the {gap.split} loss is {gap.loss:.4f}, but {gap.expected:.4f} in the "
             f"link. The difference is {abs(gap.loss - gap.expected):.4f}."
         )
-        words += f" The first one is at step {first:,}." if first != gap.step else ""
+        words += f" The two first differ at step {first:,}." if first != gap.step else ""
         return f"{words} {_machines(found.theirs, found.mine)}"
     n, (step, _, val) = len(found.compared), found.compared[-1]
     same = f"to 4 decimals at {n} evaluation{'s' * (n > 1)}. Validation loss {val:.4f} at step {step:,}."
     if not found.missing:
         return f"Matched {same}{'' if found.theirs == found.mine else f' {_machines(found.theirs, found.mine)}'}"
-    ended = " This run ended earlier." if found.ended_early else " It has no other evaluation in common."
+    ended = " This run ended earlier." if found.ended_early else " The two have no other evaluation in common."
     return f"Matched so far {same}{ended if found.over else ''}"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data import Baselines
 from .baselines import BEST, from_the_best
 from .numbers import listed, percent, signed, size
 
@@ -15,28 +16,29 @@ GPT2_SMALL = 124_439_808
 LEARNED = 0.5
 """Share from which a skill is said to be there."""
 
-Losses = Sequence[tuple[str, float]]
-"""(name, nats per token) of baselines from worst to best, as `Baselines.losses()` gives them."""
-
-
 # ---- a run -----------------------------------------------------------------------------------------------------------
 
 
-def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Losses = ()) -> str:
-    """Where the validation loss is among the baselines."""
+def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Baselines | None = None) -> str:
+    """Where the validation loss is among the baselines: the last that it has passed, and the next."""
     pairs = zip(evaluations["step"], evaluations["val_loss"]) if evaluations else ()
     measured = [(step, loss) for step, loss in pairs if math.isfinite(loss)]
     if not measured:
         return f"No loss has been measured yet{'; the dashed lines are baselines' if baselines else ''}."
-    (step, loss), known = measured[-1], dict(baselines)
+    step, loss = measured[-1]
     where = f"Validation loss {loss:.4f} at step {step:,.0f}"
-    if (floor := known.get("floor")) is not None:
-        where += f", {from_the_best(loss - floor)}"
-    elif known:
-        beaten = [name for name, value in baselines if loss < value]
-        name = beaten[-1] if beaten else baselines[0][0]
-        where += f", {abs(known[name] - loss):.4f} nats {'below' if beaten else 'above'} the {name} line"
-    return f"{where}."
+    if baselines is None:
+        return f"{where}."
+    if baselines.floor is not None:
+        return f"{where}, {from_the_best(loss - baselines.floor)}."
+    passed, lines = baselines.passed(loss), dict(baselines.steps())
+    names = [*lines]
+    following = names[names.index(passed) + 1 :] if passed else names
+    if not following:
+        return f"{where}, {lines[passed] - loss:.4f} nats below the {passed} line."
+    gap = loss - lines[following[0]]
+    how = f"{gap:.4f} nats above" if gap >= 0 else "not clearly below"
+    return f"{where}: {f'below the {passed} line, ' * (passed is not None)}{how} the {following[0]} line."
 
 
 def gradients_words(parts: Sequence[str], steps: Sequence[int], norms: np.ndarray) -> str:
@@ -58,7 +60,7 @@ def parameters_words(components: Mapping[str, int]) -> str:
     total = sum(components.values())
     name, count = max(components.items(), key=lambda item: item[1])
     return (
-        f"{total:,} trainable numbers, {percent(total / GPT2_SMALL)} of GPT-2 small. "
+        f"{total:,} parameters, {percent(total / GPT2_SMALL)} of GPT-2 small. "
         f"The largest part is the {name} ({percent(count / total)})."
     )
 
@@ -134,7 +136,7 @@ def temperatures_words(labels: Sequence[str], by_temperature: Mapping[float, Seq
         return "There are no candidates."
     best = int(np.argmax(by_temperature[min(by_temperature)]))
     ends = [f"{percent(by_temperature[t][best])} at {t:g}" for t in sorted({min(by_temperature), max(by_temperature)})]
-    return f"“{labels[best]}” has {' and '.join(ends)}. A higher temperature keeps the order."
+    return f"“{labels[best]}” has {' and '.join(ends)}. Temperature never changes the order."
 
 
 def bits_words(bits: Mapping[str, np.ndarray]) -> str:
@@ -142,7 +144,7 @@ def bits_words(bits: Mapping[str, np.ndarray]) -> str:
     if not len(next(iter(bits.values()), ())):
         return ""
     totals = sorted((float(np.sum(costs)), BEST if player == "floor" else player) for player, costs in bits.items())
-    return f"Bits paid so far, the least first: {', '.join(f'{player} {total:.1f}' for total, player in totals)}."
+    return f"Bits paid so far, fewest first: {', '.join(f'{player} {total:.1f}' for total, player in totals)}."
 
 
 def times_words(
@@ -156,7 +158,7 @@ def times_words(
     words += f", {without / with_it:.1f} times as long." if with_it else "."
     if within < len(lengths):
         words += (
-            f" Beyond {context:,} tokens the context is full. Its oldest part falls out, and the model rebuilds the "
+            f" Beyond {context:,} tokens the context is full. The model then drops the oldest part and rebuilds the "
             "cache from the rest."
         )
     return words
@@ -221,10 +223,11 @@ def class_words(losses: Sequence[float], best: float | None, left_out: int = 0, 
         words += f"{max(losses):.4f}, median {float(np.median(losses)):.4f}."
     words += "" if best is None else f" The best possible loss is {best:.4f}."
     if unmasked:
-        words += f" {unmasked} without a mask see{'s' * (unmasked == 1)} the tokens to be predicted."
+        models = "1 model without a mask sees" if unmasked == 1 else f"{unmasked} models without a mask see"
+        words += f" {models} the tokens to predict."
     if left_out:
-        runs = "1 run learns" if left_out == 1 else f"{left_out} runs learn"
-        words += f" {runs} from another text or in other tokens and cannot be shown on this scale."
+        runs = "1 run uses" if left_out == 1 else f"{left_out} runs use"
+        words += f" {runs} another text or other tokens and cannot be shown on this scale."
     return words
 
 
@@ -240,13 +243,13 @@ def appearance_words(name: str, found: Any, last: int, ends: tuple[float, float]
     if math.isnan(ends[1]):
         return f"This prompt cannot show which heads attend to {name}."
     if found is None:
-        already = "Training did not bring it." if 0 < ends[1] <= ends[0] else "No head attends much to it."
+        already = "Training did not raise it." if 0 < ends[1] <= ends[0] else "No head attends much to it."
         return f"At the end, the highest mean weight on {name} is {ends[1]:.2f} (at first {ends[0]:.2f}). {already}"
     near = [f"{layer}.{head} ({score:.2f})" for layer, head, score in found.near]
     close = f" Too close to rank with it: {listed(near) if len(near) < 5 else f'{len(near)} others'}." if near else ""
     return (
         f"At the end, head {found.layer}.{found.head} attends most to {name}: mean weight {found.final:.2f}.{close} "
-        f"It began with {found.score_first:.2f} and crossed halfway between step {found.before:,} "
+        f"It rose from {found.score_first:.2f} and was halfway between step {found.before:,} "
         f"({found.score_before:.2f}) and step {found.after:,} ({found.score_after:.2f}) of {last:,}."
     )
 
@@ -274,7 +277,7 @@ def worth_words(
     around = f" ± {margins[top]:.4f}" if np.isfinite(margins[top]) else ""
     most = f"It rises most without {names[top[0]][top[1]]}: {signed(costs[top], 4, plus=True)}{around} nats."
     if not np.isfinite(margins).all():
-        return f"{words} {most} One window is too little to rule out chance."
+        return f"{words} {most} One window is not enough to rule out chance."
     clear, harm = costs > margins, costs < -margins
     if not clear.any():
         words += " No part makes a measurable difference on its own."

@@ -39,7 +39,7 @@ def precision_summary(cost: PrecisionCost) -> str:
 def _loss(way: InPrecision, plain: InPrecision) -> str:
     """How the loss of one way differs from fp32's."""
     if not way.can_be_told:
-        why = "Too close to call" if math.isfinite(way.more_margin) else "One window is too little to compare losses"
+        why = "Too close to call" if math.isfinite(way.more_margin) else "One window is not enough to compare losses"
         return f"{why}: {above_fp32(way)} nats."
     digits = _digits(way.more_margin)
     share = f" ({100 * abs(way.more) / plain.loss:.2g} %)" if plain.loss > 0 else ""

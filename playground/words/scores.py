@@ -34,7 +34,7 @@ def unknown_in_words(score: Score, name: str) -> str:
     if not score.unknown:
         return ""
     tokens = f"{score.unknown:,} token{'s' * (score.unknown != 1)}"
-    return f" Read as unknown by {name}: {tokens}, which makes its number look too good."
+    return f" Unknown to {name}: {tokens}, which makes its score look too good."
 
 
 def _judged_on(score: Score) -> str:

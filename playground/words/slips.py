@@ -75,9 +75,9 @@ SLIPS: dict[str, Slip] = {
         "They have {words}. With 24, its dense model would have {fewer:,} parameters; it has {n:,}.",
     ),
     "loops": Slip(
-        "says that its training is 750 loops",
+        "says that its training takes 750 steps",
         "{sentences} sentences in batches of {batch} are {per_epoch} batches per epoch, and 150 epochs are {loops} "
-        "loops.",
+        "steps.",
     ),
     "alike": Slip(
         "says that words with similar uses end up with similar vectors",
@@ -86,8 +86,8 @@ SLIPS: dict[str, Slip] = {
     ),
     "dropout": Slip(
         "judges its model on held-out text with dropout still on",
-        "The same weights then look worse than they are. Our prose model loses {on:.2f} nats with its dropout of "
-        "{p:g}, but {off:.2f} without. Held-out text must also not repeat the training text, as that text's does.",
+        "The same weights then look worse than they are. Our prose model has a loss of {on:.2f} nats with its dropout "
+        "of {p:g}, but {off:.2f} without. Held-out text must not repeat the training text either; that text's does.",
     ),
 }
 """By name."""

@@ -77,8 +77,8 @@ def _numbers(state: State) -> str:
     if state.kind == LEVEL and _nothing_left(state):
         above = "" if state.left is None else f", {from_the_best(state.left)}"
         return f"The validation loss is {state.now:.4f}{above}."
-    side = "lower" if state.fell >= 0 else "higher"
-    words = f"Later evaluations since step {state.since:,} average {abs(state.fell):.4f} {side} than earlier ones."
+    moved = "fallen" if state.fell >= 0 else "risen"
+    words = f"Since step {state.since:,} the loss has {moved} by {abs(state.fell):.4f} on average."
     if state.kind != LEARNING and state.now - lowest > 5e-5:
         words += f" The lowest was {lowest:.4f} after step {step:,}; the last is {state.now:.4f}."
     return words
@@ -103,7 +103,7 @@ def _details(state: State) -> str:
     return {
         DIVERGED: CALMER,
         UNMASKED: f"{NO_MASK} Train with the causal mask to see what it can learn.",
-        BELOW: "Judge it on more validation text. Check that none of it was in the training text.",
+        BELOW: "Measure it on more validation text. Check that none of it was in the training text.",
     }.get(state.kind, "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..studies.sweep import Row, best_of, lead_of
+from ..studies.sweep import Row, best_of, complete, lead_of
 from ..training.verdict import CERTAINTY
 from .result import Result
 
@@ -17,13 +17,15 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
         return Result("No value worked: every run diverged." if rows else "Nothing was tried yet.")
     seeds = len(best.losses)
     number = f"Validation loss {loss_shown(best)} over {seeds} seed{'s' * (seeds != 1)}."
+    if len(complete(rows)) == 1:
+        return Result(f"Only {name} {best.value} is finished so far.", number)
     if lead is None:
-        return Result(f"{name} {best.value} is best so far.", number)
+        return Result(f"{name} {best.value} is best: all other runs diverged.", number)
     second, difference, margin = lead
     if math.isinf(margin):
-        details = f"{second.value} is {difference:.4f} higher. One seed cannot tell luck from a difference."
+        details = f"{second.value} is {difference:.4f} higher. With one seed, this may be luck."
         return Result(f"{name} {best.value} is ahead, with one seed.", number, details)
-    interval = f"the ± is a {CERTAINTY} % interval over seeds"
+    interval = f"the ± is a {CERTAINTY} % interval over seeds, compared in pairs"
     if difference > margin:
         details = f"{second.value} is next, {difference:.4f} ± {margin:.4f} higher; {interval}."
         return Result(f"{name} {best.value} is best.", number, details)

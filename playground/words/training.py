@@ -49,7 +49,7 @@ def ended(finished: Mapping[str, Any]) -> str:
     }.get(str(finished.get("reason")), "")
 
 
-MEMORISES = "It learns its text by heart, and gets worse on text it has not seen."
+MEMORISES = "It memorised its text, and got worse on text it has not seen."
 """What overfitting is."""
 
 
@@ -86,7 +86,7 @@ def device_fault(fault: Fault) -> str:
     name = names.get(fault.device.split(":")[0], f"The device {fault.device}")
     if fault.error:
         return f"{name} cannot train in {fault.precision} ({fault.error})."
-    return f"{name} computes {fault.part} in {fault.precision} wrongly ({100 * fault.off:.1f} % off)."
+    return f"{name} gets {fault.part} wrong in {fault.precision} ({100 * fault.off:.1f} % off)."
 
 
 def _value(value: Any) -> str:

@@ -2,34 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..data import Baselines, visible
 from ..studies.finetune import Measured
 from ..studies.scores import Score
 from ..training.verdict import CERTAINTY
-from .numbers import signed
+from .numbers import listed, signed
 from .result import Result
 
-LACKING = "“\N{REPLACEMENT CHARACTER}” stands for characters of the new text that the model's tokens lack."
+INTERVAL = f"Each ± is a {CERTAINTY} % interval, from the spread between pieces of the text."
+LACKING = "Each “\N{REPLACEMENT CHARACTER}” is a character of the new text that the model's tokens lack."
+NAMED = 4
+"""Characters or words that a sentence names, at most."""
 
 
-def tuning_result(before: Measured, after: Measured) -> Result:
-    """What training on another text changed, on text of both kinds that it did not learn from."""
+def lacking_words(name: str, lacking: Sequence[str], kind: str) -> str:
+    """Which characters or words of a new text a model has no token for; `kind` is its tokenizer's."""
+    count, unit = len(lacking), "word" if kind == "word" else "character"
+    named = [f"“{visible(part)}”" for part in lacking[:NAMED]]
+    shown = ", ".join([*named, "…"]) if count > NAMED else listed(named)
+    these = f"{count:,} {unit}s" if count > 1 else f"one {unit}"
+    return f"“{name}” lacks {these} of this text ({shown}) and writes “\N{REPLACEMENT CHARACTER}” instead."
+
+
+def tuning_result(before: Measured, after: Measured, baselines: Baselines | None = None) -> Result:
+    """What training on another text changed, on text of both kinds that it did not learn from; the `baselines` of the
+    old text, where they are known, say how much it forgot."""
     new, old = _change(before.new, after.new), before.old and _change(before.old, after.old)
+    much, beaten = _forgotten(before, after, baselines) if old == 1 else ("", "")
     if new == 0 and not old:
         headline = "Nothing has changed."
     else:
         learned = {-1: "It learned the new text", 0: "It learned nothing new", 1: "It predicts the new text worse"}
-        forgot = {-1: "knows the old better", 0: "forgot nothing measurable", 1: "forgot some of the old"}
+        forgot = {-1: "predicts the old better", 0: "forgot nothing measurable", 1: f"forgot {much} of the old"}
         headline = f"{learned[new]}{'' if old is None else f' and {forgot[old]}'}."
     number = f"New text: {_losses(before.new, after.new)}."
-    number += f" Old text: {_losses(before.old, after.old)}." if before.old else ""
-    details = f"Both losses are in nats per token, of text held out. Each ± is a {CERTAINTY} % interval over its parts."
+    number += f" Old text: {_losses(before.old, after.old)}.{beaten}" if before.old else ""
+    details = f"Both losses are in nats per token, on unseen text. {INTERVAL}"
     if not before.old:
-        details = f"{details.replace('Both losses', 'Losses')} Its old text is not here, so what it forgot is unknown."
+        details = f"{details.replace('Both losses', 'Losses')} Its old text is missing, so forgetting was not measured."
     if any("\N{REPLACEMENT CHARACTER}" in text for text in after.samples):
         details += f" {LACKING}"
     return Result(headline, number, details)
+
+
+def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -> tuple[str, str]:
+    """How much of its old text a model forgot that now predicts it worse, and which baseline predicts it better now."""
+    ahead = baselines and baselines.ahead(after.old.loss)
+    if not ahead or baselines.ahead(before.old.loss) == ahead:
+        return "some", ""
+    much = "almost all" if baselines.passed(after.old.loss) in (None, "uniform") else "much"
+    return much, f" The {ahead} baseline predicts its old text better now."
 
 
 def tuning_lines(tuning: dict[str, Any]) -> list[str]:

@@ -12,19 +12,21 @@ def verdict_result(verdict: Verdict, equal: str = "equal cost", *, active: bool 
     """The better model, its lead, and the evidence. `active`: more pairs are still being trained."""
     far, better = " so far" * active, "MoE" if verdict.difference < 0 else "The dense model"
     if math.isinf(verdict.margin):
-        return Result("One window can't settle it.", details="A single validation window is too little to compare two.")
+        return Result(
+            "One window can't settle it.", details="One validation window is not enough to compare two models."
+        )
     side = "lower" if verdict.difference < 0 else "higher"
-    number = f"MoE is {abs(verdict.difference):.4f} nats {side}, ± {verdict.margin:.4f}, at {equal}."
+    number = f"MoE's loss is {abs(verdict.difference):.4f} nats {side}, ± {verdict.margin:.4f}, at {equal}."
     interval = f"The ± is a {CERTAINTY} % interval (Student's t) from the spread between"
     if verdict.seeds == 1:
         tie = abs(verdict.difference) <= verdict.margin
         return Result(
             "A tie so far." if tie else f"{better} is ahead, with one seed.",
             number,
-            f"{interval} validation windows. It does not cover other seeds, so one pair names no winner. Three seeds "
-            f"can show {_detectable(3):.1f} times their spread, five seeds {_detectable(5):.1f} times.",
+            f"{interval} validation windows. It does not cover other seeds, so one pair cannot name a winner. Three "
+            f"seeds can detect {_detectable(3):.1f} times their spread, five seeds {_detectable(5):.1f} times.",
         )
-    least = f" {verdict.seeds} seeds cannot show less than {verdict.margin:.4f}." if verdict.spread else ""
+    least = f" {verdict.seeds} seeds cannot detect less than {verdict.margin:.4f}." if verdict.spread else ""
     return Result(
         f"{better} predicts better{far}." if verdict.is_clear else f"A tie{far}.",
         number,
@@ -40,8 +42,8 @@ def still_learning_in_words(found: StillLearning | None) -> str:
     over = f", on average over {found.seeds} seeds" if found.seeds > 1 else ""
     return (
         f"Both were still learning. The dense model's loss fell by {found.fell[0]:.4f} {spans[0]}{over}. The MoE "
-        f"model's fell by {found.fell[1]:.4f}{'' if spans[0] == spans[1] else f' {spans[1]}'}. So this compares early "
-        "speed, not where they end."
+        f"model's fell by {found.fell[1]:.4f}{'' if spans[0] == spans[1] else f' {spans[1]}'}. So this compares how "
+        "fast they start, not where they end."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gradio as gr
 import pytest
 
+from playground.data import Baselines
 from playground.figures import palette
 from playground.figures.loss import Run, loss_curve
 from playground.ui import theme
@@ -29,7 +30,7 @@ def loss_figure(n: int) -> dict:
     evaluations = {"step": steps[::10], "train_loss": losses[::10], "val_loss": losses[::10]}
     run = Run("this run", columns, {**evaluations, "seconds": columns["seconds"][::10]})
     rungs = [("uniform", 3.3), ("floor", 0.6)]
-    return loss_curve(run, rungs, planned_steps=STEPS), loss_words(evaluations, rungs)
+    return loss_curve(run, rungs, planned_steps=STEPS), loss_words(evaluations, Baselines(3.3, 3.0, 2.0, 0.6))
 
 
 def loss_view(asked) -> Shown:

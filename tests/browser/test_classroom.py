@@ -63,7 +63,7 @@ def test_a_teacher_makes_a_class_and_sees_what_a_student_trains(house, open_page
 
     board.on("dialog", lambda dialog: dialog.accept())
     board.click("#class-end")
-    board.wait_for_selector(".class-head:has-text('It ended')")
+    board.wait_for_selector(".class-head:has-text('no one can join')")
     assert not board.locator(".class-code, #class-end, #copy-class").count()
     student.wait_for_selector(".class-strip:has-text('has ended')")
     board.click("#class-delete")

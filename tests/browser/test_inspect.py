@@ -127,7 +127,7 @@ def test_edits_belong_to_their_model_and_a_typed_prompt_goes_along(address, chro
 
     page.reload()  # the address does not make the model's own prompt one that was typed
     expect(page.locator("[data-slot=edits-in-force]")).to_contain_text("switched off")
-    choose("Copying, watched")
+    choose("Copying (with snapshots)")
     expect(field).to_have_value("cage ca")
     expect(page.locator("[data-slot=edits-in-force]")).to_have_text("")
     field.fill("cage c")

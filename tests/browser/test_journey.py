@@ -133,7 +133,7 @@ def test_two_visitors_do_not_see_each_others_runs(address, open_page):
     elsewhere.get_by_role("tab", name="Generate").click()
     anna.click("#stop-button")
     anna.wait_for_function("document.querySelector('#model input')?.value.startsWith('Run 1')")
-    asked = elsewhere.locator(".complaint[role=status]", has_text="Run 1 · Twenty sentences is trained.")
+    asked = elsewhere.locator(".complaint[role=status]", has_text="“Run 1 · Twenty sentences” has finished")
     asked.wait_for()
     assert elsewhere.input_value("#model input").startswith("Tiny stories")
     asked.get_by_role("button", name="Choose it on all tabs").click()

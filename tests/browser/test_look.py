@@ -19,6 +19,13 @@ def settle(page) -> None:
     calm(page)
 
 
+# what of the page moved without anybody's doing, as browsers measure it (cumulative layout shift)
+SHIFTS = """new PerformanceObserver((list) => {
+  const own = list.getEntries().filter((shift) => !shift.hadRecentInput);
+  window.moved = own.reduce((sum, { value }) => sum + value, window.moved ?? 0);
+}).observe({ type: "layout-shift", buffered: true })"""
+
+
 def unfold(page) -> None:
     """Open every folded part in view."""
     while (
@@ -80,6 +87,14 @@ def test_no_number_is_printed_over_another_words_can_be_read_and_things_have_nam
     page.wait_for_selector("#both-texts .sample")
     look(dark=True)
     assert not look.found, "\n".join(dict.fromkeys(look.found))
+
+
+@pytest.mark.parametrize("name", ["inspect", "moe"])
+def test_nothing_moves_while_a_tab_opens(address, chromium_page, name):
+    chromium_page.add_init_script(SHIFTS)
+    chromium_page.goto(f"{address}?tab={name}")
+    settle(chromium_page)
+    assert chromium_page.evaluate("window.moved ?? 0") < 0.1
 
 
 def test_the_measure_sees_what_lies_over_something(address, chromium_page):

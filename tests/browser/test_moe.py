@@ -72,6 +72,7 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
     name = word.locator("b").inner_text()
     word.click()
     expect(page.locator("#routing-followed")).to_contain_text(f"Token 4 “{name}” through all layers")
+    page.locator("#moe-routing summary", has_text="Router scores").click()
     visits = page.locator("#moe-routing [data-slot=router-scores] tbody tr")
     expect(visits).to_have_count(2)
     assert all(len(re.findall(r"\d\.\d\d", row.locator("td").nth(1).inner_text())) == 2 for row in visits.all())
@@ -92,7 +93,7 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
     rows = page.locator("#breaking-pulls tbody tr")
     expect(rows).to_have_count(3)
     norms = {row.split("\t")[0]: [float(x) for x in row.split("\t")[2:]] for row in rows.all_inner_texts()}
-    assert max(norms["the constant"]) < 1e-6 < min(norms["balance loss (Switch)"])
+    assert max(norms["constant loss (a famous slip)"]) < 1e-6 < min(norms["balance loss (Switch)"])
     before = page.locator("#breaking-cards").inner_text()
     page.locator(".expert-toggle[aria-pressed=false]").first.click()
     page.wait_for_function("was => document.querySelector('#breaking-cards').innerText !== was", arg=before)

@@ -36,7 +36,7 @@ def test_the_best_value_and_its_spread_are_told_and_its_model_is_saved(tmp_path,
         (["--sweep", "d_model=16,32"], "--set and --sweep both give d_model"),
         (["--sweep", "seed=1,2"], "seed cannot be swept"),
         (["--sweep", "learning_rate=0.1,0.2", "--resume"], "leave --resume"),
-        (["--sweep", "learning_rate=0.1,0.2", "--seeds", "0"], "from 1 to 12 seeds"),
+        (["--sweep", "learning_rate=0.1,0.2", "--seeds", "0"], "1 to 12 seeds"),
         (["--seeds", "2"], "--seeds is for a sweep"),
     ],
 )

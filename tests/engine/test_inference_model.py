@@ -60,9 +60,9 @@ def test_the_pass_written_out_for_one_token_is_the_plain_pass(config):
     with torch.inference_mode():
         for cache in caches[:2]:
             for length in (3, 5):  # rows of different lengths
-                row = cache.room_for(1, length)
-                inference.prefill(torch.arange(length)[None], row)
-                cache.join(row)
+                read = KVCache.allocate(config, capacity=length)
+                inference.prefill(torch.arange(length)[None], read)
+                cache.join(read)
         for token in (1, 2, 3):
             ids = torch.tensor([[token], [token + 1]])
             for plain, written_out in (caches[:2], caches[2:]):

@@ -1,15 +1,14 @@
 """A model that is trained further on the page: its tokens, what is measured, what is kept, and what is refused."""
 
-import dataclasses
-
 import pytest
 import torch
 
 from playground.service import runs
 from playground.service.cards import run_letters
 from playground.service.limits import LimitError
-from playground.service.runs import Source, tuning_spec
+from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
+from playground.studies.finetune import tuning_config
 from tests.service.test_board import finished, house
 from tests.ui.runs import ANNA, BERT, small_spec
 
@@ -26,9 +25,14 @@ def learned(tmp_path_factory):
 
 
 def tune(board, model, text=OTHER, *, visitor=ANNA, steps=6):
-    spec = tuning_spec(Source("text", text=text), model, board.registry.get(model, visitor))
-    training = spec.training.replace(steps=steps, eval_every=3, eval_windows=4, sample_every=0, device="cpu")
-    return board.start(visitor, dataclasses.replace(spec, training=training))
+    return tune_on(board, model, Source("text", text=text), visitor=visitor, steps=steps)
+
+
+def tune_on(board, model, source, *, visitor=ANNA, steps=6):
+    of = board.registry.get(model, visitor)
+    changes = {"eval_every": 3, "eval_windows": 4, "sample_every": 0, "sample_prompt": "the ", "device": "cpu"}
+    training = tuning_config(of.config).replace(steps=steps, **changes)
+    return board.start(visitor, RunSpec(source, of.config, training, of.tokenizer.kind, parent=model))
 
 
 def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learned):
@@ -56,6 +60,8 @@ def vars_of(job):
 def test_what_cannot_be_tuned_is_said(learned, monkeypatch):
     board, parent, _ = learned
     assert "characters lack" in finished(tune(board, parent, STRANGE)).message
+    sentences = finished(tune_on(board, parent, Source("sentences"))).message
+    assert "characters lack" in sentences, "its words were once taken for the model's characters"
     assert "the text has only 9 tokens" in finished(tune(board, parent, "the cat s")).message
     with pytest.raises(ValueError, match="no longer here"):
         tune(board, parent, visitor=BERT)

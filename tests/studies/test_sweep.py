@@ -24,6 +24,9 @@ def test_the_lowest_mean_is_best_and_a_value_that_diverged_is_not():
 def test_what_luck_can_explain_and_one_seed_name_no_best_value():
     near = [Row(1, (1.0, 1.2, 0.9)), Row(2, (1.1, 0.9, 1.05))]
     assert "about equally good" in sweep_result(near, "d_model").headline
+    half = [*near, Row(64, (0.1,))]
+    assert best_of(half).value != 64 and "64" not in sweep_result(half, "d_model").headline, "one seed of two"
+    assert "best" not in sweep_result([near[0], half[-1]], "d_model").headline, "nothing to compare it with"
     assert "with one seed" in sweep_result([Row(1, (1.0,)), Row(2, (3.0,))], "d_model").headline
     assert sweep_result([Row(1, (math.nan,))], "d_model").headline == "No value worked: every run diverged."
 
@@ -31,9 +34,9 @@ def test_what_luck_can_explain_and_one_seed_name_no_best_value():
 @pytest.mark.parametrize(
     ("name", "values", "seeds", "sentence"),
     [
-        ("learning_rate", (0.1,), 3, "from 2 to 12 different values"),
-        ("learning_rate", (0.1, 0.1), 3, "from 2 to 12 different values"),
-        ("learning_rate", (0.1, 0.2), 0, "from 1 to 12 seeds, not 0"),
+        ("learning_rate", (0.1,), 3, "2 to 12 different values"),
+        ("learning_rate", (0.1, 0.1), 3, "2 to 12 different values"),
+        ("learning_rate", (0.1, 0.2), 0, "1 to 12 seeds, not 0"),
         ("seed", (1, 2), 3, "seed cannot be swept"),
     ],
 )

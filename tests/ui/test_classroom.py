@@ -94,7 +94,7 @@ def test_a_class_is_made_and_joined_with_sense_and_nonsense(served):
     assert klass.title == MARKUP and klass.spec(3).training.seed == 3
     pupil = panel(address, known("pat"))
     for code, name, words in (
-        ("wrong", "Anna", "no class"),
+        ("wrong", "Anna", "No class"),
         (klass.code, "😀" * 500, "40 characters"),
         (klass.code, None, "a name"),
     ):

@@ -62,7 +62,7 @@ def test_the_text_that_a_pair_learned_from_is_known_to_all_who_judge_its_models(
         assert "last tenth" in unseen(jobs.source_of(checkpoint), checkpoint).words
         windows, words = text_for(SimpleNamespace(board=jobs), checkpoint)
         assert len(windows) and "last tenth" in words
-        with pytest.raises(ValueError, match="not here"):
+        with pytest.raises(ValueError, match="not available"):
             text_for(SimpleNamespace(board=house(tmp_path)), checkpoint)
 
 

@@ -20,12 +20,16 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     board = page.board
     first = board.start(page.visitor, small_spec())
     page.until_over()
-    page.train(**{"Train the chosen model further": True, "model": first.id, "text": OTHER})
+    further = {"Train the chosen model further": True, "model": first.id, "text": OTHER}
+    assert "Steps must be a whole number from 1" in page.train(**further, Steps=0) and len(board.of(page.visitor)) == 1
+    assert "tried on new models" in page.train(**further, **{"Try several values": "Layers = 1, 2"})
+    page.train(**further, Steps=15)
     page.until_over()
     tuned = board.of(page.visitor)[-1]
-    assert tuned.spec.parent == first.id and tuned.view().history.last_step == tuned.spec.training.steps
+    assert tuned.spec.parent == first.id and tuned.view().history.last_step == 15
     page.look()
     assert "It learned the new text" in page.text("headline") and "Old text: loss" in page.text("numbers")
+    assert tuned.view().tuning["ladder"]["bigram"] > 0, "by which what it forgot is graded"
     assert "<th" in page.slots["tuned"] and page.slots["tuned"].count("<tr>") >= 2
     page.model = first.id
     page.look()
@@ -41,18 +45,22 @@ def test_several_values_make_one_table_and_one_chart(served):
     shown = panel.look()
     assert panel.selection["there"] is True and shown["stop"] == "" and shown["bar"] == ""
     assert "Layers" in shown["headline"] and "over 3 seeds" in shown["number"]
+    assert "a cat" in shown["about"] or "the cat" in shown["about"], "it names its text"
+    assert "newest" in shown["newest"]
+    panel.model = "shipped-sentences"
+    assert panel.look()["newest"] == "", "another model's run stands above it"
     assert shown["table"].count("<tr>") == 3 and len(shown["chart"]["figure"]["data"]) == 2
 
 
 @pytest.mark.parametrize(
     ("typed", "words"),
     [
-        ("Speed = 1, 2", "No setting to try is called “Speed”"),
-        ("Learning rate", "Learning rate must be a number|from"),
-        ("Learning rate = 0.1", "from 2 to 12 different values"),
+        ("Speed = 1, 2", "There is no setting “Speed”"),
+        ("Learning rate", "Learning rate must be between 0.000001 and 1"),
+        ("Learning rate = 0.1", "2 to 12 different values"),
         ("Layers = 1, many", "Layers must be a whole number"),
         ("Seed = 1, 2", "seed cannot be swept"),
-        ("Pieces of text (tokens) = characters, words", "No setting to try"),
+        ("Pieces of text (tokens) = characters, words", "There is no setting"),
     ],
 )
 def test_what_cannot_be_tried_is_said(typed, words):

@@ -121,7 +121,7 @@ def test_the_route_answers_line_by_line_and_refuses_in_words(panel):
         ({"prompt": ""}, "is empty"), ({"prompt": "x" * 30_000}, "at most 20,000"),
         ({"new_tokens": 10**6}, "new tokens"), ({"new_tokens": 0}, "Length must"),
         ({"samples": 99}, "samples at"), ({"samples": 1.5}, "Samples must"),
-        ({"temperature": 9}, "from 0 to 3"), ({"precision": "int1"}, "Precision must"),
+        ({"temperature": 9}, "between 0 and 3"), ({"precision": "int1"}, "Precision must"),
         ({"model": "gone"}, "model"),
     ):  # fmt: skip
         assert words in last(write(**selection))["problem"], selection

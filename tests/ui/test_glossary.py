@@ -34,9 +34,9 @@ FIELD = """
     bf16|bfloat16|fp16|float16|fp32|float32; int8;
     quantis(?:ed|ation); LoRA; distillation; temperature; greedy; beam search; top-k; top-p; nucleus; min-p;
     typical sampling; repetition penalty; speculative decoding; KV cache; sliding window; flash attention;
-    ablation; activation patching; induction; sparse autoencoders?; evenness; dense; mixture of experts|MoE;
-    experts?; routers?; load balance; capacity factor; z-loss; 95 % intervals?; p-values?; standard deviation;
-    bootstrap
+    ablation; patch(?:es|ing)?; steering; circuits?; logit difference; induction; sparse autoencoders?; evenness;
+    dense; mixture of experts|MoE; experts?; routers?; load balance; capacity factor; z-loss; 95 % intervals?;
+    p-values?; standard deviation; bootstrap
 """
 """Terms of the field, whether the page uses them today or not: what of it stands there must be explained."""
 

@@ -322,7 +322,7 @@ def test_the_cost_of_edits_is_that_on_held_out_text_whatever_the_prompt(copying)
     found = edit_cost(copying.look("abc abc").model, judged.inputs, judged.targets, [SwitchOff(1, "head", 0)])
     assert f"{found.before:.5f}" in first and f"{found.after:.5f}" in first
     assert copying.made("abc abc", change=True)["edit-cost"] == ""
-    assert "no difference" in edits.said_of(Cost(1.5, 1.5, 0.0), "a text")
+    assert "unchanged" in edits.said_of(Cost(1.5, 1.5, 0.0), "a text")
 
 
 # ---- what heads do, and the text that judges -------------------------------------------------------------------------

@@ -230,6 +230,16 @@ def test_a_lesson_sets_the_form_whatever_run_the_page_opened_with(page):
     assert spec.training.steps == wanted["train.steps"]
 
 
+def test_a_pairs_form_is_as_it_opens_once_its_lesson_is_left(page):
+    """It kept the lesson's 32 experts and two seeds."""
+    visitor, experts = Visitor(page, known("leaving")), page.shared("moe.comparing").c["n_experts"]
+    for lesson, left in (("do-experts-help", 8), ("memorising", 32)):
+        visitor.values[experts] = 32
+        visitor.does("open", lesson=lesson)
+        visitor.does("close")
+        assert visitor.values[experts] == left
+
+
 def test_a_lesson_keeps_nothing_of_the_one_before(page):
     """A typed prompt, a head that is switched off and an open receipt are the last lesson's; so is its model's."""
     visitor = Visitor(page, known("one-by-one"))
@@ -360,7 +370,7 @@ def test_a_question_without_its_numbers_waits_and_says_for_what(page):
     visitor = Visitor(page, known("waiting"))
     visitor.does("open", lesson="first-model")
     shown = visitor.does("go", step=4)
-    assert "lesson-ask" not in shown["html"] and "lesson first" in shown["html"] and shown["live"]
+    assert "lesson-ask" not in shown["html"] and "earlier step" in shown["html"] and shown["live"]
     assert "…" not in visitor.shown["html"] and "lesson-told" not in visitor.does("guess", guess="stays")["html"]
     assert not visitor.progress.ticked(find_lesson("first-model"))[4]
 

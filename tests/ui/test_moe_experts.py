@@ -96,7 +96,7 @@ def test_the_routing_shown_is_the_models(tab):
     assert cells == pytest.approx(found.dense_weights()[1, 0].T.numpy(), abs=1e-6)
     assert "Token 6 “<bdi>n</bdi>”" in shown["routing-followed"]
     journey = numbers_of(shown["journey"]["figure"]["data"][0]["z"])
-    assert journey == pytest.approx(found.probabilities[:, 0, 6].numpy(), abs=1e-6)
+    assert journey == pytest.approx(found.dense_weights()[:, 0, 6].numpy(), abs=1e-6)
     scores = [float(x.replace("−", "-")) for x in re.findall(r'title="([−\d.e]+)"', shown["router-scores"])]
     assert scores == pytest.approx(found.logits[:, 0, 6].flatten().tolist())
     assert numbers_of(shown["load"]["figure"]["data"][0]["y"]) == pytest.approx(found.load[1].numpy())

@@ -72,7 +72,7 @@ def test_what_a_red_line_under_a_word_means_is_said_wherever_there_is_one():
 
 @pytest.mark.parametrize(
     ("loss", "rung", "side", "gap"),
-    [(2.88, "uniform", "below", "0.4200"), (2.5, "unigram", "below", "0.3700"), (3.4, "uniform", "above", "0.1000")],
+    [(2.88, "unigram", "above", "0.0100"), (2.5, "unigram", "below", "0.3700"), (3.4, "uniform", "above", "0.1000")],
 )
 def test_the_caption_names_the_rung_that_the_words_name(loss, rung, side, gap):
     """“Below bigram 0.1098” stood beside words of uniform and unigram only, where the bigram lay above the unigram."""

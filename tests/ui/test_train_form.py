@@ -9,24 +9,29 @@ import gradio as gr
 import pytest
 
 import playground
-from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data import Baselines, corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.model import PRESETS, ModelConfig
 from playground.service.limits import LOCAL, PUBLIC
+from playground.service.models import Registry
 from playground.service.pace import Pace
 from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
+from playground.studies.finetune import tuning_config
 from playground.training import Evaluated, History, Sampled, Stepped, TrainConfig
 from playground.training.recipes import BY_HEART
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import beginning_of, contents_of
 from playground.ui.forms.followed import uploaded
+from playground.ui.panel import Asked
 from playground.ui.refusals import sentence
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.runs_table import runs_table
-from playground.ui.tabs.train.settings import Settings, preset_note
+from playground.ui.tabs.train.settings import SET_BY_RUN, Settings, preset_note
 from playground.words.presets import NOTES, TITLES
 from playground.words.slips import SLIPS
+
+from .runs import ANNA
 
 LIGHTHOUSE = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
 
@@ -213,6 +218,15 @@ def test_an_empty_prompt_is_the_beginning_of_ones_own_text_and_stays_empty_for_t
 # ---- sizes, other texts, names ---------------------------------------------------------------------------------------
 
 
+def test_a_loss_between_two_baselines_names_the_one_that_is_still_better():
+    """It was said to be below the bigram line, of a loss above that of the 5-gram."""
+    view = RunView(id="x", name="Run 1", state="finished", baselines=Baselines(3.7, 3.0, 1.9, ngram=1.2, order=5))
+    view.history.add(Evaluated(40, 1.0, train_loss=1.5, val_loss=1.5))
+    assert "5-gram" in verdict.headline(view) and "0.3000 nats above the 5-gram line" in watch.curve(view)[1]
+    view.history.add(Evaluated(80, 2.0, train_loss=1.1, val_loss=1.1))
+    assert "not" not in verdict.headline(view) and "0.1000 nats below the 5-gram line" in watch.curve(view)[1]
+
+
 def test_a_size_is_chosen_only_where_the_shape_is_its_own():
     assert [form.size_of(filled(size)) for size in form.SIZES] == list(form.SIZES)
     assert form.size_of(filled(d_model=64)) is None and form.size_of(filled(steps=5)) == "small"
@@ -220,14 +234,18 @@ def test_a_size_is_chosen_only_where_the_shape_is_its_own():
     assert form.run_spec(filled() | {"size": None}, Source("stories"), LOCAL).size == "custom"
 
 
+def another(values: dict, source: str) -> dict:
+    return form.for_another_text(values, source, lambda other: form.base_values("small", other, LOCAL))
+
+
 def test_what_was_set_by_hand_stays_when_another_text_is_chosen():
     mine = filled(steps=77, causal=False, tokenizer="word")
-    copy = form.for_another_text(mine, "copy", LOCAL)
+    copy = another(mine, "copy")
     assert (copy["steps"], copy["causal"], copy["n_layers"]) == (77, False, mine["n_layers"])
-    few = form.for_another_text(filled(), texts.SENTENCES, LOCAL)
+    few = another(filled(), texts.SENTENCES)
     assert few == {name: form.size_values("small", texts.SENTENCES)[name] for name in form.BY_NAME}
-    assert form.for_another_text(filled() | few, "copy", LOCAL) == {n: filled()[n] for n in form.BY_NAME}, "and back"
-    bpe = form.for_another_text(filled(source=texts.OWN_TEXT, tokenizer="bpe"), "copy", LOCAL)
+    assert another(filled() | few, "copy") == {n: filled()[n] for n in form.BY_NAME}, "and back"
+    bpe = another(filled(source=texts.OWN_TEXT, tokenizer="bpe"), "copy")
     assert bpe["tokenizer"] == "char", "a language is not read in byte pairs"
 
 
@@ -259,12 +277,12 @@ def test_size_and_steps_of_an_own_text_follow_from_its_length(tokenizer):
 
 def form_settings() -> Settings:
     """What the form follows; no page is needed for it."""
-    return Settings(LOCAL, {}, Pace())
+    return Settings(LOCAL, {}, Pace(), Registry(LOCAL).get)
 
 
 def follow(values: dict, *causes: str) -> dict:
     """What the form holds once the browser has taken an answer, and what it shows."""
-    followed = form_settings().follow(values, causes)
+    followed = form_settings().follow(values, causes, Asked(ANNA, {}))
     assert not {"source", "learn"} & followed.fields.keys()
     components = ("source", "tokenizer", "text", "upload", "hub")  # of these something else than the value changes
     return values | {k: v for k, v in followed.shows.items() if k not in components} | followed.fields
@@ -319,9 +337,59 @@ def test_what_is_touched_before_an_answer_is_followed_in_that_order():
 
 def test_only_what_follows_is_told():
     values = filled() | {"size": "tiny", "suited": "", "preset": "", "learn": texts.EXAMPLE}
-    told = form_settings().follow(values, ["size"]).fields
+    told = form_settings().follow(values, ["size"], Asked(ANNA, {})).fields
     assert told["d_model"] == form.size_values("tiny", "stories")["d_model"] and "seed" not in told
-    assert form_settings().follow(values | told, ["fields"]).fields == {}
+    assert form_settings().follow(values | told, ["fields"], Asked(ANNA, {})).fields == {}
+
+
+def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays():
+    """Steps 15 became 40, and nobody said how long it takes."""
+    text = "a short text of mine. " * 100
+    start = follow(own_text(text, prompt="", model="shipped-stories", learning_rate=1e-4), "text")
+    further = follow(start | {"further": True}, "further")
+    tuned = tuning_config(PRESETS["small"], len(text))
+    assert further["steps"] == tuned.steps != start["steps"] and further["optimizer"] == "adamw"
+    assert further["learning_rate"] == 1e-4 and further["advanced"]["label"] == "Advanced · 1 changed"
+    assert f"“Tiny stories” further for {tuned.steps} steps. About" in further["outlook"]
+    fifteen = follow(further | {"steps": 15}, "fields")
+    assert "for 15 steps. " in fifteen["outlook"] and fifteen["steps"] == 15
+    assert "for 1 step. Under a second here" in follow(further | {"steps": 1}, "fields")["outlook"]
+    named = form_settings().named(fifteen, ANNA)
+    spec = form.run_spec(named, Source("text", text=text), LOCAL)
+    assert (spec.parent, spec.training.steps, spec.training.learning_rate) == ("shipped-stories", 15, 1e-4)
+    assert follow(further, "reset")["learning_rate"] == tuned.learning_rate
+    with pytest.raises(ValueError, match="Steps must be a whole number from 1"):
+        form.run_spec(named | {"steps": 0}, Source("text", text=text), LOCAL)
+    assert follow(start | {"text": None}, "model")["steps"] == start["steps"], "texts are not sent for nothing"
+    again = follow(further | {"further": False}, "further")
+    assert {name: again[name] for name in form.BY_NAME} == {name: start[name] for name in form.BY_NAME}
+
+
+def test_a_lesson_a_link_or_a_class_trains_a_new_model():
+    """They all fill the form with what `held` says; only SET_BY_RUN can be filled."""
+    held = form_settings().held(form.values_of(form.run_spec(filled(), Source("stories"), LOCAL), LOCAL))
+    assert held["further"] is False and held["tuned"] == "" and {*held} <= {*SET_BY_RUN}
+
+
+def test_what_a_model_lacks_of_a_text_is_said_before_it_is_trained_further():
+    start = own_text("a dog sat. " * 400 + "Ω?é", model="shipped-stories", further=True)
+    contents = follow(start, "further")["contents"]
+    assert "lacks 2 characters" in contents and "“Ω”" in contents and "“é”" in contents
+    assert "lack 100 % of this text" in follow(start | {"text": "Ὀδυσσεύς" * 300}, "text")["contents"]
+    assert "further needs about" in follow(start | {"text": "a dog sat. " * 20}, "text")["contents"]
+    assert "lack" not in follow(start | {"further": False}, "further")["contents"]
+
+
+def test_two_models_of_one_size_have_as_many_parameters():
+    """Small had 802,432 parameters in the form, and 798,336 where it was the shipped model."""
+    small = form.model_config(filled())
+    assert verdict.size(small) == "Small" and verdict.size(small.replace(vocab_size=90)) == "Small"
+    assert verdict.size(small.replace(activation="relu2")) == "798,336 parameters"
+
+
+def test_a_guessed_vocabulary_makes_a_rounded_count():
+    unread = follow(own_text("", own_kind="hub"), "text")
+    assert "About 810,000 parameters" in unread["outlook"]
 
 
 def test_a_file_is_read_only_where_uploads_lie(tmp_path):

@@ -174,11 +174,11 @@ def test_another_kind_of_job_is_said_to_go_on_elsewhere(served):
     page = Visit(served, "ida")
     job = board.compare(page.visitor, spec(training=TRAINING.replace(steps=100_000)))
     page.look()
-    assert f"{job.name} goes on" in page.text("notices")
+    assert f"“{job.name}” is still running" in page.text("notices")
     assert "in progress" in page.train(Steps=20), "one thing at a time"
     board.stop(page.visitor, kind=ComparisonJob)
     until(lambda: job.settled)
-    assert "goes on" not in str(page.look()["notices"])
+    assert "is still running" not in str(page.look()["notices"])
 
 
 def test_buttons_answer_strangers_in_sentences(served):

@@ -307,10 +307,15 @@ def of_tuning() -> Iterator[Case]:
         ("worse", (3.0, 1.0), (4.0, 2.0)),
     ):
         yield facts, tuning.tuning_result(taken(*before), taken(*after))
+    known = Baselines(3.7, 3.0, 1.9, ngram=1.2, order=5)
+    for after in (1.1, 1.5, 3.2):
+        yield f"beside baselines, {after}", tuning.tuning_result(taken(3.0, 1.0), taken(2.0, after), known)
     strange = dataclasses.replace(taken(2.0, 1.5), samples=("\N{REPLACEMENT CHARACTER}ing",))
     yield "letters that the tokens lack", tuning.tuning_result(taken(3.0, 1.0), strange)
     noted = {when: dataclasses.asdict(taken(3.0, None)) for when in ("before", "after")}
     yield "in the shell", "\n".join(tuning.tuning_lines(noted))
+    for parts, kind in (["é"], "char"), (list("éΩ\n"), "char"), (["sea", "sang", "the", "king", "now"], "word"):
+        yield f"{len(parts)} lacking", tuning.lacking_words("Run 1", parts, kind)
 
 
 def of_sweep() -> Iterator[Case]:
@@ -318,6 +323,7 @@ def of_sweep() -> Iterator[Case]:
     near = Row(0.02, (1.05, 1.0, 0.99))
     for facts, rows in (
         ("nothing yet", []), ("one value", [slow]), ("all diverged", [broken]), ("a best one", [slow, fast, broken]),
+        ("one of two", [slow, Row(0.01, (1.0,))]), ("the others diverged", [slow, broken]),
         ("luck", [fast, near]), ("one seed", [Row(1, (2.0,)), Row(2, (1.0,))]),
     ):  # fmt: skip
         yield facts, sweep.sweep_result(rows, "Learning rate")
@@ -361,11 +367,11 @@ def of_interventions() -> Iterator[Case]:
     yield (
         "a circuit",
         interventions.circuit_result(
-            Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6), {first: "induction"}
+            Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6), {first: "induction"}, "x"
         ),
     )
     alone = Circuit({first: 0.9}, (), 0.93, None, 1, 0, 6)
-    yield "a circuit: one part, one pair", interventions.circuit_result(alone, {})
+    yield "a circuit: one part, one pair", interventions.circuit_result(alone, {}, "x")
 
 
 def of_lens_and_examples() -> Iterator[Case]:
@@ -416,10 +422,12 @@ def of_influence() -> Iterator[Case]:
     yield "a rule", influence.rule_sentence(ranked)
     yield "no rule", influence.rule_sentence(dataclasses.replace(ranked, rules=(("spelling", 0.9),)))
     sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
-    yield "one seed", influence.proof_result([sure], -0.1, 1)
-    yield "two seeds that differ", influence.proof_result([sure, unsure], -0.1, 5)
+    yield "one seed", influence.proof_result([sure], -0.1, 1, "the fox")
+    never = dataclasses.replace(sure, without=-12.0)
+    yield "one seed, next to impossible", influence.proof_result([never], -0.1, 1, "the fox")
+    yield "two seeds that differ", influence.proof_result([sure, unsure], -0.1, 5, "the fox")
     alike = dataclasses.replace(sure, seed=1, control=-0.3)
-    yield "two seeds that agree", influence.proof_result([sure, alike], -0.1, 5)
+    yield "two seeds that agree", influence.proof_result([sure, alike], -0.1, 5, "the fox")
     for count, correlation in ((2, math.nan), (5, 0.7)):
         yield f"{count} proofs", influence.score_sentence(count, correlation)
 

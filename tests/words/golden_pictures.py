@@ -6,20 +6,24 @@ from types import SimpleNamespace as Facts
 
 import numpy as np
 
+from playground.data import Baselines
 from playground.figures.specialisation import lift_of
 from playground.inspection.nulls import Judgement, Null
 from playground.words import experts, inspect, pictures
 
 Case = tuple[str, str]
 
-BASELINES = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
+BASELINES = Baselines(3.33, 2.84, 2.11, 1.02)
 
 
 def of_runs() -> Iterator[Case]:
     evaluations = {"step": [20, 40], "val_loss": [1.2, 1.11]}
     yield "loss: of a language", pictures.loss_words(evaluations, BASELINES)
-    yield "loss: ordinary text", pictures.loss_words(evaluations, BASELINES[:3])
-    yield "loss: above all baselines", pictures.loss_words(evaluations, [("uniform", 1.0)])
+    yield "loss: ordinary text", pictures.loss_words(evaluations, Baselines(3.33, 2.84, 2.11))
+    yield "loss: between two", pictures.loss_words(evaluations, Baselines(3.33, 2.84, 2.11, ngram=1.0, order=5))
+    near = Baselines(3.33, 2.84, 2.11, ngram=1.2, order=5, tokens=99, chance={"5-gram": 0.5})
+    yield "loss: below one by chance", pictures.loss_words(evaluations, near)
+    yield "loss: above all baselines", pictures.loss_words(evaluations, Baselines(1.0, 0.9, 0.8))
     yield "loss: nothing yet", pictures.loss_words(None)
     yield "loss: nothing yet, baselines", pictures.loss_words(None, BASELINES)
     norms = np.array([[1.0, 0.05], [2.0, 2.0]])
@@ -144,7 +148,7 @@ def of_inspect() -> Iterator[Case]:
     yield "Muon", inspect.muon_words("each head")
     yield "norms", inspect.norms_words("layer 1", 0.3, 0.5)
     yield "sizes", inspect.sizes_words(205_696, 1_134_208, 340_096)
-    yield "memory", inspect.memory_words([("Tiny", "scores", 0.6), ("GPT", "hidden layer", 0.5)])
+    yield "memory", inspect.memory_words([("Tiny", "scores of all heads", 0.6), ("GPT", "hidden layer", 0.5)])
     yield "a receipt", inspect.receipt_words(32, qk_norm=True, rotated=("10000", 5, 2))
     yield "the proof of a receipt", inspect.receipt_proof(1e-7, "score", 32)
     yield "the cache", inspect.cache_words(120, True, 1e-6, (1515, 381750), 128, 4096)

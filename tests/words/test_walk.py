@@ -52,7 +52,7 @@ def test_every_step_is_described_without_a_hole(name, ids):
 
 
 def test_a_model_that_cannot_tell_order_or_sees_the_future_is_told_apart():
-    for causal, said in ((True, "nothing but the mask"), (False, "this model cannot tell order")):
+    for causal, said in ((True, "only in the mask"), (False, "this model cannot tell order")):
         lost = look_at(TINY.replace(positions="none", causal=causal))
         assert said in describe(step(lost, "embed", *SELECTION)).why
     assert "sees the future" in describe(step(look_at(VARIANTS["sees the future"]), "mask", *SELECTION)).sentence

@@ -141,6 +141,8 @@ class Classes:
     def invited(self, code: object, address: str = "") -> Klass:
         """The class that this code lets in, while it goes on. Raises ClassError."""
         self.sweep()
+        if code in ("", None):
+            raise ClassError("Type your class's code first: four words.")
         klass = self._of_code(regular(code))
         if klass is None:
             self._guessed(False, address)
@@ -150,12 +152,12 @@ class Classes:
 
     def join(self, code: object, name: object, visitor: str, address: str = "") -> Member:
         """Become a student of a class, or go by another name there. Raises ClassError."""
-        klass = self.invited(code, address)
         name = one_line(name, STUDENT_NAME, "name")
-        if not name:
+        if code and not name:
             raise ClassError("Choose a name first. Your teacher's board shows it.")
         if len(alphabets(name)) > 1:
             raise ClassError("This name mixes alphabets, so that it could look like another one: use one alphabet.")
+        klass = self.invited(code, address)
         with self.store.change() as db:
             mine = db.execute("SELECT * FROM students WHERE class = ? AND visitor = ?", (klass.id, hashed(visitor)))
             mine = mine.fetchone()
@@ -278,7 +280,7 @@ class Classes:
         self.wrong.check(address)
         self.wrong.count(address)
         if not there:
-            raise ClassError("There is no class with this code, or it was deleted: a code is four words, look again.")
+            raise ClassError("No class has this code. Check its four words.")
 
     def of_id(self, class_id: int) -> Klass | None:
         """A class as it is now; None where it was deleted."""

@@ -230,6 +230,7 @@
       marks = framed;
       const summary = value?.summary ?? "";
       words.textContent = summary;
+      words.classList.toggle("aloud", Boolean(value?.aloud));
       plot.setAttribute("aria-label", summary || "Chart");
       if (whole && whole === before) {
         if (!same && drawn && box.dataset.state === "drawn") return void frame(next); // the same picture, framed elsewhere

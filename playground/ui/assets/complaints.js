@@ -40,7 +40,7 @@
       asked.remove();
       choose();
     };
-    asked = tell(`${name} is trained.`, 0, "info", "status", take);
+    asked = tell(`“${name}” has finished training.`, 0, "info", "status", take);
   };
 
   window.playgroundComplain = (words) => tell(words, 12, "error", "alert");

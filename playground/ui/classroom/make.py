@@ -24,22 +24,22 @@ PLAIN = {"train.source", "train.size", "train.steps", "train.patience"}
 
 
 _LESSONS = {"": "none"} | {lesson.id: f"{lesson.number}. {lesson.title}" for lesson in all_lessons()}
-_SOURCES = {"": "Usual", **texts.SOURCES, NO_RUN: "No run: the lesson alone"}
-_SIZES = {"": "Usual", **form.SIZES}
+_SOURCES = {"": "Default", **texts.SOURCES, NO_RUN: "No run: the lesson alone"}
+_SIZES = {"": "Default", **form.SIZES}
 MAKE = f"""<fieldset data-for="start" class="stack" id="class-making">
 {theme.heading("Make a class", "Students join with a code. You see on one board what they do.")}
 <label>Title <input type="text" data-field="title" dir="auto" maxlength="{CLASS_TITLE}" placeholder="Tuesday’s class">
 </label>
-<div class="fields"><label>It ends <select data-field="hours">{options_html(ENDS, 2)}</select></label>
+<div class="fields"><label>Ends <select data-field="hours">{options_html(ENDS, 2)}</select></label>
 <label>Lesson <select data-field="lesson">{options_html(_LESSONS)}</select></label></div>
 <div class="fields"><label>Text <select name="source">{options_html(_SOURCES)}</select></label>
 <label>Model size <select data-field="size">{options_html(_SIZES)}</select></label>
-<label>Training steps <input type="number" data-field="steps" min="1" placeholder="usual"></label>
+<label>Training steps <input type="number" data-field="steps" min="1" placeholder="default"></label>
 <label>First seed <input type="number" data-field="seed" min="0" placeholder="0"></label>
 <label>Each student changes <select data-field="changes">{options_html(CHANGES, "seed")}</select></label></div>
 <label data-for="source:text">The class’s text
 <textarea data-field="text" dir="auto" rows="4" maxlength="{CLASS_TEXT}"></textarea></label>
-{theme.quiet("Usual: the lesson’s own settings. Without a lesson: Tiny stories, Small.")}
+{theme.quiet("Default: the lesson’s own settings. Without a lesson: Tiny stories, Small.")}
 <button type="button" class="primary" data-do="make_class" id="class-make">Make the class</button></fieldset>"""
 
 

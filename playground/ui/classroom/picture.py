@@ -105,6 +105,7 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
     words = " ".join(f"<span>{word}</span>" for word in klass.code.split("-"))
     runs = [s.latest for s in students if s.latest is not None]
     going = sum(at_work(run, now) for run in runs)
+    finished = len(runs) - going
     over = [run.report.above for run in runs if run.report.above is not None and run.report.causal]
     closest = min(over, key=abs, default=None)
     known = any(run.report.rungs for run in runs if run.report.causal)
@@ -112,13 +113,13 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
     ended = klass.ended
     cards = [
         ("Students", f"{len(students)}", f"{len(students) - len(runs)} without a run"),
-        ("Training now", f"{going}", f"{len(runs) - going} of their last runs are over"),
+        ("Training now", f"{going}", f"{finished} run{'s' * (finished != 1)} finished"),
         (
             "Closest to the best possible",
             "–" if closest is None else f"{abs(closest):.4f}",
             where if closest is None else f"nats {'above' if closest >= 0 else 'below'} it",
         ),
-        ("It ended" if ended else "It ends", ago(klass.ends, now), "no one can join" if ended else "by itself"),
+        ("Ended" if ended else "Ends", ago(klass.ends, now), "no one can join" if ended else "by itself"),
     ]
     run = f"<p>{html.escape(run_in_words(klass))} {CHANGING[klass.changes]}</p>" if klass.letters else ""
     run = (f"<p>Lesson: {html.escape(lesson_title(klass.lesson))}.</p>" if klass.lesson else "") + run

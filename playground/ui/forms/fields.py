@@ -53,7 +53,8 @@ class Field:
         else:
             most, whole = self.upper(limits), isinstance(self.least, int)
             fits = is_number(value) and self.least <= value <= most and not (whole and value != int(value))
-            allowed = f"{'a whole number ' if whole else ''}from {said(self.least)} to {said(most)}"
+            low, high = said(self.least), said(most)
+            allowed = f"a whole number from {low} to {high}" if whole else f"between {low} and {high}"
             if value is None:
                 raise ValueError(f"{self.label} is empty: give {'' if whole else 'a number '}{allowed}")
             value = int(value) if fits and whole else value
@@ -107,6 +108,8 @@ def whole(name: str, value: Any, least: int | None = None, most: int | None = No
     bounds = "" if least is None or most is None else f" from {said(least)} to {said(most)}"
     if value is None:
         raise ValueError(f"{name} is empty: give a whole number{bounds}")
+    if fits and most is None and least is not None and value < least:
+        raise ValueError(f"{name} must be at least {said(least)}")
     if not fits or (least is not None and value < least) or (most is not None and value > most):
         raise ValueError(f"{name} must be a whole number{bounds}, not {said(value)}")
     return int(value)

@@ -2,7 +2,7 @@
 
     form = Followed(page, "train_form", components, reads=("source", "size", …), sets=("outlook", …),
                     follow=follow, begin=begin)
-    form.on("size", components["size"].input)               # follow(values, ["size"]) → Follows(fields, shows)
+    form.on("size", components["size"].input)               # follow(values, ["size"], asked) → Follows(fields, shows)
     form.begins(components["train"], panel="#train-panel")  # begin(values, asked) → Begins(id) or Begins(shows=…)
 
 The browser's half is front/form.js: it sends what the fields hold and what was touched since the last answer. Only the
@@ -56,7 +56,7 @@ class Followed:
         *,
         reads: Sequence[str],
         sets: Sequence[str],
-        follow: Callable[[Values, Sequence[str]], Follows],
+        follow: Callable[[Values, Sequence[str], Asked], Follows],
         begin: Callable[[Values, Asked], Begins],
     ):
         """`reads` and `sets` are names of components; `page.panels` answers the browser at /do/<name>."""
@@ -67,10 +67,11 @@ class Followed:
         self._name, self._components = name, components
         page.panels.act(name, self._answer)
 
-    def on(self, cause: str, *events: Callable[..., Any], whole_texts: bool = False) -> None:
+    def on(self, cause: str, *events: Callable[..., Any], whole_texts: bool | str = False) -> None:
         """Call `follow` with this cause whenever one of these events happens.
 
-        `whole_texts` says whether `follow` needs the pasted text for this; if not, it is not sent.
+        `whole_texts` says whether `follow` needs the pasted text for this, or names the switch that says so; if not, it
+        is not sent.
         """
         said = f"{self._form}, {json.dumps(cause)}, {json.dumps(whole_texts)}"
         touched = f"(...now) => playground.form.touched({said}, now)"
@@ -95,7 +96,7 @@ class Followed:
         if asked.selection.get("pressed"):
             begun = self._begin(values, asked)
             return {"begun": begun.begun, "shows": dict(begun.shows)}
-        followed = self._follow(values, [str(each) for each in causes])
+        followed = self._follow(values, [str(each) for each in causes], asked)
         return {"fields": dict(followed.fields), "shows": dict(followed.shows)}
 
 

@@ -37,11 +37,11 @@ TOP: tuple[Field, ...] = (
 )  # fmt: skip
 
 MIXTURE: tuple[Field, ...] = (
-    Field("adapts", "Whose width follows", "The other one keeps the width below.", "mixture",
+    Field("adapts", "Which width is computed", "The other is set below.", "mixture",
           (("the dense model's", "dense"), ("the experts'", "moe"))),
-    Field("d_expert", "Width of one expert", "Used when the dense model's follows.", "mixture", least=1, most=4096),
+    Field("d_expert", "Width of one expert", "Used when the dense model's is computed.", "mixture", least=1, most=4096),
     Field("d_ff", "Width of dense layers",
-          "Used when the experts' follows, and in blocks without experts. 0: 4 × d_model, or 8/3 with SwiGLU.",
+          "Used when the experts' is computed, and in blocks without experts. 0: 4 × d_model, or 8/3 with SwiGLU.",
           "mixture", least=0, most=8192),
     Field("moe_every", "Experts in every k-th block", "1: in all of them.", "mixture", least=1, most=8),
     Field("shared_expert", "Shared expert", "One more, which gets every token.", "mixture"),

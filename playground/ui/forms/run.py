@@ -7,7 +7,7 @@ dictionaries of the same names, so that setting the form is always "these values
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...data import LANGUAGES
@@ -15,6 +15,8 @@ from ...model import PRESETS, ModelConfig
 from ...model.config import ACTIVATIONS, ATTENTION_LAYOUTS, NORM_PLACEMENTS, NORMS, POSITIONS
 from ...service.limits import Limits
 from ...service.runs import OWN_TEXT, SENTENCES, RunSpec, Source
+from ...storage import Checkpoint
+from ...studies.finetune import tuning_config
 from ...training import RECIPES, TrainConfig
 from ...training.config import OPTIMIZERS, SCHEDULES
 from ...training.recipes import OwnText, for_own_text
@@ -25,7 +27,7 @@ from .fields import FOLLOWS, Field, is_number, read, said, same, titled, whole
 from .texts import TOKENIZERS, UNKNOWN, Own, check_tokenizer, expected_vocabulary
 
 FIELDS: tuple[Field, ...] = (
-    Field("tokenizer", "Pieces of text (tokens)", "Small pieces are easy to learn, large ones see further.", "text",
+    Field("tokenizer", "Pieces of text (tokens)", "With large pieces, the model sees further.", "text",
           TOKENIZERS),
     Field("vocab_size", "Size of a learned BPE vocabulary", "More pieces mean shorter texts but a larger table.",
           "text", least=257, most=16384),
@@ -35,9 +37,9 @@ FIELDS: tuple[Field, ...] = (
           most=1024, step=8),
     Field("n_heads", "Attention heads", "Each looks for something of its own; must divide the width.", "shape",
           least=1, most=32, step=1),
-    Field("n_kv_heads", "Key/value heads", "Fewer than heads shares them: a smaller cache. 0: as many as heads.",
+    Field("n_kv_heads", "Key/value heads", "If fewer, heads share them: a smaller cache. 0: as many as heads.",
           "shape", least=0, most=32),
-    Field("d_ff", "Feed-forward width (d_ff)", "Often most parameters. 0: 4 times the width, or 8/3 with SwiGLU.",
+    Field("d_ff", "Feed-forward width (d_ff)", "Often holds most parameters. 0: 4 times the width, or 8/3 with SwiGLU.",
           "shape", least=0, most=8192),
     Field("context_length", "Context", "How many tokens it sees at once.", "shape", least=8, most="context", step=8),
     Field("positions", "Positions", "How it knows the order of tokens.", "parts",
@@ -49,7 +51,7 @@ FIELDS: tuple[Field, ...] = (
           titled(NORM_PLACEMENTS, pre="before (pre)", post="after (post)")),
     Field("activation", "Activation", "The nonlinear function in the MLP.", "parts",
           titled(ACTIVATIONS, relu="ReLU", gelu="GELU", relu2="squared ReLU", swiglu="SwiGLU (gated)")),
-    Field("attention_layout", "Attention weights", "One matrix, or a list of small heads: the same function.",
+    Field("attention_layout", "Attention weights", "One matrix, or one per head; both compute the same.",
           "parts", titled(ATTENTION_LAYOUTS, fused="one projection", separate_heads="list of heads")),
     Field("init_std", "First weights", "1/√inputs begins a few tenths of a nat above guessing and learns quicker; "
           "0.02 starts at it.", "parts",
@@ -69,8 +71,8 @@ FIELDS: tuple[Field, ...] = (
     Field("dropout", "Dropout", "Sets random numbers to zero, which reduces memorising.", "learning", least=0.0,
           most=0.6, step=0.05),
     Field("steps", "Steps", "Updates of the weights; time grows in proportion.", "learning", least=1, most="steps"),
-    Field("batch_size", "Batch", "Windows per step: steadier, but slower steps.", "learning", least=1, most="batch",
-          step=1),
+    Field("batch_size", "Batch", "Windows per step. More make steps steadier but slower.", "learning", least=1,
+          most="batch", step=1),
     Field("optimizer", "Optimizer", "Muon learns faster per step, AdamW is the classic.", "learning",
           titled(OPTIMIZERS, muon="Muon + AdamW", adamw="AdamW")),
     Field("learning_rate", "Learning rate", "Too low: it learns slowly. Too high: it diverges.", "learning",
@@ -86,10 +88,10 @@ FIELDS: tuple[Field, ...] = (
           most=10.0, step=0.1),
     Field("precision", "Precision", "bf16 is faster if the CPU supports it.", "learning",
           (("automatic", "auto"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16 (GPU)", "fp16"))),
-    Field("eval_every", "Steps between evaluations", "More points on the curve, a little slower.", "learning",
+    Field("eval_every", "Steps between evaluations", "Fewer steps: more points, a little slower.", "learning",
           least=1, most="steps"),
-    Field("patience", "Patience", "Evaluations in a row clearly above the best, training still falling, after which it "
-          "stops; 0 is never. The best weights are kept either way.", "learning", least=0, most="steps"),
+    Field("patience", "Patience", "Stop after this many evaluations clearly above the best while training loss still "
+          "falls; 0: never. The best weights are kept either way.", "learning", least=0, most="steps"),
     Field("sample_every", "Steps between samples", "How often it shows what it can say; 0 is never.", "learning",
           least=0, most="steps"),
     Field("seed", "Seed", "The same seed gives the same run on the same kind of machine.", "learning", least=0,
@@ -179,6 +181,13 @@ def _values_of(config: ModelConfig, training: TrainConfig) -> dict[str, Any]:
     return {name: FOLLOWS if value is None and name in _MAY_FOLLOW else value for name, value in values.items()}
 
 
+def tuning_values(parent: Checkpoint, tokens: int) -> dict[str, Any]:
+    """How a model is trained further on a text of so many tokens (0: a long one)."""
+    training = tuning_config(parent.config, tokens)
+    values = {name: getattr(training, name) for name in _TRAIN_NAMES}
+    return values | {"sample_every": training.eval_every}
+
+
 def suited(base: Any, own: Own) -> OwnText:
     """What suits one's own text at this size; at whichever is best where `base` is none."""
     return for_own_text(own.tokens, own.kinds, base if base in SIZES else None)
@@ -216,10 +225,11 @@ def size_of(values: Mapping[str, Any]) -> str | None:
     return None
 
 
-def for_another_text(values: Mapping[str, Any], source: str, limits: Limits, own: Own = UNKNOWN) -> dict[str, Any]:
-    """The settings when another text is chosen: what was set by hand stays, the rest is the new text's."""
-    usual = [base_values(values.get("base"), other, limits, own) for other in texts.SOURCES]
-    new = base_values(values.get("base"), source, limits, own)
+def for_another_text(
+    values: Mapping[str, Any], source: str, base: Callable[[str], Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The settings when another text is chosen: what was set by hand stays, the rest is the new text's `base`."""
+    usual, new = [base(other) for other in texts.SOURCES], base(source)
     kept = {name for name in BY_NAME if not any(same(values[name], known[name]) for known in usual)}
     if values["tokenizer"] not in texts.TOKENIZERS_OF[source]:
         kept.discard("tokenizer")
@@ -236,7 +246,12 @@ def nearest(values: Mapping[str, Any], source: str, limits: Limits, own: Own = U
 
 
 def model_config(values: Mapping[str, Any]) -> ModelConfig:
-    """The model that these settings describe; its vocabulary is estimated. Raises ValueError."""
+    """The model that these settings describe, its vocabulary estimated; the `parent` where one is trained further.
+
+    Raises ValueError.
+    """
+    if parent := values.get("parent"):
+        return parent.config
     chosen = {name: _settled(name, values[name]) for name in _MODEL_NAMES}
     chosen |= {name: chosen[name] or None for name in _MAY_FOLLOW}
     tokenizer = values["tokenizer"]
@@ -249,20 +264,25 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
 
 def train_config(values: Mapping[str, Any]) -> TrainConfig:
     """How these settings train. Raises ValueError."""
-    context = max(_settled("context_length", values["context_length"]), 1)
+    parent = values.get("parent")
+    context = parent.config.context_length if parent else max(_settled("context_length", values["context_length"]), 1)
+    prompt = values.get("prompt") or (parent and parent.about.get("prompt")) or ""
     return TrainConfig(
         **{name: _settled(name, values[name]) for name in _TRAIN_NAMES},
         # scoring takes about as long whatever the context, so that Stop is never held up by it
         eval_windows=max(EVALUATION_TOKENS // context, 8),
-        sample_prompt=str(values.get("prompt") or ""),
-        sample_tokens=7 if values.get("source") == SENTENCES else 120 if values["tokenizer"] == "char" else 40,
+        sample_prompt=str(prompt),
+        sample_tokens=7 if values.get("source") == SENTENCES else 120 if texts.pieces_of(values) == "char" else 40,
     )
 
 
 def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSpec:
     """The run that the form describes. Raises ValueError where a setting makes no sense or exceeds its bounds."""
+    parent, values = values.get("parent"), {**values, **read(FIELDS, values, limits)}
+    if parent:
+        return RunSpec(source, parent.config, train_config(values), parent.tokenizer.kind, parent=values["model"])
     begun = beginning_of(source.text) if source.kind == OWN_TEXT else ""
-    values = {**values, **read(FIELDS, values, limits), "prompt": values.get("prompt") or begun}
+    values["prompt"] = values.get("prompt") or begun
     check_tokenizer(source, values["tokenizer"])
     return RunSpec(
         source=source,

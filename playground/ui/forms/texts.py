@@ -110,6 +110,12 @@ UNKNOWN = Own()
 """A text of which nothing is known."""
 
 
+def pieces_of(values: Mapping[str, Any]) -> str:
+    """The kind of tokens that a form's text is read in: the `parent`'s where a model is trained further."""
+    parent = values.get("parent")
+    return parent.tokenizer.kind if parent else values["tokenizer"]
+
+
 def own_of(text: str, tokenizer: str) -> Own:
     """A text, read in these pieces."""
     text = text.replace("\r\n", "\n")
@@ -198,13 +204,16 @@ def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
 
 def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
     """One's own text in the form; nothing is known where there is none yet, or none that can be read here."""
-    unknown = Own(tokenizer=values["tokenizer"])
+    pieces, parent = pieces_of(values), values.get("parent")
     if values["source"] != OWN_TEXT or values["own_kind"] == "hub":
-        return unknown
+        return Own(tokenizer=pieces)
     try:
-        return own_of(source_of(values, limits).text, values["tokenizer"])
+        text = source_of(values, limits).text
     except ValueError:
-        return unknown
+        return Own(tokenizer=pieces)
+    if parent:
+        return Own(len(parent.tokenizer.encode(text)), pieces, parent.config.vocab_size)
+    return own_of(text, pieces)
 
 
 def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, Any]:

@@ -56,13 +56,14 @@
   }
 
   /** Something was touched: returns what the form's components hold from now on.
-   * @param {Form} form @param {string} cause @param {boolean} wholeTexts whether texts are looked at @param {any[]} list */
+   * @param {Form} form @param {string} cause @param {boolean | string} wholeTexts whether texts are looked at, or the
+   * field that says so @param {any[]} list */
   async function touched(form, cause, wholeTexts, list) {
     const at = (forms[form.name] ??= new Following()), now = named(form, list);
     if (cause === TEXT && performance.now() < at.quiet) return updates(form, {});
     if (!at.causes.size) at.first = now;
     at.causes.add(cause);
-    at.wholeTexts ||= wholeTexts;
+    at.wholeTexts ||= typeof wholeTexts === "string" ? now[wholeTexts] : wholeTexts;
     const followed = at.newest.do((/** @type {any} */ ask) => follow(form, at, now, ask), TYPING);
     const answer = followed.then((/** @type {Record<string, any> | undefined} */ shows) => updates(form, shows ?? {}));
     at.answered = answer.catch(() => {});

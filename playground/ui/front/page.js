@@ -76,12 +76,14 @@
   const SHOWS = {
     lesson: "#lessons .lesson header", board: "#class .class-head",
     running: "#stop-button", unmeasured: "#train-panel .before-first",
+    form: "#train-button", "pair-form": "#moe-train", opening: ".panel[data-new]",
     comparing: "#moe-stop", unpaired: "#moe-panel .before-first",
   };
   new MutationObserver(() => {
     const names = Object.entries(SHOWS).filter(([, place]) => document.querySelector(place)).map(([name]) => name).join(" ");
     if (document.body && document.body.dataset.shows !== names) document.body.dataset.shows = names;
-  }).observe(document, { childList: true, subtree: true });
+    document.querySelector("#model input:not([dir])")?.setAttribute("dir", "auto"); // a long Arabic name is cut at its end
+  }).observe(document, { childList: true, subtree: true, attributeFilter: ["data-new"] });
 
   // ---- a pasted text that no run has taken yet would be gone with the page: the browser asks first -----------------
 

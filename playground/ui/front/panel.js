@@ -106,6 +106,7 @@
         return true;
       });
       if (!shown) return; // something newer is asked
+      root.removeAttribute("data-new"); // from now on nothing keeps room for a first answer
       rest();
       if (missed) follow(null, false, true);
     }

@@ -115,7 +115,7 @@ class Here(Scene):
             return (job.view() if job else RunView.of_checkpoint(self.model, checkpoint)), checkpoint
         jobs = self.runs(name)
         if not jobs:
-            raise NotYet("You have no such model yet. Train it in this lesson first.")
+            raise NotYet("This step needs a model from an earlier step.")
         there = self.page.registry.has(jobs[-1].id, self.visitor)  # it has no model before its first evaluation
         return jobs[-1].view(), jobs[-1].checkpoint if there else None
 

@@ -127,7 +127,8 @@ class Strip:
         lesson = self.page.shared("class.lesson")(visitor, lesson)
         if lesson is None or does == "close":
             progress.lesson = ""
-            return self._told(progress)
+            sets_pair = lesson is not None and any(under("pair", step.sets) for step in lesson.steps)
+            return self._told(progress) | (self.comparing.load({}) if sets_pair else {})
         if does == "again":
             progress.answers.pop(lesson.id, None)
             progress.before.pop(lesson.id, None)

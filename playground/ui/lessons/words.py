@@ -118,7 +118,7 @@ def _worded(words: str) -> str:
 
 def _still(waiting: str) -> str:
     """Shown in place of a question whose numbers are not there yet."""
-    return f'<p class="lesson-still"><strong>The question comes next.</strong> {_worded(waiting)}</p>'
+    return f'<p class="lesson-still">{_worded(waiting)}</p>'
 
 
 def shuffled(choices: Mapping[str, str], visitor: str, question: str) -> list[tuple[str, str]]:

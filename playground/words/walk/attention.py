@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..numbers import signed
+from ..numbers import listed, signed
 from .described import Described, Here, linear
 
 
@@ -122,14 +122,14 @@ def rotate(at: Here) -> Described:
     )
     why = (
         "A head should be able to find “the token before”, wherever that is. Rotation turns each query and key by "
-        "angles that grow with its position. The angle between two of them then depends on their distance; moved "
-        "together, they keep it."
+        "angles that grow with its position. The angle between two of them then depends on their distance; shifting "
+        "both leaves it unchanged."
     )
     sentence = (
         f"At position {query}, pair 0 of {at.query_token} turns by {angles[0]:,.0f}°, pair {half - 1} by "
         f"{angles[-1]:.1f}°. Of {half} pairs, {at.facts['full_circles']} have gone full circle. {{q:q}} · {{k:k}} with "
-        f"{at.key_token} is {signed(here)}. With both five places later it is {signed(later)}, with only the query "
-        f"later {signed(nearer)}."
+        f"{at.key_token} is {signed(here)}. If both move five places on, it is {signed(later)}; if only the query "
+        f"does, {signed(nearer)}."
     )
     pairs = f"[0, {at.head}, {query}].view(2, {half}).T"
     expressions = {"before": f"unturned{pairs}", "after": f"q{pairs}", "angles": f"angle[{query}]"}
@@ -150,8 +150,8 @@ def share(at: Here) -> Described:
     )
     sentence = (
         f"Head {at.head} uses key and value {at.kv_head}, together with head{'s' * (len(fellows) > 1)} "
-        f"{' and '.join(map(str, fellows))}. The cache keeps {Hkv * at.D:,} numbers per token for keys instead of "
-        f"{H * at.D:,}."
+        f"{listed([str(head) for head in fellows])}. The cache keeps {Hkv * at.D:,} numbers per token for keys instead "
+        f"of {H * at.D:,}."
     )
     labels = tuple(f"head {h} ← key {at.look.kv_head(h)}" for h in range(H))
     return Described("Share keys and values", why, formula, code, sentence, {"k": f"k[0, :, {at.key}]"}, labels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..numbers import percent, signed
+from ..numbers import listed, percent, signed
 from .described import Described, Here, linear, norm_code, norm_formula
 
 ACTIVATIONS = {"relu": "ReLU", "relu2": "squared ReLU", "gelu": "GELU", "swiglu": "SwiGLU"}
@@ -24,10 +24,10 @@ def output(at: Here) -> Described:
         f"A head's result has {D} numbers of its own. W_o turns them into the {d} numbers that all layers share. "
         "So several heads can write about the same thing."
     )
+    own = f"; head {at.head} writes {lengths[at.head]:.2f}" if at.head != most else ""
     sentence = (
-        f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f}); head {at.head} writes "
-        f"{lengths[at.head]:.2f}. The lengths of all heads add up to {at.facts['parallel']:.2f}, and the sum of the "
-        f"vectors has length {at.facts['sum_length']:.2f}"
+        f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f}){own}. The lengths of all heads add "
+        f"up to {at.facts['parallel']:.2f}, and the sum of the vectors has length {at.facts['sum_length']:.2f}"
     )
     labels = (*(f"head {h} · {n:.2f}" for h, n in enumerate(lengths)), f"sum{bias} = out")
     expressions = {"written": "written", "out": f"out[0, {query}]"}
@@ -132,7 +132,7 @@ def _experts(at: Here) -> Described:
     )
     if config.shared_expert:
         why += " All tokens also use one shared expert."
-    used = " and ".join(f"expert {e} ({w:.2f})" for e, w in zip(at.facts["experts"], at.facts["weights"]))
+    used = listed([f"expert {e} ({w:.2f})" for e, w in zip(at.facts["experts"], at.facts["weights"])])
     sentence = f"{at.query_token} uses {used}. {_effect(at)}"
     expressions = {"values": f"probabilities[0, {query}]", "chosen": "chosen"}
     labels = tuple(f"expert {e}" for e in range(E))

@@ -25,14 +25,14 @@ def embed(at: Here) -> Described:
         formula = f"x = E[ids]{scale}: ids ({T},) → ({T}, {d})"
         why += {
             "rotary": "Position comes later: the model rotates queries and keys.",
-            "none": "Its position shows in nothing but the mask, which lets later tokens see more."
+            "none": "Its position shows only in the mask, which lets later tokens see more."
             if config.causal
             else "Its position shows nowhere: this model cannot tell order.",
         }[config.positions]
     places = ", ".join(map(str, at.facts["same"][:6])) + (" …" if len(at.facts["same"]) > 6 else "")
     sentence = (
         f"{at.query_token} is row {at.look.ids[at.query]} of a table of {config.vocab_size:,}. "
-        f"It is at {places} in this prompt; its vector at {at.query} has length {at.facts['length']:.2f}."
+        f"Its positions in this prompt: {places}. Its vector at {at.query} has length {at.facts['length']:.2f}."
     )
     return Described("Tokens become vectors", why, formula, code, sentence, {"stream": "x[0]"})
 
@@ -65,7 +65,7 @@ def norm(at: Here) -> Described:
     code = f"block = model.blocks[{at.layer}]\n" + norm_code(at.config, "x", "block.attention_norm", "h")
     why = (
         "Vectors grow from layer to layer, some more than others. The norm brings them to one scale, so the next "
-        "weights get numbers of the size they expect."
+        "weights always get numbers of about the same size."
     )
     before, after = (f"{each.min():.2f} to {each.max():.2f}" for each in lengths)
     sentence = f"Lengths of the vectors in this prompt: {before} before, {after} after."

@@ -12,9 +12,9 @@ def scores(at: Here) -> Described:
     """Every query is multiplied with every key."""
     T, D, root, score = at.T, at.D, np.sqrt(at.D), at.facts["score"]
     why = (
-        f"The more a query and a key point the same way, the larger their product. A sum of {D} unrelated products "
-        f"grows as √{D} = {root:.2f} does, and larger scores make softmax sharper. The largest weight of "
-        f"{at.query_token} is {at.facts['largest_weight']:.2f}; undivided, it would be "
+        f"The closer the directions of a query and a key, the larger their product. A sum of {D} unrelated products "
+        f"grows like √{D} = {root:.2f}, and larger scores make softmax sharper. So scores are divided by √{D}. The "
+        f"largest weight of {at.query_token} is {at.facts['largest_weight']:.2f}; undivided, it would be "
         f"{at.facts['largest_undivided']:.2f}."
     )
     sentence = (
@@ -112,5 +112,6 @@ def _share_of_average(at: Here) -> str:
         return f"{at.placed(first)} has most of the weight ({weight}), but the average is 0: this head adds nothing."
     return (
         f"{at.placed(first)} has {weight} of the weight and makes up {percent(shares[first], 0)} of the average, "
-        f"measured along it (cosine {signed(at.facts['cosine'])}). The average has length {at.facts['length']:.2f}."
+        f"measured in its direction (cosine {signed(at.facts['cosine'])}). The average has length "
+        f"{at.facts['length']:.2f}."
     )

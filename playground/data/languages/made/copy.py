@@ -44,7 +44,7 @@ LANGUAGE = Language(
     note="Random strings, each written twice. Heads learn to copy by letters (induction) or by position.",
     prompt="cage c",
     build=lambda: Graph("line", choices),
-    right="copied right",
+    right="copied correctly",
     mark=mark,
     broken=broken,
 )

@@ -76,8 +76,8 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
 <div class="card choice-card">{slot("choice", class_="stack")}</div></div>
 {why.TEMPLATE}
-<details class="fold card" data-fold="game"><summary>{game.TITLE}</summary>{game.TEMPLATE}</details>
-<details class="fold card" data-fold="experiments"><summary>Experiments: temperatures, precision</summary>
+<details class="fold" data-fold="game"><summary>{game.TITLE}</summary>{game.TEMPLATE}</details>
+<details class="fold" data-fold="experiments"><summary>Experiments: temperatures, precision</summary>
 <div class="stack">{temperatures.TEMPLATE}{precision.TEMPLATE}</div></details>"""
 
 

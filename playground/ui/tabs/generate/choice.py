@@ -24,7 +24,7 @@ TABLE_ROWS, BARS = 12, 6
 BEFORE = 24
 """Characters that are shown before the token."""
 HOW = {"drawn": "was sampled at", "chosen": "is your choice; these rules sample it at"}
-_HEAD = ("token", "score", "probability", "after penalty, ÷ T", "then", "cut by", "sampled at")
+_HEAD = ("token", "score", "probability", "after penalty, ÷ T", "new probability", "cut by", "sampled at")
 
 
 def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> str:

@@ -43,7 +43,7 @@ CHECKED = 0.25
 
 BUTTON = '<button type="button" class="link why-button" data-do="why" hidden>Why?</button>'
 TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">{slot("why-title", tag="h2")}
-<span class="grow"></span>{move_button("×", {"why": None}, kind="link", title="Close", aria_label="Close")}</div>
+<span class="grow"></span>{move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
 <div data-slot="why-marks" data-own hidden></div>
 <div class="two"><div class="stack">{slot("why-copied", class_="stack")}</div>
 <fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
@@ -177,9 +177,14 @@ def _job(page: Page, visitor: str, question: Question) -> SearchJob | None:
 
 
 def _title(checkpoint: Checkpoint, chosen: Chosen) -> str:
-    said = readable(checkpoint.tokenizer.decode(chosen.text.tokens[chosen.first : chosen.last + 1]))
-    said = said.strip().replace("\n", "⏎") or "blank"
-    return f"Why “{said if len(said) <= AROUND else f'{said[:AROUND]}…'}”?"
+    said = checkpoint.tokenizer.decode(chosen.text.tokens[chosen.first : chosen.last + 1])
+    return f"Why “{_shortened(said)}”?"
+
+
+def _shortened(text: str) -> str:
+    """A selection on one line, cut where it is long."""
+    text = readable(text).strip().replace("\n", "⏎") or "blank"
+    return text if len(text) <= AROUND else f"{text[:AROUND]}…"
 
 
 def _compare(checkpoint: Checkpoint, corpus: Corpus, chosen: Chosen) -> Copied:
@@ -222,7 +227,8 @@ def _copied_html(found: Copied, corpus: Corpus, start: int, end: int) -> str:
     """The selection's own piece first, then the longest others."""
     text = corpus.learned().text
     order = lambda match: (match.end <= start or end <= match.start, match.start - match.end)  # noqa: E731
-    sources = "".join(_source(match, text) for match in sorted(found.matches, key=order)[:MATCHES])
+    first, *more = [_source(match, text) for match in sorted(found.matches, key=order)[:MATCHES]] or [""]
+    sources = first + (f"<details><summary>Other copied pieces</summary>{''.join(more)}</details>" if more else "")
     legend = f'<p class="quiet"><span class="copied">Underlined</span> {LEGEND}</p>'
     return f"{_said(copied_result(found, start, end))}{legend if sources else ''}{sources}"
 
@@ -252,7 +258,7 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
         _passage(each, corpus, most, i if each.effect else None) for i, each in enumerate(ranked.raising[:RAISING])
     )
     lowering = "".join(_passage(each, corpus, most, None) for each in ranked.lowering[:LOWERING])
-    lower = f"<h3>These lower it</h3>{lowering}" if lowering else ""
+    lower = f"<details><summary>These make it less likely</summary>{lowering}</details>" if lowering else ""
     return f"{_said(ranked_result(ranked))}{theme.quiet(rule) if rule else ''}{raising}{lower}"
 
 
@@ -289,7 +295,8 @@ def _proven_html(proofs: list[ProofJob], corpus: Corpus) -> str:
     begun = corpus.tokenizer.decode(list(question.ids[: question.first]))[-AROUND:]
     says = {"With all passages it writes": last.result.said, "Without these passages it writes": last.result.trial.said}
     texts = "".join(f"{theme.quiet(when)}{_quoted(begun, text, '')}" for when, text in says.items())
-    return _said(proof_result(same, last.result.before, len(last.passages))) + texts
+    selected = _shortened(corpus.tokenizer.decode(list(question.ids[question.first :])))
+    return _said(proof_result(same, last.result.before, len(last.passages), selected)) + texts
 
 
 def _proof_html(going: ProofJob | None, failed: ProofJob | None, again: bool) -> str:

@@ -213,8 +213,8 @@ def faults(found: Verdict | None, spelled: Sequence[str]) -> list[tuple[int, int
 def slides(context: int, times: int) -> str:
     """What happened `times` times while a text was written, because the context of so many tokens was full."""
     n, often = default_slide(context), "once:" if times == 1 else f"{times:,} times: each time"
-    oldest = "token" if n == 1 else f"{n:,} tokens"
-    return f"The context of {context:,} tokens was full {often} its oldest {oldest} fell out and the cache was rebuilt."
+    oldest = "token was" if n == 1 else f"{n:,} tokens were"
+    return f"The context of {context:,} tokens was full {often} its oldest {oldest} dropped and the cache was rebuilt."
 
 
 def no_mask(checkpoint: Checkpoint) -> str:

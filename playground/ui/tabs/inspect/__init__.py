@@ -51,10 +51,10 @@ _FRAME = f"""<div class="card inspect-prompt">
 <textarea rows="1" name="prompt" data-resets="query key kept" dir="auto" autocomplete="off" spellcheck="false"
 placeholder="Type a prompt"></textarea></label>
 {slot("next", class_="next")}</div>
-<div class="line tight">{slot("ideas", class_="chips", data_arrows="")}<span class="grow"></span>
+<div class="line tight"><div class="given grow">{slot("edits-in-force")}
+{slot("ideas", class_="chips", data_arrows="")}</div>
 {choice("subject", "Look into", SUBJECTS)}<button type="button" class="ghost" data-copy-link>Copy link</button></div>
 {slot("carried")}
-{slot("edits-in-force")}
 {strip.TEMPLATE}
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
 <div class="line views">{switch("view", "View", VIEWS)}</div>"""

@@ -10,7 +10,7 @@ from ....words.interventions import circuit_result
 from ....words.result import Result
 from ...chart import chart_place
 from ...panel import Slot, slot
-from .pairs import PAIRS, check_size, kept_here, pair_here, texts_like, with_headline
+from .pairs import PAIRS, answers_of, check_size, kept_here, pair_here, texts_like, with_headline
 from .selection import At
 from .tested import roles_of
 
@@ -40,4 +40,4 @@ def _graph(at: At) -> tuple[dict[str, Any], Result]:
         patterns = circuit.patterns_of(roles_of(at.page, look).tests, found.nodes)
     except ValueError:  # a model too large to test its heads here
         patterns = {}
-    return circuit_picture(found, patterns), circuit_result(found, patterns)
+    return circuit_picture(found, patterns), circuit_result(found, patterns, answers_of(at, pair)[0])

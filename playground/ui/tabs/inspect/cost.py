@@ -16,9 +16,9 @@ LARGE = ("Post-norm GPT", PRESETS["s3"], 512)
 """A model of GPT-2's size for comparison, and the tokens it reads."""
 
 TEMPLATE = f"""<div class="card"><h3>Parameters by component</h3>{slot("cost-parameters")}</div>
-<details class="card"><summary>Memory of a training step</summary>
+<details class="fold"><summary>Memory of a training step</summary>
 <p class="quiet">The largest parts of one block, for {BATCH} texts, in 32 bits.</p>{slot("cost-memory")}</details>
-<details class="card"><summary>Operations per token</summary>
+<details class="fold"><summary>Operations per token</summary>
 <p class="quiet">For the last of these tokens. A multiplication and an addition count as two.</p>
 {slot("cost-operations")}</details>"""
 

@@ -122,9 +122,7 @@ def worth_picture(found: PartCosts, judged: str) -> tuple[dict[str, Any], str]:
     columns = [*(f"head {head}" for head in range(H)), "attention", "MLP"]
     hover = "without it: %{customdata:+.5f} nats per token"
     figure = part_map(costs, columns, hover, margins=margins if np.isfinite(margins).all() else None)
-    names = [
-        [*(f"head {i}.{head}" for head in range(H)), *(f"{n} of layer {i}" for n in columns[H:])] for i in range(L)
-    ]
+    names = [[*(f"head {i}.{head}" for head in range(H)), *(f"layer {i}'s {n}" for n in columns[H:])] for i in range(L)]
     judged = f"{found.tokens:,} token{'s' * (found.tokens != 1)} of {judged}"
     ties = np.pad(first, ((0, 0), (0, 2)))
     return figure, worth_words(costs, margins, ties, found.before, judged, names)

@@ -39,7 +39,7 @@ TEMPLATE = f"""<div class="two wide-left"><div class="card">
 {chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}
 {receipt.TEMPLATE}</div>
 <div class="card"><h3 title="{ORDER}">All heads, most important first</h3>
-{chart_place("grid", height=420, save_name="heads", clickable=True)}</div></div>
+{chart_place("grid", height=372, save_name="heads", clickable=True)}</div></div>
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
 <div class="two"><div class="card">{slot("with-choice", class_="line tight")}{slot("with-headline")}
 {chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></div></details>"""

@@ -23,8 +23,8 @@ WHY = """<details><summary>Why the cache keeps keys and values, but no queries</
 <p>A new token needs its own query <b class="q">Q</b>, and the key <b class="k">K</b> and value <b class="v">V</b> of
 every earlier token. With a causal mask these keys and values never change, so the cache keeps them. Only its own token
 uses a query, once.</p>
-<p>When the context is full, the oldest quarter falls out and the model rebuilds the cache from the rest. The old keys
-and values depended on the tokens that fell out.</p></details>"""
+<p>When the context is full, the oldest quarter is dropped and the model rebuilds the cache from the rest. The old
+keys and values depended on the dropped tokens.</p></details>"""
 
 _measured = Kept(entries=32, megabytes=8)
 

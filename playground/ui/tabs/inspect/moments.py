@@ -35,10 +35,10 @@ TEMPLATE = f"""<section data-for="training:moments">{slot("moments-problem")}<se
 {chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}
 {slot("moments-slider")}</div>
 <div class="two wide-left">
-<div class="card"><h3>Attention then</h3>
+<div class="card"><h3>Attention at that step</h3>
 {chart_place("moments-pattern", height=HEIGHT, save_name="pattern-then", clickable=True)}
 {slot("moments-window", class_="line tight")}</div>
-<div class="card"><h3>Prediction then</h3>
+<div class="card"><h3>Prediction at that step</h3>
 {chart_place("moments-bars", height=300, save_name="prediction-then")}</div></div></section></section>"""
 
 _replays = Kept(entries=96, megabytes=64)
@@ -94,11 +94,11 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
 def missing(look: Look) -> str:
     """Why there is nothing to show for this model; empty where there is."""
     if "example" in look.checkpoint.about:
-        return "This example was written by hand, not trained. Look into “Copying, watched” instead."
+        return "This example was written by hand, not trained. Look into “Copying (with snapshots)” instead."
     try:
         snapshots = snapshots_of(look.checkpoint)
     except ValueError:
-        return "This model has no snapshots of its training. Choose “Copying, watched”, or train a small model here."
+        return "This model has no snapshots. Choose “Copying (with snapshots)”, or train a small model here."
     if len(snapshots.steps) * look.config.n_parameters > MOST_NUMBERS:
         return f"Reading {len(snapshots.steps)} snapshots of this model takes too long. Choose a smaller model."
     return ""

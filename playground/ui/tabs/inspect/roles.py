@@ -105,7 +105,12 @@ def role_card(at: At) -> str:
     effect = _interval(tests.effect, owner, digits=4)
     rows += [
         ("evenness", _interval(tests.evenness, owner), "", _number(here["evenness"])),
-        ("weight that moves in another text", _interval(tests.moved, owner), f"≤ {tests.untrained['moved']:.2f}", ""),
+        (
+            "weight that shifts when the text changes",
+            _interval(tests.moved, owner),
+            f"≤ {tests.untrained['moved']:.2f}",
+            "",
+        ),
         (f"higher loss without it (nats, {tests.tokens:,} tokens)", effect, "", ""),
     ]
     if shift is not None:

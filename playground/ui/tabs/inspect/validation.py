@@ -40,7 +40,7 @@ def held_out(page: Page, look: Look, tokens: int = TOKENS) -> Judged:
         inputs, targets = found.corpus.windows("val", T, most)
         return Judged(inputs, targets, found.words, beside_the_run(found, checkpoint, most))
     if look.length < 2:
-        raise ValueError("the text this model was judged by is not here, and one token predicts nothing: type more")
+        raise ValueError("this model's validation text is not available, and one token predicts nothing: type more")
     ids = torch.tensor([look.ids])
-    words = "the prompt itself, since the text this model was judged by is not here"
+    words = "the prompt itself, since this model's validation text is not available"
     return Judged(ids[:, :-1], ids[:, 1:], words, stand_in=True)

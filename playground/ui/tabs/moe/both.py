@@ -28,8 +28,8 @@ TEMPERATURE = 0.8
 
 TEMPLATE = f"""<div class="stack"><div class="line">{slot("both-choice", class_="line tight")}</div>
 <div id="moe-table">{slot("table")}</div>
-<label><span class="sr-only">Beginning</span><textarea rows="1" name="begin" data-resets="off" dir="auto"
-autocomplete="off" spellcheck="false" placeholder="Type a beginning"></textarea></label>{slot("figures-note")}
+<label><span class="sr-only">Prompt</span><textarea rows="1" name="begin" data-resets="off" dir="auto"
+autocomplete="off" spellcheck="false" placeholder="Type a prompt"></textarea></label>{slot("figures-note")}
 {chart_place("both-next", height=300, save_name="both-expect")}
 {slot("both-texts", id="both-texts")}<div class="line tight">{slot("both-again")}</div></div>"""
 

@@ -32,8 +32,8 @@ CANDIDATES = 8
 LOSS_WINDOWS = 24
 """Of every loss here, so that a model has one."""
 WAYS = {
-    "off": "Switch them off: each token goes to the router's next choice",
-    "silent": "Silence them: routed as before, but their output is zero",
+    "off": "Switch off: tokens go to the next choice",
+    "silent": "Silence: routed as before, output zero",
     "force": "Send every token to the first one",
 }
 
@@ -186,14 +186,14 @@ def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...], *, all_visited:
     Args:
         all_visited: whether every token visits every expert, so that no load can move.
     """
-    names = {"loss": "cross-entropy", "switch": "balance loss (Switch)", "constant": "the constant"}
+    names = {"loss": "cross-entropy", "switch": "balance loss (Switch)", "constant": "constant loss (a famous slip)"}
     rows = [
         (names[name], Cell(f"{pull.value:.4f}", pull.value), *(Cell(f"{g:.1e}", g) for g in pull.gradient_norms))
         for name, pull in pulls.items()
     ]
     constant, switch = max(pulls["constant"].gradient_norms), max(pulls["switch"].gradient_norms)
     words = (
-        "The constant (n · Σ mean probability · 1/n, from a well-known walkthrough) is always "
+        "The constant loss (n · Σ mean probability · 1/n, from a well-known walkthrough) is always "
         f"{pulls['constant'].value:.4f}, because probabilities sum to 1. Its longest gradient, {constant:.0e}, is "
         "rounding. "
     )

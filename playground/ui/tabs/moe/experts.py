@@ -24,10 +24,9 @@ from .texts import text_for
 TITLE = "What did the experts learn?"
 
 WHY = """Four speakers take turns in <i>Dialects</i>, and only this page knows who speaks. <b>Mutual information</b> is
-how many bits a token's expert tells about its speaker: 0 is nothing, 2 would settle it. Even an untrained router can
-encode something, because attention has gathered it already. So each bar
-has four baselines without learned routing:
-random routers, routers before training, random experts for every place, and the speakers of other sentences."""
+how many bits a token's expert tells about its speaker: 0 is nothing, 2 would identify the speaker. Even an untrained
+router can encode something, because attention has gathered it already. So each bar has four baselines without learned
+routing: random routers, routers before training, random experts for every place, and speakers of other sentences."""
 
 TEMPLATE = f"""<div class="stack">{slot("experts-note")}
 <details><summary>How is this measured?</summary><p class="quiet">{WHY}</p>
@@ -97,7 +96,7 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
     shown = table(("expert", "share of tokens", "of weight", takes), rows, save="favourite-tokens")
     words = (
         f"Layer {layer}, {len(tokens):,} tokens of {html.escape(what)}. Lift ×3: the expert gets this token three "
-        f"times as often as tokens in general. All that is listed holds together (95 %, {looked:,} pairs)."
+        f"times as often as tokens in general. All listed pairs are jointly significant at 95 % ({looked:,} pairs)."
     )
     return f'<p class="quiet">{words}</p>{shown}'
 

@@ -28,7 +28,7 @@ OF_MODEL = "dense mixture pair layer token begin off worth own"
 
 def _folded(name: str) -> str:
     return (
-        f'<details class="fold card" id="moe-{name}" data-fold="{name}"><summary>{FOLDS[name].TITLE}</summary>'
+        f'<details class="fold" id="moe-{name}" data-fold="{name}"><summary>{FOLDS[name].TITLE}</summary>'
         f"{FOLDS[name].TEMPLATE}</details>"
     )
 

@@ -37,7 +37,7 @@ the expert of the chosen layer. Tap a token to see all its experts.</p>
 {slot("routing-text", id="routing-text", dir="auto")}
 {chart_place("routing-map", height=260, save_name="routing", clickable=True)}
 {slot("routing-followed", id="routing-followed")}
-<div class="two">{chart_place("journey", height=220, save_name="token-journey")}{slot("router-scores")}</div>
+{chart_place("journey", height=220, save_name="token-journey")}{slot("router-scores")}
 <h3>Load of each expert</h3>
 <div class="two">{chart_place("load", height=220, save_name="load")}
 <div>{chart_place("load-over-training", height=280, save_name="load-over-training")}{slot("load-note")}</div>
@@ -108,7 +108,7 @@ def _map(routing: RoutedText, i: int, tokens: list[str], position: int) -> tuple
 def _journey(routing: RoutedText, token: str, position: int) -> tuple[dict[str, Any], str]:
     stations = routing.stations(position)
     visited, shares = np.array([s.experts for s in stations]), np.array([s.weights for s in stations])
-    figure = journey_map(np.array([s.probabilities for s in stations]), visited, routing.layers)
+    figure = journey_map(routing.dense_weights()[:, 0, position].numpy(), visited, routing.layers)
     return figure, journey_words(token, position, routing.layers, visited, shares)
 
 
@@ -134,11 +134,11 @@ def over_training(checkpoint: Checkpoint, i: int) -> tuple[dict[str, Any] | None
 
 
 def scores_table(stations: list[Station]) -> str:
-    """The router's scores as numbers, one row per layer; visited experts stand out, full precision as tooltips."""
+    """The router's scores as numbers, folded, a row per layer; visited experts stand out, tooltips are exact."""
     E = len(stations[0].logits)
     rows = []
     for s in stations:
-        visits = " ".join(f"{expert_badge(e)} {w:.2f}" for e, w in zip(s.experts, s.weights))
+        visits = " ".join(f"{expert_badge(e)} {s.probabilities[e]:.2f}" for e in s.experts)
         margin = "all" if s.margin == float("inf") else signed(s.margin)
         scores = [
             Cell(signed(x), x, title=repr(x).replace("-", "−"), kind="chosen" if e in s.experts else "")
@@ -148,6 +148,6 @@ def scores_table(stations: list[Station]) -> str:
     told = "Margin: the lowest score among the experts used, minus the highest among the others. Near 0 it was close."
     if any(s.margin < 0 for s in stations):
         told += " Below 0 the balance bias decided."
-    caption = "The router’s scores (logits) of this token"
-    shown = table(("layer", "experts, weight", "margin", *range(E)), rows, caption=caption, save="router-scores")
-    return shown + quiet(told)
+    told += " Probabilities count all experts, weights only those used."
+    shown = table(("layer", "experts, probability", "margin", *range(E)), rows, save="router-scores")
+    return f"<details><summary>Router scores (logits)</summary>{shown}{quiet(told)}</details>"

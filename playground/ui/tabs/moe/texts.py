@@ -28,9 +28,7 @@ def text_for(page: Page, checkpoint: Checkpoint, pasted: str = "") -> tuple[torc
     written = "".join(str(sample.get("text", "")) for sample in checkpoint.history.samples[-3:])
     if written:
         return _windows(checkpoint.tokenizer.encode(written), T), "what the model itself wrote while it trained"
-    raise ValueError(
-        "The text that this model learned from is not here, so there is nothing to judge it by: choose another"
-    )
+    raise ValueError("This model's training text is not available, so there is nothing to test it on: choose another")
 
 
 def _windows(ids: list[int], T: int) -> torch.Tensor:

@@ -63,7 +63,7 @@ class Comparing:
 
     # ---- the form ----------------------------------------------------------------------------------------------------
 
-    def follow(self, values: Values, causes: Sequence[str]) -> Follows:
+    def follow(self, values: Values, causes: Sequence[str], asked: Asked) -> Follows:
         """What the form holds once it has followed what was touched: another text brings settings of its own."""
         limits, named = self.page.limits, texts.with_source(values)
         source = named["source"]

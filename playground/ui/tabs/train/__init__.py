@@ -36,7 +36,7 @@ def build(page: Page) -> None:
             controls |= layout.advanced(page.limits)
             if not page.registry.data.lasting:
                 gr.HTML(quiet(kept_words(page.limits, lasting=False)), padding=False, elem_id="not-kept")
-        running = Running(page, Settings(page.limits, controls, page.board.pace))
+        running = Running(page, Settings(page.limits, controls, page.board.pace, page.registry.get))
         with gr.Column(scale=11, min_width=320, elem_id="train-results"):
             start = run_panel.Selection().to_dict()
             page.panels.add(

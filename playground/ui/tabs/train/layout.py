@@ -58,7 +58,7 @@ def advanced(limits: Limits) -> dict[str, Any]:
                 elem_id="prompt",
             )
             c["name"] = gr.Textbox(
-                label="Name", placeholder="after its text", max_lines=1, max_length=60, elem_id="name"
+                label="Name", placeholder="named after its text", max_lines=1, max_length=60, elem_id="name"
             )
             c["sweep"] = gr.Textbox(
                 label="Try several values",
@@ -75,7 +75,7 @@ def advanced(limits: Limits) -> dict[str, Any]:
                 [("none", ""), *((TITLES[name], name) for name in form.SYSTEMS)],
                 value="",
                 label="Copy a known model",
-                info="Models of written walkthroughs, and published shapes.",
+                info="Models from published tutorials, and sizes of known models.",
                 filterable=False,
                 elem_id="preset",
             )
@@ -83,5 +83,6 @@ def advanced(limits: Limits) -> dict[str, Any]:
         c["reset"] = gr.Button("Reset", size="sm", visible=False, elem_id="reset")
     # which settings "Reset" goes back to: a size or a preset. Not a gr.State, which would hold a connection open.
     c["base"] = gr.Textbox(form.FIRST_SIZE, visible=False)
+    c["tuned"] = gr.Textbox("", visible=False)  # the model for whose further training the settings were chosen
     c["suited"] = gr.Textbox("", visible=False)  # for which length of an own text the settings were chosen
     return c

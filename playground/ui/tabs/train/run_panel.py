@@ -31,7 +31,7 @@ RUNS = Kind(RunJob, "run", "Train tiny model")
 def _fold(name: str, title: str, inside: str, *, where: str = "") -> str:
     """A fold that opens in place; `where` is the field of the selection without which there is nothing in it."""
     seen = f' data-if="{where}"' if where else ""
-    return f'<details class="fold card" data-fold="{name}"{seen}><summary>{title}</summary>{inside}</details>'
+    return f'<details class="fold" data-fold="{name}"{seen}><summary>{title}</summary>{inside}</details>'
 
 
 TEMPLATE = f"""<div class="card run-card">
@@ -42,7 +42,7 @@ TEMPLATE = f"""<div class="card run-card">
     slot("details")
 }</div></div>
 {slot("remarks")}{slot("tuned")}
-<div id="curve">{chart_place("curve", height=300, save_name="loss")}</div>
+<div id="curve">{chart_place("curve", height=360, save_name="loss")}</div>
 <div class="stack">{slot("sample")}{slot("buttons", class_="line tight")}</div></div>
 {
     _fold(
@@ -174,7 +174,7 @@ def _card(at: At) -> dict[str, Slot]:
     }
     if not before_first:
         slots |= {
-            "curve": Slot((facts, drawn, history.last_step), lambda: show(*watch.curve(view, beside))),
+            "curve": Slot((facts, drawn, history.last_step), lambda: show(*watch.curve(view, beside), aloud=not drawn)),
             "sample": Slot((view.id, len(history.samples), view.learned_text is None), lambda: watch.sample(view)),
         }
     if view.tuning:

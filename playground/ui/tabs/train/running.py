@@ -9,7 +9,7 @@ import gradio as gr
 
 from ....data import TextError
 from ....service.run_job import RunJob
-from ....service.runs import OWN_TEXT, predict, tuning_spec
+from ....service.runs import OWN_TEXT, predict
 from ....service.views import RunView
 from ... import theme
 from ...forms import run as form
@@ -53,16 +53,15 @@ class Running:
         try:
             if just_begun(page, visitor, RunJob):
                 return Begins()
-            named = self.settings.suited(texts.with_source(values))
+            named = self.settings.suited(self.settings.named(values, visitor))
             source = texts.source_of(named, page.limits)
             share, name = page.share_of(asked.request, visitor), str(values["name"] or "")
-            if values["further"]:
-                spec = tuning_spec(source, values["model"], page.registry.get(values["model"], visitor))
-                return Begins(self.board.start(visitor, spec, share=share, name=name).id, {"problem": "", "name": ""})
             spec = form.run_spec(named, source, page.limits)
-            texts.check_own_length(form.remembered(named)[0] if source.kind == OWN_TEXT else texts.UNKNOWN,
-                                   spec.model.context_length)  # fmt: skip
+            if source.kind == OWN_TEXT and not spec.parent:
+                texts.check_own_length(form.remembered(named)[0], spec.model.context_length)
             if text := str(values["sweep"] or "").strip():
+                if spec.parent:
+                    raise ValueError("Several values are tried on new models: train the chosen one without them")
                 return Begins(self.board.sweep(visitor, spec, asked_for(text, page.limits), share=share).id)
             card, spec = self.linked.applied(values["letters"], spec)
             job = self.board.start(visitor, spec, repeats=card, share=share, name=name)

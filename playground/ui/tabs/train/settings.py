@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import gradio as gr
@@ -10,10 +11,14 @@ import gradio as gr
 from ....model import PRESETS
 from ....service.limits import Limits
 from ....service.pace import Pace
-from ....service.runs import OWN_TEXT
+from ....service.runs import OWN_TEXT, text_of
+from ....storage import Checkpoint
+from ....studies.finetune import tuning_corpus
 from ....training import RECIPES
 from ....words.card import share_of_gpt2
 from ....words.presets import NOTES, TITLES
+from ....words.training import in_steps
+from ....words.tuning import lacking_words
 from ... import theme
 from ...forms import run as form
 from ...forms import texts
@@ -26,21 +31,26 @@ from ...theme import quiet
 from .sweep import runs_of
 
 FIRST_SOURCE = "stories"
-_FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited")
+_FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited", "tuned")
 WORDS = ("outlook", "problem", "changes", "advanced", "reset")
-SET_BY_RUN = (*form.BY_NAME, *texts.PUT_BACK, "size", "base", "suited", "prompt", "name", "further", *WORDS)
+SET_BY_RUN = (*form.BY_NAME, *texts.PUT_BACK, "size", "base", "suited", "tuned", "prompt", "name", "further", *WORDS)
 """The components with a run's settings, or with text about them."""
 OF_LINK = ("letters", "linked")
 
 
 class Settings:
-    """What the form follows. It holds the components by name, and of visitors nothing."""
+    """What the form follows. It holds the components by name, and of visitors nothing.
 
-    def __init__(self, limits: Limits, controls: dict[str, Any], pace: Pace):
-        self.limits, self.c, self.pace = limits, controls, pace
+    `find` returns a visitor's model by its id, and raises ValueError where there is none.
+    """
+
+    def __init__(self, limits: Limits, controls: dict[str, Any], pace: Pace, find: Callable[[str, str], Checkpoint]):
+        self.limits, self.c, self.pace, self.find = limits, controls, pace, find
         self._after: dict[str, Callable[[Values], tuple[Values, Values]]] = {
             "source": self.choose_source,
             "text": self.suit,
+            "further": self.suit,
+            "model": lambda asked: self.suit(asked) if asked["parent"] else (asked, {}),
             "size": self.choose_size,
             "reset": self.reset,
             "preset": self.choose_preset,
@@ -57,39 +67,67 @@ class Settings:
         )
         texts.follow_text(followed, c)
         followed.on("text", c["tokenizer"].input, whole_texts=True)
+        # a run that is over has shown how fast this machine is, and another model may be trained further
+        followed.on("further", c["further"].input, whole_texts=True)
+        followed.on("model", page.model.change, whole_texts="further")
         touched = [c[name].input for name in form.BY_NAME if name != "tokenizer"]
-        # a run that is over has shown how fast this machine is
-        followed.on("fields", *touched, c["prompt"].input, c["further"].input, c["sweep"].input, page.model.change)
+        followed.on("fields", *touched, c["prompt"].input, c["sweep"].input)
         followed.on("size", c["size"].input)
         followed.on("preset", c["preset"].input)
         followed.on("reset", c["reset"].click, whole_texts=True)
         followed.begins(c["train"], panel="#train-panel")
 
-    def follow(self, values: Values, causes: Sequence[str]) -> Follows:
+    def follow(self, values: Values, causes: Sequence[str], asked: Asked) -> Follows:
         """What the form holds once it has followed what was touched, in that order."""
-        asked = named = texts.with_source(values)
+        try:
+            named = self.named(values, asked.visitor)
+        except ValueError as problem:
+            return Follows(shows={"outlook": theme.notice(sentence(str(problem)), "error")})
         shows: Values = {}
         for cause in causes:
             if cause in self._after:
                 named, also = self._after[cause](named)
                 shows |= also
-            if cause in ("source", "size", "reset", "preset"):
+            if cause in ("source", "size", "reset", "preset", "further"):
                 shows |= dict.fromkeys(OF_LINK, "")  # the form is the visitor's own again
         named = named | {"size": form.size_of(named)}
-        fields = {name: named[name] for name in _FIELDS if asked.get(name) != named.get(name)}
+        fields = {name: named[name] for name in _FIELDS if values.get(name) != named.get(name)}
         return Follows(fields, self.words(named) | shows)
+
+    def named(self, values: Values, visitor: str) -> Values:
+        """The form's values with its text, and as `parent` the model that is trained further, or None.
+
+        Where that is another one than before (`tuned`), the settings follow. Raises ValueError where it is not here.
+        """
+        named, before = texts.with_source(values), str(values.get("tuned") or "")
+        now = str(values["model"] or "") if values.get("further") else ""
+        parent = self.find(now, visitor) if values.get("further") else None
+        if now == before:
+            return named | {"parent": parent}
+        with suppress(ValueError):
+            named["parent"] = self.find(before, visitor) if before else None
+        return self._moved(named, parent=parent, tuned=now)
+
+    def _moved(self, named: Values, **changes: Any) -> Values:
+        """The form with these changes and the settings that follow; what the visitor has set stays."""
+        by_hand = {field.name for field in form.changed(named, self._base(named))}
+        moved = named | changes
+        base = self._base(moved)
+        return moved | {name: base[name] for name in form.BY_NAME if name not in by_hand}
 
     def _base(self, named: Values) -> Values:
         """The settings that Reset goes back to."""
         source = named["source"] if named["source"] in texts.SOURCES else FIRST_SOURCE
-        return form.base_values(named.get("base"), source, self.limits, form.remembered(named)[0]) | {
-            "source": source, "prompt": named.get("prompt") or ""
-        }  # fmt: skip
+        own, parent = form.remembered(named)[0], named.get("parent")
+        base = form.base_values(named.get("base"), source, self.limits, own)
+        if parent:
+            base |= form.tuning_values(parent, own.tokens if source == OWN_TEXT else 0)
+        return base | {"source": source, "prompt": named.get("prompt") or ""}
 
     def _by_length(self, named: Values) -> list[str]:
         """What the length of an own text sets otherwise than its size does, as `form.changes` says it."""
         size = named.get("base")
-        if named["source"] != OWN_TEXT or size not in form.SIZES:
+        if named["source"] != OWN_TEXT or size not in form.SIZES or named.get("parent"):
             return []
         return form.changes(self._base(named), form.size_values(size, OWN_TEXT))
 
@@ -97,10 +135,11 @@ class Settings:
         """What is said of these settings."""
         changes = form.changes(named, self._base(named))
         count = f"Advanced · {len(changes)} changed" if changes else "Advanced"
+        whose = "" if named.get("parent") else named.get("base") or ""
         return {
             "outlook": outlook_text(named, self.limits, self.pace),
             "problem": text_problem(named),
-            "changes": changes_text(changes, named.get("base") or "", self._by_length(named)),
+            "changes": changes_text(changes, whose, self._by_length(named)),
             "advanced": gr.update(label=count),
             "reset": gr.update(visible=bool(changes)),
         }
@@ -108,7 +147,14 @@ class Settings:
     def suit(self, asked: Values) -> tuple[Values, Values]:
         """One's own text is another, or is read otherwise: the form follows."""
         named = self.suited(asked)
-        return named, texts.shown_own(asked["own_kind"]) | {"contents": texts.contents_html(asked, self.limits)}
+        return named, texts.shown_own(asked["own_kind"]) | self._of_text(named)
+
+    def _of_text(self, named: Values) -> Values:
+        """What is said of the text, and of what a model that is trained further lacks of it."""
+        lacking = lacking_html(named, self.limits)
+        if named["source"] in texts.EXAMPLES:
+            return {"source_note": texts.note_html(named["source"]) + lacking}
+        return {"contents": texts.contents_html(named, self.limits) + lacking}
 
     def suited(self, named: Values) -> Values:
         """The form's values as they are once it has followed one's own text, which takes it a moment: size and steps
@@ -116,22 +162,19 @@ class Settings:
         if named["source"] != OWN_TEXT:
             return named
         own, (_, last) = texts.own_in(named, self.limits), form.remembered(named)
-        if named["base"] in form.SYSTEMS:
+        if named["base"] in form.SYSTEMS and not named.get("parent"):
             return named | {"suited": form.written(own, last)}
-        by_hand = {field.name for field in form.changed(named, self._base(named))}
         size = form.best_size(own) if named["base"] == last else named["base"]
-        suited = named | {"base": size, "suited": form.written(own, last if last == form.BY_HAND else "")}
-        base = self._base(suited)
-        return suited | {name: base[name] for name in form.BY_NAME if name not in by_hand}
+        return self._moved(named, base=size, suited=form.written(own, last if last == form.BY_HAND else ""))
 
     def choose_source(self, asked: Values) -> tuple[Values, Values]:
         """Another text: its own prompt, pieces and settings; what the visitor has set stays."""
         source = asked["source"]
         if source not in texts.SOURCES:
             return asked, {}
-        new = form.for_another_text(asked, source, self.limits, form.remembered(asked)[0])
-        shows = texts.chosen(source) | {"contents": texts.contents_html(asked, self.limits)}
-        return self.suited(asked | {"prompt": texts.PROMPTS[source]} | new), shows
+        new = form.for_another_text(asked, source, lambda other: self._base(asked | {"source": other}))
+        named = self.suited(asked | {"prompt": texts.PROMPTS[source]} | new)
+        return named, texts.chosen(source) | self._of_text(named)
 
     def choose_size(self, asked: Values) -> tuple[Values, Values]:
         """Another position of the dial; one's own text is still read in the same pieces."""
@@ -158,7 +201,8 @@ class Settings:
     def held(self, named: Values) -> Values:
         """What makes the form hold these, by name: fields, size, base, prompt, where an own text comes from."""
         out = {name: named[name] for name in (*form.BY_NAME, "base", "prompt")}
-        out |= {"suited": named.get("suited", ""), "size": form.size_of(named), "name": "", "further": False}
+        out |= {"suited": named.get("suited", ""), "size": form.size_of(named), "name": ""}
+        out |= {"further": False, "tuned": ""}
         return out | self.words(named) | texts.put_back(named)
 
 
@@ -176,11 +220,13 @@ def preset_note(name: str, *, shrunk: bool) -> str:
 def _own(named: Values) -> texts.Own:
     """The length of one's own text, where it was read in these pieces."""
     own = form.remembered(named)[0] if named["source"] == OWN_TEXT else texts.UNKNOWN
-    return own if own.tokenizer == named["tokenizer"] else texts.UNKNOWN
+    return own if own.tokenizer == texts.pieces_of(named) else texts.UNKNOWN
 
 
 def text_problem(named: Values) -> str:
-    """Why one's own text cannot be learned, as HTML; empty where it can."""
+    """Why one's own text cannot be learned, as HTML; empty where it can, or where `lacking_html` says it."""
+    if named.get("parent"):
+        return ""
     try:
         texts.check_own_length(_own(named), whole("Context", named["context_length"]))
     except ValueError as problem:
@@ -188,10 +234,26 @@ def text_problem(named: Values) -> str:
     return ""
 
 
+def lacking_html(named: Values, limits: Limits) -> str:
+    """What of the text a model that is trained further has no token for, or why it cannot learn it; else empty."""
+    parent = named.get("parent")
+    if parent is None or (named["source"] == OWN_TEXT and named["own_kind"] == "hub"):
+        return ""
+    try:
+        text = text_of(texts.source_of(named, limits), limits)
+    except ValueError:  # which `contents_html` says
+        return ""
+    try:
+        tuning_corpus(text, parent.tokenizer, parent.config.context_length)
+    except ValueError as problem:
+        return theme.notice(sentence(str(problem)), "error")
+    lacking = parent.tokenizer.unknown_parts(text)
+    return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind), "warning") if lacking else ""
+
+
 def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
-    """The model that these settings would make, and how long it would take; or why it cannot be."""
-    if named.get("further"):
-        return quiet("The model chosen at the top keeps its size and its tokens, and learns this text in small steps.")
+    """The model that these settings would make, or train further, and how long it would take; or why it cannot be."""
+    parent = named.get("parent")
     try:
         own = _own(named)
         read(form.FIELDS, named, limits)
@@ -200,15 +262,20 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
     except ValueError as problem:
         return theme.notice(sentence(str(problem)), "error")
     seconds = pace.seconds(config, training, own.tokens)
-    runs = runs_of(str(named.get("sweep") or ""), limits)
+    runs = 1 if parent else runs_of(str(named.get("sweep") or ""), limits)
     seconds *= runs
-    known = own.vocabulary or texts.knows_vocabulary(named["source"], named["tokenizer"])
-    words = f"{'' if known else 'About '}{config.n_parameters:,} parameters. "
-    words += f"{runs} runs: " * (runs > 1)
-    words += f"{'About ' * (seconds >= 1 and runs == 1)}{theme.duration(seconds)} here{' (a guess)' * pace.guesses}."
+    if parent:
+        words = f"Trains “{parent.name}” further for {in_steps(training.steps)}. "
+    elif own.vocabulary or texts.knows_vocabulary(named["source"], named["tokenizer"]):
+        words = f"{config.n_parameters:,} parameters. "
+    else:
+        words = f"About {float(f'{config.n_parameters:.2g}'):,.0f} parameters. "
+    took = f"{runs} runs: " if runs > 1 else "about " * (seconds >= 1)
+    took = f"{took}{theme.duration(seconds)} here{' (a guess)' * pace.guesses}."
+    words += took[:1].upper() + took[1:]
     if seconds > limits.seconds:
         words += f" It ends after {theme.duration(limits.seconds)} and keeps what it has learned."
-    return quiet(words[:1].upper() + words[1:])
+    return quiet(words)
 
 
 def changes_text(changes: Sequence[str], base: str, by_length: Sequence[str] = ()) -> str:
@@ -217,7 +284,7 @@ def changes_text(changes: Sequence[str], base: str, by_length: Sequence[str] = (
     Args:
         by_length: what the length of an own text has changed in that size before.
     """
-    name = form.SIZES.get(base) or (TITLES[base] if base in PRESETS else base)
+    name = form.SIZES.get(base) or (TITLES[base] if base in PRESETS else base) or "what suits this model"
     if changes:
         return quiet(f"Changed from {name}: {'; '.join(changes)}.")
     return quiet(f"{name}, suited to the length of your text: {'; '.join(by_length)}.") if by_length else ""

@@ -100,7 +100,7 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     what = LANGUAGES[view.language].judged
     kind = "moe" if view.config and view.config.n_experts else "dense"
     figure = skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
-    words = f"{what.capitalize()}, of {judged_there[-1].of} at the last step, written {AS_WRITTEN}. "
+    words = f"{what.capitalize()}, as a share of {judged_there[-1].of}, sampled {AS_WRITTEN}. "
     words += skill_words(steps, values, intervals)
     if view.tokenizer is not None and (mean := _tokens_of_a_unit(view.language, view.tokenizer)) >= LONG:
         unit = LANGUAGES[view.language].units[0]

@@ -19,7 +19,8 @@ from ...panel import Asked, Shown, Slot, deed_button, slot
 from ...under_way import Kind, add_kind
 
 TEMPLATE = f"""<div class="card stack" id="sweep" data-if="there">{slot("newest")}{slot("stop")}{slot("bar")}
-{slot("headline", tag="h2")}{slot("number", tag="p", class_="num")}{slot("details", tag="p", class_="quiet")}
+{slot("headline", tag="h2")}{slot("about", tag="p", class_="quiet", dir="auto")}
+{slot("number", tag="p", class_="num")}{slot("details", tag="p", class_="quiet")}
 {chart_place("chart", height=240, save_name="sweep")}{slot("table")}
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}</div>"""
 
@@ -40,7 +41,7 @@ def asked_for(text: str, limits: Limits) -> Sweep:
     name = name.strip()
     field = next((each for each in form.FIELDS if name.lower() in (each.name, each.label.lower())), None)
     if field is None or field.name in ("tokenizer", "vocab_size"):
-        raise ValueError(f"No setting to try is called “{name[:40]}”. Write, for example, Learning rate = 0.001, 0.01.")
+        raise ValueError(f"There is no setting “{name[:40]}”. Write, for example, Learning rate = 0.001, 0.01.")
     read = tuple(field.read(_value(value.strip()), limits) for value in values.split(","))
     return Sweep(field.name, read, seeds_here(limits))
 
@@ -68,7 +69,7 @@ def _value(text: str) -> Any:
 
 
 def show_sweep(page: Page, asked: Asked) -> Shown:
-    """The view: the visitor's latest sweep."""
+    """The view: the visitor's latest sweep. It stands above the run until a run or another model is chosen."""
     job = next(reversed(page.board.of(asked.visitor, kind=SweepJob)), None)
     if job is None:
         return Shown({"there": False}, {})
@@ -78,19 +79,21 @@ def show_sweep(page: Page, asked: Asked) -> Shown:
     result = sweep_result(rows, label)
     stop = deed_button("Stop", "stop_sweep", id="sweep-stop") if view.active else ""
     headline = view.message if view.state == "failed" else result.headline if rows else "The first run has begun."
-    runs = page.board.of(asked.visitor)
-    newest = '<i class="newest"></i>' * (not runs or runs[-1].turn[1] < job.turn[1])  # then it stands above the run
+    runs, model = page.board.of(asked.visitor), asked.selection.get("model")
+    before = asked.selection.get("before") if asked.selection.get("sweep") == job.id else model
+    newest = '<i class="newest"></i>' * (before == model and (not runs or runs[-1].turn[1] < job.turn[1]))
     slots = {
         "newest": Slot(newest, lambda: newest),
         "stop": Slot(stop, lambda: stop),
         "bar": Slot(view.version if view.active else this, lambda: bar(view)),
         "headline": Slot(this, lambda: html.escape(headline)),
+        "about": Slot(this, lambda: html.escape(view.name)),
         "number": Slot(this, lambda: html.escape(result.number)),
         "details": Slot(this, lambda: html.escape(result.details)),
         "chart": Slot(this, lambda: _chart(view, label)),
         "table": Slot(this, lambda: _table(view, label)),
     }
-    return Shown({"there": True}, slots, {"text": view.corpus})
+    return Shown({"there": True, "sweep": view.id, "before": before}, slots, {"text": view.corpus})
 
 
 def bar(view: SweepView) -> str:

@@ -60,7 +60,7 @@ def template(page: Page) -> str:
         f"At most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
     )
     return (
-        '<details class="fold card" id="take" data-fold="take"><summary>Take it with you</summary>'
+        '<details class="fold" id="take" data-fold="take"><summary>Take it with you</summary>'
         f'<div class="stack">{slot("files", class_="line")}{slot("why")}{slot("said")}'
         f"{slot('problem', tag='p', class_='notice notice-error', role='alert')}"
         f'{theme.heading("Bring a model", words)}<input type="file" id="take-upload" accept=".zip" '

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from ....data import Baselines
 from ....studies.finetune import Measured
 from ....words.result import Result
 from ....words.tuning import tuning_result
@@ -12,7 +13,9 @@ from ....words.tuning import tuning_result
 
 def tuned_result(tuning: dict[str, Any]) -> Result:
     """What it comes to; its headline stands over the run."""
-    return tuning_result(*(Measured.from_dict(tuning[when]) for when in ("before", "after")))
+    ladder = tuning.get("ladder")
+    measured = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
+    return tuning_result(*measured, Baselines.from_dict(ladder) if ladder else None)
 
 
 def tuned_html(tuning: dict[str, Any] | None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import math
-from operator import attrgetter
 
 from ....data import LANGUAGES
 from ....model import PRESETS, ModelConfig
@@ -39,8 +38,11 @@ def headline(view: RunView) -> str:
     if view.baselines is None:
         return states.headline(state)
     begun = {LEARNING: "Still falling" if state.over else "Learning", LEVEL: "Levelled off"}.get(state.kind, "So far")
-    passed = view.baselines.passed(view.of_model.val_loss)
-    return f"{begun}: {f'it beats the {passed} baseline' if passed else 'no better than guessing yet'}."
+    loss = view.of_model.val_loss
+    passed, ahead = view.baselines.passed(loss), view.baselines.ahead(loss)
+    if passed is None:
+        return f"{begun}: no better than guessing yet."
+    return f"{begun}: it beats the {passed} baseline{f', but not the {ahead}' if ahead else ''}."
 
 
 def about(view: RunView) -> str:
@@ -53,12 +55,12 @@ def about(view: RunView) -> str:
 
 
 def size(config: ModelConfig | None) -> str:
-    """The name of the size with this shape, or else its number of parameters."""
+    """The name of the size with as many parameters at this vocabulary and context, or else their number."""
     if config is None:
         return ""
-    shape = attrgetter("n_layers", "d_model", "n_heads", "n_experts")
-    known = (title for name, title in SIZES.items() if shape(PRESETS[name]) == shape(config))
-    return next(known, f"{config.n_parameters:,} parameters")
+    count, reads = config.n_parameters, {"vocab_size": config.vocab_size, "context_length": config.context_length}
+    known = (title for name, title in SIZES.items() if PRESETS[name].replace(**reads).n_parameters == count)
+    return next(known, f"{count:,} parameters")
 
 
 def numbers(view: RunView) -> str:

@@ -51,10 +51,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"
-    value = view.history.val_loss if view else None
-    if rungs and value is not None:  # said is what the loss has passed, drawn are all
-        rungs = [rung for rung in rungs if rung[0] in (view.baselines.named(value), "floor")]
-    words = pictures.loss_words(run and run.evaluations, rungs)
+    words = pictures.loss_words(run and run.evaluations, view.baselines if view else None)
     return figure, words + (_apart(view, beside) if view else "")
 
 
