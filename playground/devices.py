@@ -21,6 +21,11 @@ def processors() -> int:
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
+def on_zerogpu() -> bool:
+    """Whether this is a Space whose GPU is lent to marked functions only, for seconds (see `service/zerogpu.py`)."""
+    return os.environ.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
+
+
 def free_memory(device: torch.device) -> int | None:
     """Free bytes of memory on the device that would train a model; None if they are not known."""
     if device.type == "cuda":
@@ -47,6 +52,8 @@ def pick_device(name: str = "auto", work: float = math.inf) -> torch.device:
     Raises ValueError for a device this machine does not have.
     """
     if name == "auto":
+        if on_zerogpu():
+            return torch.device("cpu")  # there torch claims a GPU everywhere; those who were lent it ask for cuda
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() and work >= APPLE_GPU_FROM else "cpu")

@@ -6,6 +6,7 @@ thread consumes (`start`), what each one changes, and what a page sees of it (`v
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import threading
 import time
@@ -60,6 +61,7 @@ class Job:
         self._working = False
         self._ended: Callable[[], None] = lambda: None
         self._noting: Callable[[], None] = lambda: None
+        self._context = contextvars.copy_context()
         self._state, self._message, self._version = "waiting", "", 0
 
     @property
@@ -182,6 +184,8 @@ class Job:
         `noting` is called in the thread, before it works, to note down that it does.
         """
         self._ended, self._noting = ended, noting
+        # in the context of whoever asked: on ZeroGPU their request says whose quota a run may use
+        self._context = contextvars.copy_context()
         self.seen = time.monotonic()
         self._set(state="waiting", message="Waiting for a place …")
 
@@ -234,8 +238,8 @@ class Job:
             self._state, self._message = "preparing", message
             self._version += 1
         thread = threading.Thread(
-            target=self._run,
-            args=(stop, events, take),
+            target=self._context.run,
+            args=(self._run, stop, events, take),
             name=f"{self.kind}-{self.id[:6]}",
             daemon=True,
         )

@@ -1,4 +1,8 @@
-"""Runs: what a visitor asked for (RunSpec), carried out as one iterator of events (run_training)."""
+"""Runs: what a visitor asked for (RunSpec), carried out as one iterator of events (run_training).
+
+Everything that goes in and comes out is plain data or a model on the CPU, so that another runner with the same
+signature, on another machine or in another process, can take this one's place.
+"""
 
 from __future__ import annotations
 
@@ -208,14 +212,15 @@ def run_training(
     folder: Path | None = None,
     resume: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
+    trainer: Callable[..., Iterator[TrainEvent]] = train,
     parent: Parent | None = None,
 ) -> Iterator[RunEvent]:
     """Read the text, build the model, train it; the events end with Learned (and Laddered, if that took longer).
 
     With a `parent`, its weights and tokens take the place of new ones, and Tuned says what that has changed.
 
-    `folder` receives what a later call with `resume` continues from. Raises ValueError with a sentence where text,
-    model and settings do not fit together or exceed a limit.
+    `folder` receives what a later call with `resume` continues from; `trainer` is `train` or what keeps its promises
+    elsewhere. Raises ValueError with a sentence where text, model and settings do not fit together or exceed a limit.
     """
     before, source = parent() if parent else (None, None)
     corpus = corpus_for(spec, limits, before.tokenizer if before else None)
@@ -238,10 +243,12 @@ def run_training(
     def partition() -> Partition | None:
         return corpus.partition(config.context_length, windows) if baselines.taken else None
 
-    events = train(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop)
+    # a model that learns elsewhere is here only when it has been sampled
+    moments = Evaluated if trainer is train else Sampled
+    events = trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop)
     finished = None
     with threads_for(config.numbers_in_step(spec.training.batch_size)):
-        for event in baselines.beside(judged(events, model, corpus, windows, partition)):
+        for event in baselines.beside(judged(events, model, corpus, windows, partition, at=moments)):
             yield event
             if isinstance(event, (Sampled, Finished)):
                 yield Predicted(event.step, predict(model, prompt))

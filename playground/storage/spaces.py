@@ -18,8 +18,8 @@ from pathlib import Path
 from .hub import HubError, exchange, login
 
 ROOT = Path(__file__).resolve().parents[2]
-FREE = "cpu-basic"
-HARDWARE = (FREE, "cpu-upgrade", "t4-small", "t4-medium", "l4x1", "a10g-small", "a10g-large", "a100-large")
+FREE, ZERO = "cpu-basic", "zero-a10g"
+HARDWARE = (FREE, "cpu-upgrade", ZERO, "t4-small", "t4-medium", "l4x1", "a10g-small", "a10g-large", "a100-large")
 NEEDED = (
     "README.md", "LICENSE", "app.py", "requirements.txt", "docs/*.md", "docs/*.png", "playground/**/*",
     *(f"checkpoints/*/{name}" for name in (
@@ -29,6 +29,7 @@ NEEDED = (
 LEFTOVERS = (".*", "*/.*", "*__pycache__*", "*.pyc", "*~", "*.orig", "*.rej")
 OURS = ["playground/*", "checkpoints/*", "docs/*"]
 """Deleted there once it is gone here; everything else in a Space may be its owner's."""
+ZERO_TORCH = "2.11.0"  # the newest that ZeroGPU's documentation lists
 CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
 
 
@@ -88,7 +89,7 @@ def compare(space_id: str, *, hardware: str = FREE, sleep_minutes: int = 15, roo
     gone = [path for path in there if _matches(path, OURS) and path not in files]
     changes += [Change(path, "delete", there[path].size or 0) for path in gone]
     changes.sort(key=lambda change: change.path)
-    sleep = None if hardware == FREE else 60 * sleep_minutes
+    sleep = None if hardware in (FREE, ZERO) else 60 * sleep_minutes
     return Deployment(space_id, hardware, sleep, info is None, tuple(changes), files)
 
 
@@ -106,10 +107,12 @@ def needed_files(root: Path = ROOT, hardware: str = FREE) -> dict[str, bytes]:
 def requirements_for(hardware: str, text: str) -> str:
     """requirements.txt as this hardware's builder accepts it. gradio comes from the card's sdk_version everywhere.
 
-    A Space without GPU is spared the gigabytes of CUDA's libraries.
+    ZeroGPU knows certain releases of torch only; a Space without GPU is spared the gigabytes of CUDA's libraries.
     """
     lines = [line for line in text.splitlines() if not re.match(r"gradio\b", line)]
-    if hardware.startswith("cpu"):
+    if hardware == ZERO:
+        lines = [re.sub(r"^torch==[\w.+]+", f"torch=={ZERO_TORCH}", line) for line in lines]
+    elif hardware.startswith("cpu"):
         lines = [f"--extra-index-url {CPU_WHEELS}"] + [re.sub(r"^(torch==[\d.]+)", r"\1+cpu", line) for line in lines]
     return "\n".join(lines) + "\n"
 

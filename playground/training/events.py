@@ -141,7 +141,7 @@ class Saved(TrainEvent):
     path: str
 
 
-DEVICE_FAULT, NOT_COMPILED = "device fault", "not compiled"
+DEVICE_FAULT, NOT_COMPILED, NO_GPU = "device fault", "not compiled", "no gpu"
 OTHER_MACHINE, NOT_SAVED = "other machine", "not saved"
 
 
@@ -151,7 +151,7 @@ class Noticed(TrainEvent):
 
     event: ClassVar[str] = "noticed"
     kind: str
-    """DEVICE_FAULT, NOT_COMPILED, OTHER_MACHINE or NOT_SAVED."""
+    """DEVICE_FAULT, NOT_COMPILED, NO_GPU, OTHER_MACHINE or NOT_SAVED."""
     facts: dict[str, Any]
     """By kind: the fields of a `proof.Fault`; `error`; nothing; `before` and `now` (see
     `autosave.machine_of`) and `settings` (name → before, now); `error`."""

@@ -39,8 +39,9 @@ def judged(
     corpus: Corpus,
     context_windows: int | None,
     partition: Callable[[], Partition | None],
+    at: type[TrainEvent] = Evaluated,
 ) -> Iterator[TrainEvent]:
-    """The same events, and after some evaluations, when the model rests, a SkillMeasured.
+    """The same events, and after some of kind `at`, when the model rests, a SkillMeasured.
 
     `partition` says how the loss on the validation windows (at most `context_windows`) is shared out: that of the
     corpus, as soon as somebody has worked it out; before that it is None, and nothing is judged.
@@ -48,7 +49,7 @@ def judged(
     spent = last = 0.0  # seconds: in all, and the last time
     for event in events:
         yield event
-        if not isinstance(event, Evaluated) or not event.step or (known := partition()) is None:
+        if not isinstance(event, at) or not event.step or (known := partition()) is None:
             continue
         room = MOST_TIME * event.seconds - spent
         if last > room:

@@ -9,12 +9,14 @@ from typing import Any
 
 import gradio as gr
 
+from ..devices import on_zerogpu
 from ..service.board import Board
 from ..service.classes import Classes
 from ..service.data_folder import DataFolder
 from ..service.limits import THREADS, Limits, limits_here
 from ..service.models import Registry
-from ..service.runs import warm_up
+from ..service.runs import run_training, warm_up
+from ..service.zerogpu import run_in_slices
 from . import api, chart, classroom, glossary, links, own_files, theme
 from .bodies import MALFORMED, bodies, malformed
 from .gradio_fixes.blocks import Blocks
@@ -63,7 +65,7 @@ def build_app(
     """
     limits = limits or limits_here()
     registry = registry or Registry(limits, data=data)
-    jobs = jobs or Board(registry, limits)
+    jobs = jobs or Board(registry, limits, run_in_slices if on_zerogpu() else run_training)
     modules = [(name, importlib.import_module(f"{__package__}.tabs.{name}")) for name in TABS]
     # delete_cache: (look every, delete what is older than) seconds
     with Blocks(title="Transformer Playground", analytics_enabled=False, delete_cache=(3600, 3600)) as app:

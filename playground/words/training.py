@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..training import Finished, Noticed, SettingsChanged, TrainEvent
-from ..training.events import DEVICE_FAULT, NOT_COMPILED, NOT_SAVED, OTHER_MACHINE
+from ..training.events import DEVICE_FAULT, NO_GPU, NOT_COMPILED, NOT_SAVED, OTHER_MACHINE
 from ..training.proof import Fault
 
 
@@ -71,6 +71,8 @@ def notice(event: Noticed) -> str:
         return f"{device_fault(Fault(**facts))} Training runs on the CPU instead."
     if event.kind == NOT_COMPILED:
         return f"torch.compile does not work on this machine ({facts['error']}), so training runs without it."
+    if event.kind == NO_GPU:
+        return "No GPU is free for this run at the moment, so it uses the Space's CPU."
     if event.kind == NOT_SAVED:
         return f"The run could not be saved ({facts['error']}). It continues, and will try to save again."
     assert event.kind == OTHER_MACHINE, event.kind

@@ -83,6 +83,7 @@ def test_all_of_the_project_that_runs_travels(tmp_path):
 def test_the_card_is_what_the_platform_accepts():
     card = front_matter((ROOT / "README.md").read_text(encoding="utf-8"))
     assert card_errors((ROOT / "README.md").read_text(encoding="utf-8"), "space") == []
+    assert card["python_version"] in ("3.12.12", "3.10.13"), "all that ZeroGPU has; other hardware takes any 3.x.x"
     assert card["suggested_hardware"] in [hardware.value for hardware in SpaceHardware]
     assert card["hf_oauth"] is True and card["hf_oauth_scopes"] == ["contribute-repos"], "the least that can push"
     assert (ROOT / card["app_file"]).is_file() and card["sdk"] == "gradio"
@@ -96,6 +97,7 @@ def test_requirements_fit_the_hardware(hardware):
     (torch,) = re.findall(r"^torch==(\S+)", text, re.MULTILINE)
     assert not re.search(r"^gradio\b", text, re.MULTILINE), "the card's sdk_version installs it"
     assert (CPU_WHEELS in text) == torch.endswith("+cpu") == hardware.startswith("cpu")
+    assert (torch == "2.11.0") == (hardware == "zero-a10g")
     kept = {line.split(">")[0].split("=")[0] for line in original.splitlines() if line[:1].isalpha()}
     assert {line.split(">")[0].split("=")[0] for line in text.splitlines() if line[:1].isalpha()} == kept - {"gradio"}
     assert set(HARDWARE) <= {hardware.value for hardware in SpaceHardware}
@@ -119,14 +121,14 @@ def test_an_update_sends_what_changed_and_takes_away_what_is_gone(hub, project):
     space = hub.repo("anna/small", "space")
     space.files |= {"playground/old.py": b"", "notes.txt": b"their own"}
     (project / "app.py").write_text("print('new')")
-    plan = compare("anna/small", hardware="t4-small", root=project)
+    plan = compare("anna/small", hardware="zero-a10g", root=project)
     actions = {change.path: change.action for change in plan.changes}
     assert actions == {"app.py": "update", "playground/old.py": "delete", "requirements.txt": "update"}
     assert deploy(plan)
-    assert space.requested == "t4-small" and space.sleep_seconds == 15 * 60
+    assert space.requested == "zero-a10g" and space.sleep_seconds is None
     assert space.files["app.py"] == b"print('new')" and "playground/old.py" not in space.files
     assert space.files["notes.txt"] == b"their own" and len(space.commits) == 2
-    again = compare("anna/small", hardware="t4-small", root=project)
+    again = compare("anna/small", hardware="zero-a10g", root=project)
     assert again.changes == () and deploy(again) is None and len(space.commits) == 2
 
 

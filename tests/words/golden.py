@@ -206,6 +206,7 @@ def of_training() -> Iterator[Case]:
         ("a device that computes wrongly", kinds.DEVICE_FAULT, wrong),
         ("a device that fails", kinds.DEVICE_FAULT, {"device": "cuda:0", "precision": "bf16", "error": "no kernel"}),
         ("not compiled", kinds.NOT_COMPILED, {"error": "no compiler"}),
+        ("no GPU", kinds.NO_GPU, {}),
         ("not saved", kinds.NOT_SAVED, {"error": "disk full"}),
         ("another machine", kinds.OTHER_MACHINE, {**machines, "settings": {"precision": ("auto", "bf16")}}),
     ):

@@ -3,7 +3,7 @@
 Gradio's own looks for events a thousand times a second, 7 % of a processor; here fifty times. After each event it sums
 up the last ten thousand in a table of pandas, 8 to 15 ms, for a monitor that is switched off; here not. Whenever one
 begins it tells all who wait their new places, which for a crowd is a message for every pair of them: here every other
-second.
+second. Where GPUs are lent it also takes one event at a time and tells the third visitor that it is full; here not.
 
 It takes whatever comes in its order, 500 events in all: one address that asks 500 times for a look at a head keeps
 everybody waiting, and then has them turned away. Here addresses take turns, and texts that wait in memory are counted.
@@ -35,7 +35,7 @@ class CalmQueue(gr.Blocks):
 
     def queue(self, *arguments: Any, **named: Any) -> CalmQueue:
         """As in gradio."""
-        named.setdefault("max_size", QUEUED_EVENTS)
+        named.setdefault("max_size", QUEUED_EVENTS)  # gradio's own number is 1 where GPUs are lent
         named.setdefault("status_update_rate", PLACES_EVERY)
         named.setdefault("default_concurrency_limit", LANE)  # gradio's is 1: one visitor would keep all others waiting
         super().queue(*arguments, **named)
