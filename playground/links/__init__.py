@@ -1,6 +1,7 @@
-"""Links: a run as a few letters of a URL from which anybody can replay it.
+"""Links: a run as a few letters of a URL from which anybody can replay it, and a view of a tab in readable words.
 
     ?run=1q1YqVrJ…                                          text, settings and the losses they led to
+    ?tab=inspect&model=stories&prompt=Mia&layer=2&head=0&cell=7,3
 
 What may be trained is for the limits of the place where a link is opened. All that is wrong with one becomes a
 LinkError, a sentence meant to be shown.
@@ -9,6 +10,7 @@ LinkError, a sentence meant to be shown.
 from .card import HASH_LETTERS, LINKED, SEEN_ONLY, RunCard, chosen_losses, text_hash
 from .letters import LinkError
 from .repetition import Repetition, repetition
+from .view import View
 
 __all__ = [
     "HASH_LETTERS",
@@ -17,6 +19,7 @@ __all__ = [
     "LinkError",
     "Repetition",
     "RunCard",
+    "View",
     "chosen_losses",
     "repetition",
     "text_hash",

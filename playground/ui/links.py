@@ -6,14 +6,17 @@ The page opens the tab and chooses the model here; the tab's panel reads the res
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
 
-from ..links import LinkError
+from ..links import LinkError, View
 from ..links.letters import cut
+from ..service.limits import Limits
 from ..service.runs import OWN_TEXT
 from . import theme
+from .forms import sampling
 from .page import Page
 from .panel import Slot
 from .refusals import sentence
@@ -29,8 +32,9 @@ def build(page: Page, note: gr.HTML) -> None:
         if "tab" not in query:
             return {note: ""} if "run" not in query else gr.skip()
         try:
+            view = View.from_query(query, page.tab_ids)
             waiting = "run" in query and not is_here(page, query, visitor)
-            return _opened(page, query, note, visitor, waiting=waiting)
+            return _opened(page, view, note, visitor, waiting=waiting)
         except ValueError as problem:
             return {note: broken(problem)}
 
@@ -38,22 +42,22 @@ def build(page: Page, note: gr.HTML) -> None:
     page.later(lambda: page.on_load(open_view, [page.visitor], [note, page.tabs, page.model]))
 
 
-def _opened(page: Page, query: dict[str, str], note: gr.HTML, visitor: str, *, waiting: bool) -> dict[Any, Any]:
-    """Updates that show a tab with a model. `waiting`: its model is one that this visitor still has to train."""
-    tab, name = query["tab"], query.get("model")
-    if tab not in page.tab_ids:
-        raise LinkError(f"there is no tab called “{cut(tab)}” here; there are {', '.join(page.tab_ids)}")
-    if waiting:
-        return {note: ""}
-    out: dict[Any, Any] = {note: "", page.tabs: page.open(tab)}
-    if name:
-        model_id = _here(page, name, visitor)
+def _opened(page: Page, view: View, note: gr.HTML, visitor: str, *, waiting: bool) -> dict[Any, Any]:
+    """Updates that show a view. `waiting`: its model is one that this visitor still has to train."""
+    if view.prompt is not None:
+        page.limits.check_prompt(view.prompt)
+    out: dict[Any, Any] = {note: ""}
+    if not waiting:
+        out[page.tabs] = page.open(view.tab)
+    if view.model is not None and not waiting:
+        model_id = _here(page, view.model, visitor)
         if model_id is None:
             raise LinkError(
                 "its model does not ship with this page and is not one of yours. Your own models open only in your "
                 "browser, while the server keeps them"
             )
         out[page.model] = page.model_list(visitor, model_id)
+    check_rules(view.rules, page.limits)
     return out
 
 
@@ -76,6 +80,15 @@ def carried_slot(page: Page, visitor: str, model_id: str | None) -> dict[str, Sl
     """The same note as a slot, for the place beside *Copy link*."""
     said = carried(page, visitor, model_id)
     return {"carried": Slot(said, lambda: said)}
+
+
+def check_rules(rules: Sequence[tuple[str, float]], limits: Limits) -> None:
+    """How a text is to be written, as a link says it. Raises ValueError where it says what the controls could not."""
+    for name, value in rules:
+        if name not in (*sampling.BY_NAME, "greedy"):
+            raise LinkError(f"there is no rule called “{cut(name)}” here")
+        if name != "greedy":  # as older links say it
+            sampling.BY_NAME[name].read(value, limits)
 
 
 def is_here(page: Page, query: dict[str, str], visitor: str | None) -> bool:

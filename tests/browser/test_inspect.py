@@ -95,7 +95,7 @@ def test_find_a_head_check_a_weight_switch_it_off(address, chromium_page):
 
 
 def test_the_address_leads_back_to_what_is_shown(address, chromium_page):
-    page = opened(chromium_page, address, model="stories", prompt=PROMPT, layer="1", head="2", cell="3,1", view="steps")
+    page = opened(chromium_page, address, model="stories", prompt=PROMPT, layer="1", head="2", cell="3,1", view="walk")
     page.wait_for_url("**view=steps**")
     assert asked(page)["layer"] == ["1"] and asked(page)["cell"] == ["3,1"]
     page.locator("#inspect-panel .views label", has_text="Heads").click()

@@ -252,9 +252,11 @@ def test_a_model_brings_its_own_prompt_where_none_was_typed(panel):
     assert Generating(load(SHIPPED_FOLDER / "stories")).made("ideas", prompt=None).count('class="chip"') == tab.IDEAS
 
 
-def test_fields_that_make_no_sense_are_as_at_first():
+def test_fields_that_make_no_sense_are_as_at_first_and_older_links_mean_what_they_did():
     odd = {"temperature": [], "prompt": 7, "stop": {}, "choice": "x", "game": {}, "unheard of": 1, "top_k": "many"}
     assert Selection.read(odd) == Selection()
+    assert Selection.read({"greedy": 1, "temperature": 0.8}).greedy
+    assert not Selection.read({"greedy": 0, "temperature": 0.8}).greedy
     assert Selection(temperature=0).sampling(LOCAL).greedy
     assert Selection.first(PUBLIC).new_tokens == min(200, PUBLIC.new_tokens)
 

@@ -231,10 +231,21 @@ def test_a_link_to_a_model_of_ones_own_opens_it_as_long_as_it_is_here_and_says_s
     assert page.model not in waiting and page.tabs not in waiting
 
 
-def test_a_link_to_no_tab_is_refused_with_a_sentence(tmp_path):
+def test_a_link_to_a_text_carries_how_it_was_written(tmp_path):
     page = build_app(LOCAL, Registry(LOCAL, shipped=tmp_path / "none")).page
     open_view = next(handler for handler, *_ in page.on_load_handlers if handler.__name__ == "open_view")
-    for tab in ("\x1b[2J" * 100, "<img src=x onerror=alert(1)>"):
-        said = open_view(ANNA, Asked(tab=tab))[page.shared("links.note")]
-        assert "no tab called" in said and "<img" not in said and said.isprintable() and len(said) < 400
-    assert open_view(ANNA, Asked(tab="generate", rules="seed:nan"))[page.tabs].selected == "generate"
+
+    def opened(rules: str) -> dict:
+        out = open_view(ANNA, Asked(tab="generate", prompt="Mia", rules=rules))
+        return {getattr(component, "elem_id", None): value for component, value in out.items()}
+
+    out = opened("temperature:0.3,top_k:5,seed:7,greedy:1")  # which the panel reads from the address
+    assert out["tabs"].selected == "generate" and out["link-note"] == ""
+    for rules, complaint in {
+        "temperature:9": "from 0 to 3",
+        "samples:1e9": "samples must",
+        "prompt:1": "“prompt”",
+        "seed:nan": "be read",
+        "seed": "be read",
+    }.items():
+        assert html.escape(complaint) in opened(rules)["link-note"], (rules, opened(rules)["link-note"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ....engine import PRECISIONS, SamplingConfig
@@ -49,6 +50,13 @@ class Selection(Selected):
     def first(cls, limits: Limits) -> Selection:
         """As the panel opens."""
         return cls(**form.first_values(limits))
+
+    @classmethod
+    def read(cls, sent: Mapping[str, Any]) -> Selection:
+        """The selection that a browser sent. A field with an invalid value gets its default."""
+        if sent.get("greedy") in (True, 1):  # as older links say it
+            sent = {**sent, "temperature": 0.0}
+        return super().read(sent)
 
     @property
     def greedy(self) -> bool:

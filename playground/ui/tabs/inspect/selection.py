@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
+from pydantic import field_validator, model_validator
 
 from ....inspection import Look
 from ....inspection.edits import Edit, from_dict
@@ -19,6 +20,8 @@ from ...selected import Selected
 
 MODEL = "model"
 """The subject that is no worked example: the chosen model."""
+OLD_VIEWS = {"walk": "steps", "minds": "steps", "learn": "training", "replay": "training", "sizes": "cost"}
+"""What older links call the views."""
 VIEWS = {"steps": "Step by step", "heads": "Heads", "training": "Training", "cost": "Cost"}
 
 
@@ -31,7 +34,7 @@ class Selection(Selected):
     """None stands for the model's own suggestion."""
     typed: bool = False
     """Whether the visitor typed it: then it stays when another model is chosen."""
-    view: Literal[tuple(VIEWS)] = "heads"
+    view: str = "heads"
     step: str = "embed"
     layer: int | None = None
     head: int | None = None
@@ -85,6 +88,16 @@ class Selection(Selected):
     """The habit whose appearance through training is drawn."""
     moment: int | None = None
     """Which of the run's snapshots; None stands for the last."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _older_links(cls, sent: Any) -> Any:
+        return {**sent, "training": "moments"} if isinstance(sent, dict) and sent.get("view") == "replay" else sent
+
+    @field_validator("view")
+    @classmethod
+    def _one_there_is(cls, view: str) -> str:
+        return OLD_VIEWS.get(view, view if view in VIEWS else "heads")
 
 
 @dataclass(frozen=True, eq=False)

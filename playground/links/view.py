@@ -1,0 +1,89 @@
+"""Views: where to look in a tab, as readable words of a URL's query."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..inspection.edits import from_dict, to_dict
+from .letters import MAX_LETTERS, LinkError, cut
+
+
+@dataclass(frozen=True)
+class View:
+    """Where to look: a tab, and the values of its controls. None leaves a control unchanged."""
+
+    tab: str
+    model: str | None = None
+    """A shipped model's name, or the id of one of the visitor's own."""
+    dense: str | None = None
+    """The model beside it, named likewise."""
+    prompt: str | None = None
+    layer: int | None = None
+    """From 0."""
+    head: int | None = None
+    """From 0."""
+    cell: tuple[int, int] | None = None
+    """(query, key) of a map, from 0."""
+    view: str | None = None
+    """One of the views that the tab has."""
+    step: str | None = None
+    """A step of the walk."""
+    subject: str | None = None
+    """A worked example instead of the model."""
+    edits: tuple[str, ...] | None = None
+    """Changes in force, each the JSON of an edit."""
+    rules: tuple[tuple[str, float], ...] = ()
+    """Numbers of the tab's controls by name, switches as 0 and 1."""
+
+    @classmethod
+    def from_query(cls, query: Mapping[str, str], tabs: Sequence[str]) -> View:
+        """A view from an untrusted query; `tabs` lists those that exist. Raises LinkError."""
+        tab = str(query.get("tab", ""))
+        if tab not in tabs:
+            raise LinkError(f"there is no tab called “{cut(tab)}” here; there are {', '.join(tabs)}")
+        for name, noun in (("prompt", "prompt"), ("edits", "list of changes"), ("rules", "list of rules")):
+            if (letters := len(query.get(name) or "")) > MAX_LETTERS:
+                raise LinkError(f"its {noun} has {letters:,} characters; a link holds at most {MAX_LETTERS:,}")
+        given = {name: text for name, text in query.items() if text}
+        return cls(tab, prompt=query.get("prompt"), **{n: _read(n, given[n]) for n in _FORMS if n in given})
+
+
+_NAME = (r"[\w.-]{1,80}", "its {name} has no name that a model could have")
+_WORD = (r"[a-z_-]{1,30}", "its {name} has no name that a {name} could have")
+_NUMBER = (r"[0-9]{1,4}", "its {name} should be a whole number, not “{text}”")
+_RULE = r"[a-z_]{1,30}:[0-9.e+-]{1,24}"
+_FORMS = {
+    **dict.fromkeys(("model", "dense"), _NAME),
+    **dict.fromkeys(("view", "step", "subject"), _WORD),
+    **dict.fromkeys(("layer", "head"), _NUMBER),
+    "cell": (r"[0-9]{1,4},[0-9]{1,4}", "its cell should be two numbers, like 7,3"),
+    "edits": (r"(?s).*", "its changes cannot be read"),
+    "rules": (f"{_RULE}(,{_RULE})*", "its rules of writing cannot be read"),
+}
+"""What the words of a query look like, and the complaint where one does not."""
+RENAMED_STEPS = {"calm": "qk_norm", "turn": "rotate", "blend": "mix", "change": "add", "think": "mlp"}
+"""Steps of the walk that older links know by another name."""
+
+
+def _read(name: str, text: str) -> Any:
+    """A word of a query as the field of a View. Raises LinkError."""
+    pattern, complaint = _FORMS[name]
+    wrong = LinkError(complaint.format(name=name, text=cut(text)))
+    if not re.fullmatch(pattern, text):
+        raise wrong
+    if name == "step":
+        return RENAMED_STEPS.get(text, text)
+    try:
+        if name == "cell":
+            return tuple(int(number) for number in text.split(","))
+        if name == "rules":
+            return tuple((rule, float(number)) for rule, number in (each.split(":") for each in text.split(",")))
+        if name == "edits":
+            return tuple(json.dumps(to_dict(from_dict(each)), sort_keys=True) for each in json.loads(text))
+    except (TypeError, ValueError, RecursionError):
+        raise wrong from None
+    return int(text) if name in ("layer", "head") else text
