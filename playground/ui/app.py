@@ -142,6 +142,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
             "middleware": [
                 bodies(limits, uploads, app.page.sender_of),
                 scripts_first(lasting=app.page.registry.data.lasting),
+                app.page.listeners.middleware(),
             ],
             "exception_handlers": {MALFORMED: malformed},
             "routes": [

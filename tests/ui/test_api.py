@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import time
 import urllib.request
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from playground.model import trace
 from playground.service.board import Board
 from playground.service.limits import AWAY_SECONDS
 from playground.service.models import Registry
+from playground.ui import api
 from playground.ui.api import ENDPOINTS
 from playground.ui.app import build_app, launch
 
@@ -52,6 +54,28 @@ def test_the_example_runs(served, capsys):
     exec(compile(script, "README.md", "exec"), {})
     printed = r"^5 \d\.\d+$(.|\n)*attends most to"
     assert re.search(printed, capsys.readouterr().out.strip(), re.MULTILINE)
+
+
+def test_a_run_to_which_nobody_listens_is_never_begun(served, monkeypatch):
+    """Bare posts, of whose answers nobody opens the stream, took all places."""
+    monkeypatch.setattr(api, "LISTENING_SECONDS", 1.0)
+    _, jobs, _, address = served
+    before = jobs.counts()
+    called = []
+    for number in range(8):
+        body = {"data": [TEXT, "stories", "tiny", 3000, "", TINY, ""]}
+        if number % 2:
+            body["session_hash"] = f"session{number}"
+        asked = urllib.request.Request(
+            f"{address}gradio_api/call/train", json.dumps(body).encode(), {"content-type": "application/json"}
+        )
+        called.append(json.load(urllib.request.urlopen(asked, timeout=30))["event_id"])
+    until_over = time.monotonic() + 2.5
+    while time.monotonic() < until_over:
+        assert jobs.counts()["working"] == before["working"] and jobs.counts()["waiting"] == 0
+        time.sleep(0.1)
+    with urllib.request.urlopen(f"{address}gradio_api/call/train/{called[0]}", timeout=30) as late:
+        assert "no listener" in late.read().decode()
 
 
 def test_everything_is_named_typed_and_described(served):
