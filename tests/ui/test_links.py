@@ -242,7 +242,7 @@ def test_a_link_to_a_text_carries_how_it_was_written(tmp_path):
     out = opened("temperature:0.3,top_k:5,seed:7,greedy:1")  # which the panel reads from the address
     assert out["tabs"].selected == "generate" and out["link-note"] == ""
     for rules, complaint in {
-        "temperature:9": "from 0 to 3",
+        "temperature:9": "between 0 and 3",
         "samples:1e9": "samples must",
         "prompt:1": "“prompt”",
         "seed:nan": "be read",
