@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any
@@ -179,6 +180,21 @@ def _size(value: Any, seen: set[int]) -> int:
     elif dataclasses.is_dataclass(value):
         parts = (getattr(value, field.name) for field in dataclasses.fields(value))
     return sum(_size(part, seen) for part in parts)
+
+
+class Latest(OrderedDict):
+    """A dictionary of the `most` keys that were set last; the others have left. For any number of threads."""
+
+    def __init__(self, most: int):
+        super().__init__()
+        self.most = most
+
+    def __setitem__(self, key: Hashable, value: Any) -> None:
+        with _lock:
+            super().__setitem__(key, value)
+            self.move_to_end(key)
+            while len(self) > self.most:
+                self.popitem(last=False)
 
 
 @dataclasses.dataclass

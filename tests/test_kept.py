@@ -14,7 +14,7 @@ import pytest
 from playground import kept
 from playground.data import corpus_from_language
 from playground.data.corpus import WORKED_OUT
-from playground.kept import Kept
+from playground.kept import Kept, Latest
 
 
 class Model:
@@ -120,3 +120,10 @@ def test_every_cache_of_the_page_is_within_the_budget():
     for windows in range(1, 70):
         corpus.baselines(16, windows)
     assert kept.counts()["values"] - before <= WORKED_OUT
+
+
+def test_the_keys_set_last_stay():
+    latest = Latest(2)
+    for key in "abac":
+        latest[key] = key
+    assert list(latest) == ["a", "c"] and latest.get("b") is None

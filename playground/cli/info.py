@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 
-from ..data import Baselines
 from ..model import GPT2_SMALL_PARAMETERS
 from ..storage.json_files import finite
 from ..storage.opening import open_model
@@ -22,9 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print what is known about a checkpoint."""
     checkpoint = open_model(options.folder)
-    config, history, about = checkpoint.config, checkpoint.history, checkpoint.about
-    baselines = about.get("ladder")
-    state = state_of(history, causal=config.causal, baselines=Baselines.from_dict(baselines) if baselines else None)
+    config, history = checkpoint.config, checkpoint.history
+    state = state_of(history, causal=config.causal, baselines=checkpoint.baselines)
     facts = {
         "name": checkpoint.name,
         "parameters": config.n_parameters,
@@ -41,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
         and {"step": history.best[0], "val_loss": history.best[1], "kept": checkpoint.best is not None},
         "state": {"kind": state.kind, "since": state.since, "words": str(states.result(state))},
         "changes": history.changes,
-        "baselines": baselines,
+        "baselines": checkpoint.about.get("ladder"),
         "judged": history.judged,
         "config": config.to_dict(),
     }

@@ -24,7 +24,7 @@ from .shapes import (
     reach,
     slanted,
 )
-from .wire import escaped, numbers, packed
+from .wire import escaped, numbers
 
 _MOST_WRITTEN = 150
 """Cells up to which each has its number written into it."""
@@ -108,7 +108,6 @@ def head_grid(
     *,
     columns: int = 4,
     causal: bool = True,
-    exact: bool = False,
     size: int = 150,
     chosen: int | None = None,
 ) -> Figure:
@@ -117,7 +116,6 @@ def head_grid(
     Args:
         titles: one short name per head, such as L0 H3.
         tokens: shown on hover where given.
-        exact: full numbers instead of steps of 1/254 (one byte per weight), which are enough to look at.
         size: pixels of height per row of pictures, the title included.
         chosen: index of the head whose picture is framed.
     """
@@ -140,12 +138,11 @@ def head_grid(
     for i, pattern in enumerate(patterns):
         row, column = divmod(i, n_columns)
         top = 1 - title - row * (tall + title)
-        x, y, blanked = nth("x", i), nth("y", i), _blanked(pattern, causal)
-        z, meta = (numbers(blanked), None) if exact else packed(blanked, 0.0, 1.0)
+        x, y, z = nth("x", i), nth("y", i), numbers(_blanked(pattern, causal))
         traces.append(
             {
                 "type": "heatmap", "z": z, "xaxis": x, "yaxis": y, "coloraxis": "coloraxis", "hoverongaps": False,
-                "name": titles[i].replace("<br>", " "), **({"meta": meta} if meta else {}),
+                "name": titles[i].replace("<br>", " "),
                 "hovertemplate": f"{titles[i]}<br>{where}<br>weight %{{z:.2f}}<extra></extra>",
             }
         )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..words.numbers import signed
 from . import palette
-from .attention import framed, written
+from .attention import written
 from .shapes import FIXED, UPSIDE_DOWN, Figure, cells, frame, heatmap, layers_down, names, reach
 from .wire import numbers
 
@@ -20,7 +20,6 @@ def part_map(
     *,
     margins: np.ndarray | None = None,
     layers: Sequence[int] | None = None,
-    mark: tuple[int, int] | None = None,
 ) -> Figure:
     """Signed numbers of the parts of every layer (L, C), written in their cells; a click gives [layer, column].
 
@@ -30,7 +29,6 @@ def part_map(
         hover: plotly's template for a cell, in which %{customdata} is the number.
         margins: (L, C) half the widths of intervals; a number that lies within its own is written in brackets.
         layers: their numbers, where the rows are not all layers.
-        mark: (layer, column) of a cell to frame.
     """
     values = np.asarray(values, dtype=np.float64)
     L, C = values.shape
@@ -54,7 +52,6 @@ def part_map(
         80 + 34 * max(2, L),
         names(columns, side="top", **FIXED),
         layers_down(range(L) if layers is None else layers),
-        frames=framed(mark),
         uirevision=f"{L} {C}",
     )
 

@@ -137,7 +137,7 @@ def cells(
     """The trace of a heat map; NaN cells are blank.
 
     Args:
-        z: numbers (R, C), or what `packed` made of them.
+        z: numbers (R, C).
         hover: plotly's template for a cell.
         ends: the numbers at the ends of the scale; a diverging scale is centred on their middle.
         bar, ticks: the title of the colour bar and what else is to be said of it; None for no bar.

@@ -35,14 +35,6 @@ def numbers_of(encoded: Any) -> np.ndarray | None:
     return None
 
 
-def packed(values: np.ndarray, low: float, high: float) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Numbers (R, C) between `low` and `high` in one byte each, NaN as 255; and the `meta` that unpacks them."""
-    with np.errstate(invalid="ignore"):
-        codes = np.clip(np.round((np.asarray(values) - low) / (high - low) * 254), 0, 254)
-    codes = np.where(np.isnan(codes), 255, codes)
-    return numbers(codes, "u1"), {"packed": {"steps": 254, "low": low, "high": high, "blank": 255}}
-
-
 def escaped(text: str) -> str:
     """Text that plotly shows as it is: its labels read a small set of HTML tags."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

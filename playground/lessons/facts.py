@@ -259,6 +259,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "neurons-percent": lambda scene: neurons_percent(*scene.looked[:2], scene.looked[3]),
     "mlp-keeps": lambda scene: mlp_keeps(scene.look()),
     "settles": lambda scene: settles(scene.look()),
+    "edits": lambda scene: len(scene.edits()),
     "expects": lambda scene: scene.look().token_label(int(_effect(scene).before.argmax())),
     "expects-after": _expected_still,
     "moved": lambda scene: _effect(scene).divergence,

@@ -29,7 +29,7 @@ from pydantic import (
 from typing_extensions import Self
 
 from .facts import FACTS, is_fact
-from .vocabulary import DOINGS, PLACES, SETS, TABS, VIEWS, WATCHED
+from .vocabulary import DOINGS, PLACES, SETS, TABS, VIEWS
 
 FILES = Path(__file__).parent / "files"
 VARIABLE = "PLAYGROUND_LESSONS"
@@ -160,7 +160,6 @@ class Done(Part):
     times: Annotated[int, Field(ge=1, le=9)] = 1
     shown: Place | None = None
     changed: Place | None = None
-    control: Literal[WATCHED] | None = None
 
     @property
     def kind(self) -> str:

@@ -1,4 +1,4 @@
-"""The words a lesson file may use: places on the page, controls it may set or ask for, and what counts as done."""
+"""The words a lesson file may use: places on the page, controls it may set, and what counts as done."""
 
 from __future__ import annotations
 
@@ -126,9 +126,9 @@ DO = {
     "followed token": "Click a token of the text.",
     "cache proof": "Wait a moment: the page is writing both texts.",
     "cost": "Wait a moment: the page is reading many texts.",
-    "inspect.edits": "Press *Switch it off*.",
+    "edits": "Press *Switch it off*.",
 }
-"""What brings about what a step waits for, by its doing, place, control or fact."""
+"""What brings about what a step waits for, by its doing, place or fact."""
 
 _RUN = (
     "source size text steps causal seed dropout learning_rate optimizer n_layers n_heads d_model context_length "
@@ -143,11 +143,5 @@ SETS = (
     *(f"pair.{name}" for name in _PAIR.split()),
 )
 """The controls that `set` may set."""
-WATCHED = (
-    *(f"generate.{name}" for name in ("prompt", "temperature", "greedy", "new_tokens", "seed", "same_again")),
-    *(f"inspect.{name}" for name in ("prompt", "layer", "head", "query", "key", "edits", "moment")),
-)
-"""The controls that a step may wait for."""
-
-DOINGS = ("run", "pair", "balance", "when", "pressed", "shown", "changed", "control")
+DOINGS = ("run", "pair", "balance", "when", "pressed", "shown", "changed")
 """What `done` may say; see docs/lessons.md."""

@@ -23,7 +23,6 @@ import tempfile
 import threading
 import time
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from ..atomic_files import write_file
+from ..kept import Latest
 from .limits import RETRY_SECONDS
 from .store import FILE, Store, StoreError
 
@@ -95,7 +95,7 @@ class DataFolder:
         self._owned: FileLock | None = None
         self._late: dict[tuple[str, str], Callable[[], None]] = {}
         self._key: bytes | None = None
-        self._deleted: OrderedDict[str, None] = OrderedDict()  # the newest ids; none is used again
+        self._deleted = Latest(1000)  # ids; none is used again
         self.problem = ""
         """Why something could not be written, as a sentence without paths; empty while all is."""
         if self.path.exists() and not reading:
@@ -198,8 +198,6 @@ class DataFolder:
         """Remove all that is kept of a model or job: its rows, its folder, and what waited to be written."""
         with self._lock:
             self._deleted[work_id] = None
-            while len(self._deleted) > 1000:
-                self._deleted.popitem(last=False)
             for late in [late for late in self._late if late[1] == work_id]:
                 del self._late[late]
         shutil.rmtree(self.folder_of(work_id), ignore_errors=True)

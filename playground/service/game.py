@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import LANGUAGES, Tokenizer, visible
+from ..data import Tokenizer, visible
 from ..data.languages import ExactModel
 from ..data.ngrams import NGram, count_ngrams, tune_strengths
 from ..game.rules import (
@@ -164,7 +164,7 @@ class Games:
                 )
             return _laid(judged, checkpoint.config.vocab_size)
 
-        if checkpoint.about.get("language") not in list(LANGUAGES):
+        if checkpoint.language is None:
             return self._tables.get("own", lay, owner=checkpoint.model)
         return self._tables.get(self._names.get("name", lambda: _name(checkpoint), owner=checkpoint.model), lay)
 
@@ -172,7 +172,7 @@ class Games:
 def _name(checkpoint: Checkpoint) -> tuple:
     """What models of a language have in common that share a table."""
     alphabet = json.dumps(checkpoint.tokenizer.to_dict(), sort_keys=True).encode()
-    return checkpoint.about["language"], checkpoint.config.vocab_size, hashlib.sha256(alphabet).hexdigest()
+    return checkpoint.language.name, checkpoint.config.vocab_size, hashlib.sha256(alphabet).hexdigest()
 
 
 def _most(table: Table, checkpoint: Checkpoint, text: Passage) -> list[float]:

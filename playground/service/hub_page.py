@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..data import Baselines
 from ..figures.curve_svg import curve_svg
 from ..figures.loss import Run
 from ..storage import Checkpoint
@@ -18,8 +17,8 @@ PICTURE = "curve.svg"
 
 def hub_page(checkpoint: Checkpoint, repo_id: str) -> dict[str, bytes]:
     """Name → content of README.md, and of the curve's picture where there is a curve. For `storage.hub.push`."""
-    baselines = checkpoint.about.get("ladder")
-    picture = curve_picture(checkpoint.history, Baselines.from_dict(baselines).losses() if baselines else ())
+    baselines = checkpoint.baselines
+    picture = curve_picture(checkpoint.history, baselines.losses() if baselines else ())
     card = model_card(checkpoint, repo_id=repo_id, picture=PICTURE if picture else None)
     return {"README.md": card.encode(), **({PICTURE: picture} if picture else {})}
 

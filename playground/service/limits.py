@@ -65,8 +65,6 @@ GAMES = 500
 """Games of bets on the next token that are remembered, of one visitor with one model each; others begin anew."""
 TYPED = 60
 """Characters of a token that is typed."""
-CANDIDATES = 20
-"""Next tokens that a program may ask for."""
 LESSON_RUNS = 24
 """Runs that a browser remembers as older than a lesson."""
 LESSON_WORDS = 1200
@@ -91,16 +89,12 @@ TRAININGS_WITHOUT_PAGE = 1
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
-CLASSES = 200
-"""Classes of a house at once, those that have ended and are still to be read included."""
-CLASSES_PER_HOUR = 20
-"""Classes that one address may make in an hour."""
+CLASSES, CLASSES_PER_ADDRESS = 1000, 40
+"""Classes of a house at once, and of one address, those that have ended and are still to be read included."""
 CLASS_DAYS = 31
 """The longest that a class may last."""
-CLASS_ALONE_DAYS, CLASS_ALONE_HOURS = 1, 1
-"""After so many days a class that nobody joins is deleted; after so many hours it makes room if there are too many."""
-CLASS_CROWD = 10
-"""An address with more classes than these makes room where there are too many."""
+CLASS_ALONE_DAYS = 1
+"""After so many days a class that nobody joins is deleted."""
 CLASS_KEPT_DAYS = 7
 """So long after its end a class can still be read by its teacher; then it is deleted."""
 CLASS_TEXT = 200_000

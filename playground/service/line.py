@@ -12,10 +12,11 @@ import heapq
 import itertools
 import operator
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ..kept import Latest
 from .job import Job
 from .limits import (
     AWAY_SECONDS,
@@ -39,7 +40,7 @@ class Line:
         last = (latest and latest["round"]) or 0
         self._round = min((row["round"] for row in waiting), default=last)
         self._clock = itertools.count(((latest and latest["turn"]) or 0) + 1)
-        self._served: OrderedDict[str, int] = OrderedDict()  # network → when it last had its turn
+        self._served = Latest(NETWORKS)  # network → when it last had its turn
 
     def join(self, job: Job, others: Iterable[Job]) -> None:
         """Give a job its turn, after those of its visitor's `others` that are not over."""
@@ -110,9 +111,6 @@ class Line:
             if all(map(operator.lt, (len(at_work), mine, near), most)):
                 self._round = max(self._round, job.turn[0])
                 self._served[job.share] = next(self._clock)
-                self._served.move_to_end(job.share)
-                while len(self._served) > NETWORKS:
-                    self._served.popitem(last=False)
                 yield job
 
     def check(self, jobs: Iterable[Job], share: str, most: int) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..atomic_files import bytes_of
-from ..kept import forget
+from ..kept import Latest, forget
 from .data_folder import DataFolder, new_id, tidy_name
 from .limits import USED_SECONDS, Limits
 
@@ -81,7 +81,7 @@ class Registry:
         self.limits, self.data = limits, data or DataFolder()
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}
-        self._departed: dict[str, tuple[str, ...]] = {}  # visitor → names of what was pushed out
+        self._departed = Latest(DEPARTED_VISITORS)  # visitor → names of what was pushed out
         self.on_leaving: Callable[[Entry], None] = lambda entry: self.data.delete(entry.id)
         """Called with a model that has left for good, to clean up after it."""
         self.on_opening: Callable[[Entry, Transformer], None] = lambda entry, model: None
@@ -334,10 +334,8 @@ class Registry:
             forget(entry.checkpoint.model)
 
     def _note_leaving(self, entry: Entry) -> None:
-        names = self._departed.pop(entry.owner, ())
+        names = self._departed.get(entry.owner, ())
         self._departed[entry.owner] = (*names, entry.name)[-DEPARTED_NAMES:]
-        while len(self._departed) > DEPARTED_VISITORS:
-            self._departed.pop(next(iter(self._departed)))
 
     def _entry(self, model_id: str | None, visitor: str | None) -> Entry:
         shared = self.data.unshared_id(model_id) if isinstance(model_id, str) else ""

@@ -35,15 +35,14 @@ def unseen(source: Source | None, checkpoint: Checkpoint) -> Unseen | None:
     if source is not None and source.kind == OWN_TEXT:
         corpus = corpus_from_text(source.text, checkpoint.tokenizer)
         return Unseen(corpus, "the last tenth of your text, which it never trained on")
-    about, tokenizer = checkpoint.about, checkpoint.tokenizer
-    language = about.get("language")
-    if isinstance(language, str) and language in LANGUAGES:
-        known = LANGUAGES[language]
-        ids = torch.tensor(tokenizer.encode(_sample(language)), dtype=torch.long)
+    tokenizer, known = checkpoint.tokenizer, checkpoint.language
+    if known is not None:
+        ids = torch.tensor(tokenizer.encode(_sample(known.name)), dtype=torch.long)
         words = f"unseen text from “{known.title}”"
         return Unseen(Corpus(known.title, tokenizer, ids[:0], ids, "", known), words)
+    digest = checkpoint.about.get("text_sha256")
     for ours in shipped_texts():
-        if about.get("text_sha256") == ours.corpus.sha256 and ours.corpus.tokenizer.to_dict() == tokenizer.to_dict():
+        if digest == ours.corpus.sha256 and ours.corpus.tokenizer.to_dict() == tokenizer.to_dict():
             return ours
     return None
 
@@ -52,9 +51,9 @@ def learned(source: Source | None, checkpoint: Checkpoint) -> str:
     """The beginning of a text like that which a model learned from; empty where nobody knows it any more."""
     if source is not None and source.kind == OWN_TEXT:
         return source.text[:_BEGINNING]
-    language, digest = checkpoint.about.get("language"), checkpoint.about.get("text_sha256")
-    if isinstance(language, str) and language in LANGUAGES:
-        return LANGUAGES[language].sample(_BEGINNING, seed=len(checkpoint.name))
+    digest = checkpoint.about.get("text_sha256")
+    if checkpoint.language is not None:
+        return checkpoint.language.sample(_BEGINNING, seed=len(checkpoint.name))
     ours = next((each.corpus for each in shipped_texts() if each.corpus.sha256 == digest), None)
     return "" if ours is None else _decoded(ours)
 

@@ -118,33 +118,30 @@ class RunView(View):
     def of_checkpoint(cls, model_id: str, checkpoint: Checkpoint) -> RunView:
         """The recorded run of a checkpoint."""
         about, history = checkpoint.about, checkpoint.history
-        baselines = about.get("ladder")
-        training = about.get("training") if isinstance(about.get("training"), dict) else {}
+        training = checkpoint.training
         return cls(
             id=model_id,
             name=checkpoint.name,
             state="recorded",
             message=ended(history.finished or {}),
             history=history,
-            planned_steps=training.get("steps") or history.last_step or None,
-            baselines=Baselines.from_dict(baselines) if isinstance(baselines, dict) else None,
+            planned_steps=training.steps if training else history.last_step or None,
+            baselines=checkpoint.baselines,
             config=checkpoint.config,
             tokenizer=checkpoint.tokenizer,
             corpus=str(about.get("corpus") or ""),
             paired="comparison" in about,
             prompt=str(about.get("prompt") or ""),
-            sample_temperature=sample_temperature(history, training.get("sample_temperature")),
+            sample_temperature=sample_temperature(history, training.sample_temperature) if training else None,
             language=str(about.get("language") or ""),
             learned_text=learned_by(checkpoint.model),
             tuning=about.get("tuning") if "after" in (about.get("tuning") or {}) else None,
         )
 
 
-def sample_temperature(history: History, last: object) -> float | None:
+def sample_temperature(history: History, last: float) -> float | None:
     """At which the samples of a run were written whose settings name the `last`; None where there were several."""
-    if isinstance(last, bool) or not isinstance(last, (int, float)):
-        return None
-    return None if any("sample_temperature" in record["settings"] for record in history.changes) else float(last)
+    return None if any("sample_temperature" in record["settings"] for record in history.changes) else last
 
 
 # ---- two side by side ------------------------------------------------------------------------------------------------
@@ -259,31 +256,26 @@ _verdicts: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 def _windows(checkpoint: Checkpoint) -> tuple | None:
     """What names the windows that a model's losses were recorded on; None where that is not known."""
-    about, training = checkpoint.about, _training(checkpoint)
+    about, training = checkpoint.about, checkpoint.training
     if not about.get("text_sha256"):
         return None
-    cut = checkpoint.config.context_length, training.get("eval_windows")
+    cut = checkpoint.config.context_length, training and training.eval_windows
     return about["text_sha256"], checkpoint.tokenizer.to_dict(), *cut
 
 
-def _training(checkpoint: Checkpoint) -> dict:
-    training = checkpoint.about.get("training")
-    return training if isinstance(training, dict) else {}
-
-
 def _side(model_id: str, checkpoint: Checkpoint, kind: str) -> SideView:
-    training, baselines = _training(checkpoint), checkpoint.about.get("ladder")
-    windows = int(training.get("batch_size") or 1) * int(training.get("accumulation") or 1)
+    training = checkpoint.training
+    windows = training.batch_size * training.accumulation if training else 1
     return SideView(
         name=NAMES[kind],
         kind=kind,
         config=checkpoint.config,
         histories=(checkpoint.history,),
-        planned_steps=int(training.get("steps") or checkpoint.history.last_step or 1),
+        planned_steps=training.steps if training else checkpoint.history.last_step or 1,
         tokens_per_step=windows * checkpoint.config.context_length,
         model_id=model_id,
         reasons=(str((checkpoint.history.finished or {}).get("reason") or "done"),),
-        baselines=Baselines.from_dict(baselines) if isinstance(baselines, dict) else None,
+        baselines=checkpoint.baselines,
     )
 
 

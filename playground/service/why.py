@@ -75,15 +75,6 @@ class WhyView(View):
     """Which part of it is done."""
 
 
-def training_of(checkpoint: Checkpoint) -> TrainConfig | None:
-    """The settings that a model was trained with; None where they are not known."""
-    settings = checkpoint.about.get("training")
-    try:
-        return TrainConfig.from_dict(settings) if isinstance(settings, dict) else None
-    except (ValueError, TypeError):
-        return None
-
-
 class WhyJob(Job):
     """What searches and proofs have in common."""
 
@@ -181,7 +172,7 @@ class SearchJob(WhyJob):
             yield known
             return
         corpus = text_of(checkpoint, question.text, self.limits)
-        training, snapshots = training_of(checkpoint), checkpoint.snapshots
+        training, snapshots = checkpoint.training, checkpoint.snapshots
         kept = snapshots.steps if snapshots is not None else ()
         opened = (lambda step: snapshots.model(step)) if snapshots is not None else (lambda step: None)
         moments = moments_of(checkpoint.model, question.step, training, kept, opened)
@@ -223,12 +214,12 @@ class ProofJob(WhyJob):
     def expected(self, seconds: Callable[..., float]) -> float:
         """See `Job.expected`."""
         checkpoint = self.registry.here(self.question.model_id)
-        training = training_of(checkpoint) if checkpoint else None
+        training = checkpoint.training if checkpoint else None
         return 2 * seconds(checkpoint.config, training) if training else SEARCH_SECONDS
 
     def _events(self, should_stop: Callable[[], bool]) -> Iterator[Progress | Proven]:
         checkpoint, question = self._checkpoint(), self.question
-        training, corpus = training_of(checkpoint), text_of(checkpoint, question.text, self.limits)
+        training, corpus = checkpoint.training, text_of(checkpoint, question.text, self.limits)
         if training is None:
             raise ValueError(NO_RECORD)
         self.limits.check_training(checkpoint.config, training)
@@ -282,7 +273,7 @@ def prove_it(
 ) -> ProofJob:
     """Begin a proof with the next seed of its claim, or put it in line. Raises ValueError."""
     checkpoint = board.registry.get(question.model_id, visitor)
-    training = training_of(checkpoint)
+    training = checkpoint.training
     if training is None:
         raise ValueError(NO_RECORD)
     if not passages:

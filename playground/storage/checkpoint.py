@@ -23,8 +23,10 @@ import torch
 from safetensors.torch import save_file
 
 from ..atomic_files import current_file, read_folder, write_folder
+from ..data import LANGUAGES, Baselines, Language
 from ..data.tokenizers import Tokenizer, tokenizer_from_dict
 from ..model import ModelConfig, Transformer
+from ..training.config import TrainConfig
 from ..training.history import History
 from .bounds import Check, check_bounds
 from .errors import CheckpointError, check_folder_is_there, refuse_pickles
@@ -55,6 +57,26 @@ class Checkpoint:
     def config(self) -> ModelConfig:
         """The model's config."""
         return self.model.config
+
+    @property
+    def training(self) -> TrainConfig | None:
+        """The settings that it was trained with; None where they are not known."""
+        settings = self.about.get("training")
+        try:
+            return TrainConfig.from_dict(settings) if settings else None
+        except (ValueError, TypeError):  # another program's, or another version's
+            return None
+
+    @property
+    def baselines(self) -> Baselines | None:
+        """The reference losses of its text; None where they are not known."""
+        ladder = self.about.get("ladder")
+        return Baselines.from_dict(ladder) if ladder else None
+
+    @property
+    def language(self) -> Language | None:
+        """The synthetic language of its text; None for any other text."""
+        return LANGUAGES.get(str(self.about.get("language")))
 
     @property
     def best(self) -> tuple[int, float] | None:

@@ -1,4 +1,4 @@
-"""The page for programs: named endpoints to list models, train, generate, inspect and compare, as plain values.
+"""The page for programs: named endpoints to list models, train, generate and inspect, as plain values.
 
     client = gradio_client.Client("http://127.0.0.1:7860")
     client.predict("Mia lived by the sea.", api_name="/generate")["text"]
@@ -13,7 +13,6 @@ T = tokens of a prompt, D = d_head.
 # no postponed annotations here: gradio reads the types themselves. It joins the lines of Returns with commas.
 
 import asyncio
-import math
 import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -21,11 +20,10 @@ from typing import Any
 import gradio as gr
 import torch
 
-from ..data.baselines import IGNORE
 from ..engine import stream
 from ..inspection.look import look
 from ..service.board import Board
-from ..service.limits import CANDIDATES, WRITERS
+from ..service.limits import WRITERS
 from ..service.run_job import RunJob
 from ..service.runs import OWN_TEXT
 from ..storage import Checkpoint
@@ -38,7 +36,7 @@ from .prompts import read_prompt
 from .refusals import in_words
 from .writers import seconds_between_updates
 
-ENDPOINTS = ("models", "train", "generate", "inspect", "compare")
+ENDPOINTS = ("models", "train", "generate", "inspect")
 LOOKS_PER_SECOND = 5
 LISTENING_SECONDS = 10.0
 """A run starts only once a client listens to its events, and is refused if none does within this time."""
@@ -47,12 +45,10 @@ LISTENING_SECONDS = 10.0
 def build(page: Page) -> None:
     """Add the endpoints to the page's Blocks, before any tab takes one of their names for a handler of its own."""
     endpoints = Endpoints(page)
-    looks = {"concurrency_id": "look", "concurrency_limit": 4}
     queues = {
         "train": {"concurrency_limit": None},  # the board says who may train; who waits there holds no thread
         "generate": {"concurrency_id": "generate", "concurrency_limit": WRITERS},
-        "inspect": looks,
-        "compare": looks,
+        "inspect": {"concurrency_id": "look", "concurrency_limit": 4},
     }
     for name in ENDPOINTS:
         gr.api(getattr(endpoints, name), api_name=name, **queues.get(name, {}))
@@ -73,7 +69,7 @@ class Endpoints:
         Returns:
             A list of {id, name, shipped}; give an id as `model` to the other endpoints.
         """
-        with in_words(labels=False):
+        with in_words():
             own = self.page.known(visitor) if visitor else None
             entries = self.page.registry.models(own)
             return [{"id": entry.id, "name": entry.name, "shipped": entry.shipped} for entry in entries]
@@ -112,7 +108,7 @@ class Endpoints:
             sampled {step, prompt, text}
             and last finished {reason, message, val_loss, visitor, model}.
         """
-        with in_words(labels=False):
+        with in_words():
             visitor = self.page.known(visitor) if visitor else self.page.registry.data.new_visitor()
             share = self.page.share_of(request)
             await self._listened_to(request)
@@ -154,7 +150,7 @@ class Endpoints:
             The text so far, again and again, as {text, new_tokens, done}
             the last one also with tokens (a list of {token, probability}) and notes.
         """
-        with in_words(labels=False):
+        with in_words():
             checkpoint = self._model(model, visitor)
             new_tokens = whole("max_new_tokens", max_new_tokens)
             self.page.limits.check_generation(new_tokens)
@@ -190,7 +186,7 @@ class Endpoints:
             where pattern[i][j] is how much token i attends to token j (every row sums to 1 and future tokens get 0)
             with vectors also scores (before the mask), queries, keys and values, one row per token.
         """
-        with in_words(labels=False):
+        with in_words():
             checkpoint = self._model(model, visitor)
             ids, notes = read_prompt(self.page, checkpoint, _text("prompt", prompt))
             config = checkpoint.config
@@ -215,34 +211,13 @@ class Endpoints:
                 answer["values"] = _rows(seen.values(layer)[head])
             return answer
 
-    def compare(self, text: str, model: str, other: str, candidates: int = 5, visitor: str = "") -> dict:
-        """Compare two models on the same text: how much it surprises each of them, and what each would write next.
-
-        Args:
-            text: the text that both read.
-            model: a model's id from /models or /train.
-            other: another one's.
-            candidates: how many of the likeliest next tokens to list.
-            visitor: the visitor id that /train answered, for models trained under it.
-
-        Returns:
-            {sentence, models}
-            for each model its id, name, parameters and the val_loss of its training
-            and for this text loss (nats per token), scored_tokens, next (a list of {token, probability}) and notes
-            and nats_per_character, which can be compared across different tokens (lower is less surprised).
-        """
-        with in_words(labels=False):
-            text, n = _text("text", text), whole("candidates", candidates, 1, CANDIDATES)
-            pair = [self._judged(chosen, visitor, text, n) for chosen in (model, other)]
-            return {"sentence": _verdict(*pair), "models": pair}
-
     async def _listened_to(self, request: gr.Request | None) -> None:
         """Wait until a client listens to this call. Raises ValueError if none does."""
-        session, presence = getattr(request, "session_hash", None), self.page.presence
+        session, listeners = getattr(request, "session_hash", None), self.page.listeners
         if session is None:
             return  # called from this process
         until = time.monotonic() + LISTENING_SECONDS
-        while not presence.listens(session):
+        while session not in listeners:
             if time.monotonic() > until:
                 raise ValueError("This run has no listener. Open the stream of its events at once.")
             await asyncio.sleep(0.05)
@@ -276,33 +251,6 @@ class Endpoints:
         values |= settings
         values |= asked | {"prompt": _text("prompt", prompt) or texts.PROMPTS.get(source, "")}
         return form.run_spec(values, read, self.page.limits)
-
-    def _judged(self, model: str, visitor: str, text: str, n: int) -> dict:
-        """One side of a comparison."""
-        checkpoint = self._model(model, visitor)
-        ids, notes = read_prompt(self.page, checkpoint, text)
-        ids, tokenizer = ids[-checkpoint.config.context_length :], checkpoint.tokenizer
-        with torch.inference_mode():
-            logits = checkpoint.model(torch.tensor([ids])).logits[0].float()  # (T, V)
-        targets = torch.tensor([*ids[1:], IGNORE])
-        nats = torch.nn.functional.cross_entropy(logits, targets, ignore_index=IGNORE, reduction="sum").item()
-        guessed = len(tokenizer.decode(ids)) - len(tokenizer.decode(ids[:1]))  # characters; the first token is given
-        chances, tokens = logits[-1].softmax(dim=-1).topk(min(n, tokenizer.vocab_size))
-        return {
-            "model": _text("model", model) or self.page.registry.default,
-            "name": checkpoint.name,
-            "parameters": checkpoint.config.n_parameters,
-            "val_loss": checkpoint.history.val_loss,
-            "loss": nats / (len(ids) - 1) if len(ids) > 1 else None,
-            "nats_per_character": nats / guessed if guessed > 0 else None,
-            "scored_tokens": len(ids) - 1,
-            "next": [
-                {"token": tokenizer.token_text(t), "probability": _short(p)}
-                for t, p in zip(tokens.tolist(), chances.tolist())
-                if t < tokenizer.vocab_size
-            ],
-            "notes": notes,
-        }
 
 
 async def _told(job: RunJob, board: Board) -> AsyncIterator[dict]:
@@ -352,20 +300,6 @@ async def _told(job: RunJob, board: Board) -> AsyncIterator[dict]:
         "model": job.id,
         "notices": list(view.notices),
     }
-
-
-def _verdict(one: dict, two: dict) -> str:
-    """Which of two models finds the text less surprising, as a sentence."""
-    a, b = one["nats_per_character"], two["nats_per_character"]
-    if a is None or b is None:
-        return "The text is too short to compare on: give both models at least two tokens."
-    if math.isclose(a, b, rel_tol=0.01):
-        return f"Both find this text about equally surprising: {a:.4f} and {b:.4f} nats per character."
-    better, worse = (one, two) if a < b else (two, one)
-    return (
-        f"{better['name']} finds this text less surprising: {min(a, b):.4f} nats per character against "
-        f"{max(a, b):.4f} of {worse['name']}."
-    )
 
 
 def _text(name: str, value: Any) -> str:

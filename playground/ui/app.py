@@ -99,7 +99,7 @@ def build_app(
             """The id that this browser remembers, or a new one; and this visitor's models."""
             if not registry.data.knows(visitor):
                 visitor = registry.data.new_visitor()
-            page.presence.opened(visitor)
+            page.opened[visitor] = None
             own = [entry.id for entry in registry.models(visitor) if not entry.shipped]  # the newest first
             return visitor, page.model_list(visitor, own[0] if own else None)
 
@@ -142,7 +142,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
             "middleware": [
                 bodies(limits, uploads, app.page.sender_of),
                 scripts_first(lasting=app.page.registry.data.lasting),
-                app.page.presence.middleware(),
+                app.page.listeners.middleware(),
             ],
             "exception_handlers": {MALFORMED: malformed},
             "routes": [

@@ -26,7 +26,7 @@ def made(make: Callable[[Path], tuple[Path, str]]) -> tuple[str, str]:
         try:
             with tempfile.TemporaryDirectory(prefix="playground-take-", dir=parent) as folder:
                 path, words = make(Path(folder))
-                return _held(path), words
+                return held(path.name, path.read_bytes()), words
         except OSError as failed:
             problem, said = failed, disk_problem(failed)
             if not said:
@@ -34,11 +34,11 @@ def made(make: Callable[[Path], tuple[Path, str]]) -> tuple[str, str]:
     raise ValueError(f"{said[:1].upper()}{said[1:]}, so this file cannot be made now. Try again later.") from problem
 
 
-def _held(path: Path) -> str:
+def held(name: str, content: bytes) -> str:
     """The link of a file, which is in memory from now on."""
-    token, content = secrets.token_urlsafe(18), path.read_bytes()
+    token = secrets.token_urlsafe(18)
     _files.get(token, lambda: content)
-    return f"made/{token}/{quote(path.name)}"
+    return f"made/{token}/{quote(name)}"
 
 
 def made_route() -> Route:

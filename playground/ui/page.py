@@ -14,13 +14,14 @@ from typing import Any
 import gradio as gr
 from starlette.requests import Request
 
+from ..kept import Latest
 from ..service.board import Board
 from ..service.cards import run_letters
-from ..service.limits import Limits
+from ..service.limits import PAGES, Limits
 from ..service.models import Registry
 from ..service.uploads import Uploads
+from .listeners import Listeners
 from .panel import Panels
-from .presence import Presence
 from .where import Reach
 
 # for handlers that only the page itself calls, and that show themselves that they are at it. Nothing is to show
@@ -48,8 +49,10 @@ class Page:
     """The tabs this page has."""
     reach: Reach = field(default_factory=Reach)
     """How visitors reach the server, and who of them is its owner."""
-    presence: Presence = field(default_factory=Presence)
-    """Who of them is there."""
+    opened: Latest = field(default_factory=lambda: Latest(PAGES))
+    """The visitors who have opened a page, whom programs share the server with."""
+    listeners: Listeners = field(default_factory=Listeners)
+    """Which programs wait for an answer."""
     panels: Panels = field(init=False)
     """What answers a selection in the browser."""
     uploads: Uploads = field(init=False)
@@ -135,7 +138,7 @@ class Page:
 
         `visitor` is whose panel or form asks; empty for a program.
         """
-        return f"{self.reach.origin_of(request)} {'pages' if self.presence.is_page(visitor) else 'programs'}"
+        return f"{self.reach.origin_of(request)} {'pages' if visitor in self.opened else 'programs'}"
 
     def finish(self) -> None:
         """Do what was put off until all tabs are built."""

@@ -18,7 +18,6 @@ slot was made from (`Slot.depends_on`, as a digest), and slots made from the sam
 from __future__ import annotations
 
 import asyncio
-import base64
 import hashlib
 import html
 import json
@@ -88,8 +87,8 @@ class Slot:
     """Returns HTML, or the value of a chart (`chart.show`). A ValueError is shown in its place."""
     slow: bool = False
     """Whether it takes longer than a click may: then the browser asks for it once the quick ones are drawn."""
-    exact: Callable[[], Any] | None = None
-    """Makes a chart's value with all digits, for a table to save, where the drawn one is rounded."""
+    echoes: bool = False
+    """Whether another slot says why neither can be made: then this one stays empty."""
 
     @property
     def digest(self) -> str:
@@ -106,8 +105,6 @@ class Shown:
     slots: Mapping[str, Slot]
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What saved pictures and tables say of themselves."""
-    files: Mapping[str, Callable[[], tuple[str, bytes]]] = field(default_factory=dict)
-    """What buttons with `data-download` save: each makes a file's name and content."""
     model: str = ""
     """The model that a copied link leads to, if that is not the chosen one."""
 
@@ -246,20 +243,13 @@ class Panels:
         return _deeds if name in self._slow_acts else _quick, lambda: dict(act(asked) or {})
 
     def _wish(self, name: str, asked: Asked, body: Any) -> _Work:
-        """What to show. `exact` names the one chart, or `file` the one file, that is asked for where that is all."""
+        """What to show."""
         view, have, late = self._views[name], body.get("have", {}), bool(body.get(LATER))
-        exact, file = body.get("exact"), body.get("file")
-        if not isinstance(have, dict) or not all(isinstance(each, (str, type(None))) for each in (exact, file)):
+        if not isinstance(have, dict):
             raise ValueError
 
         def answer() -> dict[str, Any]:
             shown = view(asked)
-            if exact is not None:
-                slot = shown.slots.get(exact)
-                return {"exact": slot.exact() if slot and slot.exact else None}
-            if file is not None:
-                called, content = shown.files[file]() if file in shown.files else (None, b"")
-                return {"file": called and [called, base64.b64encode(content).decode()]}
             due = {name: slot for name, slot in shown.slots.items() if have.get(name) != slot.digest}
             made: dict[str, list[Any]] = {}
             later, began = [], time.monotonic()
@@ -282,7 +272,7 @@ def _made(slot: Slot) -> Any:
     try:
         return slot.make()
     except ValueError as problem:
-        return {"problem": theme.notice(sentence(str(problem)), "error")}
+        return None if slot.echoes else {"problem": theme.notice(sentence(str(problem)), "error")}
 
 
 def _json(answer: Any) -> bytes:
@@ -323,9 +313,15 @@ def chip(text: str, move: Mapping[str, Any]) -> str:
     return move_button(text.replace("\n", " ⏎ "), move, kind="chip", dir="auto")
 
 
-def choice(name: str, label: str, options: Mapping[str, str], chosen: str = "", *, resets: str = "") -> str:
-    """A drop-down: value → text; `resets` names the fields that a choice sets back. Escaped."""
-    attributes = attributes_html({"name": name, **({"data-resets": resets} if resets else {})})
+def choice(
+    name: str, label: str, options: Mapping[str, str], chosen: str = "", *, resets: str = "", said: str = ""
+) -> str:
+    """A drop-down: value → text; `resets` names the fields that a choice sets back. Escaped.
+
+    Where no label is to be seen, `said` is what is read out in its place.
+    """
+    more = {"data-resets": resets, "aria-label": said}
+    attributes = attributes_html({"name": name, **{key: text for key, text in more.items() if text}})
     inside = options_html(options, chosen)
     return f'<label class="field-label">{html.escape(label)}<select{attributes}>{inside}</select></label>'
 

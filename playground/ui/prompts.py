@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
-from ..data import LANGUAGES, visible
+from ..data import visible
 from ..service.runs import OWN_TEXT
 from ..service.unseen import learned
 from ..storage import Checkpoint
@@ -49,7 +49,7 @@ def suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[s
     asked = [checkpoint.about.get("prompt"), *(sample.get("prompt") for sample in checkpoint.history.samples[-1:])]
     if source is not None and source.kind == OWN_TEXT:  # a prompt may be left over from another text
         asked = [prompt for prompt in asked if isinstance(prompt, str) and _stands_in(source.text, prompt)]
-    found, language = asked[:1], LANGUAGES.get(checkpoint.about.get("language") or "")
+    found, language = asked[:1], checkpoint.language
     if language:
         # what a shipped model was sampled with is nobody's choice: better one after which much is open
         found.insert(0 if str(model_id).startswith("shipped-") else 1, language.prompt)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,18 +10,12 @@ import gradio as gr
 
 
 @contextmanager
-def in_words(*, labels: bool = True) -> Iterator[None]:
-    """Turn the ValueErrors of the rooms below into sentences on the page. `with in_words():` or `@in_words()`.
-
-    Gradio shows them as HTML, and they may quote what a visitor typed; programs (without `labels`) get them plain.
-    """
+def in_words() -> Iterator[None]:
+    """Turn the ValueErrors of the rooms below into sentences for a program, in which settings keep their names."""
     try:
         yield
     except ValueError as problem:
-        words = sentence(str(problem), labels=labels)
-        raise gr.Error(
-            html.escape(words, quote=False) if labels else words, duration=12, print_exception=False
-        ) from problem
+        raise gr.Error(sentence(str(problem), labels=False), print_exception=False) from problem
 
 
 LABELS: dict[str, str] = {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 
-from ..data import Baselines
 from ..model import GPT2_SMALL_PARAMETERS, ModelConfig
 from ..storage import Checkpoint
 from ..storage.hub import TAG
@@ -46,7 +45,7 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
         lines.append(f"Its run went wrong: after {done} the validation loss is not a number.")
     elif history.val_loss is not None:
         lines.append(f"Validation loss {history.val_loss:.4f} after {done}. {perplexity(history.val_loss)}.")
-        known = Baselines.from_dict(about["ladder"]) if isinstance(about.get("ladder"), dict) else None
+        known = checkpoint.baselines
         lines += ["", str(states.result(state_of(history, causal=config.causal, baselines=known)))]
         baselines = dict(known.losses()) if known else {}
         if baselines:

@@ -77,34 +77,9 @@ ADAM_SMALL = " This one moves less: its gradient is small beside the 10⁻⁸ th
 SGD = "Plain gradient descent moves a weight in proportion to its gradient."
 
 
-def muon_words(whose: str, gradient: Sequence[float], step: Sequence[float], rounding: bool) -> str:
-    """What Muon does to the directions of a gradient: their strengths in it and in the step, the strongest first.
-
-    Args:
-        whose: each head, each expert or the whole matrix.
-        rounding: whether the gradient is only rounding.
-    """
-    rule = f"Muon has no formula for one weight: it evens out the directions of the gradient of {whose}."
-    count = len(gradient)
-    if count == 0:
-        return f"{rule} This gradient is zero, so there is no direction to take."
-    if rounding:
-        return f"{rule} It ignores their size: this gradient is only rounding error, and still becomes a full step."
-    if count == 1:
-        return f"{rule} This gradient has a single direction (singular value), so there is nothing to even out."
-    spread = [
-        f"{_times(found[0], found[count // 2])} times the middle one, {_times(found[0], found[-1])} times the weakest"
-        for found in (gradient, step)
-    ]
-    return (
-        f"{rule} In the gradient, the strongest of {count} directions (singular values) is {spread[0]}. "
-        f"In the step, without weight decay, it is {spread[1]}."
-    )
-
-
-def _times(strong: float, weak: float) -> str:
-    factor = strong / max(weak, 1e-12)
-    return f"{factor:,.0f}" if factor >= 10 else f"{factor:.1f}"
+def muon_words(whose: str) -> str:
+    """What Muon does to a gradient; `whose`: each head, each expert or the whole matrix."""
+    return f"Muon has no formula for one weight: it evens out the directions of the gradient of {whose}."
 
 
 def norms_words(part: str, norm: float, whole: float) -> str:

@@ -6,7 +6,7 @@ import math
 import time
 from typing import Any
 
-from ..data import LANGUAGES, Baselines, Corpus
+from ..data import Corpus
 from ..data.judging import Share
 from ..storage import Checkpoint
 from ..storage.spaces import Deployment
@@ -62,7 +62,7 @@ def checkpoint_lines(checkpoint: Checkpoint, state: State) -> list[str]:
         good = "" if state.kind in (UNMASKED, DIVERGED) else _standing(checkpoint)
         lines += [f"Validation loss {history.val_loss:.4f} after {at}. {good}", str(states.result(state))]
         share = [record for record in history.judged if record["of"]][-1:]
-        if share and (language := LANGUAGES.get(checkpoint.about.get("language"))):
+        if share and (language := checkpoint.language):
             lines.append(f"{right_of(language, Share(share[0]['right'], share[0]['of'])).capitalize()}.")
     lines += best_lines(checkpoint)
     return lines + [settings_changed(change["step"], change["settings"]) for change in history.changes]
@@ -77,10 +77,10 @@ def best_lines(checkpoint: Checkpoint) -> list[str]:
 
 def _standing(checkpoint: Checkpoint) -> str:
     """The validation loss compared with the baselines, if they are known."""
-    history, values = checkpoint.history, checkpoint.about.get("ladder")
-    if not values:
+    history, baselines = checkpoint.history, checkpoint.baselines
+    if baselines is None:
         return ""
-    baselines, loss = Baselines.from_dict(values), history.val_loss
+    loss = history.val_loss
     left = next((record["left"] for record in reversed(history.judged) if record["left"]), "")
     good = how_good(baselines, loss, excess_sentences(left).replace("*", ""))
     return f"{good} {size_of_loss(baselines, loss)}" if math.isfinite(loss) else str(good)

@@ -95,7 +95,7 @@ def do(page, step: Step) -> None:
     buttons = {"run": "#train-button:not([disabled])", "pair": "#moe-train", "balance": "#train-unbalanced"}
     if step.doing in buttons:
         page.click(buttons[step.doing])
-    elif done.control:
+    elif step.point == "switch off":
         page.locator("#inspect-panel [data-slot=head-buttons] button").first.click()
     elif done.when:
         # until then the board is the model's before, with another text

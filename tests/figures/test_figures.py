@@ -58,7 +58,7 @@ FIGURES = {
     "both expect": candidates.both_expect(["a", "b"], [0.4, 0.1], [0.2, 0.3]),
     "token times": courses.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1.0, 2.0, 4.0], context=2),
     "skill": courses.skill_curve([0, 10], [0.1, 0.9], [(0.0, 0.2), (0.8, 1.0)], "right"),
-    "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6), mark=(1, 2)),
+    "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6)),
     "shares": parts.share_map(PATTERN, TOKENS, TOKENS, chosen=2),
     "game": courses.bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
     "pattern": attention.pattern_map(PATTERN, TOKENS),
@@ -111,15 +111,6 @@ def test_the_palette_is_unambiguous():
 def test_numbers_survive_the_wire_and_what_is_not_finite_becomes_a_gap(values):
     back = wire.numbers_of(wire.numbers(values))
     np.testing.assert_array_equal(back, np.where(np.isfinite(values), values, np.nan))
-
-
-@given(arrays(np.float64, (4, 4), elements=st.floats(0, 1)))
-def test_packed_weights_are_right_to_half_a_step(values):
-    encoded, meta = wire.packed(values, 0.0, 1.0)
-    codes = wire.numbers_of(encoded)
-    assert np.abs(codes / meta["packed"]["steps"] - values).max() <= 0.5 / 254 + 1e-12
-    blank, _ = wire.packed(np.full((1, 2), np.nan), 0.0, 1.0)
-    assert (wire.numbers_of(blank) == meta["packed"]["blank"]).all()
 
 
 def test_the_loss_curve_draws_the_runs_own_numbers():
@@ -233,8 +224,7 @@ def test_masked_cells_are_blank_and_the_others_are_the_weights():
 def test_what_sixteen_heads_and_a_long_run_weigh():
     patterns = np.tril(RNG.random((16, 64, 64)))
     titles = [f"L{i // 4} H{i % 4}" for i in range(16)]
-    assert len(json.dumps(attention.head_grid(patterns, titles, ["token"] * 64))) < 125_000
-    assert len(json.dumps(attention.head_grid(patterns, titles, exact=True))) < 400_000
+    assert len(json.dumps(attention.head_grid(patterns, titles, ["token"] * 64))) < 400_000
     assert len(json.dumps(loss_curve(run(5000), RUNGS, planned_steps=5000))) < 20_000
     assert len(json.dumps(attention.pattern_map(patterns[0], ["token"] * 64))) < 30_000
 

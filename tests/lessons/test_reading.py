@@ -68,7 +68,6 @@ NUMBER = {"question": "How much?", "right": "loss", "number": {"least": 0, "most
         ({"show": [{"say": "x", "when": "loss < cheap"}]}, "no fact called “cheap”"),
         ({"show": [{"say": "x", "when": "price < 2"}]}, "no fact called “price”"),
         ({"done": {"run": "finished", "of": "green"}}, "no run called “green”; “runs” has to name it"),
-        ({"done": {"control": "train.steps"}}, "done control: Input should be 'generate.prompt'"),
         ({"done": {"pressed": "curve", "shown": "curve"}}, "it needs one of run, pair, balance"),
         ({"ask": {"question": "Which?", "choices": {"a": "This", "b": "That"}, "right": "c"}}, "none of its choices"),
         ({"ask": {"question": "Which?", "choices": {"a": "This"}, "right": "a"}}, "two to six choices"),

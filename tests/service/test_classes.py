@@ -242,58 +242,22 @@ def test_what_makes_no_class_is_refused(classes):
     for hours in (0, -1, math.nan, 1e9):
         with pytest.raises(ClassError, match="31 days"):
             classes.make("x", hours, letters=CARD.to_letters(), text=TEXT)
-    for _ in range(20):
+
+
+def test_one_address_cannot_make_all_the_classes_there_may_be(classes, clock, monkeypatch):
+    monkeypatch.setattr("playground.service.classes.house.CLASSES", 6)
+    monkeypatch.setattr("playground.service.classes.house.CLASSES_PER_ADDRESS", 4)
+    first, *_ = (made(classes, address="10.0.0.1")[0] for _ in range(4))
+    with pytest.raises(ClassError, match="from your network"):
         made(classes, address="10.0.0.1")
-    with pytest.raises(ClassError, match="Many classes"):
-        made(classes, address="10.0.0.1")
-
-
-def test_a_house_full_of_classes_makes_room_where_nobody_came(classes, clock, monkeypatch):
-    monkeypatch.setattr("playground.service.classes.house.CLASSES", 2)
-    busy, empty = (made(classes)[0] for _ in range(2))
-    classes.join(busy.code, "Anna", ANNA)
-    with pytest.raises(ClassError, match="2 classes"):
-        made(classes)
-    clock.now += 3601
-    new, _ = made(classes)
-    assert classes.member(ANNA).klass.id == busy.id
-    with pytest.raises(ClassError, match="No class"):
-        classes.invited(empty.code)
-    assert classes.invited(new.code).id == new.id
-
-
-def joined(classes: Classes, address: str, *visitors: str):
-    """A class from this address that these have joined."""
-    klass, _ = made(classes, address=address)
-    for visitor in visitors:
-        classes.join(klass.code, visitor, known(visitor))
-    return klass
-
-
-def test_somebody_new_can_make_a_class_where_ten_addresses_have_made_them_all(classes, clock, monkeypatch):
-    """Ten addresses made all 200 within an hour, and nobody else could make one."""
-    monkeypatch.setattr("playground.service.classes.house.CLASSES", 12)
-    kept = joined(classes, "10.0.1.1", "anna")
-    empty = [joined(classes, f"10.0.0.{n % 3}") for n in range(11)]
-    for address in ("10.0.2.1", "10.0.2.2"):
-        clock.now += 1
-        newcomer = joined(classes, address)
-        assert classes.of_id(newcomer.id) and classes.of_id(kept.id)
-    assert [classes.of_id(each.id) is None for each in empty] == [True, True] + [False] * 9
-    with pytest.raises(ClassError, match="12 classes here already"):
-        made(classes, address="10.0.0.0")  # one of those who have the most
-
-
-def test_a_crowd_cannot_keep_its_classes_by_joining_them(classes, monkeypatch):
-    monkeypatch.setattr("playground.service.classes.house.CLASSES", 13)
-    school = [joined(classes, "10.0.1.1", "anna"), joined(classes, "10.0.1.1", "bert")]
-    crowd = [joined(classes, "10.0.0.1", f"mob {n}", *["more"] * (n == 0)) for n in range(11)]
-    assert joined(classes, "10.0.2.1")
-    gone = [classes.of_id(each.id) is None for each in (*school, *crowd)]
-    assert gone == [False, False, False, True] + [False] * 9
-    assert classes.member(known("mob 1")) is None
-    with pytest.raises(ClassError, match="13 classes here already"):
-        made(classes, address="10.0.3.1")  # the empty one is new, and ten from one address are no crowd
+    made(classes, address="10.0.0.2")
+    classes.delete(first)
+    made(classes, address="10.0.0.1")
+    made(classes, address="10.0.0.3")
+    with pytest.raises(ClassError, match="many classes here"):
+        made(classes, address="10.0.0.4")
+    clock.now += 86_400 + 3601
+    assert made(classes, address="10.0.0.4"), "those that nobody joined are gone"
 
 
 def test_of_the_address_that_made_a_class_nothing_is_kept_that_tells_it(classes):

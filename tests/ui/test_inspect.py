@@ -175,9 +175,7 @@ def test_what_is_drawn_is_the_models_pattern_and_with_edits_that_of_the_edited_p
     first = made["grid"]["figure"]["data"][0]
     layer, head = map(int, first["name"].split()[0].split("."))
     assert (layer, head) == ranking(seen)[0]
-    assert np.allclose(numbers_of(first["z"])[7] / 254, seen.trace["pattern", layer][0, head, 7], atol=1 / 254)
-    exact = tab.shown("abcabcab").slots["grid"].exact()
-    assert np.allclose(numbers_of(exact["data"][0]["z"])[7], seen.trace["pattern", layer][0, head, 7], atol=1e-6)
+    assert np.allclose(numbers_of(first["z"])[7], seen.trace["pattern", layer][0, head, 7], atol=1e-6)
     unmasked = tab.made("abcabcab", layer=1, head=2, edits=[to_dict(RemoveMask())])["pattern"]
     tap = edits_tap([RemoveMask()], seen.config)
     edited = trace(seen.model, torch.tensor([seen.ids]), edit=tap)["pattern", 1][0, 2]

@@ -13,7 +13,7 @@ import pytest
 from playground.lessons import vocabulary
 from playground.lessons.progress import Progress
 from playground.lessons.reading import Lesson, all_lessons, find_lesson
-from playground.lessons.vocabulary import PLACES, SETS, WATCHED
+from playground.lessons.vocabulary import PLACES, SETS
 from playground.service.runs import RunSpec, Source
 from playground.ui.app import build_app
 from playground.ui.forms import pair as pair_form
@@ -89,7 +89,7 @@ def test_every_place_and_control_is_on_the_page(app, page):
         assert found and found[1] in ids, name
         for slot in re.findall(r"\[data-slot=([\w-]+)\]", place.selector):
             assert f'data-slot="{slot}"' in templates[found[1]], name
-    for name in {*SETS, *WATCHED} - {"tab", "view", "model"}:
+    for name in {*SETS} - {"tab", "view", "model"}:
         tab, _, field = name.partition(".")
         assert (
             tab == "train"

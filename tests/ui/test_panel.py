@@ -128,16 +128,11 @@ def test_numbers_that_json_lacks_become_none():
     assert answer.json()["slots"]["a"][1]["figure"]["data"] == [None, 1.0, None]
 
 
-def test_files_and_exact_numbers_are_made_when_they_are_asked_for_alone():
-    slots = {"a": Slot(1, lambda: pytest.fail("drawn"), exact=lambda: {"data": [1]}), "b": Slot(1, lambda: "")}
-    server = client(lambda asked: Shown({}, slots, files={"head": lambda: ("head.zip", b"PK")}))
-    assert ask(server, exact="a").json() == {"exact": {"data": [1]}}
-    assert ask(server, file="head").json() == {"file": ["head.zip", "UEs="]}
-    for odd in ("b", "none"):
-        assert ask(server, exact=odd).json() == {"exact": None}
-        assert ask(server, file=odd).json() == {"file": None}
-    for odd in (7, [], {}):
-        assert ask(server, exact=odd).status_code == ask(server, file=odd).status_code == 400
+def test_an_act_changes_something_and_moves_the_selection():
+    done = []
+    server = client(act=lambda asked: done.append(asked.selection) or {"move": {"b": 2}})
+    assert ask(server, "do", selection={"a": 1}).json() == {"move": {"b": 2}} and done == [{"a": 1}]
+    assert ask(client(), "do").json() == {}
 
 
 def test_one_visitor_cannot_keep_all_threads_busy():

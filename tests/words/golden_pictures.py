@@ -145,9 +145,7 @@ def of_inspect() -> Iterator[Case]:
         yield f"a largest move of {farthest} from {largest}", inspect.step_words(largest, farthest, rounding)
     yield "AdamW", inspect.ADAM + inspect.ADAM_SMALL
     yield "SGD", inspect.SGD
-    for name, gradient, rounding in (("zero", [], False), ("rounding", [1.0], True), ("one direction", [1.0], False),
-                                     ("four", [8.0, 4.0, 2.0, 0.1], False)):  # fmt: skip
-        yield f"Muon: {name}", inspect.muon_words("each head", gradient, gradient, rounding)
+    yield "Muon", inspect.muon_words("each head")
     yield "norms", inspect.norms_words("layer 1", 0.3, 0.5)
     yield "sizes", inspect.sizes_words(205_696, 1_134_208, 340_096)
     yield "memory", inspect.memory_words([("Tiny", "scores of all heads", 0.6), ("GPT", "hidden layer", 0.5)])

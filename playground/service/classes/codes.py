@@ -7,8 +7,10 @@ import hmac
 import re
 import secrets
 import threading
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
+
+from ...kept import Latest
 
 WORDS = re.findall(
     r"\w+",
@@ -72,7 +74,7 @@ class Tries:
     def __init__(self, most: int, seconds: float, refusal: str, clock: Callable[[], float]):
         self.most, self.seconds, self.refusal, self.clock = most, seconds, refusal, clock
         self._lock = threading.Lock()
-        self._at: OrderedDict[str, deque[float]] = OrderedDict()
+        self._at = Latest(_FORGOTTEN)  # address → when
 
     def check(self, address: str) -> None:
         """Raise ClassError where it was too often."""
@@ -88,7 +90,5 @@ class Tries:
     def count(self, address: str) -> None:
         """It was once more."""
         with self._lock:
-            self._at.setdefault(address, deque()).append(self.clock())
-            self._at.move_to_end(address)
-            while len(self._at) > _FORGOTTEN:
-                self._at.popitem(last=False)
+            self._at[address] = self._at.get(address, deque())
+            self._at[address].append(self.clock())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
@@ -17,16 +16,14 @@ from ...links import LinkError, RunCard
 from ..limits import (
     ANSWER,
     CLASS_ALONE_DAYS,
-    CLASS_ALONE_HOURS,
     CLASS_ANSWERS,
-    CLASS_CROWD,
     CLASS_DAYS,
     CLASS_KEPT_DAYS,
     CLASS_RUNS,
     CLASS_TEXT,
     CLASS_TITLE,
     CLASSES,
-    CLASSES_PER_HOUR,
+    CLASSES_PER_ADDRESS,
     STUDENT_NAME,
     STUDENTS,
     WRONG_CODES,
@@ -48,16 +45,11 @@ SILENT_SECONDS = 180.0
 """After so long without a word a run is taken to be over."""
 
 
-_NOBODY_JOINED = "NOT EXISTS (SELECT 1 FROM students WHERE class = classes.id)"
-
-
 class Classes:
     """All classes of a house, in its index."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time):
         self.store, self.clock = store, clock
-        made = "Many classes have been made from your network within an hour"
-        self.makings = Tries(CLASSES_PER_HOUR, 3600.0, made, clock)
         wrong = "This code is wrong, like many others from your network"
         self.wrong = Tries(WRONG_CODES, WRONG_SECONDS, wrong, clock)  # codes and teacher's links; a right one works
         self._swept = 0.0
@@ -87,41 +79,19 @@ class Classes:
         check_class_text(text)
         if card is not None and card.text == OWN_TEXT and not text.strip():
             raise ClassError("There is no text yet: paste one for the class, or choose a language.")
-        self.makings.check(address)
         self.sweep()
         now, code, secret, origin = self.clock(), new_code(), new_secret(), origin_of(address)
         kept = {"title": title, "lesson": lesson, "letters": letters, "text": text, "changes": changes}
         kept |= {"code": code, "secret": hashed(secret), "made": now, "ends": now + 3600 * hours, "origin": origin}
         with self.store.change() as db:
-            full = self._make_room(db, origin)
+            (there,) = db.execute("SELECT count(*) FROM classes").fetchone()
+            (own,) = db.execute("SELECT count(*) FROM classes WHERE origin = ?", (origin,)).fetchone()
+            if there >= CLASSES or own >= CLASSES_PER_ADDRESS:
+                whose = "from your network" if own >= CLASSES_PER_ADDRESS else "here"
+                raise ClassError(f"There are many classes {whose} already: delete one, or try again tomorrow.")
             marks = ", ".join("?" * len(kept))
             db.execute(f"INSERT INTO classes ({', '.join(kept)}) VALUES ({marks})", tuple(kept.values()))
-        if full:
-            self.store.wipe()
-        self.makings.count(address)
         return self._of_code(code), secret
-
-    def _make_room(self, db: sqlite3.Connection, origin: str) -> bool:
-        """Where there are too many classes, let the one go that is missed least, and say so; ClassError if none may.
-
-        Those with the fewest students go first: of them those of the address with the most classes, of them the oldest.
-        """
-        joined = "(SELECT count(*) FROM students WHERE class = classes.id) AS students"
-        rows = db.execute(f"SELECT id, origin, made, {joined} FROM classes").fetchall()
-        if len(rows) < CLASSES:
-            return False
-        counts, alone = Counter(row["origin"] for row in rows), self.clock() - CLASS_ALONE_HOURS * 3600
-        may_go = [
-            row
-            for row in rows
-            if counts[row["origin"]] > max(counts[origin] + 1, CLASS_CROWD if row["students"] else 0)
-            or (not row["students"] and row["made"] < alone)
-        ]
-        if not may_go:
-            raise ClassError(f"There are {CLASSES} classes here already: try again when one of them has ended.")
-        gone = min(may_go, key=lambda row: (row["students"], -counts[row["origin"]], row["made"]))
-        db.execute("DELETE FROM classes WHERE id = ?", (gone["id"],))
-        return True
 
     def taught(self, code: object, secret: object, address: str = "") -> Klass:
         """The class of which this is the teacher's link. Raises ClassError."""
@@ -298,7 +268,8 @@ class Classes:
         self._swept = now
         with self.store.change() as db:
             gone = db.execute(
-                f"DELETE FROM classes WHERE ends < ? OR (made < ? AND {_NOBODY_JOINED})",
+                "DELETE FROM classes WHERE ends < ? "
+                "OR (made < ? AND NOT EXISTS (SELECT 1 FROM students WHERE class = classes.id))",
                 (now - CLASS_KEPT_DAYS * 86_400, now - CLASS_ALONE_DAYS * 86_400),
             ).rowcount
         if gone:

@@ -1,13 +1,12 @@
 // The browser's half of playground/ui/chart.py: one plotly node per chart, redrawn in place.
 //
-// playgroundChart(element, props, trigger, watch, exact) draws `props.value` there, now and whenever `watch` says that it
-// has changed: null or {figure: {data, layout}, summary, about}. `trigger` hears of clicks; `exact` fetches the figure with
-// all digits, where the drawn one is rounded.
+// playgroundChart(element, props, trigger, watch) draws `props.value` there, now and whenever `watch` says that it
+// has changed: null or {figure: {data, layout}, summary, about}. `trigger` hears of clicks.
 (() => {
   "use strict";
   if (window.playgroundChart) return;
 
-  const { bare, decode, download, grid, named, table } = window.playgroundTables;
+  const { bare, download, grid, named, table } = window.playgroundTables;
   const live = new Set(); // charts in the page, for the switch between light and dark
 
   const plotly = () => {
@@ -33,25 +32,6 @@
       return colors ? part.map((item) => tinted(item, dark)) : part.slice(); // plotly writes into ranges
     }
     return Object.fromEntries(Object.entries(part).map(([key, item]) => [key, tinted(item, dark)]));
-  }
-
-  // Small integers for numbers between two bounds: {steps, low, high, blank} in the trace's meta; `blank` is no cell.
-  function widened(trace) {
-    const packed = trace.meta?.packed;
-    if (!packed) return trace;
-    const codes = decode(trace.z);
-    const [rows, columns] = String(trace.z.shape).split(",").map(Number);
-    const z = [];
-    for (let row = 0; row < rows; row++) {
-      const numbers = new Float32Array(columns);
-      for (let column = 0; column < columns; column++) {
-        const code = codes[row * columns + column];
-        numbers[column] = code === packed.blank
-          ? NaN : packed.low + (code * (packed.high - packed.low)) / packed.steps;
-      }
-      z.push(numbers);
-    }
-    return { ...trace, z };
   }
 
   function place(layout, path, value) {
@@ -102,7 +82,7 @@
     return most === wanted ? null : most < 8 ? { texttemplate: "" } : { textfont: { ...trace.textfont, size: most } };
   }
 
-  window.playgroundChart = (element, props, trigger, watch, exact = null) => {
+  window.playgroundChart = (element, props, trigger, watch) => {
     const plot = element.querySelector(".chart-plot");
     const words = element.querySelector(".chart-words");
     const box = element.querySelector(".chart-box");
@@ -120,7 +100,7 @@
       layout.autosize = true;
       if (width < 440) for (const [path, value] of Object.entries(layout.meta?.narrow ?? {})) place(layout, path, value);
       if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger must still scroll the page
-      const data = figure.data.map((trace) => widened(tinted(trace, dark)));
+      const data = figure.data.map((trace) => tinted(trace, dark));
       data.forEach((trace, i) => Object.assign(trace, fitting?.traces[i]));
       for (const [axis, change] of Object.entries(fitting?.axes ?? {})) Object.assign(layout[axis], change);
       return { data, layout };
@@ -225,7 +205,7 @@
       const Plotly = await plotly();
       const { data, layout } = themed(false, plot.clientWidth);
       const about = props.value?.about;
-      if (format === "csv") return saveNumbers(data, about);
+      if (format === "csv") return download(table(figure, data), box.dataset.name, about);
       for (const axis of axes()) layout[axis] = { ...layout[axis], range: plot._fullLayout[axis].range, autorange: false };
       const width = plot.clientWidth, now = plot._fullLayout._size;
       // what it shows stands below it, in as many lines as it takes; the picture keeps its own place
@@ -241,23 +221,6 @@
         { data, layout: { ...layout, width, height } },
         { format, width, height, scale: format === "png" ? 2 : 1, filename: named(box.dataset.name, about) },
       );
-    }
-
-    // Maps that travel as small integers are asked for again, in full.
-    async function saveNumbers(data, about) {
-      let whole = figure;
-      if (data.some((trace) => trace.meta?.packed)) {
-        try {
-          whole = await exact?.();
-        } catch {
-          whole = null;
-        }
-        if (!whole) {
-          words.textContent = "These numbers are no longer kept: choose the head or the prompt again, then save.";
-          return;
-        }
-      }
-      download(table(whole, whole === figure ? data : whole.data), box.dataset.name, about);
     }
 
     function accept(value) {

@@ -87,5 +87,5 @@
     download(Array.from(found.rows, (row) => Array.from(row.cells, cell)), button.dataset.csv, about);
   });
 
-  window.playgroundTables = { bare, decode, download, grid, named, table };
+  window.playgroundTables = { bare, download, grid, named, table };
 })();

@@ -14,10 +14,9 @@ which browsers do not send; then in the tab's own memory, so that a projector do
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from functools import partial
 
+from ...kept import Latest
 from ...service.classes import ClassError, Classes, StoreError
 from ...service.limits import PAGES
 from .. import theme
@@ -82,8 +81,7 @@ class Room:
 
     def __init__(self, page: Page, classes: Classes, board: Board, students: Students):
         self.page, self.classes, self.board, self.students = page, classes, board, students
-        self._lock = threading.Lock()
-        self._open: OrderedDict[tuple[str, int], None] = OrderedDict()  # a visitor and the class of a board; 0: a strip
+        self._open = Latest(PAGES)  # a visitor and the class of a board; 0: a strip
         page.panels.act("make_class", lambda asked: make.make(page, classes, asked))
 
     def show(self, asked: Asked) -> Shown:
@@ -125,15 +123,10 @@ class Room:
         return told, min(pauses, default=None)
 
     def _opened(self, visitor: str, class_id: int) -> None:
-        with self._lock:
-            self._open[visitor, class_id] = None
-            self._open.move_to_end((visitor, class_id))
-            while len(self._open) > PAGES:
-                self._open.popitem(last=False)
+        self._open[visitor, class_id] = None
 
     def _of(self, visitor: str) -> list[int]:
-        with self._lock:
-            return [class_id for who, class_id in self._open if who == visitor]
+        return [class_id for who, class_id in list(self._open) if who == visitor]
 
 
 def _forms(chosen: Selection, view: str, note: str = "", *, code: str = "") -> Shown:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from ...service.classes import Classes, Klass
 from ...service.classes.tables import answers_csv, results_csv
+from ..made_files import held
 from ..page import Page
 from ..panel import Asked, Shown, Slot, button, deed_button
 from ..where import asked_here
@@ -22,6 +26,8 @@ class Board:
         self.page, self.classes = page, classes
         page.panels.act("end_class", self.end)
         page.panels.act("delete_class", self.delete)
+        for name, table in (("results", results_csv), ("answers", answers_csv)):
+            page.panels.act(f"class_{name}", partial(self.saved, name, table))
 
     def state(self, klass: Klass) -> tuple:
         """What the board depends on; the minute, because it says how long something takes."""
@@ -43,12 +49,12 @@ class Board:
             "spread": Slot((state[:3], thing, hidden), lambda: picture.spread(klass, students, thing, hidden)),
             "answers": Slot(state[:3], lambda: answers.answers_html(given, len(students))),
         }
-        files = {
-            f"{name}": lambda name=name, table=table: (f"class-{name}.csv", table(self.classes, klass).encode())
-            for name, table in (("results", results_csv), ("answers", answers_csv))
-        }
         moved = chosen.moved(view="results" if klass.ended else "board", thing=thing, answered=bool(given), note="")
-        return Shown(moved.to_dict(), slots, files=files)
+        return Shown(moved.to_dict(), slots)
+
+    def saved(self, name: str, table: Callable[[Classes, Klass], str], asked: Asked) -> dict:
+        """Press Results or Answers (CSV)."""
+        return {"save": held(f"class-{name}.csv", table(self.classes, self._taught(asked)).encode())}
 
     def end(self, asked: Asked) -> None:
         """Press End it now, and be sure."""
@@ -68,8 +74,8 @@ def _buttons(ended: bool) -> str:
     """The teacher's buttons. A class that has ended has fewer."""
     parts = [] if ended else [button("Copy the students’ link", data_class_link="students", id="copy-class")]
     parts.append(button("Copy the teacher’s link", data_class_link="teacher", id="copy-teacher", title=_KEEP))
-    parts.append(button("Results (CSV)", data_download="results", id="class-results"))
-    parts.append(button("Answers (CSV)", data_download="answers", id="class-answers-csv"))
+    parts.append(deed_button("Results (CSV)", "class_results", id="class-results"))
+    parts.append(deed_button("Answers (CSV)", "class_answers", id="class-answers-csv"))
     if not ended:
         parts.append(deed_button("End it now", "end_class", data_sure=_END, id="class-end"))
     parts.append(deed_button("Delete the class", "delete_class", data_sure=_DELETE, id="class-delete"))

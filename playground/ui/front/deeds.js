@@ -5,8 +5,8 @@
 // may hold `move` (a change of the selection), `shows` (slot → content), `choose` (a model), `save` (a file's address), `tab`
 // (one to open), `fills` (the fields of a form, see form.js); whoever listens to the event `done` has all of it.
 // `data-upload="name"` is a field for a file: the server stores it, and the deed of that name gets where it lies. One with
-// `data-download` saves a file of the view, one with `data-choose` chooses a model on all tabs, one with `data-unfold` opens
-// a folded part by its id, one with `data-open-tab` another tab, and `data-copy-link` copies the link to what is shown.
+// `data-choose` chooses a model on all tabs, one with `data-unfold` opens a folded part by its id, one with `data-open-tab`
+// another tab, and `data-copy-link` copies the link to what is shown.
 
 (() => {
   "use strict";
@@ -85,24 +85,14 @@
       [field.value, field.disabled] = ["", false];
     }
 
-    /** Save a file that the view makes of the selection.
-     * @param {string} wanted */
-    async function download(wanted) {
-      const answer = await ask(`/view/${root.dataset.panel}`, { visitor: known.visitor, selection: panel.selection(), file: wanted });
-      if (!answer.file) return panel.take({ problem: answer.problem ?? "There is no such file here any more." });
-      const [called, content] = answer.file;
-      save(new Blob([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))]), called);
-    }
-
     root.addEventListener("click", (/** @type {MouseEvent} */ event) => {
       const pressed = (/** @type {string} */ what) => /** @type {HTMLButtonElement | null} */ (/** @type {HTMLElement} */ (event.target).closest(`[data-${what}]`));
       const deed = pressed("do"), choose = pressed("choose"), fold = pressed("unfold"), tab = pressed("open-tab");
-      const file = pressed("download"), copied = pressed("copy-link");
+      const copied = pressed("copy-link");
       if (deed) press(deed);
       else if (choose) news.choose(choose.dataset.choose);
       else if (fold) unfold(fold.dataset.unfold ?? "");
       else if (tab) openTab(tab.dataset.openTab ?? "");
-      else if (file) download(file.dataset.download ?? "");
       else if (copied) address.copy(address.link(root.dataset.tab ?? root.dataset.panel), copied);
     });
     root.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {

@@ -189,9 +189,8 @@
       return (shows[slot] ??= (() => {
         const value = { value: null };
         let heard = () => {};
-        const exact = async () => (await ask(`/view/${name}`, { visitor: known.visitor, selection: asked(), exact: slot })).exact;
         window["playgroundChart"](
-          at, value, (_, event) => move({}, { ...event, slot }), (_, /** @type {() => void} */ hear) => (heard = hear), exact,
+          at, value, (_, event) => move({}, { ...event, slot }), (_, /** @type {() => void} */ hear) => (heard = hear),
         );
         return (content) => {
           value.value = content?.problem ? null : content;

@@ -92,11 +92,6 @@ class Here(Scene):
         """Those that were begun in this lesson."""
         return [job for job in self.page.board.of(self.visitor, kind=kind) if job.id not in self.old]
 
-    def value(self, name: str) -> Any:
-        """What a panel has selected, by a name of WATCHED."""
-        tab, _, field = name.partition(".")
-        return getattr(self.writes if tab == "generate" else self.seen_at, field)
-
     # ---- what there is -------------------------------------------------------------------------------------------
 
     def checkpoint(self) -> Checkpoint:

@@ -36,8 +36,11 @@ LISTENS = {
     "run": ("#status",),
     "pair": ("#moe-bar", "#moe-verdict"),
     "balance": ("#moe-bar", "#moe-verdict"),
-    "when": ("#status", "#samples", "#generate-panel [data-slot=game-result]", PLACES["receipt"].selector),
-}
+    "when": (
+        "#status", "#samples", "#generate-panel [data-slot=game-result]", PLACES["receipt"].selector,
+        "#inspect-panel [data-slot=edits-in-force]",
+    ),
+}  # fmt: skip
 """Doing → what on the page tells that it may be done by now."""
 
 # 'select' is named for gr.HTML, which looks up the events of a component in the script
@@ -200,8 +203,6 @@ class Strip:
                 return job is not None and _over(job)
             case "when":
                 return holds(here, done.when)
-            case "control":
-                return bool(here.value(done.control))
         return False
 
     def _in_the_way(self, here: Here) -> str:

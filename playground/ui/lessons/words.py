@@ -186,7 +186,7 @@ def _waits(step: Step, answer: Answer) -> str:
     if not step.done or answer.done:
         return "" if answer.told else "The answer appears here as soon as its numbers are there."
     guess = "Your guess is in. " if step.ask is not None else ""
-    default, does = "Do what the step says.", step.done.control or step.done.place or step.doing
+    default, does = "Do what the step says.", step.done.place or step.doing
     if step.done.when:
         does, _, value = step.done.when.parts[0]
         default = f"Play on: this step needs {value} rounds." if does == "bets" else default

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from typing import Any
 
 from ....data import Tokenizer, visible
@@ -82,30 +83,19 @@ class Game:
             return {}
         mark, tokenizer = self.games.mark(asked.visitor, chosen.model), checkpoint.tokenizer
 
-        def made(show: Any) -> Any:
-            return lambda: show(self._position(asked))
+        def slot_of(name: str, show: Callable[[Position], Any]) -> Slot:
+            shown = lambda: show(self._position(asked))  # noqa: E731
+            return Slot((chosen.model, mark), shown, slow=mark is None, echoes=name != "game-note")
 
-        def none_without(show: Any, nothing: Any) -> Any:
-            """Why there is no game is said once."""
-
-            def make() -> Any:
-                try:
-                    position = self._position(asked)
-                except ValueError:
-                    return nothing
-                return show(position)
-
-            return make
-
-        makes = {
-            "game-note": made(lambda position: _note(position, checkpoint)),
-            "game-board": none_without(board_value, None),
-            "game-result": none_without(lambda position: latest(position, tokenizer), ""),
-            "game-summary": none_without(lambda position: scores(position, tokenizer), ""),
-            "game-chart": none_without(lambda position: _curve(position, checkpoint), None),
-            "game-bits": none_without(lambda position: all_bets(position, tokenizer), ""),
+        makes: dict[str, Callable[[Position], Any]] = {
+            "game-note": lambda position: _note(position, checkpoint),
+            "game-board": board_value,
+            "game-result": lambda position: latest(position, tokenizer),
+            "game-summary": lambda position: scores(position, tokenizer),
+            "game-chart": lambda position: _curve(position, checkpoint),
+            "game-bits": lambda position: all_bets(position, tokenizer),
         }
-        return {name: Slot((chosen.model, mark), make, slow=mark is None) for name, make in makes.items()}
+        return {name: slot_of(name, show) for name, show in makes.items()}
 
 
 def _note(position: Position, checkpoint: Checkpoint) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,25 +52,14 @@ def slots(page: Page, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Sl
         about = describe_level_counts(matrix.name, matrix.shape, matrix.counts, matrix.middle_half)
         return show(level_counts(matrix.counts, matrix.worst.level), about[:1].upper() + about[1:])
 
-    def or_nothing(make: Callable[[], Any]) -> Callable[[], Any]:
-        """What cannot be measured is said once."""
-
-        def made() -> Any:
-            try:
-                return make()
-            except ValueError:
-                return None
-
-        return made
-
     makes = {
         "bits-said": lambda: theme.notice(precision_summary(found()[0])),
-        "bits-table": or_nothing(table),
-        "bits-levels": or_nothing(levels),
-        "bits-receipt": or_nothing(lambda: _receipt(found()[0])),
+        "bits-table": table,
+        "bits-levels": levels,
+        "bits-receipt": lambda: _receipt(found()[0]),
     }
     about, slow = (chosen.model, checkpoint.history.last_step), seen(checkpoint) is None
-    return {name: Slot(about, make, slow=slow) for name, make in makes.items()}
+    return {name: Slot(about, make, slow, echoes=name != "bits-said") for name, make in makes.items()}
 
 
 def _table(cost: PrecisionCost, words: str, prompt: str) -> str:

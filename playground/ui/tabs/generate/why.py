@@ -30,7 +30,7 @@ from ... import theme
 from ...chart import chart_place, show
 from ...page import Page
 from ...panel import Asked, Slot, deed_button, move_button, slot
-from ...under_way import Kind, add_kind
+from ...under_way import Kind, add_kind, left, progress
 from .kept import Beginning, pieces, readable
 from .selection import Selection
 
@@ -282,10 +282,8 @@ def _passage(each: Passage, corpus: Corpus, most: float, number: int | None) -> 
 
 def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
     view = job.view()
-    words = f"{doing} …" if view.state != "waiting" else f"In line, place {view.place or 1}"
-    left = f" · {theme.duration(view.time_left)} left" if view.time_left else ""
     stop = deed_button("Stop", "stop-why", kind="stop", disabled=view.state == "stopping")
-    return theme.progress(view.share, words + left) + stop
+    return progress(view, view.share, f"{doing} …{left(view.time_left)}") + stop
 
 
 def _proven_html(proofs: list[ProofJob], corpus: Corpus) -> str:

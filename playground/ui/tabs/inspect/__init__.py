@@ -76,6 +76,7 @@ def build(page: Page) -> None:
         address=ADDRESS,
         elem_id="inspect-panel",
     )
+    page.panels.act("save_head", lambda asked: receipt.saved(read(page, looks, asked)[0]))
     page.share("inspect", panel)
     page.share("inspect.looks", looks)
 
@@ -92,7 +93,7 @@ def show(page: Page, looks: Looks, asked: Asked) -> Shown:
         **strip.slots(at),
         **{name: each for module in MODULES[at.chosen.view] for name, each in module.slots(at).items()},
     }
-    return Shown(at.chosen.to_dict(), slots, facts(at), receipt.files(at))
+    return Shown(at.chosen.to_dict(), slots, facts(at))
 
 
 def read(page: Page, looks: Looks, asked: Asked) -> tuple[At, list[str]]:

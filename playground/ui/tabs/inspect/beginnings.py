@@ -15,8 +15,7 @@ COPYING = {
 
 def copying(checkpoint: Checkpoint) -> tuple[str, str] | None:
     """Both prompts of this model's language, if it can read them."""
-    language = checkpoint.about.get("language")
-    both = COPYING.get(language) if isinstance(language, str) else None
+    both = COPYING.get(checkpoint.language.name) if checkpoint.language else None
     return None if both is None or any(map(checkpoint.tokenizer.unknown_parts, both)) else both
 
 

@@ -61,11 +61,7 @@ def slots(at: At) -> dict[str, Slot]:
         "headline": Slot((*head, c.query, known(at.look) is None), lambda: headline(at)),
         "head-buttons": Slot((*head, c.edits, c.why), lambda: buttons(at)),
         "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*pattern(at))),
-        "grid": Slot(
-            (*head, window(at.look.length, c.query), known(at.look) is None),
-            lambda: show(*grid(at)),
-            exact=lambda: grid(at, exact=True)[0],
-        ),
+        "grid": Slot((*head, window(at.look.length, c.query), known(at.look) is None), lambda: show(*grid(at))),
     }
     return {**shown, **receipt.slots(at), **(_compared(at) if c.compare else {})}
 
@@ -156,7 +152,7 @@ def drawn(look: Look, weights: np.ndarray, query: int, key: int) -> tuple[dict[s
 # ---- all heads -------------------------------------------------------------------------------------------------------
 
 
-def grid(at: At, *, exact: bool = False) -> tuple[dict[str, Any], str]:
+def grid(at: At) -> tuple[dict[str, Any], str]:
     """All heads as small pictures, the most important first, and a sentence where some are left out."""
     look, c = at.look, at.chosen
     heads = ranking(look)
@@ -169,7 +165,7 @@ def grid(at: At, *, exact: bool = False) -> tuple[dict[str, Any], str]:
     titles = [f"{layer}.{head} {tags[layer, head]}".rstrip() for layer, head in shown]
     chosen = shown.index(at.owner) if at.owner in shown else None
     figure = head_grid(
-        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, exact=exact, size=96, chosen=chosen
+        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, size=96, chosen=chosen
     )
     more = f"The first {len(shown)} of {len(heads)} heads." if len(shown) < len(heads) else ""
     return figure, f"{more}{window_words(look, part)}".strip()

@@ -131,8 +131,8 @@ def slider(index: int, count: int) -> str:
 def timeline_picture(at: At, found: Replay, index: int, habit: str) -> tuple[dict[str, Any], str]:
     """Losses above, what heads do below, the moment marked; and when the habit appeared."""
     history, about = at.look.checkpoint.history, at.look.checkpoint.about
-    baselines = about.get("ladder") if isinstance(about.get("ladder"), dict) else {}
-    rungs = [(title(name), baselines[name]) for name in ("bigram", "floor") if isinstance(baselines.get(name), float)]
+    losses = dict(at.look.checkpoint.baselines.losses()) if at.look.checkpoint.baselines else {}
+    rungs = [(title(name), losses[name]) for name in ("bigram", "floor") if name in losses]
     name = HABIT_NAMES[habit]
     figure = timeline(
         history.evaluations, found.steps, found.losses, found.scores[habit], name,

@@ -142,17 +142,12 @@ def with_headline(
     """Two slots: a chart, and above it the headline of what it shows."""
     make = functools.cache(make)
 
-    def headline() -> str:
-        try:
-            return html.escape(make()[1].headline)
-        except ValueError:  # the chart says why
-            return ""
-
     def chart() -> dict[str, Any] | None:
         figure, result = make()
         return show(figure, str(replace(result, headline="")), layer=None, head=None)
 
-    return {f"{name}-headline": Slot(about, headline, slow=True), name: Slot(about, chart, slow=True)}
+    headline = Slot(about, lambda: html.escape(make()[1].headline), slow=True, echoes=True)
+    return {f"{name}-headline": headline, name: Slot(about, chart, slow=True)}
 
 
 def written(at: At, tap: Tap) -> str:

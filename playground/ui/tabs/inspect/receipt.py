@@ -7,7 +7,6 @@ import inspect
 import io
 import math
 import zipfile
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ....words.inspect import receipt_proof, receipt_words
 from ....words.numbers import signed
 from ... import theme
 from ...chart import chart_place, show
+from ...made_files import held
 from ...panel import Slot, slot
 from .selection import At
 
@@ -29,7 +29,7 @@ AGREES = 1e-3
 
 TEMPLATE = f"""<div data-if="why"><div class="receipt-head line tight"><h3>Why this weight?</h3>
 <span class="grow"></span>
-<button type="button" class="link" data-download="head">Download this head (NumPy)</button></div>
+<button type="button" class="link" data-do="save_head">Download this head (NumPy)</button></div>
 {chart_place("receipt-products", height=150, save_name="products", toolbar=False)}
 {slot("receipt", class_="receipt-paper")}</div>"""
 
@@ -50,10 +50,10 @@ def slots(at: At) -> dict[str, Slot]:
     }
 
 
-def files(at: At) -> dict[str, Callable[[], tuple[str, bytes]]]:
-    """The chosen head with its weights and a script that checks it."""
+def saved(at: At) -> dict[str, str]:
+    """The chosen head with its weights and a script that checks it, as a file for the browser to save."""
     layer, head = at.owner
-    return {"head": lambda: (f"layer-{layer}-head-{head}.zip", parcel(at.look, layer, head))}
+    return {"save": held(f"layer-{layer}-head-{head}.zip", parcel(at.look, layer, head))}
 
 
 def products_picture(r: Receipt) -> dict[str, Any] | None:

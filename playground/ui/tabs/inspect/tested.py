@@ -46,9 +46,8 @@ def roles_of(page: Page, look: Look) -> Tested:
         judged = judged_by(page, look)
         texts, words = texts_of(look, judged)
         worth = survey_of(look, judged)[0] if judged else None  # one number for a head, wherever it is shown
-        training = look.checkpoint.about.get("training")
-        seed = training.get("seed") if isinstance(training, dict) else 0
-        return Tested(head_tests(look.model, texts, worth, seed=seed if isinstance(seed, int) else 0), words)
+        training = look.checkpoint.training
+        return Tested(head_tests(look.model, texts, worth, seed=training.seed if training else 0), words)
 
     return _kept.get("tests", test, owner=look.model)
 

@@ -6,7 +6,6 @@ import functools
 from typing import Any
 
 import numpy as np
-import torch
 
 from ....figures.attention import signed_map
 from ....figures.bars import named_bars
@@ -139,17 +138,8 @@ def unable(look: Look) -> str:
 
 def step_of(look: Look, rule: str) -> StepReport:
     """One step on this prompt, taken once."""
-    by, config = None if rule == TRAINED else rule, settings_of(look)
+    by, config = None if rule == TRAINED else rule, look.checkpoint.training or TrainConfig()
     return _steps.get((look.ids, rule), lambda: optimizer_step(look.model, look.ids, config, by), owner=look.model)
-
-
-def settings_of(look: Look) -> TrainConfig:
-    """How the model was trained, as far as its record says; else the usual settings."""
-    noted = look.checkpoint.about.get("training")
-    try:
-        return TrainConfig.from_dict(noted) if isinstance(noted, dict) else TrainConfig()
-    except (TypeError, ValueError):
-        return TrainConfig()
 
 
 def matrices(look: Look) -> dict[str, str]:
@@ -225,7 +215,7 @@ def rounding_beside(part: Matrix, report: StepReport) -> float:
 
 def step_cards(look: Look, report: StepReport) -> str:
     """The loss before and after, the gradient, what clipping did, the learning rates."""
-    its = isinstance(look.checkpoint.about.get("training"), dict) and "sgd" not in report.learning_rates
+    its = look.checkpoint.training is not None and "sgd" not in report.learning_rates
     fell = report.loss_before - report.loss_after
     rates = ", ".join(f"{RULES[name]} {rate:g}" for name, rate in report.learning_rates.items())
     clipped = (
@@ -269,28 +259,14 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
         expected = None
         lines.append((f"weight decay = −{rate:g} · {decay:g} · weight", brief(-rate * decay * before, 8)))
         lines.append(("move (from the orthogonalised matrix)", brief(after - before + rate * decay * before, 8)))
-        note = muon_note(part, report, i)
+        heads, experts = part.name.endswith("qkv.weight"), report.before[part.name].ndim > 2
+        note = muon_words("each head" if heads else "each expert" if experts else "the whole matrix")
     lines.append(("weight after, in the model", signed(after, 8)))
     if expected is not None:
         lines.append(("by hand − in the model", f"{expected - after:.1e}"))
     rows = [(name, value.replace("-", "−")) for name, value in lines]
     head = (f"{part.title}, row {i}, column {j}", "")
     return theme.table(head, rows, save="one-weight") + theme.quiet(note)
-
-
-def muon_note(part: Matrix, report: StepReport, row: int) -> str:
-    """What Muon does to the matrix that holds a part's row, from its singular values."""
-    shape = report.before[part.name].shape
-    heads, experts = part.name.endswith("qkv.weight"), len(shape) > 2
-    above = row - row % shape[-2]  # experts lie below one another
-    shown = part if heads else Matrix(part.title, part.name, above, above + shape[-2])
-    decay = report.decays[part.name] * report.learning_rates[report.rules[part.name]]
-    step = report.step(part.name) + decay * report.before[part.name]
-    pulled, moved = (torch.linalg.svdvals(shown.of(each).float()) for each in (report.gradients[part.name], step))
-    count = int((pulled > 1e-6 * pulled[0]).sum())  # the gradient has no more directions
-    whose = "each head" if heads else "each expert" if experts else "the whole matrix"
-    rounding = bool(rounding_beside(shown, report))
-    return muon_words(whose, pulled[:count].tolist(), moved[:count].tolist(), rounding)
 
 
 def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:

@@ -67,8 +67,7 @@ def _choice(known: dict[bool, list[tuple[str, str]]], ids: tuple[str, str]) -> s
     parts = []
     for name, label, experts, now in (("dense", "Dense", False, ids[0]), ("mixture", "MoE", True, ids[1])):
         options = {model_id: title for title, model_id in known[experts]}
-        resets = "pair layer token prompt begin off worth"
-        parts.append(choice(name, label, options, now).replace("<select ", f'<select data-resets="{resets}" '))
+        parts.append(choice(name, label, options, now, resets="pair layer token prompt begin off worth"))
     return "".join(parts)
 
 

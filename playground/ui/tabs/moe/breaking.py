@@ -41,7 +41,7 @@ TEMPLATE = f"""<div class="stack">{slot("breaking-note")}
 <div class="line"><label class="grow"><span class="sr-only">Prompt</span>
 <textarea rows="1" name="begin" data-resets="off" dir="auto" autocomplete="off" spellcheck="false"
 placeholder="Type a prompt"></textarea></label>
-{choice("way", "", WAYS).replace("<select ", '<select aria-label="What to do with the experts" ')}</div>
+{choice("way", "", WAYS, said="What to do with the experts")}</div>
 <div class="line">{slot("breaking-layer")}{slot("breaking-experts", class_="line tight", data_arrows="")}</div>
 <label class="check" data-if="forces"><input type="checkbox" name="last"> Only the last token of the prompt</label>
 {slot("breaking-visited")}{slot("breaking-cards", id="breaking-cards")}

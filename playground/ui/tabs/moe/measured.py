@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....data import LANGUAGES
 from ....inspection.expert_information import (
     joint_counts,
     mutual_information,
@@ -47,9 +46,7 @@ def found_in(checkpoint: Checkpoint) -> Found:
     def measure() -> Found:
         text, model, E = _probe(checkpoint), checkpoint.model, checkpoint.config.n_experts
         tokens, sources, S = text.ids.flatten().numpy(), text.sources.ravel(), len(text.names)
-        training = checkpoint.about.get("training")
-        seed = training.get("seed") if isinstance(training, dict) else None
-        seed = seed if isinstance(seed, int) else 0
+        seed = checkpoint.training.seed if checkpoint.training else 0
         learned, random = first_choices(model, text.ids), random_routers(model, text.ids, seed)
         return Found(
             text.names,
@@ -64,8 +61,7 @@ def found_in(checkpoint: Checkpoint) -> Found:
 
 def has_sources(checkpoint: Checkpoint) -> bool:
     """Whether the true source of every token of the model's language is known."""
-    language = LANGUAGES.get(checkpoint.about.get("language") or "")
-    return language is not None and bool(language.sources)
+    return checkpoint.language is not None and bool(checkpoint.language.sources)
 
 
 def _probe(checkpoint: Checkpoint) -> Probe:
@@ -74,5 +70,5 @@ def _probe(checkpoint: Checkpoint) -> Probe:
             "The true sources of this model's text are unknown. Choose an MoE model trained on Dialects for that. "
             "Below, each expert's favourite tokens"
         )
-    language, T = LANGUAGES[checkpoint.about["language"]], checkpoint.config.context_length
-    return probe(language, checkpoint.tokenizer.encode, T, n_windows=max(PROBE_TOKENS // T, 1))
+    T = checkpoint.config.context_length
+    return probe(checkpoint.language, checkpoint.tokenizer.encode, T, n_windows=max(PROBE_TOKENS // T, 1))

@@ -145,11 +145,8 @@ def _choice(here: At) -> Slot:
         name = here.job.name if here.job else here.view.name if here.view else ""
         known = {now: name} | known
 
-    def make() -> str:
-        drawn = choice("pair", "", known, now)
-        return drawn.replace("<select ", f'<select aria-label="Pair" data-resets="{RESETS}" ') if len(known) > 1 else ""
-
-    return Slot((known, now), make)
+    drawn = lambda: choice("pair", "", known, now, resets=RESETS, said="Pair") if len(known) > 1 else ""  # noqa: E731
+    return Slot((known, now), drawn)
 
 
 RESETS = "dense mixture layer token prompt begin off worth"

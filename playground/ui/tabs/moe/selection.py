@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, replace
 
-from ....data import LANGUAGES
 from ....inspection.routing import expert_layers
 from ....service.comparisons import ComparisonJob
 from ....service.views import PairView, pair_of
@@ -173,7 +172,7 @@ def texts_to_route(page: Page, model_id: str | None, visitor: str | None) -> lis
     """A few lines of the model's language, where it has one, then beginnings that it knows."""
     known = suggestions(page, model_id, visitor)
     try:
-        language = LANGUAGES.get(page.registry.get(model_id, visitor).about.get("language") or "")
+        language = page.registry.get(model_id, visitor).language
     except ValueError:
         language = None
     return known if language is None else [language.sample(LINES, seed=TEXT_SEED).rstrip("\n"), *known]

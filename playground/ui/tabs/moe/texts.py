@@ -1,11 +1,9 @@
-"""Texts that a mixture is judged on: a visitor's own, its language's, or the text that its run was judged by."""
+"""Texts that a mixture is judged on: a visitor's own, or text that its run never saw."""
 
 from __future__ import annotations
 
 import torch
 
-from ....data import LANGUAGES
-from ....inspection.probe import PROBE_SEED
 from ....service.unseen import unseen
 from ....storage import Checkpoint
 from ...page import Page
@@ -17,20 +15,13 @@ WINDOWS = 48
 def text_for(page: Page, checkpoint: Checkpoint, pasted: str = "") -> tuple[torch.Tensor, str]:
     """Windows (N, T + 1) of a text that suits the model, and what it is, in words.
 
-    A pasted text comes first; then fresh text of the model's language; then what its run held out. Raises ValueError
-    where there is none, or too little.
+    A pasted text comes first; then text that its run never saw; then what the model wrote. Raises ValueError where
+    there is none, or too little.
     """
     T = checkpoint.config.context_length
     if pasted and pasted.strip():
         page.limits.check_text(pasted)
         return _windows(checkpoint.tokenizer.encode(pasted), T), "your text"
-    language = LANGUAGES.get(checkpoint.about.get("language") or "")
-    if language is not None:
-        characters, ids = WINDOWS * T * 2, []
-        while len(ids) < WINDOWS * T + 1:
-            ids = checkpoint.tokenizer.encode(language.sample(characters, PROBE_SEED))
-            characters *= 4
-        return _windows(ids, T), f"fresh text of {language.title}"
     found = unseen(page.board.source_of(checkpoint), checkpoint)
     if found is not None:
         return _windows(found.corpus.val.tolist(), T), found.words
