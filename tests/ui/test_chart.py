@@ -18,7 +18,7 @@ def test_a_charts_place_escapes_its_name_and_nothing_is_shown_for_no_figure():
 
 def test_the_head_names_only_files_of_this_machine():
     head = chart.head_html()
-    assert "://" not in head and "plotly.min.js" in head and "chart.js" in head
+    assert "://" not in head and "plotly-cartesian.min.js" in head and "chart.js" in head
 
 
 def test_pieces_of_html_escape_and_the_theme_asks_no_other_host():
