@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-UNSEEN = ("playground/ui/gradio_fixes/", "playground/inspection/byhand.py", "playground/ui/theme.py")
-"""Files whose long strings are patches of scripts, code or styles."""
+UNSEEN = (
+    "playground/ui/gradio_fixes/", "playground/inspection/byhand.py", "playground/ui/theme.py",
+    "playground/ui/assets/vendor/",
+)  # fmt: skip
+"""Files whose long strings are patches of scripts, code or styles, or others' words."""
 CODE = re.compile(
     "|".join(
         (
