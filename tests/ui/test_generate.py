@@ -3,10 +3,8 @@
 import asyncio
 import json
 import re
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from starlette.requests import Request
@@ -22,7 +20,6 @@ from playground.training import History
 from playground.ui.places import Places
 from playground.ui.tabs.generate import writing
 from playground.ui.tabs.generate.choice import label_of, opened, rows_of, scores_of
-from playground.ui.tabs.generate.game import _whole_points
 from playground.ui.tabs.generate.kept import NO_CHARACTER, Beginning, readable
 from playground.ui.tabs.generate.selection import Selection
 from playground.ui.tabs.generate.writing import slides
@@ -251,12 +248,6 @@ def test_a_game_is_played_by_bets_and_shows_no_token_before_its_bet(panel):
         assert panel.made("game-board", **chosen) == position, odd
     panel.page.panels._acts["another-text"](panel.asked(**chosen))
     assert panel.made("game-board", **chosen)["game"] != board["game"]
-
-
-def test_the_points_of_all_rounds_add_up_to_the_total():
-    exact = np.array([9.6, 9.6, -3.4, 0.5])
-    seen = [_whole_points(SimpleNamespace(points=lambda _, n=n: exact[:n]), "you") for n in range(1, 5)]
-    assert sum(earned for _, earned in seen) == seen[-1][0] == round(exact.sum())
 
 
 def test_a_crowd_waits_for_its_turn_and_leaves_no_place_taken(panel):

@@ -8,7 +8,6 @@ from typing import Any
 
 from ....data import Tokenizer, visible
 from ....figures.courses import bits_curve
-from ....game import rules
 from ....game.rules import SURE, YOU, stakes
 from ....service.game import Games, Position
 from ....service.limits import TYPED
@@ -133,15 +132,7 @@ def latest(position: Position, tokenizer: Tokenizer) -> str:
         return theme.quiet(f"{len(game.passage.places)} rounds, {10 * len(game.passage.places)} points at most.")
     last = game.rounds[-1]
     came = f"“{_label(tokenizer, last.token)}” came"
-    _, earned = _whole_points(game, YOU)
-    return f'<h3 role="status">{html.escape(came)}: {signed(earned, 0, plus=True)}</h3>'
-
-
-def _whole_points(game: rules.Game, player: str) -> tuple[int, int]:
-    """All points of a player, and those of the last round, as whole numbers that add up from round to round."""
-    earned = game.points(player)
-    total = round(float(earned.sum()))
-    return total, total - round(float(earned[:-1].sum()))
+    return f'<h3 role="status">{html.escape(came)}: {signed(game.points(YOU)[-1], 0, plus=True)}</h3>'
 
 
 def scores(position: Position, tokenizer: Tokenizer) -> str:
@@ -151,9 +142,10 @@ def scores(position: Position, tokenizer: Tokenizer) -> str:
         return ""
     for player, name in PLAYERS.items():
         if player in game.players:
-            bet, (total, earned) = game.rounds[-1].bets[player], _whole_points(game, player)
+            bet, earned = game.rounds[-1].bets[player], game.points(player)
+            total = int(earned.sum())
             favourite = "" if player == YOU else f"{_label(tokenizer, bet.favourite)} {percent(bet.share, 0)}"
-            rows.append([name, theme.Cell(signed(total, 0), total), signed(earned, 0, plus=True), favourite])
+            rows.append([name, theme.Cell(signed(total, 0), total), signed(earned[-1], 0, plus=True), favourite])
     said = ""
     if game.over:
         words = " ".join(filter(None, (result(game, lambda n: _word(position, tokenizer, n)), luck(game))))
