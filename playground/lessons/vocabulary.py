@@ -89,7 +89,7 @@ _PLACES = (
     ("moe", "verdict", "#moe-verdict"),
     ("moe", "difference", "#moe-difference"),
     ("moe", "pair curve", "#moe-curve"),
-    ("moe", "pair facts", "=facts"),
+    ("moe", "pair facts", "#moe-panel .facts"),
     ("moe routing", "routes", "#routing-text"),
     ("moe routing", "followed token", "#routing-followed"),
     ("moe routing", "loads", "=load-over-training"),
