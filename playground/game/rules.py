@@ -2,7 +2,7 @@
 
 V = vocabulary. A bet gives every token a probability, and costs −log2 of the probability of the token that came. With
 this score, honest probabilities are the best strategy (Good 1952, Kelly 1956; Cover and King 1978 had people bet on
-the next letter). Points are the same on another scale: POINTS for certainty, none for a uniform guess.
+the next letter). Points are the same on another scale, as whole numbers: POINTS for certainty, none for a uniform bet.
 """
 
 from __future__ import annotations
@@ -136,16 +136,19 @@ def single(token: int, share: float, vocab_size: int) -> np.ndarray:
 
 
 def points(bits: Any, vocab_size: int) -> Any:
-    """The points of a bet with this cost in bits: POINTS for none, 0 for the cost of a uniform guess."""
-    return POINTS * (1 - bits / math.log2(max(vocab_size, 2)))
+    """The whole points of bets with this cost in bits: POINTS for none, 0 for the cost of a uniform guess."""
+    exact = POINTS * (1 - np.asarray(bits) / math.log2(max(vocab_size, 2)))
+    return exact.round(6).round() + 0.0  # equal bets earn the same, and nothing has no sign
 
 
 def stakes(vocab_size: int) -> dict[str, tuple[int, int]]:
     """How sure the player is → (points if that token comes, points if another one does)."""
-    return {
-        name: tuple(round(points(-math.log2(p), vocab_size)) for p in (share, (1 - share) / max(vocab_size - 1, 1)))
-        for name, share in SURE.items()
-    }
+
+    def of(share: float) -> tuple[int, int]:
+        right, wrong = points(-np.log2(single(0, share, vocab_size)[[0, -1]]), vocab_size)
+        return int(right), int(wrong)
+
+    return {name: of(share) for name, share in SURE.items()}
 
 
 # ---- the others' bets ------------------------------------------------------------------------------------------------

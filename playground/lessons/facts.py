@@ -199,7 +199,7 @@ def _points(scene: Scene, *players: str) -> int:
     game: Game = scene.game()
     if missing := {*players} - {*game.players}:
         raise NotYet("The best bets on this text are unknown." if missing == {FLOOR} else "Place a first bet.")
-    first, *second = (round(float(game.points(player).sum())) for player in players)
+    first, *second = (int(game.points(player).sum()) for player in players)
     return first - sum(second)
 
 

@@ -87,7 +87,7 @@ def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
     """The guess beside what the visitor's own numbers say. Raises NotYet where they are not there yet."""
     answer = first(scene, ask.right)
     if answer is None or (answer == UNCLEAR and guess != ALIKE):
-        return Judged(UNCLEAR, None, "Your numbers do not decide this.")
+        return Judged(UNCLEAR, None, "A tie." if ALIKE in ask.choices else "Your numbers do not decide this.")
     if ask.kind == "choice":
         answer = ALIKE if answer == UNCLEAR else answer
         return _judged_choice(

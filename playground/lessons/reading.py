@@ -199,6 +199,8 @@ class Ask(Part):
     """Of a curve: the fact or number where it begins."""
     covers: list[Place] = []
     """Names in PLACES: where the answer stands, covered until the guess."""
+    until: Literal["guess", "done"] = "guess"
+    """`done` covers them until the step is done, too: what stands there before would pass for the answer."""
 
     @model_validator(mode="before")
     @classmethod

@@ -9,34 +9,31 @@ from ..game.rules import BIGRAM, FLOOR, MODEL, YOU, Game
 from .numbers import signed
 
 PLAYERS = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", FLOOR: "the best possible player"}
-LEVEL = 0.5
-"""Points that make no difference."""
 
 
 def result(game: Game, word: Callable[[int], str]) -> str:
     """The result of a finished game and its reason. `word` returns the word that holds a round's token."""
-    totals = {player: float(game.points(player).sum()) for player in game.players}
-    gaps = {player: totals[YOU] - totals[player] for player in (BIGRAM, MODEL)}
-    if abs(gaps[BIGRAM]) < LEVEL:
+    gaps = {player: int((game.points(YOU) - game.points(player)).sum()) for player in (BIGRAM, MODEL)}
+    if not gaps[BIGRAM]:
         said = "You and the bigram are level. "
     else:
         said = "You beat the bigram. " if gaps[BIGRAM] > 0 else "The bigram beat you: it only counts pairs. "
     gap = gaps[MODEL]
-    if abs(gap) < LEVEL:
+    if not gap:
         return said + "You and the model are level, too."
-    lead = (game.points(YOU) - game.points(MODEL)).round(6)
+    lead = (game.bits(MODEL) - game.bits(YOU)).round(6)
     best = int(lead.argmax() if gap > 0 else lead.argmin())
     who = "You beat the model" if gap > 0 else "The model beat you"
     knew = "you" if gap > 0 else "it"
-    return f"{said}{who} by {points_words(abs(gap))}: {knew} knew “{word(best)}” better."
+    return f"{said}{who} by {abs(gap)} point{'s' * (abs(gap) != 1)}: {knew} knew “{word(best)}” better."
 
 
 def luck(game: Game) -> str:
     """A note on a score above the best possible one; empty if there is none."""
     if FLOOR not in game.players:
         return ""
-    best = float(game.points(FLOOR).sum())
-    lucky = [player for player in (YOU, MODEL, BIGRAM) if float(game.points(player).sum()) > best + LEVEL]
+    best = game.points(FLOOR).sum()
+    lucky = [player for player in (YOU, MODEL, BIGRAM) if game.points(player).sum() > best]
     if not lucky:
         return ""
     names = " and ".join(PLAYERS[player] for player in lucky)
@@ -54,9 +51,3 @@ def in_bits(game: Game) -> str:
         return said
     said += f"You minus the model: {signed(gap)} ± {margin:.2f} (95 % interval). "
     return said + ("Zero is inside, so this may be chance." if abs(gap) <= margin else "Zero is outside.")
-
-
-def points_words(points: float) -> str:
-    """A number of points."""
-    whole = round(points)
-    return f"{whole} point{'' if whole == 1 else 's'}"

@@ -154,7 +154,10 @@ def test_numbers_that_do_not_decide_are_not_decided():
     assert judge(Scene(), step.ask, "a").right is None
     choices = {"up": "Up", "down": "Down", "alike": "Hardly any difference."}
     step = read(a_file(ask={"question": "?", "choices": choices, "right": "unclear"})).steps[1]
-    assert [judge(Scene(), step.ask, guess).right for guess in choices] == [None, None, True]
+    judged = [judge(Scene(), step.ask, guess) for guess in choices]
+    assert [(each.right, each.words) for each in judged] == [
+        (None, "A tie."), (None, "A tie."), (True, "Right: Hardly any difference.")
+    ]  # fmt: skip
     step = read(a_file(show=["{loss}", [{"when": "made-3 is 54", "say": "{made-3}"}, {"say": "never"}]])).steps[1]
     told, judged = said_of(Scene(), step, "b")
     assert not judged.right and told == ["Not this time. This.", "That number is not there yet.", "54"]

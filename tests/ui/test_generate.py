@@ -3,10 +3,8 @@
 import asyncio
 import json
 import re
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from starlette.requests import Request
@@ -22,10 +20,11 @@ from playground.training import History
 from playground.ui.places import Places
 from playground.ui.tabs.generate import writing
 from playground.ui.tabs.generate.choice import label_of, opened, rows_of, scores_of
-from playground.ui.tabs.generate.game import _whole_points
 from playground.ui.tabs.generate.kept import NO_CHARACTER, Beginning, readable
 from playground.ui.tabs.generate.selection import Selection
 from playground.ui.tabs.generate.writing import slides
+from playground.words.game import PLAYERS
+from playground.words.numbers import percent, signed
 from tests.model.configs import TINY
 from tests.ui.generating import CHECKPOINT, CONFIG, PROMPT, TOKENIZER, Generating, Text
 from tests.ui.test_clicks import NONSENSE
@@ -253,10 +252,19 @@ def test_a_game_is_played_by_bets_and_shows_no_token_before_its_bet(panel):
     assert panel.made("game-board", **chosen)["game"] != board["game"]
 
 
-def test_the_points_of_all_rounds_add_up_to_the_total():
-    exact = np.array([9.6, 9.6, -3.4, 0.5])
-    seen = [_whole_points(SimpleNamespace(points=lambda _, n=n: exact[:n]), "you") for n in range(1, 5)]
-    assert sum(earned for _, earned in seen) == seen[-1][0] == round(exact.sum())
+def test_a_round_says_what_each_player_gave_the_token_that_came(panel):
+    """The reason for its points."""
+    chosen = {"model": "shipped-stories", "game": True}
+    panel.page.panels._acts["another-text"](panel.asked(**chosen))
+    board = panel.made("game-board", **chosen)
+    bet = {"game": board["game"], "round": 0, "choice": board["candidates"][0][0], "sure": "sure"}
+    panel.game.bet(panel.asked(**chosen, bet=bet))
+    game, table = panel.game.games.seen(panel.visitor, "shipped-stories"), panel.made("game-summary", **chosen)
+    assert "<th" in table and "gave “" in table and "of 10 points" in table
+    for player, bet in game.rounds[0].bets.items():
+        row = table.partition(f'<td class="of-{player}">{PLAYERS[player]}<')[2].partition("</tr>")[0]
+        assert f">{percent(2.0**-bet.bits, 0)}<".replace("<1", "&lt;1") in row
+        assert f">{signed(game.points(player)[0], 0, plus=True)}<" in row
 
 
 def test_a_crowd_waits_for_its_turn_and_leaves_no_place_taken(panel):

@@ -320,15 +320,29 @@ def test_an_answer_that_a_later_step_asks_for_is_covered_until_then():
     """Who predicts better stays hidden while the first step is answered and done."""
     lesson, progress = find_lesson("do-experts-help"), Progress("do-experts-help")
     hidden = {PLACES[name].selector for name in ("verdict", "difference", "pair curve")}
-    own, later = covered(lesson, progress, lesson.steps[0])
-    assert hidden <= {*later} and PLACES["pair facts"].selector in own
+    at_first = covered(lesson, progress, lesson.steps[0])
+    assert hidden <= {*at_first["later"]} and PLACES["pair facts"].selector in at_first["guess"]
     answer = progress.answer(lesson, lesson.steps[0])
     answer.guess, answer.done, answer.told = 20.0, True, ("Right.",)
-    assert hidden <= {*covered(lesson, progress, lesson.steps[0])[1]}
-    assert hidden <= {*covered(lesson, progress, lesson.steps[1])[0]}
+    assert hidden <= {*covered(lesson, progress, lesson.steps[0])["later"]}
+    assert hidden <= {*covered(lesson, progress, lesson.steps[1])["guess"]}
     progress.answer(lesson, lesson.steps[1]).guess = "alike"
-    own, later = covered(lesson, progress, lesson.steps[1])
-    assert not hidden & {*own, *later}
+    assert not any(hidden & {*places} for places in covered(lesson, progress, lesson.steps[1]).values())
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "place"), [("do-experts-help", "verdict", "pair facts"), ("who-looks-at-whom", "off", "headline")]
+)
+def test_what_stands_there_before_a_step_is_done_does_not_pass_for_its_answer(name, step, place):
+    """A recorded pair's numbers before the visitor's own are there, or what a head is worth before it is off."""
+    lesson, progress = find_lesson(name), Progress(name)
+    at = next(each for each in lesson.steps if each.id == step)
+    answer, selector = progress.answer(lesson, at), PLACES[place].selector
+    for guess, done, first in ((None, False, "guess"), (20.0, False, "done"), (20.0, True, ""), (None, True, "guess")):
+        answer.guess, answer.done = guess, done
+        assert [first for first, all in covered(lesson, progress, at).items() if selector in all] == [first] * bool(
+            first
+        )
 
 
 def test_a_step_about_a_run_that_still_trains_waits(page):

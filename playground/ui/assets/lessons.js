@@ -73,7 +73,7 @@ function show(value) {
   localStorage[value.open ? "setItem" : "removeItem"](OPEN, "yes");
   localStorage.setItem(TICKS, JSON.stringify(value.ticks));
   tick(value.ticks);
-  cover(...(value.covers ?? [[], []]));
+  cover(value.covers ?? {});
   box.hidden = !value.html;
   const open = Boolean(box.querySelector(".lesson-ask"));
   const draft = same && box.querySelector(".lesson-ask") ? guessed() : null;
@@ -124,14 +124,17 @@ function tick(ticks) {
 }
 
 // A rule, not a mark on what is there now: it holds for whatever gradio draws anew.
-function cover(own, later) {
-  const selectors = [...own, ...later], all = selectors.join(", "), of = (more) => selectors.map((one) => one + more).join(", ");
+const COVER = { guess: "after your guess", done: "when this step is done", later: "a later step asks this" };
+function cover(covers) {
+  const selectors = Object.values(covers).flat(), all = selectors.join(", "), of = (more) => selectors.map((one) => one + more).join(", ");
   let rule = !all ? "" : `:is(${all}) { position: relative !important; } :is(${all}), :is(${all}) * { visibility: hidden !important; }
-    ${of("::after")} { content: "after your guess"; visibility: visible; position: absolute; inset: 0; z-index: 2; display: grid; place-items: center;
+    ${of("::after")} { content: "${COVER.guess}"; visibility: visible; position: absolute; inset: 0; z-index: 2; display: grid; place-items: center;
     overflow: hidden; border-radius: 8px; font: 700 0.75rem/1.3 var(--font); color: var(--body-text-color-subdued);
     background: repeating-linear-gradient(-45deg, var(--background-fill-secondary) 0 8px, var(--background-fill-primary) 8px 16px); }
     [data-shows~="running"] :is(${all})::after { content: "training … guess to see it"; }`;
-  if (later.length) rule += `:is(${later.join(", ")})::after { content: "a later step asks this" !important; }`;
+  for (const first of ["done", "later"]) {
+    if (covers[first]?.length) rule += `:is(${covers[first].join(", ")})::after { content: "${COVER[first]}" !important; }`;
+  }
   const narrow = selectors.filter((one) => (find(one)?.offsetWidth ?? 400) < 90); // a single number
   if (narrow.length) rule += `:is(${narrow.join(", ")})::after { content: "?" !important; }`;
   if (hidden.textContent === rule) return;

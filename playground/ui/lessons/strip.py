@@ -306,7 +306,7 @@ class Strip:
             "awaits": None if answer.told else awaited(step, answer),
             "arrives": arrives,
             "points": points,
-            "covers": covered(here.lesson, progress, step) if not progress.folded else ([], []),
+            "covers": covered(here.lesson, progress, step) if not progress.folded else {},
         }
         return value
 
@@ -334,16 +334,21 @@ def asks(step: Step, answer: Answer) -> bool:
     return step.ask is not None and answer.guess is None
 
 
-def covered(lesson: Lesson, progress: Progress, at: Step) -> tuple[list[str], list[str]]:
-    """The places that hold the answers of questions that are open: this step's, and later ones it does not need."""
+def covered(lesson: Lesson, progress: Progress, at: Step) -> dict[str, list[str]]:
+    """The places that hold an answer, by what has to come first: this step's `guess`, it `done`, or a `later` step."""
     answer = progress.answer(lesson, at)
     needs = {at.point, at.then, at.done.place if at.done else "", *(at.ask.covers if at.ask else ())}
-    own = list(at.ask.covers) if asks(at, answer) else []
+    own = list(at.ask.covers) if at.ask else []
+    undone = at.ask is not None and at.ask.until == "done" and not answer.done
     open_later = [
         step for step in lesson.steps[lesson.steps.index(at) + 1 :] if asks(step, progress.answer(lesson, step))
     ]
     later = [name for step in open_later for name in step.ask.covers if name not in needs]
-    return tuple(list(dict.fromkeys(PLACES[name].selector for name in names)) for names in (own, later))
+    held = {"guess": own if asks(at, answer) else [], "done": own if undone and not asks(at, answer) else []}
+    return {
+        first: list(dict.fromkeys(PLACES[name].selector for name in names))
+        for first, names in (held | {"later": later}).items()
+    }
 
 
 def where(step: Step, answer: Answer) -> Place | None:

@@ -130,35 +130,34 @@ def latest(position: Position, tokenizer: Tokenizer) -> str:
     """What came last, and what it earned everybody."""
     game = position.game
     if not game.rounds:
-        return theme.quiet(f"{len(game.passage.places)} rounds, {10 * len(game.passage.places)} points at most.")
+        return theme.quiet(
+            f"{len(game.passage.places)} rounds, {rules.POINTS * len(game.passage.places)} points at most."
+        )
     last = game.rounds[-1]
     came = f"“{_label(tokenizer, last.token)}” came"
-    _, earned = _whole_points(game, YOU)
-    return f'<h3 role="status">{html.escape(came)}: {signed(earned, 0, plus=True)}</h3>'
-
-
-def _whole_points(game: rules.Game, player: str) -> tuple[int, int]:
-    """All points of a player, and those of the last round, as whole numbers that add up from round to round."""
-    earned = game.points(player)
-    total = round(float(earned.sum()))
-    return total, total - round(float(earned[:-1].sum()))
+    return f'<h3 role="status">{html.escape(came)}: {signed(game.points(YOU)[-1], 0, plus=True)}</h3>'
 
 
 def scores(position: Position, tokenizer: Tokenizer) -> str:
-    """The points of all players; at the end also the result and its reason."""
+    """The points of all players, and why: what each gave the token that came; at the end also the result."""
     game, rows = position.game, []
     if not game.rounds:
         return ""
     for player, name in PLAYERS.items():
         if player in game.players:
-            bet, (total, earned) = game.rounds[-1].bets[player], _whole_points(game, player)
+            bet, earned = game.rounds[-1].bets[player], game.points(player)
+            total = int(earned.sum())
             favourite = "" if player == YOU else f"{_label(tokenizer, bet.favourite)} {percent(bet.share, 0)}"
-            rows.append([name, theme.Cell(signed(total, 0), total), signed(earned, 0, plus=True), favourite])
+            gave = theme.Cell(percent(2.0**-bet.bits, 0), 2.0**-bet.bits)
+            who = theme.Cell(name, kind=f"of-{player}")
+            rows.append([who, theme.Cell(signed(total, 0), total), signed(earned[-1], 0, plus=True), gave, favourite])
     said = ""
     if game.over:
         words = " ".join(filter(None, (result(game, lambda n: _word(position, tokenizer, n)), luck(game))))
         said = f'<p class="game-words" role="status">{html.escape(words)}</p>'
-    return said + theme.table(("", "points", "this round", "favourite"), rows)
+    came = _label(tokenizer, game.rounds[-1].token)
+    possible = f"of {rules.POINTS * len(game.rounds)} points"
+    return said + theme.table(("", possible, "this round", f"gave “{came}”", "favourite"), rows)
 
 
 def all_bets(position: Position, tokenizer: Tokenizer) -> str:

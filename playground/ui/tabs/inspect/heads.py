@@ -38,7 +38,7 @@ TEMPLATE = f"""<div class="two wide-left"><div class="card">
 {slot("headline")}{slot("head-buttons", class_="line tight")}
 {chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}
 {receipt.TEMPLATE}</div>
-<div class="card"><h3 title="{ORDER}">All heads, most important first</h3>
+<div class="card"><h3 title="{ORDER}">All heads<span class="not-in-lessons">, most important first</span></h3>
 {chart_place("grid", height=372, save_name="heads", clickable=True)}</div></div>
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
 <div class="two"><div class="card">{slot("with-choice", class_="line tight")}{slot("with-headline")}
