@@ -93,7 +93,7 @@ class Board:
         """
         self._look_up(job.visitor)  # reads files, so without the lock
         with self._lock:
-            self._check_room(job.visitor, share)
+            self._make_room(job.visitor, share)
             earlier = self.of(job.visitor, kind=type(job))
             again = bool(earlier) and earlier[-1].state == "failed"  # the number of one that came to nothing is free
             job.number = max(max((each.number for each in earlier), default=0) + (not again), 1)
@@ -122,7 +122,7 @@ class Board:
                 raise ValueError("There is no run to continue. Start one with Train.")
             if not job.settled:
                 raise ValueError("This run is still saving its files. Try again in a moment.")
-            self._check_room(visitor, job.share)
+            self._make_room(visitor, job.share)
             job.go_on(more_steps)
             self._queue(job)
         return self._noted(job)
@@ -260,12 +260,16 @@ class Board:
 
     # ---- places and the line -----------------------------------------------------------------------------------------
 
-    def _check_room(self, visitor: str, share: str) -> None:
-        """Raise LimitError where this visitor or this network may not join the line."""
-        mine = [job for job in self.of(visitor, kind=Job) if job.active]
+    def _make_room(self, visitor: str, share: str) -> None:
+        """Stop what gives way to this visitor's next job. Raises LimitError where they may not join the line."""
+        active = [job for job in self.of(visitor, kind=Job) if job.active]
+        mine = [job for job in active if not job.gives_way]
         if len(mine) >= self.limits.jobs_per_visitor:
             raise LimitError(f"You already have a {mine[-1].kind} in progress. Stop it, or wait until it is done.")
         self._line.check(self._jobs.values(), share, self.limits.waiting)
+        for job in active:
+            if job.gives_way:
+                job.stop()
 
     def _queue(self, job: Job) -> None:
         others = self.of(job.visitor, kind=Job)

@@ -24,6 +24,8 @@ class Job:
 
     kind: ClassVar[str] = "run"
     """What it is called in sentences and names."""
+    gives_way: ClassVar[bool] = False
+    """Whether it ends as soon as its visitor begins something else."""
 
     def __init__(self, job_id: str, visitor: str, name: str, folder: Path):
         self.id, self.visitor, self.name, self.folder = job_id, visitor, name, folder

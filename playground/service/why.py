@@ -156,9 +156,9 @@ class WhyJob(Job):
 
 
 class SearchJob(WhyJob):
-    """The search for the passages with most influence on a selection."""
+    """The search for the passages with most influence on a selection: so short that it gives way to all else."""
 
-    kind = "search"
+    kind, gives_way = "search", True
     RESULT, NAME = Ranked, "The search for passages"
 
     def expected(self, seconds: Callable[..., float]) -> float:

@@ -22,9 +22,11 @@ def snapshot(run: Run, event: TrainEvent) -> Iterator[TrainEvent]:
 
 
 def sample(run: Run, event: TrainEvent) -> Iterator[TrainEvent]:
-    """How the model continues the prompt, every `sample_every` steps."""
+    """How the model continues the prompt, every `sample_every` steps, and where the run ends unless it diverged."""
     config, tokenizer = run.config, run.corpus.tokenizer
-    if isinstance(event, Finished) or not run.due(config.sample_every):
+    ended = isinstance(event, Finished) and event.reason != "diverged" and config.sample_every > 0
+    due = ended or (not isinstance(event, Finished) and run.due(config.sample_every))
+    if not due or run.step in [record["step"] for record in run.history.samples[-1:]]:
         return
     prompt = tokenizer.encode(config.sample_prompt) or [int(run.windows["val"][0][0, 0])]
     sampling = SamplingConfig(temperature=config.sample_temperature, seed=config.seed)

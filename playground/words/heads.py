@@ -133,11 +133,12 @@ def token_in_word(tokens: Sequence[str], place: int) -> str:
     return f"the “{token}” of “{word}”" if len(word) > 1 else f"“{token}”"
 
 
-def without_words(label: str, before: float, after: float) -> str:
-    """What a prediction becomes without a head."""
+def without_words(label: str, before: float, after: float, place: str = "") -> str:
+    """What a prediction becomes without a head; `place` names the token that it follows, where that is not the last."""
+    begun = f"After {place}: without it" if place else "Without it"
     if share(before) == share(after) or abs(after - before) < 0.01 * before:
-        return f"Without it, “{label}” stays at {share(after)}."
-    return f"Without it, “{label}” {'falls' if after < before else 'rises'} from {share(before)} to {share(after)}."
+        return f"{begun}, “{label}” stays at {share(after)}."
+    return f"{begun}, “{label}” {'falls' if after < before else 'rises'} from {share(before)} to {share(after)}."
 
 
 def next_words(now: float, before: float | None = None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import time
 
 import pytest
 
@@ -12,7 +13,7 @@ from playground.service.board import Board
 from playground.service.data_folder import DataFolder
 from playground.service.limits import LimitError
 from playground.service.texts import ELSEWHERE, TextSpec, text_of
-from playground.service.why import Question, SearchJob, corpus_of, proofs_of, prove_it, search
+from playground.service.why import ProofJob, Question, SearchJob, corpus_of, proofs_of, prove_it, search
 from tests.ui.runs import ANNA, BERT, ended, house, small_spec, until
 
 TEXT = "the cat sat on the mat. the dog ran in the sun. a bird sang to the moon. " * 12 + "zed eats mud. " * 2
@@ -66,24 +67,50 @@ def test_of_searches_only_the_latest_stays(tmp_path):
     board.stop(ANNA, kind=SearchJob)
 
 
-def test_a_stopped_search_shows_nothing_and_says_so(tmp_path, monkeypatch):
+@pytest.fixture
+def searching(tmp_path, monkeypatch):
+    """A board, and a search that goes on until it is stopped."""
     board = house(tmp_path)
     checkpoint, model_id = trained(board)
 
     def slow(*_, should_stop, **__):
         yield why.Progress(0.5)
         while not should_stop():
-            pass
+            time.sleep(0.005)
         raise why.Interrupted("stopped")
 
     monkeypatch.setattr(why, "rank", slow)
-    job = search(board, ANNA, question(board, checkpoint, model_id, first=5))
+    asked = question(board, checkpoint, model_id, first=5)
+    job = search(board, ANNA, asked)
     until(lambda: job.view().share == 0.5)
-    with pytest.raises(LimitError, match="search in progress"):
-        search(board, ANNA, question(board, checkpoint, model_id))
+    return board, job, asked
+
+
+def test_a_stopped_search_shows_nothing_and_says_so(searching):
+    board, job, _ = searching
     board.stop(ANNA, kind=SearchJob)
     ended(job)
     assert job.state == "failed" and job.message == why.STOPPED
+
+
+def test_a_search_gives_way_to_whatever_its_visitor_begins_next(searching):
+    board, job, asked = searching
+    other = search(board, ANNA, dataclasses.replace(asked, first=4))
+    assert ended(job).state == "failed" and other.active
+    until(lambda: other.view().share == 0.5)
+    run = ended(board.start(ANNA, small_spec(text=TEXT, steps=2)))
+    assert run.state == "finished" and ended(other).state == "failed"
+
+
+def test_a_proof_gives_way_to_nothing(searching, monkeypatch):
+    board, job, asked = searching
+    monkeypatch.setattr(ProofJob, "start", lambda job: None)  # it stays in line
+    prove_it(board, ANNA, asked, (why.Passage(0, 5, 1.0),))
+    assert ended(job).state == "failed"
+    with pytest.raises(LimitError, match="have a proof"):
+        board.start(ANNA, small_spec(text=TEXT, steps=2))
+    with pytest.raises(LimitError, match="have a proof"):
+        search(board, ANNA, asked)
 
 
 def test_what_cannot_be_traced_or_proven_says_why(tmp_path):

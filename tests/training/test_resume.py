@@ -49,7 +49,9 @@ def first_part(folder, config=CONFIG, model=SHAPE, corpus=CORPUS) -> None:
     ids=["plain", "dropout", "bias balance", "switch balance"],
 )
 def test_a_run_with_interruptions_is_the_run_without(tmp_path, optimizer, precision, model, training):
-    shape, config = SHAPE.replace(**model), CONFIG.replace(optimizer=optimizer, precision=precision, **training)
+    samples = {"sample_every": 5, "sample_tokens": 3}  # one more at each interruption
+    config = CONFIG.replace(optimizer=optimizer, precision=precision, **samples, **training)
+    shape = SHAPE.replace(**model)
     whole = Transformer(shape)
     expected = list(train(whole, CORPUS, config))
     told = []
@@ -71,6 +73,21 @@ def test_the_whole_history_is_kept_whatever_the_number_of_rounds(tmp_path):
     assert history.steps["step"] == list(range(1, 121)) and all(isinstance(step, int) for step in history.steps["step"])
     assert history.steps["loss"][-25:] == losses(last)
     assert history.steps["seconds"] == sorted(history.steps["seconds"]) and not history.changes
+
+
+def test_where_a_run_stops_it_writes_a_sample_once(tmp_path):
+    config = CONFIG.replace(eval_every=0, snapshots=0, sample_every=6, sample_tokens=3)
+
+    def sampled(stop: int, **changes) -> list[int]:
+        resume = (tmp_path / FILE).exists()
+        events = train(Transformer(SHAPE), CORPUS, config.replace(**changes), folder=tmp_path, resume=resume,
+                       should_stop=stop_after(stop))  # fmt: skip
+        return [event.step for event in events if event.event == "sampled"]
+
+    assert sampled(4) == [0, 4] and sampled(0) == [] and sampled(2) == [6]
+    assert sampled(1, sample_every=0) == [], "none where none are wanted"
+    assert [record["step"] for record in SavedRun.of(tmp_path).history.samples] == [0, 4, 6]
+    assert sampled(99) == [12]
 
 
 def test_losses_that_are_no_numbers_survive_saving(tmp_path):

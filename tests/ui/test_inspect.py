@@ -125,6 +125,12 @@ def test_slots_depend_on_what_they_are_made_from_and_on_nothing_else(tab):
     assert at["next"] == head["next"] and at["ideas"] == head["ideas"]
 
 
+def test_the_prediction_without_a_head_says_which_token_it_follows_unless_that_is_the_last(tab):
+    place = "1 “b”"
+    said = {query: tab.made("abca", layer=0, head=1, query=query)["headline"] for query in (None, 3, 1)}
+    assert place not in said[None] and said[None] == said[3] and place in said[1]
+
+
 # ---- the strip -------------------------------------------------------------------------------------------------------
 
 

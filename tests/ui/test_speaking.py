@@ -11,7 +11,7 @@ from playground.model import ModelConfig, Transformer
 from playground.service.verdicts import Verdict
 from playground.service.views import RunView
 from playground.storage import Checkpoint
-from playground.training import Evaluated, Finished, History, SkillMeasured
+from playground.training import Evaluated, Finished, History, Sampled, SkillMeasured, Stepped
 from playground.ui.tabs.generate.writing import faults
 from playground.ui.tabs.train import speaking, verdict, watch
 from playground.words.baselines import each_baseline
@@ -120,3 +120,14 @@ def test_a_run_that_ends_early_says_so_beside_its_headline():
         view.history.add(Evaluated(step, 6.0, train_loss=1.0, val_loss=1.4))
     view.history.add(Finished(70, 7.0, reason="risen", steps=100, val_loss=1.4))
     assert "no better on held-out text for 2 evaluations" in verdict.why(view)
+
+
+def test_a_sample_that_is_not_of_the_models_weights_says_its_step():
+    view = view_of()
+    for step in (1, 2, 3):
+        view.history.add(Stepped(step, 1.0, 1.0, 0.1, 1.0, tokens_per_second=1.0, time_left=1.0))
+    for step in (0, 2):
+        view.history.add(Sampled(step, 1.0, prompt="12+34=", text=f"{step}"))
+    for changes, says in (({}, True), ({"state": "training"}, False), ({"used": 2}, False), ({"used": 1}, True)):
+        shown = watch.sample(replace(view, **changes))
+        assert ("At step" in shown) is says and ("step 0" in shown) is (changes == {"used": 1}), changes

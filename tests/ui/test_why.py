@@ -58,6 +58,18 @@ def test_from_the_question_to_the_proof(house):
         house.why.prove(asked(why=why))
 
 
+def test_a_search_that_ended_without_a_result_can_be_asked_for_again(house, monkeypatch):
+    asked = house.asked(model=house.model_id, words=words(house) | {"last": 5})
+    with monkeypatch.context() as broken:
+        broken.setattr("playground.service.why.rank", lambda *_, **__: 1 / 0)
+        house.why.ask(asked)
+        (job,) = house.page.board.of(house.visitor, kind=SearchJob)
+        assert ended(job).state == "failed"
+    house.why.ask(asked)
+    (job,) = house.page.board.of(house.visitor, kind=SearchJob)
+    assert ended(job).state == "finished"
+
+
 @pytest.mark.parametrize("first_last", [(0, 0), (0, 37)])
 def test_one_token_and_everything_can_be_asked_about(house, first_last):
     chosen = dict(zip(("first", "last"), first_last))

@@ -187,6 +187,7 @@ def of_heads() -> Iterator[Case]:
     for before, after in ((0.9998, 0.15), (0.1, 0.5), (0.2, 0.2)):
         yield f"without a head: {before} to {after}", heads.without_words("k", before, after)
         yield f"next token: {before} to {after}", heads.next_words(after, before)
+    yield "without a head, after an earlier token", heads.without_words("k", 0.1, 0.5, "24 “␣”")
     yield "one product", heads.products_words(np.array([2.0, -0.1, -0.2]), 1.7)
     yield "three products", heads.products_words(np.array([2.0, 1.0, 0.5, -0.2]), 3.3)
 

@@ -106,7 +106,8 @@ class Why:
         refused = ""
         try:
             question, _ = chosen.question(self._page, model_id, checkpoint)
-            if _job(self._page, asked.visitor, question) is None:
+            job = _job(self._page, asked.visitor, question)
+            if job is None or job.state == "failed":
                 share = self._page.share_of(asked.request, asked.visitor)
                 search(self._page.board, asked.visitor, question, share=share)
         except ValueError as problem:

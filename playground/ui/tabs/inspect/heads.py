@@ -93,7 +93,8 @@ def headline(at: At) -> str:
     row = look.pattern(c.layer)[c.head, c.query].float().cpu().numpy()
     found = without(look, c.layer, c.head, c.query)
     token = int(found.before.argmax())
-    number = without_words(look.token_label(token), float(found.before[token]), float(found.after[token]))
+    place = f"{c.query} “{look.tokens[c.query]}”" if c.query < look.length - 1 else ""
+    number = without_words(look.token_label(token), float(found.before[token]), float(found.after[token]), place)
     details = f"<p>{html.escape(' '.join(details_of(at)))}</p>"
     return (
         f"<h2><bdi>{html.escape(attends_headline(c.layer, c.head, look.tokens, row))}</bdi></h2>"

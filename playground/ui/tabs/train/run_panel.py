@@ -175,7 +175,7 @@ def _card(at: At) -> dict[str, Slot]:
     if not before_first:
         slots |= {
             "curve": Slot((facts, drawn, history.last_step), lambda: show(*watch.curve(view, beside), aloud=not drawn)),
-            "sample": Slot((view.id, len(history.samples), view.learned_text is None), lambda: watch.sample(view)),
+            "sample": Slot((this, len(history.samples), view.learned_text is None), lambda: watch.sample(view)),
         }
     if view.tuning:
         result = tuned_result(view.tuning)

@@ -141,14 +141,17 @@ def resume_label(view: RunView) -> str:
 
 
 def sample(view: RunView) -> str:
-    """What it wrote last."""
-    if not view.history.samples:
+    """What it wrote last, and at which step where that is not the model's."""
+    written = view.of_model.samples
+    if not written:
         return ""
-    last = view.history.samples[-1]
+    last, step = written[-1], view.history.last_step if view.used is None else view.used
+    earlier = not view.active and last["step"] != step
     prompt, text = str(last["prompt"]), str(last["text"])
     marked = speaking.marked(text, speaking.judged(view, text, prompt))
     shown = f'<p class="sample last" dir="auto"><span class="prompt">{html.escape(prompt)}</span>{marked}</p>'
-    return shown + (theme.quiet(UNDERLINED) if speaking.FAULT in marked else "")
+    when = theme.quiet(f"At step {int(last['step']):,} it wrote:") if earlier else ""
+    return when + shown + (theme.quiet(UNDERLINED) if speaking.FAULT in marked else "")
 
 
 def samples(view: RunView | None) -> str:
