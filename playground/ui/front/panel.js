@@ -235,7 +235,7 @@
       for (const arrow of root.querySelectorAll("[data-step]")) {
         /** @type {HTMLButtonElement} */ (arrow).disabled = !neighbour(/** @type {HTMLElement} */ (arrow));
       }
-      const chosen = root.querySelectorAll(".scrolls input:checked");
+      const chosen = root.querySelectorAll(".seg input:checked");
       for (const each of chosen) intoSight(/** @type {HTMLElement} */ (each.closest("label")));
     }
 
