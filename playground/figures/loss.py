@@ -155,8 +155,8 @@ def gutter_labels(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """What each line knows, at its right end beside the picture, none over another.
 
-    Beside them, what is otherwise in a narrow place: there only the baseline that was passed last, and the next one,
-    over their lines.
+    Beside them, what is otherwise in a narrow place: there names stand over their lines, the best possible under it.
+    One that would lie on another line, or on a name nearer to the curve's end, is left out; the best possible never is.
     """
     if not rungs:
         return [], {}
@@ -167,6 +167,13 @@ def gutter_labels(
     passed = sum(measured[-1] < value for _, value in rungs) if measured else 0
     labels: list[dict[str, Any]] = []
     narrow: dict[str, Any] = {}
+    over = [place * pixel + (-9 if name == "floor" else 9) for (name, _), place in zip(rungs, places)]
+    seen: list[int] = []
+    for i in sorted(range(len(rungs)), key=lambda i: (rungs[i][0] != "floor", abs(i + 0.25 - passed))):
+        crossed = any(abs(over[i] - drawn_at * pixel) < TALL / 2 - 1 for drawn_at in places)
+        apart = all(abs(over[i] - over[other]) >= TALL for other in seen)
+        if rungs[i][0] == "floor" or (apart and not crossed):
+            seen.append(i)
     last = math.inf
     for i, ((name, value), place) in enumerate(zip(rungs, places)):
         at = min(place * pixel, last - TALL)
@@ -175,9 +182,8 @@ def gutter_labels(
         color = palette.HIGHLIGHT if name == "floor" else palette.MUTED
         shift = {"x": 1, "xanchor": "left", "xshift": 6, "yref": "y", "yanchor": "middle", "yshift": at - place * pixel}
         labels.append(note(text, y=place, color=color, **shift, **answer))
-        near = not measured or i in (passed - 1, passed)
-        over = {"xanchor": "right", "xshift": 0, "yshift": -9 if name == "floor" else 9, "visible": near}
-        narrow |= {f"annotations.{i}.{key}": said for key, said in over.items()}
+        inside = {"xanchor": "right", "xshift": 0, "yshift": over[i] - place * pixel, "visible": i in seen}
+        narrow |= {f"annotations.{i}.{key}": said for key, said in inside.items()}
         last = at
     return labels, narrow
 

@@ -171,12 +171,16 @@ def test_ten_bets_and_a_word_explained(page):
     expect(page.locator("#tab-inspect-button")).to_have_attribute("aria-selected", "true")
 
 
-def test_a_phone_shows_the_button_and_the_text_without_scrolling(address, phone_page):
+def test_a_phone_shows_the_button_and_the_text_without_scrolling_and_scrolls_to_answers(address, phone_page):
     page = phone_page
     page.goto(f"{address}?tab=generate")
     expect(page.locator("[data-slot=choice] h2")).to_be_visible()
     assert page.locator(".generate-start").bounding_box()["y"] < 300
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.locator(".written [data-place='0:3']").click()
+    expect(page.locator(".alternatives")).to_be_in_viewport(ratio=0.9)
+    page.locator(".why-button").click()
+    expect(page.locator("[data-slot=why-copied] h3")).to_be_in_viewport()
 
 
 def test_ask_why_it_wrote_some_words(address, chromium_page):

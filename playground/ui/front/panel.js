@@ -1,9 +1,8 @@
 // @ts-check
 // The browser's half of ui/panel.py: the selection lives here, the newest one wins, only slots that changed are redrawn.
 //
-// In a panel's HTML, `data-slot` names a place. What changes the selection: a button with `data-move` (JSON; with
-// `data-reveal`, the slot of that name is scrolled to), a field
-// with a name, an arrow button with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…">
+// In a panel's HTML, `data-slot` names a place. What is clicked inside `data-reveal` brings the card with the slot of that
+// name into sight. What changes the selection: a button with `data-move` (JSON), a field with a name, an arrow button with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…">
 // that is opened or closed, a click in a chart. Fields show the selection, but nothing is written into a field that
 // somebody types in. A part with `data-for="heads"` is seen while `view` is that word (`data-for="training:moments"`:
 // while the field `training` is), one with `data-if="lens"` while that field is true, one with
@@ -49,7 +48,7 @@
     const shows = {};
     const newest = new Newest();
     let missed = false; // whether there were news while an answer was awaited, which may not hold them
-    let reveal = ""; // the slot to scroll to once it is shown
+    let reveal = ""; // the slot to bring into sight once it is shown
     let waiting = false; // whether something changed while nobody could see the panel
 
     // ---- the selection ------------------------------------------------------------------------------------------
@@ -136,7 +135,7 @@
     const place = (slot) => root.querySelector(`[data-slot="${slot}"]`);
 
     /** Why something cannot be shown or done stays until the visitor does something else.
-     * @param {{problem?: string, link?: Record<string, string>, selection?: Record<string, any> | null, slots?: Record<string, [string, any]>}} answer
+     * @param {{problem?: string, link?: Record<string, string>, selection?: Record<string, any> | null, slots?: Record<string, [string, any]>, later?: string[]}} answer
      * @param {boolean} [quiet] */
     function take(answer, quiet = false) {
       const notice = place("problem");
@@ -154,10 +153,16 @@
         show(slot, content);
       }
       fill();
-      const shown = reveal && answer.slots?.[reveal] ? place(reveal) : null;
-      if (!shown?.offsetParent) return;
+      if (reveal && !quiet && answer.slots && !answer.later?.includes(reveal)) intoView();
+    }
+
+    /** Bring what a click asked for into sight, but move nothing where much of it is seen already. */
+    function intoView() {
+      const shown = place(reveal), card = shown?.closest(".card") ?? shown;
+      if (!card || !shown?.offsetParent) return;
       reveal = "";
-      shown.scrollIntoView({ block: "nearest", behavior: "smooth" });
+      const { top, bottom } = card.getBoundingClientRect();
+      if (top > innerHeight * 2 / 3 || bottom < innerHeight / 3) card.scrollIntoView({ block: "nearest", behavior: "smooth" });
     }
 
     /** @param {string} slot @param {any} content */
@@ -230,7 +235,7 @@
       for (const arrow of root.querySelectorAll("[data-step]")) {
         /** @type {HTMLButtonElement} */ (arrow).disabled = !neighbour(/** @type {HTMLElement} */ (arrow));
       }
-      const chosen = root.querySelectorAll(".scrolls input:checked");
+      const chosen = root.querySelectorAll(".seg input:checked");
       for (const each of chosen) intoSight(/** @type {HTMLElement} */ (each.closest("label")));
     }
 
@@ -272,6 +277,7 @@
     root.addEventListener("submit", (event) => event.preventDefault());
     root.addEventListener("click", (event) => {
       const target = /** @type {HTMLElement} */ (event.target);
+      reveal = /** @type {HTMLElement | null} */ (target.closest("[data-reveal]"))?.dataset.reveal ?? "";
       const summary = target.closest("summary"), fold = /** @type {HTMLDetailsElement | null} */ (summary?.parentElement);
       if (fold?.dataset.fold) { // not by "toggle", which comes a moment later: an answer in between closed the part again
         event.preventDefault();
@@ -279,10 +285,7 @@
         return move({ [fold.dataset.fold]: fold.open });
       }
       const button = /** @type {HTMLElement | null} */ (target.closest("[data-move]"));
-      if (button) {
-        reveal = button.dataset.reveal ?? "";
-        return move(JSON.parse(button.dataset.move ?? "{}"), null, button.hasAttribute("data-visit"));
-      }
+      if (button) return move(JSON.parse(button.dataset.move ?? "{}"), null, button.hasAttribute("data-visit"));
       const arrow = /** @type {HTMLElement | null} */ (target.closest("[data-step]"));
       const next = arrow && neighbour(arrow);
       if (next) move({ [next.name]: next.value });

@@ -68,7 +68,7 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <div class="line advanced">{_ADVANCED}</div></details>
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
 <div class="two wide-left"><div class="card">
-<div class="written" data-slot="text" data-own data-arrows="10" dir="auto"></div>
+<div class="written" data-slot="text" data-own data-reveal="choice" data-arrows="10" dir="auto"></div>
 <div class="line tight"><p class="written-state" role="status"></p>{why.BUTTON}<span class="grow"></span>
 <p class="written-by quiet"></p></div>
 <p class="written-said quiet"></p>

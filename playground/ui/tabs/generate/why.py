@@ -41,7 +41,7 @@ MATCHES, RAISING, LOWERING = 4, 6, 2
 CHECKED = 0.25
 """Passages are chosen for the proof that have at least this part of the strongest one's influence."""
 
-BUTTON = '<button type="button" class="link why-button" data-do="why" hidden>Why?</button>'
+BUTTON = '<button type="button" class="link why-button" data-do="why" data-reveal="why-copied" hidden>Why?</button>'
 TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">{slot("why-title", tag="h2")}
 <span class="grow"></span>{move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
 <div data-slot="why-marks" data-own hidden></div>

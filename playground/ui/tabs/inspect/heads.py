@@ -36,10 +36,10 @@ ORDER = "By how much the next-token prediction changes without the head."
 
 TEMPLATE = f"""<div class="two wide-left"><div class="card">
 {slot("headline")}{slot("head-buttons", class_="line tight")}
-{chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}
-{receipt.TEMPLATE}</div>
+<div data-reveal="receipt">{chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}</div></div>
+<section>{receipt.TEMPLATE}
 <div class="card"><h3 title="{ORDER}">All heads<span class="not-in-lessons">, most important first</span></h3>
-{chart_place("grid", height=372, save_name="heads", clickable=True)}</div></div>
+{chart_place("grid", height=372, save_name="heads", clickable=True)}</div></section></div>
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
 <div class="two"><div class="card">{slot("with-choice", class_="line tight")}{slot("with-headline")}
 {chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></div></details>"""

@@ -27,7 +27,7 @@ AGREES = 1e-3
 """Differences below this are rounding: 32-bit numbers hold about seven digits."""
 
 
-TEMPLATE = f"""<div data-if="why"><div class="receipt-head line tight"><h3>Why this weight?</h3>
+TEMPLATE = f"""<div class="card" data-if="why"><div class="receipt-head line tight"><h3>Why this weight?</h3>
 <span class="grow"></span>
 <button type="button" class="link" data-do="save_head">Download this head (NumPy)</button></div>
 {chart_place("receipt-products", height=150, save_name="products", toolbar=False)}

@@ -53,8 +53,8 @@ def runs_table(
         name = theme.Cell(html=_named(view, shown, beside, alike))
         loss = "–" if value is None else _with_best(view, value)
         took = theme.duration(seconds_of(view)) if seconds_of(view) else "–"
-        rows.append([name, loss, above, *differ, f"{view.history.last_step:,}", took])
-    head = ["run", "validation loss", "above best possible", *map(setting_name, settings), "steps made", "time"]
+        rows.append([name, loss, above, f"{view.history.last_step:,}", took, *differ])
+    head = ["run", "validation loss", "above best possible", "steps made", "time", *map(setting_name, settings)]
     table = theme.table(head, rows, classes="runs-table")
     texts = {view.corpus_key for view in views}  # two may be called the same; none is known before it was read
     if len(views) > 1 and not settings and "" not in texts:
@@ -80,7 +80,7 @@ def _named(view: RunView, shown: str | None, beside: Sequence[str], alike: Colle
         )
     if view.id != shown and view.learned:
         name = f'<button type="button" class="link" data-choose="{html.escape(view.id)}">{name}</button>'
-    return f"{tick} {name}".strip()
+    return f'<span class="run-name">{tick}<span>{name}</span></span>'
 
 
 def _with_best(view: RunView, value: float) -> str:
