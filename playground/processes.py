@@ -111,7 +111,7 @@ def in_decoding_threads(
 
 
 class Aside(Generic[Result]):
-    """Work that a lone thread does if one is idle, and whoever wants its result otherwise: so nobody waits in a queue.
+    """Work for another thread, if one is idle. Otherwise whoever wants the result does it, so nobody waits in a queue.
 
     offered: whether the lone threads may have it; for work with a model that `decodes_alone`.
     """
@@ -131,7 +131,7 @@ class Aside(Generic[Result]):
 
 
 def decodes_alone(n_parameters: int, device: torch.device) -> bool:
-    """Whether helpers gain a model with so many active parameters nothing in decoding."""
+    """Whether a model with so many active parameters decodes as fast with one thread as with several."""
     return device.type == "cpu" and n_parameters < SMALL_MODEL
 
 

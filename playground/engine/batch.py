@@ -114,9 +114,9 @@ class ContinuousBatch:
             self._step()
 
     def _step(self) -> None:
-        """A token for each member whose reader keeps up, but those whose windows are still to be read.
+        """Write a token for each member whose reader keeps up, unless its window still has to be read.
 
-        One group of windows is read at a time, beside the others' next tokens where a processor is idle.
+        One group of windows is read at a time: by another thread where one is idle, while all others write on.
         """
         self._sweep()
         unread = {*self._waiting, *(self._reading.members if self._reading else ())}

@@ -165,7 +165,7 @@ def _spots(
         along = parts[start] + np.outer(_ALONG, parts[end] - parts[start])  # (K, 2) pixels
         for place, middle in parts.items():
             crowded += place not in (start, end) and bool((np.abs(along - middle) < np.array(_PART) / 2).all(1).any())
-        # how far each spot is from touching the nearest of what is there, the nearest to the middle first
+        # pixels between each spot and whatever is nearest to it; below 0 they overlap
         middles, sizes = (np.array(each) for each in zip(*taken))
         free = ((np.abs(along[:, None] - middles) - (sizes + _NUMBER) / 2).max(2)).min(1)
         best = int(np.argmax(np.minimum(free, 0)))

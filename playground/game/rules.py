@@ -138,7 +138,7 @@ def single(token: int, share: float, vocab_size: int) -> np.ndarray:
 def points(bits: Any, vocab_size: int) -> Any:
     """The whole points of bets with this cost in bits: POINTS for none, 0 for the cost of a uniform guess."""
     exact = POINTS * (1 - np.asarray(bits) / math.log2(max(vocab_size, 2)))
-    return exact.round(6).round() + 0.0  # equal bets earn the same, and nothing has no sign
+    return exact.round(6).round() + 0.0  # first to 6 digits, so that equal bets earn the same; + 0.0 makes −0 plain 0
 
 
 def stakes(vocab_size: int) -> dict[str, tuple[int, int]]:

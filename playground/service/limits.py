@@ -94,7 +94,7 @@ CLASSES, CLASSES_PER_ADDRESS = 1000, 40
 CLASS_DAYS = 31
 """The longest that a class may last."""
 CLASS_ALONE_DAYS = 1
-"""After so many days a class that nobody joins is deleted."""
+"""Days after which a class that nobody has joined is deleted."""
 CLASS_KEPT_DAYS = 7
 """So long after its end a class can still be read by its teacher; then it is deleted."""
 CLASS_TEXT = 200_000

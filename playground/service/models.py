@@ -81,7 +81,7 @@ class Registry:
         self.limits, self.data = limits, data or DataFolder()
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}
-        self._departed = Latest(DEPARTED_VISITORS)  # visitor → names of what was pushed out
+        self._departed = Latest(DEPARTED_VISITORS)  # visitor → names of models that left to make room
         self.on_leaving: Callable[[Entry], None] = lambda entry: self.data.delete(entry.id)
         """Called with a model that has left for good, to clean up after it."""
         self.on_opening: Callable[[Entry, Transformer], None] = lambda entry, model: None

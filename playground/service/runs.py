@@ -288,15 +288,15 @@ def corpus_for(spec: RunSpec, limits: Limits, tokenizer: Tokenizer | None = None
     """The corpus of a spec, its size checked before it is taken apart; in a model's own tokens, if these are given."""
     source = spec.source
     if tokenizer is not None:
-        return tuning_corpus(text_of(source, limits), tokenizer, spec.model.context_length, name=source.title)
+        return tuning_corpus(source_text(source, limits), tokenizer, spec.model.context_length, name=source.title)
     if source.kind in LANGUAGES:
         return _language(source.kind, spec.tokenizer)
     if source.kind == SENTENCES:
         return _sentences()
-    return corpus_from_text(text_of(source, limits), spec.tokenizer, name=source.title, vocab_size=spec.vocab_size)
+    return corpus_from_text(source_text(source, limits), spec.tokenizer, name=source.title, vocab_size=spec.vocab_size)
 
 
-def text_of(source: Source, limits: Limits) -> str:
+def source_text(source: Source, limits: Limits) -> str:
     """A source's text. Raises ValueError where there is none, or where it exceeds a limit."""
     if source.kind in LANGUAGES:
         return LANGUAGES[source.kind].sample(LANGUAGE_CHARACTERS, seed=0)

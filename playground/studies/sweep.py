@@ -101,12 +101,13 @@ def add_result(rows: Sequence[Row], tried: Trying) -> list[Row]:
 
 
 def complete(rows: Sequence[Row]) -> list[Row]:
-    """The rows with as many seeds as any; the last of a sweep may have fewer so far."""
-    return [row for row in rows if len(row.losses) == max(len(each.losses) for each in rows)]
+    """The rows that have all their seeds; the last one may have fewer so far."""
+    most = max((len(row.losses) for row in rows), default=0)
+    return [row for row in rows if len(row.losses) == most]
 
 
 def best_of(rows: Sequence[Row]) -> Row | None:
-    """The row with the lowest mean of those that are complete; None where every one diverged, or nothing was tried."""
+    """The complete row with the lowest mean; None where every run diverged, or nothing was tried."""
     return min((row for row in complete(rows) if math.isfinite(row.mean)), key=lambda row: row.mean, default=None)
 
 

@@ -46,7 +46,7 @@ def show(
 ) -> dict[str, Any] | None:
     """What a chart shows: a figure with its text summary. None empties the chart.
 
-    `aloud`: the summary is for screen readers alone, since what stands beside the chart says the same.
+    `aloud`: only screen readers get the summary; everybody else reads the same beside the chart.
     `facts`: what else than the tab says (`quoted`) tells this picture from others: its layer, its step.
     """
     if figure is None:

@@ -1,7 +1,7 @@
 """Listeners: which programs wait for the answers of a call, as their open streams show.
 
 A program has a stream of answers open as long as it listens: a middleware counts these by gradio's session, or by the
-event where a program names none. Whoever only sends requests is not there.
+event where a program names none. A program that only sends requests does not count.
 """
 
 from __future__ import annotations

@@ -55,7 +55,8 @@ TOGETHER = 0.3
 
 _log = logging.getLogger(__name__)
 # more threads than processors wait for one another; slow work has threads of its own, so that clicks find one free
-QUICK, SLOW, DEEDS = max(processors(), 2), max(processors(), 2), 4
+QUICK = SLOW = max(processors(), 2)
+DEEDS = 4
 _quick = ThreadPoolExecutor(QUICK, thread_name_prefix="view")
 _slow = ThreadPoolExecutor(SLOW, thread_name_prefix="slow-view")
 _deeds = ThreadPoolExecutor(DEEDS, thread_name_prefix="slow-deed")  # the Hub may keep one waiting

@@ -11,7 +11,7 @@ import gradio as gr
 from ....model import PRESETS
 from ....service.limits import Limits
 from ....service.pace import Pace
-from ....service.runs import OWN_TEXT, text_of
+from ....service.runs import OWN_TEXT, source_text
 from ....storage import Checkpoint
 from ....studies.finetune import tuning_corpus
 from ....training import RECIPES
@@ -150,7 +150,7 @@ class Settings:
         return named, texts.shown_own(asked["own_kind"]) | self._of_text(named)
 
     def _of_text(self, named: Values) -> Values:
-        """What is said of the text, and of what a model that is trained further lacks of it."""
+        """About the text, as HTML, and what of it the model to be trained further has no token for."""
         lacking = lacking_html(named, self.limits)
         if named["source"] in texts.EXAMPLES:
             return {"source_note": texts.note_html(named["source"]) + lacking}
@@ -235,12 +235,12 @@ def text_problem(named: Values) -> str:
 
 
 def lacking_html(named: Values, limits: Limits) -> str:
-    """What of the text a model that is trained further has no token for, or why it cannot learn it; else empty."""
+    """What of the text the model to be trained further has no token for, or why it cannot learn it; else empty."""
     parent = named.get("parent")
     if parent is None or (named["source"] == OWN_TEXT and named["own_kind"] == "hub"):
         return ""
     try:
-        text = text_of(texts.source_of(named, limits), limits)
+        text = source_text(texts.source_of(named, limits), limits)
     except ValueError:  # which `contents_html` says
         return ""
     try:
