@@ -80,7 +80,12 @@ def save(run: Run, folder: Path) -> Saved:
         "machine": machine_of(run),
         **reads(run.corpus),
     }
-    on_cpu = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
+    seen, on_cpu = set(), {}
+    for name, tensor in tensors.items():
+        on_cpu[name] = tensor.detach().to("cpu").contiguous()
+        if tensor.data_ptr() in seen:  # a tied head, which the file holds twice
+            on_cpu[name] = on_cpu[name].clone()
+        seen.add(tensor.data_ptr())
     path = folder / FILE
     folder.mkdir(parents=True, exist_ok=True)
     write_file(path, lambda partial: save_file(on_cpu, partial, metadata={"notes": json.dumps(notes)}))

@@ -13,7 +13,7 @@ from .numbers import listed, signed
 from .result import Result
 
 INTERVAL = f"Each ± is a {CERTAINTY} % interval, from the spread between pieces of the text."
-LACKING = "Each “\N{REPLACEMENT CHARACTER}” is a character of the new text that the model's tokens lack."
+LACKING = "Each “\N{REPLACEMENT CHARACTER}” marks a character that the model could not write."
 NAMED = 4
 """Characters or words that a sentence names, at most."""
 
