@@ -87,6 +87,7 @@ def page_rate(address: str, steps: int) -> tuple[float, float]:
     with opened(address) as page:
         page.wait_for_selector("#train-button")
         page.wait_for_function("document.querySelector('#curve .chart-plot')?._fullData?.length")
+        page.wait_for_timeout(5000)  # the page is open, and no longer opening
         page.click("#advanced > button")
         page.click("#advanced .settings:has-text('Learning') > button")
         box = page.get_by_label("Steps", exact=True).first
@@ -105,7 +106,7 @@ def page_rate(address: str, steps: int) -> tuple[float, float]:
             found = re.search(r"([\d,]+)\s*tokens per second", page.inner_text("#status"))
             if found:
                 rates.append(float(found.group(1).replace(",", "")))
-            page.wait_for_timeout(250)
+            page.wait_for_timeout(2000)  # asking more often would slow down what is measured
     return first, statistics.median(rates[2:] or rates or [0.0])
 
 

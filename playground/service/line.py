@@ -121,16 +121,16 @@ class Line:
         counts = Counter(job.share for job in line)
         crowd = max(counts, key=counts.__getitem__)
         if counts[crowd] <= counts[share] + 1:
-            raise LimitError(f"{len(line)} runs wait in line for a place, and no more can: try again in a few minutes.")
+            raise LimitError(f"{len(line)} runs wait for a place, and the queue is full: try again in a few minutes.")
         last = next(job for job in reversed(line) if job.share == crowd)
-        last.leave("The line was full, and most in it came from your network: start again in a few minutes.")
+        last.leave("The queue was full, and most in it came from your network: start again in a few minutes.")
 
     def give_up(self, jobs: Sequence[Job], began: float) -> None:
         """Let those leave whose pages are away; `began` is when the server did, which may have come up again."""
         for job in self.order(jobs):
             away = time.monotonic() - (began if job.seen is None else job.seen)
             if away > (RETURN_SECONDS if job.seen is None else AWAY_SECONDS):
-                job.leave("The page was away too long, and the place in the line was given up: start again.")
+                job.leave("Your page was away too long, so your place in the queue was given up. Start again.")
 
 
 def _long(job: Job, seconds: float) -> bool:

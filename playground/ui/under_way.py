@@ -56,7 +56,7 @@ def add_bar(page: Page, kind: Kind, draw: Callable[[Any], str], *, elem_id: str,
         if job is None:
             return Shown({}, {name: Slot(None, lambda: "") for name in ("stop", "bar")})
         view = job.view()
-        words = {"waiting": "Leave the line", "stopping": "Stopping …"}.get(view.state, "Stop")
+        words = {"waiting": "Leave the queue", "stopping": "Stopping …"}.get(view.state, "Stop")
         off = view.state == "stopping"
         stop = deed_button(words, f"stop_{kind.noun}", kind="stop", id=stop_id, disabled=off)
         return Shown({}, {"stop": Slot(stop, lambda: stop), "bar": Slot(view.version, lambda: draw(view))})
@@ -70,7 +70,7 @@ def progress(view: Any, share: float, words: str) -> str:
     """The bar of a run or a pair: `words` while it trains, else what it waits for."""
     if view.state == "waiting":
         wait = f" · about {theme.duration(view.wait)}" if view.wait and view.wait >= 1 else ""
-        return theme.progress(0.0, f"{ordinal(view.place or 1)} in line{wait}")
+        return theme.progress(0.0, f"{ordinal(view.place or 1)} in the queue{wait}")
     if view.state == "training":
         # a place in the line while it trains: its own is lent to others
         return theme.progress(share, words if view.place is None else f"{words} · paused, others are next")
@@ -107,7 +107,7 @@ def notices(page: Page, visitor: str, kind: Kind, shown: str = "") -> Slot:
         if problem:
             parts.append(theme.notice(UNSAVED.format(problem), "warning"))
         for job in others:
-            does = "is waiting in line" if job.state == "waiting" else "is still running"
+            does = "is waiting in the queue" if job.state == "waiting" else "is still running"
             tab = next(each.title for each in KINDS if isinstance(job, each.job))
             parts.append(theme.notice(f"“{job.name}” {does}; see the tab “{tab}”."))
         return "".join(parts)

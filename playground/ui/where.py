@@ -66,7 +66,8 @@ class Reach:
         def answer(request: Request) -> Response:
             shown = request.path_params["token"]
             if not self.owner or not hmac.compare_digest(shown.encode(), self.owner.encode()):
-                return PlainTextResponse("This link is not of this start of the server: see its terminal.", 404)
+                old = "This link is from an earlier start of the server. Its terminal shows the new one."
+                return PlainTextResponse(old, 404)
             response = RedirectResponse(f"{request.scope.get('root_path', '')}/")
             response.set_cookie(_COOKIE, self.owner, httponly=True, samesite="strict")
             return response

@@ -65,8 +65,8 @@ def load_words(
         never_first: experts that are no token's first choice.
     """
     (visits, dead), (by_weight, unheard) = load, weight
-    words = f"The load is as even as with {visits:.1f} equally used experts"
-    words += f"; by weight, with {by_weight:.1f}." if f"{visits:.1f}" != f"{by_weight:.1f}" else "."
+    words = f"The tokens are spread as evenly as over {visits:.1f} equally busy experts"
+    words += f"; counted by weight, {by_weight:.1f}." if f"{visits:.1f}" != f"{by_weight:.1f}" else "."
     for what, experts in (
         (f"Unused by these {tokens:,} tokens" if tokens != 1 else "Unused by this token", dead),
         ("Used, but with hardly any weight", [e for e in unheard if e not in dead]),
@@ -82,8 +82,9 @@ def training_load_words(
     """How even a layer's load was at the end of training, and at first; of `inspection.balance.Evenness`."""
     entropy, most, busiest, share, dead = load
     words = (
-        f"Layer {layer} in training, step {step:,}: load as even as with {2**entropy:.1f} equally used experts "
-        f"(entropy {entropy:.2f} of {most:.2f} bits). The busiest is expert {busiest} with {100 * share:.0f} %. "
+        f"Layer {layer} in training, step {step:,}: tokens spread as evenly as over {2**entropy:.1f} equally busy "
+        f"experts (entropy {entropy:.2f} of {most:.2f} bits). "
+        f"The busiest is expert {busiest} with {100 * share:.0f} %. "
     )
     words += f"Almost unused: {experts_listed(dead)}." if len(dead) else "No expert is dead."
     return words + (f" At step {began[0]:,} its entropy was {began[1]:.2f} bits." if began else "")

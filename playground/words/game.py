@@ -37,7 +37,8 @@ def luck(game: Game) -> str:
     if not lucky:
         return ""
     names = " and ".join(PLAYERS[player] for player in lucky)
-    return f"{names[:1].upper()}{names[1:]} had luck. In the long run, no one beats the best possible player."
+    were = "were" if len(lucky) > 1 or lucky == [YOU] else "was"
+    return f"{names[:1].upper()}{names[1:]} {were} lucky. In the long run, no one beats the best possible player."
 
 
 def in_bits(game: Game) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inspection.heads import EVEN, WeightSummary
 from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, PLACES, REPEATS, Estimate, HeadTests
-from .numbers import share, signed
+from .numbers import listed, share, signed
 
 HABIT_NAMES = {
     "previous": "the token before",
@@ -33,10 +33,10 @@ ROLE_NAMES = {
 """Of `inspection.roles.ROLES`."""
 CRITERIA = (
     f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if it loses "
-    f"more than {GIVEN_UP:.2f} of it when the repetition is replaced. For two roles, the loss must rise by over "
-    f"{MATTERS:g} nats without the head. These are even attention (above {EVEN:.2f}) and weight that shifts with the "
-    f"text (above {MOVED:.2f}). "
-    "The lower end of each interval counts. Except for even attention, untrained heads must stay below."
+    f"more than {GIVEN_UP:.2f} of it when the repetition is replaced. Two roles are even attention (above {EVEN:.2f}) "
+    f"and weight that shifts with the text (above {MOVED:.2f}). For these, the loss must also rise by over {MATTERS:g} "
+    "nats without the head. Each limit is compared with the lower end of an interval. "
+    "Except for even attention, the head must also exceed every untrained head."
 )
 
 
@@ -48,9 +48,9 @@ def lies_on(summary: WeightSummary) -> str:
         return f"spreads its attention {summary.spread}"
     if not summary.habits:
         return "follows none of the patterns tested here"
-    shares = [f"{share:.2f} on {HABIT_NAMES[name]}" for name, share in summary.habits]
-    some = ", if any" if {"duplicate", "induction"} & {*dict(summary.habits)} else ""
-    return f"puts {', '.join(shares).replace(' on', ' of its weight on', 1)} on average{some}"
+    some = dict.fromkeys(("duplicate", "induction"), " (if there is one)")
+    shares = [f"{share:.2f} on {HABIT_NAMES[name]}{some.get(name, '')}" for name, share in summary.habits]
+    return f"on average puts {', '.join(shares).replace(' on', ' of its weight on', 1)}"
 
 
 def describe_pattern(pattern: np.ndarray, tokens: Sequence[str]) -> str:
@@ -58,8 +58,8 @@ def describe_pattern(pattern: np.ndarray, tokens: Sequence[str]) -> str:
     if len(pattern) < 2:
         return "One token can only attend to itself: its weight is 1."
     query, key = np.unravel_index(int(np.argmax(pattern[1:])), (len(pattern) - 1, len(pattern)))
-    weight = pattern[query + 1, key]
-    return f"The largest weight is {weight:.2f}, from {query + 1} “{tokens[query + 1]}” to {key} “{tokens[key]}”."
+    there, back = f"token {query + 1} “{tokens[query + 1]}”", f"token {key} “{tokens[key]}”"
+    return f"The largest weight is {pattern[query + 1, key]:.2f}, from {there} to {back}."
 
 
 def role_reason(tests: HeadTests, layer: int, head: int) -> str:
@@ -79,9 +79,9 @@ def role_reason(tests: HeadTests, layer: int, head: int) -> str:
     if role == "followed":
         return f"It loses only {interval(tests.given_up['induction'])} of its weight when the copy is replaced."
     if role in ("even", "content"):
-        named = f"Evenness {interval(tests.evenness)} of at most 1"
+        named = f"Its evenness is {interval(tests.evenness)} (at most 1)"
         shifts = f"When the text changes, {interval(tests.moved)} of its weight shifts"
-        return f"{named if role == 'even' else shifts}, and the model is worse without it."
+        return f"{named if role == 'even' else shifts}, and the model is worse without this head."
     place = max((*PLACES, *REPEATS), key=lambda name: np.nan_to_num(tests.weights[name].mean[at], nan=-1.0))
     mean, margin = tests.effect.at(layer, head)
     needed = f" Still, the model needs it: without it the loss is {mean:.2f} ± {margin:.2f} nats higher."
@@ -153,6 +153,6 @@ def products_words(products: np.ndarray, dot: float) -> str:
     if not toward or not dot:
         return ""
     made = float(products[toward].sum())
-    numbers = ", ".join(str(i) for i in toward)
-    what = f"Number {numbers} alone adds" if len(toward) == 1 else f"Numbers {numbers} alone add"
-    return f"{what} {signed(made, 2)} to q · k = {signed(dot, 2)}; there are {len(products)} products."
+    numbers = listed([str(i) for i in toward])
+    what = f"That of number {numbers} is" if len(toward) == 1 else f"Those of numbers {numbers} come to"
+    return f"q · k = {signed(dot, 2)} is the sum of {len(products)} products. {what} {signed(made, 2)}."

@@ -73,11 +73,11 @@ def proof_result(trials: Sequence[Trial], before: float, passages: int, selected
         math.exp(sum(getattr(trial, side) for trial in trials) / len(trials)) for side in ("without", "control")
     )
     mean, margin = mean_effect(trials)
-    them, random = ("it", "a random other passage") if passages == 1 else ("them", f"{passages} random others")
+    them, random = ("it", "one random other passage") if passages == 1 else ("them", f"{passages} random others")
     shown = share(without)
     size = f"below {shown[1:]}" if shown.startswith("<") else f"of {shown}"
-    headline = f"Trained without {them}, “{selected}” has a probability {size}."
-    number = f"With all passages {share(math.exp(before))}, without {random} {share(control)}."
+    headline = f"Trained without {them}, the model gives “{selected}” a probability {size}."
+    number = f"With all passages it gives {share(math.exp(before))}; without {random}, {share(control)}."
     if math.isinf(margin):
         return Result(headline, number, f"With one seed there is no interval. {KEPT_SAME}")
     number += f" The passages add {signed(mean)} ± {brief(margin)} nats ({len(trials)} seeds)."

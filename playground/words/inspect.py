@@ -84,7 +84,10 @@ def muon_words(whose: str) -> str:
 
 def norms_words(part: str, norm: float, whole: float) -> str:
     """The part with the longest gradient."""
-    return f"Longest in {part}: {norm:.3f} of {whole:.3f}, before clipping. The squares of these lengths add up."
+    return (
+        f"Longest in {part}: {norm:.3f}; the whole gradient: {whole:.3f}, before clipping. "
+        "The squared lengths of all parts sum to the square of the whole."
+    )
 
 
 # ---- the KV cache ----------------------------------------------------------------------------------------------------
@@ -114,8 +117,9 @@ def cache_words(length: int, same: bool, largest: float, projections: tuple[int,
 def sizes_words(dense: int, mixed: int, active: int) -> str:
     """The parameters of the word walkthrough, with one MLP per block and with experts."""
     return (
-        f"A tied output layer has no parameters of its own. The word walkthrough compares {dense:,} with {mixed:,}: "
-        f"{mixed / dense:.2f} times the weights, of which a token uses {active:,}. The MoE tab compares equal cost."
+        f"A tied output layer has no parameters of its own. The dense word walkthrough has {dense:,} parameters, "
+        f"the one with experts {mixed:,}: {mixed / dense:.2f} times as many. A token uses {active:,} of these. "
+        "The MoE tab compares models of equal cost."
     )
 
 

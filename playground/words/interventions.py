@@ -73,12 +73,10 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
     if abs(gained) < 0.005:
         changes = f"The validation loss changes by {signed(cost, 3, plus=True)} nats per token."
         return Result("This direction hardly changes the answer.", changes, "Try the last layer, or other prompts.")
-    verb, details = (
-        "raises" if gained > 0 else "lowers",
-        "At strength 1, the added vector is as long as the residual stream.",
-    )
+    verb, outcome = ("raises", "gains on") if gained > 0 else ("lowers", "loses ground to")
+    details = "At strength 1, the added vector is as long as the residual stream."
     strength = signed(curve.strengths[-1], 1)
-    headline = f"Strength {strength} {verb} “{answers[0]}” over “{answers[1]}”."
+    headline = f"At strength {strength}, “{answers[0]}” {outcome} “{answers[1]}”."
     if gained > 0 > curve.effects[-1]:
         headline = f"At strength {strength}, “{answers[1]}” still leads “{answers[0]}”."
     return Result(

@@ -223,8 +223,8 @@ def class_words(losses: Sequence[float], best: float | None, left_out: int = 0, 
         words += f"{max(losses):.4f}, median {float(np.median(losses)):.4f}."
     words += "" if best is None else f" The best possible loss is {best:.4f}."
     if unmasked:
-        models = "1 model without a mask sees" if unmasked == 1 else f"{unmasked} models without a mask see"
-        words += f" {models} the tokens to predict."
+        models = "1 model has no mask: it sees" if unmasked == 1 else f"{unmasked} models have no mask: they see"
+        words += f" {models} the tokens to predict, so {'its' if unmasked == 1 else 'their'} loss is misleading."
     if left_out:
         runs = "1 run uses" if left_out == 1 else f"{left_out} runs use"
         words += f" {runs} another text or other tokens and cannot be shown on this scale."
@@ -246,12 +246,17 @@ def appearance_words(name: str, found: Any, last: int, ends: tuple[float, float]
         already = "Training did not raise it." if 0 < ends[1] <= ends[0] else "No head attends much to it."
         return f"At the end, the highest mean weight on {name} is {ends[1]:.2f} (at first {ends[0]:.2f}). {already}"
     near = [f"{layer}.{head} ({score:.2f})" for layer, head, score in found.near]
-    close = f" Too close to rank with it: {listed(near) if len(near) < 5 else f'{len(near)} others'}." if near else ""
+    close = f" {too_close(near)}" if near else ""
     return (
         f"At the end, head {found.layer}.{found.head} attends most to {name}: mean weight {found.final:.2f}.{close} "
-        f"It rose from {found.score_first:.2f} and was halfway between step {found.before:,} "
-        f"({found.score_before:.2f}) and step {found.after:,} ({found.score_after:.2f}) of {last:,}."
+        f"It rose from {found.score_first:.2f}. It passed half of that rise between step {found.before:,} "
+        f"({found.score_before:.2f}) and step {found.after:,} ({found.score_after:.2f}), of {last:,}."
     )
+
+
+def too_close(names: Sequence[str]) -> str:
+    """That so many others may be first as well."""
+    return f"Too close to call: {listed(names)}." if len(names) < 5 else f"{len(names)} others are too close to call."
 
 
 def worth_words(
@@ -285,7 +290,7 @@ def worth_words(
         words += f" {most}"
         near = [names[row][column] for row, column in zip(*np.nonzero(first)) if (row, column) != top]
         if near and first[top]:
-            words += f" Too close to rank with it: {listed(near) if len(near) < 5 else f'{len(near)} others'}."
+            words += f" {too_close(near)}"
         if idle := int((~clear & ~harm).sum()):
             words += f" {idle} of {costs.size} parts make{'s' * (idle == 1)} no measurable difference."
     if harm.any():

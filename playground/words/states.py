@@ -78,7 +78,8 @@ def _numbers(state: State) -> str:
         above = "" if state.left is None else f", {from_the_best(state.left)}"
         return f"The validation loss is {state.now:.4f}{above}."
     moved = "fallen" if state.fell >= 0 else "risen"
-    words = f"Since step {state.since:,} the loss has {moved} by {abs(state.fell):.4f} on average."
+    fell = f"the average loss has {moved} by {abs(state.fell):.4f} from the earlier half to the later"
+    words = f"Since step {state.since:,}, {fell}."
     if state.kind != LEARNING and state.now - lowest > 5e-5:
         words += f" The lowest was {lowest:.4f} after step {step:,}; the last is {state.now:.4f}."
     return words

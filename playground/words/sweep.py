@@ -14,7 +14,7 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
     """The best value, its loss over the seeds, and whether the next best is clearly worse."""
     best, lead = best_of(rows), lead_of(rows)
     if best is None:
-        return Result("No value worked: every run diverged." if rows else "Nothing was tried yet.")
+        return Result("No value worked: every run diverged." if rows else "Nothing has been tried yet.")
     seeds = len(best.losses)
     number = f"Validation loss {loss_shown(best)} over {seeds} seed{'s' * (seeds != 1)}."
     if len(complete(rows)) == 1:
@@ -23,13 +23,13 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
         return Result(f"{name} {best.value} is best: all other runs diverged.", number)
     second, difference, margin = lead
     if math.isinf(margin):
-        details = f"{second.value} is {difference:.4f} higher. With one seed, this may be luck."
+        details = f"With {second.value}, the loss is {difference:.4f} higher. With one seed, this may be luck."
         return Result(f"{name} {best.value} is ahead, with one seed.", number, details)
     interval = f"the ± is a {CERTAINTY} % interval over seeds, compared in pairs"
     if difference > margin:
-        details = f"{second.value} is next, {difference:.4f} ± {margin:.4f} higher; {interval}."
+        details = f"Next is {second.value}: its loss is {difference:.4f} ± {margin:.4f} higher; {interval}."
         return Result(f"{name} {best.value} is best.", number, details)
-    details = f"{second.value} differs by {difference:.4f} ± {margin:.4f}, which luck can explain; {interval}."
+    details = f"Their losses differ by {difference:.4f} ± {margin:.4f}, which luck can explain; {interval}."
     return Result(f"{name} {best.value} and {second.value} are about equally good.", number, details)
 
 

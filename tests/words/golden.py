@@ -409,7 +409,7 @@ def of_influence() -> Iterator[Case]:
         ("nothing copied, no held-out text", (0, 9), Copied((), 0.0, None)),
     ):
         yield name, influence.copied_result(found, *at)
-    yield "the legend", f"Underlined {influence.LEGEND}"
+    yield "the legend", f"Underlined text {influence.LEGEND}"
     yield "a piece that occurs once", influence.times(1)
     yield "a piece that occurs often", influence.times(1200)
     one = (Passage(0, 9, 1.0),)

@@ -70,7 +70,7 @@ class Classes:
         """A new class, and the secret that makes its maker the teacher. Raises ValueError."""
         title = one_line(title, CLASS_TITLE, "title") or "A class"
         if not 0 < hours <= 24 * CLASS_DAYS:
-            raise ClassError(f"A class lasts at most {CLASS_DAYS} days: choose a sooner end.")
+            raise ClassError(f"A class lasts at most {CLASS_DAYS} days: choose an earlier end.")
         if not lesson and not letters:
             raise ClassError("A class needs something to do: choose a lesson, a run, or both.")
         if changes not in CHANGES:

@@ -33,9 +33,9 @@ from .student import Students
 LOOK_SECONDS, STUDENT_SECONDS = 3.0, 10.0
 """Between two looks of a board, and of a strip."""
 NOTES = {
-    "left": "You have left the class, and it knows nothing of you any more.",
+    "left": "You have left the class, and it has deleted what it knew of you.",
     "deleted": "The class is deleted, with everything that its students did in it.",
-    "gone": "Your class is not there any more: its teacher deleted it, or it ended long ago.",
+    "gone": "Your class no longer exists: its teacher deleted it, or it ended long ago.",
 }
 _CHANGED = theme.heading("What one change does", "A dot for each complete run; the mean of several with its interval.")
 TEMPLATE = f"""{slot("place", data_own="", hidden="")}

@@ -179,7 +179,7 @@ def table_html(klass: Klass, students: Sequence[Student], sort: str, hidden: boo
         *(["Lesson"] if lessons else []),
         "Run",
         "Loss",
-        "Above the best",
+        "Above best possible",
         Cell("It writes", kind="words"),
     ]
     rows = []

@@ -51,7 +51,7 @@ class Students:
         """Press Set the controls: the class's run again."""
         member = self.classes.member(asked.visitor)
         if member is None:
-            raise ClassError("Your class is not there any more.")
+            raise ClassError("Your class no longer exists.")
         return self._fills(member)
 
     def leave(self, asked: Asked) -> dict[str, Any]:

@@ -18,7 +18,7 @@ FIELDS: tuple[Field, ...] = (
     Field("repetition_penalty", "Repetition penalty", "Above 1, tokens that occurred get less likely.", least=0.5,
           most=2, step=0.05),
     Field("samples", "Samples", "Several continuations of the same prompt at once.", least=1, most="samples", step=1),
-    Field("seed", "Seed", "Moves on with every text, unless it is kept.", least=0, most=2**53),
+    Field("seed", "Seed", "Changes with every text, unless it is kept.", least=0, most=2**53),
 )  # fmt: skip
 BY_NAME = {field.name: field for field in FIELDS}
 RULES = tuple(name for name in SamplingConfig.__dataclass_fields__ if name in BY_NAME)

@@ -42,7 +42,7 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     step, at, ticked = lesson.steps[progress.step], progress.step, progress.ticked(lesson)
     answer = progress.answer(lesson, step)
     dots = "".join(_dot(i, other, ticked[i], i == at) for i, other in enumerate(lesson.steps))
-    last, fold = at + 1 == len(lesson.steps), "Unfold" if progress.folded else "Fold"
+    last, fold = at + 1 == len(lesson.steps), "Expand" if progress.folded else "Collapse"
     brief = f'<p class="lesson-brief">{_worded(_brief(step, answer))}</p>' if progress.folded else ""
     done = " class=lesson-ticked" if answer.told else ""
     head = (
@@ -100,7 +100,7 @@ def _onward(lesson: Lesson, at: int) -> str:
 def _brief(step: Step, answer: Answer) -> str:
     """What there is to do, in the one line of a folded strip."""
     if step.ask is not None and answer.guess is None:
-        return "A question is open: unfold it."
+        return "A question is waiting: expand the lesson."
     return "Done. Continue." if answer.told else _waits(step, answer)
 
 
@@ -184,7 +184,7 @@ def _waits(step: Step, answer: Answer) -> str:
     if step.ask is not None and answer.guess is None:
         return "You have done it already. Guess, and the answer appears here." if answer.done and step.done else ""
     if not step.done or answer.done:
-        return "" if answer.told else "The answer appears here as soon as its numbers are there."
+        return "" if answer.told else "The answer appears here as soon as its numbers are ready."
     guess = "Your guess is in. " if step.ask is not None else ""
     default, does = "Do what the step says.", step.done.place or step.doing
     if step.done.when:

@@ -63,7 +63,7 @@ class Here:
 
     def placed(self, place: int) -> str:
         """The same after its place."""
-        return f"{place} {self.named(place)}"
+        return f"token {place} {self.named(place)}"
 
 
 def norm_code(config: ModelConfig, x: str, norm: str, to: str) -> str:

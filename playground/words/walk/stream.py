@@ -130,6 +130,8 @@ def _experts(at: Here) -> Described:
         f"{E} MLPs hold {E} times the weights, but a token uses and pays for only {K} of them. The router, one small "
         "matrix, decides which."
     )
+    if K == E:
+        why = f"{E} MLPs hold {E} times the weights. A token uses all of them; the router decides their shares."
     if config.shared_expert:
         why += " All tokens also use one shared expert."
     used = listed([f"expert {e} ({w:.2f})" for e, w in zip(at.facts["experts"], at.facts["weights"])])

@@ -56,7 +56,7 @@ def mask(at: Here) -> Described:
     if later:
         sentence = (
             f"Later tokens hidden from {at.query_token}: {later}. Of these, {higher or 'none'} would have scored "
-            f"higher than any token that {at.query_token} can see."
+            f"higher than the best token that {at.query_token} can see."
         )
     formula = f"{{s:scores}}[i, j] = −∞ where j > i: {T * (T - 1) // 2:,} of {T * T:,} cells"
     code = f"scores = scores.masked_fill(~torch.ones({T}, {T}, dtype=torch.bool).tril(), -math.inf)"

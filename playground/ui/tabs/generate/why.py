@@ -120,7 +120,7 @@ class Why:
         question, _ = chosen.question(self._page, model_id, checkpoint)
         job = _job(self._page, asked.visitor, question)
         if job is None or job.result is None:
-            raise ValueError("There is no search to prove any more. Press Why? again")
+            raise ValueError("The search to prove is gone. Press Why? again")
         shown = job.result.raising[:RAISING]
         ticked = tuple(each for i, each in enumerate(shown) if asked.selection.get(f"passage-{i}") is True)
         share = self._page.share_of(asked.request, asked.visitor)
@@ -230,7 +230,7 @@ def _copied_html(found: Copied, corpus: Corpus, start: int, end: int) -> str:
     order = lambda match: (match.end <= start or end <= match.start, match.start - match.end)  # noqa: E731
     first, *more = [_source(match, text) for match in sorted(found.matches, key=order)[:MATCHES]] or [""]
     sources = first + (f"<details><summary>Other copied pieces</summary>{''.join(more)}</details>" if more else "")
-    legend = f'<p class="quiet"><span class="copied">Underlined</span> {LEGEND}</p>'
+    legend = f'<p class="quiet"><span class="copied">Underlined text</span> {LEGEND}</p>'
     return f"{_said(copied_result(found, start, end))}{legend if sources else ''}{sources}"
 
 

@@ -98,7 +98,7 @@ def apply_button(at: At) -> str:
     edit = made(at)
     listed = [each for each in at.edits if each != edit]
     if len(listed) >= MOST_EDITS:
-        raise ValueError(f"{MOST_EDITS} edits are the most. Restore one first")
+        raise ValueError(f"You can have at most {MOST_EDITS} edits. Restore one first")
     edit.check(at.look.config)
     return move_button("Apply", {"edits": [to_dict(each) for each in (*listed, edit)]}, kind="primary")
 

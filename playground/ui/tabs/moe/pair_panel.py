@@ -78,7 +78,8 @@ def _card(here: At) -> dict[str, Slot]:
     view = here.view
     slots = {"notices": notices(here.page, here.visitor, PAIRS), "choice": _choice(here)}
     if view is None:
-        return slots | {"headline": Slot(None, lambda: "Nothing was compared yet."), "remarks": Slot(None, lambda: "")}
+        nothing = Slot(None, lambda: "Nothing has been compared yet.")
+        return slots | {"headline": nothing, "remarks": Slot(None, lambda: "")}
     measured = bool(verdict.along(view))
     before_first = view.active and not measured
     mark = '<i class="before-first"></i>' * before_first  # what was drawn before stays there, dimmed

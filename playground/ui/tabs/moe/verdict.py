@@ -39,7 +39,7 @@ def headline(view: PairView) -> str:
 
 def _why_none(view: PairView) -> str:
     if view.active:
-        return {"waiting": "In line.", "stopping": "Stopping …"}.get(view.state, "Training both …")
+        return {"waiting": "In the queue.", "stopping": "Stopping …"}.get(view.state, "Training both …")
     reasons = {reason for side in view.sides.values() for reason in side.reasons}
     if "diverged" in reasons:
         return "No verdict: one of the two diverged."

@@ -95,16 +95,16 @@ def match(view: RunView, spec: RunSpec | None) -> str:
     changed = [form.setting_name(name) for name in card.differing(mine)]
     if changed:
         return theme.notice(
-            f"Not the link's run any more, since you changed {', '.join(changed)}. {_ends(view, card)}", "info"
+            f"No longer the link's run, since you changed {', '.join(changed)}. {_ends(view, card)}", "info"
         )
     if card.text_hash and not mine.text_hash.startswith(card.text_hash):
         return theme.notice(
-            f"Another text than the link's: its hash is {mine.text_hash}, the link's is {card.text_hash}. "
+            f"This is not the link's text: its hash is {mine.text_hash}, the link's is {card.text_hash}. "
             f"{_ends(view, card)}",
             "warning",
         )
     if not card.losses:
-        return theme.notice("The link holds no losses to compare with: its run was trained on in parts.", "info")
+        return theme.notice("The link holds no losses to compare with: its run was continued after its end.", "info")
     found = repetition(card, view.history.evaluations, machine_of(view), over=not view.active)
     tone = {"matched": "good", "differs": "warning", "open": "info"}[found.kind]
     return theme.notice(repetition_in_words(found), tone)
@@ -147,24 +147,24 @@ def linked_html(
     Args:
         differs: what is not as in the base, as `forms.run.changes` says it.
     """
-    text = {OWN_TEXT: "a text of its maker", HUB_FILE: "a file of the Hub"}.get(card.text) or texts.SOURCES[card.text]
+    text = {OWN_TEXT: "its author's own text", HUB_FILE: "a Hub file"}.get(card.text) or texts.SOURCES[card.text]
     shape = form.SIZES.get(base) or TITLES[base]
     parts = [f"Set up from a link: {text}, {shape}, {in_steps(card.training.steps)}, seed {card.training.seed}."]
     if differs:
         parts.append(f"It differs from {shape} in {'; '.join(differs)}.")
         if card.text == OWN_TEXT and base in form.SIZES:
-            parts.append("The length of an own text may have set some of these.")
+            parts.append("The length of the author's text may have set some of these.")
     if card.losses:
         where = f" on {card.machine}" if card.machine else ""
         step, _, loss = card.losses[-1]
-        parts.append(f"That run came to a validation loss of {loss:.4f} at step {step:,}{where}.")
+        parts.append(f"That run reached a validation loss of {loss:.4f} at step {step:,}{where}.")
     extra = {**beyond[0], **beyond[1]}
     extra.pop("eval_windows", None)
     if extra:
         named = ", ".join(
             f"{form.setting_name(name)} {form.setting_shown(name, value)}" for name, value in extra.items()
         )
-        parts.append(f"Beyond the controls below: {named}.")
+        parts.append(f"Not shown in the controls below: {named}.")
     if card.text == OWN_TEXT:
         parts.append(
             f"A link holds no texts: paste the same one below (its hash is {card.text_hash}), then press Train."

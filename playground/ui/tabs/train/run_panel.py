@@ -119,7 +119,7 @@ def show_run(page: Page, running: Running, asked: Asked) -> Shown:
     at = _at(page, running, asked)
     view, chosen = at.view, at.chosen
     if view is None:
-        return Shown(chosen.to_dict(), {"headline": Slot(None, lambda: "Nothing was trained yet.")})
+        return Shown(chosen.to_dict(), {"headline": Slot(None, lambda: "Nothing has been trained yet.")})
     slots = _card(at)
     for name, make in {"samples": _samples, "baselines": _baselines, "runs": _runs, "inside": _inside}.items():
         if getattr(chosen, name):

@@ -64,7 +64,7 @@ def runs_table(
 
 def _named(view: RunView, shown: str | None, beside: Sequence[str], alike: Collection[str]) -> str:
     """A run's name: a button that shows it, before it a tick that draws it beside the one that is shown."""
-    live = {"waiting": "in line", "failed": "failed"}.get(view.state, "live" if view.active else "")
+    live = {"waiting": "queued", "failed": "failed"}.get(view.state, "live" if view.active else "")
     marks = ", ".join(filter(None, ("shown" if view.id == shown else "", live)))
     name, tick = f"<bdi>{html.escape(view.name)}</bdi>{f' ({marks})' if marks else ''}", ""
     if view.id in alike and view.id != shown:

@@ -104,7 +104,8 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     words += skill_words(steps, values, intervals)
     if view.tokenizer is not None and (mean := _tokens_of_a_unit(view.language, view.tokenizer)) >= LONG:
         unit = LANGUAGES[view.language].units[0]
-        words += f" A {unit} counts if none of its tokens, about {mean:.0f}, breaks a rule, so rare slips spoil many."
+        words += f" A {unit} counts only if all its tokens (about {mean:.0f}) follow the rules. "
+        words += f"So rare slips spoil many {LANGUAGES[view.language].units[1]}."
     return figure, words
 
 

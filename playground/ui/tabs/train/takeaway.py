@@ -139,7 +139,7 @@ def bring(page: Page, asked: Asked) -> dict[str, Any]:
     """A zip was uploaded: its model is the visitor's from now on, and the chosen one. Raises ValueError."""
     path = uploaded(asked.selection.get("file"))
     if path is None:
-        raise ValueError("This file is not here any more: upload it again.")
+        raise ValueError("This file no longer exists: upload it again.")
     checkpoint = received(Path(path), page)
     model_id = page.registry.add(asked.visitor, checkpoint, share=page.share_of(asked.request, asked.visitor))
     words = f"{checkpoint.name} is here, {checkpoint.config.n_parameters:,} parameters. All tabs show it."

@@ -24,7 +24,7 @@ from .watch import cards, resume_label, seconds_of
 def headline(view: RunView) -> str:
     """The answer in at most twelve words: how good its text is, or what its losses say."""
     if view.state == "waiting":
-        return f"{ordinal(view.place or 1)} in line."
+        return f"{ordinal(view.place or 1)} in the queue."
     if view.history.val_loss is None:
         return "Getting ready …" if view.active else "This model came without a record of its training."
     if view.active and view.history.evaluations["step"][-1] == 0:
