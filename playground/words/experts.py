@@ -82,8 +82,8 @@ def training_load_words(
     """How even a layer's load was at the end of training, and at first; of `inspection.balance.Evenness`."""
     entropy, most, busiest, share, dead = load
     words = (
-        f"Layer {layer} in training, step {step:,}: tokens spread as evenly as over {2**entropy:.1f} equally busy "
-        f"experts (entropy {entropy:.2f} of {most:.2f} bits). "
+        f"Layer {layer} at step {step:,} of training: tokens spread as evenly as over {2**entropy:.1f} busy experts. "
+        f"Their entropy is {entropy:.2f} of {most:.2f} bits. "
         f"The busiest is expert {busiest} with {100 * share:.0f} %. "
     )
     words += f"Almost unused: {experts_listed(dead)}." if len(dead) else "No expert is dead."

@@ -48,7 +48,7 @@ def lies_on(summary: WeightSummary) -> str:
         return f"spreads its attention {summary.spread}"
     if not summary.habits:
         return "follows none of the patterns tested here"
-    some = dict.fromkeys(("duplicate", "induction"), " (if there is one)")
+    some = dict.fromkeys(("duplicate", "induction"), " (if any)")
     shares = [f"{share:.2f} on {HABIT_NAMES[name]}{some.get(name, '')}" for name, share in summary.habits]
     return f"on average puts {', '.join(shares).replace(' on', ' of its weight on', 1)}"
 

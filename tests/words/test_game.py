@@ -34,7 +34,7 @@ def test_a_score_above_the_best_possible_one_is_luck():
     assert not luck(game)
     for each in game.rounds:
         each.bets[FLOOR] = each.bets[MODEL]
-    assert luck(game).startswith("You had luck")
+    assert luck(game).startswith("You were lucky")
 
 
 def test_bits_say_whether_the_difference_may_be_chance():

@@ -108,10 +108,11 @@ def _share_of_average(at: Here) -> str:
     weights, shares = at.facts["weights"], at.facts["shares"]
     first = int(weights.argmax())
     weight = percent(weights[first], 0)
+    token = f"Token {first} {at.named(first)}"
     if shares is None:
-        return f"{at.placed(first)} has most of the weight ({weight}), but the average is 0: this head adds nothing."
+        return f"{token} has most of the weight ({weight}), but the average is 0: this head adds nothing."
     return (
-        f"{at.placed(first)} has {weight} of the weight and makes up {percent(shares[first], 0)} of the average, "
+        f"{token} has {weight} of the weight and makes up {percent(shares[first], 0)} of the average, "
         f"measured in its direction (cosine {signed(at.facts['cosine'])}). The average has length "
         f"{at.facts['length']:.2f}."
     )
