@@ -140,7 +140,7 @@ def test_the_teachers_link_without_its_secret_opens_no_board(classes):
             classes.taught(klass.code, wrong)
 
 
-def test_two_students_of_one_name_and_names_that_are_none(classes):
+def test_names_are_made_different_and_what_is_no_name_or_looks_like_another_is_refused(classes):
     klass, _ = made(classes)
     assert classes.join(klass.code, "Anna", ANNA).name == "Anna"
     assert classes.join(klass.code, " anna\u202e\x00\t ", BERT).name == "anna (2)"
@@ -152,6 +152,11 @@ def test_two_students_of_one_name_and_names_that_are_none(classes):
         with pytest.raises(ClassError, match="a name"):
             classes.join(klass.code, nothing, known("carl"))
     assert one_line("👩‍👩‍👧 Z" + "\u0300" * 30, 40, "name") == "👩‍👩‍👧 Z" + "\u0300" * 2
+    classes.join(klass.code, "Alice", known("alice"))
+    with pytest.raises(ClassError, match="mixes alphabets"):
+        classes.join(klass.code, "\u0410lice", "b" * 32)
+    for name in ("Алиса", "Ελένη", "愛子 Ai", "Zoë"):
+        assert classes.join(klass.code, name, name * 8).name == name
 
 
 def test_sixty_join_within_a_moment_and_a_class_is_full_at_its_bound(classes):
@@ -185,12 +190,14 @@ def test_a_class_ends_by_itself_and_leaves_nothing_a_week_later(classes, clock):
 
 
 def test_secrets_are_not_in_the_file_and_two_teachers_delete_at_once(classes):
-    klass, secret = made(classes)
+    address = "198.51.100.23"
+    klass, secret = made(classes, address=address)
     kept, _ = made(classes)
     for name, visitor in (("Rumpelstilzchen", ANNA), ("Dornröschen", BERT)):
         classes.join(klass.code, name, visitor)
     classes.progress(ANNA, "first", 1, 5, [(1, "How low?", "Drosselbart", "0.4")])
-    assert not on_disk(classes, secret, ANNA, BERT) and on_disk(classes, "Drosselbart")
+    secrets = secret, ANNA, BERT, address, hashed(address), hashed(address).hex()
+    assert not on_disk(classes, *secrets) and on_disk(classes, "Drosselbart")
     classes.withdraw(classes.member(ANNA))
     assert not on_disk(classes, "Rumpelstilzchen", "Drosselbart", hashed(ANNA)) and classes.member(ANNA) is None
 
@@ -247,7 +254,8 @@ def test_what_makes_no_class_is_refused(classes):
 def test_one_address_cannot_make_all_the_classes_there_may_be(classes, clock, monkeypatch):
     monkeypatch.setattr("playground.service.classes.house.CLASSES", 6)
     monkeypatch.setattr("playground.service.classes.house.CLASSES_PER_ADDRESS", 4)
-    first, *_ = (made(classes, address="10.0.0.1")[0] for _ in range(4))
+    first, joined, *_ = (made(classes, address="10.0.0.1")[0] for _ in range(4))
+    classes.join(joined.code, "Anna", ANNA)
     with pytest.raises(ClassError, match="from your network"):
         made(classes, address="10.0.0.1")
     made(classes, address="10.0.0.2")
@@ -258,30 +266,7 @@ def test_one_address_cannot_make_all_the_classes_there_may_be(classes, clock, mo
         made(classes, address="10.0.0.4")
     clock.now += 86_400 + 3601
     assert made(classes, address="10.0.0.4"), "those that nobody joined are gone"
-
-
-def test_of_the_address_that_made_a_class_nothing_is_kept_that_tells_it(classes):
-    made(classes, address="198.51.100.23")
-    assert not on_disk(classes, "198.51.100.23", hashed("198.51.100.23"), hashed("198.51.100.23").hex())
-
-
-def test_a_class_that_nobody_joins_is_gone_after_a_day(classes, clock):
-    joined, _ = made(classes)
-    empty, _ = made(classes)
-    classes.join(joined.code, "Anna", ANNA)
-    clock.now += 86_400 + 3601
-    with pytest.raises(ClassError, match="No class"):
-        classes.invited(empty.code)
-    assert classes.of_id(joined.id) and classes.of_id(empty.id) is None
-
-
-def test_a_name_that_only_looks_like_another_is_refused(classes):
-    klass, _ = made(classes)
-    classes.join(klass.code, "Alice", ANNA)
-    with pytest.raises(ClassError, match="mixes alphabets"):
-        classes.join(klass.code, "\u0410lice", "b" * 32)
-    for name in ("Алиса", "Ελένη", "愛子 Ai", "Zoë"):
-        assert classes.join(klass.code, name, name * 8).name == name
+    assert classes.of_id(joined.id).code == joined.code
 
 
 # ---- runs ------------------------------------------------------------------------------------------------------------

@@ -26,17 +26,12 @@ def spec(**changes) -> ComparisonSpec:
     return dataclasses.replace(plain, **changes)
 
 
-def whole(tmp_path_factory) -> tuple[Board, ComparisonJob, PairView]:
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> tuple[Board, ComparisonJob, PairView]:
     """A comparison from beginning to end."""
     jobs = house(tmp_path_factory.mktemp("comparison"))
     job = ended(jobs.compare(ANNA, spec()))
     return jobs, job, job.view()
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """One for all tests of this file."""
-    return whole(tmp_path_factory)
 
 
 def test_a_comparison_ends_with_both_models_in_the_registry_and_a_verdict(finished):

@@ -120,16 +120,9 @@ def test_a_shared_model_can_be_used_by_whoever_has_its_id_and_changed_by_its_own
 # ---- the two models of a comparison ----------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def compared(tmp_path):
-    """A board, and a whole comparison with moments of both kept."""
+def test_when_one_of_two_leaves_the_other_keeps_its_moments(tmp_path):
     board = house(tmp_path, ScriptedRunner())
     job = ended(board.compare(ANNA, spec(seeds=1, training=TRAINING.replace(snapshots=4))))
-    return board, job
-
-
-def test_when_one_of_two_leaves_the_other_keeps_its_moments(compared):
-    board, job = compared
     moe = board.registry.get(job.model_ids["moe"], ANNA)
     board.registry.remove(job.model_ids["dense"], ANNA)
     assert (

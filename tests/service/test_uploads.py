@@ -50,10 +50,13 @@ def test_each_fills_a_share_and_no_more(shares, stored, asked, refusal):
         assert shares.counts()["bytes"] == (3 + sum(megabytes for *_, megabytes in stored)) * MB
 
 
-def test_the_same_file_sent_again_counts_once(shares, tmp_path):
+def test_the_same_file_counts_once_and_empty_files_fill_a_share_too(shares, tmp_path):
     for who in (ANNA, ANNA, BERT):
         store(shares, "10.0.0.1", tmp_path / "a", MB, who)
     assert shares.counts()["files"] == 1 and shares.counts()["bytes"] == MB
+    for n in range(50):
+        store(shares, "10.0.0.1", tmp_path / str(n), 0)
+    assert shares.counts()["bytes"] == MB + 50 * SMALLEST
 
 
 def test_a_visitor_who_is_forgotten_leaves_no_file_but_those_that_others_sent_too(shares, tmp_path):
@@ -63,9 +66,3 @@ def test_a_visitor_who_is_forgotten_leaves_no_file_but_those_that_others_sent_to
     shares.forget(ANNA)
     assert [path.exists() for path in (own, both, berts)] == [False, True, True]
     assert shares.counts()["bytes"] == 2 * MB
-
-
-def test_empty_files_fill_a_share_too(shares, tmp_path):
-    for n in range(50):
-        store(shares, "10.0.0.1", tmp_path / str(n), 0)
-    assert shares.counts()["bytes"] == 50 * SMALLEST
