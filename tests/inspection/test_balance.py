@@ -76,13 +76,15 @@ def test_gradients_on_the_routers_equal_small_steps():
             assert pulls[name].gradient_norms[layer] == pytest.approx(squares**0.5, rel=1e-4)
 
 
-def test_the_constant_loss_is_one_and_pulls_at_nothing():
+def test_the_constant_loss_pulls_at_nothing_and_a_dense_model_has_no_pulls():
     model = Transformer(MIXTURE, seed=3)
     ids = torch.randint(13, (4, 10), generator=torch.Generator().manual_seed(0))
     pulls = pulls_on_routers(model, ids[:, :-1], ids[:, 1:])
     assert pulls["constant"].value == pytest.approx(1.0)
     assert max(pulls["constant"].gradient_norms) < 1e-6 < 1e-3 < min(pulls["switch"].gradient_norms)
     assert all(p.grad is None for p in model.parameters())
+    with pytest.raises(ValueError, match="dense model"):
+        pulls_on_routers(Transformer(MIXTURE.replace(n_experts=0)), torch.zeros(1, 3).long(), torch.zeros(1, 3).long())
 
 
 def test_padding_pulls_at_no_router():
@@ -96,8 +98,3 @@ def test_padding_pulls_at_no_router():
     for name in expected:
         assert found[name].value == pytest.approx(expected[name].value, abs=1e-6)
         assert found[name].gradient_norms == pytest.approx(expected[name].gradient_norms, abs=1e-6)
-
-
-def test_a_dense_model_is_refused_in_words():
-    with pytest.raises(ValueError, match="dense model"):
-        pulls_on_routers(Transformer(MIXTURE.replace(n_experts=0)), torch.zeros(1, 3).long(), torch.zeros(1, 3).long())

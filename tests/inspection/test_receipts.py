@@ -74,16 +74,7 @@ def of_example(name: str) -> Look:
     return look(checkpoint, checkpoint.tokenizer.encode(EXAMPLES[name].prompt))
 
 
-def test_whoever_changes_an_example_changes_their_own_copy():
-    mine = worked_example("pronoun")
-    with torch.no_grad():
-        mine.model.embedding.weight.zero_()
-    mine.about["prompt"] = "rains"
-    assert worked_example("pronoun").model.embedding.weight.any()
-    assert worked_example("pronoun").about["prompt"] == EXAMPLES["pronoun"].prompt
-
-
-def test_the_pronoun_looks_at_its_animal_and_says_something_else_without_the_head():
+def test_the_pronoun_looks_at_its_animal_and_whoever_changes_the_example_changes_a_copy():
     seen = of_example("pronoun")
     receipts = [receipt(seen, 0, 0, 2, key) for key in range(3)]
     e = math.exp(4 / math.sqrt(2))  # the query (2, 0) meets the cat's key (2, 0)
@@ -101,6 +92,12 @@ def test_the_pronoun_looks_at_its_animal_and_says_something_else_without_the_hea
         assert words[int(says.argmax())] == word and says.max() > 0.9
     for place, word in enumerate(("sleeps", "it")):
         assert words[int(seen.trace["logits"][0, place].argmax())] == word
+    mine = worked_example("pronoun")
+    with torch.no_grad():
+        mine.model.embedding.weight.zero_()
+    mine.about["prompt"] = "rains"
+    assert worked_example("pronoun").model.embedding.weight.any()
+    assert worked_example("pronoun").about["prompt"] == EXAMPLES["pronoun"].prompt
 
 
 def test_the_notebooks_numbers_come_out_to_all_their_digits():
@@ -153,13 +150,10 @@ def test_the_last_line_is_the_distance_to_the_model_itself(name):
         tampered -= 0.5
 
 
-def test_a_hidden_cell_weighs_nothing_and_says_so():
+def test_a_hidden_cell_weighs_nothing_and_one_token_looks_at_itself():
     r = receipt(look_at(VARIANTS["rotary"]), 0, 0, 2, 5)
     assert not r.visible and r.weight == 0 and r.exponential == 0 and not r.part_out.any() and math.isfinite(r.score)
     assert receipt(look_at(VARIANTS["sees the future"]), 0, 0, 2, 5).weight > 0
-
-
-def test_one_token_looks_at_itself():
     assert receipt(look_at(VARIANTS["learned"], ids=[3]), 0, 0, 0, 0).weight == 1
 
 

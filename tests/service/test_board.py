@@ -178,7 +178,7 @@ def test_models_leave_least_recently_used_first_and_their_runs_and_files_with_th
 # ---- what goes wrong -------------------------------------------------------------------------------------------------
 
 
-def test_a_text_that_is_too_short_fails_with_a_sentence_and_the_next_run_clears_it_away(tmp_path):
+def test_a_text_that_is_too_short_fails_with_a_sentence_and_failed_runs_do_not_pile_up(tmp_path):
     jobs = house(tmp_path)
     job = jobs.start(ANNA, small_spec(text="too short"))
     view = ended(job).view()
@@ -186,9 +186,6 @@ def test_a_text_that_is_too_short_fails_with_a_sentence_and_the_next_run_clears_
     assert jobs.registry.models(ANNA) == [] and not view.can_resume
     after = ended(jobs.start(ANNA, small_spec()))
     assert jobs.find(ANNA, job.id) is None and after.name.startswith("Run 1 ·")  # nothing was called so
-
-
-def test_failed_runs_do_not_pile_up(tmp_path):
     jobs = house(tmp_path)
     for number in range(FAILED_RUNS + 5):
         ended(jobs.start(f"visitor-{number}-" + "v" * 20, small_spec(text="short")))
@@ -225,7 +222,7 @@ def test_neither_our_own_bugs_nor_where_a_run_lies_reach_the_visitor(tmp_path, c
     assert problem is ValueError or "run.safetensors is damaged" in caplog.text, "but it is logged"
 
 
-def test_the_vocabulary_counts_only_once_the_text_has_been_read(tmp_path):
+def test_the_vocabulary_counts_once_the_text_has_been_read_and_what_the_text_lacks_of_the_prompt_is_named(tmp_path):
     jobs = house(tmp_path, vocabulary=10)
     spec = small_spec()
     with pytest.raises(LimitError, match="32 different"):
@@ -233,8 +230,5 @@ def test_the_vocabulary_counts_only_once_the_text_has_been_read(tmp_path):
     guessed = RunSpec(spec.source, MODEL.replace(vocab_size=8), spec.training)
     view = ended(jobs.start(ANNA, guessed)).view()
     assert view.state == "failed" and "different tokens" in view.message
-
-
-def test_parts_of_the_prompt_that_the_text_lacks_are_named(tmp_path):
     view = ended(house(tmp_path).start(ANNA, small_spec(sample_prompt="the Ω"))).view()
     assert any("'Ω'" in notice for notice in view.notices)

@@ -91,7 +91,7 @@ def test_a_house_without_classes_has_no_file_and_asks_none(classes):
     assert not classes.store.path.exists()
 
 
-def test_a_code_is_four_words_however_it_is_typed(classes):
+def test_a_code_is_four_words_however_it_is_typed_and_what_is_missing_to_join_is_asked_for(classes):
     klass, _ = made(classes)
     words = klass.code.split("-")
     assert len(words) == 4 and set(words) <= set(WORDS) and len(set(WORDS)) ** 4 > 2**32
@@ -100,10 +100,6 @@ def test_a_code_is_four_words_however_it_is_typed(classes):
     for wrong in (" ".join(words[:3]), "<b>", 7, "x" * 10_000):
         with pytest.raises(ClassError, match="No class"):
             classes.invited(wrong)
-
-
-def test_what_is_missing_to_join_is_asked_for_and_counts_as_no_wrong_code(classes):
-    klass, _ = made(classes)
     for _ in range(WRONG_CODES + 1):
         with pytest.raises(ClassError, match="Type your class's code"):
             classes.join("", "", ANNA)

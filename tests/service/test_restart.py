@@ -291,7 +291,7 @@ def test_a_class_and_a_public_page_forget_after_a_week_and_ones_own_machine_neve
         assert len(board.registry.models(ANNA)) == left and job.folder.exists() == bool(left)
 
 
-def test_an_index_of_an_earlier_version_is_brought_up_to_date(tmp_path):
+def test_an_older_index_is_brought_up_to_date_and_a_newer_one_is_refused_and_left_alone(tmp_path):
     classes = Classes(DataFolder(tmp_path / "old").store)
     klass, secret = classes.make("Tuesday", 5, lesson="first-model")
     with classes.store.change() as db:
@@ -306,9 +306,6 @@ def test_an_index_of_an_earlier_version_is_brought_up_to_date(tmp_path):
     classes.make("Wednesday", 5, lesson="first-model", address="10.0.0.1")
     data.keep_lessons(ANNA, "{}")
     assert data.lessons(ANNA) == "{}"
-
-
-def test_a_folder_of_a_newer_version_is_refused_and_left_alone(tmp_path):
     DataFolder(tmp_path).keep_lessons(ANNA, "{}")
     with sqlite3.connect(tmp_path / FILE) as db:
         db.execute("PRAGMA user_version = 99")

@@ -11,7 +11,7 @@ from playground.studies.sweep import Sweep
 from tests.ui.runs import ANNA, ended, house, small_spec, until
 
 
-def test_a_sweep_ends_with_a_row_for_each_value_and_is_found_again(tmp_path):
+def test_a_sweep_ends_or_is_stopped_with_its_table_and_is_found_again(tmp_path):
     board = house(tmp_path)
     job = board.sweep(ANNA, small_spec(steps=3), Sweep("n_layers", (1, 2), 2))
     view = ended(job).view()
@@ -22,10 +22,6 @@ def test_a_sweep_ends_with_a_row_for_each_value_and_is_found_again(tmp_path):
     assert [found.view().rows for found in again] == [view.rows] and again[0].settled
     ended(board.sweep(ANNA, small_spec(steps=3), Sweep("n_layers", (1, 2), 1)))
     assert len(board.of(ANNA, kind=SweepJob)) == 1  # in place of the last one
-
-
-def test_a_sweep_that_is_stopped_keeps_its_table(tmp_path):
-    board = house(tmp_path)
     job = board.sweep(ANNA, small_spec(steps=60), Sweep("learning_rate", (0.001, 0.01), 3))
     until(lambda: job.has_result)
     board.stop(ANNA, kind=SweepJob)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import pickle
 import stat
@@ -98,10 +97,11 @@ def test_what_was_packed_comes_out_again(tmp_path, half):
     assert again.tokenizer.decode(again.tokenizer.encode("bad")) == "bad"
 
 
-def test_the_zip_is_an_ordinary_folder_of_just_the_five_files(tmp_path):
+def test_the_zip_is_an_ordinary_folder_of_just_the_five_files_with_a_tame_name(tmp_path):
     path = pack(made(), tmp_path / "model.zip", card="# A model")
     with zipfile.ZipFile(path) as archive:
         assert sorted(archive.namelist()) == sorted(f"run-1-my-b-text-b/{name}" for name in FILES)
+    assert file_name("Run 1 · ../../Tiny/Stories\n") == "run-1-tiny-stories" and file_name("…") == "model"
 
 
 def test_files_at_the_top_and_what_systems_leave_behind_do_no_harm(tmp_path, folder):
@@ -109,10 +109,6 @@ def test_files_at_the_top_and_what_systems_leave_behind_do_no_harm(tmp_path, fol
     extra = {"__MACOSX/._config.json": b"x", "m/.DS_Store": b"x", "m/": b""}
     load_archive(zipped(tmp_path, files), max_bytes=ROOM)
     load_archive(zipped(tmp_path, {**{f"m/{n}": d for n, d in files.items()}, **extra}), max_bytes=ROOM)
-
-
-def test_file_names_are_tame():
-    assert file_name("Run 1 · ../../Tiny/Stories\n") == "run-1-tiny-stories" and file_name("…") == "model"
 
 
 def test_a_folder_that_transformers_saved_comes_in_too(tmp_path, monkeypatch):
@@ -169,15 +165,6 @@ def test_a_pickle_is_named_and_never_opened(tmp_path, folder, name):
     trace = tmp_path / "trace"
     path = zipped(tmp_path, {**files_of(folder), name: pickle.dumps(_Runs(trace))})
     refused(path, "is a pickle, which can run code")
-    assert not trace.exists()
-
-
-def test_a_pickle_in_the_clothes_of_safetensors_is_damaged_and_never_opened(tmp_path, folder):
-    trace = tmp_path / "trace"
-    refused(spoilt(folder, tmp_path, model_safetensors=pickle.dumps(_Runs(trace))), "damaged")
-    buffer = io.BytesIO()
-    torch.save({"a": torch.zeros(2)}, buffer)
-    refused(spoilt(folder, tmp_path, model_safetensors=buffer.getvalue()), "damaged")
     assert not trace.exists()
 
 
