@@ -53,7 +53,7 @@ def overfitted(folder):
     return told(train(tiny(), CORPUS, CONFIG, folder=folder))
 
 
-def test_the_weights_of_the_lowest_validation_loss_are_handed_over(overfitted):
+def test_the_weights_of_the_lowest_validation_loss_are_handed_over_and_no_step_changes(overfitted, monkeypatch):
     history, kept, finished = overfitted
     step, lowest = history.best
     assert finished.reason == "done" and step < 60 and history.val_loss > lowest + 0.1
@@ -61,6 +61,10 @@ def test_the_weights_of_the_lowest_validation_loss_are_handed_over(overfitted):
     assert val_loss(kept[-1].state) == pytest.approx(lowest, abs=1e-6)
     assert "state" not in kept[-1].to_dict()
     assert len({event.best_step for event in kept}) == len(kept)  # each once
+    import playground.training.loop as loop
+
+    monkeypatch.setattr(loop.Run, "_best_behind", lambda self: iter(()))
+    assert told(train(tiny(), CORPUS, CONFIG))[0].steps["loss"] == overfitted[0].steps["loss"]
 
 
 def test_a_run_whose_last_moment_is_its_best_keeps_nothing_aside():
@@ -68,13 +72,6 @@ def test_a_run_whose_last_moment_is_its_best_keeps_nothing_aside():
     model = Transformer(ModelConfig(text.vocab_size, context_length=16, n_layers=1, d_model=16, n_heads=2))
     history, kept, _ = told(train(model, text, CONFIG.replace(steps=12, learning_rate=2e-3)))
     assert history.best[0] == 12 and not kept
-
-
-def test_keeping_the_best_changes_no_step(overfitted, monkeypatch):
-    import playground.training.loop as loop
-
-    monkeypatch.setattr(loop.Run, "_best_behind", lambda self: iter(()))
-    assert told(train(tiny(), CORPUS, CONFIG))[0].steps["loss"] == overfitted[0].steps["loss"]
 
 
 @pytest.mark.parametrize("stop_at", [7, 50])  # before and after the best

@@ -117,11 +117,6 @@ OTHER_VALUES = {"int": 7, "int | None": 3, "float": 0.5, "float | None": 999.0, 
 OTHER_WORDS = {"optimizer": "adamw", "schedule": "cosine", "precision": "bf16", "device": "auto", "sample_prompt": "a"}
 
 
-def test_every_setting_says_what_resuming_makes_of_it():
-    assert sorted(ON_RESUME) == sorted(field.name for field in dataclasses.fields(TrainConfig))
-    assert all(why for _, why in ON_RESUME.values())
-
-
 @pytest.mark.parametrize("field", dataclasses.fields(TrainConfig), ids=lambda field: field.name)
 def test_a_changed_setting_is_refused_by_name_or_written_down(tmp_path, monkeypatch, field):
     monkeypatch.setattr("playground.training.loop.compiled", lambda model, *_: (model, None))  # takes a minute
@@ -265,18 +260,6 @@ def test_another_number_of_threads_is_said_aloud(tmp_path):
         assert said["before"].endswith("threads: 1") and said["now"].endswith("threads: 2")
     finally:
         torch.set_num_threads(threads)
-
-
-def test_another_machine_is_said_aloud(tmp_path, monkeypatch):
-    first_part(tmp_path, CONFIG.replace(precision="auto", device="auto"))
-    now = SavedRun.of(tmp_path).machine
-    other = torch.bfloat16 if now.startswith("float32") else torch.float32
-    monkeypatch.setattr("playground.training.loop.pick_precision", lambda *_: other)
-    config = CONFIG.replace(precision="auto", device="auto")
-    events = list(train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, resume=True))
-    (said,) = [event for event in events if isinstance(event, Noticed)]
-    assert said.kind == OTHER_MACHINE and said.facts["before"] == now != said.facts["now"]
-    assert not any(isinstance(event, SettingsChanged) for event in events)
 
 
 # ---- changed on purpose ----------------------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def test_a_made_up_history_of_each_kind(history, kind, since):
     assert (state.kind == UNCLEAR) == bool(state.why)
 
 
-def test_a_rate_far_too_high_is_a_divergence_even_where_the_loss_ends_lower_than_it_began():
+def test_a_rate_far_too_high_is_a_divergence_until_the_loss_has_fallen_further_than_it_had_risen():
     """The stories at a rate of ten: the verdict began with a change between halves and named the cause in its fourth
     sentence."""
     ten = made_up([4.04, 193.0, 49.2, 31.9, 51.1, 15.5, 3.06], finished={"reason": "done"})
@@ -79,9 +79,6 @@ def test_a_rate_far_too_high_is_a_divergence_even_where_the_loss_ends_lower_than
     # at a rate of one it all happened between two evaluations, and of these there are few
     one = made_up([4.042, 3.218, 2.994], finished={"reason": "done"}, steps=[4.04, 18.6, 24.9, 79.5, 9.8, 3.25, 2.99])
     assert state_of(one).kind == DIVERGED and state_of(one).peak == (4, 79.5)
-
-
-def test_a_jump_is_forgiven_once_the_loss_has_fallen_further_than_it_had_risen():
     start = [4.0, 4.7, 3.9, 3.5, 3.2]
     assert state_of(made_up(start)).kind != DIVERGED and state_of(made_up(start[:4])).kind == DIVERGED
     begun = made_up([4.0, 3.9], steps=[4.1, 5.0, 4.0])
@@ -89,10 +86,13 @@ def test_a_jump_is_forgiven_once_the_loss_has_fallen_further_than_it_had_risen()
     assert state_of(made_up([4.0, 3.9, 3.0], steps=[4.1, 5.0, 4.0])).kind == UNCLEAR
 
 
-def test_without_a_mask_only_a_divergence_matters_more():
+def test_without_a_mask_only_a_divergence_matters_and_of_a_moment_no_course_is_said():
     assert state_of(made_up(FALLING), causal=False, baselines=LADDER).kind == UNMASKED
     assert state_of(made_up([*FALLING, 0.5, 0.1, 0.02]), causal=False, baselines=LADDER).kind == UNMASKED
     assert state_of(made_up([4.0, 30.0, 12.0]), causal=False, baselines=LADDER).kind == DIVERGED
+    history = made_up([3.5, 2.9, 2.4, 2.2, 2.1], finished={"reason": "moment"})
+    assert (state_of(history).why, state_of(history).since) == (CUT, 200)
+    assert state_of(history, causal=False).kind == UNMASKED
 
 
 def test_learning_is_never_said_of_a_run_that_is_above_its_best():
@@ -103,12 +103,6 @@ def test_learning_is_never_said_of_a_run_that_is_above_its_best():
         if course[seen - 1] > min(course[:seen]) + 0.005:
             assert state.kind in (LEVEL, UNCLEAR)
     assert (state.lowest, state.now) == ((450, 0.9836), 0.9945)
-
-
-def test_of_a_moment_of_a_run_no_course_is_said():
-    history = made_up([3.5, 2.9, 2.4, 2.2, 2.1], finished={"reason": "moment"})
-    assert (state_of(history).why, state_of(history).since) == (CUT, 200)
-    assert state_of(history, causal=False).kind == UNMASKED
 
 
 def test_noise_alone_is_neither_a_rise_nor_a_fall():
@@ -124,16 +118,13 @@ def test_noise_alone_is_neither_a_rise_nor_a_fall():
     assert wrong <= 24 and patience <= 2  # either of two things may be said
 
 
-def test_one_rise_is_no_overfitting_and_three_in_a_row_are():
+def test_one_rise_is_no_overfitting_and_evaluations_in_a_row_are():
     """A text of words: after one rise in the middle of the warm-up, overfitting was said four steps before the best."""
     validation = [5.0, 3.758, 3.974, 3.407, 3.571, 3.746, 3.842, 3.95]
     history = made_up(validation, [5.0, 3.7, 3.2, 2.9, 2.5, 2.1, 1.8, 1.5])
     said = [state_of(history.until(step)) for step in history.evaluations["step"]]
     assert [state.kind for state in said] == [UNCLEAR] * 6 + [OVERFITTING] * 2 and said[6].since == 150
     assert state_of(made_up([5.0, 3.0, 2.0, 1.99, 1.985, 2.4], [5.0, 3.0, 2.0, 1.5, 1.0, 0.5])).kind != OVERFITTING
-
-
-def test_a_rise_is_counted_by_evaluations_in_a_row():
     rises = [1.05, 1.1, 0.995, 1.2, 1.25, 1.3, 1.35]
     history = made_up([*FALLING, *rises], [*FALLING, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3])
     # the one that was nearly as good broke the row, and shows how far the losses waver: 1.2 is not beyond that

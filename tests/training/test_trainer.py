@@ -206,13 +206,19 @@ def test_tokens_per_second_are_those_of_the_last_second():
     assert pace.per_step == 5.0, "at least the last step"
 
 
-def test_every_event_is_in_the_history_before_it_is_handed_on():
+def test_the_history_has_every_event_before_it_is_handed_on_and_until_a_step_is_that_of_a_run_that_ended_there():
     run = Run(tiny(), CORPUS, CONFIG.replace(sample_every=6, sample_tokens=3))
     seen = History()
     for event in run.loop([sample]):
         seen.add(event)
         assert run.history.to_dict() == seen.to_dict()
     assert run.history.samples and run.history.finished
+    whole, part = History(), History()
+    for event in train(tiny(), CORPUS, CONFIG.replace(sample_every=2, sample_tokens=3)):
+        whole.add(event)
+        if event.step <= 8 and event.event != "finished":
+            part.add(event)
+    assert whole.until(8).to_dict() == part.to_dict() != whole.to_dict()
 
 
 def test_without_the_mask_training_falls_below_the_floor():
@@ -224,7 +230,7 @@ def test_without_the_mask_training_falls_below_the_floor():
     assert last.val_loss < corpus.baselines(32, 20).floor - 0.1
 
 
-def test_samples_continue_the_prompt():
+def test_samples_continue_the_prompt_and_end_with_their_sentence():
     config = CONFIG.replace(sample_every=6, sample_prompt="a stitch", sample_tokens=10)
     samples = [e for e in train(tiny(), CORPUS, config) if e.event == "sampled"]
     assert [s.step for s in samples] == [0, 6, 12]
@@ -233,6 +239,13 @@ def test_samples_continue_the_prompt():
     (first, *_) = (e for e in train(tiny(), CORPUS, config.replace(sample_prompt="")) if e.event == "sampled")
     assert first.prompt == "" and len(first.text) == 11
     assert first.text[0] == CORPUS.tokenizer.decode([int(CORPUS.val[0])])
+    # What follows the full stop nobody has learned.
+    corpus = corpus_from_sentences()
+    shape = PRESETS["s5"].replace(vocab_size=corpus.vocab_size)
+    training = CONFIG.replace(steps=40, batch_size=16, sample_every=40, sample_tokens=30, sample_prompt="the cat")
+    events = list(train(Transformer(shape), corpus, training))
+    (sample,) = [e for e in events if e.event == "sampled" and e.step]
+    assert sample.text.endswith(".") and sample.text.count(".") == 1 and len(sample.text.split()) < 30
 
 
 def test_what_does_not_fit_together_is_refused_before_anything_happens():
@@ -282,22 +295,3 @@ def test_what_files_write_as_null_is_no_number_again():
     for changes in ([{"step": 1}], [{"step": 1, "settings": {"steps": 3}}], [{"step": 1, "settings": []}]):
         with pytest.raises(ValueError, match=r"changes.*settings"):
             History.from_dict({"changes": changes})
-
-
-def test_a_history_until_a_step_is_that_of_a_run_that_ended_there():
-    whole, part = History(), History()
-    for event in train(tiny(), CORPUS, CONFIG.replace(sample_every=2, sample_tokens=3)):
-        whole.add(event)
-        if event.step <= 8 and event.event != "finished":
-            part.add(event)
-    assert whole.until(8).to_dict() == part.to_dict() != whole.to_dict()
-
-
-def test_a_sample_of_sentences_ends_with_its_sentence():
-    """What follows the full stop nobody has learned."""
-    corpus = corpus_from_sentences()
-    shape = PRESETS["s5"].replace(vocab_size=corpus.vocab_size)
-    training = CONFIG.replace(steps=40, batch_size=16, sample_every=40, sample_tokens=30, sample_prompt="the cat")
-    events = list(train(Transformer(shape), corpus, training))
-    (sample,) = [e for e in events if e.event == "sampled" and e.step]
-    assert sample.text.endswith(".") and sample.text.count(".") == 1 and len(sample.text.split()) < 30
