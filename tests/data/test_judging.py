@@ -102,24 +102,18 @@ def test_one_mistake_is_found_at_its_word_with_its_rule(name, kind):
     assert tried >= 5
 
 
-def test_the_share_counts_whole_units_only_and_says_how_sure_it_is():
+def test_shares_count_whole_units_and_the_beginning_as_it_stands():
     judged = judge(LANGUAGES["addition"], "1+2=3\n4+4=9\n5+5=1")
     assert judged.share == Share(1, 2) and judge(LANGUAGES["addition"], "1+").share == Share(0, 0)
     assert judge(LANGUAGES["brackets"], "\n\n\n()\n").share == Share(1, 1)  # an empty line is no achievement
     assert judge(LANGUAGES["stories"], "\n\nMia").share == Share(0, 2)
-
-
-def test_the_beginning_counts_as_it_stands_and_its_own_mistakes_do_not():
     language = LANGUAGES["addition"]
     assert judge(language, "46\n1+1=2\n", "12+34=").share == Share(2, 2)
     right = judge(language, "47\n1+1=2\n", "12+34=")
     assert right.share == Share(1, 2) and (right.fault.start, right.fault.end) == (0, 2)
     assert judge(language, "46\n1+1=2\n", "Once upon ").share == Share(1, 1)
     assert judge(language, "46\n1+1=2\n", "").share == Share(1, 1)  # it may begin anywhere
-
-
-def test_a_beginning_that_cannot_be_judged_is_told_from_a_story_without_an_end():
-    """“No whole story yet” stood under one that ended, begun with a letter that the language does not have."""
+    # “No whole story yet” stood under one that ended, begun with a letter that the language does not have.
     story, language = " lived by the sea. She is happy.\nMax lived", LANGUAGES["stories"]
     strange = judge(language, story, "M�a")
     assert strange.foreign and strange.begun_with is not None and strange.share == Share(0, 0)

@@ -62,9 +62,6 @@ def test_the_forward_algorithm_agrees_with_enumerating_all_ways():
             assert probability == pytest.approx(brute_force(graph, text), abs=1e-9)
             total += probability
         assert total == pytest.approx(1.0, abs=1e-9)
-
-
-def test_losses_are_the_logs_of_those_probabilities():
     graph, tokenizer = small_graph(), CharTokenizer("abc")
     exact = ExactModel(graph, tokenizer.encode, tokenizer.vocab_size)
     for shared in (0, 2, 9):  # however many first beliefs are shared
