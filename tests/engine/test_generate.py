@@ -124,12 +124,9 @@ def test_stop_strings_end_a_sample_even_across_tokens():
     assert stopped[-1].stopped == (True,) and len(stopped) <= 13
 
 
-def test_a_model_that_sees_the_future_is_decoded_without_a_cache():
+def test_without_a_mask_there_is_no_cache_and_closing_early_leaves_no_inference_mode():
     steps = list(generate(Transformer(TINY.replace(causal=False)), PROMPT, 4))
     assert [(s.cache_length, s.projections) for s in steps] == [(0, 15), (0, 33), (0, 54), (0, 78)]
-
-
-def test_closing_early_leaves_no_inference_mode_behind():
     steps = generate(Transformer(TINY), PROMPT, 10)
     next(steps)
     assert not torch.is_inference_mode_enabled()
