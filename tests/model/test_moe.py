@@ -157,16 +157,13 @@ def test_the_first_expert_is_the_heaviest(balance):
         assert (plain.sort().values != seen["experts", 0].sort().values).any()
 
 
-def test_load_sums_to_one_and_dense_models_have_none():
+def test_load_sums_to_one_dense_models_have_none_and_active_parameters_count_what_a_token_visits():
     ids = torch.zeros(1, 12, dtype=torch.long)
     output = Transformer(PRESETS["s5-moe"])(ids)
     assert torch.allclose(output.expert_load.sum(1), torch.ones(4))
     assert output.balance_loss.item() > 0
     dense = Transformer(PRESETS["s5"])(ids)
     assert dense.balance_loss is None and dense.expert_load is None
-
-
-def test_active_parameters_count_what_a_token_visits():
     moe, dense = PRESETS["s5-moe"], PRESETS["s5"]
     one_expert = 8 * 64**2 + 5 * 64
     assert moe.n_active_parameters == dense.n_parameters + 4 * (one_expert + 64 * 8)
@@ -220,7 +217,7 @@ def test_real_tokens_compute_the_same_beside_padding(shared):
         assert torch.allclose(padded[row, :n], model(text[None, :n]).logits[0], atol=1e-6)
 
 
-def test_experts_get_no_gradient_from_padding():
+def test_experts_get_no_gradient_from_padding_and_a_mask_of_all_tokens_changes_nothing():
     model, (ids, mask) = Transformer(PADDED, seed=1), padded_batch()
     gradients = []
     for pad in (0, 7):  # whatever the padding is
@@ -229,8 +226,5 @@ def test_experts_get_no_gradient_from_padding():
         (output.logits[mask].square().mean() + output.balance_loss).backward()
         gradients.append([p.grad.clone() for p in model.parameters()])
     assert all(torch.allclose(a, b, atol=1e-7) for a, b in zip(*gradients))
-
-
-def test_a_mask_that_marks_every_token_changes_nothing():
     model, (ids, mask) = Transformer(PADDED, seed=1), padded_batch()
     assert torch.equal(model(ids, Pass(mask=torch.ones_like(mask))).logits, model(ids).logits)
