@@ -83,26 +83,15 @@ def test_a_card_says_the_same_after_the_journey_and_fits_a_url(preset, model, tr
     )
 
 
-def test_equal_settings_make_equal_letters_whether_a_page_sent_whole_numbers_or_not():
+def test_equal_settings_and_the_nearest_preset_make_the_same_short_letters():
     a = card(training=TrainConfig(weight_decay=0.0, gradient_clip=1.0))
     b = card(training=TrainConfig(weight_decay=0, gradient_clip=1))
     assert a.to_letters() == b.to_letters()
-
-
-def test_the_nearest_preset_is_the_base_and_only_differences_travel():
     record = record_of(card(model=PRESETS["tiny"].replace(n_layers=3), training=RECIPES["tiny"]))
     assert record["base"] == "tiny" and record["model"] == {"n_layers": 3} and "training" not in record
 
 
-def test_a_link_from_before_a_preset_changed_is_refused_rather_than_misread(monkeypatch):
-    written = card().to_letters()
-    changed = PRESETS["small"].replace(d_model=256)
-    monkeypatch.setitem(cards.PRESETS, "small", changed)
-    with pytest.raises(LinkError, match=r"settings.*changed"):
-        RunCard.from_letters(written)
-
-
-def test_a_link_made_long_ago_is_read():
+def test_a_link_made_long_ago_is_read_and_one_from_before_a_preset_changed_is_refused(monkeypatch):
     """Letters as they stand in somebody's mail: whatever changes here, they say the same."""
     written = (
         "1q4Zpg_Cx2gW1wdjA0tDA3ABut4GhkbGJqZm5hWViUnJKapoSmk-QkgLEV-Y6GLHom5moVIsaHMYmBkAtxqZAMlYn2hCYqgxBbB1DM4gIyEB"
@@ -111,6 +100,11 @@ def test_a_link_made_long_ago_is_read():
     found = RunCard.from_letters(written)
     assert found.losses == card().losses and found.text_hash == card().text_hash and found.training.seed == 7
     assert found.differing(card()) == [] and found.machine == "cpu AVX512 float32, 2 threads, torch 2.13"
+    written = card().to_letters()
+    changed = PRESETS["small"].replace(d_model=256)
+    monkeypatch.setitem(cards.PRESETS, "small", changed)
+    with pytest.raises(LinkError, match=r"settings.*changed"):
+        RunCard.from_letters(written)
 
 
 def test_a_text_is_known_by_its_hash_whatever_its_line_ends():
@@ -234,13 +228,10 @@ def evaluated(*rows: tuple[int, float, float]) -> dict:
     )
 
 
-def test_equal_to_four_decimals_is_a_match_and_the_fifth_does_not_count():
+def test_four_decimals_are_a_match_and_a_difference_is_named_with_its_step_and_size():
     for last in (1.23449, 1.23451):  # the card says 1.2345
         found = repetition(card(), evaluated((0, 3.4, 3.5), (150, 1.50004, 1.6), (300, 1.2, last)), MACHINE, over=True)
         assert found.kind == "matched" and len(found.compared) == 3 and found.missing == 0
-
-
-def test_a_difference_is_named_with_its_step_and_its_size():
     rows = evaluated((0, 3.4, 3.5), (150, 1.5, 1.61), (300, 1.2, 1.2395))
     found = repetition(card(), rows, MACHINE, over=True)
     assert found.kind == "differs" and [gap.step for gap in found.gaps] == [150, 300]
@@ -256,15 +247,12 @@ def test_a_kind_of_machine_names_what_decides_the_digits():
     assert again.machine == kind
 
 
-def test_nothing_is_said_before_there_is_something_to_compare():
+def test_nothing_is_said_before_there_is_something_to_compare_nor_that_a_run_evaluated_elsewhere_ended_early():
     assert repetition(card(), evaluated(), MACHINE, over=False).kind == "open"
     assert repetition(card(), evaluated((7, 1.0, 1.0)), MACHINE, over=True).kind == "open"
     on_the_way = repetition(card(), evaluated((0, 3.4, 3.5)), MACHINE, over=False)
     assert on_the_way.kind == "open" and on_the_way.missing == 2
     assert repetition(card(), evaluated((0, 3.4, 3.6)), MACHINE, over=False).kind == "differs", "said at once"
-
-
-def test_a_run_that_was_evaluated_elsewhere_did_not_end_early():
     assert repetition(card(), evaluated((0, 3.4, 3.5), (100, 1.8, 1.9)), MACHINE, over=True).ended_early
     for last in ((300, 1.2, 1.2345), (200, 1.4, 1.5)):
         rows = evaluated((0, 3.4, 3.5), (100, 1.8, 1.9), last)
