@@ -1,7 +1,5 @@
 """At every moment of a kill a folder opens as the old state or the new one, and the next save succeeds."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

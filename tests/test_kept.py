@@ -1,7 +1,5 @@
 """What is kept is made once for all who ask at the same time, bounded by number and bytes, and gone with its owner."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time

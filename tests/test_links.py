@@ -1,7 +1,5 @@
 """Links say what they were made from, to whoever reads them; broken and hostile ones end in a sentence."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib
@@ -46,9 +44,6 @@ def packed(record) -> str:
 def record_of(made: RunCard) -> dict:
     """What a card's letters hold."""
     return letters.unpacked(made.to_letters())
-
-
-# ---- there and back --------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=25)
@@ -125,9 +120,6 @@ def test_only_what_others_will_meet_is_promised():
     steps = [row[0] for row in kept]
     assert steps[0] == 0 and steps[-1] == 350 and len(steps) == cards.MAX_LOSSES, "neither a stop nor a NaN"
     assert [row[0] for row in chosen_losses(evaluations, every=50, steps=437)][-1] == 437
-
-
-# ---- broken and hostile ----------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=40)
@@ -216,9 +208,6 @@ def test_sentences_never_carry_a_flood_or_control_characters():
     assert str(caught.value).isprintable() and len(str(caught.value)) < 200
 
 
-# ---- was it repeated? ------------------------------------------------------------------------------------------------
-
-
 def evaluated(*rows: tuple[int, float, float]) -> dict:
     """Columns as History keeps them."""
     return (
@@ -265,8 +254,6 @@ def test_what_was_changed_since_is_found_and_what_is_only_seen_does_not_count():
     other = card(text="copy", model=ModelConfig(n_layers=2, d_model=128), training=card().training.replace(seed=8))
     assert {"text", "n_layers", "seed"} <= set(card().differing(other))
 
-
-# ---- views of a tab --------------------------------------------------------------------------------------------------
 
 TABS = ("train", "generate", "inspect", "moe")
 EDITS = st.one_of(

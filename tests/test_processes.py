@@ -1,7 +1,5 @@
 """A small step is computed alone, and nobody else is the poorer for it; the process is set only by who asks for it."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 import threading

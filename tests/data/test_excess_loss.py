@@ -4,16 +4,7 @@ import numpy as np
 import pytest
 
 from playground.data import LANGUAGES, corpus_from_language, corpus_from_sentences, corpus_from_text
-from playground.data.excess_loss import (
-    DIVIDED,
-    MOSTLY,
-    NOTHING,
-    SPREAD,
-    UNCLEAR,
-    Partition,
-    excess_loss,
-    is_excess,
-)
+from playground.data.excess_loss import DIVIDED, MOSTLY, NOTHING, SPREAD, UNCLEAR, Partition, excess_loss, is_excess
 from playground.data.languages.grammar import SPELLING
 from playground.data.languages.made import addition, copy, stories
 

@@ -8,15 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playground.engine import SamplingConfig, explain
-from playground.engine.sampling import (
-    draw,
-    keep_min_p,
-    keep_top_k,
-    keep_top_p,
-    penalise,
-    probabilities,
-    streams,
-)
+from playground.engine.sampling import draw, keep_min_p, keep_top_k, keep_top_p, penalise, probabilities, streams
 
 scores = st.lists(st.floats(-8, 8, width=32), min_size=2, max_size=12).map(lambda xs: torch.tensor([xs]))
 

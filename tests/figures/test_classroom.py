@@ -1,7 +1,5 @@
 """A class in pictures: the median is of those who were measured, the bar is the interval that was given."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Figures draw the numbers they are given, say what there is to see, and stay small on the wire."""
 
-from __future__ import annotations
-
 import json
 import math
 

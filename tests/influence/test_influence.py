@@ -1,7 +1,5 @@
 """Influence is what autograd's gradients say, one by one, and what one step of training does."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Proof: a planted sentence is found, and without it the model does not say it; nothing else changes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -11,15 +9,7 @@ import torch
 from playground.data import corpus_from_sentences, corpus_from_text
 from playground.influence.gradients import log_probability
 from playground.influence.passages import copies_of, passages_of
-from playground.influence.proof import (
-    Trial,
-    mean_effect,
-    prove,
-    random_passages,
-    rank_correlation,
-    retrain,
-    without,
-)
+from playground.influence.proof import Trial, mean_effect, prove, random_passages, rank_correlation, retrain, without
 from playground.influence.ranking import Progress, moments_of, rank
 from playground.model import ModelConfig
 from playground.training import TrainConfig

@@ -1,7 +1,5 @@
 """Verbatim matches equal a search through all pieces, whatever the text."""
 
-from __future__ import annotations
-
 import random
 
 import pytest

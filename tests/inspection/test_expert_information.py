@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 
 from playground.data import LANGUAGES
 from playground.data.tokenizers import CharTokenizer
-from playground.inspection.expert_information import (
-    expert_information,
-    joint_counts,
-    mutual_information,
-)
+from playground.inspection.expert_information import expert_information, joint_counts, mutual_information
 from playground.inspection.probe import entropy, probe
 from playground.inspection.routing import first_choices, routing_of
 from playground.model import ModelConfig, Transformer

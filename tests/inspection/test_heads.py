@@ -10,13 +10,7 @@ from playground.data.tokenizers import CharTokenizer
 from playground.inspection import Look
 from playground.inspection.cost import effect
 from playground.inspection.edits import SwitchOff, edits_tap
-from playground.inspection.heads import (
-    WeightSummary,
-    head_scores,
-    moves,
-    ranked,
-    summary,
-)
+from playground.inspection.heads import WeightSummary, head_scores, moves, ranked, summary
 from playground.model import ModelConfig, Trace, Transformer
 from playground.storage import Checkpoint
 from playground.training import History

@@ -78,9 +78,6 @@ def test_routers_that_know_nothing_seldom_beat_the_shifted_speakers():
         assert np.mean(together) < 0.1, title
 
 
-# ---- a trained model -------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def trained():
     """The shipped mixture and two probes of it."""

@@ -179,8 +179,6 @@ def test_router_noise_only_with_a_generator():
     assert not torch.equal(model(ids).expert_load, noisy.expert_load)
 
 
-# ---- padding -------------------------------------------------------------------------------------------------------
-
 PADDED = MIXTURE.replace(n_layers=2, router_z_weight=0.1)
 LENGTHS = (12, 5, 1)
 

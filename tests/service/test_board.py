@@ -1,7 +1,5 @@
 """Runs live in the server: found again, stopped, resumed, ended by limits; each its visitor's own and nobody else's."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time
@@ -13,8 +11,6 @@ from playground.service.limits import FAILED_RUNS, LimitError
 from playground.service.runs import RunSpec
 from playground.service.views import RunView
 from tests.ui.runs import ANNA, BERT, MODEL, ScriptedRunner, ended, house, small_spec, until
-
-# ---- a whole run -----------------------------------------------------------------------------------------------------
 
 
 def test_a_run_ends_in_the_registry_with_its_curve_and_ladder(tmp_path):
@@ -41,9 +37,6 @@ def test_a_page_sees_columns_of_equal_length_at_any_moment(tmp_path):
         assert len({len(column) for column in view.history.steps.values()}) == 1
         assert len({len(column) for column in view.history.evaluations.values()}) == 1
     assert job.view().version == job.version
-
-
-# ---- stopping and going on -------------------------------------------------------------------------------------------
 
 
 def test_stop_is_quick_keeps_what_was_learned_and_resume_goes_on_with_the_same_curve(tmp_path):
@@ -104,9 +97,6 @@ def test_wall_clock_ends_a_run_and_keeps_what_was_learned(tmp_path):
     assert jobs.registry.has(view.id, ANNA) and view.can_resume
 
 
-# ---- whose it is -----------------------------------------------------------------------------------------------------
-
-
 def test_two_visitors_never_see_stop_or_resume_each_others_runs(tmp_path):
     jobs = house(tmp_path, ScriptedRunner())
     annas, berts = jobs.start(ANNA, small_spec(steps=400)), jobs.start(BERT, small_spec(steps=400))
@@ -135,9 +125,6 @@ def test_whoever_has_no_id_has_no_runs(tmp_path, stranger):
     job = ended(jobs.start(ANNA, small_spec()))
     assert jobs.of(stranger) == [] and jobs.active(stranger) is None and jobs.find(stranger, job.id) is None
     assert jobs.registry.models(stranger) == [] and not jobs.registry.has(job.id, stranger)
-
-
-# ---- limits on runs and models ---------------------------------------------------------------------------------------
 
 
 def test_many_presses_at_once_start_one_run(tmp_path):
@@ -173,9 +160,6 @@ def test_models_leave_least_recently_used_first_and_their_runs_and_files_with_th
     for number in range(3):
         ended(jobs.start(f"visitor-{number}-" + "v" * 20, small_spec()))
     assert jobs.registry.models(ANNA) == [] and jobs.of(ANNA) == []
-
-
-# ---- what goes wrong -------------------------------------------------------------------------------------------------
 
 
 def test_a_text_that_is_too_short_fails_with_a_sentence_and_failed_runs_do_not_pile_up(tmp_path):

@@ -1,7 +1,5 @@
 """Classes: who gets in, what is remembered, what stays secret, and that what is deleted is gone."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -78,9 +76,6 @@ def at_once(count: int, do: Callable[[int], object]) -> None:
 
     with ThreadPoolExecutor(count) as threads:
         list(threads.map(one, range(count)))
-
-
-# ---- who gets in -----------------------------------------------------------------------------------------------------
 
 
 def test_a_house_without_classes_has_no_file_and_asks_none(classes):
@@ -164,9 +159,6 @@ def test_sixty_join_within_a_moment_and_a_class_is_full_at_its_bound(classes):
         classes.join(klass.code, f"S{i}", f"visitor-{i:020}")
     with pytest.raises(ClassError, match=f"{STUDENTS} students"):
         classes.join(klass.code, "Late", ANNA)
-
-
-# ---- what ends, and what is gone -------------------------------------------------------------------------------------
 
 
 def test_a_class_ends_by_itself_and_leaves_nothing_a_week_later(classes, clock):
@@ -265,9 +257,6 @@ def test_one_address_cannot_make_all_the_classes_there_may_be(classes, clock, mo
     assert classes.of_id(joined.id).code == joined.code
 
 
-# ---- runs ------------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def board(classes):
     limits = small_limits()
@@ -313,9 +302,6 @@ def test_only_the_latest_runs_are_kept_and_a_broken_file_stops_no_run(classes):
         path.unlink()
     classes.store.path.write_bytes(b"no database" * 1000)
     assert trained(board, small_spec(steps=2)).has_result
-
-
-# ---- the experiment --------------------------------------------------------------------------------------------------
 
 
 def student(number: int, *runs: tuple[RunCard, float]) -> Student:
@@ -374,9 +360,6 @@ def test_what_changed_more_than_one_thing_is_left_out_and_a_seed_counts_once(cla
     text = experiment(klass, [*pupils[:4], *others], "text", NAMES)
     assert text.above_floor and [group.mean for group in text.groups] == pytest.approx([1.015, 0.36])
     assert text.left_out == 1, "nats per word are none per character"
-
-
-# ---- tables ----------------------------------------------------------------------------------------------------------
 
 
 def test_tables_hold_no_browser_and_no_formula(classes, board):

@@ -1,7 +1,5 @@
 """Comparisons live in the server like runs: found again, stopped together or one by one, both kept, nobody else's."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Limits hold in Python, one by one; the place decides which set of them, unless it is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from playground.model import PRESETS, ModelConfig

@@ -1,7 +1,5 @@
 """Many at once: places are never exceeded, the line is fair, Stop and absence leave it, each is their visitor's own."""
 
-from __future__ import annotations
-
 import threading
 import time
 

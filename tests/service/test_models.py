@@ -1,7 +1,5 @@
 """Models leave with their files and with a word; the list may be read meanwhile; names are their visitors'."""
 
-from __future__ import annotations
-
 import threading
 from contextlib import closing
 
@@ -115,9 +113,6 @@ def test_a_shared_model_can_be_used_by_whoever_has_its_id_and_changed_by_its_own
             assert not registry.has(wrong, BERT)
         board.delete(ANNA, job.id)
         assert not registry.has(shared, BERT)
-
-
-# ---- the two models of a comparison ----------------------------------------------------------------------------------
 
 
 def test_when_one_of_two_leaves_the_other_keeps_its_moments(tmp_path):

@@ -4,8 +4,6 @@ A server is killed between two lines of Python by copying its data folder: nothi
 not before.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -88,9 +86,6 @@ def unbroken(tmp_path_factory) -> tuple:
     board = house(tmp_path_factory.mktemp("unbroken"))
     job = ended(board.start(ANNA, RUN))
     return steps_of(job), board.registry.get(job.id, ANNA).model.state_dict()
-
-
-# ---- runs ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("step", [1, 17, 39])
@@ -208,9 +203,6 @@ def test_what_ends_the_server_again_and_again_is_not_begun_again(tmp_path):
     ended(job)
 
 
-# ---- comparisons -----------------------------------------------------------------------------------------------------
-
-
 def test_a_comparison_that_was_killed_ends_with_the_same_verdict(tmp_path, monkeypatch):
     asked = spec(seeds=2, training=TRAINING.replace(steps=16, autosave_seconds=0.01))
     whole = house(tmp_path / "whole")
@@ -235,9 +227,6 @@ def test_a_comparison_that_was_killed_ends_with_the_same_verdict(tmp_path, monke
     (kept,) = third.of(ANNA, kind=ComparisonJob)
     assert kept.view().verdict == view.verdict and len(kept.learned) == 2 and kept.view().baselines == view.baselines
     assert all(third.registry.get(model_id, ANNA) for model_id in kept.learned)
-
-
-# ---- who it is kept for, and how long --------------------------------------------------------------------------------
 
 
 def test_a_visitor_is_known_after_a_restart_and_an_invented_one_never(tmp_path, monkeypatch):
@@ -339,9 +328,6 @@ def test_folders_of_servers_that_crashed_are_removed_and_those_in_use_are_not(tm
     data_folder.forget_crashed_servers()
     assert in_use.path.exists() and young.exists() and not crashed.exists() and not old.exists()
     assert sent.exists() and sent.parent == tmp_path and not left.exists()
-
-
-# ---- a full disk -----------------------------------------------------------------------------------------------------
 
 
 def test_on_a_full_disk_a_run_is_trained_used_and_saved_once_there_is_room(tmp_path, monkeypatch):

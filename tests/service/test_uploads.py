@@ -1,7 +1,5 @@
 """Uploads: a visitor, an address and all together have a share; what is deleted or refused gives its room back."""
 
-from __future__ import annotations
-
 import pytest
 
 from playground.service.limits import LimitError

@@ -1,7 +1,5 @@
 """Training in borrowed slices is training in one piece, whatever becomes of the worker; checked with a stand-in."""
 
-from __future__ import annotations
-
 import itertools
 import os
 

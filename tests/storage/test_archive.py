@@ -1,7 +1,5 @@
 """Zip files: what was packed comes out again, what a stranger put in is refused with a sentence and leaves nothing."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import stat
@@ -82,9 +80,6 @@ def refused(path: Path, complaint: str, **options) -> None:
     assert "/tmp" not in str(caught.value) and "playground-unpack" not in str(caught.value)
 
 
-# ---- there and back --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("half", [False, True])
 def test_what_was_packed_comes_out_again(tmp_path, half):
     one = made()
@@ -127,9 +122,6 @@ def test_a_folder_that_transformers_saved_comes_in_too(tmp_path, monkeypatch):
     torch.testing.assert_close(again.model(ids).logits, one.model(ids).logits, atol=1e-5, rtol=1e-5)
     path = pack_folder(tmp_path / "for-transformers", tmp_path / "x.zip", inside="x")
     assert load_archive(path, max_bytes=ROOM).config.n_parameters == config.n_parameters
-
-
-# ---- places, kinds and sizes -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -232,9 +224,6 @@ def test_a_zip_cut_short_or_with_a_flipped_bit_is_refused(tmp_path, folder):
     for spoilt_data in (data[:-30], data[100:], data[:300] + bytes([data[300] ^ 255]) + data[301:]):
         path.write_bytes(spoilt_data)
         refused(path, "zip|damaged|JSON|config")
-
-
-# ---- config, tokenizer, record ---------------------------------------------------------------------------------------
 
 
 def test_of_a_strangers_record_only_what_has_the_right_form_is_kept(tmp_path, folder):

@@ -1,7 +1,5 @@
 """Pushing, finding and pulling models: the real huggingface_hub against the stand-in Hub on loopback."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -54,9 +52,6 @@ def same(a, b) -> bool:
     with torch.no_grad():
         equal = torch.equal(a.model(ids).logits, b.model(ids).logits)
     return equal and a.history.to_dict() == b.history.to_dict() and b.tokenizer.encode("the sea") == ids[0, :7].tolist()
-
-
-# ---- there and back --------------------------------------------------------------------------------------------------
 
 
 def test_what_is_pushed_comes_back_the_same_and_a_second_push_updates_it(hub, checkpoint):
@@ -118,9 +113,6 @@ def test_what_cannot_be_opened_is_refused_by_its_config_before_its_weights_are_f
     with pytest.raises(CheckpointError, match=sentence):
         pull("anna/odd", token=False)
     assert not [line for line in hub.log if "model.safetensors" in line]
-
-
-# ---- what goes wrong is a sentence, and never holds a token ----------------------------------------------------------
 
 
 def nothing(hub):

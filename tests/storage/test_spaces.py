@@ -1,7 +1,5 @@
 """Deploying to a Space: the plan is what happens, and the Space gets what it needs; against the stand-in Hub."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -53,9 +51,6 @@ def project(tmp_path):
         (tmp_path / "project" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "project" / name).write_text(text)
     return tmp_path / "project"
-
-
-# ---- what a Space gets -----------------------------------------------------------------------------------------------
 
 
 def test_a_new_space_is_made_and_filled_with_only_what_is_needed(project, hub):
@@ -110,9 +105,6 @@ def test_requirements_fit_the_hardware(hardware):
     assert set(HARDWARE) <= {hardware.value for hardware in SpaceHardware}
 
 
-# ---- the plan, and what happens --------------------------------------------------------------------------------------
-
-
 def test_an_update_sends_what_changed_and_takes_away_what_is_gone(hub, project):
     deploy(compare("anna/small", root=project))
     space = hub.repo("anna/small", "space")
@@ -139,9 +131,6 @@ def test_a_dry_run_tells_file_by_file_and_does_nothing(hub, capsys):
     assert not [line for line in hub.log if line.startswith(("POST", "PUT"))]
     assert main(["deploy", "anna/small", "--dry-run", "--json"]) == 0
     assert {c["action"] for c in json.loads(capsys.readouterr().out)["changes"]} == {"add"}
-
-
-# ---- what goes wrong is a sentence -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

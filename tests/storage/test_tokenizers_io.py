@@ -1,7 +1,5 @@
 """Tokenizers cross to Hugging Face's format and back without a text being read or written otherwise."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

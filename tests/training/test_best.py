@@ -96,8 +96,6 @@ def test_a_saved_state_holds_the_best_once(tmp_path, folder, overfitted):
     assert saved.best["step"] == 4 and not any(name.startswith("best/") for name in saved.tensors)
 
 
-# ---- stopping --------------------------------------------------------------------------------------------------------
-
 PATIENT = CONFIG.replace(patience=3)
 
 

@@ -10,13 +10,7 @@ from playground.data import corpus_from_text
 from playground.model import ModelConfig, Transformer
 from playground.model.matched_pair import match_dense
 from playground.training import Evaluated, Finished, Stepped, TrainConfig, evaluate, train
-from playground.training.comparison import (
-    PairPlan,
-    PairsJudged,
-    SideEvent,
-    Trained,
-    compare,
-)
+from playground.training.comparison import PairPlan, PairsJudged, SideEvent, Trained, compare
 
 CORPUS = corpus_from_text("the cat sat on the mat and the dog sat on the cat. " * 60)
 MOE = ModelConfig(

@@ -33,9 +33,6 @@ def first_part(folder, config=CONFIG, model=SHAPE, corpus=CORPUS) -> None:
     list(train(Transformer(model), corpus, config, folder=folder, should_stop=stop_after(5)))
 
 
-# ---- exactly ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 @pytest.mark.parametrize("optimizer", ["adamw", "muon"])
 @pytest.mark.parametrize(
@@ -110,8 +107,6 @@ def test_batches_drawn_for_the_compiler_are_none_of_the_runs(monkeypatch, tmp_pa
     plain = losses(train(Transformer(SHAPE), CORPUS, CONFIG))
     assert losses(train(Transformer(SHAPE), CORPUS, CONFIG.replace(compile=True))) == plain
 
-
-# ---- or not at all ---------------------------------------------------------------------------------------------------
 
 OTHER_VALUES = {"int": 7, "int | None": 3, "float": 0.5, "float | None": 999.0, "bool": True}
 OTHER_WORDS = {"optimizer": "adamw", "schedule": "cosine", "precision": "bf16", "device": "auto", "sample_prompt": "a"}
@@ -262,9 +257,6 @@ def test_another_number_of_threads_is_said_aloud(tmp_path):
         torch.set_num_threads(threads)
 
 
-# ---- changed on purpose ----------------------------------------------------------------------------------------------
-
-
 def test_another_rate_is_the_rate_of_the_next_steps(tmp_path):
     first_part(tmp_path)
     config = CONFIG.replace(learning_rate=6e-3, muon_learning_rate=0.04)
@@ -272,9 +264,6 @@ def test_another_rate_is_the_rate_of_the_next_steps(tmp_path):
         e for e in train(Transformer(SHAPE), CORPUS, config, folder=tmp_path, resume=True) if isinstance(e, Stepped)
     ]
     assert [e.learning_rate for e in steps] == pytest.approx([6e-3 * CONFIG.rate_at(step) for step in range(6, 13)])
-
-
-# ---- whose folder it is ----------------------------------------------------------------------------------------------
 
 
 def test_a_folder_has_one_owner_until_the_last_event_was_taken(tmp_path):

@@ -9,16 +9,7 @@ import torch
 
 from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.model import PRESETS, ModelConfig, Transformer
-from playground.training import (
-    Evaluated,
-    Finished,
-    History,
-    Snapshotted,
-    Stepped,
-    TrainConfig,
-    evaluate,
-    train,
-)
+from playground.training import Evaluated, Finished, History, Snapshotted, Stepped, TrainConfig, evaluate, train
 from playground.training.loop import Run
 from playground.training.pace import Pace
 from playground.training.samples import sample
