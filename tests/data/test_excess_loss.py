@@ -6,7 +6,7 @@ import pytest
 from playground.data import LANGUAGES, corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.data.excess_loss import DIVIDED, MOSTLY, NOTHING, SPREAD, UNCLEAR, Partition, excess_loss, is_excess
 from playground.data.languages.grammar import SPELLING
-from playground.data.languages.made import addition, copy, stories
+from playground.data.languages.made import addition, stories
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
@@ -24,20 +24,6 @@ def test_the_parts_add_up_to_what_is_above_the_floor(name, unit):
     assert sum(part.share_of_tokens for part in found.parts) == pytest.approx(1.0)
     perfect = excess_loss(partition.unavoidable, partition)
     assert perfect.nats == pytest.approx(0.0) and perfect.kind() == (NOTHING, ())
-
-
-def test_a_character_has_the_kind_of_the_rule_that_decides_it():
-    for name, wanted in (
-        ("addition", {"+": "ends of words or numbers", "=": "ends of words or numbers"}),
-        ("copy", {" ": "free choices", "\n": copy.COPIED}),
-        ("brackets", {")": "closing brackets", "(": "free choices"}),
-    ):
-        corpus = corpus_from_language(name, n_characters=3_000, n_validation=2_000)
-        partition = corpus.partition(24)
-        _, targets = corpus.windows("val", 24)
-        for character, kind in wanted.items():
-            there = targets.numpy()[:, 12:] == corpus.tokenizer.encode(character)[0]
-            assert {partition.names[k] for k in partition.part[:, 12:][there]} == {kind}
 
 
 @pytest.mark.parametrize(

@@ -99,22 +99,6 @@ def test_visits_are_those_of_a_long_walk(name):
     assert graph.visits.sum() == pytest.approx(1.0)
 
 
-def test_no_guesser_beats_the_floor():
-    """Predictions other than the true ones, mixtures with it among them, lose on average."""
-    corpus = corpus_from_language("dialects", n_characters=50_000, n_validation=30_000)
-    exact = corpus.exact_model()
-    inputs, targets = corpus.windows("val", 48, 300)
-    windows = np.concatenate((inputs, targets[:, -1:]), axis=1)[:-1]
-    truth = exact.losses(windows)
-    blurred = -np.log(0.9 * np.exp(-truth) + 0.1 / corpus.vocab_size)
-    assert truth.mean() < blurred.mean()
-    other = ExactModel(LANGUAGES["dialects"].graph, corpus.tokenizer.encode, corpus.vocab_size)
-    # a reader who wrongly believes that windows begin at the start
-    other.anywhere = other._enter(np.array([0]), np.array([1.0]))
-    with np.errstate(divide="ignore"):
-        assert truth.mean() < np.minimum(other.losses(windows), 20.0).mean()
-
-
 def test_the_floor_is_the_empirical_rate_of_a_sampled_text():
     """Addition: entropy per line is ln 10,000, so far into a window the floor is that over the mean line length."""
     corpus = corpus_from_language("addition", n_characters=20_000, n_validation=60_000)

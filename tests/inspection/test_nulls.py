@@ -100,14 +100,6 @@ def judged(model, text, seed=1):
     return nulls.judge_against_nulls(model, text, first_choices(model, text.ids), random, seed)
 
 
-def test_the_first_untrained_model_is_the_one_that_was_trained(trained):
-    """As the run itself recorded it at its first step."""
-    checkpoint, text, _ = trained
-    before = expert_information(first_choices(Transformer(checkpoint.config, seed=1), text.ids), 8, text)
-    recorded = checkpoint.about["specialisation"][0]
-    assert recorded["step"] == 0 and before["total"] == pytest.approx(recorded["total"], abs=0.02)
-
-
 def test_random_routers_are_unclear_nineteen_times_in_twenty(trained):
     """Sixty of them, in four layers and three measures at once, against thirty others on the same stream."""
     checkpoint, text, _ = trained

@@ -212,25 +212,6 @@ def test_every_setting_is_known_and_one_left_out_means_what_transformers_takes_i
     assert read({"model_type": kind, **needed}) == read(values)
 
 
-OURS = ROTARY.replace(qk_norm=True)
-
-
-@pytest.mark.parametrize(
-    ("config", "words"),
-    [
-        (OURS.replace(activation="relu2"), "Qwen3.*activation=swiglu"),
-        (OURS.replace(qkv_bias=True), "Qwen3.*attention_output_bias=True"),
-        (OURS.replace(n_experts=3, balance="bias"), "Qwen3-MoE.*balance=switch"),
-        (ROTARY.replace(n_experts=3, moe_every=2), "Qwen3-MoE.*qk_norm=True"),
-        (ROTARY.replace(n_experts=3, shared_expert=True), "nearest.*shared_expert=False"),
-        (ROTARY.replace(norm="layernorm", activation="gelu"), "GPT-2.*positions=learned"),
-    ],
-)
-def test_the_sentence_names_all_that_parts_a_model_from_the_nearest_family(config, words):
-    with pytest.raises(CheckpointError, match=words):
-        family_for(config)
-
-
 def test_limits_hold_before_memory_is_taken(tmp_path):
     folder = exported(checkpoint_of(BASE), tmp_path)
     with pytest.raises(CheckpointError, match=r"1,000.*opened"):

@@ -5,10 +5,8 @@ import random
 
 import pytest
 
-from playground.data import Baselines, corpus_from_language
-from playground.model import ModelConfig, Transformer
-from playground.processes import threads_for
-from playground.training import History, TrainConfig, train
+from playground.data import Baselines
+from playground.training import History
 from playground.training.states import (
     BELOW,
     BOTH_ROSE,
@@ -131,20 +129,3 @@ def test_one_rise_is_no_overfitting_and_evaluations_in_a_row_are():
     assert risen_for(history) == 3 and risen_for(history.until(500)) == 0
     assert risen_for(made_up([*FALLING, 1.05, 1.1, 1.2, 1.3])) == 0  # training rose as well: not learned by heart
     assert risen_for(made_up([])) == 0 == risen_for(made_up([math.nan, math.nan]))
-
-
-@pytest.mark.parametrize(("steps", "eval_every"), [(9, 3), (60, 30)])
-def test_a_real_run_at_a_rate_of_one_without_clipping_diverges(steps, eval_every):
-    """Whether or not an evaluation saw the jump, and whether or not the loss has come down since."""
-    corpus = corpus_from_language("brackets", n_characters=60_000, n_validation=6_000)
-    shape = ModelConfig(corpus.vocab_size, context_length=32, n_layers=2, d_model=32, n_heads=2)
-    wild = TrainConfig(
-        steps=steps, eval_every=eval_every, batch_size=8, eval_windows=16, optimizer="adamw", learning_rate=1.0,
-        gradient_clip=0.0, warmup_steps=0, schedule="constant", device="cpu", precision="fp32",
-    )  # fmt: skip
-    history = History()
-    with threads_for(0):  # on any machine the same digits, which two threads change
-        for event in train(Transformer(shape), corpus, wild):
-            history.add(event)
-    state = state_of(history, baselines=corpus.baselines(shape.context_length, wild.eval_windows))
-    assert state.kind == DIVERGED and state.peak[1] > 4.0
