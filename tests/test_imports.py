@@ -105,12 +105,9 @@ def test_imports_run_along_the_arrows(n, of):
     assert not against(chains()[n], of)
 
 
-def test_every_room_has_its_place_along_the_arrows():
+def test_every_room_has_its_place_and_libraries_stay_in_their_rooms():
     rooms = {module.split(".")[1] for module in PATHS if module != "playground"}
     assert rooms - {"__main__"} == set().union(*chains()[0])
-
-
-def test_libraries_stay_in_their_rooms():
     for module in PATHS.keys() - {"playground.cli.doctor"}:
         room = (*module.split("."), "")[1]
         libraries = {name.split(".")[0] for name in imported(module)}

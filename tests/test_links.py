@@ -102,15 +102,7 @@ def test_a_link_made_long_ago_is_read_and_one_from_before_a_preset_changed_is_re
         RunCard.from_letters(written)
 
 
-def test_a_text_is_known_by_its_hash_whatever_its_line_ends():
-    assert text_hash("one\r\ntwo") == text_hash("one\ntwo") != text_hash("one\ntwo ")
-    from playground.data import corpus_from_text
-
-    text = "the sun rises and the sun sets. " * 10
-    assert corpus_from_text(text).sha256.startswith(text_hash(text))
-
-
-def test_only_what_others_will_meet_is_promised():
+def test_only_what_others_will_meet_is_promised_and_a_text_is_known_by_its_hash():
     evaluations = {
         "step": [0, 50, 100, 150, 200, 250, 300, 350, 400, 437],
         "train_loss": [3.0] * 9 + [1.0],
@@ -120,6 +112,11 @@ def test_only_what_others_will_meet_is_promised():
     steps = [row[0] for row in kept]
     assert steps[0] == 0 and steps[-1] == 350 and len(steps) == cards.MAX_LOSSES, "neither a stop nor a NaN"
     assert [row[0] for row in chosen_losses(evaluations, every=50, steps=437)][-1] == 437
+    assert text_hash("one\r\ntwo") == text_hash("one\ntwo") != text_hash("one\ntwo ")
+    from playground.data import corpus_from_text
+
+    text = "the sun rises and the sun sets. " * 10
+    assert corpus_from_text(text).sha256.startswith(text_hash(text))
 
 
 @settings(max_examples=40)
@@ -217,7 +214,7 @@ def evaluated(*rows: tuple[int, float, float]) -> dict:
     )
 
 
-def test_four_decimals_are_a_match_and_a_difference_is_named_with_its_step_and_size():
+def test_differences_of_a_run_are_named_and_what_is_only_seen_does_not_count():
     for last in (1.23449, 1.23451):  # the card says 1.2345
         found = repetition(card(), evaluated((0, 3.4, 3.5), (150, 1.50004, 1.6), (300, 1.2, last)), MACHINE, over=True)
         assert found.kind == "matched" and len(found.compared) == 3 and found.missing == 0
@@ -225,6 +222,10 @@ def test_four_decimals_are_a_match_and_a_difference_is_named_with_its_step_and_s
     found = repetition(card(), rows, MACHINE, over=True)
     assert found.kind == "differs" and [gap.step for gap in found.gaps] == [150, 300]
     assert (found.gaps[-1].split, found.gaps[-1].loss, found.gaps[-1].expected) == ("validation", 1.2395, 1.2345)
+    mine = card(training=card().training.replace(eval_every=7, sample_every=3, sample_prompt="x"))
+    assert card().differing(mine) == []
+    other = card(text="copy", model=ModelConfig(n_layers=2, d_model=128), training=card().training.replace(seed=8))
+    assert {"text", "n_layers", "seed"} <= set(card().differing(other))
 
 
 def test_a_kind_of_machine_names_what_decides_the_digits():
@@ -246,13 +247,6 @@ def test_nothing_is_said_before_there_is_something_to_compare_nor_that_a_run_eva
     for last in ((300, 1.2, 1.2345), (200, 1.4, 1.5)):
         rows = evaluated((0, 3.4, 3.5), (100, 1.8, 1.9), last)
         assert not repetition(card(), rows, MACHINE, over=True).ended_early
-
-
-def test_what_was_changed_since_is_found_and_what_is_only_seen_does_not_count():
-    mine = card(training=card().training.replace(eval_every=7, sample_every=3, sample_prompt="x"))
-    assert card().differing(mine) == []
-    other = card(text="copy", model=ModelConfig(n_layers=2, d_model=128), training=card().training.replace(seed=8))
-    assert {"text", "n_layers", "seed"} <= set(card().differing(other))
 
 
 TABS = ("train", "generate", "inspect", "moe")

@@ -43,12 +43,9 @@ def helpers_of(step: int) -> tuple[tuple[int, int], int]:
     return in_a_thread(job)
 
 
-def test_small_steps_are_computed_alone_and_large_ones_are_shared(two_threads):
+def test_small_steps_are_computed_alone_and_among_many_only_large_ones_have_helpers(two_threads, monkeypatch):
     assert helpers_of(SMALL_STEP - 1) == ((1, 2), 2) and torch.get_num_threads() == 2
     assert helpers_of(SMALL_STEP)[0] == (2, 2)
-
-
-def test_where_many_are_served_only_a_large_step_has_helpers(two_threads, monkeypatch):
     monkeypatch.setattr(processes, "_helpers", None)
     processes.leave_helpers_to_training()
     assert helpers_of(SMALL_STEP) == ((2, 1), 1) and torch.get_num_threads() == 1

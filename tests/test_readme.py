@@ -40,16 +40,13 @@ def layout() -> dict[str, list[str]]:
     return paths
 
 
-def test_the_tree_has_a_line_for_every_folder_and_every_path_of_it_exists():
+def test_every_file_says_what_it_is_in_one_line_and_has_its_line_in_the_tree():
     folders = {f"{path.parent.relative_to(ROOT).as_posix()}/" for path in (ROOT / "playground").rglob("*.py")}
     assert folders | {"checkpoints/", "benchmarks/", "tests/"} <= layout().keys()
     assert len(layout()) > 25
     named = [path for line, files in layout().items() for path in (line, *files)]
     assert not [path for path in named if not list(ROOT.glob(path.rstrip("/")))]
-
-
-def test_every_file_says_in_one_line_what_it_is():
-    """The first line of its docstring: short enough to be read in a list of files, and whole."""
+    # The first line of its docstring: short enough to be read in a list of files, and whole.
     files = [path for path in OURS if path.stat().st_size or "tests" not in path.relative_to(ROOT).parts]
     said = [(path, ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "\n") for path in files]
     assert len(said) > 300 and not [path for path, words in said if "\n" in words.split("\n\n")[0]]

@@ -99,17 +99,7 @@ def test_visits_are_those_of_a_long_walk(name):
     assert graph.visits.sum() == pytest.approx(1.0)
 
 
-def test_the_floor_is_the_empirical_rate_of_a_sampled_text():
-    """Addition: entropy per line is ln 10,000, so far into a window the floor is that over the mean line length."""
-    corpus = corpus_from_language("addition", n_characters=20_000, n_validation=60_000)
-    exact = corpus.exact_model()
-    inputs, targets = corpus.windows("val", 64)
-    losses = exact.losses(np.concatenate((inputs, targets[:, -1:]), axis=1)[:-1])
-    mean_line = np.mean([len(f"{a}+{b}={a + b}\n") for a in range(100) for b in range(100)])
-    assert losses[:, 20:].mean() == pytest.approx(math.log(10_000) / mean_line, rel=0.01)
-
-
-def test_samples_repeat_with_their_seed_and_know_their_sources():
+def test_samples_repeat_with_their_seed_and_their_rate_is_the_floor():
     language = LANGUAGES["dialects"]
     text, sources = language.sample_with_sources(5_000, seed=3)
     assert text == language.sample(5_000, seed=3) != language.sample(5_000, seed=4)
@@ -117,6 +107,13 @@ def test_samples_repeat_with_their_seed_and_know_their_sources():
     assert set(sources.tolist()) == {0, 1, 2, 3}
     first_line = text.index("\n") + 1
     assert len(set(sources[:first_line].tolist())) == 1  # a speaker keeps the whole sentence
+    # Addition: entropy per line is ln 10,000, so far into a window the floor is that over the mean line length.
+    corpus = corpus_from_language("addition", n_characters=20_000, n_validation=60_000)
+    exact = corpus.exact_model()
+    inputs, targets = corpus.windows("val", 64)
+    losses = exact.losses(np.concatenate((inputs, targets[:, -1:]), axis=1)[:-1])
+    mean_line = np.mean([len(f"{a}+{b}={a + b}\n") for a in range(100) for b in range(100)])
+    assert losses[:, 20:].mean() == pytest.approx(math.log(10_000) / mean_line, rel=0.01)
 
 
 def copied(line: str) -> bool:

@@ -32,7 +32,7 @@ def test_it_is_the_share_of_pieces_that_a_plain_search_finds(train, val, length)
     assert overlap(torch.tensor(train), torch.tensor(val), length) == sum(found) / len(found)
 
 
-def test_a_text_that_repeats_itself_is_warned_of_and_a_refrain_is_no_reason():
+def test_a_text_that_repeats_itself_is_warned_of_and_refrains_and_our_own_texts_are_not():
     text = random_text(2_000, 0)
     for kind in ("char", "word", "bpe"):
         assert corpus_from_text(text * 12, kind).overlap() > 0.98
@@ -44,6 +44,8 @@ def test_a_text_that_repeats_itself_is_warned_of_and_a_refrain_is_no_reason():
     assert corpus.overlap() < MUCH and corpus.other_kind() is None
     ids = torch.tensor([199_997, 50_256, 0, 5])
     assert overlap(ids, ids, 4) == 1 and overlap(ids, ids + 1, 1) == 0
+    for corpus in (corpus_from_language("copy", n_characters=20_000, n_validation=4_000), corpus_from_sentences()):
+        assert corpus.overlap() == 0 and corpus.other_kind() is None and corpus_warning(corpus) == ""
 
 
 def test_a_text_whose_end_is_another_kind_is_warned_of_and_prose_is_not():
@@ -62,8 +64,3 @@ def test_a_text_whose_end_is_another_kind_is_warned_of_and_prose_is_not():
             assert corpus_from_text(prose[start : start + length]).other_kind() is None
     for kind in ("word", "bpe"):
         assert corpus_from_text(prose[:4_000] + numbers[:6_000], kind).other_kind() is not None
-
-
-def test_texts_of_the_house_are_not_asked():
-    for corpus in (corpus_from_language("copy", n_characters=20_000, n_validation=4_000), corpus_from_sentences()):
-        assert corpus.overlap() == 0 and corpus.other_kind() is None and corpus_warning(corpus) == ""

@@ -58,9 +58,7 @@ def test_a_window_slides_by_a_quarter_of_the_context_unless_asked_otherwise():
 
 @pytest.mark.parametrize("use_cache", [True, False])
 @pytest.mark.parametrize("slide_by", [None, 1, 7, 12])
-def test_every_token_takes_one_pass_whose_projections_are_counted_and_comes_before_the_next(
-    monkeypatch, slide_by, use_cache
-):
+def test_every_token_takes_one_pass_whose_projections_are_counted(monkeypatch, slide_by, use_cache):
     read = []
     for name in ("prefill", "decode_one"):
         plain = getattr(InferenceModel, name)
@@ -94,7 +92,7 @@ def test_a_sample_is_the_same_however_many_there_are(use_cache):
     assert texts(1) == four[:1] and texts(3) == four[:3]
 
 
-def test_stop_strings_end_a_sample_even_across_tokens():
+def test_stop_strings_end_a_sample_and_closing_early_or_no_mask_leaves_nothing_behind():
     tokenizer = CharTokenizer("abcdefghij")
     model = Transformer(TINY, seed=1)
     free = [s.tokens[0] for s in generate(model, PROMPT, 40)]
@@ -103,9 +101,6 @@ def test_stop_strings_end_a_sample_even_across_tokens():
     text = tokenizer.decode([s.tokens[0] for s in stopped])
     assert text.endswith(stop) and text.index(stop) == len(text) - len(stop)
     assert stopped[-1].stopped == (True,) and len(stopped) <= 13
-
-
-def test_without_a_mask_there_is_no_cache_and_closing_early_leaves_no_inference_mode():
     steps = list(generate(Transformer(TINY.replace(causal=False)), PROMPT, 4))
     assert [(s.cache_length, s.projections) for s in steps] == [(0, 15), (0, 33), (0, 54), (0, 78)]
     steps = generate(Transformer(TINY), PROMPT, 10)

@@ -144,7 +144,7 @@ def test_rungs_do_not_write_over_each_other_and_stand_at_their_lines():
     assert [10 ** note["y"] for note in layout["annotations"]] == pytest.approx([value for _, value in RUNGS])
 
 
-def test_the_best_moment_is_marked_beside_the_curve_and_nothing_is_cut_off():
+def test_the_best_moment_and_differences_are_drawn_where_they_fit_and_nothing_is_cut_off():
     """Its label lay over the curve, the first point on the chart's edge, and 0.002 was written as 0."""
     steps = [0.0, 50.0, 100.0]
     columns = {"step": steps, "train_loss": [4.0, 1.0, 0.2], "val_loss": [4.0, 1.5, 2.0], "seconds": steps}
@@ -156,9 +156,6 @@ def test_the_best_moment_is_marked_beside_the_curve_and_nothing_is_cut_off():
     (start, end), ticks = marked["layout"]["xaxis"]["range"], marked["layout"]["yaxis"]["tickformat"]
     assert start < 0 and end > 100 and ticks == ".2~r"
     assert len(loss_curve(Run("run", batches, columns), planned_steps=100)["data"]) == 3
-
-
-def test_a_difference_is_drawn_from_where_it_fits_its_axis():
     steps, differences = np.arange(0, 500, 50), np.array([[0.02, -0.5, 0.01, 0.01, -0.01, 0.02, 0.01, 0.01, 0.0, 0.01]])
     layout = pair.difference_lines(steps, differences, differences[0], np.full(10, np.nan), end=450)["layout"]
     (start, end), (low, high) = layout["xaxis"]["range"], layout["yaxis"]["range"]
@@ -195,16 +192,13 @@ def test_cosines_agree_with_the_definition():
     assert np.isnan(np.diag(z)).all()
 
 
-def test_masked_cells_are_blank_and_the_others_are_the_weights():
+def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
     z = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS)["data"][0]["z"])
     hidden = np.triu(np.ones((6, 6), bool), 1)
     assert np.isnan(z[hidden]).all()
     np.testing.assert_array_equal(z[~hidden], np.float32(PATTERN[~hidden]))
     seeing = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS, causal=False)["data"][0]["z"])
     assert np.isfinite(seeing).all()
-
-
-def test_what_sixteen_heads_and_a_long_run_weigh():
     patterns = np.tril(RNG.random((16, 64, 64)))
     titles = [f"L{i // 4} H{i % 4}" for i in range(16)]
     assert len(json.dumps(attention.head_grid(patterns, titles, ["token"] * 64))) < 400_000

@@ -12,7 +12,7 @@ from playground.training import History, LoadMeasured
 MIXTURE = ModelConfig(vocab_size=13, context_length=10, n_layers=2, d_model=16, n_heads=2, init_std=0.3, n_experts=4)
 
 
-def test_evenness_of_known_loads():
+def test_evenness_of_known_loads_and_of_those_that_a_history_holds():
     even = evenness([0.25] * 4)
     assert (even.entropy, even.most, even.dead, even.effective) == (2.0, 2.0, (), 4.0)
     collapsed = evenness([0.0, 1.0, 0.0, 0.0])
@@ -21,9 +21,6 @@ def test_evenness_of_known_loads():
     some = evenness(shares)
     assert some.entropy == pytest.approx(-(shares * np.log2(shares)).sum())
     assert some.dead == (3,) and some.busiest == 0
-
-
-def test_load_over_training_is_what_the_history_holds():
     history, rng = History(), np.random.default_rng(0)
     tables = rng.dirichlet(np.ones(4), (3, 2))
     for step, table in zip((10, 20, 30), tables):

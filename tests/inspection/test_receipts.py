@@ -150,11 +150,15 @@ def test_the_last_line_is_the_distance_to_the_model_itself(name):
         tampered -= 0.5
 
 
-def test_a_hidden_cell_weighs_nothing_and_one_token_looks_at_itself():
+def test_one_token_a_hidden_cell_and_nothing_to_look_at():
     r = receipt(look_at(VARIANTS["rotary"]), 0, 0, 2, 5)
     assert not r.visible and r.weight == 0 and r.exponential == 0 and not r.part_out.any() and math.isfinite(r.score)
     assert receipt(look_at(VARIANTS["sees the future"]), 0, 0, 2, 5).weight > 0
     assert receipt(look_at(VARIANTS["learned"], ids=[3]), 0, 0, 0, 0).weight == 1
+    with pytest.raises(ValueError, match=r"prompt.*empty"):
+        look_at(VARIANTS["learned"], ids=[])
+    with pytest.raises(ValueError, match=r"fit.*context"):
+        look_at(VARIANTS["learned"], ids=[1] * 13)
 
 
 @pytest.mark.parametrize("place", [(2, 0, 0, 0), (0, 4, 0, 0), (0, 0, 7, 0), (0, 0, 0, -1)])
@@ -172,10 +176,3 @@ def test_a_long_prompt_keeps_no_patterns_and_makes_the_same_ones(monkeypatch):
         assert torch.allclose(long.pattern(layer), short.trace["pattern", layer][0], atol=1e-6)
         assert torch.allclose(long.scores(layer), short.trace["scores", layer][0], atol=1e-5)
     assert receipt(long, 1, 2, 5, 1).largest_difference < 2e-5
-
-
-def test_looking_needs_something_to_look_at():
-    with pytest.raises(ValueError, match=r"prompt.*empty"):
-        look_at(VARIANTS["learned"], ids=[])
-    with pytest.raises(ValueError, match=r"fit.*context"):
-        look_at(VARIANTS["learned"], ids=[1] * 13)

@@ -117,7 +117,7 @@ def test_an_expert_nobody_visits_gets_a_zero_gradient():
     assert mixture.up.grad[3].abs().max() == 0 and mixture.down.grad[3].abs().max() == 0
 
 
-def test_switch_loss_is_one_when_even_and_more_when_not():
+def test_switch_loss_is_one_when_even_and_a_selection_bias_moves_load_without_a_loss():
     def routing(probabilities: torch.Tensor, experts: torch.Tensor) -> LayerRouting:
         return LayerRouting(probabilities.log(), probabilities, experts, torch.ones(1, 5, 1))
 
@@ -127,9 +127,6 @@ def test_switch_loss_is_one_when_even_and_more_when_not():
     collapsed = routing(uneven, torch.zeros(1, 5, 1, dtype=torch.long))
     assert balance_loss(collapsed, "switch").item() == pytest.approx(4.8)
     assert balance_loss(collapsed, "constant").item() == pytest.approx(1.0)
-
-
-def test_selection_bias_moves_load_without_a_loss():
     config = MIXTURE.replace(balance="bias", n_layers=2, init_std=0.5)
     model = Transformer(config, seed=1)
     ids = torch.randint(0, 11, (8, 12), generator=torch.Generator().manual_seed(0))
@@ -157,7 +154,7 @@ def test_the_first_expert_is_the_heaviest(balance):
         assert (plain.sort().values != seen["experts", 0].sort().values).any()
 
 
-def test_load_sums_to_one_dense_models_have_none_and_active_parameters_count_what_a_token_visits():
+def test_load_sums_to_one_active_parameters_are_visited_and_noise_needs_a_generator():
     ids = torch.zeros(1, 12, dtype=torch.long)
     output = Transformer(PRESETS["s5-moe"])(ids)
     assert torch.allclose(output.expert_load.sum(1), torch.ones(4))
@@ -169,9 +166,6 @@ def test_load_sums_to_one_dense_models_have_none_and_active_parameters_count_wha
     assert moe.n_active_parameters == dense.n_parameters + 4 * (one_expert + 64 * 8)
     assert moe.n_parameters / dense.n_parameters == pytest.approx(5.51, abs=0.005)
     assert dense.n_active_parameters == dense.n_parameters
-
-
-def test_router_noise_only_with_a_generator():
     model = Transformer(MIXTURE.replace(router_noise=5.0))
     ids = torch.randint(0, 11, (4, 12), generator=torch.Generator().manual_seed(0))
     assert torch.equal(model(ids).logits, model(ids).logits)

@@ -3,7 +3,6 @@
 import csv
 import io
 import math
-import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -78,12 +77,18 @@ def at_once(count: int, do: Callable[[int], object]) -> None:
         list(threads.map(one, range(count)))
 
 
-def test_a_house_without_classes_has_no_file_and_asks_none(classes):
+def test_without_its_secret_the_teachers_link_opens_no_board_nor_does_a_house_without_classes(classes):
     assert classes.member(ANNA) is None
     classes.progress(ANNA, "first", 1, 5)
     with pytest.raises(ClassError, match="No class"):
         classes.invited("apple-otter-river-stone")
     assert not classes.store.path.exists()
+    klass, secret = made(classes)
+    assert classes.taught(klass.code, secret).id == klass.id
+    other = made(classes)[1]
+    for wrong in ("", None, secret[:-1], secret + "a", other, 7):
+        with pytest.raises(ClassError, match="teacher's link"):
+            classes.taught(klass.code, wrong)
 
 
 def test_a_code_is_four_words_however_it_is_typed_and_what_is_missing_to_join_is_asked_for(classes):
@@ -120,15 +125,6 @@ def test_wrong_codes_bound_who_sends_them_and_a_right_one_always_works(classes, 
     clock.now += 601
     with pytest.raises(ClassError, match="No class"):
         classes.invited(guess, "10.0.0.1")
-
-
-def test_the_teachers_link_without_its_secret_opens_no_board(classes):
-    klass, secret = made(classes)
-    assert classes.taught(klass.code, secret).id == klass.id
-    other = made(classes)[1]
-    for wrong in ("", None, secret[:-1], secret + "a", other, 7):
-        with pytest.raises(ClassError, match="teacher's link"):
-            classes.taught(klass.code, wrong)
 
 
 def test_names_are_made_different_and_what_is_no_name_or_looks_like_another_is_refused(classes):
@@ -198,18 +194,6 @@ def test_secrets_are_not_in_the_file_and_two_teachers_delete_at_once(classes):
     at_once(2, delete)
     assert not on_disk(classes, "Dornröschen", hashed(BERT), hashed(secret))
     assert classes.invited(kept.code) == kept and classes.member(BERT) is None
-
-
-def test_a_server_killed_in_the_middle_of_a_class_loses_nothing(classes, clock, tmp_path):
-    klass, secret = made(classes)
-    member = classes.join(klass.code, "Anna", ANNA)
-    classes.progress(ANNA, "first", 2, 5, [(1, "How low?", "0.5", "0.4")])
-    shutil.copytree(classes.store.path.parent, tmp_path / "left")  # as a kill leaves it: nothing was closed
-    again = Classes(Store(tmp_path / "left" / FILE), clock)
-    assert again.member(ANNA).name == member.name and again.taught(klass.code, secret).title == "Tuesday"
-    assert again.students(again.invited(klass.code))[0].step == 2
-    assert again.answers(klass)[0]["answer"] == "0.5"
-    again.store.close()
 
 
 def test_a_file_that_is_none_is_a_sentence_and_where_it_lies_is_for_the_log_alone(classes, clock, caplog, tmp_path):

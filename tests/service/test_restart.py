@@ -229,13 +229,16 @@ def test_a_comparison_that_was_killed_ends_with_the_same_verdict(tmp_path, monke
     assert all(third.registry.get(model_id, ANNA) for model_id in kept.learned)
 
 
-def test_a_visitor_is_known_after_a_restart_and_an_invented_one_never(tmp_path, monkeypatch):
+def test_a_visitor_is_known_after_a_restart_and_two_servers_do_not_share_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(DataFolder, "_signing_key", SIGNING_KEY)
     first = DataFolder(tmp_path)
     visitor = first.new_visitor()
+    first.keep_lessons(visitor, "{}")
+    with pytest.raises(data_folder.BusyError):
+        DataFolder(tmp_path)
     first.close()
     again = DataFolder(tmp_path)
-    assert again.knows(visitor) and not DataFolder().knows(visitor)
+    assert again.lessons(visitor) == "{}" and again.knows(visitor) and not DataFolder().knows(visitor)
     for invented in ("x" * 48, visitor[:-1] + "x", visitor[:24], "", None, 7, [visitor]):
         assert not again.knows(invented)
 
@@ -302,15 +305,6 @@ def test_an_older_index_is_brought_up_to_date_and_a_newer_one_is_refused_and_lef
     with pytest.raises(StoreError, match="newer version") as refused:
         data.store.rows("SELECT 1")
     assert str(tmp_path) not in str(refused.value)
-
-
-def test_two_servers_do_not_share_a_folder(tmp_path):
-    first = DataFolder(tmp_path)
-    first.keep_lessons(ANNA, "{}")
-    with pytest.raises(data_folder.BusyError):
-        DataFolder(tmp_path)
-    first.close()
-    assert DataFolder(tmp_path).lessons(ANNA) == "{}"
 
 
 def test_folders_of_servers_that_crashed_are_removed_and_those_in_use_are_not(tmp_path, monkeypatch):

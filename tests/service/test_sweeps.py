@@ -29,15 +29,12 @@ def test_a_sweep_ends_or_is_stopped_with_its_table_and_is_found_again(tmp_path):
     assert view.state == "finished" and sum(len(row.losses) for row in view.rows) < 6
 
 
-def test_a_value_beyond_a_limit_is_refused_and_one_that_does_not_fit_the_text_is_said(tmp_path):
+def test_a_value_beyond_a_limit_is_refused_and_the_time_left_is_that_of_the_steps_left(tmp_path, monkeypatch):
     board = house(tmp_path)
     with pytest.raises(LimitError, match="layers are too many"):
         board.sweep(ANNA, small_spec(), Sweep("n_layers", (1, 1000), 1))
     view = ended(board.sweep(ANNA, small_spec(), Sweep("context_length", (16, 1000), 1))).view()
     assert view.state == "failed" and "too few for a context of 1000" in view.message
-
-
-def test_the_time_left_is_that_of_the_steps_left_and_rests_do_not_count(monkeypatch, tmp_path):
     job = Job("id", ANNA, "a job", tmp_path)
     monkeypatch.setattr(job_module.time, "monotonic", lambda: 114.0)
     job.began, job.rested = 100.0, 4.0

@@ -103,7 +103,10 @@ def test_a_tokenizer_from_elsewhere_is_the_same_after_it_was_saved_but_reads_spe
         assert again.encode(text) == ours.encode(text) == PUBLISHED["single digits"].encode(text).ids
 
 
-def test_a_published_encoding_comes_in_again(tmp_path):
+def test_a_published_encoding_comes_in_again_and_words_that_no_text_has_cannot_go_out(tmp_path):
+    with pytest.raises(CheckpointError, match=r"'two words'.*tokenizer's"):
+        tokenizer_files(WordTokenizer(["one", "two words"]))
+    assert tokenizer_from_dict({"kind": "word", "words": ["two words"]}).encode("two words") == [0, 0]
     try:
         gpt2 = load_encoding("gpt2", patience=3)
     except TextError:
@@ -114,12 +117,6 @@ def test_a_published_encoding_comes_in_again(tmp_path):
         "It's 12  o'clock <|endoftext|>"
     )
     assert again.decode([50_256]) == "<|endoftext|>"
-
-
-def test_words_that_no_text_has_cannot_go_out():
-    with pytest.raises(CheckpointError, match=r"'two words'.*tokenizer's"):
-        tokenizer_files(WordTokenizer(["one", "two words"]))
-    assert tokenizer_from_dict({"kind": "word", "words": ["two words"]}).encode("two words") == [0, 0]
 
 
 def test_an_export_says_where_its_tokenizer_differs(tmp_path, monkeypatch):

@@ -44,15 +44,12 @@ def test_a_score_is_the_loss_of_all_tokens_but_the_first_word_and_differences_ar
     assert other.minus(one) == (-difference, margin) and 0 < margin < math.inf
 
 
-def test_unknown_characters_are_counted_and_large_vocabularies_go_in_small_batches():
+def test_unknown_characters_are_counted_and_parts_follow_each_other_without_a_gap():
     found = score(*uniform(CharTokenizer("ab "), 4), "ééé " + TEXT + "é")
     assert found.unknown == 4 and sum(found.bytes) == len(TEXT) + 3
     small = ModelConfig(vocab_size=65, context_length=64)
     assert windows_at_once(small) == 64
     assert windows_at_once(small.replace(vocab_size=151_936, context_length=1024)) == 1
-
-
-def test_parts_follow_each_other_without_a_gap_and_a_short_text_has_none():
     text = "one two\r\nthree " * 400 + "x" * 500
     parts = parts_of(text)
     assert "".join(parts) == text.replace("\r\n", "\n") and parts[0] == "one" and 32 < len(parts) <= 65

@@ -53,7 +53,7 @@ def overfitted(folder):
     return told(train(tiny(), CORPUS, CONFIG, folder=folder))
 
 
-def test_the_weights_of_the_lowest_validation_loss_are_handed_over_and_no_step_changes(overfitted, monkeypatch):
+def test_the_best_weights_are_handed_over_where_they_are_not_the_last_and_no_step_changes(overfitted, monkeypatch):
     history, kept, finished = overfitted
     step, lowest = history.best
     assert finished.reason == "done" and step < 60 and history.val_loss > lowest + 0.1
@@ -65,9 +65,6 @@ def test_the_weights_of_the_lowest_validation_loss_are_handed_over_and_no_step_c
 
     monkeypatch.setattr(loop.Run, "_best_behind", lambda self: iter(()))
     assert told(train(tiny(), CORPUS, CONFIG))[0].steps["loss"] == overfitted[0].steps["loss"]
-
-
-def test_a_run_whose_last_moment_is_its_best_keeps_nothing_aside():
     text = corpus_from_text("a stitch in time saves nine. " * 60)
     model = Transformer(ModelConfig(text.vocab_size, context_length=16, n_layers=1, d_model=16, n_heads=2))
     history, kept, _ = told(train(model, text, CONFIG.replace(steps=12, learning_rate=2e-3)))

@@ -101,11 +101,16 @@ def test_losses_that_are_no_numbers_survive_saving(tmp_path):
     assert events[-1].reason == "done"
 
 
-def test_batches_drawn_for_the_compiler_are_none_of_the_runs(monkeypatch, tmp_path):
+def test_the_batches_of_a_run_are_its_own_beside_a_compiler_and_in_documents(monkeypatch, tmp_path):
     """Compiling tries a batch; the run's own batches stay what they are without."""
     monkeypatch.setattr("playground.training.loop.compiled", lambda model, *_: (model, "not here"))
     plain = losses(train(Transformer(SHAPE), CORPUS, CONFIG))
     assert losses(train(Transformer(SHAPE), CORPUS, CONFIG.replace(compile=True))) == plain
+    documents = corpus_from_sentences()
+    shape, config = SHAPE.replace(vocab_size=documents.vocab_size), CONFIG.replace(accumulation=2)
+    expected = losses(train(Transformer(shape), documents, config))
+    first_part(tmp_path, config, shape, documents)
+    assert losses(train(Transformer(shape), documents, config, folder=tmp_path, resume=True)) == expected[5:]
 
 
 OTHER_VALUES = {"int": 7, "int | None": 3, "float": 0.5, "float | None": 999.0, "bool": True}
@@ -236,25 +241,17 @@ def test_nothing_is_moved_or_loaded_before_the_first_event_is_asked_for(tmp_path
 
 
 def test_another_number_of_threads_is_said_aloud(tmp_path):
-    def notices(**settings):
-        events = train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path, resume=True, **settings)
-        return [event.facts for event in events if isinstance(event, Noticed) and event.kind == OTHER_MACHINE]
-
-    def fresh():
-        (tmp_path / FILE).unlink(missing_ok=True)
-        first_part(tmp_path)
-
-    threads = torch.get_num_threads()
+    threads, said = torch.get_num_threads(), []
     try:
-        torch.set_num_threads(1)
-        fresh()
-        assert not notices()
-        fresh()
-        torch.set_num_threads(2)
-        (said,) = notices()
-        assert said["before"].endswith("threads: 1") and said["now"].endswith("threads: 2")
+        for now in (1, 2):
+            torch.set_num_threads(1)
+            first_part(tmp_path / str(now))
+            torch.set_num_threads(now)
+            events = train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path / str(now), resume=True)
+            said += [event.facts for event in events if isinstance(event, Noticed) and event.kind == OTHER_MACHINE]
     finally:
         torch.set_num_threads(threads)
+    assert [(each["before"][-10:], each["now"][-10:]) for each in said] == [("threads: 1", "threads: 2")]
 
 
 def test_another_rate_is_the_rate_of_the_next_steps(tmp_path):
@@ -326,11 +323,3 @@ def test_nothing_is_saved_of_a_divergence_so_the_run_before_it_can_go_on(tmp_pat
     assert not (tmp_path / "rarely" / FILE).exists(), "nor at its end"
     lower = CONFIG.replace(learning_rate=1e-4)
     assert list(train(Transformer(SHAPE), CORPUS, lower, folder=tmp_path, resume=True))[-1].reason == "done"
-
-
-def test_documents_are_resumed_like_streams(tmp_path):
-    documents = corpus_from_sentences()
-    shape, config = SHAPE.replace(vocab_size=documents.vocab_size), CONFIG.replace(accumulation=2)
-    expected = losses(train(Transformer(shape), documents, config))
-    first_part(tmp_path, config, shape, documents)
-    assert losses(train(Transformer(shape), documents, config, folder=tmp_path, resume=True)) == expected[5:]

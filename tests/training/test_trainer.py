@@ -93,13 +93,20 @@ def test_accumulating_equals_a_larger_batch(precision, tolerance, balance):
     assert bool(told["whole"][2]) == bool(balance)
 
 
-def test_gradients_are_measured_before_they_are_clipped():
+def test_a_gradient_is_measured_before_it_is_clipped_and_none_that_is_no_number_is_applied():
     """As the whole gradient's length is."""
     loose, tight = (
         [e.norms for e in train(tiny(), CORPUS, CONFIG.replace(gradient_clip=clip, steps=1)) if e.event == "gradients"]
         for clip in (0.0, 1e-3)
     )
     assert loose == tight and loose[0]["head"] > 1e-2
+    model = tiny()
+    hook = model.head.weight.register_hook(lambda gradient: gradient * float("nan"))
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    *_, evaluated, end = train(model, CORPUS, CONFIG.replace(eval_every=0))
+    hook.remove()
+    assert (end.reason, end.step, end.weights_step, evaluated.step) == ("diverged", 0, None, 0)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 
 
 def test_a_stop_amid_an_evaluation_waits_for_one_pass_only():
@@ -129,16 +136,6 @@ def test_a_divergence_brings_back_the_last_good_weights_and_says_of_which_step_t
     unspoiled = tiny()
     list(train(unspoiled, CORPUS, config, should_stop=iter([False] * good + [True] * 9).__next__))
     assert all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), unspoiled.state_dict().values()))
-
-
-def test_a_gradient_that_is_not_a_number_is_not_applied_and_the_weights_stay():
-    model = tiny()
-    hook = model.head.weight.register_hook(lambda gradient: gradient * float("nan"))
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    *_, evaluated, end = train(model, CORPUS, CONFIG.replace(eval_every=0))
-    hook.remove()
-    assert (end.reason, end.step, end.weights_step, evaluated.step) == ("diverged", 0, None, 0)
-    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 
 
 class Overflowing:

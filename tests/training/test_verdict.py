@@ -34,13 +34,20 @@ def test_over_seeds_the_interval_holds_the_truth_nineteen_times_in_twenty():
     assert abs(held / rounds - 0.95) < 0.03
 
 
-def test_the_pairing_removes_what_both_share():
+def test_the_pairing_removes_what_both_share_and_unequal_windows_make_the_margin_of_a_ratio():
     rng = torch.Generator().manual_seed(1)
     hard = 1.0 + torch.rand(200, generator=rng)  # some windows are harder, for both
     verdict = judge([losses(hard)], [losses(hard - 0.01 + 0.005 * torch.randn(200, generator=rng))])
     unpaired = hard.std().item() / math.sqrt(200)
     assert verdict.margin < unpaired / 10
     assert math.isclose(verdict.difference, -0.01, abs_tol=0.002)
+    # As the spread of the same ratio over many other draws of the windows.
+    rng = torch.Generator().manual_seed(3)
+    tokens = torch.randint(1, 20, (400, 60), generator=rng)
+    apart = tokens * (0.05 + 0.1 * torch.randn(400, 60, generator=rng))  # (draws, windows)
+    found = [difference(WindowLosses(torch.zeros(60), n), WindowLosses(d, n)) for d, n in zip(apart, tokens)]
+    spread = torch.tensor([d for d, _ in found]).std().item()
+    assert sum(margin for _, margin in found) / 400 == pytest.approx(student_t(59) * spread, rel=0.08)
 
 
 @pytest.mark.parametrize("windows", [3, 30])
@@ -51,16 +58,6 @@ def test_over_windows_the_interval_holds_the_truth_nineteen_times_in_twenty(wind
         verdict = judge([losses(torch.ones(windows))], [losses(1.0 + apart)])
         held += abs(verdict.difference - 0.02) <= verdict.margin
     assert abs(held / rounds - 0.95) < 0.03
-
-
-def test_windows_of_unequal_length_make_the_margin_of_a_ratio():
-    """As the spread of the same ratio over many other draws of the windows."""
-    rng = torch.Generator().manual_seed(3)
-    tokens = torch.randint(1, 20, (400, 60), generator=rng)
-    apart = tokens * (0.05 + 0.1 * torch.randn(400, 60, generator=rng))  # (draws, windows)
-    found = [difference(WindowLosses(torch.zeros(60), n), WindowLosses(d, n)) for d, n in zip(apart, tokens)]
-    spread = torch.tensor([d for d, _ in found]).std().item()
-    assert sum(margin for _, margin in found) / 400 == pytest.approx(student_t(59) * spread, rel=0.08)
 
 
 def test_one_window_one_seed_and_equal_models_name_no_winner():
