@@ -1,7 +1,5 @@
 """At every moment of a kill a folder opens as the old state or the new one, and the next save succeeds."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -148,7 +146,7 @@ def test_every_file_is_flushed_before_it_counts(tmp_path, monkeypatch):
     pack(NEW, tmp_path / "m.zip")
 
 
-def test_a_writer_that_fails_leaves_nothing_of_itself(tmp_path):
+def test_a_writer_that_fails_leaves_nothing_and_raises_an_os_error(tmp_path):
     def fail(made: Path) -> None:
         (made / "half" if made.is_dir() else made).write_text("half")
         raise OSError("disk full")
@@ -160,10 +158,7 @@ def test_a_writer_that_fails_leaves_nothing_of_itself(tmp_path):
             write(tmp_path / name, fail)
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["file", "there"] and (tmp_path / "file").read_text() == "old"
 
-
-def test_what_safetensors_raises_on_a_full_disk_is_an_os_error(tmp_path):
-    """It is none by itself, so that a run on a full disk ended with nothing to keep."""
-
+    # It is none by itself, so that a run on a full disk ended with nothing to keep.
     def fail(made: Path) -> None:
         raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 

@@ -1,7 +1,5 @@
 """Devices and precisions are chosen by what a machine has or is declared to have."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """What is kept is made once for all who ask at the same time, bounded by number and bytes, and gone with its owner."""
 
-from __future__ import annotations
-
 import gc
 import threading
 import time
@@ -40,13 +38,17 @@ def test_an_exception_reaches_all_who_wait_and_is_not_kept():
     assert cache.get("a", lambda: "well") == "well"
 
 
-def test_bytes_are_bounded_and_the_newest_stays_however_large():
+def test_bytes_are_bounded_and_the_newest_stays():
     cache = Kept(entries=100, megabytes=1)
     for key in range(6):
         cache.get(key, lambda: np.zeros(300_000, np.uint8))
     assert len(cache) == 3 and cache.nbytes == 900_000
     cache.get("large", lambda: np.zeros(5_000_000, np.uint8))
     assert len(cache) == 1 and cache.peek("large") is not None
+    latest = Latest(2)
+    for key in "abac":
+        latest[key] = key
+    assert list(latest) == ["a", "c"] and latest.get("b") is None
 
 
 def test_what_belongs_to_a_model_leaves_with_it():
@@ -120,10 +122,3 @@ def test_every_cache_of_the_page_is_within_the_budget():
     for windows in range(1, 70):
         corpus.baselines(16, windows)
     assert kept.counts()["values"] - before <= WORKED_OUT
-
-
-def test_the_keys_set_last_stay():
-    latest = Latest(2)
-    for key in "abac":
-        latest[key] = key
-    assert list(latest) == ["a", "c"] and latest.get("b") is None

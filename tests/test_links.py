@@ -1,7 +1,5 @@
 """Links say what they were made from, to whoever reads them; broken and hostile ones end in a sentence."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib
@@ -48,9 +46,6 @@ def record_of(made: RunCard) -> dict:
     return letters.unpacked(made.to_letters())
 
 
-# ---- there and back --------------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=25)
 @given(
     preset=st.sampled_from(sorted(PRESETS)),
@@ -83,26 +78,15 @@ def test_a_card_says_the_same_after_the_journey_and_fits_a_url(preset, model, tr
     )
 
 
-def test_equal_settings_make_equal_letters_whether_a_page_sent_whole_numbers_or_not():
+def test_equal_settings_and_the_nearest_preset_make_the_same_short_letters():
     a = card(training=TrainConfig(weight_decay=0.0, gradient_clip=1.0))
     b = card(training=TrainConfig(weight_decay=0, gradient_clip=1))
     assert a.to_letters() == b.to_letters()
-
-
-def test_the_nearest_preset_is_the_base_and_only_differences_travel():
     record = record_of(card(model=PRESETS["tiny"].replace(n_layers=3), training=RECIPES["tiny"]))
     assert record["base"] == "tiny" and record["model"] == {"n_layers": 3} and "training" not in record
 
 
-def test_a_link_from_before_a_preset_changed_is_refused_rather_than_misread(monkeypatch):
-    written = card().to_letters()
-    changed = PRESETS["small"].replace(d_model=256)
-    monkeypatch.setitem(cards.PRESETS, "small", changed)
-    with pytest.raises(LinkError, match=r"settings.*changed"):
-        RunCard.from_letters(written)
-
-
-def test_a_link_made_long_ago_is_read():
+def test_a_link_made_long_ago_is_read_and_one_from_before_a_preset_changed_is_refused(monkeypatch):
     """Letters as they stand in somebody's mail: whatever changes here, they say the same."""
     written = (
         "1q4Zpg_Cx2gW1wdjA0tDA3ABut4GhkbGJqZm5hWViUnJKapoSmk-QkgLEV-Y6GLHom5moVIsaHMYmBkAtxqZAMlYn2hCYqgxBbB1DM4gIyEB"
@@ -111,17 +95,14 @@ def test_a_link_made_long_ago_is_read():
     found = RunCard.from_letters(written)
     assert found.losses == card().losses and found.text_hash == card().text_hash and found.training.seed == 7
     assert found.differing(card()) == [] and found.machine == "cpu AVX512 float32, 2 threads, torch 2.13"
+    written = card().to_letters()
+    changed = PRESETS["small"].replace(d_model=256)
+    monkeypatch.setitem(cards.PRESETS, "small", changed)
+    with pytest.raises(LinkError, match=r"settings.*changed"):
+        RunCard.from_letters(written)
 
 
-def test_a_text_is_known_by_its_hash_whatever_its_line_ends():
-    assert text_hash("one\r\ntwo") == text_hash("one\ntwo") != text_hash("one\ntwo ")
-    from playground.data import corpus_from_text
-
-    text = "the sun rises and the sun sets. " * 10
-    assert corpus_from_text(text).sha256.startswith(text_hash(text))
-
-
-def test_only_what_others_will_meet_is_promised():
+def test_only_what_others_will_meet_is_promised_and_a_text_is_known_by_its_hash():
     evaluations = {
         "step": [0, 50, 100, 150, 200, 250, 300, 350, 400, 437],
         "train_loss": [3.0] * 9 + [1.0],
@@ -131,9 +112,11 @@ def test_only_what_others_will_meet_is_promised():
     steps = [row[0] for row in kept]
     assert steps[0] == 0 and steps[-1] == 350 and len(steps) == cards.MAX_LOSSES, "neither a stop nor a NaN"
     assert [row[0] for row in chosen_losses(evaluations, every=50, steps=437)][-1] == 437
+    assert text_hash("one\r\ntwo") == text_hash("one\ntwo") != text_hash("one\ntwo ")
+    from playground.data import corpus_from_text
 
-
-# ---- broken and hostile ----------------------------------------------------------------------------------------------
+    text = "the sun rises and the sun sets. " * 10
+    assert corpus_from_text(text).sha256.startswith(text_hash(text))
 
 
 @settings(max_examples=40)
@@ -222,9 +205,6 @@ def test_sentences_never_carry_a_flood_or_control_characters():
     assert str(caught.value).isprintable() and len(str(caught.value)) < 200
 
 
-# ---- was it repeated? ------------------------------------------------------------------------------------------------
-
-
 def evaluated(*rows: tuple[int, float, float]) -> dict:
     """Columns as History keeps them."""
     return (
@@ -234,17 +214,18 @@ def evaluated(*rows: tuple[int, float, float]) -> dict:
     )
 
 
-def test_equal_to_four_decimals_is_a_match_and_the_fifth_does_not_count():
+def test_differences_of_a_run_are_named_and_what_is_only_seen_does_not_count():
     for last in (1.23449, 1.23451):  # the card says 1.2345
         found = repetition(card(), evaluated((0, 3.4, 3.5), (150, 1.50004, 1.6), (300, 1.2, last)), MACHINE, over=True)
         assert found.kind == "matched" and len(found.compared) == 3 and found.missing == 0
-
-
-def test_a_difference_is_named_with_its_step_and_its_size():
     rows = evaluated((0, 3.4, 3.5), (150, 1.5, 1.61), (300, 1.2, 1.2395))
     found = repetition(card(), rows, MACHINE, over=True)
     assert found.kind == "differs" and [gap.step for gap in found.gaps] == [150, 300]
     assert (found.gaps[-1].split, found.gaps[-1].loss, found.gaps[-1].expected) == ("validation", 1.2395, 1.2345)
+    mine = card(training=card().training.replace(eval_every=7, sample_every=3, sample_prompt="x"))
+    assert card().differing(mine) == []
+    other = card(text="copy", model=ModelConfig(n_layers=2, d_model=128), training=card().training.replace(seed=8))
+    assert {"text", "n_layers", "seed"} <= set(card().differing(other))
 
 
 def test_a_kind_of_machine_names_what_decides_the_digits():
@@ -256,29 +237,17 @@ def test_a_kind_of_machine_names_what_decides_the_digits():
     assert again.machine == kind
 
 
-def test_nothing_is_said_before_there_is_something_to_compare():
+def test_nothing_is_said_before_there_is_something_to_compare_nor_that_a_run_evaluated_elsewhere_ended_early():
     assert repetition(card(), evaluated(), MACHINE, over=False).kind == "open"
     assert repetition(card(), evaluated((7, 1.0, 1.0)), MACHINE, over=True).kind == "open"
     on_the_way = repetition(card(), evaluated((0, 3.4, 3.5)), MACHINE, over=False)
     assert on_the_way.kind == "open" and on_the_way.missing == 2
     assert repetition(card(), evaluated((0, 3.4, 3.6)), MACHINE, over=False).kind == "differs", "said at once"
-
-
-def test_a_run_that_was_evaluated_elsewhere_did_not_end_early():
     assert repetition(card(), evaluated((0, 3.4, 3.5), (100, 1.8, 1.9)), MACHINE, over=True).ended_early
     for last in ((300, 1.2, 1.2345), (200, 1.4, 1.5)):
         rows = evaluated((0, 3.4, 3.5), (100, 1.8, 1.9), last)
         assert not repetition(card(), rows, MACHINE, over=True).ended_early
 
-
-def test_what_was_changed_since_is_found_and_what_is_only_seen_does_not_count():
-    mine = card(training=card().training.replace(eval_every=7, sample_every=3, sample_prompt="x"))
-    assert card().differing(mine) == []
-    other = card(text="copy", model=ModelConfig(n_layers=2, d_model=128), training=card().training.replace(seed=8))
-    assert {"text", "n_layers", "seed"} <= set(card().differing(other))
-
-
-# ---- views of a tab --------------------------------------------------------------------------------------------------
 
 TABS = ("train", "generate", "inspect", "moe")
 EDITS = st.one_of(

@@ -1,7 +1,5 @@
 """A small step is computed alone, and nobody else is the poorer for it; the process is set only by who asks for it."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 import threading
@@ -45,11 +43,9 @@ def helpers_of(step: int) -> tuple[tuple[int, int], int]:
     return in_a_thread(job)
 
 
-def test_a_small_step_is_computed_alone_and_other_threads_keep_their_helpers(two_threads):
+def test_small_steps_are_computed_alone_and_among_many_only_large_ones_have_helpers(two_threads, monkeypatch):
     assert helpers_of(SMALL_STEP - 1) == ((1, 2), 2) and torch.get_num_threads() == 2
-
-
-def test_where_many_are_served_only_a_large_step_has_helpers(two_threads, monkeypatch):
+    assert helpers_of(SMALL_STEP)[0] == (2, 2)
     monkeypatch.setattr(processes, "_helpers", None)
     processes.leave_helpers_to_training()
     assert helpers_of(SMALL_STEP) == ((2, 1), 1) and torch.get_num_threads() == 1
@@ -57,10 +53,6 @@ def test_where_many_are_served_only_a_large_step_has_helpers(two_threads, monkey
     torch.set_num_threads(2)
     processes.leave_helpers_to_training(at_once=3)
     assert threads_used(SMALL_STEP) == 1
-
-
-def test_a_large_step_is_shared(two_threads):
-    assert helpers_of(SMALL_STEP)[0] == (2, 2)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is nothing to set")

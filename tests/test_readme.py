@@ -20,9 +20,10 @@ def code_blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-def test_the_test_command_is_what_ci_runs():
+def test_the_readme_fits_on_two_screens_and_its_test_command_is_what_ci_runs():
     command = next(block.strip() for block in map(str.strip, code_blocks("bash")) if "pytest" in block)
     assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert len(README.splitlines()) <= 110
 
 
 def layout() -> dict[str, list[str]]:
@@ -39,31 +40,22 @@ def layout() -> dict[str, list[str]]:
     return paths
 
 
-def test_every_folder_of_code_has_its_line():
+def test_every_file_says_what_it_is_in_one_line_and_has_its_line_in_the_tree():
     folders = {f"{path.parent.relative_to(ROOT).as_posix()}/" for path in (ROOT / "playground").rglob("*.py")}
     assert folders | {"checkpoints/", "benchmarks/", "tests/"} <= layout().keys()
-
-
-def test_every_path_of_the_tree_exists():
     assert len(layout()) > 25
     named = [path for line, files in layout().items() for path in (line, *files)]
     assert not [path for path in named if not list(ROOT.glob(path.rstrip("/")))]
-
-
-def test_every_file_says_in_one_line_what_it_is():
-    """The first line of its docstring: short enough to be read in a list of files, and whole."""
+    # The first line of its docstring: short enough to be read in a list of files, and whole.
     files = [path for path in OURS if path.stat().st_size or "tests" not in path.relative_to(ROOT).parts]
     said = [(path, ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "\n") for path in files]
     assert len(said) > 300 and not [path for path, words in said if "\n" in words.split("\n\n")[0]]
 
 
-def test_every_file_named_in_the_docs_exists():
+def test_every_file_named_in_the_docs_exists_and_every_link_leads_somewhere():
     named = {name for page in PAGES.values() for name in re.findall(r"[\w.-]+/[\w./-]+\.(?:py|md|txt|png)\b", page)}
     named = {name for name in named if name.split("/")[0] in (*CODE, "docs")}
     assert len(named) > 12 and not [name for name in named if not (ROOT / name).exists()]
-
-
-def test_every_link_leads_somewhere():
     for page, words in PAGES.items():
         for link in re.findall(r"\]\((?!https?:)([^)]+)\)", words):
             path, _, place = link.partition("#")
@@ -90,7 +82,3 @@ def test_the_script_runs(monkeypatch, capsys):
     printed = capsys.readouterr().out.strip().splitlines()
     assert re.fullmatch(r"step 0: loss \d\.\d{3}, perplexity \d+\.\d", printed[0])
     assert any(line.startswith("The ") for line in printed)
-
-
-def test_the_readme_fits_on_two_screens():
-    assert len(README.splitlines()) <= 110

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from playground.cli import main
-from playground.cli import train as command
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.storage import load, save
@@ -78,25 +77,3 @@ def test_fp16_on_a_gpu_that_fails_its_proof_is_refused_with_the_reason(monkeypat
     with pytest.raises(ValueError, match=r"9.0%.*fp32"):
         proof.device_for(TrainConfig(precision="fp16"), model)
     assert proof.device_for(TrainConfig(precision="fp32"), model) == (torch.device("cpu"), wrong)
-
-
-def test_a_small_model_is_trained_without_helpers_that_others_could_keep_waiting(tmp_path, monkeypatch, capsys):
-    used, plain = [], command.train
-
-    def watched(*args, **more):
-        for event in plain(*args, **more):
-            used.append(torch.get_num_threads())
-            yield event
-
-    monkeypatch.setattr(command, "train", watched)
-    before = torch.get_num_threads()
-    torch.set_num_threads(3)
-    try:
-        assert train(tmp_path / "small") == 0
-        assert set(used) == {1} and torch.get_num_threads() == 3
-        used.clear()
-        wide = ["--preset", "tiny", "--set", "batch_size=128", "d_model=64", "eval_windows=1", "device=cpu"]
-        assert main(["train", "--language", "brackets", "--steps", "1", "--out", str(tmp_path / "wide"), *wide]) == 0
-        assert set(used) == {3}
-    finally:
-        torch.set_num_threads(before)

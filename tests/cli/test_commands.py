@@ -120,7 +120,7 @@ def overfitted(tmp_path_factory):
     return folder / "m", said.getvalue()
 
 
-def test_a_validation_loss_that_rose_is_said(overfitted, capsys):
+def test_a_validation_loss_that_rose_is_said_and_the_best_weights_can_be_used(overfitted, capsys):
     """While the run goes on, at its end, and by whoever opens the folder later."""
     folder, said = overfitted
     step, best = load(folder).history.best
@@ -131,10 +131,7 @@ def test_a_validation_loss_that_rose_is_said(overfitted, capsys):
     assert main(["info", str(folder), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["state"]["kind"] == "overfitting" and facts["best"] == {"step": step, "val_loss": best, "kept": True}
-
-
-def test_the_best_weights_can_be_used(overfitted, capsys):
-    """They are those of the best step to the last digit, in full precision, with a record that ends there."""
+    # They are those of the best step to the last digit, in full precision, with a record that ends there.
     folder, _ = overfitted
     whole = load(folder)
     step, loss = whole.history.best

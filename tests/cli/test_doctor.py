@@ -21,13 +21,11 @@ def test_the_report_is_aligned_lines_without_anybodys_home(capsys):
     assert str(Path.home()) not in "\n".join(lines) and "failed" not in "\n".join(lines)
 
 
-def test_a_broken_device_is_a_line(capsys, monkeypatch):
+def test_a_broken_device_or_a_question_that_fails_is_a_line(capsys, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)  # which no driver answers for
     report = facts(capsys)
     assert report["device cpu"].startswith("trains") and report["device cuda:0"].startswith("failed: ")
 
-
-def test_a_question_that_fails_is_a_line_too(capsys, monkeypatch):
     def broken():
         raise RuntimeError(f"{Path.home()}/secret/driver.so cannot be loaded\nand more")
 

@@ -125,7 +125,7 @@ def begun(done, tmp_path_factory):
     return out
 
 
-def test_a_run_killed_before_its_first_save_can_be_begun_again_either_way(begun, done, tmp_path, capsys):
+def test_a_run_killed_before_its_first_save_can_be_begun_again_with_its_settings(begun, done, tmp_path, capsys):
     losses = {}
     for name, way in {"again": ["--text", done / "text.txt", *SMALL], "resume": ["--resume"]}.items():
         out = shutil.copytree(begun, tmp_path / name)
@@ -136,9 +136,6 @@ def test_a_run_killed_before_its_first_save_can_be_begun_again_either_way(begun,
         assert steps(told) == [1, 2, 3, 4, 5, 6] and load(out).about["training"]["steps"] == 6
         losses[name] = [event["loss"] for event in told if event["event"] == "stepped"]
     assert losses["again"] == losses["resume"]
-
-
-def test_a_beginning_is_no_excuse_for_other_settings_on_resume(begun, capsys):
     check_refused(capsys, ["train", "--out", begun, "--resume", "--set", "batch_size=8"], "now 8")
 
 

@@ -22,7 +22,7 @@ def kept(tmp_path, monkeypatch) -> list[str]:
     return ids
 
 
-def test_models_are_listed_the_newest_first_and_opened_by_the_beginning_of_their_id(kept, capsys):
+def test_models_are_listed_opened_renamed_and_deleted_for_the_page_too(kept, capsys, tmp_path):
     assert main(["runs", "--json"]) == 0
     models = json.loads(capsys.readouterr().out)
     assert [model["id"] for model in models] == kept[::-1] and models[0]["name"] == "second"
@@ -30,9 +30,6 @@ def test_models_are_listed_the_newest_first_and_opened_by_the_beginning_of_their
     assert main(["runs", "--open", kept[0][:8]]) == 0
     folder = capsys.readouterr().out.strip()
     assert main(["generate", folder, "--prompt", "a", "--max-new-tokens", "3"]) == 0
-
-
-def test_a_model_is_renamed_and_deleted_for_the_page_too(kept, tmp_path, capsys):
     assert main(["runs", "--rename", kept[0], " The  best "]) == 0
     assert main(["runs", "--delete", kept[1]]) == 0
     capsys.readouterr()
@@ -41,15 +38,12 @@ def test_a_model_is_renamed_and_deleted_for_the_page_too(kept, tmp_path, capsys)
     assert registry.get(kept[0], ANNA).name == "The best" and not registry.data.folder_of(kept[1]).exists()
 
 
-def test_no_id_looks_like_an_option():
-    """One of 64 models could not be named in the shell."""
-    assert not any(new_id().startswith("-") for _ in range(2000))
-
-
-def test_what_cannot_be_done_is_a_sentence(kept, tmp_path, capsys):
+def test_what_cannot_be_done_is_a_sentence_and_no_id_looks_like_an_option(kept, tmp_path, capsys):
     check_refused(capsys, ["runs", "--open", "nothing"], "with 'nothing'")
     check_refused(capsys, ["runs", "--rename", kept[0], " "], "from 1 to 60")
     page = DataFolder(tmp_path)
     check_refused(capsys, ["runs", "--delete", kept[0]], "is running")
     assert main(["runs"]) == 0
     page.close()
+    # One of 64 models could not be named in the shell.
+    assert not any(new_id().startswith("-") for _ in range(2000))

@@ -40,11 +40,16 @@ def tune(*arguments, **options) -> int:
     return main(tuning(*arguments, **options))
 
 
-def test_no_steps_change_nothing(here, tmp_path, capsys):
+def test_no_steps_change_nothing_and_a_shorter_context_is_the_same_model(here, tmp_path, capsys):
     assert tune(here, tmp_path / "m", "--steps", "0") == 0
     before, after = (load(folder).model.state_dict() for folder in (here / "chars", tmp_path / "m"))
     assert all(torch.equal(before[name], after[name]) for name in before | after)
     assert "Nothing has changed." in capsys.readouterr().out
+    assert tune(here, tmp_path / "short", "--steps", "0", "--set", "context_length=8") == 0
+    ids = torch.arange(8)[None]
+    with torch.no_grad():
+        one, other = (load(folder).model(ids).logits for folder in (here / "chars", tmp_path / "short"))
+    assert torch.allclose(one, other, atol=1e-6) and load(tmp_path / "short").config.context_length == 8
 
 
 def test_a_tuned_model_keeps_its_tokenizer_names_its_parent_and_says_what_it_forgot(here, tmp_path, capsys):
@@ -82,14 +87,6 @@ def test_a_tuned_run_goes_on_from_where_it_stopped(here, tmp_path, capsys):
     check_refused(capsys, ["train", "--resume", "--out", two, "--steps", 9, "--from", here / "chars"], "leave --from")
 
 
-def test_a_shorter_context_is_the_same_model(here, tmp_path):
-    assert tune(here, tmp_path / "m", "--steps", "0", "--set", "context_length=8") == 0
-    ids = torch.arange(8)[None]
-    with torch.no_grad():
-        one, other = (load(folder).model(ids).logits for folder in (here / "chars", tmp_path / "m"))
-    assert torch.allclose(one, other, atol=1e-6) and load(tmp_path / "m").config.context_length == 8
-
-
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
@@ -109,14 +106,11 @@ def test_what_cannot_be_tuned_is_refused(here, tmp_path, capsys, more, sentence)
     assert not (tmp_path / "m").exists()
 
 
-def test_a_model_without_room_is_refused_before_its_weights_are_read(here, tmp_path, monkeypatch, capsys):
+def test_a_model_without_room_and_options_of_tuning_without_a_model_are_refused(here, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(plan, "free_memory", lambda device: 100_000)
     monkeypatch.setattr("playground.storage.checkpoint.read_tensors", lambda *_: pytest.fail("weights were read"))
     check_refused(capsys, tuning(here, tmp_path / "m"), "needs about 0.0 GB, and 0.0 GB are free")
     assert limits.training_memory(CONFIG, 4) > 100_000
-
-
-def test_options_of_tuning_are_refused_without_it(here, tmp_path, capsys):
     arguments = ["train", "--old-text", here / "old.txt", "--out", tmp_path / "m"]
     check_refused(capsys, arguments, "--old-text is for a model that is trained on")
 

@@ -52,19 +52,16 @@ def test_guessers_agree_with_counting_by_hand():
     assert guesser.next_token([]) == pytest.approx(unigram)
 
 
-def test_a_bigram_never_does_worse_than_frequencies_on_many_words():
-    """With a fixed weight for the shorter context it did: on words most contexts were seen once."""
-    words = [f"w{int(i)}" for i in np.random.default_rng(0).zipf(1.3, 30_000) if i < 3000]
-    baselines = corpus_from_text(" ".join(words), "word").baselines(32, 60)
-    assert baselines.bigram <= baselines.unigram + 0.01
-
-
-def test_how_far_to_look_back_is_not_chosen_on_the_judging_text():
+def test_how_far_to_look_back_is_not_chosen_on_the_judging_text_and_a_bigram_loses_to_no_frequencies():
     corpus = corpus_from_language("copy", n_characters=30_000, n_validation=4_000)
     strengths = tune_strengths(corpus.train.numpy(), corpus.vocab_size)
     assert corpus.baselines(32).order == 1 + len(strengths) >= 3
     noise = np.random.default_rng(1).integers(0, 9, 40_000)
     assert len(tune_strengths(noise, 9)) == 1  # nothing to gain from looking back
+    # With a fixed weight for the shorter context it did: on words most contexts were seen once.
+    words = [f"w{int(i)}" for i in np.random.default_rng(0).zipf(1.3, 30_000) if i < 3000]
+    baselines = corpus_from_text(" ".join(words), "word").baselines(32, 60)
+    assert baselines.bigram <= baselines.unigram + 0.01
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -100,12 +97,21 @@ def test_every_rung_has_a_text():
     assert all(sentences.texts.values()) and sentences.unit == "word"
 
 
-def test_a_loss_passes_the_baselines_that_it_clearly_beats():
+def test_a_loss_passes_what_it_clearly_beats_and_has_learned_from_the_bigram_to_the_floor():
     baselines = Baselines(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0, ngram=1.5, order=4, unit="character")
     for loss, name in ((4.1, None), (3.5, "uniform"), (2.5, "unigram"), (1.7, "bigram"), (1.04, "4-gram")):
         assert baselines.passed(loss) == name
     for close in (1.505, 1.5, 1.495):
         assert baselines.passed(close) == "bigram"
+    baselines = Baselines(uniform=4.0, unigram=2.0, bigram=2.2)
+    assert baselines.passed(2.1) == "uniform" and baselines.passed(1.9) == "unigram"  # which may know no pairs
+    assert (baselines.ahead(2.3), baselines.ahead(2.1), baselines.ahead(1.9)) == ("bigram", "unigram", None)
+    assert baselines.passed(1.995) == "uniform"  # a hundredth of a nat may be a matter of smoothing
+    baselines = Baselines(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0)
+    assert baselines.learned(2.0) == 0.0 and baselines.learned(1.25) == 0.75 and baselines.learned(0.99) == 1.0
+    assert baselines.learned(2.7) == 0.0  # more than a bigram loses: nothing of it
+    assert Baselines(4.0, 3.0, 2.0).learned(1.5) is None and baselines.learned(math.nan) is None
+    assert Baselines(4.0, 3.0, 1.001, 1.0).learned(1.0005) is None  # the bigram knows all there is
 
 
 def test_who_only_knows_what_occurs_has_passed_nothing():
@@ -139,21 +145,6 @@ def test_few_tokens_tell_little_and_how_little_is_computed():
     for false in ({"tokens": -1}, {"tokens": True}, {"chance": {"uniform": -0.1}}, {"chance": {"7-gram": 0.1}}):
         with pytest.raises(ValueError, match="baselines"):
             Baselines.from_dict(few.to_dict() | false)
-
-
-def test_how_much_is_learned_counts_from_the_bigram_to_the_floor_where_both_are_known():
-    baselines = Baselines(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0)
-    assert baselines.learned(2.0) == 0.0 and baselines.learned(1.25) == 0.75 and baselines.learned(0.99) == 1.0
-    assert baselines.learned(2.7) == 0.0  # more than a bigram loses: nothing of it
-    assert Baselines(4.0, 3.0, 2.0).learned(1.5) is None and baselines.learned(math.nan) is None
-    assert Baselines(4.0, 3.0, 1.001, 1.0).learned(1.0005) is None  # the bigram knows all there is
-
-
-def test_a_text_whose_bigram_is_worse_than_its_unigram_is_not_said_to_be_passed():
-    baselines = Baselines(uniform=4.0, unigram=2.0, bigram=2.2)
-    assert baselines.passed(2.1) == "uniform" and baselines.passed(1.9) == "unigram"  # which may know no pairs
-    assert (baselines.ahead(2.3), baselines.ahead(2.1), baselines.ahead(1.9)) == ("bigram", "unigram", None)
-    assert baselines.passed(1.995) == "uniform"  # a hundredth of a nat may be a matter of smoothing
 
 
 @pytest.mark.parametrize(("kind", "length"), [("word", 600), ("word", 2000), ("bpe", 2000), ("char", 1000)])

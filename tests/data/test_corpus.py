@@ -1,9 +1,6 @@
 """Batches shift by one and never count padding; bad text becomes a sentence."""
 
 import pickle
-import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -18,13 +15,12 @@ from playground.data import (
     read_file,
     real_tokens,
 )
-from playground.data import corpus as corpus_module
 from playground.data.sentences import HELD_OUT, SENTENCES
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 
 
-def test_a_batch_is_shifted_by_one_and_repeats_with_its_seed():
+def test_batches_are_shifted_by_one_and_windows_cover_the_split_once():
     corpus = corpus_from_text(TEXT)
     x, y = corpus.batch("train", 6, 16, torch.Generator().manual_seed(1))
     assert x.shape == y.shape == (6, 16)
@@ -33,9 +29,6 @@ def test_a_batch_is_shifted_by_one_and_repeats_with_its_seed():
     assert torch.equal(x, again)
     joined = corpus.tokenizer.decode(corpus.train.tolist())
     assert all(corpus.tokenizer.decode(row.tolist()) in joined for row in x)
-
-
-def test_windows_cover_the_split_once():
     corpus = corpus_from_text(TEXT)
     inputs, targets = corpus.windows("val", 10)
     counted = targets[targets != IGNORE]
@@ -45,14 +38,24 @@ def test_windows_cover_the_split_once():
     assert len(few) == 3 and torch.equal(few[0], inputs[0]) and torch.equal(few[-1], inputs[-1])
 
 
-def test_nine_tenths_train_and_the_last_tenth_judges():
+def test_nine_tenths_train_whatever_the_tokens_and_the_last_tenth_judges():
     corpus = corpus_from_text(TEXT)
     whole = corpus.tokenizer.decode(torch.cat((corpus.train, corpus.val)).tolist())
     assert whole == TEXT
     assert len(corpus.val) == pytest.approx(0.1 * len(TEXT), abs=1)
+    corpus = corpus_from_text(TEXT + "ÄÖÜ")
+    assert corpus.tokenizer.unknown_parts("Ä fox") == []
+    assert pickle.loads(pickle.dumps(corpus)).baselines(16) == corpus.baselines(16)  # a lock does not keep it here
+    corpus = corpus_from_text(TEXT, "word")
+    assert len(corpus.val) == (len(corpus.train) + len(corpus.val)) // 10
+    assert TEXT.endswith(corpus.held_out) and not corpus.held_out[:1].isspace()
+    whole = corpus.tokenizer.encode(TEXT)
+    assert torch.cat((corpus.train, corpus.val)).tolist() == whole
+    again = corpus_from_text(TEXT, corpus.tokenizer)  # a ready tokenizer parts the text where one made for it does
+    assert torch.equal(again.val, corpus.val)
 
 
-def test_four_of_our_sentences_are_held_out_and_can_be_guessed_from_the_others():
+def test_four_of_our_sentences_are_held_out_and_documents_end_with_tokens_that_nothing_follows():
     """None is learned, each is ours, and their words and the pairs of them that matter stand in the others."""
     corpus = corpus_from_sentences()
     learned = [sentence for sentence in SENTENCES if sentence not in HELD_OUT]
@@ -66,9 +69,6 @@ def test_four_of_our_sentences_are_held_out_and_can_be_guessed_from_the_others()
     for sentence in HELD_OUT:
         assert set(sentence.split()) <= words and sentence.split()[2] in verbs
     assert not torch.equal(corpus.train, corpus.val)
-
-
-def test_documents_end_with_tokens_that_nothing_follows():
     corpus = corpus_from_sentences()
     assert {corpus.tokenizer.token_text(token) for token in corpus.ends} == {"."}
     assert corpus_from_sentences(["a b c", "b c a"]).ends == frozenset()  # each goes on elsewhere
@@ -139,39 +139,3 @@ def test_what_judges_is_not_in_the_vocabulary(kind):
     assert ("yaks" in shown) == (kind == "bpe") and ("<unk>" in shown) == (kind == "word")
     assert "yaks" in loud.held_out and quiet.other_kind() is None
     assert "yaks" not in loud.learned().words and loud.learned().usual.right < loud.learned().usual.of
-
-
-def test_a_words_corpus_is_cut_between_words_after_nine_tenths_of_them():
-    corpus = corpus_from_text(TEXT, "word")
-    assert len(corpus.val) == (len(corpus.train) + len(corpus.val)) // 10
-    assert TEXT.endswith(corpus.held_out) and not corpus.held_out[:1].isspace()
-    whole = corpus.tokenizer.encode(TEXT)
-    assert torch.cat((corpus.train, corpus.val)).tolist() == whole
-    again = corpus_from_text(TEXT, corpus.tokenizer)  # a ready tokenizer parts the text where one made for it does
-    assert torch.equal(again.val, corpus.val)
-
-
-def test_characters_are_those_of_the_whole_text():
-    corpus = corpus_from_text(TEXT + "ÄÖÜ")
-    assert corpus.tokenizer.unknown_parts("Ä fox") == []
-
-
-def test_threads_that_ask_together_get_one_answer_computed_once(monkeypatch):
-    corpus, calls, ready = corpus_from_text(TEXT), [], threading.Barrier(8)
-    measure = corpus_module.measure
-
-    def slowly(*arguments, **keywords):
-        calls.append(1)
-        time.sleep(0.05)
-        return measure(*arguments, **keywords)
-
-    monkeypatch.setattr(corpus_module, "measure", slowly)
-
-    def ask(_):
-        ready.wait()
-        return corpus.baselines(16)
-
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(ask, range(8)))
-    assert len(calls) == 1 and all(answer is answers[0] for answer in answers)
-    assert pickle.loads(pickle.dumps(corpus)).baselines(16) == answers[0]  # a lock does not keep it here

@@ -15,7 +15,12 @@ def hub(monkeypatch, tmp_path):
         yield hub
 
 
-def test_a_text_file_is_fetched_and_can_then_be_read_offline(hub):
+def test_a_text_file_is_fetched_read_offline_and_never_downloaded_where_it_is_too_large(hub):
+    with pytest.raises(TextError, match=r"MB.*used"):
+        read_hub("user/tales", "story.txt", endpoint=hub.address, max_bytes=10)
+    assert not [line for line in hub.log if "/resolve/" in line]
+    with pytest.raises(TextError, match=r"check.*connection"):
+        read_hub("user/tales", "story.txt", endpoint="http://127.0.0.1:9")
     assert read_hub("user/tales", "story.txt", endpoint=hub.address) == FILES["story.txt"].decode()
     # a connection that is open outlives the server, so the second time another address is asked, where nobody listens
     assert read_hub("user/tales", "story.txt", endpoint="http://127.0.0.1:9") == FILES["story.txt"].decode()
@@ -36,12 +41,6 @@ def test_what_cannot_be_fetched_is_a_sentence(hub, repo, file, sentence):
         read_hub(repo, file, endpoint=hub.address)
 
 
-def test_a_file_that_is_too_large_is_never_downloaded(hub):
-    with pytest.raises(TextError, match=r"MB.*used"):
-        read_hub("user/tales", "story.txt", endpoint=hub.address, max_bytes=10)
-    assert not [line for line in hub.log if "/resolve/" in line]
-
-
 def test_the_login_of_this_machine_is_nobodys_to_use(hub, monkeypatch):
     """Whoever names a repository must not learn by it whether a private one has such a file, or how large it is."""
     hub.accounts["hf_theOwners"] = Account("user")
@@ -50,8 +49,3 @@ def test_the_login_of_this_machine_is_nobodys_to_use(hub, monkeypatch):
     for file in ("story.txt", "missing.txt"):
         with pytest.raises(TextError, match="dataset user/diary"):
             read_hub("user/diary", file, endpoint=hub.address)
-
-
-def test_offline_is_a_sentence(hub):
-    with pytest.raises(TextError, match=r"check.*connection"):
-        read_hub("user/tales", "story.txt", endpoint="http://127.0.0.1:9")

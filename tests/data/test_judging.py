@@ -102,33 +102,24 @@ def test_one_mistake_is_found_at_its_word_with_its_rule(name, kind):
     assert tried >= 5
 
 
-def test_the_share_counts_whole_units_only_and_says_how_sure_it_is():
+def test_shares_count_whole_units_and_the_beginning_as_it_stands():
     judged = judge(LANGUAGES["addition"], "1+2=3\n4+4=9\n5+5=1")
     assert judged.share == Share(1, 2) and judge(LANGUAGES["addition"], "1+").share == Share(0, 0)
     assert judge(LANGUAGES["brackets"], "\n\n\n()\n").share == Share(1, 1)  # an empty line is no achievement
     assert judge(LANGUAGES["stories"], "\n\nMia").share == Share(0, 2)
-
-
-def test_the_beginning_counts_as_it_stands_and_its_own_mistakes_do_not():
     language = LANGUAGES["addition"]
     assert judge(language, "46\n1+1=2\n", "12+34=").share == Share(2, 2)
     right = judge(language, "47\n1+1=2\n", "12+34=")
     assert right.share == Share(1, 2) and (right.fault.start, right.fault.end) == (0, 2)
     assert judge(language, "46\n1+1=2\n", "Once upon ").share == Share(1, 1)
     assert judge(language, "46\n1+1=2\n", "").share == Share(1, 1)  # it may begin anywhere
-
-
-def test_a_beginning_that_cannot_be_judged_is_told_from_a_story_without_an_end():
-    """“No whole story yet” stood under one that ended, begun with a letter that the language does not have."""
+    # “No whole story yet” stood under one that ended, begun with a letter that the language does not have.
     story, language = " lived by the sea. She is happy.\nMax lived", LANGUAGES["stories"]
     strange = judge(language, story, "M�a")
     assert strange.foreign and strange.begun_with is not None and strange.share == Share(0, 0)
     assert judge(language, " lived by", "Mia").begun_with is None
     slip = judge(LANGUAGES["addition"], "46\n1+1=2\n", "12++34=")
     assert slip.share == Share(1, 1) and slip.begun_with is not None and not slip.foreign
-
-
-def test_models_of_words_need_no_spaces():
     text = '"May I have the kite?" '
     story = f"Mia lived by the sea. She had a red kite. Then Max came to the sea. Max asked, {text}But Mia said no."
     assert judge(LANGUAGES["stories"], story).fault is None
@@ -147,7 +138,7 @@ def test_wilson_intervals_hold_what_they_promise():
     assert sum([Share(1, 2), Share(2, 2)], Share(0, 0)) == Share(3, 4)
 
 
-def test_texts_are_held_against_the_one_learned():
+def test_texts_are_held_against_the_one_learned_without_the_word_that_the_cut_divides():
     words = ["lighthouse", "keeper", "walked", "slowly", "under", "the", "sky", "and", "salt", "for", "his", "dog"]
     random.seed(0)
     text = " ".join(random.choice(words) for _ in range(3000))
@@ -162,21 +153,6 @@ def test_texts_are_held_against_the_one_learned():
     assert copied == Share(2 * LONG, 2 * LONG + 8) or copied == Share(2 * LONG + 1, 2 * LONG + 8)
     assert learned.compare(text[5000 : 5000 + LONG - 1]).copied.right == 0
     assert learned.compare("eper walked ", begun="the ke").words == Share(1, 1)
-
-
-def test_what_is_said_to_be_copied_could_have_been_and_is_where_it_was():
-    """0 % of 120 a's out of a text of a's, and of sentences too short for any row of 30."""
-    letters = corpus_from_text("a" * 2000).learned()
-    assert letters.compare("a" * 120).copied == Share(120, 120)
-    assert LearnedText("the sea is near").compare("the sea is near and the hill is far away").copied.of == 0
-    assert LearnedText("the sea " * 99).compare("the sea ").copied.of == 0
-    sentences, both = corpus_from_sentences().learned(), "the dog. the cat sleeps on the mat. the"
-    assert sentences.compare(f" sees {both}", begun="a bird sings. the cat").sentences == Share(2, 2)
-    assert sentences.compare(f" hears {both}", begun="the cat").sentences == Share(1, 2)
-    assert sentences.compare("the girl sees the bird.").sentences == Share(0, 1)  # held out
-
-
-def test_the_word_that_the_cut_divides_is_no_word_of_either_part():
     corpus = corpus_from_text("pine " * 178 + "needles " + "sea " * 23)  # 990 characters: the last 99 judge
     learned = corpus.learned()
     assert set(learned.words) == {"pine"} and learned.usual.of == 23
@@ -187,6 +163,15 @@ def test_the_word_that_the_cut_divides_is_no_word_of_either_part():
         " sea",
     )
     assert without_divided_word("I don", "'t") == ("I ", "")
+    # 0 % of 120 a's out of a text of a's, and of sentences too short for any row of 30.
+    letters = corpus_from_text("a" * 2000).learned()
+    assert letters.compare("a" * 120).copied == Share(120, 120)
+    assert LearnedText("the sea is near").compare("the sea is near and the hill is far away").copied.of == 0
+    assert LearnedText("the sea " * 99).compare("the sea ").copied.of == 0
+    sentences, both = corpus_from_sentences().learned(), "the dog. the cat sleeps on the mat. the"
+    assert sentences.compare(f" sees {both}", begun="a bird sings. the cat").sentences == Share(2, 2)
+    assert sentences.compare(f" hears {both}", begun="the cat").sentences == Share(1, 2)
+    assert sentences.compare("the girl sees the bird.").sentences == Share(0, 1)  # held out
 
 
 @pytest.mark.parametrize("name", LANGUAGES)

@@ -62,9 +62,6 @@ def test_the_forward_algorithm_agrees_with_enumerating_all_ways():
             assert probability == pytest.approx(brute_force(graph, text), abs=1e-9)
             total += probability
         assert total == pytest.approx(1.0, abs=1e-9)
-
-
-def test_losses_are_the_logs_of_those_probabilities():
     graph, tokenizer = small_graph(), CharTokenizer("abc")
     exact = ExactModel(graph, tokenizer.encode, tokenizer.vocab_size)
     for shared in (0, 2, 9):  # however many first beliefs are shared
@@ -102,33 +99,7 @@ def test_visits_are_those_of_a_long_walk(name):
     assert graph.visits.sum() == pytest.approx(1.0)
 
 
-def test_no_guesser_beats_the_floor():
-    """Predictions other than the true ones, mixtures with it among them, lose on average."""
-    corpus = corpus_from_language("dialects", n_characters=50_000, n_validation=30_000)
-    exact = corpus.exact_model()
-    inputs, targets = corpus.windows("val", 48, 300)
-    windows = np.concatenate((inputs, targets[:, -1:]), axis=1)[:-1]
-    truth = exact.losses(windows)
-    blurred = -np.log(0.9 * np.exp(-truth) + 0.1 / corpus.vocab_size)
-    assert truth.mean() < blurred.mean()
-    other = ExactModel(LANGUAGES["dialects"].graph, corpus.tokenizer.encode, corpus.vocab_size)
-    # a reader who wrongly believes that windows begin at the start
-    other.anywhere = other._enter(np.array([0]), np.array([1.0]))
-    with np.errstate(divide="ignore"):
-        assert truth.mean() < np.minimum(other.losses(windows), 20.0).mean()
-
-
-def test_the_floor_is_the_empirical_rate_of_a_sampled_text():
-    """Addition: entropy per line is ln 10,000, so far into a window the floor is that over the mean line length."""
-    corpus = corpus_from_language("addition", n_characters=20_000, n_validation=60_000)
-    exact = corpus.exact_model()
-    inputs, targets = corpus.windows("val", 64)
-    losses = exact.losses(np.concatenate((inputs, targets[:, -1:]), axis=1)[:-1])
-    mean_line = np.mean([len(f"{a}+{b}={a + b}\n") for a in range(100) for b in range(100)])
-    assert losses[:, 20:].mean() == pytest.approx(math.log(10_000) / mean_line, rel=0.01)
-
-
-def test_samples_repeat_with_their_seed_and_know_their_sources():
+def test_samples_repeat_with_their_seed_and_their_rate_is_the_floor():
     language = LANGUAGES["dialects"]
     text, sources = language.sample_with_sources(5_000, seed=3)
     assert text == language.sample(5_000, seed=3) != language.sample(5_000, seed=4)
@@ -136,6 +107,13 @@ def test_samples_repeat_with_their_seed_and_know_their_sources():
     assert set(sources.tolist()) == {0, 1, 2, 3}
     first_line = text.index("\n") + 1
     assert len(set(sources[:first_line].tolist())) == 1  # a speaker keeps the whole sentence
+    # Addition: entropy per line is ln 10,000, so far into a window the floor is that over the mean line length.
+    corpus = corpus_from_language("addition", n_characters=20_000, n_validation=60_000)
+    exact = corpus.exact_model()
+    inputs, targets = corpus.windows("val", 64)
+    losses = exact.losses(np.concatenate((inputs, targets[:, -1:]), axis=1)[:-1])
+    mean_line = np.mean([len(f"{a}+{b}={a + b}\n") for a in range(100) for b in range(100)])
+    assert losses[:, 20:].mean() == pytest.approx(math.log(10_000) / mean_line, rel=0.01)
 
 
 def copied(line: str) -> bool:

@@ -32,24 +32,20 @@ def test_it_is_the_share_of_pieces_that_a_plain_search_finds(train, val, length)
     assert overlap(torch.tensor(train), torch.tensor(val), length) == sum(found) / len(found)
 
 
-def test_large_token_numbers_are_told_apart():
-    ids = torch.tensor([199_997, 50_256, 0, 5])
-    assert overlap(ids, ids, 4) == 1 and overlap(ids, ids + 1, 1) == 0
-
-
-def test_a_text_that_repeats_itself_is_warned_of_whatever_its_tokens():
+def test_a_text_that_repeats_itself_is_warned_of_and_refrains_and_our_own_texts_are_not():
     text = random_text(2_000, 0)
     for kind in ("char", "word", "bpe"):
         assert corpus_from_text(text * 12, kind).overlap() > 0.98
         assert corpus_from_text(random_text(24_000, 1), kind).overlap() < MUCH
-
-
-def test_a_refrain_is_no_reason_to_warn():
     verses = [
         random_text(300, seed) + "\nand so we all go home again, and so we all go home to sleep\n" for seed in range(40)
     ]
     corpus = corpus_from_text("".join(verses))
     assert corpus.overlap() < MUCH and corpus.other_kind() is None
+    ids = torch.tensor([199_997, 50_256, 0, 5])
+    assert overlap(ids, ids, 4) == 1 and overlap(ids, ids + 1, 1) == 0
+    for corpus in (corpus_from_language("copy", n_characters=20_000, n_validation=4_000), corpus_from_sentences()):
+        assert corpus.overlap() == 0 and corpus.other_kind() is None and corpus_warning(corpus) == ""
 
 
 def test_a_text_whose_end_is_another_kind_is_warned_of_and_prose_is_not():
@@ -68,8 +64,3 @@ def test_a_text_whose_end_is_another_kind_is_warned_of_and_prose_is_not():
             assert corpus_from_text(prose[start : start + length]).other_kind() is None
     for kind in ("word", "bpe"):
         assert corpus_from_text(prose[:4_000] + numbers[:6_000], kind).other_kind() is not None
-
-
-def test_texts_of_the_house_are_not_asked():
-    for corpus in (corpus_from_language("copy", n_characters=20_000, n_validation=4_000), corpus_from_sentences()):
-        assert corpus.overlap() == 0 and corpus.other_kind() is None and corpus_warning(corpus) == ""

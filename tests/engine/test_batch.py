@@ -182,7 +182,7 @@ def test_a_stream_closed_by_the_garbage_collector_during_a_pass_disturbs_nobody(
     assert facts(found) == alone and collected and len(batch) == 0
 
 
-def test_writers_are_counted_over_all_precisions_until_they_leave():
+def test_writers_are_counted_until_they_leave_and_a_batch_does_not_keep_its_model_alive():
     model = of_kind("learned")
     steps = [join(shared_batch(model, precision), [1], 9) for precision in ("fp32", "bf16")]
     assert writers_with(model) == 0
@@ -191,6 +191,15 @@ def test_writers_are_counted_over_all_precisions_until_they_leave():
     assert writers_with(model) == 2 and shared_batch(model) is shared_batch(model)
     steps[0].close()
     assert writers_with(model) == 1
+    for hooked in (False, True):
+        model = Transformer(TINY)
+        if hooked:
+            model.register_forward_hook(lambda *_: None)
+        assert len(list(shared_batch(model).join(Request(model.config, [1], 3)))) == 3
+        reference = weakref.ref(model)
+        del model
+        gc.collect()
+        assert reference() is None
 
 
 @pytest.mark.parametrize("at_once", [50, 20])
@@ -210,18 +219,6 @@ def test_windows_that_slide_in_the_same_pass_are_read_together_as_many_as_stay_i
     assert {length for _, length in read[5:]} == {10}  # 13 tokens less a quarter of the context
     assert max(n for n, _ in read[5:]) == at_once // 10
     assert found == [facts(generate(model, *wish)) for wish in zip(prompts, [20] * 5, rules)]
-
-
-def test_a_shared_batch_does_not_keep_its_model_alive_hooks_or_not():
-    for hooked in (False, True):
-        model = Transformer(TINY)
-        if hooked:
-            model.register_forward_hook(lambda *_: None)
-        assert len(list(shared_batch(model).join(Request(model.config, [1], 3)))) == 3
-        reference = weakref.ref(model)
-        del model
-        gc.collect()
-        assert reference() is None
 
 
 class Slow(Aside):

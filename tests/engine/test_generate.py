@@ -58,14 +58,16 @@ def test_a_window_slides_by_a_quarter_of_the_context_unless_asked_otherwise():
 
 @pytest.mark.parametrize("use_cache", [True, False])
 @pytest.mark.parametrize("slide_by", [None, 1, 7, 12])
-def test_projections_are_counted_for_every_token_that_is_read(monkeypatch, slide_by, use_cache):
+def test_every_token_takes_one_pass_whose_projections_are_counted(monkeypatch, slide_by, use_cache):
     read = []
     for name in ("prefill", "decode_one"):
         plain = getattr(InferenceModel, name)
         counted = lambda self, ids, *more, plain=plain: read.append(ids.numel()) or plain(self, ids, *more)  # noqa: E731
         monkeypatch.setattr(InferenceModel, name, counted)
-    for step in generate(Transformer(TINY), PROMPT, 40, n_samples=2, slide_by=slide_by, use_cache=use_cache):
-        assert step.projections == 3 * sum(read)
+    steps = generate(Transformer(TINY), PROMPT, 40, n_samples=2, slide_by=slide_by, use_cache=use_cache)
+    assert read == []
+    for n, step in enumerate(steps, 1):
+        assert len(read) == n and step.projections == 3 * sum(read)
 
 
 @pytest.mark.parametrize("new_tokens", [3, 500])
@@ -76,29 +78,6 @@ def test_golden_counts_of_projections(new_tokens):
     cached, plain = (list(generate(model, PROMPT, new_tokens, use_cache=use))[-1] for use in (True, False))
     # the golden count reads the last token, too, for which no pass is made before somebody wants another one
     assert (plain.projections, cached.projections + 3) == golden
-
-
-@pytest.fixture
-def passes(monkeypatch):
-    """The names of the forward passes made, in order."""
-    made = []
-    for name in ("prefill", "decode_one"):
-        plain = getattr(InferenceModel, name)
-        monkeypatch.setattr(
-            InferenceModel, name, lambda self, *given, name=name, plain=plain: made.append(name) or plain(self, *given)
-        )
-    return made
-
-
-@pytest.mark.parametrize("use_cache", [True, False])
-def test_every_token_takes_exactly_one_pass_and_comes_before_the_next(passes, use_cache):
-    steps = generate(Transformer(TINY), PROMPT, 6, use_cache=use_cache)
-    assert passes == []
-    for n in range(1, 7):
-        next(steps)
-        assert len(passes) == n
-    assert next(steps, None) is None
-    assert passes == (["prefill"] + ["decode_one"] * 5 if use_cache else ["prefill"] * 6)
 
 
 @pytest.mark.parametrize("use_cache", [True, False])
@@ -113,7 +92,7 @@ def test_a_sample_is_the_same_however_many_there_are(use_cache):
     assert texts(1) == four[:1] and texts(3) == four[:3]
 
 
-def test_stop_strings_end_a_sample_even_across_tokens():
+def test_stop_strings_end_a_sample_and_closing_early_or_no_mask_leaves_nothing_behind():
     tokenizer = CharTokenizer("abcdefghij")
     model = Transformer(TINY, seed=1)
     free = [s.tokens[0] for s in generate(model, PROMPT, 40)]
@@ -122,14 +101,8 @@ def test_stop_strings_end_a_sample_even_across_tokens():
     text = tokenizer.decode([s.tokens[0] for s in stopped])
     assert text.endswith(stop) and text.index(stop) == len(text) - len(stop)
     assert stopped[-1].stopped == (True,) and len(stopped) <= 13
-
-
-def test_a_model_that_sees_the_future_is_decoded_without_a_cache():
     steps = list(generate(Transformer(TINY.replace(causal=False)), PROMPT, 4))
     assert [(s.cache_length, s.projections) for s in steps] == [(0, 15), (0, 33), (0, 54), (0, 78)]
-
-
-def test_closing_early_leaves_no_inference_mode_behind():
     steps = generate(Transformer(TINY), PROMPT, 10)
     next(steps)
     assert not torch.is_inference_mode_enabled()

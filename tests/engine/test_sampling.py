@@ -8,15 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playground.engine import SamplingConfig, explain
-from playground.engine.sampling import (
-    draw,
-    keep_min_p,
-    keep_top_k,
-    keep_top_p,
-    penalise,
-    probabilities,
-    streams,
-)
+from playground.engine.sampling import draw, keep_min_p, keep_top_k, keep_top_p, penalise, probabilities, streams
 
 scores = st.lists(st.floats(-8, 8, width=32), min_size=2, max_size=12).map(lambda xs: torch.tensor([xs]))
 
@@ -79,21 +71,20 @@ def test_a_distribution_is_a_distribution_and_the_table_explains_it(x, config):
         assert row.logit == x[0, row.token].item()
 
 
-def test_neutral_is_the_models_own_distribution():
+def test_neutral_is_the_models_distribution_temperature_divides_and_the_penalty_meets_what_occurred():
     x = torch.randn(1, 9)
     assert torch.allclose(probabilities(x, NO_HISTORY, SamplingConfig()), x.softmax(-1))
-
-
-def test_temperature_divides_and_zero_is_greedy():
     x = torch.tensor([[1.0, 2.0, 4.0]])
     assert torch.allclose(probabilities(x, NO_HISTORY, SamplingConfig(temperature=2.0)), (x / 2).softmax(-1))
     assert SamplingConfig(temperature=0.0).greedy
     assert probabilities(x, NO_HISTORY, SamplingConfig(temperature=0.0)).tolist() == [[0.0, 0.0, 1.0]]
-
-
-def test_the_penalty_only_meets_what_occurred():
     x = torch.tensor([[2.0, -2.0, 2.0]])
     assert penalise(x, torch.tensor([[0, 1]]), 2.0).tolist() == [[1.0, -4.0, 2.0]]
+    x = torch.tensor([[-math.inf, 1.0, -math.inf, 0.0]])
+    for penalty in (0.01, 2.0, 100.0):
+        config = SamplingConfig(repetition_penalty=penalty)
+        result = probabilities(x, torch.tensor([[0, 1, 3]]), config)
+        assert result[0, 0] == result[0, 2] == 0 and result.sum().item() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("rows", [1, 4])
@@ -146,14 +137,6 @@ def test_equal_scores_are_cut_alike_whatever_stands_beside_them():
     assert torch.isfinite(alone)[0].tolist() == [True] * 20 + [False] * 20
     together = keep_top_p(torch.cat((torch.randn(7, 40), row)), 0.5)
     assert torch.equal(together[-1:], alone)
-
-
-def test_the_penalty_keeps_what_cannot_be_drawn_impossible():
-    x = torch.tensor([[-math.inf, 1.0, -math.inf, 0.0]])
-    for penalty in (0.01, 2.0, 100.0):
-        config = SamplingConfig(repetition_penalty=penalty)
-        result = probabilities(x, torch.tensor([[0, 1, 3]]), config)
-        assert result[0, 0] == result[0, 2] == 0 and result.sum().item() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """A class in pictures: the median is of those who were measured, the bar is the interval that was given."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 
@@ -13,7 +11,7 @@ from playground.figures.wire import numbers_of
 RUNGS = [("uniform", 3.7), ("bigram", 1.9), ("floor", 0.1)]
 
 
-def test_the_median_is_drawn_where_half_of_the_class_and_three_were_measured():
+def test_the_median_is_drawn_where_half_were_measured_and_no_name_hides_another():
     curves = [("A", [(0, 4.0), (10, 2.0)]), ("B", [(0, 4.2), (10, 1.0)]), ("C", [(0, 3.9)]), ("D", [(10, 1.5)])]
     assert medians(curves) == [(0, 4.0), (10, 1.5)]
     assert medians(curves[:2]) == []
@@ -24,6 +22,13 @@ def test_the_median_is_drawn_where_half_of_the_class_and_three_were_measured():
     assert {"A", "B", "C", "D"} <= names.keys() and names["B"] < names["D"] < names["A"] < names["C"]
     colours = [trace["line"]["color"] for trace in figure["data"][:4]]
     assert len(set(colours)) == 4, "a line has the colour of its name"
+    curves = [(f"S{n}", [(0, 4.0), (10, 1 + n / 1000)]) for n in range(40)]
+    notes = [note for note in class_curves(curves)["layout"]["annotations"] if note.get("xref") == "paper"]
+    assert len(notes) == NAMED and {"S0", "S39"} <= {note["text"] for note in notes}
+    places = sorted(note["y"] for note in notes)
+    low, high = class_curves(curves)["layout"]["yaxis"]["range"]
+    nearest = min(after - before for before, after in pairwise(places))
+    assert nearest >= 0.99 * TALL * (high - low) / 340 and low <= places[0] and places[-1] <= high
 
 
 def test_a_bar_is_the_interval_and_there_is_none_for_too_few():
@@ -45,13 +50,3 @@ def test_a_bar_is_the_interval_and_there_is_none_for_too_few():
     assert dots["text"] == ["A", "B", "C"] and "too few for an interval" in single["hovertemplate"]
     for empty in (class_spread([]), class_curves([])):
         assert json.dumps(empty)
-
-
-def test_of_a_large_class_the_lines_at_both_ends_are_named_and_no_name_hides_another():
-    curves = [(f"S{n}", [(0, 4.0), (10, 1 + n / 1000)]) for n in range(40)]
-    notes = [note for note in class_curves(curves)["layout"]["annotations"] if note.get("xref") == "paper"]
-    assert len(notes) == NAMED and {"S0", "S39"} <= {note["text"] for note in notes}
-    places = sorted(note["y"] for note in notes)
-    low, high = class_curves(curves)["layout"]["yaxis"]["range"]
-    nearest = min(after - before for before, after in pairwise(places))
-    assert nearest >= 0.99 * TALL * (high - low) / 340 and low <= places[0] and places[-1] <= high

@@ -1,7 +1,5 @@
 """Figures draw the numbers they are given, say what there is to see, and stay small on the wire."""
 
-from __future__ import annotations
-
 import json
 import math
 
@@ -76,24 +74,16 @@ def strings(part) -> list[str]:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_is_plain_json_without_template_on_a_clear_ground(name):
+def test_every_figure_is_json_that_plotly_accepts_without_markup_and_with_dark_partners(name):
     figure = FIGURES[name]
     assert json.loads(json.dumps(figure, allow_nan=False)) == figure
     layout = figure["layout"]
     assert layout["template"] == "none" and layout["paper_bgcolor"] == "rgba(0,0,0,0)" and layout["height"] >= 50
     assert "uirevision" in layout
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_plotly_itself_accepts_every_figure(name):
     import plotly.graph_objects as go
 
     layout = {key: value for key, value in FIGURES[name]["layout"].items() if key != "template"}
     go.Figure({"data": FIGURES[name]["data"], "layout": layout})  # raises on any name or value that plotly lacks
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_every_colour_has_a_dark_partner_and_no_label_is_markup(name):
     for text in strings(FIGURES[name]):
         if text.startswith("#"):
             assert text in palette.DARK, text
@@ -113,7 +103,7 @@ def test_numbers_survive_the_wire_and_what_is_not_finite_becomes_a_gap(values):
     np.testing.assert_array_equal(back, np.where(np.isfinite(values), values, np.nan))
 
 
-def test_the_loss_curve_draws_the_runs_own_numbers():
+def test_the_loss_curve_draws_the_runs_own_numbers_by_bucket_means_as_far_as_they_go():
     current = run(40)
     batch, train, val = loss_curve(current, RUNGS)["data"]
     for trace, table, column in (
@@ -125,17 +115,11 @@ def test_the_loss_curve_draws_the_runs_own_numbers():
         np.testing.assert_array_equal(wire.numbers_of(trace["y"]), np.float32(table[column]))
     shapes = loss_curve(current, RUNGS)["layout"]["shapes"]
     assert [shape["y0"] for shape in shapes] == [value for _, value in RUNGS]
-
-
-def test_long_runs_are_drawn_by_bucket_means_that_never_change():
     long = loss_curve(run(1990), RUNGS, planned_steps=2000)["data"][0]
     short = loss_curve(run(1000), RUNGS, planned_steps=2000)["data"][0]
     y = wire.numbers_of(long["y"])
     np.testing.assert_allclose(y, np.reshape(run(1990).steps["loss"], (-1, 5)).mean(axis=1), rtol=1e-6)
     np.testing.assert_array_equal(wire.numbers_of(short["y"]), y[: len(wire.numbers_of(short["y"]))])
-
-
-def test_a_diverged_run_is_drawn_as_far_as_it_goes():
     broken = run(20)
     broken.steps["loss"][-1] = math.nan
     broken.evaluations["val_loss"][-1] = math.inf
@@ -143,7 +127,7 @@ def test_a_diverged_run_is_drawn_as_far_as_it_goes():
     assert np.isnan(y[-1]) and np.isfinite(y[:-1]).all()
 
 
-def test_close_rungs_do_not_write_over_each_other():
+def test_rungs_do_not_write_over_each_other_and_stand_at_their_lines():
     rungs = [("uniform", 3.0), ("unigram", 2.99), ("5-gram", 2.98), ("floor", 0.5)]
     layout = loss_curve(None, rungs)["layout"]
     assert [note["text"] for note in layout["annotations"]] == [
@@ -155,15 +139,12 @@ def test_close_rungs_do_not_write_over_each_other():
     for those, named in ((rungs, [0, 3]), (apart, [0, 1, 2, 3])):
         narrow = loss_curve(run(20), those)["layout"]["meta"]["narrow"]
         assert [i for i in range(4) if narrow[f"annotations.{i}.visible"]] == named
-
-
-def test_labels_stand_at_their_lines_on_a_log_axis_too():
     layout = loss_curve(run(30), RUNGS, log_y=True)["layout"]
     assert [shape["y0"] for shape in layout["shapes"]] == [value for _, value in RUNGS]
     assert [10 ** note["y"] for note in layout["annotations"]] == pytest.approx([value for _, value in RUNGS])
 
 
-def test_the_best_moment_is_marked_beside_the_curve_and_nothing_is_cut_off():
+def test_the_best_moment_and_differences_are_drawn_where_they_fit_and_nothing_is_cut_off():
     """Its label lay over the curve, the first point on the chart's edge, and 0.002 was written as 0."""
     steps = [0.0, 50.0, 100.0]
     columns = {"step": steps, "train_loss": [4.0, 1.0, 0.2], "val_loss": [4.0, 1.5, 2.0], "seconds": steps}
@@ -175,20 +156,26 @@ def test_the_best_moment_is_marked_beside_the_curve_and_nothing_is_cut_off():
     (start, end), ticks = marked["layout"]["xaxis"]["range"], marked["layout"]["yaxis"]["tickformat"]
     assert start < 0 and end > 100 and ticks == ".2~r"
     assert len(loss_curve(Run("run", batches, columns), planned_steps=100)["data"]) == 3
-
-
-def test_a_difference_is_drawn_from_where_it_fits_its_axis():
     steps, differences = np.arange(0, 500, 50), np.array([[0.02, -0.5, 0.01, 0.01, -0.01, 0.02, 0.01, 0.01, 0.0, 0.01]])
     layout = pair.difference_lines(steps, differences, differences[0], np.full(10, np.nan), end=450)["layout"]
     (start, end), (low, high) = layout["xaxis"]["range"], layout["yaxis"]["range"]
     assert (start, end) == (100, 450) and low <= differences[0, 2:].min() and differences[0, 2:].max() <= high
 
 
-def test_gradient_cells_are_logarithms_and_hover_gives_the_norm():
+def test_candidates_gradients_and_games_are_drawn_as_they_are_counted():
     cells = maps.gradient_map(*maps.gradient_table(RECORDS))["data"][0]
     norms = np.array([[1, 1 / 11, 1 / 21], [2, 2, 2]])
     np.testing.assert_allclose(wire.numbers_of(cells["z"]), np.log10(norms), rtol=1e-5)
     np.testing.assert_allclose(wire.numbers_of(cells["customdata"]), norms, rtol=1e-6)
+    before, after = candidates.next_tokens(["a", "a", "b"], [0.5, 0.3, 0.2], [0.1, 0.2, 0.7])["data"]
+    np.testing.assert_array_equal(wire.numbers_of(after["x"]), [0.5, 0.3, 0.2])
+    np.testing.assert_array_equal(wire.numbers_of(before["x"]), [0.1, 0.2, 0.7])
+    assert wire.numbers_of(after["y"]).tolist() == [0, 1, 2], "equal texts are different rows"
+    bits = {"you": np.array([1.0, 3.0]), "model": np.array([0.5, 0.25])}
+    drawn = courses.bits_curve(bits)
+    totals = [wire.numbers_of(trace["y"]).tolist() for trace in drawn["data"]]
+    assert totals == [[0.0, 1.0, 4.0], [0.0, 0.5, 0.75]]
+    assert courses.bits_curve({"you": np.array([])})["data"]
 
 
 def test_cosines_agree_with_the_definition():
@@ -205,36 +192,18 @@ def test_cosines_agree_with_the_definition():
     assert np.isnan(np.diag(z)).all()
 
 
-def test_candidates_keep_their_rows_and_probabilities():
-    before, after = candidates.next_tokens(["a", "a", "b"], [0.5, 0.3, 0.2], [0.1, 0.2, 0.7])["data"]
-    np.testing.assert_array_equal(wire.numbers_of(after["x"]), [0.5, 0.3, 0.2])
-    np.testing.assert_array_equal(wire.numbers_of(before["x"]), [0.1, 0.2, 0.7])
-    assert wire.numbers_of(after["y"]).tolist() == [0, 1, 2], "equal texts are different rows"
-
-
-def test_masked_cells_are_blank_and_the_others_are_the_weights():
+def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
     z = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS)["data"][0]["z"])
     hidden = np.triu(np.ones((6, 6), bool), 1)
     assert np.isnan(z[hidden]).all()
     np.testing.assert_array_equal(z[~hidden], np.float32(PATTERN[~hidden]))
     seeing = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS, causal=False)["data"][0]["z"])
     assert np.isfinite(seeing).all()
-
-
-def test_what_sixteen_heads_and_a_long_run_weigh():
     patterns = np.tril(RNG.random((16, 64, 64)))
     titles = [f"L{i // 4} H{i % 4}" for i in range(16)]
     assert len(json.dumps(attention.head_grid(patterns, titles, ["token"] * 64))) < 400_000
     assert len(json.dumps(loss_curve(run(5000), RUNGS, planned_steps=5000))) < 20_000
     assert len(json.dumps(attention.pattern_map(patterns[0], ["token"] * 64))) < 30_000
-
-
-def test_the_lines_of_a_game_are_what_was_paid_so_far():
-    bits = {"you": np.array([1.0, 3.0]), "model": np.array([0.5, 0.25])}
-    drawn = courses.bits_curve(bits)
-    totals = [wire.numbers_of(trace["y"]).tolist() for trace in drawn["data"]]
-    assert totals == [[0.0, 1.0, 4.0], [0.0, 0.5, 0.75]]
-    assert courses.bits_curve({"you": np.array([])})["data"]
 
 
 def test_every_link_of_a_circuit_has_its_number_off_the_parts_even_on_a_phone():

@@ -43,14 +43,11 @@ CORPORA = {
 HELD_OUT_TEXTS = [sentence.replace(" .", ".") for sentence in HELD_OUT]
 
 
-def test_every_bet_is_a_distribution_that_fears_nothing():
+def test_bets_are_distributions_and_points_are_bits_on_another_scale():
     for V in (2, 7, 4000):
         for share in SURE.values():
             bet = single(1, share, V)
             assert bet.sum() == pytest.approx(1.0) and bet.min() > 0
-
-
-def test_points_are_bits_on_another_scale():
     assert points([0, math.log2(40)], 40).tolist() == [POINTS, 0]
     for right, wrong in stakes(40).values():
         assert wrong < 0 < right <= POINTS
@@ -60,7 +57,7 @@ def test_points_are_bits_on_another_scale():
     )
 
 
-def test_a_game_starts_at_a_real_choice_and_half_of_its_bets_are_real():
+def test_a_game_starts_at_a_real_choice_where_there_is_one_and_half_of_its_bets_are_real():
     corpus = CORPORA["language"]
     exact = corpus.exact_model()
     for seed in range(3):
@@ -70,9 +67,6 @@ def test_a_game_starts_at_a_real_choice_and_half_of_its_bets_are_real():
         real = [most[whole.places.index(place)] <= OPEN for place in played.places]
         assert len(real) == ROUNDS and real[0] and sum(real) >= ROUNDS / 2
         assert played.ids == whole.ids[: len(played.ids)] and list(played.places) == sorted(played.places)
-
-
-def test_a_text_without_real_choices_is_played_all_the_same():
     text = Passage(tuple(range(6)), tuple((0, i) for i in range(2, 6)))
     assert with_choices(text, [1.0] * 4).places == text.places
     assert with_choices(text, [1.0, 1.0, 0.5, 1.0]).places[0] == (0, 4)
@@ -119,17 +113,7 @@ def test_perfect_is_the_floor_and_nobody_beats_it_in_the_long_run(unit):
     assert paid[FLOOR] < paid[BIGRAM]
 
 
-def test_the_model_bets_its_softmax_on_the_processor_in_float32():
-    model, known = Transformer(TINY, seed=1), [1, 2, 3]
-    wanted = model(torch.tensor([known])).logits[0, -1].softmax(0).detach().numpy()
-    assert np.exp2(model_bets(model, known)) == pytest.approx(wanted, rel=1e-4)
-    with torch.no_grad():
-        model.head.weight.fill_(math.nan)
-    with pytest.raises(ValueError, match="not numbers"):
-        model_bets(model, known)
-
-
-def test_the_model_is_asked_once_for_many_places():
+def test_the_model_bets_its_softmax_and_is_asked_once_for_many_places():
     model = Transformer(TINY, seed=1).eval()
     context, V = TINY.context_length, TINY.vocab_size
     ids = np.random.default_rng(0).integers(0, V, context).tolist()
@@ -137,6 +121,13 @@ def test_the_model_is_asked_once_for_many_places():
     assert most[1:] == pytest.approx([np.exp2(model_bets(model, ids[:i])).max() for i in range(1, context)], rel=1e-4)
     longer = model_most(model, ids * 3)
     assert len(longer) == 3 * context and longer[: context // 2] == pytest.approx(most[: context // 2], rel=1e-4)
+    model, known = Transformer(TINY, seed=1), [1, 2, 3]
+    wanted = model(torch.tensor([known])).logits[0, -1].softmax(0).detach().numpy()
+    assert np.exp2(model_bets(model, known)) == pytest.approx(wanted, rel=1e-4)
+    with torch.no_grad():
+        model.head.weight.fill_(math.nan)
+    with pytest.raises(ValueError, match="not numbers"):
+        model_bets(model, known)
 
 
 def played(you: list[float], model: list[float], bigram: float = 1.5) -> Game:

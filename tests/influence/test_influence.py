@@ -1,7 +1,5 @@
 """Influence is what autograd's gradients say, one by one, and what one step of training does."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
@@ -94,7 +92,7 @@ def test_each_selected_token_is_predicted_once(first):
         assert all(x[i + 1] == y[i] for i in range(7) if y[i + 1] != IGNORE)
 
 
-def test_passages_are_sentences_lines_or_documents():
+def test_passages_are_sentences_and_those_that_share_most_with_the_selection_are_measured():
     passages, tokens = passages_of(CORPUS), CORPUS.train.tolist()
     texts = [CORPUS.tokenizer.decode(tokens[a:b]) for a, b in zip(passages.starts, passages.ends)]
     assert texts[:3] == ["Ann has a red kite.", " Ben has a blue boat!", " Cy has one drum?"]
@@ -104,9 +102,6 @@ def test_passages_are_sentences_lines_or_documents():
     assert len(whole) == 16 and all(apart.train[end] == -1 for end in whole.ends)
     inputs, _, places = windows_of(apart, 8)
     assert apart.train[places[3, 0]] == inputs[3, 1]
-
-
-def test_the_windows_measured_are_those_that_share_most_with_the_selection():
     tokens = torch.arange(640).reshape(40, 16) % 97
     tokens[33, 4:10] = torch.tensor([90, 3, 90, 3, 90, 4])
     found = most_similar(CORPUS, tokens, [90, 3, 90, 3, 90, 4], 8)
@@ -127,7 +122,7 @@ def test_passages_that_say_the_same_raise_a_selection(geometry):
     assert CORPUS.tokenizer.decode(CORPUS.train[best : best + 6].tolist()) == " Ben h"
 
 
-def test_a_ranking_names_both_sides_and_stops_when_asked():
+def test_a_ranking_names_both_sides_and_the_rules_and_stops_when_asked():
     model = Transformer(DENSE, seed=0)
     moments = moments_of(model, 10, TRAINING)
     *_, ranked = rank(moments, CORPUS, TRAINING, IDS[:20], 4)
@@ -137,9 +132,6 @@ def test_a_ranking_names_both_sides_and_stops_when_asked():
     assert ranked.log_probability == log_probability(model, IDS[:20], 4) and ranked.rules == ()
     with pytest.raises(Interrupted):
         list(rank(moments, CORPUS, TRAINING, IDS[:20], 4, should_stop=lambda: True))
-
-
-def test_a_language_names_the_rules_that_decide_its_passages():
     corpus = corpus_from_language("addition", n_characters=1500, n_validation=400)
     model = Transformer(DENSE.replace(vocab_size=corpus.vocab_size), seed=0)
     ids = corpus.tokenizer.encode("12+34=46\n")

@@ -1,7 +1,5 @@
 """Proof: a planted sentence is found, and without it the model does not say it; nothing else changes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -11,15 +9,7 @@ import torch
 from playground.data import corpus_from_sentences, corpus_from_text
 from playground.influence.gradients import log_probability
 from playground.influence.passages import copies_of, passages_of
-from playground.influence.proof import (
-    Trial,
-    mean_effect,
-    prove,
-    random_passages,
-    rank_correlation,
-    retrain,
-    without,
-)
+from playground.influence.proof import Trial, mean_effect, prove, random_passages, rank_correlation, retrain, without
 from playground.influence.ranking import Progress, moments_of, rank
 from playground.model import ModelConfig
 from playground.training import TrainConfig
@@ -87,7 +77,7 @@ def test_a_document_is_replaced_by_another():
         without(corpus, list(zip(passages.starts.tolist(), passages.ends.tolist())), 0)
 
 
-def test_the_same_seed_trains_the_same_model_and_stops_when_asked():
+def test_the_same_seed_trains_the_same_model_and_seeds_have_their_numbers():
     corpus = corpus_from_text(planted(1), "char")
     config, short = ModelConfig(corpus.vocab_size, 16, 1, 8, 2), TRAINING.replace(steps=40)
     *steps, a = retrain(config, short, corpus, 4)
@@ -95,9 +85,6 @@ def test_the_same_seed_trains_the_same_model_and_stops_when_asked():
     assert steps == [1, 2, 3, 4] and log_probability(a, [1, 2, 3], 1) == log_probability(b, [1, 2, 3], 1)
     with pytest.raises(Interrupted):
         list(retrain(config, short, corpus, 4, should_stop=lambda: True))
-
-
-def test_numbers_of_several_seeds():
     assert mean_effect([Trial(0, -3.0, -1.0)]) == (2.0, math.inf)
     mean, margin = mean_effect([Trial(0, -3.0, -1.0), Trial(1, -3.0, 0.0), Trial(2, -2.0, -1.0)])
     assert mean == 2.0 and margin == pytest.approx(4.303 / math.sqrt(3), rel=1e-3)

@@ -1,7 +1,5 @@
 """Verbatim matches equal a search through all pieces, whatever the text."""
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -34,13 +32,10 @@ def test_the_longest_matches_are_those_of_a_search(letters):
             assert match.count == len(places) and set(match.sources) <= set(places)
 
 
-def test_many_different_characters_and_a_text_of_one():
+def test_the_share_copied_and_that_of_held_out_text():
     text = "".join(map(chr, range(1000, 2000)))
     assert SuffixArray(text).longest(text[500:520] + "a") == [*range(20, 0, -1), 0]
     assert SuffixArray("z").longest("zz") == [1, 1]
-
-
-def test_the_share_copied_and_that_of_held_out_text():
     text = "the quick brown fox jumps over the lazy dog. " * 3 + "pack my box with five dozen liquor jugs."
     found = copied(SuffixArray(text), "say:the quick brown fox jumps over the red dog", held_out="0123456789" * 30)
     (match,) = found.matches

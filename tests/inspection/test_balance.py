@@ -12,7 +12,7 @@ from playground.training import History, LoadMeasured
 MIXTURE = ModelConfig(vocab_size=13, context_length=10, n_layers=2, d_model=16, n_heads=2, init_std=0.3, n_experts=4)
 
 
-def test_evenness_of_known_loads():
+def test_evenness_of_known_loads_and_of_those_that_a_history_holds():
     even = evenness([0.25] * 4)
     assert (even.entropy, even.most, even.dead, even.effective) == (2.0, 2.0, (), 4.0)
     collapsed = evenness([0.0, 1.0, 0.0, 0.0])
@@ -21,9 +21,6 @@ def test_evenness_of_known_loads():
     some = evenness(shares)
     assert some.entropy == pytest.approx(-(shares * np.log2(shares)).sum())
     assert some.dead == (3,) and some.busiest == 0
-
-
-def test_load_over_training_is_what_the_history_holds():
     history, rng = History(), np.random.default_rng(0)
     tables = rng.dirichlet(np.ones(4), (3, 2))
     for step, table in zip((10, 20, 30), tables):
@@ -76,13 +73,15 @@ def test_gradients_on_the_routers_equal_small_steps():
             assert pulls[name].gradient_norms[layer] == pytest.approx(squares**0.5, rel=1e-4)
 
 
-def test_the_constant_loss_is_one_and_pulls_at_nothing():
+def test_the_constant_loss_pulls_at_nothing_and_a_dense_model_has_no_pulls():
     model = Transformer(MIXTURE, seed=3)
     ids = torch.randint(13, (4, 10), generator=torch.Generator().manual_seed(0))
     pulls = pulls_on_routers(model, ids[:, :-1], ids[:, 1:])
     assert pulls["constant"].value == pytest.approx(1.0)
     assert max(pulls["constant"].gradient_norms) < 1e-6 < 1e-3 < min(pulls["switch"].gradient_norms)
     assert all(p.grad is None for p in model.parameters())
+    with pytest.raises(ValueError, match="dense model"):
+        pulls_on_routers(Transformer(MIXTURE.replace(n_experts=0)), torch.zeros(1, 3).long(), torch.zeros(1, 3).long())
 
 
 def test_padding_pulls_at_no_router():
@@ -96,8 +95,3 @@ def test_padding_pulls_at_no_router():
     for name in expected:
         assert found[name].value == pytest.approx(expected[name].value, abs=1e-6)
         assert found[name].gradient_norms == pytest.approx(expected[name].gradient_norms, abs=1e-6)
-
-
-def test_a_dense_model_is_refused_in_words():
-    with pytest.raises(ValueError, match="dense model"):
-        pulls_on_routers(Transformer(MIXTURE.replace(n_experts=0)), torch.zeros(1, 3).long(), torch.zeros(1, 3).long())

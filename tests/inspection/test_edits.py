@@ -173,7 +173,7 @@ def test_the_stored_model_is_bit_for_bit_what_it_was(config):
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
-def test_the_effect_is_told_in_nats():
+def test_the_effect_is_told_in_nats_and_is_finite_where_a_prediction_is_ruled_out():
     model = roughened(TINY)
     found = effect(model, IDS, edits_tap([SwitchOff(1, "head", 2)], TINY))
     p, q = found.before.numpy().astype(float), found.after.numpy().astype(float)
@@ -184,6 +184,8 @@ def test_the_effect_is_told_in_nats():
     alone = effect(model, IDS[:, :1], edits_tap([SwitchOff(0, "head", 0)], TINY))
     assert alone.loss_before is None and alone.loss_after is None
     assert effect(model, IDS, edits_tap([], TINY)).divergence == pytest.approx(0.0, abs=1e-6)
+    found = effect(model, IDS, lambda name, layer, x: x * 1e4 if name == "final" else x)
+    assert 0.0 in found.after.tolist() and 100 < found.divergence < float("inf")
 
 
 @pytest.mark.parametrize(
@@ -208,9 +210,12 @@ def test_what_cannot_be_done_is_a_sentence(edit, words):
         effect(Transformer(TINY), IDS, edits_tap([edit], TINY))
 
 
-def test_a_model_without_a_mask_has_none_to_remove():
+def test_what_this_model_or_these_texts_lack_is_a_sentence():
     with pytest.raises(ValueError, match=r"none.*remove"):
         edits_tap([RemoveMask()], TINY.replace(causal=False))
+    model = Transformer(TINY)
+    with pytest.raises(ValueError, match="prompt only"):
+        edit_cost(model, *windows(TINY), [EditCell(0, 0, 3, 2, 0.5)])
 
 
 def test_edits_travel_as_plain_values_and_nonsense_does_not():
@@ -261,15 +266,3 @@ def test_the_costliest_part_is_told_from_others_by_their_differences_on_each_win
     assert difference(WindowLosses(0 * luck, counted), losses[1])[1] > 0.5
     one = [WindowLosses(each.total[:1], counted[:1]) for each in losses]
     assert costliest(one).all() and costliest(one[:1]).all(), "a single window tells nothing"
-
-
-def test_the_cost_of_a_cell_is_not_asked_of_other_texts():
-    model = Transformer(TINY)
-    with pytest.raises(ValueError, match="prompt only"):
-        edit_cost(model, *windows(TINY), [EditCell(0, 0, 3, 2, 0.5)])
-
-
-def test_a_prediction_that_an_edit_rules_out_costs_a_finite_surprise():
-    model = roughened(TINY)
-    found = effect(model, IDS, lambda name, layer, x: x * 1e4 if name == "final" else x)
-    assert 0.0 in found.after.tolist() and 100 < found.divergence < float("inf")

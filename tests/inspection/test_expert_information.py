@@ -1,5 +1,8 @@
 """Expert information: against its definition written out, known cases, and experts that are sent to their speakers."""
 
+from collections import Counter
+from math import log2
+
 import numpy as np
 import pytest
 import torch
@@ -8,18 +11,18 @@ from hypothesis import strategies as st
 
 from playground.data import LANGUAGES
 from playground.data.tokenizers import CharTokenizer
-from playground.inspection.expert_information import (
-    expert_information,
-    joint_counts,
-    mutual_information,
-)
+from playground.inspection.expert_information import expert_information, joint_counts, mutual_information
 from playground.inspection.probe import entropy, probe
 from playground.inspection.routing import first_choices, routing_of
 from playground.model import ModelConfig, Transformer
 
-from .by_counting import information_by_counting
-
 DIALECTS = LANGUAGES["dialects"]
+
+
+def information_by_counting(pairs):
+    """I(X; Y) in bits from a list of pairs, with dictionaries and the definition."""
+    both, left, right, n = Counter(pairs), Counter(x for x, _ in pairs), Counter(y for _, y in pairs), len(pairs)
+    return sum(c / n * log2(c * n / (left[x] * right[y])) for (x, y), c in both.items())
 
 
 @settings(max_examples=30)

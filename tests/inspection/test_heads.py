@@ -10,13 +10,7 @@ from playground.data.tokenizers import CharTokenizer
 from playground.inspection import Look
 from playground.inspection.cost import effect
 from playground.inspection.edits import SwitchOff, edits_tap
-from playground.inspection.heads import (
-    WeightSummary,
-    head_scores,
-    moves,
-    ranked,
-    summary,
-)
+from playground.inspection.heads import WeightSummary, head_scores, moves, ranked, summary
 from playground.model import ModelConfig, Trace, Transformer
 from playground.storage import Checkpoint
 from playground.training import History
@@ -39,11 +33,16 @@ def one_hot(targets: list[int]) -> np.ndarray:
     return np.eye(len(targets))[targets]
 
 
-def test_a_head_gives_no_more_weight_than_it_has():
+def test_a_head_gives_no_more_weight_than_it_has_and_a_sink_is_a_habit_on_average():
     seen, _ = drawn({"sink": one_hot([0, 0, 0])}, [1, 2, 3])  # half of the time the first is the token before
     assert summary(seen, 0, 0).habits == (("first", 1.0),)
     sharp, _ = drawn({"sharp": one_hot([0, 1, 0, 1, 1, 2, 2, 3, 3, 4])}, list(range(10)))
     assert summary(sharp, 0, 0) == WeightSummary()
+    rows = one_hot([0, 0, 0, 0, 0, 0])
+    rows[5] = 0.1, 0.1, 0.7, 0.1, 0, 0
+    rows[4, :3] = 0.5, 0.2, 0.3
+    seen, _ = drawn({"sink": rows}, [5, 6, 7, 8, 6, 9])
+    assert summary(seen, 0, 0).habits == (("first", pytest.approx(0.72)),)
 
 
 def test_pure_heads_have_pure_scores_and_the_right_habit():
@@ -68,14 +67,6 @@ def test_pure_heads_have_pure_scores_and_the_right_habit():
     assert scores.evenness[0, 5] == pytest.approx(1) and scores.entropy[0, 0] == 0
     assert scores.entropy[0, 5] == pytest.approx(np.mean(np.log2(np.arange(2, T + 1))), rel=1e-5)
     assert scores.ranking()[0] == (0, 0) and {(0, 1), (0, 2), (0, 5)} == set(scores.ranking()[-3:])
-
-
-def test_a_sink_is_a_habit_on_average():
-    rows = one_hot([0, 0, 0, 0, 0, 0])
-    rows[5] = 0.1, 0.1, 0.7, 0.1, 0, 0
-    rows[4, :3] = 0.5, 0.2, 0.3
-    seen, _ = drawn({"sink": rows}, [5, 6, 7, 8, 6, 9])
-    assert summary(seen, 0, 0).habits == (("first", pytest.approx(0.72)),)
 
 
 @pytest.mark.parametrize("name", ["learned", "sees the future", "rmsnorm, swiglu, grouped"])
@@ -111,6 +102,8 @@ def test_what_a_prompt_cannot_tell_is_no_number():
     seen = look_at(VARIANTS["learned"], [5])
     alone = head_scores(seen)
     assert np.isnan(alone.previous).all() and summary(seen, 0, 0).alone and len(alone.ranking()) == 8
+    scores = head_scores(look_at(VARIANTS["learned"], [4] * 6))
+    assert np.isnan(scores.induction).all()
 
 
 @pytest.mark.parametrize("name", ["learned", "post-norm", "sees the future", "experts"])
@@ -124,8 +117,3 @@ def test_what_a_prediction_owes_each_head_is_what_switching_it_off_does(name):
         )
     first = ranked(found)[0]
     assert found[first] == found.max() > 0
-
-
-def test_the_same_token_again_and_again_is_no_repetition_to_go_by():
-    scores = head_scores(look_at(VARIANTS["learned"], [4] * 6))
-    assert np.isnan(scores.induction).all()

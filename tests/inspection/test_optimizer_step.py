@@ -81,12 +81,18 @@ def test_every_weight_moves_by_the_formula():
         assert torch.allclose(plain.after[name], before - SGD_RATE * plain.gradients[name], atol=1e-7)
 
 
-def test_clipping_is_told_and_done():
+def test_clipping_is_told_and_nothing_to_learn_from_is_a_sentence():
     model = Transformer(TINY, seed=7)
     free, tight = optimizer_step(model, IDS, CONFIG), optimizer_step(model, IDS, CONFIG.replace(gradient_clip=0.01))
     assert free.clipped == 1.0 and tight.clipped == pytest.approx(0.01 / free.gradient_norm, rel=1e-3)
     total = torch.sqrt(sum(g.square().sum() for g in tight.gradients.values()))
     assert total.item() == pytest.approx(0.01, rel=1e-3) and tight.norms == pytest.approx(free.norms)
+    model = Transformer(TINY)
+    for ids, words in (([3], "nothing after"), ([], "nothing after"), ([1] * 14, "context")):
+        with pytest.raises(ValueError, match=words):
+            optimizer_step(model, ids)
+    with pytest.raises(ValueError, match="optimizer 'magic'"):
+        optimizer_step(model, IDS, rule="magic")
 
 
 @pytest.mark.parametrize("name", ["learned", "separate heads", "rmsnorm, swiglu, grouped"])
@@ -106,12 +112,3 @@ def test_a_heads_matrices_make_its_queries_keys_and_values(name):
             assert torch.allclose(x @ weight.T, seen[kind, 1][0, :, made], atol=1e-5)
         part = head_matrix(config, "o", 1, head)
         assert part.of(state[part.name]).shape == (config.d_model, config.d_head)
-
-
-def test_nothing_to_learn_from_is_a_sentence():
-    model = Transformer(TINY)
-    for ids, words in (([3], "nothing after"), ([], "nothing after"), ([1] * 14, "context")):
-        with pytest.raises(ValueError, match=words):
-            optimizer_step(model, ids)
-    with pytest.raises(ValueError, match="optimizer 'magic'"):
-        optimizer_step(model, IDS, rule="magic")

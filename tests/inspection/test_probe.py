@@ -40,11 +40,8 @@ def test_probe_knows_every_tokens_true_source(make):
                 assert probe.ids[w, t] == opening[t - beginnings[-1]]
 
 
-def test_a_language_without_sources_is_refused_in_words():
+def test_entropy_of_known_cases_and_a_language_without_sources():
     with pytest.raises(ValueError, match="hidden sources"):
         make_probe(LANGUAGES["stories"], lambda text: [0] * len(text), 16, 2)
-
-
-def test_entropy_of_known_cases():
     assert entropy([1, 1, 2]) == pytest.approx(1.5)
     assert entropy([7]) == entropy([]) == 0.0

@@ -74,16 +74,7 @@ def of_example(name: str) -> Look:
     return look(checkpoint, checkpoint.tokenizer.encode(EXAMPLES[name].prompt))
 
 
-def test_whoever_changes_an_example_changes_their_own_copy():
-    mine = worked_example("pronoun")
-    with torch.no_grad():
-        mine.model.embedding.weight.zero_()
-    mine.about["prompt"] = "rains"
-    assert worked_example("pronoun").model.embedding.weight.any()
-    assert worked_example("pronoun").about["prompt"] == EXAMPLES["pronoun"].prompt
-
-
-def test_the_pronoun_looks_at_its_animal_and_says_something_else_without_the_head():
+def test_the_pronoun_looks_at_its_animal_and_whoever_changes_the_example_changes_a_copy():
     seen = of_example("pronoun")
     receipts = [receipt(seen, 0, 0, 2, key) for key in range(3)]
     e = math.exp(4 / math.sqrt(2))  # the query (2, 0) meets the cat's key (2, 0)
@@ -101,6 +92,12 @@ def test_the_pronoun_looks_at_its_animal_and_says_something_else_without_the_hea
         assert words[int(says.argmax())] == word and says.max() > 0.9
     for place, word in enumerate(("sleeps", "it")):
         assert words[int(seen.trace["logits"][0, place].argmax())] == word
+    mine = worked_example("pronoun")
+    with torch.no_grad():
+        mine.model.embedding.weight.zero_()
+    mine.about["prompt"] = "rains"
+    assert worked_example("pronoun").model.embedding.weight.any()
+    assert worked_example("pronoun").about["prompt"] == EXAMPLES["pronoun"].prompt
 
 
 def test_the_notebooks_numbers_come_out_to_all_their_digits():
@@ -153,14 +150,15 @@ def test_the_last_line_is_the_distance_to_the_model_itself(name):
         tampered -= 0.5
 
 
-def test_a_hidden_cell_weighs_nothing_and_says_so():
+def test_one_token_a_hidden_cell_and_nothing_to_look_at():
     r = receipt(look_at(VARIANTS["rotary"]), 0, 0, 2, 5)
     assert not r.visible and r.weight == 0 and r.exponential == 0 and not r.part_out.any() and math.isfinite(r.score)
     assert receipt(look_at(VARIANTS["sees the future"]), 0, 0, 2, 5).weight > 0
-
-
-def test_one_token_looks_at_itself():
     assert receipt(look_at(VARIANTS["learned"], ids=[3]), 0, 0, 0, 0).weight == 1
+    with pytest.raises(ValueError, match=r"prompt.*empty"):
+        look_at(VARIANTS["learned"], ids=[])
+    with pytest.raises(ValueError, match=r"fit.*context"):
+        look_at(VARIANTS["learned"], ids=[1] * 13)
 
 
 @pytest.mark.parametrize("place", [(2, 0, 0, 0), (0, 4, 0, 0), (0, 0, 7, 0), (0, 0, 0, -1)])
@@ -178,10 +176,3 @@ def test_a_long_prompt_keeps_no_patterns_and_makes_the_same_ones(monkeypatch):
         assert torch.allclose(long.pattern(layer), short.trace["pattern", layer][0], atol=1e-6)
         assert torch.allclose(long.scores(layer), short.trace["scores", layer][0], atol=1e-5)
     assert receipt(long, 1, 2, 5, 1).largest_difference < 2e-5
-
-
-def test_looking_needs_something_to_look_at():
-    with pytest.raises(ValueError, match=r"prompt.*empty"):
-        look_at(VARIANTS["learned"], ids=[])
-    with pytest.raises(ValueError, match=r"fit.*context"):
-        look_at(VARIANTS["learned"], ids=[1] * 13)

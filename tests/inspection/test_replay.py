@@ -49,16 +49,13 @@ def test_each_moment_is_the_model_of_then(watched):
             assert np.allclose(found.scores["previous"][i, layer], np.mean(previous, axis=0), atol=1e-6)
 
 
-def test_a_run_without_moments_says_so_and_one_token_does_no_harm(watched):
+def test_a_run_without_moments_says_so_and_of_used_weights_only_what_came_before_is_the_past(watched):
     _, checkpoint = watched
     one = replay(checkpoint, IDS[:1])
     assert np.isnan(one.losses).all() and appearance(one, "induction") is None
     bare = Checkpoint(checkpoint.model, checkpoint.tokenizer, History())
     with pytest.raises(ValueError, match="no snapshots"):
         replay(bare, IDS)
-
-
-def test_of_the_weights_of_a_moment_only_what_came_before_is_the_past(watched):
     _, checkpoint = watched
     steps = checkpoint.snapshots.steps
     cut = History(finished={"reason": "moment"})

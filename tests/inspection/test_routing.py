@@ -69,9 +69,6 @@ def test_routing_equals_one_token_at_a_time(config):
         assert routing.load[i].tolist() == pytest.approx([v / (ids.numel() * K) for v in visits[layer]])
 
 
-# ---- edits --------------------------------------------------------------------------------------------------------
-
-
 def rebuilt_without(model: Transformer, layer: int, expert: int) -> Transformer:
     """A model that never had this expert: its router's row and its matrices are cut out everywhere in that layer."""
     config = model.config

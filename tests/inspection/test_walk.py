@@ -106,16 +106,13 @@ def test_the_embedding_is_the_tables_row_in_every_layer():
     assert "arrive" not in step_names(seen, 0)
 
 
-def test_turning_both_changes_no_product_and_turning_one_does():
+def test_rotation_and_experts_of_a_step_are_those_of_the_pass():
     seen = look_at(VARIANTS["rotary"])
     layer, head, query, key = PLACE
     facts = step(seen, "rotate", *PLACE).facts
     score = seen.scores(layer)[head, query, key].item() * math.sqrt(seen.config.d_head)
     assert facts["product"] == pytest.approx(score, abs=1e-5) == facts["both_later"]
     assert abs(facts["query_later"] - facts["product"]) > 0.05
-
-
-def test_the_experts_of_a_step_are_those_that_were_visited():
     seen = look_at(VARIANTS["experts"])
     mlp = step(seen, "mlp", *PLACE)
     probabilities = mlp.arrays["values"]
@@ -125,15 +122,12 @@ def test_the_experts_of_a_step_are_those_that_were_visited():
     assert sum(mlp.facts["weights"]) == pytest.approx(1, abs=1e-6)
 
 
-def test_many_watched_tokens_are_gathered_in_one_row_and_nothing_is_lost():
+def test_the_weight_on_many_tokens_and_on_later_ones_is_all_told():
     config = ModelConfig(vocab_size=11, context_length=40, n_layers=1, d_model=8, n_heads=2)
     seen = look_at(config, [i % 10 for i in range(40)])
     mix = step(seen, "mix", 0, 0, 39, 0)
     assert len(mix.arrays["parts"]) == 11 and len(mix.facts["watched"]) == 10 and mix.facts["others"] == 30
     assert np.allclose(mix.arrays["parts"].sum(axis=0), seen.trace["z", 0][0, 39, 0].numpy(), atol=1e-6)
-
-
-def test_without_a_mask_some_of_the_weight_lies_on_later_tokens():
     seen = look_at(VARIANTS["sees the future"])
     mask = step(seen, "mask", *PLACE)
     assert np.isfinite(mask.arrays["scores"]).all() and torch.isfinite(seen.pattern(1)).all()

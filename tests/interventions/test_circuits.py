@@ -90,7 +90,7 @@ def test_shares_of_circuits_are_those_of_passes_one_by_one(name):
     assert runs.shares(circuits)[-1].item() == pytest.approx(1.0, abs=1e-4)
 
 
-def test_edges_straight_to_the_logits_and_shares_lost_are_measured():
+def test_edges_straight_to_the_logits_and_shares_lost_are_measured_and_words_are_found():
     checkpoint, windows = shipped("sentences")
     pair = suggested_pairs(checkpoint.model, checkpoint.tokenizer, windows)[0]
     found = find_circuit(checkpoint.model, [pair])
@@ -99,9 +99,6 @@ def test_edges_straight_to_the_logits_and_shares_lost_are_measured():
     assert all(found.kept - lost < 0.9 for lost in found.lost.values()), "no part of it can go"
     with pytest.raises(ValueError):
         find_circuit(checkpoint.model, [])
-
-
-def test_words_are_found_in_every_kind_of_token():
     letters, words = CharTokenizer("abc ."), WordTokenizer(["ab", "c", "."])
     assert words_of(letters, letters.encode("ab c. ba")) == [(0, 2), (3, 4), (6, 8)]
     assert words_of(words, words.encode("ab c. ab")) == [(0, 1), (1, 2), (3, 4)]

@@ -73,28 +73,24 @@ def test_every_cell_of_the_map_is_a_pass_with_that_patch(name, part):
 
 
 @pytest.mark.parametrize("name", PRE_NORM)
-def test_direct_effects_of_all_parts_and_the_embedding_sum_to_the_logit_difference(name):
+def test_direct_effects_of_all_parts_sum_to_the_logit_difference_and_to_that_of_the_whole_stream(name):
     model, last = roughened(PRE_NORM[name]), VARIANTS[name].n_layers - 1
-    pair, here = pair_of(model, IDS, OTHER), run(model, [IDS])
+    pair, here, there = pair_of(model, IDS, OTHER), run(model, [IDS]), run(model, [OTHER])
     reader, constant = readout(model, here["resid_post", last][0, -1], pair.answer, pair.foil)
     biases = [block.attention.out.bias for block in model.blocks if block.attention.out.bias is not None]
-    parts = [patch_map(model, pair, part, Donor.ZERO, direct=True).effects for part in ("residual", "head", "mlp")]
-    lost = parts[0][0].sum() + parts[1].sum() + parts[2].sum()  # without embeddings, heads and MLPs
+
+    def parts(*donor):
+        """Embeddings, heads and MLPs."""
+        return [patch_map(model, pair, part, *donor, direct=True).effects for part in ("residual", "head", "mlp")]
+
+    embedded, heads, mlps = parts(Donor.ZERO)
     rest = float(constant) + sum(float(bias.detach() @ reader) for bias in biases)
+    lost = embedded[0].sum() + heads.sum() + mlps.sum()
     assert rest - lost == pytest.approx(float(pair.difference(here["logits"][0, -1])), abs=1e-4)
-
-
-@pytest.mark.parametrize("name", PRE_NORM)
-def test_direct_effects_of_all_parts_add_up_to_that_of_the_whole_stream(name):
-    model, last = roughened(PRE_NORM[name]), VARIANTS[name].n_layers - 1
-    pair = pair_of(model, IDS, OTHER)
-    here, there = run(model, [IDS]), run(model, [OTHER])
-    reader, _ = readout(model, here["resid_post", last][0, -1], pair.answer, pair.foil)
     whole = (there["resid_post", last] - here["resid_post", last])[0, -1] @ reader
-    maps = {part: patch_map(model, pair, part, direct=True).effects for part in ("residual", "head", "mlp")}
-    summed = maps["residual"][0].sum() + maps["head"].sum() + maps["mlp"].sum()
-    assert summed == pytest.approx(float(whole), abs=1e-4)
-    assert not any(effects[:, :-1].any() for effects in maps.values())
+    embedded, heads, mlps = parts()
+    assert embedded[0].sum() + heads.sum() + mlps.sum() == pytest.approx(float(whole), abs=1e-4)
+    assert not any(effects[:, :-1].any() for effects in (embedded, heads, mlps))
 
 
 @pytest.mark.parametrize("donor", Donor)
@@ -133,7 +129,7 @@ def test_patching_all_experts_is_patching_what_they_add(name):
         assert counted(model.config, "expert") == E
 
 
-def test_prompts_that_make_no_pair_say_why():
+def test_prompts_that_make_no_pair_say_why_and_one_token_is_enough():
     model = Transformer(TINY)
     with pytest.raises(ValueError, match="have 6 and 5 tokens"):
         pair_of(model, IDS, OTHER[1:])
@@ -149,9 +145,6 @@ def test_prompts_that_make_no_pair_say_why():
         patch_from(every_other, run(every_other, [OTHER]), 0, "expert", 1, 0)
     with pytest.raises(ValueError, match="not in the map"):
         patch_from(model, run(model, [OTHER]), 0, "head", 6, 0)
-
-
-def test_prompts_of_one_token_can_be_patched():
     model = roughened(TINY)
     found = patch_map(model, pair_of(model, [3], [5]), "residual")
     assert found.effects.shape == (2, 1) and np.allclose(found.shares, 1, atol=1e-4)

@@ -20,7 +20,7 @@ def a_block_of(config):
     return config.replace(n_layers=config.n_layers + 1).n_parameters - config.n_parameters
 
 
-def test_the_published_numbers_of_blocks_and_of_changed_shapes():
+def test_the_published_numbers_of_blocks_caches_and_changed_shapes():
     s1, s2 = PRESETS["s1"], PRESETS["s2"]
     scaled = s2.replace(vocab_size=50_257, d_model=768, n_heads=12, n_layers=12, context_length=1024)
     assert scaled.n_parameters == 124_402_944
@@ -28,6 +28,12 @@ def test_the_published_numbers_of_blocks_and_of_changed_shapes():
     reshaped = s1.replace(attention_layout="fused", qkv_bias=True)
     assert s1.replace(attention_layout="fused").n_parameters == s1.n_parameters
     assert reshaped.n_parameters - s1.n_parameters == 3 * s1.d_model * s1.n_layers
+    assert PRESETS["llama-7b"].cache_bytes(2048, bytes_per_number=2) == 2**30
+    # one token at T=512, d=768: attention's scores and blend 4·T·d, feed-forward 16·d²
+    config = ModelConfig(vocab_size=1, context_length=512, n_layers=1, d_model=768, n_heads=12)
+    assert config.flops_per_token(512) - config.flops_per_token(0) == 4 * 512 * 768
+    wider = ModelConfig(d_model=64).replace(d_model=256)
+    assert (wider.ff_width, wider.kv_heads, wider.d_head) == (1024, 4, 64)
 
 
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS.keys())
@@ -81,16 +87,6 @@ def test_decoding_flops_and_cache_bytes_equal_the_real_ones(config):
     assert config.cache_bytes(7) == sum(t.numel() * t.element_size() for t in held)
 
 
-def test_cache_of_a_7b_llama_is_one_gibibyte():
-    assert PRESETS["llama-7b"].cache_bytes(2048, bytes_per_number=2) == 2**30
-
-
-def test_default_config_costs_what_s3_should_have_said():
-    # one token at T=512, d=768: attention's scores and blend 4·T·d, feed-forward 16·d²
-    config = ModelConfig(vocab_size=1, context_length=512, n_layers=1, d_model=768, n_heads=12)
-    assert config.flops_per_token(512) - config.flops_per_token(0) == 4 * 512 * 768
-
-
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -115,8 +111,3 @@ def test_default_config_costs_what_s3_should_have_said():
 def test_what_cannot_be_built_is_refused_in_words(changes, sentence):
     with pytest.raises(ValueError, match=sentence.replace("(", r"\(")):
         ModelConfig().replace(**changes)
-
-
-def test_unset_fields_still_follow_after_replace():
-    wider = ModelConfig(d_model=64).replace(d_model=256)
-    assert (wider.ff_width, wider.kv_heads, wider.d_head) == (1024, 4, 64)

@@ -28,18 +28,12 @@ def test_no_other_width_comes_closer(mixture, equal):
     assert matched.counted == (count(matched.dense), count(mixture)) and not matched.dense.n_experts
 
 
-def test_the_experts_can_adapt_instead():
+def test_the_experts_can_adapt_or_a_sentence_says_why_not():
     matched = match_experts(BASE, BASE.replace(n_experts=4), "total")
     assert matched.dense == BASE and matched.moe.expert_width < BASE.ff_width / 3.9
     assert abs(matched.difference) < 0.01
-
-
-def test_operations_and_active_numbers_ask_for_the_same_width_without_biases():
     mixture = MIXTURES["no biases"]
     assert match_dense(mixture, "flops").dense == match_dense(mixture, "active").dense
-
-
-def test_where_there_is_no_twin_a_sentence_says_so():
     with pytest.raises(ValueError, match=r"64.*model's"):
         match_experts(PLAIN.replace(d_ff=16), PLAIN.replace(n_experts=64), "total")
     with pytest.raises(ValueError, match="have experts"):

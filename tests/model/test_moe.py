@@ -117,7 +117,7 @@ def test_an_expert_nobody_visits_gets_a_zero_gradient():
     assert mixture.up.grad[3].abs().max() == 0 and mixture.down.grad[3].abs().max() == 0
 
 
-def test_switch_loss_is_one_when_even_and_more_when_not():
+def test_switch_loss_is_one_when_even_and_a_selection_bias_moves_load_without_a_loss():
     def routing(probabilities: torch.Tensor, experts: torch.Tensor) -> LayerRouting:
         return LayerRouting(probabilities.log(), probabilities, experts, torch.ones(1, 5, 1))
 
@@ -127,9 +127,6 @@ def test_switch_loss_is_one_when_even_and_more_when_not():
     collapsed = routing(uneven, torch.zeros(1, 5, 1, dtype=torch.long))
     assert balance_loss(collapsed, "switch").item() == pytest.approx(4.8)
     assert balance_loss(collapsed, "constant").item() == pytest.approx(1.0)
-
-
-def test_selection_bias_moves_load_without_a_loss():
     config = MIXTURE.replace(balance="bias", n_layers=2, init_std=0.5)
     model = Transformer(config, seed=1)
     ids = torch.randint(0, 11, (8, 12), generator=torch.Generator().manual_seed(0))
@@ -157,32 +154,24 @@ def test_the_first_expert_is_the_heaviest(balance):
         assert (plain.sort().values != seen["experts", 0].sort().values).any()
 
 
-def test_load_sums_to_one_and_dense_models_have_none():
+def test_load_sums_to_one_active_parameters_are_visited_and_noise_needs_a_generator():
     ids = torch.zeros(1, 12, dtype=torch.long)
     output = Transformer(PRESETS["s5-moe"])(ids)
     assert torch.allclose(output.expert_load.sum(1), torch.ones(4))
     assert output.balance_loss.item() > 0
     dense = Transformer(PRESETS["s5"])(ids)
     assert dense.balance_loss is None and dense.expert_load is None
-
-
-def test_active_parameters_count_what_a_token_visits():
     moe, dense = PRESETS["s5-moe"], PRESETS["s5"]
     one_expert = 8 * 64**2 + 5 * 64
     assert moe.n_active_parameters == dense.n_parameters + 4 * (one_expert + 64 * 8)
     assert moe.n_parameters / dense.n_parameters == pytest.approx(5.51, abs=0.005)
     assert dense.n_active_parameters == dense.n_parameters
-
-
-def test_router_noise_only_with_a_generator():
     model = Transformer(MIXTURE.replace(router_noise=5.0))
     ids = torch.randint(0, 11, (4, 12), generator=torch.Generator().manual_seed(0))
     assert torch.equal(model(ids).logits, model(ids).logits)
     noisy = model(ids, Pass(generator=torch.Generator().manual_seed(1)))
     assert not torch.equal(model(ids).expert_load, noisy.expert_load)
 
-
-# ---- padding -------------------------------------------------------------------------------------------------------
 
 PADDED = MIXTURE.replace(n_layers=2, router_z_weight=0.1)
 LENGTHS = (12, 5, 1)
@@ -220,7 +209,7 @@ def test_real_tokens_compute_the_same_beside_padding(shared):
         assert torch.allclose(padded[row, :n], model(text[None, :n]).logits[0], atol=1e-6)
 
 
-def test_experts_get_no_gradient_from_padding():
+def test_experts_get_no_gradient_from_padding_and_a_mask_of_all_tokens_changes_nothing():
     model, (ids, mask) = Transformer(PADDED, seed=1), padded_batch()
     gradients = []
     for pad in (0, 7):  # whatever the padding is
@@ -229,8 +218,5 @@ def test_experts_get_no_gradient_from_padding():
         (output.logits[mask].square().mean() + output.balance_loss).backward()
         gradients.append([p.grad.clone() for p in model.parameters()])
     assert all(torch.allclose(a, b, atol=1e-7) for a, b in zip(*gradients))
-
-
-def test_a_mask_that_marks_every_token_changes_nothing():
     model, (ids, mask) = Transformer(PADDED, seed=1), padded_batch()
     assert torch.equal(model(ids, Pass(mask=torch.ones_like(mask))).logits, model(ids).logits)

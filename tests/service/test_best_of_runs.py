@@ -1,7 +1,5 @@
 """A visitor's run keeps its best weights: offered where they are better, its model at a press, gone with it."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from pathlib import Path

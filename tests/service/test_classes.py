@@ -1,11 +1,8 @@
 """Classes: who gets in, what is remembered, what stays secret, and that what is deleted is gone."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
-import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -80,18 +77,21 @@ def at_once(count: int, do: Callable[[int], object]) -> None:
         list(threads.map(one, range(count)))
 
 
-# ---- who gets in -----------------------------------------------------------------------------------------------------
-
-
-def test_a_house_without_classes_has_no_file_and_asks_none(classes):
+def test_without_its_secret_the_teachers_link_opens_no_board_nor_does_a_house_without_classes(classes):
     assert classes.member(ANNA) is None
     classes.progress(ANNA, "first", 1, 5)
     with pytest.raises(ClassError, match="No class"):
         classes.invited("apple-otter-river-stone")
     assert not classes.store.path.exists()
+    klass, secret = made(classes)
+    assert classes.taught(klass.code, secret).id == klass.id
+    other = made(classes)[1]
+    for wrong in ("", None, secret[:-1], secret + "a", other, 7):
+        with pytest.raises(ClassError, match="teacher's link"):
+            classes.taught(klass.code, wrong)
 
 
-def test_a_code_is_four_words_however_it_is_typed(classes):
+def test_a_code_is_four_words_however_it_is_typed_and_what_is_missing_to_join_is_asked_for(classes):
     klass, _ = made(classes)
     words = klass.code.split("-")
     assert len(words) == 4 and set(words) <= set(WORDS) and len(set(WORDS)) ** 4 > 2**32
@@ -100,10 +100,6 @@ def test_a_code_is_four_words_however_it_is_typed(classes):
     for wrong in (" ".join(words[:3]), "<b>", 7, "x" * 10_000):
         with pytest.raises(ClassError, match="No class"):
             classes.invited(wrong)
-
-
-def test_what_is_missing_to_join_is_asked_for_and_counts_as_no_wrong_code(classes):
-    klass, _ = made(classes)
     for _ in range(WRONG_CODES + 1):
         with pytest.raises(ClassError, match="Type your class's code"):
             classes.join("", "", ANNA)
@@ -131,16 +127,7 @@ def test_wrong_codes_bound_who_sends_them_and_a_right_one_always_works(classes, 
         classes.invited(guess, "10.0.0.1")
 
 
-def test_the_teachers_link_without_its_secret_opens_no_board(classes):
-    klass, secret = made(classes)
-    assert classes.taught(klass.code, secret).id == klass.id
-    other = made(classes)[1]
-    for wrong in ("", None, secret[:-1], secret + "a", other, 7):
-        with pytest.raises(ClassError, match="teacher's link"):
-            classes.taught(klass.code, wrong)
-
-
-def test_two_students_of_one_name_and_names_that_are_none(classes):
+def test_names_are_made_different_and_what_is_no_name_or_looks_like_another_is_refused(classes):
     klass, _ = made(classes)
     assert classes.join(klass.code, "Anna", ANNA).name == "Anna"
     assert classes.join(klass.code, " anna\u202e\x00\t ", BERT).name == "anna (2)"
@@ -152,6 +139,11 @@ def test_two_students_of_one_name_and_names_that_are_none(classes):
         with pytest.raises(ClassError, match="a name"):
             classes.join(klass.code, nothing, known("carl"))
     assert one_line("👩‍👩‍👧 Z" + "\u0300" * 30, 40, "name") == "👩‍👩‍👧 Z" + "\u0300" * 2
+    classes.join(klass.code, "Alice", known("alice"))
+    with pytest.raises(ClassError, match="mixes alphabets"):
+        classes.join(klass.code, "\u0410lice", "b" * 32)
+    for name in ("Алиса", "Ελένη", "愛子 Ai", "Zoë"):
+        assert classes.join(klass.code, name, name * 8).name == name
 
 
 def test_sixty_join_within_a_moment_and_a_class_is_full_at_its_bound(classes):
@@ -163,9 +155,6 @@ def test_sixty_join_within_a_moment_and_a_class_is_full_at_its_bound(classes):
         classes.join(klass.code, f"S{i}", f"visitor-{i:020}")
     with pytest.raises(ClassError, match=f"{STUDENTS} students"):
         classes.join(klass.code, "Late", ANNA)
-
-
-# ---- what ends, and what is gone -------------------------------------------------------------------------------------
 
 
 def test_a_class_ends_by_itself_and_leaves_nothing_a_week_later(classes, clock):
@@ -185,12 +174,14 @@ def test_a_class_ends_by_itself_and_leaves_nothing_a_week_later(classes, clock):
 
 
 def test_secrets_are_not_in_the_file_and_two_teachers_delete_at_once(classes):
-    klass, secret = made(classes)
+    address = "198.51.100.23"
+    klass, secret = made(classes, address=address)
     kept, _ = made(classes)
     for name, visitor in (("Rumpelstilzchen", ANNA), ("Dornröschen", BERT)):
         classes.join(klass.code, name, visitor)
     classes.progress(ANNA, "first", 1, 5, [(1, "How low?", "Drosselbart", "0.4")])
-    assert not on_disk(classes, secret, ANNA, BERT) and on_disk(classes, "Drosselbart")
+    secrets = secret, ANNA, BERT, address, hashed(address), hashed(address).hex()
+    assert not on_disk(classes, *secrets) and on_disk(classes, "Drosselbart")
     classes.withdraw(classes.member(ANNA))
     assert not on_disk(classes, "Rumpelstilzchen", "Drosselbart", hashed(ANNA)) and classes.member(ANNA) is None
 
@@ -203,18 +194,6 @@ def test_secrets_are_not_in_the_file_and_two_teachers_delete_at_once(classes):
     at_once(2, delete)
     assert not on_disk(classes, "Dornröschen", hashed(BERT), hashed(secret))
     assert classes.invited(kept.code) == kept and classes.member(BERT) is None
-
-
-def test_a_server_killed_in_the_middle_of_a_class_loses_nothing(classes, clock, tmp_path):
-    klass, secret = made(classes)
-    member = classes.join(klass.code, "Anna", ANNA)
-    classes.progress(ANNA, "first", 2, 5, [(1, "How low?", "0.5", "0.4")])
-    shutil.copytree(classes.store.path.parent, tmp_path / "left")  # as a kill leaves it: nothing was closed
-    again = Classes(Store(tmp_path / "left" / FILE), clock)
-    assert again.member(ANNA).name == member.name and again.taught(klass.code, secret).title == "Tuesday"
-    assert again.students(again.invited(klass.code))[0].step == 2
-    assert again.answers(klass)[0]["answer"] == "0.5"
-    again.store.close()
 
 
 def test_a_file_that_is_none_is_a_sentence_and_where_it_lies_is_for_the_log_alone(classes, clock, caplog, tmp_path):
@@ -247,7 +226,8 @@ def test_what_makes_no_class_is_refused(classes):
 def test_one_address_cannot_make_all_the_classes_there_may_be(classes, clock, monkeypatch):
     monkeypatch.setattr("playground.service.classes.house.CLASSES", 6)
     monkeypatch.setattr("playground.service.classes.house.CLASSES_PER_ADDRESS", 4)
-    first, *_ = (made(classes, address="10.0.0.1")[0] for _ in range(4))
+    first, joined, *_ = (made(classes, address="10.0.0.1")[0] for _ in range(4))
+    classes.join(joined.code, "Anna", ANNA)
     with pytest.raises(ClassError, match="from your network"):
         made(classes, address="10.0.0.1")
     made(classes, address="10.0.0.2")
@@ -258,33 +238,7 @@ def test_one_address_cannot_make_all_the_classes_there_may_be(classes, clock, mo
         made(classes, address="10.0.0.4")
     clock.now += 86_400 + 3601
     assert made(classes, address="10.0.0.4"), "those that nobody joined are gone"
-
-
-def test_of_the_address_that_made_a_class_nothing_is_kept_that_tells_it(classes):
-    made(classes, address="198.51.100.23")
-    assert not on_disk(classes, "198.51.100.23", hashed("198.51.100.23"), hashed("198.51.100.23").hex())
-
-
-def test_a_class_that_nobody_joins_is_gone_after_a_day(classes, clock):
-    joined, _ = made(classes)
-    empty, _ = made(classes)
-    classes.join(joined.code, "Anna", ANNA)
-    clock.now += 86_400 + 3601
-    with pytest.raises(ClassError, match="No class"):
-        classes.invited(empty.code)
-    assert classes.of_id(joined.id) and classes.of_id(empty.id) is None
-
-
-def test_a_name_that_only_looks_like_another_is_refused(classes):
-    klass, _ = made(classes)
-    classes.join(klass.code, "Alice", ANNA)
-    with pytest.raises(ClassError, match="mixes alphabets"):
-        classes.join(klass.code, "\u0410lice", "b" * 32)
-    for name in ("Алиса", "Ελένη", "愛子 Ai", "Zoë"):
-        assert classes.join(klass.code, name, name * 8).name == name
-
-
-# ---- runs ------------------------------------------------------------------------------------------------------------
+    assert classes.of_id(joined.id).code == joined.code
 
 
 @pytest.fixture
@@ -332,9 +286,6 @@ def test_only_the_latest_runs_are_kept_and_a_broken_file_stops_no_run(classes):
         path.unlink()
     classes.store.path.write_bytes(b"no database" * 1000)
     assert trained(board, small_spec(steps=2)).has_result
-
-
-# ---- the experiment --------------------------------------------------------------------------------------------------
 
 
 def student(number: int, *runs: tuple[RunCard, float]) -> Student:
@@ -393,9 +344,6 @@ def test_what_changed_more_than_one_thing_is_left_out_and_a_seed_counts_once(cla
     text = experiment(klass, [*pupils[:4], *others], "text", NAMES)
     assert text.above_floor and [group.mean for group in text.groups] == pytest.approx([1.015, 0.36])
     assert text.left_out == 1, "nats per word are none per character"
-
-
-# ---- tables ----------------------------------------------------------------------------------------------------------
 
 
 def test_tables_hold_no_browser_and_no_formula(classes, board):

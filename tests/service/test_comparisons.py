@@ -1,18 +1,14 @@
 """Comparisons live in the server like runs: found again, stopped together or one by one, both kept, nobody else's."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
 import pytest
 
 from playground.model import ModelConfig
-from playground.service.board import Board
 from playground.service.comparisons import ComparisonJob, ComparisonSpec
 from playground.service.limits import LimitError
 from playground.service.runs import Source
-from playground.service.views import PairView
 from playground.training import TrainConfig
 from tests.ui.runs import ANNA, BERT, TEXT, ended, house, small_spec, until
 
@@ -26,21 +22,10 @@ def spec(**changes) -> ComparisonSpec:
     return dataclasses.replace(plain, **changes)
 
 
-def whole(tmp_path_factory) -> tuple[Board, ComparisonJob, PairView]:
-    """A comparison from beginning to end."""
-    jobs = house(tmp_path_factory.mktemp("comparison"))
+def test_a_comparison_ends_with_a_verdict_and_both_models_which_are_its_visitors_own(tmp_path):
+    jobs = house(tmp_path)
     job = ended(jobs.compare(ANNA, spec()))
-    return jobs, job, job.view()
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """One for all tests of this file."""
-    return whole(tmp_path_factory)
-
-
-def test_a_comparison_ends_with_both_models_in_the_registry_and_a_verdict(finished):
-    jobs, _, view = finished
+    view = job.view()
     assert view.state == "finished" and "12" in view.message
     assert view.verdict.seeds == 2 and view.withheld == "" and view.share_done == 1.0
     assert view.baselines.uniform > view.baselines.bigram
@@ -54,10 +39,6 @@ def test_a_comparison_ends_with_both_models_in_the_registry_and_a_verdict(finish
     assert [entry.has_experts for entry in jobs.registry.models(ANNA)] == [True, False]
     mean = sum(m - d for d, m in zip(view.sides["dense"].val_losses, view.sides["moe"].val_losses)) / 2
     assert math.isclose(mean, view.verdict.difference, abs_tol=1e-5)
-
-
-def test_it_is_its_visitors_own(finished):
-    jobs, job, view = finished
     assert jobs.find(ANNA, job.id, kind=ComparisonJob) is job and jobs.find(BERT, job.id, kind=ComparisonJob) is None
     assert not jobs.registry.has(view.sides["moe"].model_id, BERT) and jobs.of(BERT, kind=ComparisonJob) == []
     assert jobs.of(ANNA) == [] and jobs.find(ANNA, job.id) is None  # the Train tab does not meet it
@@ -84,15 +65,15 @@ def test_one_thing_at_a_time_and_no_more_than_the_limits(tmp_path):
 def test_stop_keeps_both_and_says_how_far_they_came(tmp_path):
     jobs = house(tmp_path)
     job = jobs.compare(ANNA, spec(training=TRAINING.replace(steps=100_000)))
-    until(lambda: _steps(job) > 4)
+    until(
+        lambda: (
+            len(sides := job.view().sides) == 2
+            and all(s.histories and s.histories[0].last_step > 4 for s in sides.values())
+        )
+    )
     jobs.stop(ANNA, kind=ComparisonJob)
     ended(job)
     view = job.view()
     assert view.state == "finished" and view.verdict is None
     assert "are kept" in view.withheld and "no verdict" in view.withheld  # they may be equally far
     assert all(jobs.registry.has(part.model_id, ANNA) for part in view.sides.values())
-
-
-def _steps(job: ComparisonJob) -> int:
-    """How many both have done."""
-    return min((s.histories[0].last_step if s.histories else 0 for s in job.view().sides.values()), default=0)

@@ -95,7 +95,7 @@ def test_what_is_no_bet_is_refused_in_words_and_shows_nothing(sent):
     assert len(str(refused.value)) > 20 and not at.game.rounds
 
 
-def test_a_bet_belongs_to_one_visitor_and_one_text():
+def test_a_bet_belongs_to_one_visitor_and_one_text_and_a_model_opened_late_takes_nobodys_place():
     games, made = Games(), checkpoint()
     at = games.open(ANNA, "mine", made, SOURCE)
     for visitor, model_id, name in ((BERT, "mine", at.name), (ANNA, "other", at.name), (ANNA, "mine", "")):
@@ -103,11 +103,6 @@ def test_a_bet_belongs_to_one_visitor_and_one_text():
             games.bet(visitor, model_id, made, SOURCE, a_bet(at) | {"game": name})
     with pytest.raises(ValueError, match="nothing fair"):
         Games().open(ANNA, "strange", made, None)
-
-
-def test_the_model_before_that_is_opened_late_takes_nobodys_place():
-    games, made = Games(), checkpoint()
-    at = games.open(ANNA, "mine", made, SOURCE)
     games.open(ANNA, "the one before", made, SOURCE)
     played = games.bet(ANNA, "mine", made, SOURCE, a_bet(at, 0, at.candidates[0][0])).game
     assert len(played.rounds) == 1 and games.seen(ANNA, "mine") is played

@@ -1,7 +1,5 @@
 """Many at once: places are never exceeded, the line is fair, Stop and absence leave it, each is their visitor's own."""
 
-from __future__ import annotations
-
 import threading
 import time
 
@@ -181,20 +179,6 @@ def test_a_run_that_leaves_the_line_of_a_resume_is_what_it_was(tmp_path):
     board.resume(ANNA, run.id, more_steps=20)
     until(lambda: run.settled and run.view().history.last_step == 40)
     assert run.view().lengthened and run.view().planned_steps == 40
-
-
-def test_programs_never_have_all_places_and_pages_pass_those_that_wait(tmp_path):
-    board = house(tmp_path, Counting(), jobs=3)
-    visitors = [f"program-{number}-" + "p" * 20 for number in range(4)]
-    programs = [board.start(visitor, small_spec(steps=10_000), by_program=True) for visitor in visitors]
-    assert [job.state == "waiting" for job in programs] == [False, True, True, True]
-    page = board.start(ANNA, small_spec(steps=10_000))
-    assert page.busy and board.counts()["working"] == 2
-    board.stop(visitors[0])
-    until(lambda: programs[1].busy)
-    for visitor in (*visitors, ANNA):
-        board.stop(visitor)
-    until(lambda: over(board, ANNA, *visitors))
 
 
 def test_networks_take_turns_so_that_a_crowd_behind_one_address_keeps_nobody_else_waiting(tmp_path):

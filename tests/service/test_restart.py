@@ -4,8 +4,6 @@ A server is killed between two lines of Python by copying its data folder: nothi
 not before.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os
@@ -88,9 +86,6 @@ def unbroken(tmp_path_factory) -> tuple:
     board = house(tmp_path_factory.mktemp("unbroken"))
     job = ended(board.start(ANNA, RUN))
     return steps_of(job), board.registry.get(job.id, ANNA).model.state_dict()
-
-
-# ---- runs ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("step", [1, 17, 39])
@@ -208,9 +203,6 @@ def test_what_ends_the_server_again_and_again_is_not_begun_again(tmp_path):
     ended(job)
 
 
-# ---- comparisons -----------------------------------------------------------------------------------------------------
-
-
 def test_a_comparison_that_was_killed_ends_with_the_same_verdict(tmp_path, monkeypatch):
     asked = spec(seeds=2, training=TRAINING.replace(steps=16, autosave_seconds=0.01))
     whole = house(tmp_path / "whole")
@@ -237,16 +229,16 @@ def test_a_comparison_that_was_killed_ends_with_the_same_verdict(tmp_path, monke
     assert all(third.registry.get(model_id, ANNA) for model_id in kept.learned)
 
 
-# ---- who it is kept for, and how long --------------------------------------------------------------------------------
-
-
-def test_a_visitor_is_known_after_a_restart_and_an_invented_one_never(tmp_path, monkeypatch):
+def test_a_visitor_is_known_after_a_restart_and_two_servers_do_not_share_a_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(DataFolder, "_signing_key", SIGNING_KEY)
     first = DataFolder(tmp_path)
     visitor = first.new_visitor()
+    first.keep_lessons(visitor, "{}")
+    with pytest.raises(data_folder.BusyError):
+        DataFolder(tmp_path)
     first.close()
     again = DataFolder(tmp_path)
-    assert again.knows(visitor) and not DataFolder().knows(visitor)
+    assert again.lessons(visitor) == "{}" and again.knows(visitor) and not DataFolder().knows(visitor)
     for invented in ("x" * 48, visitor[:-1] + "x", visitor[:24], "", None, 7, [visitor]):
         assert not again.knows(invented)
 
@@ -291,7 +283,7 @@ def test_a_class_and_a_public_page_forget_after_a_week_and_ones_own_machine_neve
         assert len(board.registry.models(ANNA)) == left and job.folder.exists() == bool(left)
 
 
-def test_an_index_of_an_earlier_version_is_brought_up_to_date(tmp_path):
+def test_an_older_index_is_brought_up_to_date_and_a_newer_one_is_refused_and_left_alone(tmp_path):
     classes = Classes(DataFolder(tmp_path / "old").store)
     klass, secret = classes.make("Tuesday", 5, lesson="first-model")
     with classes.store.change() as db:
@@ -306,9 +298,6 @@ def test_an_index_of_an_earlier_version_is_brought_up_to_date(tmp_path):
     classes.make("Wednesday", 5, lesson="first-model", address="10.0.0.1")
     data.keep_lessons(ANNA, "{}")
     assert data.lessons(ANNA) == "{}"
-
-
-def test_a_folder_of_a_newer_version_is_refused_and_left_alone(tmp_path):
     DataFolder(tmp_path).keep_lessons(ANNA, "{}")
     with sqlite3.connect(tmp_path / FILE) as db:
         db.execute("PRAGMA user_version = 99")
@@ -316,15 +305,6 @@ def test_a_folder_of_a_newer_version_is_refused_and_left_alone(tmp_path):
     with pytest.raises(StoreError, match="newer version") as refused:
         data.store.rows("SELECT 1")
     assert str(tmp_path) not in str(refused.value)
-
-
-def test_two_servers_do_not_share_a_folder(tmp_path):
-    first = DataFolder(tmp_path)
-    first.keep_lessons(ANNA, "{}")
-    with pytest.raises(data_folder.BusyError):
-        DataFolder(tmp_path)
-    first.close()
-    assert DataFolder(tmp_path).lessons(ANNA) == "{}"
 
 
 def test_folders_of_servers_that_crashed_are_removed_and_those_in_use_are_not(tmp_path, monkeypatch):
@@ -342,9 +322,6 @@ def test_folders_of_servers_that_crashed_are_removed_and_those_in_use_are_not(tm
     data_folder.forget_crashed_servers()
     assert in_use.path.exists() and young.exists() and not crashed.exists() and not old.exists()
     assert sent.exists() and sent.parent == tmp_path and not left.exists()
-
-
-# ---- a full disk -----------------------------------------------------------------------------------------------------
 
 
 def test_on_a_full_disk_a_run_is_trained_used_and_saved_once_there_is_room(tmp_path, monkeypatch):

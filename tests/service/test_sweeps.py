@@ -11,7 +11,7 @@ from playground.studies.sweep import Sweep
 from tests.ui.runs import ANNA, ended, house, small_spec, until
 
 
-def test_a_sweep_ends_with_a_row_for_each_value_and_is_found_again(tmp_path):
+def test_a_sweep_ends_or_is_stopped_with_its_table_and_is_found_again(tmp_path):
     board = house(tmp_path)
     job = board.sweep(ANNA, small_spec(steps=3), Sweep("n_layers", (1, 2), 2))
     view = ended(job).view()
@@ -22,10 +22,6 @@ def test_a_sweep_ends_with_a_row_for_each_value_and_is_found_again(tmp_path):
     assert [found.view().rows for found in again] == [view.rows] and again[0].settled
     ended(board.sweep(ANNA, small_spec(steps=3), Sweep("n_layers", (1, 2), 1)))
     assert len(board.of(ANNA, kind=SweepJob)) == 1  # in place of the last one
-
-
-def test_a_sweep_that_is_stopped_keeps_its_table(tmp_path):
-    board = house(tmp_path)
     job = board.sweep(ANNA, small_spec(steps=60), Sweep("learning_rate", (0.001, 0.01), 3))
     until(lambda: job.has_result)
     board.stop(ANNA, kind=SweepJob)
@@ -33,15 +29,12 @@ def test_a_sweep_that_is_stopped_keeps_its_table(tmp_path):
     assert view.state == "finished" and sum(len(row.losses) for row in view.rows) < 6
 
 
-def test_a_value_beyond_a_limit_is_refused_and_one_that_does_not_fit_the_text_is_said(tmp_path):
+def test_a_value_beyond_a_limit_is_refused_and_the_time_left_is_that_of_the_steps_left(tmp_path, monkeypatch):
     board = house(tmp_path)
     with pytest.raises(LimitError, match="layers are too many"):
         board.sweep(ANNA, small_spec(), Sweep("n_layers", (1, 1000), 1))
     view = ended(board.sweep(ANNA, small_spec(), Sweep("context_length", (16, 1000), 1))).view()
     assert view.state == "failed" and "too few for a context of 1000" in view.message
-
-
-def test_the_time_left_is_that_of_the_steps_left_and_rests_do_not_count(monkeypatch, tmp_path):
     job = Job("id", ANNA, "a job", tmp_path)
     monkeypatch.setattr(job_module.time, "monotonic", lambda: 114.0)
     job.began, job.rested = 100.0, 4.0

@@ -22,15 +22,13 @@ def learned(tmp_path_factory):
     return board, view.id, {name: w.clone() for name, w in board.registry.get(view.id, ANNA).model.state_dict().items()}
 
 
-def tune(board, model, text=OTHER, *, visitor=ANNA, steps=6):
-    return tune_on(board, model, Source("text", text=text), visitor=visitor, steps=steps)
-
-
-def tune_on(board, model, source, *, visitor=ANNA, steps=6):
+def tune(board, model, text=OTHER, source="text", *, visitor=ANNA, steps=6):
     of = board.registry.get(model, visitor)
     changes = {"eval_every": 3, "eval_windows": 4, "sample_every": 0, "sample_prompt": "the ", "device": "cpu"}
     training = tuning_config(of.config).replace(steps=steps, **changes)
-    return board.start(visitor, RunSpec(source, of.config, training, of.tokenizer.kind, parent=model))
+    return board.start(
+        visitor, RunSpec(Source(source, text=text), of.config, training, of.tokenizer.kind, parent=model)
+    )
 
 
 def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learned):
@@ -45,20 +43,21 @@ def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learne
     assert all(torch.equal(weights[name], now) for name, now in of.model.state_dict().items())
     assert RunView.of_checkpoint(view.id, made).tuning == view.tuning
     assert run_letters(view, job.spec) == ""  # a link could not repeat it
-    again = type(job).found({"state": "over", **vars_of(job)}, job.noted(), board.limits, board.registry)
+    again = type(job).found(
+        {"state": "over", "id": job.id, "visitor": job.visitor, "name": job.name},
+        job.noted(),
+        board.limits,
+        board.registry,
+    )
     assert again.spec == job.spec and again.view().tuning == view.tuning
     longer = ended(board.resume(ANNA, job.id, more_steps=3)).view()
     assert longer.history.last_step == 9 and longer.tuning["before"] == view.tuning["before"] != longer.tuning["after"]
 
 
-def vars_of(job):
-    return {"id": job.id, "visitor": job.visitor, "name": job.name}
-
-
 def test_what_cannot_be_tuned_is_said(learned, monkeypatch):
     board, parent, _ = learned
     assert "characters lack" in ended(tune(board, parent, STRANGE)).view().message
-    sentences = ended(tune_on(board, parent, Source("sentences"))).view().message
+    sentences = ended(tune(board, parent, "", "sentences")).view().message
     assert "characters lack" in sentences, "its words were once taken for the model's characters"
     assert "the text has only 9 tokens" in ended(tune(board, parent, "the cat s")).view().message
     with pytest.raises(ValueError, match="no longer here"):

@@ -1,7 +1,5 @@
 """Uploads: a visitor, an address and all together have a share; what is deleted or refused gives its room back."""
 
-from __future__ import annotations
-
 import pytest
 
 from playground.service.limits import LimitError
@@ -50,22 +48,16 @@ def test_each_fills_a_share_and_no_more(shares, stored, asked, refusal):
         assert shares.counts()["bytes"] == (3 + sum(megabytes for *_, megabytes in stored)) * MB
 
 
-def test_the_same_file_sent_again_counts_once(shares, tmp_path):
-    for who in (ANNA, ANNA, BERT):
-        store(shares, "10.0.0.1", tmp_path / "a", MB, who)
-    assert shares.counts()["files"] == 1 and shares.counts()["bytes"] == MB
-
-
-def test_a_visitor_who_is_forgotten_leaves_no_file_but_those_that_others_sent_too(shares, tmp_path):
+def test_a_file_counts_once_and_a_forgotten_visitor_leaves_none_but_those_that_others_sent(shares, tmp_path):
     own, both, berts = (tmp_path / name for name in ("own", "both", "berts"))
     for who, path in ((ANNA, own), (ANNA, both), (BERT, both), (BERT, berts)):
         store(shares, "10.0.0.1", path, MB, who)
     shares.forget(ANNA)
     assert [path.exists() for path in (own, both, berts)] == [False, True, True]
     assert shares.counts()["bytes"] == 2 * MB
-
-
-def test_empty_files_fill_a_share_too(shares, tmp_path):
+    for who in (ANNA, ANNA, BERT):
+        store(shares, "10.0.0.1", tmp_path / "a", MB, who)
+    assert shares.counts()["files"] == 3 and shares.counts()["bytes"] == 3 * MB
     for n in range(50):
         store(shares, "10.0.0.1", tmp_path / str(n), 0)
-    assert shares.counts()["bytes"] == 50 * SMALLEST
+    assert shares.counts()["bytes"] == 3 * MB + 50 * SMALLEST

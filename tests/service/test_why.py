@@ -1,7 +1,5 @@
 """Why a model said something: its text is read again, passages are found and proven, and all survives a restart."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import time

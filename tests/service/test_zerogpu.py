@@ -1,7 +1,5 @@
 """Training in borrowed slices is training in one piece, whatever becomes of the worker; checked with a stand-in."""
 
-from __future__ import annotations
-
 import itertools
 import os
 
@@ -59,8 +57,13 @@ def told(events) -> list[dict]:
     return [{k: v for k, v in event.to_dict().items() if k not in clock} for event in kept]
 
 
-def assert_same_story(told, expected) -> None:
-    """Event by event, losses to six digits (another process may add in another order)."""
+@torch.no_grad()
+def assert_same(told, model, one_piece) -> None:
+    """Event by event, losses to six digits (another process may add in another order).
+
+    Not every weight need be equal: a bias of the keys changes nothing, so its gradient is rounding noise.
+    """
+    expected, whole = one_piece
     assert [(e["event"], e["step"]) for e in told] == [(e["event"], e["step"]) for e in expected]
     for a, b in zip(told, expected):
         numbers = {k: v for k, v in b.items() if isinstance(v, float)}
@@ -68,6 +71,8 @@ def assert_same_story(told, expected) -> None:
         assert a.get("norms", {}) == pytest.approx(b.get("norms", {}), rel=1e-4)
         words = ("text", "prompt", "reason", "message", "steps", "n_parameters")
         assert {k: a[k] for k in words if k in a} == {k: b[k] for k in words if k in b}
+    ids = torch.arange(12)[None]
+    assert torch.allclose(model(ids).logits, whole(ids).logits, atol=1e-4)
 
 
 @pytest.fixture(scope="module")
@@ -77,21 +82,12 @@ def in_one_piece():
     return told(train(model, corpus, CONFIG)), model
 
 
-@torch.no_grad()
-def assert_same_model(a, b) -> None:
-    """Not every weight need be equal: a bias of the keys changes nothing, so its gradient is rounding noise."""
-    ids = torch.arange(12)[None]
-    assert torch.allclose(a(ids).logits, b(ids).logits, atol=1e-4)
-
-
 def test_a_run_in_slices_is_the_run_in_one_piece(in_one_piece, lender):
     corpus, model = corpus_and_model()
     events = list(train_in_slices(model, corpus, CONFIG))
-    expected, whole = in_one_piece
     assert lender.slices == 4 and os.getpid() not in lender.pids
     assert set(lender.durations) == {zerogpu.REQUESTED_SECONDS} and 10 <= zerogpu.REQUESTED_SECONDS <= 30
-    assert_same_story(told(events), expected)
-    assert_same_model(model, whole)
+    assert_same(told(events), model, in_one_piece)
     assert {p.device.type for p in model.parameters()} == {"cpu"}
 
 
@@ -122,8 +118,7 @@ def test_stop_keeps_what_was_shown_and_resume_goes_on_from_there(in_one_piece, l
         [e for e in story if e["event"] == "stepped" and e["step"] > finished.step] for story in (told(more), expected)
     )
     assert len(later) == 24 - finished.step
-    assert_same_story(later, whole_story)
-    assert_same_model(again, whole)
+    assert_same(later, again, (whole_story, whole))
 
 
 def test_slices_keep_the_rules_of_resuming(in_one_piece, lender, tmp_path):
@@ -141,11 +136,9 @@ def test_without_a_gpu_the_run_goes_on_on_the_processor(in_one_piece, lender, sl
     lender.calls_left = slices
     corpus, model = corpus_and_model()
     events = list(train_in_slices(model, corpus, CONFIG))
-    expected, whole = in_one_piece
     assert lender.slices == slices
     assert [event.kind for event in events if isinstance(event, Noticed)] == [NO_GPU]
-    assert_same_story(told(events), expected)
-    assert_same_model(model, whole)
+    assert_same(told(events), model, in_one_piece)
 
 
 def test_a_worker_that_dies_loses_nothing_that_was_shown(in_one_piece, lender, monkeypatch):
@@ -158,16 +151,18 @@ def test_a_worker_that_dies_loses_nothing_that_was_shown(in_one_piece, lender, m
     monkeypatch.setattr(zerogpu, "on_gpu", lender.GPU(25)(work_and_die))
     corpus, model = corpus_and_model()
     events = list(train_in_slices(model, corpus, CONFIG))
-    expected, whole = in_one_piece
     assert lender.slices == 1 and NO_GPU in [event.kind for event in events if isinstance(event, Noticed)]
-    assert_same_story(told(events), expected)
-    assert_same_model(model, whole)
+    assert_same(told(events), model, in_one_piece)
 
 
-def test_what_the_worker_refuses_is_the_same_sentence(lender):
+def test_what_the_worker_refuses_is_the_same_sentence_and_nobody_takes_a_gpu_unasked(lender, monkeypatch):
     corpus, model = corpus_and_model(vocab_size=4)
     with pytest.raises(ValueError, match=r"different.*4"):
         list(train_in_slices(model, corpus, CONFIG))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)  # as ZeroGPU pretends in the main process
+    assert pick_device("auto").type == "cuda"
+    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
+    assert pick_device("auto").type == "cpu" and pick_device("cuda").type == "cuda"
 
 
 def test_a_visitors_run_in_slices_ends_in_the_registry_and_can_go_on(lender, tmp_path):
@@ -180,10 +175,3 @@ def test_a_visitors_run_in_slices_ends_in_the_registry_and_can_go_on(lender, tmp
     ended(job)
     assert job.view().history.steps["step"] == list(range(1, 41))
     assert jobs.registry.get(job.id, ANNA).history.last_step == 40
-
-
-def test_where_gpus_are_lent_nobody_takes_one_unasked(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)  # as ZeroGPU pretends in the main process
-    assert pick_device("auto").type == "cuda"
-    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
-    assert pick_device("auto").type == "cpu" and pick_device("cuda").type == "cuda"

@@ -5,8 +5,6 @@ under a folder, and at every flush of a file, a copy of it is taken. At a flush 
 file, which is what a machine that loses its power may keep of a file that was not flushed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

@@ -1,8 +1,5 @@
 """Zip files: what was packed comes out again, what a stranger put in is refused with a sentence and leaves nothing."""
 
-from __future__ import annotations
-
-import io
 import json
 import pickle
 import stat
@@ -65,25 +62,11 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def spoilt(folder: Path, tmp_path: Path, **changes: bytes | None) -> Path:
-    """The folder's zip with some files changed; `config_json=None` leaves one out."""
-    files = files_of(folder)
-    for name, data in changes.items():
-        name = name.replace("_json", ".json").replace("_safetensors", ".safetensors")
-        files.pop(name, None)
-        if data is not None:
-            files[name] = data
-    return zipped(tmp_path, files)
-
-
 def refused(path: Path, complaint: str, **options) -> None:
     """Loading must end in this sentence, without the name of a place on this machine."""
     with pytest.raises(CheckpointError, match=complaint) as caught:
         load_archive(path, **{"max_bytes": ROOM, **options})
     assert "/tmp" not in str(caught.value) and "playground-unpack" not in str(caught.value)
-
-
-# ---- there and back --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("half", [False, True])
@@ -98,21 +81,23 @@ def test_what_was_packed_comes_out_again(tmp_path, half):
     assert again.tokenizer.decode(again.tokenizer.encode("bad")) == "bad"
 
 
-def test_the_zip_is_an_ordinary_folder_of_just_the_five_files(tmp_path):
+def test_the_zip_is_an_ordinary_folder_of_just_the_five_files_with_a_tame_name(tmp_path):
     path = pack(made(), tmp_path / "model.zip", card="# A model")
     with zipfile.ZipFile(path) as archive:
         assert sorted(archive.namelist()) == sorted(f"run-1-my-b-text-b/{name}" for name in FILES)
+    assert file_name("Run 1 · ../../Tiny/Stories\n") == "run-1-tiny-stories" and file_name("…") == "model"
 
 
-def test_files_at_the_top_and_what_systems_leave_behind_do_no_harm(tmp_path, folder):
+def test_files_at_the_top_do_no_harm_and_a_zip_cut_short_or_with_a_flipped_bit_is_refused(tmp_path, folder):
     files = files_of(folder)
     extra = {"__MACOSX/._config.json": b"x", "m/.DS_Store": b"x", "m/": b""}
     load_archive(zipped(tmp_path, files), max_bytes=ROOM)
     load_archive(zipped(tmp_path, {**{f"m/{n}": d for n, d in files.items()}, **extra}), max_bytes=ROOM)
-
-
-def test_file_names_are_tame():
-    assert file_name("Run 1 · ../../Tiny/Stories\n") == "run-1-tiny-stories" and file_name("…") == "model"
+    path = zipped(tmp_path, files_of(folder))
+    data = path.read_bytes()
+    for spoilt_data in (data[:-30], data[100:], data[:300] + bytes([data[300] ^ 255]) + data[301:]):
+        path.write_bytes(spoilt_data)
+        refused(path, "zip|damaged|JSON|config")
 
 
 def test_a_folder_that_transformers_saved_comes_in_too(tmp_path, monkeypatch):
@@ -131,9 +116,6 @@ def test_a_folder_that_transformers_saved_comes_in_too(tmp_path, monkeypatch):
     torch.testing.assert_close(again.model(ids).logits, one.model(ids).logits, atol=1e-5, rtol=1e-5)
     path = pack_folder(tmp_path / "for-transformers", tmp_path / "x.zip", inside="x")
     assert load_archive(path, max_bytes=ROOM).config.n_parameters == config.n_parameters
-
-
-# ---- places, kinds and sizes -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -172,22 +154,24 @@ def test_a_pickle_is_named_and_never_opened(tmp_path, folder, name):
     assert not trace.exists()
 
 
-def test_a_pickle_in_the_clothes_of_safetensors_is_damaged_and_never_opened(tmp_path, folder):
-    trace = tmp_path / "trace"
-    refused(spoilt(folder, tmp_path, model_safetensors=pickle.dumps(_Runs(trace))), "damaged")
-    buffer = io.BytesIO()
-    torch.save({"a": torch.zeros(2)}, buffer)
-    refused(spoilt(folder, tmp_path, model_safetensors=buffer.getvalue()), "damaged")
-    assert not trace.exists()
-
-
-def test_unknown_files_several_folders_and_doubles_are_refused(tmp_path, folder):
+def test_what_is_unknown_nested_locked_or_oddly_packed_is_refused(tmp_path, folder):
     files = files_of(folder)
     refused(zipped(tmp_path, {**files, "run.py": b"print()"}), "run.py, which is no part of a model")
     refused(zipped(tmp_path, {**files, "a/b/config.json": b"{}"}), "no part of a model")
     refused(zipped(tmp_path, {**files, "other/README.md": b"", "README.md": b""}), "twice|several folders")
     del files["README.md"]
     refused(zipped(tmp_path, {**files, "other/README.md": b""}), "several folders")
+    inner = zipped(tmp_path, files_of(folder)).read_bytes()
+    refused(zipped(tmp_path, {"model.zip": inner}), "no part of a model")
+    path = tmp_path / "odd.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("config.json", b"{}")
+    refused(path, "unusual way")
+    data = bytearray(zipped(tmp_path, {"config.json": b"{}"}).read_bytes())
+    at = data.find(b"PK\x01\x02")
+    data[at + 8] |= 1  # the flag of a password
+    path.write_bytes(bytes(data))
+    refused(path, "password")
 
 
 def test_bombs_are_refused_by_what_they_state_and_by_what_they_are(tmp_path, folder):
@@ -216,20 +200,6 @@ def test_a_table_of_contents_is_not_read_if_it_is_huge(tmp_path, monkeypatch):
     refused(path, "far more files than a model has")
 
 
-def test_nested_archives_passwords_and_odd_packings_are_refused(tmp_path, folder):
-    inner = zipped(tmp_path, files_of(folder)).read_bytes()
-    refused(zipped(tmp_path, {"model.zip": inner}), "no part of a model")
-    path = tmp_path / "odd.zip"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
-        archive.writestr("config.json", b"{}")
-    refused(path, "unusual way")
-    data = bytearray(zipped(tmp_path, {"config.json": b"{}"}).read_bytes())
-    at = data.find(b"PK\x01\x02")
-    data[at + 8] |= 1  # the flag of a password
-    path.write_bytes(bytes(data))
-    refused(path, "password")
-
-
 @pytest.mark.parametrize(
     "data", [b"", b"PK", b"not a zip at all" * 100, b"PK\x05\x06" + b"\0" * 18, b"PK\x05\x06" + b"\xff" * 18]
 )
@@ -237,17 +207,6 @@ def test_what_is_no_zip_is_refused(tmp_path, data):
     path = tmp_path / "upload.zip"
     path.write_bytes(data)
     refused(path, "zip")
-
-
-def test_a_zip_cut_short_or_with_a_flipped_bit_is_refused(tmp_path, folder):
-    path = zipped(tmp_path, files_of(folder))
-    data = path.read_bytes()
-    for spoilt_data in (data[:-30], data[100:], data[:300] + bytes([data[300] ^ 255]) + data[301:]):
-        path.write_bytes(spoilt_data)
-        refused(path, "zip|damaged|JSON|config")
-
-
-# ---- config, tokenizer, record ---------------------------------------------------------------------------------------
 
 
 def test_of_a_strangers_record_only_what_has_the_right_form_is_kept(tmp_path, folder):
@@ -268,7 +227,8 @@ def test_of_a_strangers_record_only_what_has_the_right_form_is_kept(tmp_path, fo
     ]
     record["load"] = [{"step": 1, "load": "x"}, {"step": 2, "load": [[0.5, "y"]]}, {"step": 3, "load": [[0.5, 0.5]]}]
     record["finished"] = {"message": "<img onerror=1>", "reason": 7, "val_loss": "x", "step": 2}
-    again = load_archive(spoilt(folder, tmp_path, history_json=json.dumps(record).encode()), max_bytes=ROOM)
+    (folder / "history.json").write_text(json.dumps(record))
+    again = load_archive(zipped(tmp_path, files_of(folder)), max_bytes=ROOM)
     assert again.name.isprintable() and len(again.name) <= 80
     assert set(again.about) == {"prompt", "text_sha256"} and len(again.about["prompt"]) == 20_000
     assert again.history.samples == [{"step": 4, "prompt": "ok", "text": "fine\nline"}]

@@ -91,13 +91,11 @@ def test_what_cannot_be_submitted_is_a_sentence_and_starts_nothing(hub, tmp_path
     assert hub.jobs.submitted == []
 
 
-def test_without_a_login_nobody_is_asked_anything(hub, tmp_path, monkeypatch, capsys):
-    monkeypatch.delenv("HF_TOKEN")
-    check_refused(capsys, ["train", "--out", tmp_path / "m", "--on", "hf-jobs"], "not signed")
+def test_without_a_login_nobody_is_asked_and_a_job_that_fails_says_so_with_its_page(hub, tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as nobody:
+        nobody.delenv("HF_TOKEN")
+        check_refused(capsys, ["train", "--out", tmp_path / "m", "--on", "hf-jobs"], "not signed")
     assert hub.log == []
-
-
-def test_a_job_that_fails_says_so_with_its_page(hub, tmp_path, capsys):
     hub.jobs.script(["pip: no such wheel"], stage="ERROR", message="Job failed with exit code 1")
     assert main(["train", "--out", str(tmp_path / "m"), "--on", "hf-jobs"]) == 2
     printed = capsys.readouterr()

@@ -1,7 +1,5 @@
 """Hostile and odd files: each is refused in a sentence, quickly and in little memory, or can generate."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os
@@ -318,9 +316,6 @@ def test_snapshots_of_another_model_are_refused_when_they_are_asked_for(good, tm
         open_model(folder).snapshots.model(5)
 
 
-# ---- what is let in can generate -------------------------------------------------------------------------------------
-
-
 def can_generate(folder: Path) -> None:
     """Three tokens and their text, in bounded time."""
     one = open_model(folder)
@@ -375,8 +370,6 @@ def test_what_is_odd_but_understood_comes_in(name, good, tmp_path, capsys):
     assert main(["info", str(folder)]) == 0
     assert main(["generate", str(folder), "--prompt", "ab", "--max-new-tokens", "3"]) == 0
 
-
-# ---- a fuzzer --------------------------------------------------------------------------------------------------------
 
 junk = st.recursive(
     st.one_of(

@@ -1,7 +1,5 @@
 """Pushing, finding and pulling models: the real huggingface_hub against the stand-in Hub on loopback."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -16,7 +14,7 @@ from playground.data import corpus_from_text
 from playground.model import ModelConfig, Transformer
 from playground.service.hub_page import hub_page
 from playground.storage import CheckpointError, load, save
-from playground.storage.hub import HubError, pull, push, write_repository
+from playground.storage.hub import HubError, pull, push
 from playground.training import History, TrainConfig, train
 from tests.standins.hub import Account, card_errors, front_matter, hub_for_tests
 
@@ -56,10 +54,7 @@ def same(a, b) -> bool:
     return equal and a.history.to_dict() == b.history.to_dict() and b.tokenizer.encode("the sea") == ids[0, :7].tolist()
 
 
-# ---- there and back --------------------------------------------------------------------------------------------------
-
-
-def test_what_is_pushed_comes_back_the_same(hub, checkpoint):
+def test_what_is_pushed_comes_back_the_same_and_a_second_push_updates_it(hub, checkpoint):
     pushed = push(checkpoint, "anna/lamps", hub_page, token=TOKEN)
     assert pushed.created and pushed.url == f"{hub.address}/anna/lamps"
     repo = hub.repo("anna/lamps")
@@ -70,10 +65,7 @@ def test_what_is_pushed_comes_back_the_same(hub, checkpoint):
     assert repo.commits == ["Push lamps"], "one commit"
     pulled = pull("anna/lamps", token=False)
     assert same(checkpoint, pulled) and pulled.about["revision"] == repo.commit
-
-
-def test_a_second_push_updates_and_says_so(hub, checkpoint):
-    push(checkpoint, "lamps", hub_page, token=TOKEN)
+    assert not any(b"/home/anna" in data for data in repo.files.values()), "nothing of its owner's disk"
     again = push(dataclasses.replace(checkpoint, name="brighter lamps"), "anna/lamps", hub_page, token=TOKEN)
     assert not again.created and len(hub.repo("anna/lamps").commits) == 2
     assert pull("anna/lamps").name == "brighter lamps"
@@ -89,11 +81,6 @@ def test_the_card_is_what_the_hub_accepts(hub, checkpoint):
     assert result["metrics"][0]["value"] == round(checkpoint.history.val_loss, 4)
     assert result["dataset"]["name"] == 'lamps: "a test"'
     assert "](curve.svg)" in card and "pull anna/lamps" in card and f"{checkpoint.history.val_loss:.4f}" in card
-
-
-def test_nothing_of_its_owners_disk_is_pushed(tmp_path, checkpoint):
-    folder = write_repository(checkpoint, tmp_path / "model", "anna/lamps", hub_page)
-    assert not [path for path in folder.iterdir() if b"/home/anna" in path.read_bytes()]
 
 
 def test_the_shell_pushes_pulls_and_talks(hub, checkpoint, tmp_path, monkeypatch, capsys):
@@ -126,9 +113,6 @@ def test_what_cannot_be_opened_is_refused_by_its_config_before_its_weights_are_f
     with pytest.raises(CheckpointError, match=sentence):
         pull("anna/odd", token=False)
     assert not [line for line in hub.log if "model.safetensors" in line]
-
-
-# ---- what goes wrong is a sentence, and never holds a token ----------------------------------------------------------
 
 
 def nothing(hub):

@@ -34,15 +34,12 @@ def test_a_moment_comes_back_as_its_model_to_half_precision(tmp_path, name, whol
         assert torch.allclose(again(IDS).logits, model(IDS).logits, atol=2e-2)
 
 
-def test_a_checkpoint_carries_its_snapshots(tmp_path):
+def test_a_checkpoint_carries_its_snapshots_and_a_run_without_end_a_bounded_number(tmp_path):
     model = Transformer(TINY)
     save(tmp_path / "m", model, CharTokenizer("abcdefghij"))
     assert load(tmp_path / "m").snapshots is None and find_snapshots(None, TINY) is None
     save_snapshots(tmp_path / "m", [(5, model.state_dict())])
     assert load(tmp_path / "m").snapshots.steps == (5,)
-
-
-def test_a_run_without_end_keeps_a_bounded_number_its_first_and_its_last(tmp_path):
     state = {"x": torch.zeros(1)}
     for step in range(0, 10 * (MOST + 20), 10):
         keep_snapshot(tmp_path, step, state)

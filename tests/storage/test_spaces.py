@@ -1,7 +1,5 @@
 """Deploying to a Space: the plan is what happens, and the Space gets what it needs; against the stand-in Hub."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -55,14 +53,18 @@ def project(tmp_path):
     return tmp_path / "project"
 
 
-# ---- what a Space gets -----------------------------------------------------------------------------------------------
-
-
-def test_only_what_is_needed_travels(project):
+def test_a_new_space_is_made_and_filled_with_only_what_is_needed(project, hub):
     assert set(needed_files(project)) == {
         "app.py", "README.md", "requirements.txt", "playground/__init__.py", "playground/ui/look.css",
         "docs/running.md", "docs/page.png", "checkpoints/small/config.json", "checkpoints/small/model.safetensors",
     }  # fmt: skip
+    plan = compare("anna/small", hardware="t4-small", sleep_minutes=20, root=project)
+    assert plan.creates and {change.action for change in plan.changes} == {"add"} and not hub.repos
+    assert deploy(plan)
+    space = hub.repo("anna/small", "space")
+    assert space.settings["sdk"] == "gradio" and space.requested == "t4-small" and space.sleep_seconds == 20 * 60
+    assert space.files == needed_files(project, "t4-small")
+    assert not [name for name in hub.log if name.endswith("/hardware")], "asked for once, when it was made"
 
 
 def test_all_of_the_project_that_runs_travels(tmp_path):
@@ -103,19 +105,6 @@ def test_requirements_fit_the_hardware(hardware):
     assert set(HARDWARE) <= {hardware.value for hardware in SpaceHardware}
 
 
-# ---- the plan, and what happens --------------------------------------------------------------------------------------
-
-
-def test_a_new_space_is_made_and_filled(hub, project):
-    plan = compare("anna/small", hardware="t4-small", sleep_minutes=20, root=project)
-    assert plan.creates and {change.action for change in plan.changes} == {"add"} and not hub.repos
-    assert deploy(plan)
-    space = hub.repo("anna/small", "space")
-    assert space.settings["sdk"] == "gradio" and space.requested == "t4-small" and space.sleep_seconds == 20 * 60
-    assert space.files == needed_files(project, "t4-small")
-    assert not [name for name in hub.log if name.endswith("/hardware")], "asked for once, when it was made"
-
-
 def test_an_update_sends_what_changed_and_takes_away_what_is_gone(hub, project):
     deploy(compare("anna/small", root=project))
     space = hub.repo("anna/small", "space")
@@ -144,9 +133,6 @@ def test_a_dry_run_tells_file_by_file_and_does_nothing(hub, capsys):
     assert {c["action"] for c in json.loads(capsys.readouterr().out)["changes"]} == {"add"}
 
 
-# ---- what goes wrong is a sentence -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -164,12 +150,9 @@ def test_what_cannot_be_deployed(hub, capsys, monkeypatch, arguments, sentence):
     assert sentence in error and error.count("\n") == 1 and TOKEN not in error
 
 
-def test_hardware_that_must_be_paid_for(hub, project):
+def test_hardware_that_must_be_paid_for_and_a_folder_that_is_no_checkout_are_refused(hub, project, tmp_path):
     hub.accounts[TOKEN].pays = False
     with pytest.raises(HubError, match="payment method"):
         deploy(compare("anna/small", hardware="t4-small", root=project))
-
-
-def test_a_folder_that_is_no_checkout(tmp_path):
     with pytest.raises(HubError, match=r"requirements\.txt|app\.py"):
         needed_files(tmp_path)

@@ -1,7 +1,5 @@
 """Tokenizers cross to Hugging Face's format and back without a text being read or written otherwise."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -91,14 +89,11 @@ def test_what_comes_in_reads_and_writes_every_text_as_theirs_does(name, tmp_path
 _read: dict = {}
 
 
-def test_the_one_rule_that_stays_ours_is_that_special_strings_are_ordinary_text(tmp_path):
+def test_a_tokenizer_from_elsewhere_is_the_same_after_it_was_saved_but_reads_special_strings_as_text(tmp_path):
     PUBLISHED["like GPT-2's"].save(str(tmp_path / "tokenizer.json"))
     ours = tokenizer_from_files(tmp_path)
     assert PUBLISHED["like GPT-2's"].encode("<|endoftext|>").ids == [0]
     assert len(ours.encode("<|endoftext|>")) > 1 and ours.decode([0]) == "<|endoftext|>"
-
-
-def test_a_tokenizer_from_elsewhere_is_the_same_after_it_was_saved(tmp_path):
     PUBLISHED["single digits"].save(str(tmp_path / "tokenizer.json"))
     ours = tokenizer_from_files(tmp_path)
     config = ModelConfig(vocab_size=ours.vocab_size, context_length=8, n_layers=1, d_model=8, n_heads=2)
@@ -108,7 +103,10 @@ def test_a_tokenizer_from_elsewhere_is_the_same_after_it_was_saved(tmp_path):
         assert again.encode(text) == ours.encode(text) == PUBLISHED["single digits"].encode(text).ids
 
 
-def test_a_published_encoding_comes_in_again(tmp_path):
+def test_a_published_encoding_comes_in_again_and_words_that_no_text_has_cannot_go_out(tmp_path):
+    with pytest.raises(CheckpointError, match=r"'two words'.*tokenizer's"):
+        tokenizer_files(WordTokenizer(["one", "two words"]))
+    assert tokenizer_from_dict({"kind": "word", "words": ["two words"]}).encode("two words") == [0, 0]
     try:
         gpt2 = load_encoding("gpt2", patience=3)
     except TextError:
@@ -119,20 +117,6 @@ def test_a_published_encoding_comes_in_again(tmp_path):
         "It's 12  o'clock <|endoftext|>"
     )
     assert again.decode([50_256]) == "<|endoftext|>"
-
-
-def test_white_space_beyond_all_measure_is_a_sentence():
-    for name in ("pieces", "o200k_base"):
-        try:
-            OURS[name].encode(" " * 1_000_000)
-        except TextError as problem:
-            assert "white space" in str(problem)
-
-
-def test_words_that_no_text_has_cannot_go_out():
-    with pytest.raises(CheckpointError, match=r"'two words'.*tokenizer's"):
-        tokenizer_files(WordTokenizer(["one", "two words"]))
-    assert tokenizer_from_dict({"kind": "word", "words": ["two words"]}).encode("two words") == [0, 0]
 
 
 def test_an_export_says_where_its_tokenizer_differs(tmp_path, monkeypatch):

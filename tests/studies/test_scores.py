@@ -44,20 +44,14 @@ def test_a_score_is_the_loss_of_all_tokens_but_the_first_word_and_differences_ar
     assert other.minus(one) == (-difference, margin) and 0 < margin < math.inf
 
 
-def test_unknown_characters_are_counted_and_bytes_are_those_of_utf8():
+def test_unknown_characters_are_counted_and_parts_follow_each_other_without_a_gap():
     found = score(*uniform(CharTokenizer("ab "), 4), "ééé " + TEXT + "é")
     assert found.unknown == 4 and sum(found.bytes) == len(TEXT) + 3
-
-
-def test_parts_follow_each_other_without_a_gap_and_a_short_text_has_none():
+    small = ModelConfig(vocab_size=65, context_length=64)
+    assert windows_at_once(small) == 64
+    assert windows_at_once(small.replace(vocab_size=151_936, context_length=1024)) == 1
     text = "one two\r\nthree " * 400 + "x" * 500
     parts = parts_of(text)
     assert "".join(parts) == text.replace("\r\n", "\n") and parts[0] == "one" and 32 < len(parts) <= 65
     with pytest.raises(TextError, match="more than 100"):
         parts_of("too short " * 9)
-
-
-def test_large_vocabularies_go_through_in_small_batches():
-    small = ModelConfig(vocab_size=65, context_length=64)
-    assert windows_at_once(small) == 64
-    assert windows_at_once(small.replace(vocab_size=151_936, context_length=1024)) == 1

@@ -23,21 +23,15 @@ def count(module: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def test_biases_make_the_difference_between_the_two_attentions_of_the_first():
+def test_the_first_and_second_systems_attentions():
     got = slip_numbers("counts")
     assert got["more"] == count(weights("s1", qkv_bias=True)) - count(weights("s1")) == 9216
     assert got["per_layer"] == 3 * 512
-
-
-def test_a_mask_unsqueezed_behind_its_rows_makes_a_batch_of_its_length():
     mask = np.tril(np.ones((8, 8), dtype=bool))[:, None, None, :]
     assert np.where(mask, np.zeros((1, 2, 8, 8)), -np.inf).shape[0] == slip_numbers("mask")["batch"] == 8
     with pytest.raises(ValueError):
         np.broadcast_shapes(mask.shape, (4, 2, 8, 8))
     assert slip_numbers("mask")["four_fails"]
-
-
-def test_post_norm_keeps_one_length_and_pre_norm_grows_as_a_walk_does():
     got = slip_numbers("placement")
     assert got["post"] == pytest.approx(math.sqrt(768), rel=1e-3)
     assert got["pre"] == pytest.approx(math.sqrt(25 * 768), rel=0.1)  # 25 independent vectors of length √768
@@ -76,7 +70,7 @@ def test_padding_words_and_loops_of_the_fifth():
     assert slip_numbers("loops")["loops"] == sum(1 for _ in range(150) for _ in range(0, 20, 8)) == 450
 
 
-def test_words_used_alike_are_compared_with_the_untrained_model():
+def test_dropout_and_words_used_alike_are_compared_with_the_trained_model():
     got = slip_numbers("alike")
     shipped = load(CHECKPOINTS / "sentences")
     after = shipped.model.embedding.weight.detach().double()
@@ -86,15 +80,12 @@ def test_words_used_alike_are_compared_with_the_untrained_model():
         assert got[key] == pytest.approx(float(a @ b / a.norm() / b.norm()), abs=1e-5)
     assert abs(got["mat0"]) < 0.3 < 0.5 < got["mat"], "one pair moved"
     assert got["cat"] < 0.3, "another did not"
-
-
-def test_dropout_left_on_makes_held_out_text_look_worse():
     got = slip_numbers("dropout")
     assert got["p"] == load(CHECKPOINTS / "prose").config.dropout and 0.02 < got["worse"] < 0.3
     assert got["off"] == pytest.approx(1.24, abs=0.02)
 
 
-def test_a_model_that_cannot_be_read_for_a_moment_is_read_the_next_time(monkeypatch, tmp_path):
+def test_a_model_that_cannot_be_read_is_read_the_next_time_and_nobody_changes_numbers(monkeypatch, tmp_path):
     slip_numbers.cache_clear()
     with monkeypatch.context() as patched:
         patched.setattr(slips, "CHECKPOINTS", tmp_path)
@@ -103,8 +94,5 @@ def test_a_model_that_cannot_be_read_for_a_moment_is_read_the_next_time(monkeypa
                 slip_numbers(name)
     assert slip_numbers("dropout")["worse"] > 0
     assert slip_numbers("dropout") is slip_numbers("dropout"), "worked out once"
-
-
-def test_nobody_changes_numbers_that_others_are_given():
     with pytest.raises(TypeError):
         slip_numbers("counts")["d"] = 0

@@ -53,7 +53,7 @@ def overfitted(folder):
     return told(train(tiny(), CORPUS, CONFIG, folder=folder))
 
 
-def test_the_weights_of_the_lowest_validation_loss_are_handed_over(overfitted):
+def test_the_best_weights_are_handed_over_where_they_are_not_the_last_and_no_step_changes(overfitted, monkeypatch):
     history, kept, finished = overfitted
     step, lowest = history.best
     assert finished.reason == "done" and step < 60 and history.val_loss > lowest + 0.1
@@ -61,20 +61,14 @@ def test_the_weights_of_the_lowest_validation_loss_are_handed_over(overfitted):
     assert val_loss(kept[-1].state) == pytest.approx(lowest, abs=1e-6)
     assert "state" not in kept[-1].to_dict()
     assert len({event.best_step for event in kept}) == len(kept)  # each once
-
-
-def test_a_run_whose_last_moment_is_its_best_keeps_nothing_aside():
-    text = corpus_from_text("a stitch in time saves nine. " * 60)
-    model = Transformer(ModelConfig(text.vocab_size, context_length=16, n_layers=1, d_model=16, n_heads=2))
-    history, kept, _ = told(train(model, text, CONFIG.replace(steps=12, learning_rate=2e-3)))
-    assert history.best[0] == 12 and not kept
-
-
-def test_keeping_the_best_changes_no_step(overfitted, monkeypatch):
     import playground.training.loop as loop
 
     monkeypatch.setattr(loop.Run, "_best_behind", lambda self: iter(()))
     assert told(train(tiny(), CORPUS, CONFIG))[0].steps["loss"] == overfitted[0].steps["loss"]
+    text = corpus_from_text("a stitch in time saves nine. " * 60)
+    model = Transformer(ModelConfig(text.vocab_size, context_length=16, n_layers=1, d_model=16, n_heads=2))
+    history, kept, _ = told(train(model, text, CONFIG.replace(steps=12, learning_rate=2e-3)))
+    assert history.best[0] == 12 and not kept
 
 
 @pytest.mark.parametrize("stop_at", [7, 50])  # before and after the best
@@ -98,8 +92,6 @@ def test_a_saved_state_holds_the_best_once(tmp_path, folder, overfitted):
     saved = SavedRun.of(tmp_path)
     assert saved.best["step"] == 4 and not any(name.startswith("best/") for name in saved.tensors)
 
-
-# ---- stopping --------------------------------------------------------------------------------------------------------
 
 PATIENT = CONFIG.replace(patience=3)
 

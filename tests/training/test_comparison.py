@@ -10,13 +10,7 @@ from playground.data import corpus_from_text
 from playground.model import ModelConfig, Transformer
 from playground.model.matched_pair import match_dense
 from playground.training import Evaluated, Finished, Stepped, TrainConfig, evaluate, train
-from playground.training.comparison import (
-    PairPlan,
-    PairsJudged,
-    SideEvent,
-    Trained,
-    compare,
-)
+from playground.training.comparison import PairPlan, PairsJudged, SideEvent, Trained, compare
 
 CORPUS = corpus_from_text("the cat sat on the mat and the dog sat on the cat. " * 60)
 MOE = ModelConfig(
@@ -29,37 +23,24 @@ TRAINING = TrainConfig(
 PLAN = PairPlan(MATCHED.dense, MATCHED.moe, TRAINING, seeds=2)
 
 
-@pytest.fixture(scope="module")
-def events():
-    return list(compare(PLAN, CORPUS))
-
-
-def test_each_side_ends_as_it_would_have_alone(events):
+def test_each_side_ends_as_it_would_have_alone_in_turns_and_their_last_losses_are_judged():
+    events = list(compare(PLAN, CORPUS))
     for seed, side in itertools.product((3, 4), ("dense", "moe")):
         alone = Transformer(PLAN.config(side), seed=seed)
         list(train(alone, CORPUS, TRAINING.replace(seed=seed)))
         (trained,) = [e for e in events if isinstance(e, Trained) and (e.seed, e.side) == (seed, side)]
         for mine, other in zip(trained.model.parameters(), alone.parameters()):
             torch.testing.assert_close(mine, other, rtol=0, atol=0)
-
-
-def test_the_two_take_turns_and_seeds_follow_one_another(events):
     steps = [
         (e.seed, e.side, e.event.step) for e in events if isinstance(e, SideEvent) and isinstance(e.event, Stepped)
     ]
     assert steps == [(seed, side, step) for seed in (3, 4) for step in range(1, 13) for side in ("dense", "moe")]
-
-
-def test_what_is_judged_is_the_last_validation_loss(events):
     for trained in (e for e in events if isinstance(e, Trained)):
         last = [e.event for e in events if isinstance(e, SideEvent) and (e.seed, e.side) == (trained.seed, trained.side)
                 and isinstance(e.event, Evaluated)][-1]  # fmt: skip
         assert math.isclose(trained.losses.mean, last.val_loss, rel_tol=1e-5)
         windows = CORPUS.windows("val", 16, 9)
         assert math.isclose(evaluate(trained.model, *windows), trained.losses.mean, rel_tol=1e-5)
-
-
-def test_every_complete_pair_sharpens_the_verdict(events):
     verdicts = [e.verdict for e in events if isinstance(e, PairsJudged)]
     assert [v.seeds for v in verdicts] == [1, 2]
     means = {(e.seed, e.side): e.losses.mean for e in events if isinstance(e, Trained)}

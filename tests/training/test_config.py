@@ -28,12 +28,16 @@ def test_every_step_learns_and_the_peak_is_reached_in_every_run(schedule, steps,
     assert max(rates) == 1.0 or (warmup == 0 and max(rates) == rates[0] >= 0.5)
 
 
-def test_snapshots_begin_dense_and_include_both_ends():
+def test_snapshots_begin_dense_and_own_texts_get_the_size_that_was_measured_to_be_best():
     steps = TrainConfig(steps=1000, snapshots=40).snapshot_steps()
     assert steps[0] == 0 and steps[-1] == 1000 and 35 <= len(steps) <= 40
     gaps = [b - a for a, b in pairwise(steps)]
     assert gaps == sorted(gaps)
     assert TrainConfig(snapshots=0).snapshot_steps() == []
+    chosen = {(tokens, vocabulary): for_own_text(tokens, vocabulary).size
+              for tokens in (7_000, 28_000, 60_000, 128_000, 900_000) for vocabulary in (60, 512, 6000)}  # fmt: skip
+    tiny = {key for key, size in chosen.items() if size == "tiny"}
+    assert tiny == {(7_000, 60), (28_000, 60), (28_000, 512), (60_000, 512), (128_000, 512)}
 
 
 @pytest.mark.parametrize(
@@ -57,10 +61,3 @@ def test_snapshots_begin_dense_and_include_both_ends():
 def test_nonsense_is_refused_in_words(changes, sentence):
     with pytest.raises(ValueError, match=sentence):
         TrainConfig().replace(**changes)
-
-
-def test_own_texts_get_the_size_that_was_measured_to_be_best():
-    chosen = {(tokens, vocabulary): for_own_text(tokens, vocabulary).size
-              for tokens in (7_000, 28_000, 60_000, 128_000, 900_000) for vocabulary in (60, 512, 6000)}  # fmt: skip
-    tiny = {key for key, size in chosen.items() if size == "tiny"}
-    assert tiny == {(7_000, 60), (28_000, 60), (28_000, 512), (60_000, 512), (128_000, 512)}

@@ -13,16 +13,6 @@ every_dtype = pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, t
 
 
 @every_dtype
-def test_orthogonalise_brings_singular_values_near_one(dtype):
-    stack = torch.randn(3, 16, 40, generator=torch.Generator().manual_seed(0))
-    together = orthogonalise(stack.to(dtype))
-    values = torch.linalg.svdvals(together.double())
-    assert together.dtype == dtype and ((values > 0.6) & (values < 1.35)).all()
-    alone = torch.stack([orthogonalise(m[None].to(dtype))[0] for m in stack])
-    assert torch.allclose(together, alone, atol=4 * torch.finfo(dtype).eps)
-
-
-@every_dtype
 @pytest.mark.parametrize("shape", [(16, 16), (16, 24), (16, 40), (16, 200)])
 @pytest.mark.parametrize("spread", [1.0, 1e-4], ids=["alike", "steep"])
 def test_orthogonalise_applies_the_polynomial_to_each_singular_value(shape, spread, dtype):
@@ -81,7 +71,7 @@ def test_heads_below_one_another_are_orthogonalised_one_by_one(kv_heads):
     assert torch.allclose(qkv, torch.cat(heads), atol=1e-6)
 
 
-def test_experts_are_orthogonalised_one_by_one():
+def test_experts_are_orthogonalised_one_by_one_and_adamw_steps_like_torchs():
     experts = nn.Parameter(torch.zeros(3, 8, 12))  # (E, in, out)
     single = [nn.Parameter(torch.zeros(12, 8)) for _ in range(3)]  # (out, in)
     gradient = torch.randn(3, 8, 12, generator=torch.Generator().manual_seed(1))
@@ -92,6 +82,19 @@ def test_experts_are_orthogonalised_one_by_one():
     Muon(single, lr=0.1).step()
     for e, parameter in enumerate(single):
         assert torch.allclose(experts[e].T, parameter, atol=1e-5)
+    torch.manual_seed(0)
+    ours, theirs = nn.Linear(5, 3), nn.Linear(5, 3)
+    theirs.load_state_dict(ours.state_dict())
+    settings = {"lr": 0.01, "weight_decay": 0.1, "betas": (0.9, 0.95), "fused": True}
+    optimizers = AdamW(ours.parameters(), **settings), torch.optim.AdamW(theirs.parameters(), **settings)
+    for _ in range(3):
+        x = torch.randn(4, 5)
+        for model, optimizer in zip((ours, theirs), optimizers):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters()))
+    assert not any(p.grad is None or p.grad.requires_grad for p in ours.parameters())
 
 
 @pytest.mark.parametrize("name", ["fast", "s5", "s5-moe", "s2"])
@@ -106,19 +109,3 @@ def test_every_parameter_has_one_optimizer_and_norms_do_not_decay(name, optimize
     for parameter_name, parameter in model.named_parameters():
         plain = parameter_name.endswith("bias") or "norm" in parameter_name
         assert decays[id(parameter)] == (0.0 if plain else 0.3), parameter_name
-
-
-def test_adamw_steps_like_torchs():
-    torch.manual_seed(0)
-    ours, theirs = nn.Linear(5, 3), nn.Linear(5, 3)
-    theirs.load_state_dict(ours.state_dict())
-    settings = {"lr": 0.01, "weight_decay": 0.1, "betas": (0.9, 0.95), "fused": True}
-    optimizers = AdamW(ours.parameters(), **settings), torch.optim.AdamW(theirs.parameters(), **settings)
-    for _ in range(3):
-        x = torch.randn(4, 5)
-        for model, optimizer in zip((ours, theirs), optimizers):
-            optimizer.zero_grad()
-            model(x).square().mean().backward()
-            optimizer.step()
-    assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), theirs.parameters()))
-    assert not any(p.grad is None or p.grad.requires_grad for p in ours.parameters())

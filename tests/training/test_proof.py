@@ -47,7 +47,9 @@ def nothing_remembered():
 @pytest.mark.parametrize("declared", ["0", "1"])
 def test_the_processor_proves_itself_in_every_precision(dtype, declared, monkeypatch):
     monkeypatch.setenv("PLAYGROUND_BF16", declared)
+    before = torch.get_rng_state()
     assert fault(CPU, dtype) is None
+    assert torch.equal(torch.get_rng_state(), before), "nothing of torch's own randomness is used"
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_numbers_that_are_none_are_wrong():
         assert math.isnan(fault(CPU, torch.float32).off)
 
 
-def test_a_device_that_fails_is_quoted(monkeypatch):
+def test_a_device_that_fails_is_quoted_and_asked_once(monkeypatch):
     assert fault(META, torch.float32).error
 
     def no_kernel(*_, **__):
@@ -87,19 +89,8 @@ def test_a_device_that_fails_is_quoted(monkeypatch):
 
     monkeypatch.setattr(proof, "generate", no_kernel)
     assert fault(CPU, torch.bfloat16) == Fault("cpu", "float32", error="no kernel")
-
-
-def test_a_device_is_asked_once(monkeypatch):
-    fault(META, torch.float32)
     monkeypatch.setattr(proof, "_answers", lambda *_: pytest.fail("asked again"))
     assert fault(META, torch.float32).device == "meta"
-
-
-def test_nothing_of_torchs_own_randomness_is_used():
-    torch.manual_seed(3)
-    before = torch.get_rng_state()
-    assert fault(CPU, torch.bfloat16) is None
-    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_a_run_on_a_device_without_proof_says_so_and_trains_on_the_processor(monkeypatch):

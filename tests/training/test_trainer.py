@@ -7,18 +7,9 @@ import math
 import pytest
 import torch
 
-from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data import corpus_from_sentences, corpus_from_text
 from playground.model import PRESETS, ModelConfig, Transformer
-from playground.training import (
-    Evaluated,
-    Finished,
-    History,
-    Snapshotted,
-    Stepped,
-    TrainConfig,
-    evaluate,
-    train,
-)
+from playground.training import Evaluated, Finished, History, Snapshotted, Stepped, TrainConfig, evaluate, train
 from playground.training.loop import Run
 from playground.training.pace import Pace
 from playground.training.samples import sample
@@ -102,13 +93,20 @@ def test_accumulating_equals_a_larger_batch(precision, tolerance, balance):
     assert bool(told["whole"][2]) == bool(balance)
 
 
-def test_gradients_are_measured_before_they_are_clipped():
+def test_a_gradient_is_measured_before_it_is_clipped_and_none_that_is_no_number_is_applied():
     """As the whole gradient's length is."""
     loose, tight = (
         [e.norms for e in train(tiny(), CORPUS, CONFIG.replace(gradient_clip=clip, steps=1)) if e.event == "gradients"]
         for clip in (0.0, 1e-3)
     )
     assert loose == tight and loose[0]["head"] > 1e-2
+    model = tiny()
+    hook = model.head.weight.register_hook(lambda gradient: gradient * float("nan"))
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    *_, evaluated, end = train(model, CORPUS, CONFIG.replace(eval_every=0))
+    hook.remove()
+    assert (end.reason, end.step, end.weights_step, evaluated.step) == ("diverged", 0, None, 0)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 
 
 def test_a_stop_amid_an_evaluation_waits_for_one_pass_only():
@@ -138,16 +136,6 @@ def test_a_divergence_brings_back_the_last_good_weights_and_says_of_which_step_t
     unspoiled = tiny()
     list(train(unspoiled, CORPUS, config, should_stop=iter([False] * good + [True] * 9).__next__))
     assert all(torch.equal(a, b) for a, b in zip(model.state_dict().values(), unspoiled.state_dict().values()))
-
-
-def test_a_gradient_that_is_not_a_number_is_not_applied_and_the_weights_stay():
-    model = tiny()
-    hook = model.head.weight.register_hook(lambda gradient: gradient * float("nan"))
-    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    *_, evaluated, end = train(model, CORPUS, CONFIG.replace(eval_every=0))
-    hook.remove()
-    assert (end.reason, end.step, end.weights_step, evaluated.step) == ("diverged", 0, None, 0)
-    assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
 
 
 class Overflowing:
@@ -206,25 +194,22 @@ def test_tokens_per_second_are_those_of_the_last_second():
     assert pace.per_step == 5.0, "at least the last step"
 
 
-def test_every_event_is_in_the_history_before_it_is_handed_on():
+def test_the_history_has_every_event_before_it_is_handed_on_and_until_a_step_is_that_of_a_run_that_ended_there():
     run = Run(tiny(), CORPUS, CONFIG.replace(sample_every=6, sample_tokens=3))
     seen = History()
     for event in run.loop([sample]):
         seen.add(event)
         assert run.history.to_dict() == seen.to_dict()
     assert run.history.samples and run.history.finished
+    whole, part = History(), History()
+    for event in train(tiny(), CORPUS, CONFIG.replace(sample_every=2, sample_tokens=3)):
+        whole.add(event)
+        if event.step <= 8 and event.event != "finished":
+            part.add(event)
+    assert whole.until(8).to_dict() == part.to_dict() != whole.to_dict()
 
 
-def test_without_the_mask_training_falls_below_the_floor():
-    """What the missing mask does: the loss dives below what any honest model could reach."""
-    corpus = corpus_from_language("copy", n_characters=20_000, n_validation=3_000)
-    config = PRESETS["tiny"].replace(vocab_size=corpus.vocab_size, context_length=32, causal=False)
-    training = TrainConfig(steps=150, batch_size=16, eval_every=0, eval_windows=20)
-    last = list(train(Transformer(config), corpus, training))[-1]
-    assert last.val_loss < corpus.baselines(32, 20).floor - 0.1
-
-
-def test_samples_continue_the_prompt():
+def test_samples_continue_the_prompt_and_end_with_their_sentence():
     config = CONFIG.replace(sample_every=6, sample_prompt="a stitch", sample_tokens=10)
     samples = [e for e in train(tiny(), CORPUS, config) if e.event == "sampled"]
     assert [s.step for s in samples] == [0, 6, 12]
@@ -233,6 +218,13 @@ def test_samples_continue_the_prompt():
     (first, *_) = (e for e in train(tiny(), CORPUS, config.replace(sample_prompt="")) if e.event == "sampled")
     assert first.prompt == "" and len(first.text) == 11
     assert first.text[0] == CORPUS.tokenizer.decode([int(CORPUS.val[0])])
+    # What follows the full stop nobody has learned.
+    corpus = corpus_from_sentences()
+    shape = PRESETS["s5"].replace(vocab_size=corpus.vocab_size)
+    training = CONFIG.replace(steps=40, batch_size=16, sample_every=40, sample_tokens=30, sample_prompt="the cat")
+    events = list(train(Transformer(shape), corpus, training))
+    (sample,) = [e for e in events if e.event == "sampled" and e.step]
+    assert sample.text.endswith(".") and sample.text.count(".") == 1 and len(sample.text.split()) < 30
 
 
 def test_what_does_not_fit_together_is_refused_before_anything_happens():
@@ -282,22 +274,3 @@ def test_what_files_write_as_null_is_no_number_again():
     for changes in ([{"step": 1}], [{"step": 1, "settings": {"steps": 3}}], [{"step": 1, "settings": []}]):
         with pytest.raises(ValueError, match=r"changes.*settings"):
             History.from_dict({"changes": changes})
-
-
-def test_a_history_until_a_step_is_that_of_a_run_that_ended_there():
-    whole, part = History(), History()
-    for event in train(tiny(), CORPUS, CONFIG.replace(sample_every=2, sample_tokens=3)):
-        whole.add(event)
-        if event.step <= 8 and event.event != "finished":
-            part.add(event)
-    assert whole.until(8).to_dict() == part.to_dict() != whole.to_dict()
-
-
-def test_a_sample_of_sentences_ends_with_its_sentence():
-    """What follows the full stop nobody has learned."""
-    corpus = corpus_from_sentences()
-    shape = PRESETS["s5"].replace(vocab_size=corpus.vocab_size)
-    training = CONFIG.replace(steps=40, batch_size=16, sample_every=40, sample_tokens=30, sample_prompt="the cat")
-    events = list(train(Transformer(shape), corpus, training))
-    (sample,) = [e for e in events if e.event == "sampled" and e.step]
-    assert sample.text.endswith(".") and sample.text.count(".") == 1 and len(sample.text.split()) < 30

@@ -6,7 +6,7 @@ from torch import nn
 from playground.model.kernels.layers import Embedding, LayerNorm, Linear
 
 
-def test_the_layers_are_torchs_own():
+def test_the_layers_are_torchs_own_and_draw_nothing():
     x, ids = torch.randn(2, 5, 8), torch.randint(7, (2, 5))
     for ours, plain, given in (
         (Linear(8, 3), nn.Linear(8, 3), x),
@@ -16,9 +16,6 @@ def test_the_layers_are_torchs_own():
     ):
         ours.load_state_dict(plain.state_dict())
         assert torch.equal(ours(given), plain(given))
-
-
-def test_nothing_is_drawn_before_the_model_draws():
     before = torch.get_rng_state()
     Linear(8, 3), Embedding(7, 8)
     assert torch.equal(before, torch.get_rng_state())

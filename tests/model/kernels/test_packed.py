@@ -71,16 +71,13 @@ def test_bf16_is_off_by_its_bits_whether_packed_or_not(monkeypatch):
         assert way.nbytes == 2 * WEIGHT.numel()
 
 
-def test_only_a_large_matrix_is_packed(monkeypatch):
+def test_only_a_large_matrix_is_packed_and_a_missing_operation_of_torch_leaves_the_plain_form(monkeypatch):
     assert type(product(WEIGHT, None, "fp32")) is Product
     assert type(product(WEIGHT, None, "bf16")) is type(product(WEIGHT, None, "int8")) is Rounded
     monkeypatch.setattr(packed, "LARGE", 1000)
     assert type(product(WEIGHT, None, "fp32")) is (Packed if packed.packs(torch.float32) else Product)
     assert (type(product(WEIGHT, None, "bf16")), type(product(WEIGHT, None, "int8"))) == (Half, Levels)
-
-
-def test_a_missing_operation_of_torch_leaves_the_plain_form(monkeypatch):
-    """As on another version of torch, or another processor."""
+    # As on another version of torch, or another processor.
     monkeypatch.setattr(packed, "LARGE", 1000)
     monkeypatch.setattr(packed, "packs", lambda dtype: False)
     monkeypatch.setattr(packed, "_fbgemm_levels", lambda: 0)

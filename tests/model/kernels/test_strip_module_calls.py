@@ -24,12 +24,19 @@ def test_the_twin_is_the_same_function_of_the_same_weights(config):
     assert set(seen) == set(expected) and all(torch.equal(seen[key], expected[key]) for key in expected)
 
 
-def test_a_twin_leaves_its_model_alone():
+def test_a_twin_leaves_its_model_alone_and_a_hook_for_all_modules_takes_part():
     model = Transformer(TINY)
     before = {name: id(part) for name, part in model.named_modules()}
     assert strip_module_calls(model) is not model
     assert {name: id(part) for name, part in model.named_modules()} == before
     assert type(model) is Transformer and "embedding" not in vars(model)
+    seen = []
+    handle = nn.modules.module.register_module_forward_hook(lambda module, inputs, output: seen.append(module))
+    try:
+        next(generate(Transformer(TINY), [1, 2, 3], 1))
+    finally:
+        handle.remove()
+    assert any(isinstance(module, Transformer) for module in seen)
 
 
 class Halved(nn.Linear):
@@ -68,13 +75,3 @@ def test_what_is_hung_into_a_model_takes_part_in_decoding(change):
         expected = model(torch.tensor([[1, 2, 3]])).logits[:, -1]
     assert not torch.allclose(expected, before, atol=1e-3)
     assert torch.allclose(next(generate(model, [1, 2, 3], 1)).logits, expected, atol=1e-5)
-
-
-def test_a_hook_for_all_modules_takes_part_in_decoding():
-    seen = []
-    handle = nn.modules.module.register_module_forward_hook(lambda module, inputs, output: seen.append(module))
-    try:
-        next(generate(Transformer(TINY), [1, 2, 3], 1))
-    finally:
-        handle.remove()
-    assert any(isinstance(module, Transformer) for module in seen)
