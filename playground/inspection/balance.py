@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..data.corpus import real_tokens
 from ..model import Pass, Transformer
 from ..model.moe import balance_loss
 from ..training import loss_of
-from .probe import entropy
 from .routing import expert_layers
 
 DEAD_SHARE = 0.01
@@ -109,3 +109,10 @@ def pulls_on_routers(model: Transformer, inputs: torch.Tensor, targets: torch.Te
 def _pull(term: torch.Tensor, routers: list[torch.Tensor]) -> Pull:
     gradients = torch.autograd.grad(term, routers, retain_graph=True, allow_unused=True)
     return Pull(term.item(), tuple(0.0 if g is None else g.norm().item() for g in gradients))
+
+
+def entropy(counts: Sequence[float] | np.ndarray) -> float:
+    """Entropy in bits of counts or shares (any shape)."""
+    shares = np.asarray(counts, dtype=np.float64).ravel()
+    shares = shares[shares > 0] / shares.sum() if shares.sum() else shares[:0]
+    return float(-(shares * np.log2(shares)).sum()) + 0.0

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 
 from ..model import ModelConfig, Pass, Tap, Transformer, no_tap
@@ -99,11 +98,6 @@ def routing_of(model: Transformer, ids: torch.Tensor, *, edit: Tap = no_tap) -> 
         for name in ("logits", "probabilities", "experts", "weights")
     )
     return RoutedText(layers, logits, probabilities, experts, weights)
-
-
-def first_choices(model: Transformer, ids: torch.Tensor) -> np.ndarray:
-    """(L, N) the expert that each token of ids (B, T) chooses first in every layer with experts, N = B · T."""
-    return routing_of(model, ids).experts[..., 0].flatten(1).numpy()
 
 
 def expert_layers(config: ModelConfig) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from playground.service.pace import Pace
 from playground.service.runs import OWN_TEXT, Source
 from playground.ui.forms import pair as form
 from playground.ui.forms import run
-from playground.ui.tabs.moe import measured, selection, table, training
+from playground.ui.tabs.moe import selection, table, training
 from tests.service.test_comparisons import spec
 
 from .panels import PanelCaller
@@ -46,7 +46,6 @@ class Visit(PanelCaller):
 
 
 def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_folded(served, monkeypatch):
-    monkeypatch.setattr(measured, "found_in", None)
     monkeypatch.setattr(table, "decoding_speeds", None)
     page = Visit(served, "olga")
     page.look()
