@@ -17,6 +17,7 @@ from playground.service.views import RunView
 from playground.studies.finetune import tuning_config
 from playground.training import Evaluated, History, Sampled, Stepped
 from playground.training.recipes import BY_HEART
+from playground.training.states import OVERFITTING
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import beginning_of, contents_of
@@ -91,12 +92,23 @@ def test_everything_from_outside_is_escaped():
 
 def test_the_runs_table_shows_only_settings_that_differ():
     one = RunView(id="1", name="Run 1", state="finished", settings={"n_layers": 2, "steps": 10, "norm": "rmsnorm"})
-    other = RunView(id="2", name="Run 2", state="finished", settings={"n_layers": 4, "steps": 10, "norm": "rmsnorm"})
+    other = RunView(id="2", name="Run 2", state="finished", settings={"n_layers": 4, "steps": 20, "norm": "rmsnorm"})
     table = runs_table([one, other], "2")
     assert '<th scope="col">Layers</th>' in table and "Norm" not in table
+    assert ">Steps<" not in table, "the steps made have a column"
     assert table.index("Run 2</bdi> (shown)") < table.index("Run 1</bdi>")
     assert table.index(">validation loss<") < table.index(">Layers<"), "results first"
     assert '<td class="differs">2</td>' in table and '<td class="differs">4</td>' not in table
+
+
+def test_more_steps_are_not_offered_where_the_model_memorises():
+    for rises, label in ((False, "Train longer"), (True, "")):
+        view = RunView(id="1", name="Run 1", state="finished", can_resume=True)
+        for i in range(20):
+            val_loss = 2 + 0.1 * i if rises and i > 9 else 3 - 0.1 * i
+            view.history.add(Evaluated(10 * i, 0.0, 3 - 0.12 * i, val_loss))
+        view.history.finished = {"reason": "done"}
+        assert (view.standing.kind == OVERFITTING) == rises and watch.resume_label(view) == label
 
 
 @pytest.mark.parametrize("source", [source for source in texts.SOURCES if source != texts.OWN_TEXT])

@@ -197,8 +197,8 @@ def _buttons(at: At) -> str:
         parts.append(button("Talk to it →", kind="primary", id="talk", data_open_tab="generate"))
     if view.learned and view.kept:
         parts.append(deed_button(watch.use_label(view), "use_best", id="use-best", data_with=this))
-    if view.can_resume:
-        parts.append(deed_button(watch.resume_label(view), "resume_run", id="resume-button", data_with=this))
+    if label := watch.resume_label(view):
+        parts.append(deed_button(label, "resume_run", id="resume-button", data_with=this))
     if view.learned:
         parts.append(f'<details class="menu"><summary>Share ▾</summary><div>{_share(at)}</div></details>')
     return "".join(parts)

@@ -37,7 +37,8 @@ def runs_table(
     left = theme.notice(f"Gone, to make room for newer ones: {', '.join(departed)}.", "warning") if departed else ""
     if not views:
         return left
-    settings = differing_settings(views)
+    differing = differing_settings(views)
+    settings = [name for name in differing if name != "steps"]  # the steps made have a column already
     base = next((view for view in views if view.id == shown), views[-1])
     rows = []
     for view in reversed(views):
@@ -57,7 +58,7 @@ def runs_table(
     head = ["run", "validation loss", "above best possible", "steps made", "time", *map(setting_name, settings)]
     table = theme.table(head, rows, classes="runs-table")
     texts = {view.corpus_key for view in views}  # two may be called the same; none is known before it was read
-    if len(views) > 1 and not settings and "" not in texts:
+    if len(views) > 1 and not differing and "" not in texts:
         table += theme.quiet(f"All settings are the same{', the texts are not' if len(texts) > 1 else ''}.")
     return left + table
 

@@ -14,6 +14,7 @@ from ....data import visible
 from ....figures import candidates, loss, maps, parameters
 from ....model import ModelConfig, Transformer
 from ....service.views import RunView
+from ....training.states import OVERFITTING
 from ....words import pictures
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
@@ -133,8 +134,12 @@ def loss_text(value: float) -> str:
 
 
 def resume_label(view: RunView) -> str:
-    finished = view.history.finished or {}
-    return "Train longer" if finished.get("reason") == "done" and view.can_resume else "Resume"
+    """What the button says that continues a run; empty where there is none, as beside the advice to train less."""
+    if not view.can_resume:
+        return ""
+    if (view.history.finished or {}).get("reason") not in ("done", "risen"):
+        return "Resume"
+    return "" if view.standing.kind == OVERFITTING else "Train longer"
 
 
 # ---- samples ---------------------------------------------------------------------------------------------------------
