@@ -1,4 +1,4 @@
-"""Balance: how evenly experts are used, which are dead, and what each balance term demands of the router.
+"""Balance: how evenly experts are used, and which are dead.
 
 L = layers with experts, E = experts.
 """
@@ -12,12 +12,6 @@ from typing import Any
 
 import numpy as np
 import torch
-
-from ..data.corpus import real_tokens
-from ..model import Pass, Transformer
-from ..model.moe import balance_loss
-from ..training import loss_of
-from .routing import expert_layers
 
 DEAD_SHARE = 0.01
 """An expert with a smaller share of the visits than this part of its even share counts as dead."""
@@ -79,36 +73,6 @@ def load_over_training(
             steps.append(int(record["step"]))
             loads.append(load)
     return (tuple(steps), torch.stack(loads)) if loads else None
-
-
-@dataclass(frozen=True)
-class Pull:
-    """What one term of the training loss demands of the routers."""
-
-    value: float
-    """The term itself, mean over layers, unweighted."""
-    gradient_norms: tuple[float, ...]
-    """(L,) length of its gradient with respect to each router's weights."""
-
-
-def pulls_on_routers(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> dict[str, Pull]:
-    """The real gradients on every router's weights: of `loss` (cross-entropy), of `switch` and of `constant` balance.
-
-    Inputs and targets (B, T), of which padding does not count. The balance terms are unweighted, so that they can be
-    compared; no `.grad` is written. Raises ValueError for a model without experts.
-    """
-    routers = [model.blocks[layer].feedforward.router.weight for layer in expert_layers(model.config)]
-    with torch.enable_grad():
-        output = model(inputs, Pass(mask=real_tokens(targets)))
-        terms = {"loss": loss_of(output.logits, targets)}
-        for kind in ("switch", "constant"):
-            terms[kind] = sum(balance_loss(routing, kind) for routing in output.routings) / len(routers)
-        return {name: _pull(term, routers) for name, term in terms.items()}
-
-
-def _pull(term: torch.Tensor, routers: list[torch.Tensor]) -> Pull:
-    gradients = torch.autograd.grad(term, routers, retain_graph=True, allow_unused=True)
-    return Pull(term.item(), tuple(0.0 if g is None else g.norm().item() for g in gradients))
 
 
 def entropy(counts: Sequence[float] | np.ndarray) -> float:

@@ -60,7 +60,7 @@ def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_
     assert bars["error_x"]["array"] == [verdict.margin]
     assert f"{moe.config.n_parameters / dense.config.n_parameters:.1f} ×" in page.text("facts")
     assert "1.0 ×" in page.text("facts") and re.search(r"0\.\d+ × +the training speed|1\.\d ×", page.text("speed"))
-    assert not {"routing-text", "favourites", "pulls", "table"} & page.slots.keys()
+    assert not {"routing-text", "favourites", "table"} & page.slots.keys()
     assert "Train three" in page.text("more") and "Student" not in str(page.slots)
     assert "Student" in page.look(details=True)["details"]
 

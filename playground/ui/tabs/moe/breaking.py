@@ -1,4 +1,4 @@
-"""Break it: experts switched off or silenced, routes forced; what each expert is worth, and what balance terms ask."""
+"""Break it: experts switched off or silenced, routes forced; what each expert is worth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import torch
 from ....data import visible
 from ....figures.candidates import next_tokens
 from ....figures.parts import part_map
-from ....inspection.balance import Pull, pulls_on_routers
 from ....inspection.cost import effect, expert_costs
 from ....inspection.edits import Edit, ForceExpert, SwitchOffExperts, edits_tap
 from ....inspection.routing import Station, expert_layers, routing_of
@@ -23,7 +22,7 @@ from ...chart import chart_place, show
 from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot
 from ...prompts import read_prompt
-from ...theme import Cell, notice, stat_cards, table
+from ...theme import notice, stat_cards
 from .selection import At
 from .texts import text_for
 
@@ -52,8 +51,7 @@ placeholder="Type a prompt"></textarea></label>
 <p class="quiet">A router that prefers one expert trains it most, and prefers it even more. A balance loss pulls against
 that.</p>
 <div class="line tight"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
-data-with='{{"balance": "none"}}'>Train this pair without balance</button></div>
-<details><summary>What pulls on the routers</summary><div id="breaking-pulls">{slot("pulls")}</div></details></div>"""
+data-with='{{"balance": "none"}}'>Train this pair without balance</button></div></div>"""
 
 _kept = Kept(entries=64, megabytes=4)
 
@@ -85,7 +83,6 @@ def slots(at: At) -> dict[str, Slot]:
         "breaking-cards": Slot(edited, lambda: changed()[0], slow=True),
         "breaking-next": Slot(edited, lambda: changed()[1], slow=True),
         "expert-costs": Slot((*at.about, c.worth), lambda: worth(at, checkpoint) if c.worth else None, slow=c.worth),
-        "pulls": Slot(at.about, lambda: pulls(at, checkpoint), slow=True),
     }
 
 
@@ -154,18 +151,6 @@ def worth(at: At, checkpoint: Checkpoint) -> dict[str, Any] | None:
     return show(figure, worth_words(costs, margins, found.first.numpy(), found.before, judged, names))
 
 
-def pulls(at: At, checkpoint: Checkpoint) -> str:
-    """What each balance term asks of the routers on a text of this model."""
-    windows, _ = text_for(at.page, checkpoint)
-    windows = windows[:LOSS_WINDOWS]
-    config = checkpoint.config
-    return pulls_table(
-        pulls_on_routers(checkpoint.model, windows[:, :-1], windows[:, 1:]),
-        expert_layers(config),
-        all_visited=config.experts_per_token == config.n_experts,
-    )
-
-
 def edit_for(how: str, layer: Any, experts: Any, positions: tuple[int, ...] | None = None) -> Edit:
     """The edit that the controls describe. Raises ValueError for what none can be."""
     chosen = tuple(experts or ())
@@ -178,33 +163,6 @@ def edit_for(how: str, layer: Any, experts: Any, positions: tuple[int, ...] | No
     if not chosen:
         raise ValueError("Choose the expert to send tokens to")
     return ForceExpert(layer, chosen[0], positions)
-
-
-def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...], *, all_visited: bool = False) -> str:
-    """Value and gradient length of each term, as an HTML table with a sentence on what it shows.
-
-    Args:
-        all_visited: whether every token visits every expert, so that no load can move.
-    """
-    names = {"loss": "cross-entropy", "switch": "balance loss (Switch)", "constant": "constant loss (a famous slip)"}
-    rows = [
-        (names[name], Cell(f"{pull.value:.4f}", pull.value), *(Cell(f"{g:.1e}", g) for g in pull.gradient_norms))
-        for name, pull in pulls.items()
-    ]
-    constant, switch = max(pulls["constant"].gradient_norms), max(pulls["switch"].gradient_norms)
-    words = (
-        "The constant loss (n · Σ mean probability · 1/n, from a well-known walkthrough) is always "
-        f"{pulls['constant'].value:.4f}, because probabilities sum to 1. Its longest gradient, {constant:.0e}, is "
-        "rounding. "
-    )
-    if all_visited or switch <= 10 * constant:
-        why = "every token uses every expert, so no load can move" if all_visited else "it moves no load here"
-        words += f"So is that of the Switch loss (Fedus et al. 2021), {switch:.0e}: {why}."
-    else:
-        words += f"The Switch loss (Fedus et al. 2021) pulls with {switch:.0e}, so it can move load between experts."
-    head = ("gradient on each router", "value", *(f"layer {layer}" for layer in layers))
-    details = f"<details><summary>Details</summary><p>{html.escape(words)}</p></details>"
-    return table(head, rows, save="balance-gradients") + details
 
 
 def labels_of(checkpoint: Checkpoint, ids: list[int]) -> list[str]:
