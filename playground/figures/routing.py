@@ -75,22 +75,16 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
     )
 
 
-def load_bars(load: np.ndarray, weight: np.ndarray) -> Figure:
-    """Shares of visits and of weight per expert (E,), side by side, with a line where all would be even."""
+def load_bars(load: np.ndarray) -> Figure:
+    """Shares of visits per expert (E,), with a line where all would be even."""
     E = len(load)
-    colors, experts = [expert_color(e) for e in range(E)], list(range(E))
-    bars = [
-        bar(shares, experts, colors, f"expert %{{x}}<br>%{{y:.1%}} of the {name}<extra></extra>", name=name)
-        for name, shares in (("tokens", load), ("weight", weight))
-    ]
-    bars[1]["marker"]["pattern"] = {"shape": "/", "size": 5, "solidity": 0.4}
+    hover = "expert %{x}<br>%{y:.1%} of the tokens<extra></extra>"
     return figure(
-        bars,
+        [bar(load, list(range(E)), [expert_color(e) for e in range(E)], hover)],
         220,
         xaxis=counted(E, "expert"),
-        yaxis=axis("share (of weight: hatched)", tickformat=".0%", rangemode="tozero", **FIXED),
+        yaxis=axis("share of tokens", tickformat=".0%", rangemode="tozero", **FIXED),
         shapes=[rule(y=1 / E)],
-        barmode="group",
         bargap=0.25,
     )
 

@@ -15,9 +15,6 @@ import torch
 
 DEAD_SHARE = 0.01
 """An expert with a smaller share of the visits than this part of its even share counts as dead."""
-UNHEARD_SHARE = 0.05
-"""An expert whose outputs get less than this part of their even share of the weight is as good as dead, however often
-it is visited."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +37,8 @@ class Evenness:
         return 2.0**self.entropy
 
 
-def evenness(load: Sequence[float], dead_share: float = DEAD_SHARE) -> Evenness:
-    """Entropy, busiest and dead experts of one layer's shares of visits, or of weight (E,), which sum to 1.
-
-    `dead_share` is the part of its even share below which an expert is dead; `UNHEARD_SHARE` for shares of weight.
-    """
+def evenness(load: Sequence[float]) -> Evenness:
+    """Entropy, busiest and dead experts of one layer's shares of visits (E,), which sum to 1."""
     shares = [float(share) for share in load]
     busiest = max(range(len(shares)), key=shares.__getitem__)
     return Evenness(
@@ -52,7 +46,7 @@ def evenness(load: Sequence[float], dead_share: float = DEAD_SHARE) -> Evenness:
         most=math.log2(len(shares)),
         busiest=busiest,
         busiest_share=shares[busiest],
-        dead=tuple(e for e, share in enumerate(shares) if share < dead_share / len(shares)),
+        dead=tuple(e for e, share in enumerate(shares) if share < DEAD_SHARE / len(shares)),
     )
 
 

@@ -38,25 +38,15 @@ def journey_words(token: str, position: int, layers: Sequence[int], experts: np.
     return f"The first choices of token {position} “{token}”. {way}. Framed: the experts it uses."
 
 
-def load_words(
-    tokens: int, load: tuple[float, Sequence[int]], weight: tuple[float, Sequence[int]], never_first: Sequence[int]
-) -> str:
-    """How even tokens and weight are over a text's experts, and which of them get hardly any.
+def load_words(tokens: int, even: float, dead: Sequence[int]) -> str:
+    """How even a text's tokens are over the experts, and which of them get hardly any.
 
     Args:
-        load, weight: how many evenly used experts would be as even, and who gets next to nothing.
-        never_first: experts that are no token's first choice.
+        even: how many evenly used experts would be as even.
     """
-    (visits, dead), (by_weight, unheard) = load, weight
-    words = f"The load is as even as with {visits:.1f} equally used experts"
-    words += f"; by weight, with {by_weight:.1f}." if f"{visits:.1f}" != f"{by_weight:.1f}" else "."
-    for what, experts in (
-        (f"Unused by these {tokens:,} tokens" if tokens != 1 else "Unused by this token", dead),
-        ("Used, but with hardly any weight", [e for e in unheard if e not in dead]),
-        ("Never a first choice", [e for e in never_first if e not in dead]),
-    ):
-        words += f" {what}: {experts_listed(experts)}." if len(experts) else ""
-    return words
+    words = f"The load is as even as with {even:.1f} equally used experts."
+    whose = f"these {tokens:,} tokens" if tokens != 1 else "this token"
+    return words + (f" Unused by {whose}: {experts_listed(dead)}." if len(dead) else "")
 
 
 def training_load_words(

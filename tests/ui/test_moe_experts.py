@@ -90,8 +90,6 @@ def test_the_routing_shown_is_the_models(tab):
     assert "Token 6 “<bdi>n</bdi>”" in shown["routing-followed"]
     journey = numbers_of(shown["journey"]["figure"]["data"][0]["z"])
     assert journey == pytest.approx(found.dense_weights()[:, 0, 6].numpy(), abs=1e-6)
-    scores = [float(x.replace("−", "-")) for x in re.findall(r'title="([−\d.e]+)"', shown["router-scores"])]
-    assert scores == pytest.approx(found.logits[:, 0, 6].flatten().tolist())
     assert numbers_of(shown["load"]["figure"]["data"][0]["y"]) == pytest.approx(found.load[1].numpy())
     over = shown["load-over-training"]["summary"]
     assert "experts 1, 2 and 3" in over and "0.00 of 2.00 bits" in over
@@ -111,7 +109,7 @@ def test_a_click_in_a_map_follows_its_token_or_chooses_its_expert(tab):
 def test_bad_choices_are_answered_in_sentences(tab):
     shown = tab.look("plain", routing=True, prompt="")
     assert "is empty" in shown["routing-note"]
-    drawn = ("routing-text", "routing-map", "routing-followed", "journey", "router-scores", "load")
+    drawn = ("routing-text", "routing-map", "routing-followed", "journey", "load")
     assert not any(shown[name] for name in drawn), "nothing of another text stays"
     short = tab.look("plain", experts=True, own="the wind.", layer=0)["favourites"]
     assert "only 9 tokens" in short["problem"]

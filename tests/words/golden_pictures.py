@@ -100,9 +100,9 @@ def of_experts() -> Iterator[Case]:
     chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
     yield "routing, two tokens", experts.routing_words(chosen, weights, ["a", "b"], 2, 8)
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
-    yield "load: one rarely used", experts.load_words(24, (7.9, ()), (6.9, (4,)), [4])
-    yield "load: one unused", experts.load_words(24, (2.0, (1,)), (2.0, (1,)), [1])
-    yield "load: two unused", experts.load_words(1, (2.0, (1, 2)), (2.0, (1, 2)), [1, 2])
+    yield "load: all used", experts.load_words(24, 7.9, ())
+    yield "load: one unused", experts.load_words(24, 2.0, (1,))
+    yield "load: two unused", experts.load_words(1, 2.0, (1, 2))
     yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
     yield "load in training, none dead", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, ()), None)
     for clear in (True, False):

@@ -12,7 +12,7 @@ from ....figures.candidates import next_tokens
 from ....figures.parts import part_map
 from ....inspection.cost import effect, expert_costs
 from ....inspection.edits import Edit, ForceExpert, SwitchOffExperts, edits_tap
-from ....inspection.routing import Station, expert_layers, routing_of
+from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....kept import Kept
 from ....storage import Checkpoint
 from ....training.losses import window_losses
@@ -63,8 +63,10 @@ def slots(at: At) -> dict[str, Slot]:
     ids, notes = read_prompt(at.page, checkpoint, c.begin or "")
     E, K = checkpoint.config.n_experts, checkpoint.config.experts_per_token
     ids = ids[-checkpoint.config.context_length :]
-    station = next(s for s in _stations(checkpoint, ids) if s.layer == c.layer)
-    chosen = station.experts[:1] if c.off is None else c.off
+    routed = _routed(checkpoint, ids)
+    i = routed.layers.index(c.layer)
+    visited, weights = (each[i, 0, -1].tolist() for each in (routed.experts, routed.weights))  # by the last token
+    chosen = tuple(visited[:1]) if c.off is None else c.off
     way = "silent" if c.way == "off" and K == E else c.way  # where every expert is visited, none can take over
     if K == E:
         notes = [*notes, f"Every token uses all {E} experts, so no other can take over. Here they are silenced."]
@@ -79,7 +81,7 @@ def slots(at: At) -> dict[str, Slot]:
         "breaking-note": Slot(notes, lambda: "".join(notice(n) for n in notes)),
         "breaking-layer": Slot((layers, c.layer), lambda: choice("layer", "Layer", names, str(c.layer))),
         "breaking-experts": Slot((E, chosen), lambda: "Experts " + "".join(_toggle(e, chosen) for e in range(E))),
-        "breaking-visited": Slot(here, lambda: _way_of_last(labels_of(checkpoint, ids), station)),
+        "breaking-visited": Slot(here, lambda: _way_of_last(labels_of(checkpoint, ids)[-1], c.layer, visited, weights)),
         "breaking-cards": Slot(edited, lambda: changed()[0], slow=True),
         "breaking-next": Slot(edited, lambda: changed()[1], slow=True),
         "expert-costs": Slot((*at.about, c.worth), lambda: worth(at, checkpoint) if c.worth else None, slow=c.worth),
@@ -94,12 +96,10 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any]:
     return {"layer": layers[row], "off": (column,)}
 
 
-def _stations(checkpoint: Checkpoint, ids: list[int]) -> list[Station]:
-    """Where the prompt's last token goes by itself."""
+def _routed(checkpoint: Checkpoint, ids: list[int]) -> RoutedText:
+    """Where the prompt's tokens go by themselves."""
     return _kept.get(
-        ("stations", tuple(ids)),
-        lambda: routing_of(checkpoint.model, torch.tensor([ids])).stations(len(ids) - 1),
-        owner=checkpoint.model,
+        ("routed", tuple(ids)), lambda: routing_of(checkpoint.model, torch.tensor([ids])), owner=checkpoint.model
     )
 
 
@@ -170,12 +170,12 @@ def labels_of(checkpoint: Checkpoint, ids: list[int]) -> list[str]:
     return [visible(checkpoint.tokenizer.token_text(t)) for t in ids]
 
 
-def _way_of_last(tokens: list[str], station: Station) -> str:
+def _way_of_last(token: str, layer: int, experts: list[int], weights: list[float]) -> str:
     """Where the prompt's last token goes by itself, which is what to break."""
-    visits = " and ".join(f"{e} ({w:.2f})" for e, w in zip(station.experts, station.weights))
-    which = "expert" if len(station.experts) == 1 else "experts"
-    last = f"“<bdi>{html.escape(tokens[-1])}</bdi>”"
-    return f'<p class="quiet">The last token {last} goes to {which} {visits} in layer {station.layer}.</p>'
+    visits = " and ".join(f"{e} ({w:.2f})" for e, w in zip(experts, weights))
+    which = "expert" if len(experts) == 1 else "experts"
+    last = f"“<bdi>{html.escape(token)}</bdi>”"
+    return f'<p class="quiet">The last token {last} goes to {which} {visits} in layer {layer}.</p>'
 
 
 def _cards(plain: float, changed: float, divergence: float, what: str) -> str:
