@@ -167,14 +167,6 @@ def times_words(
 # ---- two models ------------------------------------------------------------------------------------------------------
 
 
-def both_expected(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float], divergence: float) -> str:
-    """Whether the dense and the MoE model agree."""
-    apart = f"Their distributions are {divergence:.4f} nats apart (Jensen–Shannon; at most 0.69)."
-    first, second = int(np.argmax(dense)), int(np.argmax(moe))
-    each = f"dense “{labels[first]}” ({percent(dense[first])}), MoE “{labels[second]}” ({percent(moe[second])})"
-    return f"{'They agree' if first == second else 'They differ'}: {each}. {apart}"
-
-
 def difference_words(steps: Sequence[int], mean: np.ndarray, margin: np.ndarray, *, judged_again: bool = False) -> str:
     """The difference of two models at the last step; none beside a verdict that was `judged_again` on fresh text."""
     if not len(steps):

@@ -12,7 +12,7 @@ from playground.service.pace import Pace
 from playground.service.runs import OWN_TEXT, Source
 from playground.ui.forms import pair as form
 from playground.ui.forms import run
-from playground.ui.tabs.moe import selection, table, training
+from playground.ui.tabs.moe import both, selection, training
 from tests.service.test_comparisons import spec
 
 from .panels import PanelCaller
@@ -46,7 +46,7 @@ class Visit(PanelCaller):
 
 
 def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_folded(served, monkeypatch):
-    monkeypatch.setattr(table, "decoding_speeds", None)
+    monkeypatch.setattr(both, "pair_table", None)
     page = Visit(served, "olga")
     page.look()
     registry = page.board.registry
@@ -108,21 +108,6 @@ def test_what_is_wrong_is_said_beside_the_form_and_leaves_the_results_alone(serv
     assert not page.board.of(page.visitor, kind=ComparisonJob)
     page.look()
     assert "recorded" in page.text("about")
-
-
-def test_only_curves_that_can_be_drawn_are_offered(served):
-    page = Visit(served, "gabi")
-    page.look(curve="gap")
-    assert page.selection["curve"] == "gap" and 'value="gap"' in page.slots["curves"]
-    axis = page.slots["curve"]["figure"]["layout"]["yaxis"]
-    assert axis["type"] == "log" and "best possible" in axis["title"]["text"]
-    page.train()  # nobody knows the best possible loss on a text of one's own
-    until(lambda: page.job().settled)
-    page.model = page.job().model_ids["moe"]
-    page.look(curve="gap", dense="", mixture="", pair="")
-    assert "recorded" not in page.text("about"), "else another pair is looked at"
-    assert page.selection["curve"] != "gap" and 'value="gap"' not in page.slots["curves"]
-    assert f'value="{page.selection["curve"]}"' in page.slots["curves"]
 
 
 def test_the_chosen_model_brings_its_pair_along(served):

@@ -55,8 +55,6 @@ def of_predictions() -> Iterator[Case]:
 
 
 def of_pairs_and_classes() -> Iterator[Case]:
-    for divergence, moe in ((0.01, [0.6, 0.2]), (0.2, [0.1, 0.9])):
-        yield f"both expect, {divergence} apart", pictures.both_expected(["a", "b"], [0.7, 0.3], moe, divergence)
     yield "difference", pictures.difference_words([0, 40], np.array([0.0, -0.2]), np.array([math.nan, 0.1]))
     yield "difference: judged again", pictures.difference_words([0], np.zeros(1), np.zeros(1), judged_again=True)
     yield "difference: nothing yet", pictures.difference_words([], np.array([]), np.array([]))
