@@ -28,7 +28,6 @@ def of_runs() -> Iterator[Case]:
     yield "gradients", pictures.gradients_words(["embeddings", "layer 0"], [0, 20], norms)
     yield "gradients: none", pictures.gradients_words([], [], norms)
     yield "gradients: diverged", pictures.gradients_words(["head"], [1], np.full((1, 1), np.nan))
-    yield "parameters", pictures.parameters_words({"token embedding": 1792, "feed-forward": 131072})
     pairs = np.array([[1, 0.9, -0.4], [0.9, 1, 0.1], [-0.4, 0.1, 1]])
     for part in (False, True):
         yield f"similar words, part: {part}", pictures.similar_words(pairs, ["cat", "dog", "the"], part=part)
