@@ -160,9 +160,7 @@ def test_the_same_text_has_the_same_baselines_and_parameters_on_both_tabs():
     source = Source(OWN_TEXT, text=text)
     here = form.comparison_spec(form.first_values(OWN_TEXT, own) | {"equal": "active"}, source, limits, own)
     size = run.best_size(own)
-    there = run.run_spec(
-        run.base_values(size, OWN_TEXT, limits, own) | {"source": OWN_TEXT, "prompt": ""}, source, limits
-    )
+    there = run.run_spec(run.base_values(size, OWN_TEXT, own) | {"source": OWN_TEXT, "prompt": ""}, source, limits)
     of = [
         (each.training.eval_windows, config.context_length, each.tokenizer)
         for each, config in ((here, here.moe), (there, there.model))
