@@ -31,11 +31,6 @@ class Evenness:
     dead: tuple[int, ...]
     """Experts that get next to nothing."""
 
-    @property
-    def effective(self) -> float:
-        """How many evenly used experts would have the same entropy."""
-        return 2.0**self.entropy
-
 
 def evenness(load: Sequence[float]) -> Evenness:
     """Entropy, busiest and dead experts of one layer's shares of visits (E,), which sum to 1."""

@@ -8,25 +8,17 @@ import numpy as np
 
 from .numbers import listed
 
-ONLY = 0.75
-"""A first choice that counts less than this leaves something to the others."""
 
-
-def routing_words(experts: np.ndarray, weights: np.ndarray, tokens: Sequence[str], layer: int, E: int) -> str:
-    """How many experts this text uses in the layer (T, K), the busiest of them, and the least certain token."""
-    T, K = experts.shape
+def routing_words(experts: np.ndarray, layer: int, E: int) -> str:
+    """How many experts (T, K) this text uses in the layer, and the busiest of them."""
+    T = len(experts)
     visits = np.bincount(experts.ravel(), minlength=E)
     busiest = int(visits.argmax())
     who = "this one token uses" if T == 1 else f"these {T:,} tokens use"
-    words = (
+    return (
         f"In layer {layer} {who} {np.count_nonzero(visits)} of {E} experts. Expert {busiest} gets the most, "
         f"{100 * visits[busiest] / visits.sum():.0f} % (an even share is {100 / E:.3g} %)."
     )
-    if K > 1:
-        t = int(weights[:, 0].argmin())
-        only = "only " * bool(weights[t, 0] < ONLY)
-        words += f" Least certain: {t} “{tokens[t]}”, whose first choice gets {only}{weights[t, 0]:.2f} of the weight."
-    return words
 
 
 def journey_words(token: str, position: int, layers: Sequence[int], experts: np.ndarray, weights: np.ndarray) -> str:
@@ -36,17 +28,6 @@ def journey_words(token: str, position: int, layers: Sequence[int], experts: np.
         for layer, row, share in zip(layers, experts, weights)
     )
     return f"The first choices of token {position} “{token}”. {way}. Framed: the experts it uses."
-
-
-def load_words(tokens: int, even: float, dead: Sequence[int]) -> str:
-    """How even a text's tokens are over the experts, and which of them get hardly any.
-
-    Args:
-        even: how many evenly used experts would be as even.
-    """
-    words = f"The load is as even as with {even:.1f} equally used experts."
-    whose = f"these {tokens:,} tokens" if tokens != 1 else "this token"
-    return words + (f" Unused by {whose}: {experts_listed(dead)}." if len(dead) else "")
 
 
 def training_load_words(

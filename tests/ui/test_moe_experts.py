@@ -85,20 +85,17 @@ def test_the_routing_shown_is_the_models(tab):
     for t, (_, mark, _, numbers) in enumerate(spans):
         assert [int(n) for n in re.findall(r">(\d+)</i>", numbers)] == found.experts[:, 0, t, 0].tolist()
         assert ("followed" in mark) == (t == 6)
-    cells = np.nan_to_num(numbers_of(shown["routing-map"]["figure"]["data"][0]["z"]))
-    assert cells == pytest.approx(found.dense_weights()[1, 0].T.numpy(), abs=1e-6)
+    busiest = found.experts[1, 0].flatten().bincount(minlength=4).argmax().item()
+    assert f"Expert {busiest} gets the most" in shown["routing-words"]
     assert "Token 6 “<bdi>n</bdi>”" in shown["routing-followed"]
     journey = numbers_of(shown["journey"]["figure"]["data"][0]["z"])
     assert journey == pytest.approx(found.dense_weights()[:, 0, 6].numpy(), abs=1e-6)
-    assert numbers_of(shown["load"]["figure"]["data"][0]["y"]) == pytest.approx(found.load[1].numpy())
     over = shown["load-over-training"]["summary"]
     assert "experts 1, 2 and 3" in over and "0.00 of 2.00 bits" in over
     assert over.count("step 5") == 1 and "At step" not in over, "it has one record"
 
 
-def test_a_click_in_a_map_follows_its_token_or_chooses_its_expert(tab):
-    click = {"slot": "routing-map", "index": [1, 4]}
-    assert tab.look(clicked=click, routing=True, prompt="the wind")["chosen"]["token"] == 4
+def test_a_click_in_the_map_of_costs_chooses_its_expert(tab):
     click = {"slot": "expert-costs", "index": [1, 3]}
     chosen = tab.look(clicked=click, breaking=True, worth=True)["chosen"]
     assert (chosen["layer"], chosen["off"]) == (1, [3])
@@ -109,7 +106,7 @@ def test_a_click_in_a_map_follows_its_token_or_chooses_its_expert(tab):
 def test_bad_choices_are_answered_in_sentences(tab):
     shown = tab.look("plain", routing=True, prompt="")
     assert "is empty" in shown["routing-note"]
-    drawn = ("routing-text", "routing-map", "routing-followed", "journey", "load")
+    drawn = ("routing-text", "routing-words", "routing-followed", "journey")
     assert not any(shown[name] for name in drawn), "nothing of another text stays"
     short = tab.look("plain", experts=True, own="the wind.", layer=0)["favourites"]
     assert "only 9 tokens" in short["problem"]

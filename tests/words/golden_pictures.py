@@ -91,15 +91,10 @@ def of_parts() -> Iterator[Case]:
 
 
 def of_experts() -> Iterator[Case]:
-    for weight in (0.55, 0.99):
-        chosen, weights = np.array([[0, 1]]), np.array([[weight, 1 - weight]])
-        yield f"routing, weight {weight}", experts.routing_words(chosen, weights, ["the"], 0, 4)
+    yield "routing, one token", experts.routing_words(np.array([[0, 1]]), 0, 4)
     chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
-    yield "routing, two tokens", experts.routing_words(chosen, weights, ["a", "b"], 2, 8)
+    yield "routing, two tokens", experts.routing_words(chosen, 2, 8)
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
-    yield "load: all used", experts.load_words(24, 7.9, ())
-    yield "load: one unused", experts.load_words(24, 2.0, (1,))
-    yield "load: two unused", experts.load_words(1, 2.0, (1, 2))
     yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
     yield "load in training, none dead", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, ()), None)
     for clear in (True, False):

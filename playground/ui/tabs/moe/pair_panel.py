@@ -18,7 +18,7 @@ from .table import speeds_while_training, training_speeds
 
 FOLDS = {"routing": routing, "experts": experts, "breaking": breaking, "figures": both}
 """The modules that draw each fold: TITLE, TEMPLATE, slots(at). A ValueError stands in the slot <fold>-note."""
-CLICKED = {"routing-map": routing.clicked, "expert-costs": breaking.clicked}
+CLICKED = {"expert-costs": breaking.clicked}
 """Chart → what a click in it changes."""
 ADDRESS = "dense mixture curve routing experts breaking figures prompt typed layer token"
 """What of the selection stands in the page's address."""
