@@ -9,52 +9,23 @@ import numpy as np
 from . import palette
 from .shapes import (
     DASHES,
-    FIXED,
     SMALL,
-    UPSIDE_DOWN,
     Figure,
     axis,
-    bar,
     cells,
     counted,
-    figure,
     frame,
     heatmap,
     layers_down,
     line,
     lines,
     rule,
-    slanted,
 )
-from .wire import escaped
 
 
 def expert_color(expert: int) -> str:
     """The colour of an expert; with more than eight they repeat, so its number always stands beside it."""
     return palette.EXPERTS[expert % len(palette.EXPERTS)]
-
-
-def routing_map(weights: np.ndarray, tokens: Sequence[str], followed: int | None = None) -> Figure:
-    """Heat map (E, T) of how much each expert counts for each token of one layer; a click's column is the token."""
-    E, T = weights.shape
-    few = T * E <= 4096
-    trace = cells(
-        np.where(weights > 0, weights, np.nan),
-        f"token %{{{'customdata' if few else 'x'}}}, expert %{{y}}<br>weight %{{z:.4f}}",
-        bar="weight",
-        ticks={"tickvals": [0, 0.5, 1]},
-        ygap=2,
-        customdata=[[f"{t} “{escaped(tokens[t])}”" for t in range(T)]] * E if few else None,
-    )
-    return heatmap(
-        trace,
-        96 + max(20 * E, 100),
-        slanted(tokens),
-        counted(E, "expert", **UPSIDE_DOWN),
-        frames=[] if followed is None else [frame((0, E - 1), followed, palette.MOE)],
-        plot_bgcolor=palette.BAND,
-        uirevision=f"{E} {T}",
-    )
 
 
 def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int]) -> Figure:
@@ -72,26 +43,6 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
         frames=visited,
         margin={"l": 8, "r": 8, "t": 8, "b": 36},
         uirevision=f"{L} {E}",
-    )
-
-
-def load_bars(load: np.ndarray, weight: np.ndarray) -> Figure:
-    """Shares of visits and of weight per expert (E,), side by side, with a line where all would be even."""
-    E = len(load)
-    colors, experts = [expert_color(e) for e in range(E)], list(range(E))
-    bars = [
-        bar(shares, experts, colors, f"expert %{{x}}<br>%{{y:.1%}} of the {name}<extra></extra>", name=name)
-        for name, shares in (("tokens", load), ("weight", weight))
-    ]
-    bars[1]["marker"]["pattern"] = {"shape": "/", "size": 5, "solidity": 0.4}
-    return figure(
-        bars,
-        220,
-        xaxis=counted(E, "expert"),
-        yaxis=axis("share (of weight: hatched)", tickformat=".0%", rangemode="tozero", **FIXED),
-        shapes=[rule(y=1 / E)],
-        barmode="group",
-        bargap=0.25,
     )
 
 

@@ -80,9 +80,6 @@ def test_find_a_head_check_a_weight_switch_it_off(address, chromium_page):
         saves(page.locator("[data-slot=grid]"), "csv")
     rows = Path(kept.value.path()).read_text(encoding="utf-8-sig").splitlines()
     assert len(rows) > 16 * 37 and rows[0].startswith("# Tiny stories")
-    with page.expect_download() as kept:
-        page.locator("[data-do=save_head]").click()
-    assert kept.value.suggested_filename == "layer-3-head-2.zip"
 
     # without it something else is expected next; the edit stands beside the prompt and in the address
     page.get_by_role("button", name="Switch it off").click()

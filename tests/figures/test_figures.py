@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from playground.figures import attention, candidates, courses, maps, pair, palette, parameters, parts, wire
+from playground.figures import attention, candidates, courses, maps, pair, palette, parts, wire
 from playground.figures.interventions import circuit_picture
 from playground.figures.loss import Run, loss_curve
 from playground.interventions.circuit import Circuit, Edge, Node
@@ -17,13 +17,6 @@ from playground.interventions.circuit import Circuit, Edge, Node
 RNG = np.random.default_rng(0)
 RUNGS = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
 TOKENS = ["the", "␣", "<b>", "⏎", "cat", "&"]
-COMPONENTS = {
-    "token embedding": 1792,
-    "position embedding": 0,
-    "attention": 65536,
-    "feed-forward": 131072,
-    "norms": 640,
-}
 RECORDS = [{"step": step, "norms": {"embeddings": 1.0 / (1 + step), "layer 0": 2.0}} for step in (0, 10, 20)]
 PATTERN = np.tril(RNG.random((6, 6)))
 PATTERN /= PATTERN.sum(axis=1, keepdims=True)
@@ -47,13 +40,11 @@ FIGURES = {
     "loss, nothing yet": loss_curve(None, RUNGS),
     "loss, recorded": loss_curve(run(30, kind="moe", recorded=True)),
     "loss, log loss": loss_curve(run(30), RUNGS, log_y=True),
-    "parameters": parameters.parameter_bars(COMPONENTS),
     "gradient map": maps.gradient_map(*maps.gradient_table(RECORDS)),
     "gradient map, nothing yet": maps.gradient_map(*maps.gradient_table([])),
     "similarity": maps.similarity_map(np.eye(6), TOKENS),
     "next tokens": candidates.next_tokens(TOKENS[:3], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7], chosen=1),
     "temperatures": candidates.temperature_comparison(["a", "b"], {0.5: [0.9, 0.1], 2: [0.6, 0.4]}),
-    "both expect": candidates.both_expect(["a", "b"], [0.4, 0.1], [0.2, 0.3]),
     "token times": courses.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1.0, 2.0, 4.0], context=2),
     "skill": courses.skill_curve([0, 10], [0.1, 0.9], [(0.0, 0.2), (0.8, 1.0)], "right"),
     "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6)),

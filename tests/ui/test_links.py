@@ -167,7 +167,7 @@ def test_whatever_the_form_can_hold_comes_back_into_it(source, size):
     values = form.size_values(size, source) | {"steps": 77, "seed": 5, "causal": False, "n_kv_heads": 1, "prompt": "x"}
     spec = form.run_spec(values | {"source": source}, Source(source), LOCAL)
     card = RunCard(source, spec.model, spec.training, spec.tokenizer, spec.vocab_size)
-    found = form.values_of(spec_of(RunCard.from_letters(card.to_letters())), LOCAL)
+    found = form.values_of(spec_of(RunCard.from_letters(card.to_letters())))
     assert {f.name: found[f.name] for f in form.FIELDS} == {f.name: values[f.name] for f in form.FIELDS}
     assert found["base"] == size and found["source"] == source and found["prompt"] == "x"
     model, training = _beyond_the_form(card, LOCAL)
@@ -176,7 +176,7 @@ def test_whatever_the_form_can_hold_comes_back_into_it(source, size):
 
 def test_a_file_of_the_hub_and_an_own_text_are_named():
     hub = RunCard(HUB_FILE, PRESETS["tiny"], RECIPES["tiny"], hub=("<b>a</b>/b", "x.txt", "dataset"))
-    held = form.values_of(spec_of(hub), LOCAL)
+    held = form.values_of(spec_of(hub))
     assert held["own_kind"] == "hub" and held["hub_repo"] == "<b>a</b>/b"
     said = linked_html(hub, "tiny", ({}, {}), None)
     assert "&lt;b&gt;a&lt;/b&gt;/b" in said and "<b>" not in said
@@ -197,7 +197,7 @@ def test_a_file_of_the_hub_and_an_own_text_are_named():
 def test_a_link_meets_the_same_limits_as_a_raw_call(model, training, complaint):
     card = RunCard("stories", PRESETS["small"].replace(**model), RECIPES["small"].replace(**training))
     with pytest.raises(ValueError, match=complaint):
-        named = form.values_of(spec_of(card), PUBLIC)
+        named = form.values_of(spec_of(card))
         spec = form.run_spec(named, Source("stories"), PUBLIC)
         extra_model, extra_training = _beyond_the_form(card, PUBLIC)
         PUBLIC.check_training(spec.model.replace(**extra_model), spec.training.replace(**extra_training))

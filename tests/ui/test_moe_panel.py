@@ -12,7 +12,7 @@ from playground.service.pace import Pace
 from playground.service.runs import OWN_TEXT, Source
 from playground.ui.forms import pair as form
 from playground.ui.forms import run
-from playground.ui.tabs.moe import measured, selection, table, training
+from playground.ui.tabs.moe import both, selection, training
 from tests.service.test_comparisons import spec
 
 from .panels import PanelCaller
@@ -46,8 +46,7 @@ class Visit(PanelCaller):
 
 
 def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_folded(served, monkeypatch):
-    monkeypatch.setattr(measured, "found_in", None)
-    monkeypatch.setattr(table, "decoding_speeds", None)
+    monkeypatch.setattr(both, "pair_table", None)
     page = Visit(served, "olga")
     page.look()
     registry = page.board.registry
@@ -61,7 +60,7 @@ def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_
     assert bars["error_x"]["array"] == [verdict.margin]
     assert f"{moe.config.n_parameters / dense.config.n_parameters:.1f} ×" in page.text("facts")
     assert "1.0 ×" in page.text("facts") and re.search(r"0\.\d+ × +the training speed|1\.\d ×", page.text("speed"))
-    assert not {"routing-text", "favourites", "pulls", "table"} & page.slots.keys()
+    assert not {"routing-text", "favourites", "table"} & page.slots.keys()
     assert "Train three" in page.text("more") and "Student" not in str(page.slots)
     assert "Student" in page.look(details=True)["details"]
 
@@ -109,21 +108,6 @@ def test_what_is_wrong_is_said_beside_the_form_and_leaves_the_results_alone(serv
     assert not page.board.of(page.visitor, kind=ComparisonJob)
     page.look()
     assert "recorded" in page.text("about")
-
-
-def test_only_curves_that_can_be_drawn_are_offered(served):
-    page = Visit(served, "gabi")
-    page.look(curve="gap")
-    assert page.selection["curve"] == "gap" and 'value="gap"' in page.slots["curves"]
-    axis = page.slots["curve"]["figure"]["layout"]["yaxis"]
-    assert axis["type"] == "log" and "best possible" in axis["title"]["text"]
-    page.train()  # nobody knows the best possible loss on a text of one's own
-    until(lambda: page.job().settled)
-    page.model = page.job().model_ids["moe"]
-    page.look(curve="gap", dense="", mixture="", pair="")
-    assert "recorded" not in page.text("about"), "else another pair is looked at"
-    assert page.selection["curve"] != "gap" and 'value="gap"' not in page.slots["curves"]
-    assert f'value="{page.selection["curve"]}"' in page.slots["curves"]
 
 
 def test_the_chosen_model_brings_its_pair_along(served):
@@ -176,9 +160,7 @@ def test_the_same_text_has_the_same_baselines_and_parameters_on_both_tabs():
     source = Source(OWN_TEXT, text=text)
     here = form.comparison_spec(form.first_values(OWN_TEXT, own) | {"equal": "active"}, source, limits, own)
     size = run.best_size(own)
-    there = run.run_spec(
-        run.base_values(size, OWN_TEXT, limits, own) | {"source": OWN_TEXT, "prompt": ""}, source, limits
-    )
+    there = run.run_spec(run.base_values(size, OWN_TEXT, own) | {"source": OWN_TEXT, "prompt": ""}, source, limits)
     of = [
         (each.training.eval_windows, config.context_length, each.tokenizer)
         for each, config in ((here, here.moe), (there, there.model))

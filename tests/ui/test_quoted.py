@@ -9,10 +9,9 @@ from html import unescape
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from playground import __version__
-from playground.figures import maps, parts, shapes, specialisation
+from playground.figures import maps, parts, shapes
 from playground.figures.wire import numbers_of
 from playground.ui import chart, theme
 from playground.ui.chart import show
@@ -58,10 +57,6 @@ def test_where_colours_stand_for_roots_and_logarithms_the_numbers_are_saved():
     records = [{"step": s, "norms": {"a": 1 / 3 + s}} for s in (0, 1)]
     drawn = maps.gradient_map(*maps.gradient_table(records))["data"][0]
     assert saved(drawn)["gradient norm"].tolist() == [[1 / 3, 4 / 3]]
-    table = np.array([[100, 1], [1, 1]])
-    found = saved(specialisation.source_map(table, ["x", "y"])["data"][0])
-    assert found["tokens"].tolist() == table.tolist(), "counts, beside a lift that is not cut off at ×4"
-    assert found["lift"] == pytest.approx(specialisation.lift_of(table))
 
 
 def test_a_saved_table_holds_the_number_and_not_its_rounding():

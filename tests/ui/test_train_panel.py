@@ -52,7 +52,7 @@ def test_a_page_opens_with_a_recorded_run_that_is_judged_by_its_text(served):
     assert page.text("notices") == "" and page.selection["has_runs"] is False
     assert page.slots["curve"]["figure"]["data"] and page.slots["skill"]["figure"]
     assert "best possible" in page.slots["rungs"]
-    assert page.slots["predictions"]["figure"] and page.slots["parameters"]["figure"]
+    assert page.slots["predictions"]["figure"]
     assert page.bar.look() == {"stop": "", "bar": ""}
 
 

@@ -57,7 +57,6 @@ from playground.words import (
     links,
     matched_pair,
     precision,
-    presets,
     scores,
     shell,
     slips,
@@ -381,10 +380,6 @@ def of_lens_and_examples() -> Iterator[Case]:
     yield "the lens of a pre-norm model", lens.lens_caveat(TINY)
     yield "the lens of a post-norm model", lens.lens_caveat(VARIANTS["post-norm"])
     yield from ((f"the example {name}", note) for name, note in examples.EXAMPLE_NOTES.items())
-
-
-def of_presets() -> Iterator[Case]:
-    yield from ((name, f"{title}. {presets.NOTES[name]}") for name, title in presets.TITLES.items())
 
 
 def of_slips() -> Iterator[Case]:

@@ -25,7 +25,7 @@ from ...links import carried_slot
 from ...page import Page
 from ...panel import Asked, Shown, Slot, chip, choice, slot, switch
 from ...quoted import model_facts
-from . import circuits, cost, edits, heads, kv_cache, patch, receipt, roles, steer, steps, strip, training
+from . import circuits, cost, edits, heads, kv_cache, patch, roles, steer, steps, strip, training
 from .beginnings import prompts
 from .looks import Looks
 from .selection import MODEL, VIEWS, At, Selection, parsed, within
@@ -76,7 +76,6 @@ def build(page: Page) -> None:
         address=ADDRESS,
         elem_id="inspect-panel",
     )
-    page.panels.act("save_head", lambda asked: receipt.saved(read(page, looks, asked)[0]))
     page.share("inspect", panel)
     page.share("inspect.looks", looks)
 

@@ -61,8 +61,6 @@ TEMPLATE = f"""<div class="card run-card">
         "Inside the run",
         f'''<div id="predictions"><h3>Next token</h3>
 {chart_place("predictions", height=280, save_name="next-token")}</div>
-<div id="parameters"><h3>Parameters</h3>{chart_place("parameters", height=240, save_name="parameters")}
-{slot("parameter-table")}</div>
 <div id="gradients"><h3>Gradients</h3>{chart_place("gradients", height=280, save_name="gradients")}</div>
 <div id="similarity" data-if="words"><h3>Embeddings</h3>{slot("similarity-note")}
 {chart_place("similarity", height=320, save_name="word-similarity")}</div>''',
@@ -197,8 +195,8 @@ def _buttons(at: At) -> str:
         parts.append(button("Talk to it →", kind="primary", id="talk", data_open_tab="generate"))
     if view.learned and view.kept:
         parts.append(deed_button(watch.use_label(view), "use_best", id="use-best", data_with=this))
-    if view.can_resume:
-        parts.append(deed_button(watch.resume_label(view), "resume_run", id="resume-button", data_with=this))
+    if label := watch.resume_label(view):
+        parts.append(deed_button(label, "resume_run", id="resume-button", data_with=this))
     if view.learned:
         parts.append(f'<details class="menu"><summary>Share ▾</summary><div>{_share(at)}</div></details>')
     return "".join(parts)
@@ -276,8 +274,6 @@ def _inside(at: At) -> dict[str, Slot]:
         "predictions": Slot(
             (*this, len(history.samples)), drawn(lambda: watch.predictions(view), prompt=view.prompt), slow=True
         ),
-        "parameters": Slot(view.config, drawn(lambda: watch.parameter_chart(view.config))),
-        "parameter-table": Slot(view.config, lambda: watch.parameter_table(view.config)),
         "gradients": Slot((view.id, len(history.gradients)), drawn(lambda: watch.gradient_chart(view))),
         "similarity": Slot(this, drawn(lambda: watch.similarity_chart(*_words_of(at))), slow=True),
         "similarity-note": Slot(this, lambda: watch.similarity_note(view)),
