@@ -1,7 +1,5 @@
 """The chart in a real browser: it keeps its node and zoom as it is redrawn, follows the page, is saved."""
 
-from __future__ import annotations
-
 import gradio as gr
 import pytest
 

@@ -1,7 +1,5 @@
 """A class in two browsers: a teacher makes one, a student joins with its code and trains, the board shows it."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qs, urlsplit
 
 import pytest

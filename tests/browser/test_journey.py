@@ -1,7 +1,5 @@
 """The main journey, as a new visitor takes it: open, paste a text, train, reload in the middle, talk to the model."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

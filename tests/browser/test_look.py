@@ -1,7 +1,5 @@
 """One look, measured: nothing lies over anything, words can be read, keys reach everything, what is saved is quoted."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

@@ -1,7 +1,5 @@
 """The words that a visitor sees on a tab, without figures, tables, code, and what a model or a visitor wrote."""
 
-from __future__ import annotations
-
 from typing import Any
 
 BUDGET = {

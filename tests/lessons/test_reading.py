@@ -1,7 +1,5 @@
 """Lesson files: those that ship can be read, what a file may not hold is refused in a sentence that says where."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

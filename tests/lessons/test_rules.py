@@ -1,7 +1,5 @@
 """Rules that every lesson which ships keeps: short steps, no answer before the guess, no noise that is graded."""
 
-from __future__ import annotations
-
 import itertools
 import re
 

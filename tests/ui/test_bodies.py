@@ -1,7 +1,5 @@
 """Bodies of requests: counted before they are read, refused in a sentence, and nothing malformed makes a traceback."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import http.client

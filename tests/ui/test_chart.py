@@ -1,7 +1,5 @@
 """A chart is a part of the page, the pieces of HTML escape what they are given."""
 
-from __future__ import annotations
-
 import re
 
 from playground.ui import chart, theme

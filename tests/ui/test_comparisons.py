@@ -1,7 +1,5 @@
 """The page's comparisons: what a pair looks like, its table, its form, and its texts side by side."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """How often a page looks, what keeps its places, and what whoever runs the server reads."""
 
-from __future__ import annotations
-
 import time
 
 from playground.service.comparisons import ComparisonJob

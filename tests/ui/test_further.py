@@ -1,7 +1,5 @@
 """Training the chosen model further, and trying several values: from the form to what the panels show."""
 
-from __future__ import annotations
-
 import pytest
 
 from playground.service.limits import LOCAL

@@ -1,7 +1,5 @@
 """The page's Hub section: whose login is used for whom, and what comes and goes; against the stand-in Hub."""
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """The lessons on the page: what their files name is there, and every word of theirs holds for what a visitor has."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Limits hold in Python, whatever the page allows: raw calls to the page's endpoints meet the same sentences."""
 
-from __future__ import annotations
-
 import html
 import json
 

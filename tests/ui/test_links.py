@@ -1,7 +1,5 @@
 """Links on the page: what they set, what they may not, and whether a repeated run is known as one."""
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import json

@@ -1,7 +1,5 @@
 """The pair panel is one state of the server: what it shows at first, while both are trained, and after; the form."""
 
-from __future__ import annotations
-
 import html
 import re
 

@@ -1,7 +1,5 @@
 """Opening the page: made once for all who ask at the same address, compressed once, and found behind a prefix, too."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """What the page's shared parts promise the tabs."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Places are never exceeded, none is lost, and where they are short nobody keeps them for themselves."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections import Counter

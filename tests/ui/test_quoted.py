@@ -1,7 +1,5 @@
 """Whatever is saved can be quoted: it says what it is of, has a name of its own, and holds the numbers themselves."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

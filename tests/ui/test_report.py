@@ -1,7 +1,5 @@
 """A run's report: one page that needs nothing else, says the run's own numbers, and runs nobody's scripts."""
 
-from __future__ import annotations
-
 import math
 import re
 import xml.etree.ElementTree as ET

@@ -1,7 +1,5 @@
 """What `python app.py` makes of its options: what is kept, for how long, and who may use the machine's Hub login."""
 
-from __future__ import annotations
-
 import socket
 
 import gradio as gr

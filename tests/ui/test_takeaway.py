@@ -1,7 +1,5 @@
 """Models from elsewhere: within this place's limits, their visitor's alone, whoever else sends the same file."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The Train tab's form: every size and preset is a run that can be made, and a change says what it changes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

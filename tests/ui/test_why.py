@@ -1,7 +1,5 @@
 """Why? on Generate: copied pieces are marked, passages and proof are shown, and what cannot be traced says why."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
