@@ -18,7 +18,6 @@ from playground.training.recipes import BY_HEART
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import beginning_of, contents_of
-from playground.ui.forms.followed import uploaded
 from playground.ui.panel import Asked
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.runs_table import runs_table
@@ -325,17 +324,6 @@ def test_two_models_of_one_size_have_as_many_parameters():
 def test_a_guessed_vocabulary_makes_a_rounded_count():
     unread = follow(own_text("", own_kind="hub"), "text")
     assert "About 810,000 parameters" in unread["outlook"]
-
-
-def test_a_file_is_read_only_where_uploads_lie(tmp_path):
-    from gradio.utils import get_upload_folder
-
-    folder = Path(get_upload_folder())
-    folder.mkdir(parents=True, exist_ok=True)
-    assert uploaded({"path": str(folder / "a" / "b.txt")}) == str((folder / "a" / "b.txt").resolve())
-    strangers = ["/etc/passwd", str(folder / ".." / ".." / "x"), str(folder), str(tmp_path / "x"), "", 7, None, "a\0b"]
-    assert [uploaded({"path": path}) for path in strangers] == [None] * len(strangers)
-    assert uploaded(None) is uploaded("/etc/passwd") is uploaded([1]) is None
 
 
 def learned_from(pace: Pace, spec, step: float, evaluation: float, sample: float, tokens: int = 0) -> float:
