@@ -136,16 +136,6 @@ def test_a_part_that_is_opened_as_an_answer_comes_stays_open(opened):
     expect(page.locator("#tried details")).to_have_attribute("open", "")
 
 
-def test_a_server_that_does_not_answer_is_asked_again(opened):
-    _, page = opened
-    page.evaluate("""() => {
-      const fetched = window.fetch;
-      window.fetch = () => { window.fetch = fetched; return Promise.reject(new TypeError("no network")); };
-    }""")
-    page.get_by_text("two", exact=True).click()
-    expect(page.locator("[data-slot=said]")).to_contain_text("size 2")
-
-
 def test_a_panel_that_is_left_while_an_answer_is_awaited_is_busy_no_more(opened):
     server, page = opened
     expect(page.locator("[data-slot=late]")).to_have_text("late 1")

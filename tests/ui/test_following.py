@@ -7,7 +7,7 @@ from playground.service.job import Job
 from playground.service.limits import AWAY_SECONDS
 from playground.service.run_job import RunJob
 from playground.service.training_job import TrainingJob
-from playground.ui.under_way import KINDS, LONG, tick
+from playground.ui.under_way import KINDS
 
 from .raw import RawCaller, web
 from .runs import ended, known, until
@@ -28,10 +28,6 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
     assert told["limits"]["models_per_visitor"] == 100 and told["caches"]["bytes"] <= told["caches"]["most_bytes"]
     assert told["page"]["sessions"] > 0 and told["page"]["threads"] > 1
     assert all(isinstance(number, int) for part in told.values() for number in part.values())
-
-
-def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_takes_long_or_waits():
-    assert tick(None) < tick(LONG) == tick(0.0) < 0.5 < tick(LONG + 1) <= 2 < tick(None, waits=True) < AWAY_SECONDS / 10
 
 
 def test_whatever_kind_of_job_goes_on_other_tabs_say_where_it_is_seen():

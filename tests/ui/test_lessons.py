@@ -237,24 +237,6 @@ def test_a_pairs_form_is_as_it_opens_once_its_lesson_is_left(page):
         assert visitor.values[experts] == left
 
 
-def test_a_lesson_keeps_nothing_of_the_one_before(page):
-    """A typed prompt, a head that is switched off and an open receipt are the last lesson's; so is its model's."""
-    visitor = Visitor(page, known("one-by-one"))
-    inspect, generate_panel = visitor.strip.panels["inspect"], visitor.strip.panels["generate"]
-    visitor.does("open", lesson="only-its-text")
-    visitor.does("open", lesson="temperature-and-luck")
-    sent = visitor.values[generate_panel]
-    scene = find_lesson("temperature-and-luck").scene
-    assert sent["fresh"] and sent["of"] == "shipped-stories" and sent["move"]["typed"]
-    assert sent["move"] | {"prompt": scene["generate.prompt"]} == sent["move"]
-    visitor.does("open", lesson="who-looks-at-whom")
-    visitor.does("go", step=5)
-    assert not visitor.values[inspect]["fresh"], "within a lesson its changes stay"
-    visitor.does("open", lesson="why-a-cache")
-    sent = visitor.values[inspect]
-    assert sent["fresh"] and not sent["move"].keys() & {"edits", "why", "layer"}, "as in a new page"
-
-
 def test_a_lesson_that_continues_later_has_what_its_steps_have_set(page):
     visitor, lesson = Visitor(page, known("later")), find_lesson("temperature-and-luck")
     visitor.does("open", lesson=lesson.id)

@@ -3,8 +3,6 @@
 import re
 from dataclasses import replace
 
-import pytest
-
 from playground.data import Baselines, corpus_from_language
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
@@ -68,18 +66,6 @@ def test_what_a_red_line_under_a_word_means_is_said_wherever_there_is_one():
     for about, wrong in (({"language": "stories"}, True), ({}, False)):
         text = Generating(Checkpoint(model, made_up, History(), "one", about)).text(prompt="\n", new_tokens=40)
         assert any(text.end["faults"]) is wrong is (UNDERLINED in text.end["said"])
-
-
-@pytest.mark.parametrize(
-    ("loss", "rung", "side", "gap"),
-    [(2.88, "unigram", "above", "0.0100"), (2.5, "unigram", "below", "0.3700"), (3.4, "uniform", "above", "0.1000")],
-)
-def test_the_caption_names_the_rung_that_the_words_name(loss, rung, side, gap):
-    """“Below bigram 0.1098” stood beside words of uniform and unigram only, where the bigram lay above the unigram."""
-    view = replace(view_of(loss), baselines=Baselines(uniform=3.3, unigram=2.87, bigram=2.99))
-    words = watch.curve(view)[1]
-    assert f"{gap} nats {side} the {rung} line" in words and "bigram" not in words
-    assert side == "above" or rung in speaking.standing_line(view)
 
 
 def test_the_share_right_stands_with_its_interval_and_its_curve():

@@ -16,11 +16,9 @@ from playground.service.board import Board
 from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.storage import Checkpoint
 from playground.storage.archive import pack
-from playground.storage.transformers_families import family_for
 from playground.training import History
 from playground.ui import made_files
 from playground.ui.forms import run as form
-from playground.ui.forms import texts
 from playground.ui.page import Page
 from playground.ui.panel import Asked
 from playground.ui.tabs.train.takeaway import Make, Selection, _giving, bring, files, received, show
@@ -128,9 +126,3 @@ def test_only_what_was_uploaded_here_is_brought(tmp_path):
     for path in (str(zipped(tmp_path)), "/etc/passwd", None, 7):
         with pytest.raises(ValueError, match="it again"):
             bring(page, Asked(ANNA, {"file": {"path": path}}))
-
-
-@pytest.mark.parametrize("source", texts.SOURCES)
-@pytest.mark.parametrize("size", form.SIZES)
-def test_every_size_as_it_is_has_a_home_in_transformers(size, source):
-    family_for(form.model_config(form.size_values(size, source) | {"source": source}))  # raises where there is none
