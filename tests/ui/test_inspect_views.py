@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from playground.engine import generate
 from playground.figures.replay import step_at
 from playground.figures.wire import numbers_of
 from playground.inspection.edits import SwitchOff, to_dict
@@ -15,7 +16,7 @@ from playground.service.limits import LOCAL
 from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig
-from playground.ui.tabs.inspect import steps, training
+from playground.ui.tabs.inspect import kv_cache, steps, training
 from playground.ui.tabs.inspect.pictures import HEIGHT
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import LETTERS, Inspecting, check_figures, drawn, made_up
@@ -154,3 +155,29 @@ def test_a_click_in_the_timeline_goes_to_the_nearest_moment(tab):
     for odd in (None, "x", [1], True):
         with pytest.raises(ValueError, match="Click again"):
             tab.shown("abcabc", {"slot": "moments-timeline", "x": odd}, **at)
+
+
+# ---- the KV cache ----------------------------------------------------------------------------------------------------
+
+
+def test_both_texts_are_the_same_and_the_cache_is_as_large_as_it_says():
+    inspecting = Inspecting(made_up())
+    at = inspecting.at("abcab", view="cost", kv=True)
+    found = kv_cache.measured(at)
+    steps = list(generate(at.look.model, list(at.look.ids), kv_cache.TOKENS, kv_cache.RULES))
+    assert found.same and found.largest < 1e-4 and found.lengths == [step.length for step in steps]
+    assert found.projections[0] == steps[-1].projections < found.projections[1]
+    assert found.held == steps[-1].cache_length
+    made = {name: slot.make() for name, slot in kv_cache.slots(at).items()}
+    assert f"{kv_cache.TOKENS} tokens" in made["kv-proof"]
+    assert f"{at.look.config.cache_bytes(found.held):,} bytes" in made["kv-proof"]
+    assert all(made[name]["figure"]["data"] for name in ("kv-times",))
+    assert all(slot.slow for slot in kv_cache.slots(at).values())
+    assert not kv_cache.slots(inspecting.at("abcab", view="cost"))
+
+
+def test_a_model_that_sees_the_future_has_no_cache():
+    at = Inspecting(made_up(TINY.replace(causal=False))).at("abcab", view="cost", kv=True)
+    with pytest.raises(ValueError, match=r"cache.*help"):
+        kv_cache.slots(at)["kv-proof"].make()
+    assert kv_cache.slots(at)["kv-times"].make() is None, "which is said once"

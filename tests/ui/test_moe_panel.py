@@ -94,21 +94,6 @@ def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     assert chosen.text("choice").count("Comparison") == 2, "its pairs, and the recorded one"
 
 
-def test_what_is_wrong_is_said_beside_the_form_and_leaves_the_results_alone(served):
-    page = Visit(served, "ines")
-    for changes, said in (
-        ({"moe-text": "hello world"}, "at least"),
-        ({"moe-text": ""}, "text yet"),
-        ({"Experts per token (top-k)": 8}, "cannot use 8"),
-        ({"Steps": 10**9}, "Steps must"),
-    ):
-        status, answer = page.train(**changes)
-        assert status == 200 and said in answer and "notice-error" in answer
-    assert not page.board.of(page.visitor, kind=ComparisonJob)
-    page.look()
-    assert "recorded" in page.text("about")
-
-
 def test_only_curves_that_can_be_drawn_are_offered(served):
     page = Visit(served, "gabi")
     page.look(curve="gap")

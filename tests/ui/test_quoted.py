@@ -46,11 +46,12 @@ def test_no_two_files_have_one_name():
     assert len(names) > 30 and [name for name, times in names.items() if times > 1] == []
 
 
-def saved(trace) -> dict[str, np.ndarray]:
-    return {title: numbers_of(values) for title, values in trace["meta"]["saved"].items()}
+def test_the_numbers_are_saved_and_not_their_roundings_roots_or_logarithms():
+    def saved(trace) -> dict[str, np.ndarray]:
+        return {title: numbers_of(values) for title, values in trace["meta"]["saved"].items()}
 
-
-def test_where_colours_stand_for_roots_and_logarithms_the_numbers_are_saved():
+    cell = theme.Cell("821 kB", 821_043.0)
+    assert 'data-value="821043.0">821 kB<' in theme.table(("bytes",), [(cell,)], save="x")
     values = np.array([[0.25, -4.0], [1e-9, 0.1]])
     np.testing.assert_array_equal(saved(parts.part_map(values, ["a", "b"], "")["data"][0])[""], values)
     records = [{"step": s, "norms": {"a": 1 / 3 + s}} for s in (0, 1)]
@@ -60,8 +61,3 @@ def test_where_colours_stand_for_roots_and_logarithms_the_numbers_are_saved():
     found = saved(specialisation.source_map(table, ["x", "y"])["data"][0])
     assert found["tokens"].tolist() == table.tolist(), "counts, beside a lift that is not cut off at ×4"
     assert found["lift"] == pytest.approx(specialisation.lift_of(table))
-
-
-def test_a_saved_table_holds_the_number_and_not_its_rounding():
-    cell = theme.Cell("821 kB", 821_043.0)
-    assert 'data-value="821043.0">821 kB<' in theme.table(("bytes",), [(cell,)], save="x")
