@@ -96,6 +96,8 @@ def test_the_table_has_each_models_own_numbers(finished):
     assert two_digits(timed["moe"]) in pair_table(view, speeds, timed)
     assert "not comparable" in pair_table(view, speeds, timed) and "not comparable" not in html
     assert [two_digits(speed) for speed in (19737.4, 994, 9.94, 3.14159)] == ["20,000", "990", "9.9", "3.1"]
+    p, q = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])
+    assert divergence(p, p) == 0 and math.isclose(divergence(p, q), math.log(2), rel_tol=1e-6)
 
 
 def test_any_two_models_are_a_pair_judged_only_where_their_losses_compare(finished):
@@ -164,8 +166,3 @@ def test_the_form_can_be_filled_in_again_from_a_comparison(changes):
     values = {**form.first_values(source), "equal": "active", "source": source, **changes}
     found = form.values_of(form.comparison_spec(values, Source(source), small_limits()))
     assert {name: found[name] for name in values} == values
-
-
-def test_divergence_is_zero_for_equals_and_ln_2_for_strangers():
-    p, q = torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])
-    assert divergence(p, p) == 0 and math.isclose(divergence(p, q), math.log(2), rel_tol=1e-6)

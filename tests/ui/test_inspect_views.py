@@ -111,16 +111,9 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(tab):
     assert odd == {"training": "step", "optimizer": "trained", "matrix": "q", "row": D - 1, "column": 0}
     fine = {"training": "moments", "optimizer": "muon", "matrix": "head.weight", "row": 9, "column": 15}
     assert held(training, **fine) == fine
-
-
-# ---- one optimizer step ----------------------------------------------------------------------------------------------
-
-
-def test_one_weight_is_reckoned_by_hand_and_agrees(tab):
-    for which in ("q", "head.weight"):
+    for which in ("q", "head.weight"):  # one weight is reckoned by hand and agrees
         made = tab.made("abcabc", view="training", layer=1, head=2, matrix=which, row=2, column=99)
-        receipt = made["training-weight"]
-        difference = receipt.rpartition("in the model</td><td>")[2].partition("<")[0].replace("−", "-")
+        difference = made["training-weight"].rpartition("in the model</td><td>")[2].partition("<")[0].replace("−", "-")
         assert abs(float(difference)) < 1e-7
     assert np.abs(drawn(made["training-step"])).max() > 0
 
@@ -174,9 +167,6 @@ def test_both_texts_are_the_same_and_the_cache_is_as_large_as_it_says():
     assert all(made[name]["figure"]["data"] for name in ("kv-times",))
     assert all(slot.slow for slot in kv_cache.slots(at).values())
     assert not kv_cache.slots(inspecting.at("abcab", view="cost"))
-
-
-def test_a_model_that_sees_the_future_has_no_cache():
     at = Inspecting(made_up(TINY.replace(causal=False))).at("abcab", view="cost", kv=True)
     with pytest.raises(ValueError, match=r"cache.*help"):
         kv_cache.slots(at)["kv-proof"].make()

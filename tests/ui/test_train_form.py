@@ -138,14 +138,10 @@ def test_a_pasted_text_gives_the_prompt_its_beginning():
     assert beginning_of("one  two\tthree\n") == "one  two\tthree"
     assert beginning_of("a lighthousekeeper's extraordinary granddaughter") == "a lighthousekeeper's extraordinary"
     assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
-
-
-def test_an_empty_prompt_is_the_beginning_of_ones_own_text_and_stays_empty_for_the_next_one():
     source = Source(texts.OWN_TEXT, text="Once there was a queen who ruled. " * 100, name="queen.txt")
-    spec = form.run_spec(filled(source=texts.OWN_TEXT, prompt=""), source, LOCAL)
-    assert spec.prompt == "Once there was a" and form.values_of(spec, LOCAL)["prompt"] == ""
-    mine = form.run_spec(filled(source=texts.OWN_TEXT, prompt="The queen"), source, LOCAL)
-    assert mine.prompt == "The queen" == form.values_of(mine, LOCAL)["prompt"]
+    for typed, used in (("", "Once there was a"), ("The queen", "The queen")):
+        spec = form.run_spec(filled(source=texts.OWN_TEXT, prompt=typed), source, LOCAL)
+        assert spec.prompt == used and form.values_of(spec, LOCAL)["prompt"] == typed, "empty for the next text"
 
 
 # ---- sizes, other texts, names ---------------------------------------------------------------------------------------
@@ -156,6 +152,9 @@ def test_a_size_is_chosen_only_where_the_shape_is_its_own():
     assert form.size_of(filled(d_model=64)) is None and form.size_of(filled(steps=5)) == "small"
     assert form.size_of(filled(**form.preset_values("s1", LOCAL)[0])) is None
     assert form.run_spec(filled() | {"size": None}, Source("stories"), LOCAL).size == "custom"
+    small = form.model_config(filled())  # had 802,432 parameters here, and 798,336 as the shipped model
+    assert verdict.size(small) == "Small" and verdict.size(small.replace(vocab_size=90)) == "Small"
+    assert verdict.size(small.replace(activation="relu2")) == "798,336 parameters"
 
 
 def another(values: dict, source: str) -> dict:
@@ -287,28 +286,16 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     assert follow(start | {"text": None}, "model")["steps"] == start["steps"], "texts are not sent for nothing"
     again = follow(further | {"further": False}, "further")
     assert {name: again[name] for name in form.BY_NAME} == {name: start[name] for name in form.BY_NAME}
-
-
-def test_a_lesson_a_link_or_a_class_trains_a_new_model():
-    """They all fill the form with what `held` says; only SET_BY_RUN can be filled."""
+    # what a lesson, a link or a class fills in is a new model; only SET_BY_RUN can be filled
     held = form_settings().held(form.values_of(form.run_spec(filled(), Source("stories"), LOCAL), LOCAL))
     assert held["further"] is False and held["tuned"] == "" and {*held} <= {*SET_BY_RUN}
-
-
-def test_what_a_model_lacks_of_a_text_is_said_before_it_is_trained_further():
+    # what the model lacks of a text is said before
     start = own_text("a dog sat. " * 400 + "Ω?é", model="shipped-stories", further=True)
     contents = follow(start, "further")["contents"]
     assert "lacks 2 characters" in contents and "“Ω”" in contents and "“é”" in contents
     assert "lack 100 % of this text" in follow(start | {"text": "Ὀδυσσεύς" * 300}, "text")["contents"]
     assert "further needs about" in follow(start | {"text": "a dog sat. " * 20}, "text")["contents"]
     assert "lack" not in follow(start | {"further": False}, "further")["contents"]
-
-
-def test_two_models_of_one_size_have_as_many_parameters():
-    """Small had 802,432 parameters in the form, and 798,336 where it was the shipped model."""
-    small = form.model_config(filled())
-    assert verdict.size(small) == "Small" and verdict.size(small.replace(vocab_size=90)) == "Small"
-    assert verdict.size(small.replace(activation="relu2")) == "798,336 parameters"
 
 
 def learned_from(pace: Pace, spec, step: float, evaluation: float, sample: float, tokens: int = 0) -> float:
