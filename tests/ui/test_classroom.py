@@ -1,7 +1,5 @@
 """A class on the page: what strangers see of it, what nonsense brings about, and that names are text."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

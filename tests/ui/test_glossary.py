@@ -1,7 +1,5 @@
 """The glossary explains the field's terms that stand on the page, no others, and each of its links leads somewhere."""
 
-from __future__ import annotations
-
 import ast
 import html
 import json

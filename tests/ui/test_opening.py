@@ -1,13 +1,14 @@
 """Opening the page: made once for all who ask at the same address, compressed once, and found behind a prefix, too."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re
+import sys
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urljoin
 
 import brotli
@@ -76,6 +77,10 @@ def test_a_browser_keeps_the_pages_own_files_until_they_change(served):
     _, address = served
     names = own_files(get(address)[2].decode())
     assert len(names) > 8
+    own = {str(ASSETS.parents[2]), sys.prefix, tempfile.gettempdir(), str(Path.home()), "/site-packages"} - {"/"}
+    said = get(address)[2].decode() + get(f"{address}config")[2].decode()
+    assert not [each for each in own if f"{each}/" in said], "no path of the server reaches a visitor"
+    assert get(f"{address}ours/assets/../chart.py")[0] == 404
     for name in names:
         status, headers, _ = get(address + name)
         assert status == 200 and "immutable" in headers["cache-control"], name

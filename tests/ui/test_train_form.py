@@ -1,19 +1,18 @@
 """The Train tab's form: every size is a run that can be made, and a change says what it changes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
 
 import playground
-from playground.data import Baselines, corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.model import PRESETS
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.models import Registry
 from playground.service.pace import Pace
 from playground.service.runs import HUB_FILE, Source
 from playground.service.views import RunView
+from playground.storage.transformers_families import family_for
 from playground.studies.finetune import tuning_config
 from playground.training import Evaluated, History, Sampled, Stepped
 from playground.training.recipes import BY_HEART
@@ -21,7 +20,6 @@ from playground.training.states import OVERFITTING
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import beginning_of, contents_of
-from playground.ui.forms.followed import uploaded
 from playground.ui.panel import Asked
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.runs_table import runs_table
@@ -44,6 +42,7 @@ def test_every_size_of_every_text_is_within_the_limits(size, source, limits):
     spec = form.run_spec(filled(size, source), Source(source, text="text"), limits)
     limits.check_training(spec.model, spec.training)
     assert spec.tokenizer in texts.TOKENIZERS_OF[source]
+    family_for(spec.model)  # raises where it has no home in Transformers
 
 
 def test_what_was_pasted_is_what_is_trained_before_the_form_has_followed():
@@ -128,8 +127,7 @@ def test_by_heart_is_said_of_a_text_that_is_trained_so(tokenizer, length, heart)
     """It was said of a long text in words, too."""
     chosen = own_text(WORDS[:length], tokenizer=tokenizer)
     assert ("memorise" in texts.contents_html(chosen, LOCAL)) == heart
-    own = texts.own_of(chosen["text"], tokenizer)
-    assert (form.suited(None, own).training.patience == 0) == heart
+    assert (form.suited(None, texts.own_of(chosen["text"], tokenizer)).training.patience == 0) == heart
 
 
 def test_a_pasted_text_gives_the_prompt_its_beginning():
@@ -138,32 +136,22 @@ def test_a_pasted_text_gives_the_prompt_its_beginning():
     assert beginning_of("one  two\tthree\n") == "one  two\tthree"
     assert beginning_of("a lighthousekeeper's extraordinary granddaughter") == "a lighthousekeeper's extraordinary"
     assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
-
-
-def test_an_empty_prompt_is_the_beginning_of_ones_own_text_and_stays_empty_for_the_next_one():
     source = Source(texts.OWN_TEXT, text="Once there was a queen who ruled. " * 100, name="queen.txt")
-    spec = form.run_spec(filled(source=texts.OWN_TEXT, prompt=""), source, LOCAL)
-    assert spec.prompt == "Once there was a" and form.values_of(spec)["prompt"] == ""
-    mine = form.run_spec(filled(source=texts.OWN_TEXT, prompt="The queen"), source, LOCAL)
-    assert mine.prompt == "The queen" == form.values_of(mine)["prompt"]
+    for typed, used in (("", "Once there was a"), ("The queen", "The queen")):
+        spec = form.run_spec(filled(source=texts.OWN_TEXT, prompt=typed), source, LOCAL)
+        assert spec.prompt == used and form.values_of(spec)["prompt"] == typed, "empty for the next text"
 
 
 # ---- sizes, other texts, names ---------------------------------------------------------------------------------------
-
-
-def test_a_loss_between_two_baselines_names_the_one_that_is_still_better():
-    """It was said to be below the bigram line, of a loss above that of the 5-gram."""
-    view = RunView(id="x", name="Run 1", state="finished", baselines=Baselines(3.7, 3.0, 1.9, ngram=1.2, order=5))
-    view.history.add(Evaluated(40, 1.0, train_loss=1.5, val_loss=1.5))
-    assert "5-gram" in verdict.headline(view) and "0.3000 nats above the 5-gram line" in watch.curve(view)[1]
-    view.history.add(Evaluated(80, 2.0, train_loss=1.1, val_loss=1.1))
-    assert "not" not in verdict.headline(view) and "0.1000 nats below the 5-gram line" in watch.curve(view)[1]
 
 
 def test_a_size_is_chosen_only_where_the_shape_is_its_own():
     assert [form.size_of(filled(size)) for size in form.SIZES] == list(form.SIZES)
     assert form.size_of(filled(d_model=64)) is None and form.size_of(filled(steps=5)) == "small"
     assert form.run_spec(filled() | {"size": None}, Source("stories"), LOCAL).size == "custom"
+    small = form.model_config(filled())  # had 802,432 parameters here, and 798,336 as the shipped model
+    assert verdict.size(small) == "Small" and verdict.size(small.replace(vocab_size=90)) == "Small"
+    assert verdict.size(small.replace(activation="relu2")) == "798,336 parameters"
 
 
 def another(values: dict, source: str) -> dict:
@@ -257,23 +245,21 @@ def test_an_uploaded_text_sets_steps_and_name_as_a_pasted_one_does(tmp_path):
     assert chosen["steps"] == 220 and source.title == "queen.txt"
     assert form.run_spec(chosen, source, LOCAL).prompt == "Once there was a"
     assert texts.source_of(own_text("Once there was a king " * 20), LOCAL).title == "Once there was a"
+    assert "About 810,000 parameters" in follow(own_text("", own_kind="hub"), "text")["outlook"], "a guess is rounded"
     hub = own_text("", own_kind="hub", hub_repo=" someone/texts", hub_file="a.txt", hub_type="dataset")
     assert texts.source_of(hub, LOCAL) == Source(HUB_FILE, repo="someone/texts", filename="a.txt", repo_type="dataset")
 
 
 def test_what_is_touched_before_an_answer_is_followed_in_that_order():
     """A text and a size chosen within a second: the answer to the first once overwrote that to the second."""
+    values = filled() | {"size": "tiny", "suited": "", "learn": texts.EXAMPLE}
+    told = form_settings().follow(values, ["size"], Asked(ANNA, {})).fields
+    assert told["d_model"] == form.size_values("tiny", "stories")["d_model"] and "seed" not in told
+    assert form_settings().follow(values | told, ["fields"], Asked(ANNA, {})).fields == {}, "only what follows is told"
     start = filled() | {"suited": "", "learn": texts.EXAMPLE, "source": "sentences", "size": "tiny"}
     both = follow(start | dict.fromkeys(texts.OWN, "") | {"own_kind": "paste"}, "source", "size")
     assert form.model_config(both).n_parameters == 205_696 and "205,696" in both["outlook"]
     assert (both["base"], both["size"], both["prompt"]) == ("tiny", "tiny", texts.PROMPTS["sentences"])
-
-
-def test_only_what_follows_is_told():
-    values = filled() | {"size": "tiny", "suited": "", "learn": texts.EXAMPLE}
-    told = form_settings().follow(values, ["size"], Asked(ANNA, {})).fields
-    assert told["d_model"] == form.size_values("tiny", "stories")["d_model"] and "seed" not in told
-    assert form_settings().follow(values | told, ["fields"], Asked(ANNA, {})).fields == {}
 
 
 def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays():
@@ -297,44 +283,16 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     assert follow(start | {"text": None}, "model")["steps"] == start["steps"], "texts are not sent for nothing"
     again = follow(further | {"further": False}, "further")
     assert {name: again[name] for name in form.BY_NAME} == {name: start[name] for name in form.BY_NAME}
-
-
-def test_a_lesson_a_link_or_a_class_trains_a_new_model():
-    """They all fill the form with what `held` says; only SET_BY_RUN can be filled."""
+    # what a lesson, a link or a class fills in is a new model; only SET_BY_RUN can be filled
     held = form_settings().held(form.values_of(form.run_spec(filled(), Source("stories"), LOCAL)))
     assert held["further"] is False and held["tuned"] == "" and {*held} <= {*SET_BY_RUN}
-
-
-def test_what_a_model_lacks_of_a_text_is_said_before_it_is_trained_further():
+    # what the model lacks of a text is said before
     start = own_text("a dog sat. " * 400 + "Ω?é", model="shipped-stories", further=True)
     contents = follow(start, "further")["contents"]
     assert "lacks 2 characters" in contents and "“Ω”" in contents and "“é”" in contents
     assert "lack 100 % of this text" in follow(start | {"text": "Ὀδυσσεύς" * 300}, "text")["contents"]
     assert "further needs about" in follow(start | {"text": "a dog sat. " * 20}, "text")["contents"]
     assert "lack" not in follow(start | {"further": False}, "further")["contents"]
-
-
-def test_two_models_of_one_size_have_as_many_parameters():
-    """Small had 802,432 parameters in the form, and 798,336 where it was the shipped model."""
-    small = form.model_config(filled())
-    assert verdict.size(small) == "Small" and verdict.size(small.replace(vocab_size=90)) == "Small"
-    assert verdict.size(small.replace(activation="relu2")) == "798,336 parameters"
-
-
-def test_a_guessed_vocabulary_makes_a_rounded_count():
-    unread = follow(own_text("", own_kind="hub"), "text")
-    assert "About 810,000 parameters" in unread["outlook"]
-
-
-def test_a_file_is_read_only_where_uploads_lie(tmp_path):
-    from gradio.utils import get_upload_folder
-
-    folder = Path(get_upload_folder())
-    folder.mkdir(parents=True, exist_ok=True)
-    assert uploaded({"path": str(folder / "a" / "b.txt")}) == str((folder / "a" / "b.txt").resolve())
-    strangers = ["/etc/passwd", str(folder / ".." / ".." / "x"), str(folder), str(tmp_path / "x"), "", 7, None, "a\0b"]
-    assert [uploaded({"path": path}) for path in strangers] == [None] * len(strangers)
-    assert uploaded(None) is uploaded("/etc/passwd") is uploaded([1]) is None
 
 
 def learned_from(pace: Pace, spec, step: float, evaluation: float, sample: float, tokens: int = 0) -> float:

@@ -1,7 +1,5 @@
 """The run panel is one state of the server: every page of a visitor shows the same, and nobody else's."""
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import re
