@@ -19,6 +19,7 @@ from ....words.heads import (
     ROLE_NAMES,
     attends_headline,
     describe_pattern,
+    head_name,
     lies_on,
     without_words,
 )
@@ -103,9 +104,10 @@ def headline(at: At) -> str:
 
 
 def details_of(at: At) -> list[str]:
-    """Where its weight lies on the whole prompt, and its role where it was tested."""
+    """What its name means, where its weight lies on the whole prompt, and its role where it was tested."""
     look, (layer, head) = at.look, at.owner
-    words = [f"On this prompt it {lies_on(summary(look, layer, head))}."]
+    words = [f"{head_name(layer, head)} is head {head} of layer {layer}, both counted from 0."]
+    words += [f"On this prompt it {lies_on(summary(look, layer, head))}."]
     if (moved := importance(look)) is not None:
         words.append(f"Without it the next-token prediction moves by {moved[layer, head]:.4f} nats.")
     if found := known(look):
