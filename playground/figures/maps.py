@@ -46,6 +46,7 @@ def similarity_map(similarity: np.ndarray, words: Sequence[str]) -> Figure:
         max(260, 90 + 20 * len(words)),
         slanted(words),
         names(words, **UPSIDE_DOWN),
+        square=True,
         uirevision=str(len(words)),
     )
 

@@ -221,6 +221,15 @@ def test_masked_cells_are_blank_and_the_others_are_the_weights():
     assert np.isfinite(seeing).all()
 
 
+def test_the_cells_of_a_map_are_square_where_both_sides_are_the_same_tokens():
+    scaled = [
+        attention.pattern_map(PATTERN, TOKENS),
+        attention.signed_map(PATTERN, TOKENS, TOKENS),
+        attention.signed_map(PATTERN[:2], TOKENS[:2], TOKENS),
+    ]
+    assert [figure["layout"]["yaxis"].get("scaleanchor") for figure in scaled] == ["x", "x", None]
+
+
 def test_what_sixteen_heads_and_a_long_run_weigh():
     patterns = np.tril(RNG.random((16, 64, 64)))
     titles = [f"L{i // 4} H{i % 4}" for i in range(16)]

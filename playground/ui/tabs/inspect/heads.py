@@ -31,16 +31,16 @@ from .drawn import MOST_HEADS, cell, clicked_cell, window, window_words
 from .selection import At, importance, ranking, strongest_key
 from .tested import known
 
-HEIGHT = 320
+HEIGHT = 440
 """Pixels of a pattern."""
 ORDER = "By how much the next-token prediction changes without the head."
 
-TEMPLATE = f"""<div class="two wide-left"><div class="card">
+TEMPLATE = f"""<div class="two"><div class="card">
 {slot("headline")}{slot("head-buttons", class_="line tight")}
 <div data-reveal="receipt">{chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}</div></div>
 <section>{receipt.TEMPLATE}
 <div class="card"><h3 title="{ORDER}">All heads<span class="not-in-lessons">, most important first</span></h3>
-{chart_place("grid", height=372, save_name="heads", clickable=True)}</div></section></div>
+{chart_place("grid", height=516, save_name="heads", clickable=True)}</div></section></div>
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
 <div class="two"><div class="card">{slot("with-choice", class_="line tight")}{slot("with-headline")}
 {chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></div></details>"""
@@ -168,7 +168,7 @@ def grid(at: At) -> tuple[dict[str, Any], str]:
     titles = [f"{layer}.{head} {tags[layer, head]}".rstrip() for layer, head in shown]
     chosen = shown.index(at.owner) if at.owner in shown else None
     figure = head_grid(
-        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, size=96, chosen=chosen
+        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, size=132, chosen=chosen
     )
     more = f"The first {len(shown)} of {len(heads)} heads." if len(shown) < len(heads) else ""
     return figure, f"{more}{window_words(look, part)}".strip()
