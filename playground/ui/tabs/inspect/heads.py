@@ -16,6 +16,7 @@ from ....inspection.heads import summary
 from ....kept import Kept
 from ....model import trace
 from ....words.heads import (
+    ORDERS,
     ROLE_NAMES,
     attends_headline,
     describe_pattern,
@@ -28,18 +29,17 @@ from ...clicks import trace_of
 from ...panel import Slot, choice, move_button, slot
 from . import receipt
 from .drawn import MOST_HEADS, cell, clicked_cell, window, window_words
-from .selection import At, importance, ranking, strongest_key
+from .selection import At, importance, order, ranking, strongest_key
 from .tested import known
 
 HEIGHT = 440
 """Pixels of a pattern."""
-ORDER = "By how much the next-token prediction changes without the head."
 
 TEMPLATE = f"""<div class="two"><div class="card">
 {slot("headline")}{slot("head-buttons", class_="line tight")}
 <div data-reveal="receipt">{chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}</div></div>
 <section>{receipt.TEMPLATE}
-<div class="card"><h3 title="{ORDER}">All heads<span class="not-in-lessons">, most important first</span></h3>
+<div class="card"><h3>All heads{slot("grid-order", tag="span", class_="not-in-lessons")}</h3>
 {chart_place("grid", height=516, save_name="heads", clickable=True)}</div></section></div>
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
 <div class="two"><div class="card">{slot("with-choice", class_="line tight")}{slot("with-headline")}
@@ -62,6 +62,7 @@ def slots(at: At) -> dict[str, Slot]:
         "headline": Slot((*head, c.query, known(at.look) is None), lambda: headline(at)),
         "head-buttons": Slot((*head, c.edits, c.why), lambda: buttons(at)),
         "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*pattern(at))),
+        "grid-order": Slot(at.about, lambda: f", {ORDERS[order(at.look)]}"),
         "grid": Slot((*head, window(at.look.length, c.query), known(at.look) is None), lambda: show(*grid(at))),
     }
     return {**shown, **receipt.slots(at), **(_compared(at) if c.compare else {})}
@@ -156,7 +157,7 @@ def drawn(look: Look, weights: np.ndarray, query: int, key: int) -> tuple[dict[s
 
 
 def grid(at: At) -> tuple[dict[str, Any], str]:
-    """All heads as small pictures, the most important first, and a sentence where some are left out."""
+    """All heads as small pictures, in the order of `ranking`, and a sentence where some are left out."""
     look, c = at.look, at.chosen
     heads = ranking(look)
     shown = heads[:MOST_HEADS]
@@ -207,7 +208,7 @@ def _compared(at: At) -> dict[str, Slot]:
 
 
 def other_head(at: At, there: Look, *, same: bool) -> tuple[int, int]:
-    """The head to compare with: the one that was asked for; by itself the next in the order of importance."""
+    """The head to compare with: the one that was asked for; by itself the next in the order of `ranking`."""
     c, config = at.chosen, there.config
     if c.with_layer is not None and c.with_head is not None:
         return min(max(c.with_layer, 0), config.n_layers - 1), min(max(c.with_head, 0), config.n_heads - 1)
