@@ -8,9 +8,7 @@ import numpy as np
 
 from . import palette
 from .shapes import (
-    DASHES,
     FIXED,
-    SMALL,
     UPSIDE_DOWN,
     Figure,
     axis,
@@ -21,12 +19,13 @@ from .shapes import (
     frame,
     heatmap,
     layers_down,
+    legend,
     line,
-    lines,
+    names,
     rule,
     slanted,
 )
-from .wire import escaped
+from .wire import escaped, numbers
 
 
 def expert_color(expert: int) -> str:
@@ -75,44 +74,60 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
     )
 
 
-def load_bars(load: np.ndarray, weight: np.ndarray) -> Figure:
-    """Shares of visits and of weight per expert (E,), side by side, with a line where all would be even."""
+def load_bars(load: np.ndarray, weight: np.ndarray, dead: Sequence[int], unheard: Sequence[int]) -> Figure:
+    """Shares of visits and of weight per expert (E,), side by side, with a line where all would be even.
+
+    A cross stands on each expert that is `dead`, a ring on each other one that is `unheard`: with hardly any weight.
+    """
     E = len(load)
     colors, experts = [expert_color(e) for e in range(E)], list(range(E))
     bars = [
         bar(shares, experts, colors, f"expert %{{x}}<br>%{{y:.1%}} of the {name}<extra></extra>", name=name)
+        | {"showlegend": False}
         for name, shares in (("tokens", load), ("weight", weight))
     ]
     bars[1]["marker"]["pattern"] = {"shape": "/", "size": 5, "solidity": 0.4}
+    marked = [
+        line(
+            which, np.zeros(len(which)), name, palette.INK, mode="markers", cliponaxis=False, hover=name,
+            marks={"symbol": symbol, "size": 9, "line": {"width": 2, "color": palette.INK}},
+        )
+        for which, name, symbol in (
+            (dead, "unused", "x-thin"),
+            ([e + 0.19 for e in unheard if e not in dead], "hardly any weight", "circle-open"),  # on the second bar
+        )
+        if which
+    ]  # fmt: skip
     return figure(
-        bars,
-        220,
+        [*bars, *marked],
+        240,
         xaxis=counted(E, "expert"),
         yaxis=axis("share (of weight: hatched)", tickformat=".0%", rangemode="tozero", **FIXED),
         shapes=[rule(y=1 / E)],
         barmode="group",
         bargap=0.25,
+        margin={"l": 52, "r": 12, "t": 32, "b": 40},
+        **(legend() if marked else {}),
     )
 
 
-def load_lines(steps: Sequence[int], load: np.ndarray) -> Figure:
-    """Share of visits of every expert along a run (records, E), with a line where all would be even."""
+def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int]) -> Figure:
+    """Share of visits of every expert along a run (records, E), expert × step; crosses mark those `dead` at its end."""
     E = load.shape[1]
-    curves = [
-        line(
-            steps, load[:, e], f"expert {e}", expert_color(e), width=1.8, dash=DASHES[e // len(palette.EXPERTS) % 3],
-            hover="%{y:.1%}",
-        )
-        for e in range(E)
-    ]  # fmt: skip
-    return lines(
-        curves,
-        280,
-        axis("step"),
-        axis("share of tokens", tickformat=".0%", rangemode="tozero"),
-        margin={"l": 52, "r": 12, "t": 12, "b": 40},
-        legend={"font": SMALL},
-        narrow={"legend.orientation": "h", "legend.y": -0.3},
-        shapes=[rule(y=1 / E)],
+    trace = cells(
+        load.T,
+        "%{y}, step %{x:,.0f}<br>%{z:.1%} of tokens",
+        ends=(0, max(2 / E, float(load.max()))),
+        bar="share of tokens",
+        ticks={"tickformat": ".0%"},
+        gap=0,
+        ygap=1,
+        x=numbers(steps),
+    )
+    return heatmap(
+        trace,
+        90 + max(14 * E, 160),
+        axis("step", showgrid=False),
+        names([f"{e} ✕" if e in dead else str(e) for e in range(E)], "expert", **UPSIDE_DOWN, **FIXED),
         uirevision=str(E),
     )

@@ -85,7 +85,7 @@ def training_load_words(
         f"Layer {layer} in training, step {step:,}: load as even as with {2**entropy:.1f} equally used experts "
         f"(entropy {entropy:.2f} of {most:.2f} bits). The busiest is expert {busiest} with {100 * share:.0f} %. "
     )
-    words += f"Almost unused: {experts_listed(dead)}." if len(dead) else "No expert is dead."
+    words += f"Almost unused (✕): {experts_listed(dead)}." if len(dead) else "No expert is dead."
     return words + (f" At step {began[0]:,} its entropy was {began[1]:.2f} bits." if began else "")
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from playground.figures import attention, candidates, courses, maps, pair, palette, parameters, parts, wire
+from playground.figures import attention, candidates, courses, maps, pair, palette, parameters, parts, routing, wire
 from playground.figures.interventions import circuit_picture
 from playground.figures.loss import Run, loss_curve
 from playground.interventions.circuit import Circuit, Edge, Node
@@ -61,6 +61,8 @@ FIGURES = {
     "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6)),
     "shares": parts.share_map(PATTERN, TOKENS, TOKENS, chosen=2),
     "game": courses.bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
+    "loads": routing.load_bars(np.array([0.6, 0.0, 0.4]), np.array([1.0, 0.0, 0.0]), (1,), (1, 2)),
+    "loads over training": routing.load_map([10, 20], np.array([[0.5, 0.1, 0.4], [0.6, 0.0, 0.4]]), (1,)),
     "pattern": attention.pattern_map(PATTERN, TOKENS),
     "signed": attention.signed_map(PATTERN - 0.5, TOKENS, TOKENS, blank=PATTERN == 0),
     "heads": attention.head_grid(np.stack([PATTERN] * 5), [f"L0 H{i}" for i in range(5)], TOKENS),
@@ -219,6 +221,12 @@ def test_masked_cells_are_blank_and_the_others_are_the_weights():
     np.testing.assert_array_equal(z[~hidden], np.float32(PATTERN[~hidden]))
     seeing = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS, causal=False)["data"][0]["z"])
     assert np.isfinite(seeing).all()
+
+
+def test_dead_experts_are_marked():
+    marks = {trace["name"]: wire.numbers_of(trace["x"]).round().tolist() for trace in FIGURES["loads"]["data"][2:]}
+    assert marks == {"unused": [1], "hardly any weight": [2]}
+    assert FIGURES["loads over training"]["layout"]["yaxis"]["ticktext"] == ["0", "1 ✕", "2"]
 
 
 def test_the_cells_of_a_map_are_square_where_both_sides_are_the_same_tokens():

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ....data import visible
-from ....figures.routing import journey_map, load_bars, load_lines, routing_map
+from ....figures.routing import journey_map, load_bars, load_map, routing_map
 from ....inspection.balance import UNHEARD_SHARE, evenness, load_over_training
 from ....inspection.routing import RoutedText, Station, expert_layers, routing_of
 from ....kept import Kept
@@ -39,9 +39,8 @@ the expert of the chosen layer. Tap a token to see all its experts.</p>
 {slot("routing-followed", id="routing-followed")}
 {chart_place("journey", height=220, save_name="token-journey")}{slot("router-scores")}
 <h3>Load of each expert</h3>
-<div class="two">{chart_place("load", height=220, save_name="load")}
-<div>{chart_place("load-over-training", height=280, save_name="load-over-training")}{slot("load-note")}</div>
-</div></div>"""
+{chart_place("load", height=240, save_name="load")}
+{chart_place("load-over-training", height=250, save_name="load-over-training")}{slot("load-note")}</div>"""
 
 _kept = Kept(entries=96, megabytes=64)
 
@@ -117,7 +116,7 @@ def _load(routing: RoutedText, i: int, count: int) -> tuple[dict[str, Any], str]
     even, heard = evenness(load.tolist()), evenness(weight.tolist(), UNHEARD_SHARE)
     never = [expert for expert, share in enumerate(routing.first[i].tolist()) if share == 0]
     words = load_words(count, (even.effective, even.dead), (heard.effective, heard.dead), never)
-    return load_bars(load, weight), words
+    return load_bars(load, weight, even.dead, heard.dead), words
 
 
 def over_training(checkpoint: Checkpoint, i: int) -> tuple[dict[str, Any] | None, str]:
@@ -130,7 +129,7 @@ def over_training(checkpoint: Checkpoint, i: int) -> tuple[dict[str, Any] | None
     first, last = (evenness(load[moment, i].tolist()) for moment in (0, -1))
     began = (steps[0], first.entropy) if len(steps) > 1 else None
     now = (last.entropy, last.most, last.busiest, last.busiest_share, last.dead)
-    return load_lines(steps, load[:, i].numpy()), training_load_words(layers[i], steps[-1], now, began)
+    return load_map(steps, load[:, i].numpy(), last.dead), training_load_words(layers[i], steps[-1], now, began)
 
 
 def scores_table(stations: list[Station]) -> str:
