@@ -109,6 +109,11 @@ def test_the_share_counts_whole_units_only_and_says_how_sure_it_is():
     assert judge(LANGUAGES["stories"], "\n\nMia").share == Share(0, 2)
 
 
+def test_each_wrong_line_has_one_mark():
+    judged = judge(LANGUAGES["addition"], "1+1=3\n2+2=4\n3+3=7\n")
+    assert judged.share == Share(1, 3) and [fault.start for fault in judged.faults] == [4, 16]
+
+
 def test_the_beginning_counts_as_it_stands_and_its_own_mistakes_do_not():
     language = LANGUAGES["addition"]
     assert judge(language, "46\n1+1=2\n", "12+34=").share == Share(2, 2)
