@@ -35,15 +35,15 @@ from .tested import known
 HEIGHT = 440
 """Pixels of a pattern."""
 
-TEMPLATE = f"""<div class="two"><div class="card">
+TEMPLATE = f"""<div class="two"><div class="card stays">
 {slot("headline")}{slot("head-buttons", class_="line tight")}
 <div data-reveal="receipt">{chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}</div></div>
 <section>{receipt.TEMPLATE}
 <div class="card"><h3>All heads{slot("grid-order", tag="span", class_="not-in-lessons")}</h3>
 {chart_place("grid", height=516, save_name="heads", clickable=True)}</div></section></div>
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
-<div class="two"><div class="card">{slot("with-choice", class_="line tight")}{slot("with-headline")}
-{chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></div></details>"""
+<div class="two"><div class="stack">{slot("with-choice", class_="line tight")}{slot("with-headline")}</div>
+{chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></details>"""
 
 TAGS = {
     "induction": "induction", "duplicate": "copies", "followed": "followed", "previous": "previous", "first": "first",
