@@ -8,8 +8,8 @@ import numpy as np
 
 from . import palette
 from .shapes import (
-    DASHES,
-    SMALL,
+    FIXED,
+    UPSIDE_DOWN,
     Figure,
     axis,
     cells,
@@ -17,10 +17,9 @@ from .shapes import (
     frame,
     heatmap,
     layers_down,
-    line,
-    lines,
-    rule,
+    names,
 )
+from .wire import numbers
 
 
 def expert_color(expert: int) -> str:
@@ -46,24 +45,23 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
     )
 
 
-def load_lines(steps: Sequence[int], load: np.ndarray) -> Figure:
-    """Share of visits of every expert along a run (records, E), with a line where all would be even."""
+def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int]) -> Figure:
+    """Share of visits of every expert along a run (records, E), expert × step; crosses mark those `dead` at its end."""
     E = load.shape[1]
-    curves = [
-        line(
-            steps, load[:, e], f"expert {e}", expert_color(e), width=1.8, dash=DASHES[e // len(palette.EXPERTS) % 3],
-            hover="%{y:.1%}",
-        )
-        for e in range(E)
-    ]  # fmt: skip
-    return lines(
-        curves,
-        280,
-        axis("step"),
-        axis("share of tokens", tickformat=".0%", rangemode="tozero"),
-        margin={"l": 52, "r": 12, "t": 12, "b": 40},
-        legend={"font": SMALL},
-        narrow={"legend.orientation": "h", "legend.y": -0.3},
-        shapes=[rule(y=1 / E)],
+    trace = cells(
+        load.T,
+        "%{y}, step %{x:,.0f}<br>%{z:.1%} of tokens",
+        ends=(0, max(2 / E, float(load.max()))),
+        bar="share of tokens",
+        ticks={"tickformat": ".0%"},
+        gap=0,
+        ygap=1,
+        x=numbers(steps),
+    )
+    return heatmap(
+        trace,
+        90 + max(14 * E, 160),
+        axis("step", showgrid=False),
+        names([f"{e} ✕" if e in dead else str(e) for e in range(E)], "expert", **UPSIDE_DOWN, **FIXED),
         uirevision=str(E),
     )

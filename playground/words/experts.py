@@ -40,7 +40,7 @@ def training_load_words(
         f"Their entropy is {entropy:.2f} of {most:.2f} bits. "
         f"The busiest is expert {busiest} with {100 * share:.0f} %. "
     )
-    words += f"Almost unused: {experts_listed(dead)}." if len(dead) else "No expert is dead."
+    words += f"Almost unused (✕): {experts_listed(dead)}." if len(dead) else "No expert is dead."
     return words + (f" At step {began[0]:,} its entropy was {began[1]:.2f} bits." if began else "")
 
 

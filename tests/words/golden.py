@@ -180,6 +180,8 @@ def of_heads() -> Iterator[Case]:
             words = f"It {heads.ROLE_NAMES[role]}. {heads.role_reason(tests, 0, 0)}"
             yield f"role: {role}{', needed' * needed}", words
     yield "when a head has a role", heads.CRITERIA
+    for by, words in heads.ORDERS.items():
+        yield f"a list of heads, sorted by the {by}", words
     yield "roles of three heads", heads.roles_counted(Facts(roles=[["first", "even"], ["first"]]))
     yield "weight 0.9 on one token", heads.attends_headline(3, 2, list("a kite"), np.array([0, 0, 0, 0.9, 0.1, 0]))
     yield "weight 0.3 at most", heads.attends_headline(3, 2, list("ab"), np.array([0.3, 0.3]))

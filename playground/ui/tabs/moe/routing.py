@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ....data import visible
-from ....figures.routing import journey_map, load_lines
+from ....figures.routing import journey_map, load_map
 from ....inspection.balance import evenness, load_over_training
 from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....kept import Kept
@@ -36,7 +36,7 @@ the expert of the chosen layer. Tap a token to see all its experts.</p>
 {slot("routing-followed", id="routing-followed")}
 {chart_place("journey", height=220, save_name="token-journey")}
 <h3>Load of each expert while training</h3>
-{chart_place("load-over-training", height=280, save_name="load-over-training")}{slot("load-note")}</div>"""
+{chart_place("load-over-training", height=250, save_name="load-over-training")}{slot("load-note")}</div>"""
 
 _kept = Kept(entries=96, megabytes=64)
 
@@ -105,4 +105,4 @@ def over_training(checkpoint: Checkpoint, i: int) -> tuple[dict[str, Any] | None
     first, last = (evenness(load[moment, i].tolist()) for moment in (0, -1))
     began = (steps[0], first.entropy) if len(steps) > 1 else None
     now = (last.entropy, last.most, last.busiest, last.busiest_share, last.dead)
-    return load_lines(steps, load[:, i].numpy()), training_load_words(layers[i], steps[-1], now, began)
+    return load_map(steps, load[:, i].numpy(), last.dead), training_load_words(layers[i], steps[-1], now, began)
