@@ -234,13 +234,13 @@ def _baselines(at: At) -> dict[str, Slot]:
 
 
 def _runs(at: At) -> dict[str, Slot]:
-    departed, beside = at.page.registry.departed(at.visitor), at.chosen.beside
+    beside = at.chosen.beside
     alike = {job.id for job in at.jobs if job.corpus_key and job.corpus_key == at.view.corpus_key}
     known = tuple((job.id, job.name, job.state, job.evaluations, job.used) for job in at.jobs)
     return {
         "runs": Slot(
-            (known, at.view.id, departed, beside),
-            lambda: runs_table([job.view() for job in at.jobs], at.view.id, departed, beside=beside, alike=alike),
+            (known, at.view.id, beside),
+            lambda: runs_table([job.view() for job in at.jobs], at.view.id, beside=beside, alike=alike),
         ),
         "manage": Slot((at.view.id, at.view.name, at.own), lambda: _manage(at)),
     }
