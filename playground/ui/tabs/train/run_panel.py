@@ -18,14 +18,12 @@ from ...links import carried
 from ...page import Page
 from ...panel import Asked, Shown, Slot, button, deed_button, slot
 from ...selected import Selected
-from ...under_way import Kind, notices
+from ...under_way import notices
 from . import speaking, verdict, watch
 from .linked import has_link, match
 from .running import Running, recorded
 from .runs_table import BESIDE, kept_words, runs_table
 from .tuned import tuned_html, tuned_result
-
-RUNS = Kind(RunJob, "run", "Train tiny model")
 
 
 def _fold(name: str, title: str, inside: str, *, where: str = "") -> str:
@@ -162,7 +160,7 @@ def _card(at: At) -> dict[str, Slot]:
     before_first = view.active and not measured
     mark = '<i class="before-first"></i>' * before_first  # what was drawn before stays there, dimmed
     slots = {
-        "notices": notices(at.page, at.visitor, RUNS, view.id),
+        "notices": notices(at.page, at.visitor, RunJob, view.id),
         "headline": Slot(facts, lambda: html.escape(verdict.headline(view))),
         "about": Slot((this, before_first), lambda: verdict.about(view) + mark),
         "numbers": Slot(facts, lambda: verdict.numbers(view)),
