@@ -9,8 +9,7 @@ import pytest
 from playground.lessons.progress import Answer, Progress
 from playground.lessons.reading import all_lessons, find_lesson
 from playground.service.classes import Classes, Klass, Member
-from playground.service.classes.members import Run
-from playground.service.classes.reports import Report
+from playground.service.classes.members import Report, Run
 from playground.service.store import FILE, Store
 from playground.ui.app import build_app
 from playground.ui.classroom import picture
