@@ -116,7 +116,7 @@ def test_the_documentation_names_every_fact_and_place_and_its_file_is_a_step():
     assert not [name for name in PLACES if f"*{name}*" not in DOCS]
     example = json.loads(re.search(r"```json\n(.*?)```", DOCS, re.DOTALL)[1])
     example["steps"] = [{**example["steps"][0], "id": f"s{i}"} for i in range(5)]
-    assert read(example).steps[0].ask.kind == "curve"
+    assert read(example).steps[0].ask.kind == "number"
 
 
 # ---- guesses ---------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from playground.data import Baselines
 from playground.figures.wire import numbers_of
 from playground.model import Transformer
 from playground.service.runs import Source
-from playground.service.unseen import unseen
+from playground.service.texts import unseen
 from playground.service.views import pair_of
 from playground.storage import Checkpoint
 from playground.training.verdict import student_t

@@ -72,9 +72,9 @@ def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     assert page.look() and page.text("headline").strip() == "Training both …"
     assert "deleted" not in page.look(breaking=True)["breaking-note"], "its models are not there yet"
     page.look(breaking=False)
-    other.do("stop_pair")
+    other.do("stop_comparison")
     assert page.job().active and "recorded" in (other.look() and other.text("about"))
-    page.do("stop_pair")
+    page.do("stop_comparison")
     until(lambda: page.job().settled)
     assert not any(page.bar.look().values()) and page.news()["pause"] is None
     page.look()

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urljoin
 
-import brotli
 import pytest
 from gradio import routes
 
@@ -60,10 +59,9 @@ def test_what_all_visitors_get_is_compressed_and_not_sent_twice(served, path):
     _, address = served
     status, headers, whole = get(address + path)
     assert status == 200 and "content-encoding" not in headers and headers["cache-control"] == "no-cache"
-    for encoding, unpack in (("br", brotli.decompress), ("gzip", gzip.decompress)):
-        status, packed, body = get(address + path, accept_encoding=encoding)
-        assert packed["content-encoding"] == encoding and unpack(body) == whole and len(body) < len(whole) / 2
-        assert packed["vary"] == "Accept-Encoding" and packed["content-type"] == headers["content-type"]
+    status, packed, body = get(address + path, accept_encoding="br, gzip")
+    assert packed["content-encoding"] == "gzip" and gzip.decompress(body) == whole and len(body) < len(whole) / 2
+    assert packed["vary"] == "Accept-Encoding" and packed["content-type"] == headers["content-type"]
     status, _, body = get(address + path, if_none_match=headers["etag"])
     assert (status, body) == (304, b"")
 

@@ -9,7 +9,7 @@ from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import Transformer
 from playground.service.models import Registry
 from playground.service.runs import OWN_TEXT, Source
-from playground.service.unseen import learned
+from playground.service.texts import learned
 from playground.storage import Checkpoint
 from playground.training import History
 from playground.ui.prompts import suggestions

@@ -58,7 +58,7 @@ def make(page: Page, classes: Classes, asked: Asked) -> dict[str, Any]:
         changes=str(changes or "") if spec else "",
         address=page.reach.origin_of(asked.request),
     )
-    return {"move": {"code": klass.code, "secret": secret, "note": "", "thing": ""}}
+    return {"move": {"code": klass.code, "secret": secret, "note": ""}}
 
 
 def preset(given: Mapping[str, Any], page: Page, lesson: Lesson | None = None) -> RunSpec:

@@ -11,7 +11,7 @@ from ...chart import chart_place, show
 from ...page import Page
 from ...panel import Asked, Shown, Slot, blank, choice, deed_button, move_button, slot, switch
 from ...quoted import model_facts
-from ...under_way import Kind, notices
+from ...under_way import notices
 from . import both, breaking, experts, routing, verdict
 from .selection import At, Selection, at, pairs, within
 from .table import speeds_while_training, training_speeds
@@ -46,8 +46,6 @@ TEMPLATE = f"""<div class="card pair-card">{slot("notices")}
 <div id="moe-curve">{chart_place("curve", height=300, save_name="dense-vs-moe")}</div></div>
 {"".join(map(_folded, FOLDS))}"""
 
-PAIRS = Kind(ComparisonJob, "pair", "Dense vs MoE")
-
 
 def show_pair(page: Page, asked: Asked) -> Shown:
     """The view: what the panel shows for a selection."""
@@ -76,7 +74,7 @@ def show_pair(page: Page, asked: Asked) -> Shown:
 
 def _card(here: At) -> dict[str, Slot]:
     view = here.view
-    slots = {"notices": notices(here.page, here.visitor, PAIRS), "choice": _choice(here)}
+    slots = {"notices": notices(here.page, here.visitor, ComparisonJob), "choice": _choice(here)}
     if view is None:
         nothing = Slot(None, lambda: "Nothing has been compared yet.")
         return slots | {"headline": nothing, "remarks": Slot(None, lambda: "")}

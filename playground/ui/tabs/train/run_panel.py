@@ -18,14 +18,12 @@ from ...links import carried
 from ...page import Page
 from ...panel import Asked, Shown, Slot, button, deed_button, slot
 from ...selected import Selected
-from ...under_way import Kind, notices
+from ...under_way import notices
 from . import speaking, verdict, watch
 from .linked import has_link, match
 from .running import Running, recorded
 from .runs_table import BESIDE, kept_words, runs_table
 from .tuned import tuned_html, tuned_result
-
-RUNS = Kind(RunJob, "run", "Train tiny model")
 
 
 def _fold(name: str, title: str, inside: str, *, where: str = "") -> str:
@@ -160,7 +158,7 @@ def _card(at: At) -> dict[str, Slot]:
     before_first = view.active and not measured
     mark = '<i class="before-first"></i>' * before_first  # what was drawn before stays there, dimmed
     slots = {
-        "notices": notices(at.page, at.visitor, RUNS, view.id),
+        "notices": notices(at.page, at.visitor, RunJob, view.id),
         "headline": Slot(facts, lambda: html.escape(verdict.headline(view))),
         "about": Slot((this, before_first), lambda: verdict.about(view) + mark),
         "numbers": Slot(facts, lambda: verdict.numbers(view)),
@@ -232,13 +230,13 @@ def _baselines(at: At) -> dict[str, Slot]:
 
 
 def _runs(at: At) -> dict[str, Slot]:
-    departed, beside = at.page.registry.departed(at.visitor), at.chosen.beside
+    beside = at.chosen.beside
     alike = {job.id for job in at.jobs if job.corpus_key and job.corpus_key == at.view.corpus_key}
     known = tuple((job.id, job.name, job.state, job.evaluations, job.used) for job in at.jobs)
     return {
         "runs": Slot(
-            (known, at.view.id, departed, beside),
-            lambda: runs_table([job.view() for job in at.jobs], at.view.id, departed, beside=beside, alike=alike),
+            (known, at.view.id, beside),
+            lambda: runs_table([job.view() for job in at.jobs], at.view.id, beside=beside, alike=alike),
         ),
         "manage": Slot((at.view.id, at.view.name, at.own), lambda: _manage(at)),
     }

@@ -21,7 +21,6 @@ BESIDE = 4
 def runs_table(
     views: Sequence[RunView],
     shown: str | None,
-    departed: Sequence[str] = (),
     *,
     beside: Sequence[str] = (),
     alike: Collection[str] = (),
@@ -29,13 +28,11 @@ def runs_table(
     """This visitor's runs, the newest first: results, and what differs, marked where it is not the shown run's.
 
     Args:
-        departed: names of those that have left.
         beside: the runs that are drawn beside the one that is shown.
         alike: those that can be, since they learned from the same text.
     """
-    left = theme.notice(f"Gone, to make room for newer ones: {', '.join(departed)}.", "warning") if departed else ""
     if not views:
-        return left
+        return ""
     differing = differing_settings(views)
     settings = [name for name in differing if name != "steps"]  # the steps made have a column already
     base = next((view for view in views if view.id == shown), views[-1])
@@ -59,7 +56,7 @@ def runs_table(
     texts = {view.corpus_key for view in views}  # two may be called the same; none is known before it was read
     if len(views) > 1 and not differing and "" not in texts:
         table += theme.quiet(f"All settings are the same{', the texts are not' if len(texts) > 1 else ''}.")
-    return left + table
+    return table
 
 
 def _named(view: RunView, shown: str | None, beside: Sequence[str], alike: Collection[str]) -> str:
