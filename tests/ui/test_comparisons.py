@@ -19,7 +19,8 @@ from playground.ui.forms import pair as form
 from playground.ui.tabs.moe import verdict
 from playground.ui.tabs.moe.table import pair_table, speeds_while_training, training_speeds, two_digits
 from playground.ui.tabs.moe.texts import text_for
-from tests.service.test_comparisons import house, whole
+from tests.service.test_comparisons import spec
+from tests.ui.runs import ANNA, ended, house
 
 from .runs import ANNA, small_limits
 
@@ -27,7 +28,9 @@ from .runs import ANNA, small_limits
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """A whole comparison: the jobs, the job, its view."""
-    return whole(tmp_path_factory)
+    jobs = house(tmp_path_factory.mktemp("comparison"))
+    job = ended(jobs.compare(ANNA, spec()))
+    return jobs, job, job.view()
 
 
 def test_the_difference_along_training_is_that_of_the_losses(finished):
