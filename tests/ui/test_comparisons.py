@@ -20,7 +20,7 @@ from playground.ui.tabs.moe import verdict
 from playground.ui.tabs.moe.table import pair_table, speeds_while_training, training_speeds, two_digits
 from playground.ui.tabs.moe.texts import text_for
 from tests.service.test_comparisons import spec
-from tests.ui.runs import ANNA, ended, house
+from tests.ui.runs import ended, house
 
 from .runs import ANNA, small_limits
 
