@@ -99,7 +99,7 @@ def counted(count: int, title: str, **more: Any) -> dict[str, Any]:
 
 def layers_down(layers: Sequence[int]) -> dict[str, Any]:
     """An axis of layers, the first on top."""
-    return names([f"layer {n}" for n in layers], **UPSIDE_DOWN, **FIXED)
+    return names([f"layer {n + 1}" for n in layers], **UPSIDE_DOWN, **FIXED)
 
 
 def hidden(**more: Any) -> dict[str, Any]:

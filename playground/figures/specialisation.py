@@ -37,7 +37,7 @@ def information_bars(layers: Sequence[int], told: Sequence[Mapping[str, Judgemen
     Args:
         told: by layer and measure, what the experts tell and what nothing would.
     """
-    groups = [f"layer {layer}" for layer in layers]
+    groups = [f"layer {layer + 1}" for layer in layers]
     hover = "%{x}: %{y:.4f} bits<br>%{customdata}<extra>%{fullData.name}</extra>"
     bars, marks = [], []
     for i, measure in enumerate(told[0]):

@@ -24,9 +24,9 @@ from ..inspection.routing import expert_layers
 from ..kept import Kept
 from ..model import PRESETS
 from ..training.verdict import Verdict
-from ..words.heads import ROLE_NAMES
+from ..words.heads import ROLE_NAMES, head_number
 from ..words.slips import SLIPS, slip_sentences, slip_values
-from .journey import favourite, last_looks, mlp_keeps, neurons_percent, settles
+from .journey import favourite, last_looks, mlp_change, mlp_keeps, neurons_percent, settles
 from .run_facts import RUN_FACTS
 from .scene import NotYet, Scene, Value
 
@@ -241,9 +241,9 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "likeliest-hot": lambda scene: _next(scene, 2.0)[1],
     # what Inspect looks at
     "reads": _reads,
-    "layer": lambda scene: scene.looked[1],
-    "head": lambda scene: scene.looked[2],
-    "head-name": lambda scene: "{1}.{2}".format(*scene.looked),
+    "layer": lambda scene: scene.looked[1] + 1,
+    "head": lambda scene: scene.looked[2] + 1,
+    "head-name": lambda scene: head_number(*scene.looked[1:3]),
     "asks": lambda scene: _token(scene, 3),
     "looks-at": lambda scene: _token(scene, 4),
     "looks-ahead": lambda scene: "yes" if scene.looked[4] > scene.looked[3] else "no",
@@ -258,6 +258,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "next-share": lambda scene: favourite(scene.look())[1],
     "neurons-percent": lambda scene: neurons_percent(*scene.looked[:2], scene.looked[3]),
     "mlp-keeps": lambda scene: mlp_keeps(scene.look()),
+    "mlp-change": lambda scene: mlp_change(scene.look()),
     "settles": lambda scene: settles(scene.look()),
     "edits": lambda scene: len(scene.edits()),
     "expects": lambda scene: scene.look().token_label(int(_effect(scene).before.argmax())),
@@ -267,7 +268,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "head-cost-margins": _cost_in_margins,
     "role": lambda scene: scene.role(scene.look()),
     "role-words": lambda scene: ROLE_NAMES[scene.role(scene.look())],
-    "appeared-head": lambda scene: "layer {0.layer}, head {0.head}".format(_appeared(scene)),
+    "appeared-head": lambda scene: f"head {head_number((at := _appeared(scene)).layer, at.head)}",
     "appeared-percent": lambda scene: 100 * _appeared(scene).after / max(scene.run("chosen")[0].history.last_step, 1),
     # two models, and balance
     "arithmetic-share": _arithmetic,

@@ -10,8 +10,10 @@ def edit_words(edit: Edit) -> str:
     """What the edit does, briefly. Those of experts are not named anywhere."""
     match edit:
         case SwitchOff(layer, part, head):
-            what = {"head": head_name(layer, head), "layer": f"all of layer {layer}"}.get(part)
-            return f"layer {layer}'s {part} switched off" if what is None else f"{what} switched off"
+            if part == "head":
+                return f"{head_name(layer, head)} switched off"
+            what = f"all of layer {layer + 1}" if part == "layer" else f"layer {layer + 1}'s {part}"
+            return f"{what} switched off"
         case EditCell():
             how = f"× {edit.value:g}" if edit.scale else f"= {edit.value:g}"
             rest = "row renormalised" if edit.renormalise else "row not renormalised"
@@ -20,5 +22,5 @@ def edit_words(edit: Edit) -> str:
             where = "all visible tokens equally" if pattern == "uniform" else "only the token before"
             return f"{head_name(layer, head)} attends to {where}"
         case RemoveMask(layer):
-            return f"causal mask removed{'' if layer is None else f' in layer {layer}'}"
+            return f"causal mask removed{'' if layer is None else f' in layer {layer + 1}'}"
     raise TypeError(f"unknown edit: {type(edit).__name__}")

@@ -36,7 +36,7 @@ def routing_words(experts: np.ndarray, weights: np.ndarray, tokens: Sequence[str
     busiest = int(visits.argmax())
     who = "this one token uses" if T == 1 else f"these {T:,} tokens use"
     words = (
-        f"In layer {layer} {who} {np.count_nonzero(visits)} of {E} experts. Expert {busiest} gets the most, "
+        f"In layer {layer + 1} {who} {np.count_nonzero(visits)} of {E} experts. Expert {busiest} gets the most, "
         f"{100 * visits[busiest] / visits.sum():.0f} % (an even share is {100 / E:.3g} %)."
     )
     if K > 1:
@@ -49,7 +49,7 @@ def routing_words(experts: np.ndarray, weights: np.ndarray, tokens: Sequence[str
 def journey_words(token: str, position: int, layers: Sequence[int], experts: np.ndarray, weights: np.ndarray) -> str:
     """A token's first choices, layer by layer."""
     way = ". ".join(
-        f"Layer {layer}: expert {row[0]} ({share[0]:.2f} of the weight)"
+        f"Layer {layer + 1}: expert {row[0]} ({share[0]:.2f} of the weight)"
         for layer, row, share in zip(layers, experts, weights)
     )
     return f"The first choices of token {position} “{token}”. {way}. Framed: the experts it uses."
@@ -82,7 +82,7 @@ def training_load_words(
     """How even a layer's load was at the end of training, and at first; of `inspection.balance.Evenness`."""
     entropy, most, busiest, share, dead = load
     words = (
-        f"Layer {layer} in training, step {step:,}: load as even as with {2**entropy:.1f} equally used experts "
+        f"Layer {layer + 1} in training, step {step:,}: load as even as with {2**entropy:.1f} equally used experts "
         f"(entropy {entropy:.2f} of {most:.2f} bits). The busiest is expert {busiest} with {100 * share:.0f} %. "
     )
     words += f"Almost unused: {experts_listed(dead)}." if len(dead) else "No expert is dead."
@@ -119,8 +119,8 @@ def information_words(layers: Sequence[int], found: Sequence[Mapping[str, Judgem
 
 
 def _layers(found: Sequence[int]) -> str:
-    """As "layers 0 and 3"."""
-    each = [str(layer) for layer in sorted({*found})]
+    """As "layers 1 and 4"."""
+    each = [str(layer + 1) for layer in sorted({*found})]
     return f"layer{'s' * (len(each) > 1)} {listed(each)}"
 
 
@@ -132,7 +132,7 @@ def information_details(layers: Sequence[int], found: Sequence[Mapping[str, Judg
         best = _best(judged)
         one = judged[best]
         beside = f"Best baseline: {one.nulls[one.hardest].bits:.3f}, {NULLS[one.hardest]}"
-        parts.append(f"Layer {layers[best]}, {name}: {one.bits:.3f} bits. {beside}. {_lead(one)}.")
+        parts.append(f"Layer {layers[best] + 1}, {name}: {one.bits:.3f} bits. {beside}. {_lead(one)}.")
     if any("±" in part for part in parts):
         parts.append("The ± is a 95 % interval for all layers and measures, from the spread of untrained routers.")
     return " ".join([*parts, f"The token alone encodes {token_bits:.2f} bits."])

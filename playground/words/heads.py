@@ -102,8 +102,13 @@ def roles_counted(tests: HeadTests) -> str:
 
 
 def head_name(layer: int, head: int) -> str:
-    """Layer and head in one word, both counted from 0."""
-    return f"Head {layer}.{head}"
+    """Layer and head in one word: `Head 1.3`."""
+    return f"Head {head_number(layer, head)}"
+
+
+def head_number(layer: int, head: int) -> str:
+    """`1.3` is the third head of the first layer. The page counts both from one, the code from zero."""
+    return f"{layer + 1}.{head + 1}"
 
 
 def attends_headline(layer: int, head: int, tokens: Sequence[str], row: np.ndarray) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from ..interventions.circuit import PATTERN, Circuit, Node
 from ..interventions.patching import Donor, PatchMap
 from ..interventions.steering import SteeringCurve
+from .heads import head_number
 from .numbers import share, signed
 from .result import Result
 
@@ -39,8 +40,8 @@ DIRECT = "A direct effect skips all later layers, so only the last token can hav
 def part_name(part: str, layer: int, index: int | None) -> str:
     """One row of a map, to be read within a sentence."""
     if part == "head":
-        return f"head {layer}.{index}"
-    return f"expert {index} of layer {layer}" if part == "expert" else f"layer {layer}"
+        return f"head {head_number(layer, index)}"
+    return f"expert {index} of layer {layer + 1}" if part == "expert" else f"layer {layer + 1}"
 
 
 def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str], donor: Donor, direct: bool) -> Result:
@@ -93,7 +94,7 @@ def node_name(node: Node | None) -> str:
     """A part of a circuit; None is the logits."""
     if node is None:
         return "answer"
-    return f"MLP {node.layer}" if node.head is None else f"head {node.layer}.{node.head}"
+    return f"MLP {node.layer + 1}" if node.head is None else f"head {head_number(node.layer, node.head)}"
 
 
 def circuit_result(found: Circuit, patterns: Mapping[Node, str], answer: str) -> Result:

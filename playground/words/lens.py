@@ -7,7 +7,7 @@ from ..model import ModelConfig
 
 def stage_names(n_layers: int) -> tuple[str, ...]:
     """Names of the stages that the lens reads, in the order in which a token passes them."""
-    return ("embeddings", *(f"layer {layer}" for layer in range(n_layers)))
+    return ("embeddings", *(f"layer {layer}" for layer in range(1, n_layers + 1)))
 
 
 def lens_caveat(config: ModelConfig) -> str:

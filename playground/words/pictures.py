@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data import Baselines
 from .baselines import BEST, from_the_best
+from .heads import head_number
 from .numbers import listed, percent, signed, size
 
 GPT2_SMALL = 124_439_808
@@ -245,10 +246,11 @@ def appearance_words(name: str, found: Any, last: int, ends: tuple[float, float]
     if found is None:
         already = "Training did not raise it." if 0 < ends[1] <= ends[0] else "No head attends much to it."
         return f"At the end, the highest mean weight on {name} is {ends[1]:.2f} (at first {ends[0]:.2f}). {already}"
-    near = [f"{layer}.{head} ({score:.2f})" for layer, head, score in found.near]
+    near = [f"{head_number(layer, head)} ({score:.2f})" for layer, head, score in found.near]
     close = f" Too close to rank with it: {listed(near) if len(near) < 5 else f'{len(near)} others'}." if near else ""
+    best = head_number(found.layer, found.head)
     return (
-        f"At the end, head {found.layer}.{found.head} attends most to {name}: mean weight {found.final:.2f}.{close} "
+        f"At the end, head {best} attends most to {name}: mean weight {found.final:.2f}.{close} "
         f"It rose from {found.score_first:.2f} and was halfway between step {found.before:,} "
         f"({found.score_before:.2f}) and step {found.after:,} ({found.score_after:.2f}) of {last:,}."
     )

@@ -167,7 +167,7 @@ def test_patch_from_another_prompt_read_the_changed_text_and_find_it_again_by_it
     other = page.locator("textarea[name=other]")
     expect(other).not_to_have_value("")
     assert asked(page)["patch"] == ["true"] and asked(page)["other"] == [other.input_value()]
-    click_cell(page, "patch-map", 2, len(other.input_value()) - 1)  # head 1.0, which copies
+    click_cell(page, "patch-map", 2, len(other.input_value()) - 1)  # head 2.1, which copies
     texts = page.locator("[data-slot=patch-kept] samp")
     expect(texts).to_have_count(2)
     plain, patched = texts.all_text_contents()

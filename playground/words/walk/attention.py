@@ -38,8 +38,8 @@ def project(at: Here) -> Described:
     )
     q, k, v = (at.facts["lengths"][n] for n in "qkv")
     sentence = (
-        f"In head {at.head}, {at.query_token} has a query of length {q:.2f}, a key of length {k:.2f} and a value of "
-        f"length {v:.2f}."
+        f"In head {at.head + 1}, {at.query_token} has a query of length {q:.2f}, a key of length {k:.2f} and a "
+        f"value of length {v:.2f}."
     )
     expressions = {"x": f"h[0, {at.query}]", **expressions}
     return Described("Query, key and value", why, formula, code, sentence, expressions)
@@ -62,17 +62,17 @@ def split(at: Here) -> Described:
     most = int(np.argmax(lengths))
     if H == 1:
         why = "With one head there is nothing to split: the step only gives it an axis of its own."
-        sentence = f"No number changes here: head 0 owns all {D} numbers of the query."
+        sentence = f"No number changes here: head 1 owns all {D} numbers of the query."
     else:
         why = (
             "A token has one row of attention weights per head, and each row sums to 1. One head can attend to one "
             f"thing well; {H} heads of {D} numbers each can attend to {H} things."
         )
-        longest = f"The query of {at.query_token} is longest in head {most} ({lengths[most]:.2f})"
-        own = f"; head {at.head} has {lengths[at.head]:.2f}" if most != at.head else ""
+        longest = f"The query of {at.query_token} is longest in head {most + 1} ({lengths[most]:.2f})"
+        own = f"; head {at.head + 1} has {lengths[at.head]:.2f}" if most != at.head else ""
         sentence = (
-            f"No number changes here: head {at.head} owns numbers {at.head * D} to {at.head * D + D - 1} of the query. "
-            f"{longest}{own}."
+            f"No number changes here: head {at.head + 1} owns numbers {at.head * D} to {at.head * D + D - 1} of the "
+            f"query. {longest}{own}."
         )
     expressions = {n: f"{n}[0, :, {at.query}]" for n in "qkv"}
     return Described("Split into heads", why, formula, code, sentence, expressions)
@@ -149,9 +149,9 @@ def share(at: Here) -> Described:
         "times smaller."
     )
     sentence = (
-        f"Head {at.head} uses key and value {at.kv_head}, together with head{'s' * (len(fellows) > 1)} "
-        f"{listed([str(head) for head in fellows])}. The cache keeps {Hkv * at.D:,} numbers per token for keys instead "
-        f"of {H * at.D:,}."
+        f"Head {at.head + 1} uses key and value {at.kv_head + 1}, together with head{'s' * (len(fellows) > 1)} "
+        f"{listed([str(head + 1) for head in fellows])}. The cache keeps {Hkv * at.D:,} numbers per token for keys "
+        f"instead of {H * at.D:,}."
     )
-    labels = tuple(f"head {h} ← key {at.look.kv_head(h)}" for h in range(H))
+    labels = tuple(f"head {h + 1} ← key {at.look.kv_head(h) + 1}" for h in range(H))
     return Described("Share keys and values", why, formula, code, sentence, {"k": f"k[0, :, {at.key}]"}, labels)

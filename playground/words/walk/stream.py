@@ -24,12 +24,12 @@ def output(at: Here) -> Described:
         f"A head's result has {D} numbers of its own. W_o turns them into the {d} numbers that all layers share. "
         "So several heads can write about the same thing."
     )
-    own = f"; head {at.head} writes {lengths[at.head]:.2f}" if at.head != most else ""
+    own = f"; head {at.head + 1} writes {lengths[at.head]:.2f}" if at.head != most else ""
     sentence = (
-        f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f}){own}. The lengths of all heads add "
-        f"up to {at.facts['parallel']:.2f}, and the sum of the vectors has length {at.facts['sum_length']:.2f}"
+        f"Head {most + 1} writes most for {at.query_token} (length {lengths[most]:.2f}){own}. The lengths of all heads "
+        f"add up to {at.facts['parallel']:.2f}, and the sum of the vectors has length {at.facts['sum_length']:.2f}"
     )
-    labels = (*(f"head {h} · {n:.2f}" for h, n in enumerate(lengths)), f"sum{bias} = out")
+    labels = (*(f"head {h} · {n:.2f}" for h, n in enumerate(lengths, start=1)), f"sum{bias} = out")
     expressions = {"written": "written", "out": f"out[0, {query}]"}
     return Described("Project back", why, formula, code, f"{sentence}.", expressions, labels)
 
@@ -65,7 +65,7 @@ def add(at: Here) -> Described:
             f"Attention adds a vector of length {facts['written']:.2f} to {at.query_token}, of length {stream:.2f}; "
             f"the norm takes their sum from length {added:.2f} to {after:.2f}. Together they change it by {by}."
         )
-    sentence += f" Head {at.head} attends most to {at.placed(int(most[query]))}."
+    sentence += f" Head {at.head + 1} attends most to {at.placed(int(most[query]))}."
     expressions = {"delta": "delta", "cosine": "alike", "most": "most"}
     return Described("Add to the stream", why, formula, code, sentence, expressions)
 

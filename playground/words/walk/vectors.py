@@ -46,10 +46,10 @@ def arrive(at: Here) -> Described:
         else "rotary = None  # positions are in x already"
     )
     code = f"{rotary}\nfor i, block in enumerate(model.blocks[:{at.layer}]):\n    x, _ = block(x, rotary, Pass(), i)"
-    layers = "layer 0" if at.layer == 1 else f"layers 0 to {at.layer - 1}"
+    layers = "layer 1" if at.layer == 1 else f"layers 1 to {at.layer}"
     formula = f"x ← block(x) for {layers}: ({at.T}, {at.d}) stays ({at.T}, {at.d})"
     why = (
-        f"Layers build on each other. Layer {at.layer} reads the embedding plus all that {layers} added"
+        f"Layers build on each other. Layer {at.layer + 1} reads the embedding plus all that {layers} added"
         f"{'' if at.pre else ', normalised after each sum'}."
     )
     sentence = (

@@ -117,7 +117,7 @@ def read(page: Page, looks: Looks, asked: Asked) -> tuple[At, list[str]]:
 
 def facts(at: At) -> dict[str, Any]:
     """What a saved picture or table says of itself."""
-    where = {"layer": at.chosen.layer, "head": at.chosen.head}
+    where = {"layer": at.chosen.layer + 1, "head": at.chosen.head + 1}
     if example := EXAMPLES.get(at.chosen.subject):
         return {"model": f"worked example “{example.title}”", "prompt": example.prompt, **where}
     known = model_facts(at.page.registry, at.visitor, at.chosen.model)

@@ -13,6 +13,7 @@ from ....inspection.cost import Cost, Effect, PartCosts, edit_cost, removed_part
 from ....inspection.edits import Edit, EditCell, RemoveMask, SwapPattern, SwitchOff, to_dict
 from ....kept import Kept
 from ....service.limits import EDITS as MOST_EDITS
+from ....words.heads import head_number
 from ....words.inspect import edit_cost_words
 from ....words.numbers import signed
 from ....words.pictures import expected, worth_words
@@ -119,10 +120,13 @@ def worth_picture(found: PartCosts, judged: str) -> tuple[dict[str, Any], str]:
     """The map of what every part is worth, and its sentence."""
     costs, margins, first = (each.numpy() for each in (found.costs, found.margins, found.first))
     L, H = first.shape
-    columns = [*(f"head {head}" for head in range(H)), "attention", "MLP"]
+    columns = [*(f"head {head + 1}" for head in range(H)), "attention", "MLP"]
     hover = "without it: %{customdata:+.5f} nats per token"
     figure = part_map(costs, columns, hover, margins=margins if np.isfinite(margins).all() else None)
-    names = [[*(f"head {i}.{head}" for head in range(H)), *(f"layer {i}'s {n}" for n in columns[H:])] for i in range(L)]
+    names = [
+        [*(f"head {head_number(i, head)}" for head in range(H)), *(f"layer {i + 1}'s {n}" for n in columns[H:])]
+        for i in range(L)
+    ]
     judged = f"{found.tokens:,} token{'s' * (found.tokens != 1)} of {judged}"
     ties = np.pad(first, ((0, 0), (0, 2)))
     return figure, worth_words(costs, margins, ties, found.before, judged, names)

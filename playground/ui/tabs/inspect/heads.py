@@ -19,6 +19,7 @@ from ....words.heads import (
     ROLE_NAMES,
     attends_headline,
     describe_pattern,
+    head_number,
     lies_on,
     without_words,
 )
@@ -163,7 +164,7 @@ def grid(at: At) -> tuple[dict[str, Any], str]:
     patterns = np.stack([by_layer[layer][head] for layer, head in shown])
     found = known(look)
     tags = {owner: TAGS[found.tests.role(*owner)] if found else "" for owner in shown}
-    titles = [f"{layer}.{head} {tags[layer, head]}".rstrip() for layer, head in shown]
+    titles = [f"{head_number(layer, head)} {tags[layer, head]}".rstrip() for layer, head in shown]
     chosen = shown.index(at.owner) if at.owner in shown else None
     figure = head_grid(
         patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, size=96, chosen=chosen
@@ -218,6 +219,6 @@ def _choices(at: At, model: str, layer: int, head: int, there: Look) -> str:
     models = {model_id: name for name, model_id in at.page.registry.choices(at.visitor)}
     return (
         choice("with_model", "Model", models, model)
-        + choice("with_layer", "Layer", {str(i): str(i) for i in range(there.config.n_layers)}, str(layer))
-        + choice("with_head", "Head", {str(i): str(i) for i in range(there.config.n_heads)}, str(head))
+        + choice("with_layer", "Layer", {str(i): str(i + 1) for i in range(there.config.n_layers)}, str(layer))
+        + choice("with_head", "Head", {str(i): str(i + 1) for i in range(there.config.n_heads)}, str(head))
     )

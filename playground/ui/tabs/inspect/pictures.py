@@ -81,13 +81,13 @@ def _of_one_height(figure: dict[str, Any]) -> dict[str, Any]:
 
 
 def _vectors(d: _Drawing) -> dict[str, Any]:
-    rows = [(label, vector, "") for label, vector in zip(d.tokens, d.step.arrays["stream"][d.part])]
+    rows = [(token, vector, "") for token, vector in zip(d.at.look.tokens[d.part], d.step.arrays["stream"][d.part])]
     return vector_rows(rows, chosen=d.query - d.part.start)
 
 
 def _split(d: _Drawing) -> dict[str, Any]:
     arrays, kv = d.step.arrays, d.at.look.kv_head(d.head)
-    rows = [(f"{n.upper()} head {h}", vector, n) for n in "qkv" for h, vector in enumerate(arrays[n])]
+    rows = [(f"{n.upper()} head {h}", vector, n) for n in "qkv" for h, vector in enumerate(arrays[n], start=1)]
     H, Hkv = len(arrays["q"]), len(arrays["k"])
     return vector_rows(rows, chosen=[d.head, H + kv, H + Hkv + kv])
 

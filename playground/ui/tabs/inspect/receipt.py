@@ -53,7 +53,7 @@ def slots(at: At) -> dict[str, Slot]:
 def saved(at: At) -> dict[str, str]:
     """The chosen head with its weights and a script that checks it, as a file for the browser to save."""
     layer, head = at.owner
-    return {"save": held(f"layer-{layer}-head-{head}.zip", parcel(at.look, layer, head))}
+    return {"save": held(f"layer-{layer + 1}-head-{head + 1}.zip", parcel(at.look, layer, head))}
 
 
 def products_picture(r: Receipt) -> dict[str, Any] | None:
@@ -65,7 +65,7 @@ def products_picture(r: Receipt) -> dict[str, Any] | None:
 def receipt_html(r: Receipt, look: Look) -> str:
     """The receipt as HTML; tokens are escaped."""
     query, key = (html.escape(f"{i} {look.tokens[i]}") for i in (r.query, r.key))
-    title = f"Receipt: layer {r.layer}, head {r.head} · “{query}” attends to “{key}”"
+    title = f"Receipt: layer {r.layer + 1}, head {r.head + 1} · “{query}” attends to “{key}”"
     rotated = None if r.q_unturned is None else (f"{look.config.rotary_base:g}", r.query, r.key)
     how = receipt_words(len(r.q), qk_norm=look.config.qk_norm, rotated=rotated)
     lines = [

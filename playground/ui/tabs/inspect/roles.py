@@ -10,7 +10,7 @@ from ....figures.parts import share_map
 from ....inspection import Look
 from ....inspection.heads import head_scores, summary
 from ....inspection.roles import REPEATS, Estimate
-from ....words.heads import CRITERIA, HABIT_NAMES, ROLE_NAMES, lies_on, role_reason, roles_counted
+from ....words.heads import CRITERIA, HABIT_NAMES, ROLE_NAMES, head_number, lies_on, role_reason, roles_counted
 from ....words.numbers import signed
 from ... import theme
 from ...chart import chart_place, show
@@ -83,7 +83,9 @@ def head_picture(at: At) -> tuple[dict[str, Any], str]:
         values = [[head_scores(at.look).of(*owner)[name] for name in MEASURES] for owner in drawn]
         words = "Measured on this prompt."
     chosen = drawn.index(at.owner) if at.owner in drawn else None
-    return share_map(np.array(values), [f"{a}.{b}" for a, b in drawn], list(MEASURES.values()), chosen=chosen), words
+    return share_map(
+        np.array(values), [head_number(*owner) for owner in drawn], list(MEASURES.values()), chosen=chosen
+    ), words
 
 
 def role_card(at: At) -> str:
@@ -91,7 +93,7 @@ def role_card(at: At) -> str:
     found, problem = _tested(at)
     here, shift, owner = head_scores(at.look).of(*at.owner), importance(at.look), at.owner
     on_prompt = f"On this prompt it {lies_on(summary(at.look, *owner))}."
-    title = f"Layer {owner[0]}, head {owner[1]}"
+    title = f"Layer {owner[0] + 1}, head {owner[1] + 1}"
     if found is None:
         rows = [(f"weight on {name}", _number(here[key])) for key, name in MEASURES.items()]
         return problem + theme.heading(title, on_prompt) + theme.table(("", "this prompt"), rows)

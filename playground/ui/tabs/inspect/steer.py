@@ -116,7 +116,7 @@ def slots(at: At) -> dict[str, Slot]:
     if not c.steer:
         return {}
     about = (*at.about, c.other, c.towards, c.away, c.steer_layer, c.strength)
-    layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
+    layers = {str(n): str(n + 1) for n in range(at.look.config.n_layers)}
     return {
         "steer-edits": Slot(bool(c.edits), lambda: not_edited(at)),
         "steer-ideas": Slot(at.about[:3], lambda: ideas(at), slow=True),

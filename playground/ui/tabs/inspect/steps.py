@@ -113,7 +113,7 @@ def label_of(name: str, experts: bool) -> str:
 
 def pickers(n_layers: int, n_heads: int) -> str:
     """The layer and the head whose steps are shown."""
-    layers, heads = ({str(i): str(i) for i in range(count)} for count in (n_layers, n_heads))
+    layers, heads = ({str(i): str(i + 1) for i in range(count)} for count in (n_layers, n_heads))
     return choice("layer", "Layer", layers, resets="key") + choice("head", "Head", heads, resets="key")
 
 

@@ -11,7 +11,7 @@ from ....inspection.cost import Effect, effect
 from ....inspection.edits import edits_tap, to_dict
 from ....kept import Kept
 from ....words.edits import edit_words
-from ....words.heads import next_words
+from ....words.heads import head_number, next_words
 from ...panel import Slot, move_button, slot, switch
 from .selection import At
 
@@ -107,7 +107,7 @@ def shortened(token: str) -> str:
 def words(at: At) -> str:
     """What the shade means."""
     layer, head = at.owner
-    whose = f"head {layer}.{head} (layer {layer}, head {head}, counted from 0)"
+    whose = f"head {head_number(layer, head)} (layer {layer + 1}, head {head + 1})"
     return f"Attention from the framed token, in {whose if at.chosen.strip == 'head' else 'all heads on average'}."
 
 

@@ -272,8 +272,14 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
 def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:
     """Gradient norm by part of the model."""
     values = list(report.norms.values())
-    names = [f"layer {name}" if name[:1].isdigit() else name for name in report.norms]
-    names = [name.replace("feedforward", "MLP").replace("_", " ") for name in names]
+    names = [_part_name(name) for name in report.norms]
     most = int(np.argmax(values))
     words = norms_words(names[most], values[most], report.gradient_norm)
     return named_bars(names, values, "gradient norm"), words
+
+
+def _part_name(name: str) -> str:
+    """As `layer 1 MLP`, of `0 feedforward` in `gradient_norms`."""
+    layer, _, part = name.partition(" ")
+    named = f"layer {int(layer) + 1} {part}" if layer.isdigit() else name
+    return named.replace("feedforward", "MLP").replace("_", " ")

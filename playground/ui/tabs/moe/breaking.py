@@ -72,7 +72,7 @@ def slots(at: At) -> dict[str, Slot]:
         notes = [*notes, f"Every token uses all {E} experts, so no other can take over. Here they are silenced."]
     here = (*at.about, tuple(ids), c.layer)
     edited = (*here, way, chosen, c.last)
-    names = {str(layer): str(layer) for layer in layers}
+    names = {str(layer): str(layer + 1) for layer in layers}
 
     def changed() -> Changed:
         return _kept.get(("changed", *edited), lambda: change(at, checkpoint, ids, way, chosen), owner=checkpoint.model)
@@ -149,7 +149,7 @@ def worth(at: At, checkpoint: Checkpoint) -> dict[str, Any] | None:
     costs, margins, experts = found.costs.numpy(), found.margins.numpy(), range(checkpoint.config.n_experts)
     hover = "without it: %{customdata:+.5f} nats per token"
     figure = part_map(costs, [f"expert {e}" for e in experts], hover, margins=margins, layers=layers)
-    names = [[f"expert {e} of layer {layer}" for e in experts] for layer in layers]
+    names = [[f"expert {e} of layer {layer + 1}" for e in experts] for layer in layers]
     judged = f"{y.numel():,} tokens of {what}"
     return show(figure, worth_words(costs, margins, found.first.numpy(), found.before, judged, names))
 
@@ -202,7 +202,7 @@ def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...], *, all_visited:
         words += f"So is that of the Switch loss (Fedus et al. 2021), {switch:.0e}: {why}."
     else:
         words += f"The Switch loss (Fedus et al. 2021) pulls with {switch:.0e}, so it can move load between experts."
-    head = ("gradient on each router", "value", *(f"layer {layer}" for layer in layers))
+    head = ("gradient on each router", "value", *(f"layer {layer + 1}" for layer in layers))
     details = f"<details><summary>Details</summary><p>{html.escape(words)}</p></details>"
     return table(head, rows, save="balance-gradients") + details
 
@@ -217,7 +217,7 @@ def _way_of_last(tokens: list[str], station: Station) -> str:
     visits = " and ".join(f"{e} ({w:.2f})" for e, w in zip(station.experts, station.weights))
     which = "expert" if len(station.experts) == 1 else "experts"
     last = f"“<bdi>{html.escape(tokens[-1])}</bdi>”"
-    return f'<p class="quiet">The last token {last} goes to {which} {visits} in layer {station.layer}.</p>'
+    return f'<p class="quiet">The last token {last} goes to {which} {visits} in layer {station.layer + 1}.</p>'
 
 
 def _cards(plain: float, changed: float, divergence: float, what: str) -> str:

@@ -18,7 +18,7 @@ def expert_text(
     """
     spans, stop = [], followed or 0  # one stop of the tab key, arrows inside
     for t, token in enumerate(tokens):
-        tip = ", ".join(f"layer {layer}: expert {row[t]}" for layer, row in zip(layers, first))
+        tip = ", ".join(f"layer {layer + 1}: expert {row[t]}" for layer, row in zip(layers, first))
         numbers = "".join(f"<i{' class=shown' if i == shown else ''}>{row[t]}</i>" for i, row in enumerate(first))
         mark = ' class="followed" aria-current="true"' if t == followed else ""
         move = html.escape(f'{{"token": {t}}}', quote=True)
@@ -27,7 +27,7 @@ def expert_text(
             f'style="{expert_style(first[shown][t])}" '
             f'title="token {t} – {tip}"><b>{html.escape(token)}</b>{numbers}</button>'
         )
-    names = "".join(f"<i{' class=shown' if i == shown else ''}>layer {n}</i>" for i, n in enumerate(layers))
+    names = "".join(f"<i{' class=shown' if i == shown else ''}>layer {n + 1}</i>" for i, n in enumerate(layers))
     return (
         '<div class="expert-text" data-arrows=""><div class="expert-layers" aria-hidden="true">'
         f"<b>token</b>{names}</div>"

@@ -47,7 +47,7 @@ def slots(at: At) -> dict[str, Slot]:
     known = has_sources(checkpoint)
     layer = at.chosen.layer
     why = "The speakers in this model's text are unknown. Choose an MoE model trained on Dialects to measure this."
-    names = {str(each): str(each) for each in layers}
+    names = {str(each): str(each + 1) for each in layers}
     slots = {
         "experts-note": Slot(known, lambda: "" if known else notice(why)),
         "experts-layers": Slot((layers, layer), lambda: choice("layer", "Layer", names, str(layer))),
@@ -95,7 +95,7 @@ def favourites_table(checkpoint: Checkpoint, routing: RoutedText, tokens: np.nda
     takes = Cell("tokens that it gets more often than chance: lift", kind="words")
     shown = table(("expert", "share of tokens", "of weight", takes), rows, save="favourite-tokens")
     words = (
-        f"Layer {layer}, {len(tokens):,} tokens of {html.escape(what)}. Lift ×3: the expert gets this token three "
+        f"Layer {layer + 1}, {len(tokens):,} tokens of {html.escape(what)}. Lift ×3: the expert gets this token three "
         f"times as often as tokens in general. All listed pairs are jointly significant at 95 % ({looked:,} pairs)."
     )
     return f'<p class="quiet">{words}</p>{shown}'

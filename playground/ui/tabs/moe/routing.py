@@ -55,7 +55,7 @@ def slots(at: At) -> dict[str, Slot]:
     ids = ids[-min(checkpoint.config.context_length, MOST_TOKENS) :]
     position = min(max(c.token, 0), len(ids) - 1)
     i, tokens = layers.index(layer), [visible(checkpoint.tokenizer.token_text(t)) for t in ids]
-    names = {str(each): str(each) for each in layers}
+    names = {str(each): str(each + 1) for each in layers}
     text, here = (*at.about, tuple(ids)), (*at.about, tuple(ids), layer)
 
     def routed() -> RoutedText:
@@ -69,7 +69,7 @@ def slots(at: At) -> dict[str, Slot]:
             (*here, position),
             lambda: expert_text(tokens, routed().experts[:, 0, :, 0].tolist(), layers, i, position),
         ),
-        "routing-map": Slot((*here, position), lambda: show(*_map(routed(), i, tokens, position), layer=layer)),
+        "routing-map": Slot((*here, position), lambda: show(*_map(routed(), i, tokens, position), layer=layer + 1)),
         "routing-followed": Slot(
             (*text, position),
             lambda: f"<h3>Token {position} “<bdi>{html.escape(tokens[position])}</bdi>” through all layers</h3>",
@@ -78,8 +78,8 @@ def slots(at: At) -> dict[str, Slot]:
             (*text, position), lambda: show(*_journey(routed(), tokens[position], position), token=position)
         ),
         "router-scores": Slot((*text, position), lambda: scores_table(routed().stations(position))),
-        "load": Slot(here, lambda: show(*_load(routed(), i, len(ids)), layer=layer)),
-        "load-over-training": Slot((*at.about, layer), lambda: show(*over_training(checkpoint, i), layer=layer)),
+        "load": Slot(here, lambda: show(*_load(routed(), i, len(ids)), layer=layer + 1)),
+        "load-over-training": Slot((*at.about, layer), lambda: show(*over_training(checkpoint, i), layer=layer + 1)),
         "load-note": Slot(
             at.about,
             lambda: (
