@@ -57,10 +57,17 @@ def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -
     return much, f" The {ahead} baseline predicts its old text better now."
 
 
-def tuning_lines(tuning: dict[str, Any]) -> list[str]:
-    """The same of a checkpoint's notes for a shell, with the prompts' continuations side by side."""
+def noted_result(tuning: dict[str, Any]) -> Result:
+    """The same of a checkpoint's notes."""
     before, after = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
-    lines = str(tuning_result(before, after)).splitlines()
+    ladder = tuning.get("ladder")
+    return tuning_result(before, after, Baselines.from_dict(ladder) if ladder else None)
+
+
+def tuning_lines(tuning: dict[str, Any]) -> list[str]:
+    """The same for a shell, with the prompts' continuations side by side."""
+    before, after = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
+    lines = str(noted_result(tuning)).splitlines()
     for one, other in zip(before.samples, after.samples):
         lines += [f"  before | {_one_line(one)}", f"  after  | {_one_line(other)}"]
     return lines
