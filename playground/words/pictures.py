@@ -32,14 +32,12 @@ def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Bas
         return f"{where}."
     if baselines.floor is not None:
         return f"{where}, {from_the_best(loss - baselines.floor)}."
-    passed, lines = baselines.passed(loss), dict(baselines.steps())
-    names = [*lines]
-    following = names[names.index(passed) + 1 :] if passed else names
-    if not following:
+    passed, ahead, lines = baselines.passed(loss), baselines.ahead(loss), dict(baselines.steps())
+    if ahead is None:
         return f"{where}, {lines[passed] - loss:.4f} nats below the {passed} line."
-    gap = loss - lines[following[0]]
+    gap = loss - lines[ahead]
     how = f"{gap:.4f} nats above" if gap >= 0 else "not clearly below"
-    return f"{where}: {f'below the {passed} line, ' * (passed is not None)}{how} the {following[0]} line."
+    return f"{where}: {f'below the {passed} line, ' * (passed is not None)}{how} the {ahead} line."
 
 
 def gradients_words(parts: Sequence[str], steps: Sequence[int], norms: np.ndarray) -> str:

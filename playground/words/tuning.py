@@ -49,12 +49,12 @@ def tuning_result(before: Measured, after: Measured, baselines: Baselines | None
 
 
 def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -> tuple[str, str]:
-    """How much of its old text a model forgot that now predicts it worse, and which baseline predicts it better now."""
+    """How much of its old text a model forgot that now predicts it worse, and which baseline it no longer beats."""
     ahead = baselines and baselines.ahead(after.old.loss)
     if not ahead or baselines.ahead(before.old.loss) == ahead:
         return "some", ""
     much = "almost all" if baselines.passed(after.old.loss) in (None, "uniform") else "much"
-    return much, f" The {ahead} baseline predicts its old text better now."
+    return much, f" On its old text, it no longer beats the {ahead} baseline."
 
 
 def noted_result(tuning: dict[str, Any]) -> Result:
