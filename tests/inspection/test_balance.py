@@ -73,7 +73,7 @@ def test_gradients_on_the_routers_equal_small_steps():
             assert pulls[name].gradient_norms[layer] == pytest.approx(squares**0.5, rel=1e-4)
 
 
-def test_the_constant_loss_pulls_at_nothing_and_a_dense_model_has_no_pulls():
+def test_the_constant_loss_and_padding_pull_at_nothing_and_a_dense_model_has_no_pulls():
     model = Transformer(MIXTURE, seed=3)
     ids = torch.randint(13, (4, 10), generator=torch.Generator().manual_seed(0))
     pulls = pulls_on_routers(model, ids[:, :-1], ids[:, 1:])
@@ -82,10 +82,7 @@ def test_the_constant_loss_pulls_at_nothing_and_a_dense_model_has_no_pulls():
     assert all(p.grad is None for p in model.parameters())
     with pytest.raises(ValueError, match="dense model"):
         pulls_on_routers(Transformer(MIXTURE.replace(n_experts=0)), torch.zeros(1, 3).long(), torch.zeros(1, 3).long())
-
-
-def test_padding_pulls_at_no_router():
-    """Short texts, padded, ask the same of the routers as they do without their padding."""
+    # Short texts, padded, ask the same of the routers as they do without their padding.
     model = Transformer(MIXTURE, seed=3)
     ids = torch.randint(13, (3, 5), generator=torch.Generator().manual_seed(0))
     padded, targets = torch.zeros(3, 9, dtype=torch.long), torch.full((3, 9), IGNORE)

@@ -1,7 +1,7 @@
-"""Expert information: against its definition written out, known cases, and experts that are sent to their speakers."""
+"""What experts tell and whom they favour equals a count; every token of a probe has its true source."""
 
 from collections import Counter
-from math import log2
+from math import comb, log2
 
 import numpy as np
 import pytest
@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from playground.data import LANGUAGES
-from playground.data.tokenizers import CharTokenizer
+from playground.data.tokenizers import CharTokenizer, WordTokenizer
+from playground.inspection import favourites as s
 from playground.inspection.expert_information import expert_information, joint_counts, mutual_information
 from playground.inspection.probe import entropy, probe
 from playground.inspection.routing import first_choices, routing_of
@@ -62,16 +63,13 @@ def probed():
     return Transformer(config), probe(DIALECTS, tokenizer.encode, 160, 16)
 
 
-def test_an_untrained_router_tells_what_the_token_tells_and_nothing_more(probed):
+def test_an_untrained_router_tells_what_the_token_tells_and_one_that_follows_the_source_is_found_out(probed):
     model, text = probed
     bits = expert_information(first_choices(model, text.ids), 4, text)
     token = information_by_counting(list(zip(text.ids.flatten().tolist(), text.sources.ravel().tolist())))
     assert bits["beyond"] == pytest.approx(0.0, abs=1e-9) and bits["remembered"] == pytest.approx(0.0, abs=1e-9)
     assert all(0 < total < token for total in bits["total"])
-
-
-def test_experts_that_follow_the_source_are_found_out(probed):
-    """A tap sends every token to its speaker's expert: all is told, at the openings, too."""
+    # A tap sends every token to its speaker's expert: all is told, at the openings, too.
     model, text = probed
 
     def edit(name, layer, x):
@@ -85,3 +83,62 @@ def test_experts_that_follow_the_source_are_found_out(probed):
     at = list(zip(text.ids.numpy().ravel()[opens].tolist(), sources[opens].tolist()))
     rest = information_by_counting([(source, source) for _, source in at]) - information_by_counting(at)
     assert bits["remembered"][1] == pytest.approx(rest)
+
+
+@pytest.mark.parametrize("make", [CharTokenizer, WordTokenizer])
+def test_probe_knows_every_tokens_true_source(make):
+    tokenizer = make.from_text("".join(DIALECTS.graph.texts[::4]))
+    found = probe(DIALECTS, tokenizer.encode, 40, 6, seed=5)
+    assert found.ids.shape == found.sources.shape == found.sentences.shape == (6, 40)
+    ids, sources, sentences = (np.asarray(x).ravel() for x in (found.ids, found.sources, found.sentences))
+    # each whole sentence is one that its speaker can say
+    said = {name: set() for name in DIALECTS.sources}
+    graph = DIALECTS.graph
+    for edge, text in enumerate(graph.texts):
+        said[graph.states[graph.source[edge]][0]].add(tuple(tokenizer.encode(text)))
+    for number in range(sentences[-1]):  # the last one is cut
+        here = sentences == number
+        assert len(set(sources[here])) == 1
+        assert tuple(ids[here].tolist()) in said[found.names[sources[here][0]]]
+    again = probe(DIALECTS, tokenizer.encode, 40, 6, seed=5)
+    assert torch.equal(again.ids, found.ids)
+    # openings are the tokens of "the " in sentences that have another one before them in their window
+    opening = tokenizer.encode("the ")
+    for w in range(6):
+        for t in range(40):
+            beginnings = [u for u in range(1, t + 1) if found.sentences[w, u] != found.sentences[w, u - 1]]
+            expected = bool(beginnings) and t - beginnings[-1] < len(opening)
+            assert found.openings[w, t] == expected
+            if expected:
+                assert found.ids[w, t] == opening[t - beginnings[-1]]
+
+
+def test_entropy_of_known_cases_and_a_language_without_sources():
+    with pytest.raises(ValueError, match="hidden sources"):
+        probe(LANGUAGES["stories"], lambda text: [0] * len(text), 16, 2)
+    assert entropy([1, 1, 2]) == pytest.approx(1.5)
+    assert entropy([7]) == entropy([]) == 0.0
+
+
+def test_favourites_equal_a_count_over_all_tokens_and_luck_has_none():
+    rng = np.random.default_rng(4)
+    tokens = rng.integers(0, 9, 600)
+    experts = np.stack([rng.integers(0, 4, 600), rng.integers(4, 8, 600)], axis=1)
+    experts[tokens == 3, 0] = 2  # expert 2 likes token 3
+    found, looked = s.favourites(experts, tokens, 9)
+    assert looked == 9 * 9 and [lift.token for lift in found[2]] == [3] and found[8] == []
+    (liked,) = found[2]
+    own = [row for t, row in zip(tokens, experts) if t == 3]
+    assert liked.count == liked.taken == len(own)
+    assert liked.lift == pytest.approx(1 / (experts == 2).any(axis=1).mean())
+    # Of forty texts on which experts are drawn, at most one in twenty has any favourite at all.
+    rng, texts = np.random.default_rng(0), 40
+    named = 0
+    for _ in range(texts):
+        tokens = rng.choice(30, 3072, p=np.arange(1, 31) / 465)
+        experts = rng.choice(8, 3072, p=[0.001, 0.199, *[0.8 / 6] * 6])
+        experts = np.stack([experts, np.full(3072, 8)], axis=1)  # expert 8 takes every token
+        named += any(s.favourites(experts, tokens, 9)[0])
+    assert named <= texts / 20 + 1
+    exact = sum(comb(20, k) * 0.3**k * 0.7 ** (20 - k) for k in range(11, 21))
+    assert s._tail(11, 20, 0.3) == pytest.approx(exact, abs=1e-12)

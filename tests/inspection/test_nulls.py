@@ -59,17 +59,14 @@ def test_a_result_has_to_beat_every_null_by_more_than_one_more_draw_would():
     assert not judge(2.0, {**found, "shuffled": np.zeros(0)}).is_clear, "a text of one sentence tells nothing"
 
 
-def test_a_shift_turns_the_sentences_sources_as_on_a_ring():
+def test_shifts_turn_sources_as_on_a_ring_and_routers_that_know_nothing_seldom_beat_them():
     text = probe(DIALECTS, lambda line: [0] * len(line.split()), 32, 24)
     sources, sentences = text.sources.ravel(), text.sentences.ravel()
     labels = [int(sources[sentences == number][0]) for number in range(sentences[-1] + 1)]
     turned = {tuple(labels[(n + by) % len(labels)] for n in sentences): by for by in range(len(labels))}
     by = [turned[tuple(one.tolist())] for one in nulls.shifted_sources(text)]
     assert len(set(by)) == DRAWS and all(len(labels) // 20 <= n <= len(labels) - len(labels) // 20 for n in by)
-
-
-def test_routers_that_know_nothing_seldom_beat_the_shifted_speakers():
-    """Of every persistence, in every measure, one layer and any of four; `benchmarks chance` tries many more."""
+    # Of every persistence, in every measure, one layer and any of four; `benchmarks chance` tries many more.
     texts, each = 8, 8
     table = rates("word", texts, each, tokens=2048)
     for title in ("total", "beyond", "remembered"):

@@ -24,7 +24,7 @@ def checkpoint(name: str = "a model") -> Checkpoint:
     return Checkpoint(Transformer(MODEL), tokenizer, History(), name)
 
 
-def test_whoever_is_pushed_out_is_told(tmp_path):
+def test_whoever_is_pushed_out_is_told_and_the_network_with_most_models_makes_room(tmp_path):
     registry = Registry(small_limits(models=3, models_per_visitor=2), shipped=tmp_path / "none")
     for number in range(4):
         registry.add(ANNA, checkpoint(f"Run {number}"))
@@ -38,6 +38,11 @@ def test_whoever_is_pushed_out_is_told(tmp_path):
     for number in range(30):
         registry.add(ANNA, checkpoint(f"Run {number}"))
     assert len(registry.departed(ANNA)) == DEPARTED_NAMES
+    registry = Registry(small_limits(models=4), shipped=tmp_path / "none")
+    mine = registry.add(ANNA, checkpoint("mine"), share="a home pages")
+    crowd = [registry.add(f"visitor {i}", checkpoint(), share="an office programs") for i in range(20)]
+    assert registry.has(mine, ANNA)
+    assert [registry.has(model_id, f"visitor {i}") for i, model_id in enumerate(crowd)] == [False] * 17 + [True] * 3
 
 
 def test_models_are_put_down_when_memory_gets_short_and_read_again_when_asked_for(tmp_path):
@@ -55,14 +60,6 @@ def test_models_are_put_down_when_memory_gets_short_and_read_again_when_asked_fo
     again = registry.get(ids[1], BERT)
     assert all(torch.equal(tensor, before[name]) for name, tensor in again.model.state_dict().items())
     assert again.name == BERT and registry.counts()["bytes"] == 3 * size and registry.departed(BERT) == []
-
-
-def test_the_house_lets_the_network_with_most_models_make_room(tmp_path):
-    registry = Registry(small_limits(models=4), shipped=tmp_path / "none")
-    mine = registry.add(ANNA, checkpoint("mine"), share="a home pages")
-    crowd = [registry.add(f"visitor {i}", checkpoint(), share="an office programs") for i in range(20)]
-    assert registry.has(mine, ANNA)
-    assert [registry.has(model_id, f"visitor {i}") for i, model_id in enumerate(crowd)] == [False] * 17 + [True] * 3
 
 
 def test_a_visitor_renames_and_deletes_their_own_runs_and_nobody_elses(tmp_path):
