@@ -182,14 +182,14 @@ def test_what_killed_writers_left_goes_when_it_is_old_and_what_moves_is_measured
     saved(tmp_path / "m", OLD)
     assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]
     # A run that had ended was called unsaved: its notes were moved while its folder was measured.
-    (tmp_path / "snapshots").mkdir()
+    (tmp_path / "run" / "snapshots").mkdir(parents=True)
     for file in ("model", "snapshots/0"):
-        (tmp_path / file).write_bytes(bytes(100))
+        (tmp_path / "run" / file).write_bytes(bytes(100))
     walk = os.walk
     monkeypatch.setattr(
         os, "walk", lambda top: ((at, inner, [*names, ".job.json.partial"]) for at, inner, names in walk(top))
     )
-    assert bytes_of(tmp_path) == 200
+    assert bytes_of(tmp_path / "run") == 200
 
 
 def test_a_reader_never_mixes_two_states(tmp_path):
