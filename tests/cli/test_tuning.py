@@ -53,7 +53,7 @@ def test_no_steps_change_nothing_and_a_shorter_context_is_the_same_model(here, t
     assert torch.allclose(one, other, atol=1e-6) and load(tmp_path / "short").config.context_length == 8
 
 
-def test_a_tuned_model_keeps_its_tokenizer_names_its_parent_and_says_what_it_forgot(here, tmp_path, capsys):
+def test_a_tuned_model_keeps_its_tokenizer_and_says_what_it_forgot_of_a_text_it_knows(here, tmp_path, capsys):
     assert tune(here, tmp_path / "m", "--steps", "12", "--old-text", str(here / "old.txt"), "--prompt", "the") == 0
     made, parent = load(tmp_path / "m"), load(here / "chars")
     assert made.tokenizer.to_dict() == parent.tokenizer.to_dict()
@@ -61,9 +61,6 @@ def test_a_tuned_model_keeps_its_tokenizer_names_its_parent_and_says_what_it_for
     said = capsys.readouterr().out
     assert "It learned the new text" in said and "Old text: loss" in said
     assert said.count("  before | the") == said.count("  after  | the") == 2
-
-
-def test_the_old_text_is_known_where_its_file_is_still_the_same(here, tmp_path, capsys):
     text = tmp_path / "own.txt"
     text.write_text(OLD + NEW, encoding="utf-8")
     more = ["--preset", "tiny", "--set", "context_length=16", "d_model=16", "n_layers=1", *SETTINGS[1:]]
