@@ -131,9 +131,6 @@ class Job:
     def put_away(self) -> None:
         """Save its results, because its thread ends."""
 
-    def tidy(self) -> None:
-        """It is over, and that is noted: remove what only a job at work needs."""
-
     def attempt_over(self) -> None:
         """It was stopped, gave its place up or failed: what was asked for and never begun counts no more."""
 
