@@ -279,7 +279,7 @@ def _where_parted(text: str, kind: str) -> int:
 
 
 def check_parts(n_training: int, n_validation: int, context_length: int) -> None:
-    """Raise TextError unless so many tokens to learn from and to judge by hold a whole window of this length each."""
+    """Raise TextError if the training or the validation part is too short for one window."""
     for what, tokens in (("training", n_training), ("validation", n_validation)):
         if tokens < context_length + 1:
             raise TextError(

@@ -78,7 +78,7 @@ class NGram:
         self.n = 1 + len(orders)
 
     def shorter(self, n: int) -> NGram:
-        """The one of n tokens within this one."""
+        """The n-gram model of order n contained in this one."""
         return NGram(self.unigram, self.orders[: n - 1])
 
     def losses(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:

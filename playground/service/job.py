@@ -131,7 +131,7 @@ class Job:
         """It is over, and that is noted: remove what only a job at work needs."""
 
     def attempt_over(self) -> None:
-        """It was stopped, gave its place up or failed: what was asked for and never begun counts no more."""
+        """Called when the job was stopped, gave up its place or failed: drop changes that never took effect."""
 
     @property
     def state(self) -> str:

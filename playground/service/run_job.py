@@ -96,7 +96,7 @@ class RunJob(TrainingJob):
         self.spec = replace(self.spec, training=training)
 
     def attempt_over(self) -> None:
-        """See `Job.attempt_over`: a run that made no further step is what it was."""
+        """See `Job.attempt_over`: a run that made no further step gets its former settings back."""
         step, spec = self._before_resume or (None, self.spec)
         self.spec = spec if step == self._history.last_step else self.spec
 
@@ -335,7 +335,7 @@ class RunJob(TrainingJob):
         self._remember_text(model)
 
     def predict(self) -> None:
-        """Have the predictions after the prompt at hand, before training and now: a restart forgets them."""
+        """Compute the predictions after the prompt, before training and now, unless known. A restart loses them."""
         asked = list(self._prepared.asked) if self._prepared else []
         if self._now is None and asked and self.has_result:
             checkpoint = self.checkpoint

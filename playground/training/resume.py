@@ -88,9 +88,9 @@ class SavedRun:
         return _under(self.tensors, "model/")
 
     def changes(self, model: ModelConfig, training: TrainConfig, corpus: Corpus) -> dict[str, list]:
-        """Settings that differ from the saved run's and may: name → [before, now].
+        """Settings that differ from the saved run's and are allowed to: name → [before, now].
 
-        Raises ValueError that names whatever has to be the same and is not.
+        Raises ValueError that names the settings that have to be the same and are not.
         """
         changed = self.training.differences(training)
         other = self.model.differences(model) | {name: changed[name] for name in changed if ON_RESUME[name][0] == NEVER}

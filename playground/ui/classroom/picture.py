@@ -33,7 +33,7 @@ THINGS = {"seed": "The seed", "size": "The size", "text": "The text"}
 
 
 def bdi(text: str) -> str:
-    """Somebody's words apart from those around them, in whatever direction they are written. Escaped."""
+    """A user's text as an escaped <bdi> element, so that its direction does not affect its surroundings."""
     return f"<bdi>{html.escape(text)}</bdi>"
 
 
@@ -138,7 +138,7 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
 
 
 def lesson_title(lesson: str) -> str:
-    """What a lesson is called; its id where there is none of it any more."""
+    """A lesson's title, or its id if the lesson no longer exists."""
     found = find_lesson(lesson)
     return found.title if found else lesson
 
