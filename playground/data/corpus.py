@@ -336,8 +336,8 @@ def _equally_long(targets: np.ndarray) -> list[tuple[np.ndarray, int]]:
 
 
 def real_tokens(targets: torch.Tensor) -> torch.Tensor | None:
-    """Which inputs are tokens of a text, True, and which are padding, (N, T), given the targets (N, T) of a batch or of
-    windows; None where all are real. Padding follows a text's last token, which itself has no target.
+    """For the targets (N, T) of a batch or of windows: which inputs (N, T) are tokens of a text (True) and which are
+    padding; None if none is padding. Padding follows a text's last token, which itself has no target.
 
     >>> real_tokens(torch.tensor([[4, 2, IGNORE, IGNORE]]))  # inputs: three tokens and one of padding
     tensor([[ True,  True,  True, False]])

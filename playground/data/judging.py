@@ -110,7 +110,7 @@ class Compared:
 
 
 def without_divided_word(before: str, after: str) -> tuple[str, str]:
-    """Two parts of one text without the word through which the cut between them goes; as they are where there is none.
+    """Two parts of one text, without the word that the cut between them divides; unchanged if it divides none.
 
     >>> without_divided_word("the n", "eedles fall")
     ('the ', ' fall')
@@ -123,10 +123,11 @@ def without_divided_word(before: str, after: str) -> tuple[str, str]:
 
 
 class LearnedText:
-    """A text that a model learned from, ready to hold others against. Words count in any case, as letters.
+    """A text that a model learned from, ready to be compared with others. Case does not matter.
 
-    `held_out` is by the same hand; `divided` says that it continues where the text learned ends, perhaps within a word,
-    which is no word of either. A text of single `sentences` names them, and the mark that `ends` each.
+    `held_out` is another text by the same author. `divided`: it continues where the learned text ends, perhaps within
+    a word; a word cut in two counts for neither. `sentences` are those of a text of single sentences, `ends` the mark
+    after each.
     """
 
     def __init__(

@@ -157,7 +157,7 @@ class RemoveMask:
     """One layer; None for all."""
 
     def check(self, config: ModelConfig) -> None:
-        """Raise ValueError where there is no such layer or no mask."""
+        """Raise ValueError if the model has no such layer or no mask."""
         if self.layer is not None:
             _check_layer(config, self.layer)
         if not config.causal:

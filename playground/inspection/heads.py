@@ -62,7 +62,7 @@ class HeadScores:
 
 
 def ranked(values: np.ndarray) -> list[tuple[int, int]]:
-    """(layer, head) by a number of each (L, H), the largest first."""
+    """All heads as (layer, head), sorted by their `values` (L, H), the largest first."""
     order = np.argsort(-np.nan_to_num(values), axis=None, kind="stable")
     return [(int(i) // values.shape[1], int(i) % values.shape[1]) for i in order]
 

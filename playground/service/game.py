@@ -114,7 +114,7 @@ class Games:
             return _position(seat, table, checkpoint.tokenizer)
 
     def seen(self, visitor: str, model_id: str) -> Game | None:
-        """This visitor's game with this model as it stands; None before there is one."""
+        """This visitor's current game against this model; None before the first."""
         seat = self._seats.peek((visitor, model_id))
         return seat.game if seat else None
 

@@ -114,7 +114,10 @@ class Line:
                 yield job
 
     def check(self, jobs: Iterable[Job], share: str, most: int) -> None:
-        """Raise LimitError for one more of this network where `most` wait, or let the last of another network leave."""
+        """Make sure that one more job of this share may wait: if `most` wait, the last of the largest share leaves.
+
+        Raises LimitError if no share has clearly more jobs than this one.
+        """
         line = [job for job in self.order(jobs) if not job.resting]
         if len(line) < most:
             return

@@ -45,7 +45,7 @@ Runner = Callable[..., Iterator[RunEvent]]
 
 
 class RunJob(TrainingJob):
-    """One run: its thread, and all that it has brought forth so far."""
+    """One run: its thread and its results so far."""
 
     def __init__(
         self,
@@ -346,9 +346,9 @@ class RunJob(TrainingJob):
                 self._of_used = now
 
     def best(self) -> tuple[Checkpoint, Checkpoint, torch.Tensor | None]:
-        """Its model, the kept weights of the lowest validation loss as one, and their prediction (V,) after the prompt.
+        """The run's model, its model at the lowest validation loss, and what that predicts (V,) after the prompt.
 
-        Raises ValueError where nothing better is kept.
+        Raises ValueError if no better weights are kept.
         """
         last = self.checkpoint if self.settled and self.has_result else None
         if last is None or last.best is None:

@@ -21,7 +21,7 @@ _BEGINNING = 400
 
 @dataclass(frozen=True)
 class Unseen:
-    """A corpus whose validation part a model never trained on, and what that is, in words."""
+    """A corpus whose validation part a model never trained on, and a description of that part in words."""
 
     corpus: Corpus
     words: str
