@@ -32,7 +32,7 @@ LOCK = ".lock"
 class Autosave:
     """Observer that saves the run into `folder` every `autosave_seconds` and at its end, unless it diverged.
 
-    Where that cannot be done, the run says so once and continues.
+    If saving fails, the run reports it once and continues.
     """
 
     def __init__(self, folder: Path):

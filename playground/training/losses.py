@@ -47,7 +47,7 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True)
 class WindowLosses:
-    """What one model loses on each of many windows."""
+    """One model's loss on each of many windows."""
 
     total: torch.Tensor
     """(N,) nats, summed over the window's counted tokens."""

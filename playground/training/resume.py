@@ -105,7 +105,7 @@ class SavedRun:
         return {name: list(values) for name, values in changed.items() if ON_RESUME[name][0] != FREELY}
 
     def check(self, run: Run) -> None:
-        """Raise ValueError unless `run`, which was just made, can continue exactly from here; nothing is changed."""
+        """Raise ValueError unless the new `run` can continue exactly from this saved one. Changes nothing."""
         self.changes(run.model.config, run.config, run.corpus)
         try:
             self._check_tensors(run)

@@ -22,16 +22,16 @@ ON_ITS_WAY = 0.01
 
 @dataclass(frozen=True)
 class Verdict:
-    """The difference of two models trained alike, and how far it may be off."""
+    """The difference in loss between two models trained in the same way, and its uncertainty."""
 
     difference: float
-    """Mixture minus dense, nats per token; below zero the mixture is better."""
+    """MoE minus dense, nats per token; below zero the MoE model is better."""
     margin: float
-    """Half the width of the 95 % interval around it; infinite where nothing can be said."""
+    """Half the width of the difference's 95 % interval; infinite if there is no estimate."""
     seeds: int
     """How many pairs were trained."""
     spread: float = math.nan
-    """Standard deviation of the difference from seed to seed; NaN with one seed, which has no spread."""
+    """Standard deviation of the difference between seeds; NaN with a single seed."""
 
     @property
     def is_clear(self) -> bool:
@@ -81,9 +81,9 @@ def still_learning(
 def judge(dense: Sequence[WindowLosses], moe: Sequence[WindowLosses]) -> Verdict:
     """The verdict on pairs of models, pair i trained from seed i on the same batches, scored on the same windows.
 
-    Several pairs: the mean difference and a t interval from the differences' own spread, which covers the luck of a
-    seed (first weights and batches), not the choice of windows, which all pairs share. One pair: a t interval from the
-    spread between windows, which covers only that choice.
+    Several pairs: the mean difference, and a t interval from the spread of the differences. It covers the luck of the
+    seed (first weights and batches), but not the choice of windows, which all pairs share. One pair: a t interval from
+    the spread between windows. It covers only the choice of windows.
     """
     assert len(dense) == len(moe) >= 1, "losses come in pairs"
     if len(dense) == 1:

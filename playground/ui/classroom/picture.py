@@ -41,7 +41,7 @@ def bdi(text: str) -> str:
 
 
 def strip_html(member: Member, latest: Run | None) -> str:
-    """Who this is, what there is to do, and how far it has come."""
+    """The student's strip: name, class, the run to train, and the last run's loss."""
     klass, parts = member.klass, []
     if klass.ended:
         parts.append("This class has ended. Your teacher does not see what you train from now on.")
@@ -59,7 +59,7 @@ def strip_html(member: Member, latest: Run | None) -> str:
 
 
 def run_in_words(klass: Klass, number: int = 0) -> str:
-    """What everybody's controls are set to, as a sentence."""
+    """The run to which everybody's controls are set, as a sentence."""
     try:
         spec = klass.spec(number)
     except LinkError as problem:
@@ -82,7 +82,7 @@ def _values(spec: Any) -> dict[str, Any]:
 
 
 def loss_in_words(run: Run) -> str:
-    """A run's last loss against the floor of its text, where it has one."""
+    """A run's last loss, and its distance to its text's best possible loss if that is known."""
     report = run.report
     if report.loss is None:
         return f"step {report.step:,} of {report.planned:,}, no loss yet"
@@ -144,7 +144,7 @@ def lesson_title(lesson: str) -> str:
 
 
 def lesson_in_words(klass: Klass, student: Student) -> str:
-    """How far a student is in the lesson that was opened last."""
+    """A student's progress in the lesson that was opened last."""
     if not student.steps:
         return "–"
     other = f" of “{lesson_title(student.lesson)}”" if student.lesson != klass.lesson else ""
@@ -152,7 +152,7 @@ def lesson_in_words(klass: Klass, student: Student) -> str:
 
 
 def ago(at: float, now: float) -> str:
-    """How long ago, or until then."""
+    """The time `at` relative to `now`, such as “5 min ago” or “in 2 h”."""
     seconds = abs(at - now)
     size = (
         f"{seconds / 60:.0f} min"
@@ -165,7 +165,7 @@ def ago(at: float, now: float) -> str:
 
 
 def at_work(run: Run, now: float) -> bool:
-    """Whether it trains, as far as is known."""
+    """Whether the run still trains, judging by its last report."""
     return run.report.state == "training" and now - run.at < SILENT_SECONDS
 
 

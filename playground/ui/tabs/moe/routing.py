@@ -90,7 +90,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any]:
-    """A column of the map is followed."""
+    """Follow the token whose column in the map was clicked."""
     return {"token": index_of(click, MOST_TOKENS)}
 
 
@@ -121,7 +121,7 @@ def _load(routing: RoutedText, i: int, count: int) -> tuple[dict[str, Any], str]
 
 
 def over_training(checkpoint: Checkpoint, i: int) -> tuple[dict[str, Any] | None, str]:
-    """The load of the mixture's i-th layer with experts as its record has it."""
+    """Chart and sentence of the load of the MoE model's i-th expert layer during training; None if not recorded."""
     layers = expert_layers(checkpoint.config)
     over = load_over_training(checkpoint.history.load, len(layers), checkpoint.config.n_experts)
     if over is None:

@@ -120,7 +120,7 @@ def decoding_speeds(dense: Transformer, moe: Transformer) -> dict[str, float]:
 
 
 def training_speeds(dense: Transformer, moe: Transformer) -> dict[str, float]:
-    """Tokens per second of both, forward and backward on equal tokens in turns; the middle of some rounds. Kept."""
+    """Tokens per second of both models, forward and backward, in turns on the same tokens: a median. Cached."""
     return _once(_time_training, dense, moe)
 
 
