@@ -8,7 +8,7 @@ import importlib
 from playground.processes import tune_process
 
 NAMES = (
-    "training", "lengths", "time_to_loss", "decoding", "page", "crowd", "moe", "inspection", "removal", "chance",
+    "training", "lengths", "time_to_loss", "decoding", "page", "crowd", "moe", "inspection", "removal",
     "first_story", "restart", "influence",
 )  # fmt: skip
 

@@ -55,12 +55,18 @@ class ParsedText:
     language: str
     share: Share
     """Whole sums, stories or lines: how many are without a mistake."""
-    fault: Fault | None
-    """The first word that cannot come where it does, even in an incomplete last line; places count the characters."""
+    faults: tuple[Fault, ...]
+    """Of each line, the first word that cannot come where it does, even in an incomplete last line; places count the
+    characters."""
     begun_with: Fault | None = None
     """The mistake for which the first sum, story or line is not judged: it stands in what the text continues from."""
     foreign: bool = False
     """Whether what it continues from has letters that the language does not have."""
+
+    @property
+    def fault(self) -> Fault | None:
+        """The first mistake of all."""
+        return self.faults[0] if self.faults else None
 
 
 def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = True) -> ParsedText:
@@ -71,7 +77,7 @@ def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = Tr
     judged. `spaced`: whether the space between words counts.
     """
     right, of = 0, 0
-    first: Fault | None = None
+    faults: list[Fault] = []
     begun_with: Fault | None = None
     text, nowhere = text[:MOST], not begun
     begun = begun[begun.rfind("\n") + 1 :]
@@ -84,11 +90,11 @@ def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = Tr
             continue  # the mistake of whoever wrote the beginning
         if reading.whole and (fault or reading.end - reading.start > 1):  # an empty line is no achievement
             right, of = right + (fault is None), of + 1
-        if fault is not None and first is None:
+        if fault is not None:
             start, end = max(fault.start - len(begun), 0), fault.end - len(begun)
-            first = fault._replace(start=start, end=end)
+            faults.append(fault._replace(start=start, end=end))
     foreign = begun_with is not None and bool(set(begun) - set("".join(language.graph.texts)))
-    return ParsedText(language.name, Share(right, of), first, begun_with, foreign)
+    return ParsedText(language.name, Share(right, of), tuple(faults), begun_with, foreign)
 
 
 @dataclass(frozen=True)

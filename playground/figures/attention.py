@@ -11,6 +11,8 @@ from . import palette
 from .shapes import (
     FIXED,
     MOST_LABELS,
+    SQUARE_ACROSS,
+    SQUARE_DOWN,
     UPSIDE_DOWN,
     Figure,
     cells,
@@ -28,6 +30,8 @@ from .wire import escaped, numbers
 
 _MOST_WRITTEN = 150
 """Cells up to which each has its number written into it."""
+_NARROW_HEIGHT = 300
+"""Pixels of a pattern on a phone, where its width leaves no room for more."""
 
 
 def pattern_map(
@@ -60,6 +64,8 @@ def pattern_map(
         slanted(tokens, "looks at (key)", first=first),
         names(tokens, "query", first=first, **UPSIDE_DOWN),
         frames=framed(mark),
+        square=True,
+        narrow={"height": min(_NARROW_HEIGHT, height)} if height else None,
         plot_bgcolor=palette.BAND,  # a masked cell shows this; a weight of 0 is white
         uirevision=f"{len(tokens)}",
     )
@@ -77,7 +83,7 @@ def signed_map(
 ) -> Figure:
     """Signed values (R, C) on one diverging scale centred on 0; `blank` (R, C) marks cells not to draw.
 
-    `mark` (row, column) frames a cell.
+    `mark` (row, column) frames a cell. The cells are square where rows and columns are the same.
     """
     values = np.array(values, dtype=np.float64)
     if blank is not None:
@@ -97,6 +103,7 @@ def signed_map(
         slanted(columns),
         names(rows, **UPSIDE_DOWN),
         frames=framed(mark),
+        square=[*rows] == [*columns],
         uirevision=f"{len(rows)} {len(columns)}",
     )
 
@@ -146,9 +153,9 @@ def head_grid(
                 "hovertemplate": f"{titles[i]}<br>{where}<br>weight %{{z:.2f}}<extra></extra>",
             }
         )  # fmt: skip
-        axes[nth("xaxis", i)] = {**quiet, "domain": across[column], "anchor": y, "constrain": "domain"}
+        axes[nth("xaxis", i)] = {**quiet, "domain": across[column], "anchor": y, **SQUARE_ACROSS}
         axes[nth("yaxis", i)] = {
-            **quiet, "domain": [max(0.0, top - tall), top], "anchor": x, **UPSIDE_DOWN,
+            **quiet, "domain": [max(0.0, top - tall), top], "anchor": x, **UPSIDE_DOWN, **SQUARE_DOWN, "scaleanchor": x,
         }  # fmt: skip
         color = palette.HIGHLIGHT if i == chosen else palette.MUTED
         notes.append(note(titles[i], align="left", x=across[column][0], y=top, color=color))
@@ -160,6 +167,7 @@ def head_grid(
         traces,
         height,
         margin={"l": 4, "r": 4, "t": 0, "b": 8},
+        narrow={"height": 0.8 * height},
         annotations=notes,
         shapes=frames,
         plot_bgcolor=palette.BAND,

@@ -49,17 +49,6 @@ def next_tokens(
     )
 
 
-def both_expect(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float]) -> Figure:
-    """Two bars per candidate: the dense model's probability above, the mixture's below it, hatched."""
-    figure = next_tokens(labels, moe, dense, names=("Dense", "MoE"))
-    above, below = figure["data"]
-    above["marker"] = {"color": palette.DENSE, "line": {"width": 0}}
-    # plotly paints the bar's own colour under the stripes only if told to
-    stripes = {"shape": "/", "size": 5, "solidity": 0.25, "fgcolor": palette.PAPER, "fillmode": "overlay"}
-    below["marker"] = {"color": palette.MOE, "line": {"width": 0}, "pattern": stripes}
-    return figure
-
-
 def temperature_comparison(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> Figure:
     """The same candidates at each temperature, as panels side by side on one probability axis."""
     temperatures, rows = sorted(by_temperature), _rows(labels)

@@ -26,6 +26,12 @@ _PART, _NUMBER, _HEAD = (92, 58), (34, 16), 10
 """Pixels: width and height of a part's box and of a link's number, and those of an arrow's head."""
 _STANDOFF = _PART[1] / 2 + 4
 """Pixels from the middle of a part to the tip of an arrow."""
+_WIDE = 3.4
+"""Stages from the middle of a wide circuit to its side: a larger figure would only lengthen its arrows."""
+_UNIT = (165, _STAGE)
+"""Pixels of a stage across and up where there is room."""
+_STRONG = 0.1
+"""Share from which a link is drawn in a strong colour."""
 _ALONG = (0.5, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65, 0.3, 0.7, 0.25, 0.75, 0.2, 0.8)
 """Where on its link a number may stand, the best place first."""
 
@@ -76,7 +82,8 @@ def circuit_picture(found: Circuit, patterns: Mapping[Node, str]) -> Figure:
     stages = sorted({_stage(node) for node in found.nodes})
     shown = [edge for edge in found.edges if edge.share >= _SHOWN]
     places, spots = _laid_out([[node for node in found.nodes if _stage(node) == stage] for stage in stages], shown)
-    notes = [_arrow(places[edge.sender], places[edge.receiver], 1 + 5 * min(edge.share, 1.0)) for edge in shown]
+    words = {node: _words(node, found, patterns) for node in places}
+    notes = [_arrow(places[edge.sender], places[edge.receiver], edge.share, words[edge.receiver]) for edge in shown]
     wide = _half_width(places)
     notes += [
         {
@@ -86,11 +93,9 @@ def circuit_picture(found: Circuit, patterns: Mapping[Node, str]) -> Figure:
         for edge, spot in zip(shown, spots)
     ]
     for node, (x, y) in places.items():
-        lost = "" if node is None else f"{100 * found.lost[node]:.0f} %"
-        words = (f"<b>{escaped(node_name(node))}</b>", PATTERNS.get(patterns.get(node, ""), ""), lost)
         notes.append(
             {
-                **{"x": x, "y": y, "text": "<br>".join(filter(None, words)), "showarrow": False},
+                **{"x": x, "y": y, "text": words[node], "showarrow": False},
                 **{"bgcolor": palette.BAND, "bordercolor": palette.FAINT, "borderpad": 4},
                 "font": {"size": 12, "color": palette.INK},
             }
@@ -98,20 +103,35 @@ def circuit_picture(found: Circuit, patterns: Mapping[Node, str]) -> Figure:
     return figure(
         [{"type": "scatter", "x": [0], "y": [0], "mode": "none", "hoverinfo": "skip"}],
         120 + _STAGE * len(stages),
-        xaxis=axis(range=[-wide, wide], showgrid=False, showticklabels=False, **FIXED),
+        xaxis=axis(range=[-max(wide, _WIDE), max(wide, _WIDE)], showgrid=False, showticklabels=False, **FIXED),
         yaxis=axis(range=[-0.6, len(stages) + 0.5], showgrid=False, showticklabels=False, **FIXED),
         annotations=notes,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        narrow={"xaxis.range": [-wide, wide]},
     )
 
 
-def _arrow(start: tuple[float, float], end: tuple[float, float], width: float) -> dict[str, Any]:
-    """From one part's box to another's."""
+def _words(node: Node | None, found: Circuit, patterns: Mapping[Node, str]) -> str:
+    """What stands in a part's box: its name, its pattern and what is lost without it."""
+    lost = "" if node is None else f"{100 * found.lost[node]:.0f} %"
+    return "<br>".join(
+        filter(None, (f"<b>{escaped(node_name(node))}</b>", PATTERNS.get(patterns.get(node, ""), ""), lost))
+    )
+
+
+def _arrow(start: tuple[float, float], end: tuple[float, float], share: float, words: str) -> dict[str, Any]:
+    """From under one part's box to the edge of another's, which holds these words."""
     (ax, ay), (x, y) = start, end
+    lines, width = words.split("<br>"), 1 + 3 * min(share, 1.0)
+    half = (
+        np.array([3.5 * max(len(line.removeprefix("<b>").removesuffix("</b>")) for line in lines), 8 * len(lines)]) + 5
+    )
+    way = np.abs(np.subtract(start, end) * _UNIT)
+    edge = float((half / np.maximum(way / np.linalg.norm(way), 1e-6)).min())
     return {
         **{"x": x, "y": y, "ax": ax, "ay": ay, "xref": "x", "yref": "y", "axref": "x", "ayref": "y", "text": ""},
-        **{"showarrow": True, "arrowhead": 2, "arrowwidth": width, "arrowsize": max(0.5, 2 / width)},
-        **{"arrowcolor": palette.FAINT, "standoff": _STANDOFF, "startstandoff": _PART[1] / 2},
+        **{"showarrow": True, "arrowhead": 2, "arrowwidth": width, "arrowsize": max(1, 2.5 / width)},
+        **{"arrowcolor": palette.MUTED if share >= _STRONG else palette.FAINT, "standoff": edge + 3},
     }
 
 

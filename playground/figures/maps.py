@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..words.parts import plain_name
 from . import palette
 from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, frame, heatmap, names, slanted
 from .wire import escaped, numbers, shortened
@@ -46,6 +47,7 @@ def similarity_map(similarity: np.ndarray, words: Sequence[str]) -> Figure:
         max(260, 90 + 20 * len(words)),
         slanted(words),
         names(words, **UPSIDE_DOWN),
+        square=True,
         uirevision=str(len(words)),
     )
 
@@ -118,12 +120,12 @@ def lens_map(
 
 
 def gradient_table(records: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[int], np.ndarray]:
-    """Parts in order of appearance, steps, and norms (parts, steps) of `History.gradients` ({step, norms}); NaN where
-    a part was not measured."""
+    """Plain names of parts in order of appearance, steps, and norms (parts, steps) of `History.gradients`; NaN where a
+    part was not measured."""
     parts = list(dict.fromkeys(name for record in records for name in record["norms"]))
     steps = [int(record["step"]) for record in records]
     norms = np.array([[record["norms"].get(part, np.nan) for record in records] for part in parts], dtype=np.float64)
-    return parts, steps, norms.reshape(len(parts), len(steps))
+    return [plain_name(part) for part in parts], steps, norms.reshape(len(parts), len(steps))
 
 
 def gradient_map(parts: Sequence[str], steps: Sequence[int], norms: np.ndarray) -> Figure:

@@ -38,7 +38,6 @@ def pair_curves(
     rungs: Sequence[tuple[str, float]] = (),
     *,
     end: float | None = None,
-    above_floor: bool = False,
     recorded: bool = False,
     height: int = 300,
 ) -> Figure:
@@ -47,35 +46,22 @@ def pair_curves(
     Args:
         rungs: (name, nats per token) from worst to best, as `Baselines.losses()` gives them.
         end: where the axis ends, so that a growing run only ever appends points.
-        above_floor: draw losses minus each curve's floor on a log axis, which spreads out what happens at the end.
         recorded: says that these runs ship with the project.
     """
-    above_floor = above_floor and bool(curves) and all(curve.floor is not None for curve in curves)
-    traces = []
-    for curve in sorted(curves, key=lambda c: c.is_first):  # the first seed's on top
-        y = np.asarray(curve.y, dtype=np.float64)
-        if above_floor:
-            y = np.where(y > curve.floor, y - curve.floor, np.nan)
-        traces.append(_trace(curve, y))
-    y_axis = (
-        axis("above the best possible loss (log scale)", type="log", dtick="D2", tickformat=".2~g")
-        if above_floor
-        else axis("loss")
-    )
-    rungs = () if above_floor else rungs
+    traces = [_trace(curve) for curve in sorted(curves, key=lambda c: c.is_first)]  # the first seed's on top
     notes, narrow = gutter_labels(rungs, height, False, curve=min((c.y for c in curves), key=len, default=()))
     return lines(
         traces,
         height,
         axis("step", **({"range": [0, end]} if end else {})),
-        y_axis,
+        axis("loss"),
         narrow=narrow | {"margin.r": 8},
         margin={"l": 56, "r": GUTTER if rungs else 20, "t": 36, "b": 44},
         shapes=[rung_line(name, value) for name, value in rungs],
         annotations=[*notes, *([label()] if recorded else [])],
         **legend("right"),
         hovermode="closest",
-        uirevision=f"{above_floor} {end}",
+        uirevision=str(end),
     )
 
 
@@ -160,10 +146,10 @@ def verdict_figure(differences: Sequence[float], mean: float | None, margin: flo
     )
 
 
-def _trace(curve: Curve, y: np.ndarray) -> dict[str, Any]:
+def _trace(curve: Curve) -> dict[str, Any]:
     mixture, first = curve.kind == "moe", curve.is_first
     return line(
-        curve.x, y, curve.name, palette.of_kind(curve.kind), width=2.6 if first else 1.1,
+        curve.x, curve.y, curve.name, palette.of_kind(curve.kind), width=2.6 if first else 1.1,
         dash="dash" if mixture else "solid", exact=True, opacity=1.0 if first else 0.5, showlegend=first,
         hover=f"%{{y:.4f}}<extra>{escaped(curve.name)}</extra>",
         marks={"size": 6, "symbol": "diamond" if mixture else "circle"} if first else None,

@@ -50,7 +50,7 @@ def timeline(
             color = palette.SCORES if mine else palette.OTHERS[(layer + 1) % len(palette.OTHERS)]
             look = {"width": 3.0, "marks": 5} if mine else {"width": 1.4, "dash": DASHES[head % 4], "opacity": 0.75}
             more = {**look, "yaxis": "y2", "showlegend": mine or L * H <= 8}
-            curves.append(_line(steps, scores[:, layer, head], f"L{layer} H{head}", color, **more))
+            curves.append(_line(steps, scores[:, layer, head], f"{layer}.{head}", color, **more))
     rung_names = [note(escaped(rung), yref="y", x=1, y=value, xanchor="right") for rung, value in rungs]
     return lines(
         curves,

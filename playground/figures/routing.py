@@ -8,53 +8,23 @@ import numpy as np
 
 from . import palette
 from .shapes import (
-    DASHES,
     FIXED,
-    SMALL,
     UPSIDE_DOWN,
     Figure,
     axis,
-    bar,
     cells,
     counted,
-    figure,
     frame,
     heatmap,
     layers_down,
-    line,
-    lines,
-    rule,
-    slanted,
+    names,
 )
-from .wire import escaped
+from .wire import numbers
 
 
 def expert_color(expert: int) -> str:
     """The colour of an expert; with more than eight they repeat, so its number always stands beside it."""
     return palette.EXPERTS[expert % len(palette.EXPERTS)]
-
-
-def routing_map(weights: np.ndarray, tokens: Sequence[str], followed: int | None = None) -> Figure:
-    """Heat map (E, T) of how much each expert counts for each token of one layer; a click's column is the token."""
-    E, T = weights.shape
-    few = T * E <= 4096
-    trace = cells(
-        np.where(weights > 0, weights, np.nan),
-        f"token %{{{'customdata' if few else 'x'}}}, expert %{{y}}<br>weight %{{z:.4f}}",
-        bar="weight",
-        ticks={"tickvals": [0, 0.5, 1]},
-        ygap=2,
-        customdata=[[f"{t} “{escaped(tokens[t])}”" for t in range(T)]] * E if few else None,
-    )
-    return heatmap(
-        trace,
-        96 + max(20 * E, 100),
-        slanted(tokens),
-        counted(E, "expert", **UPSIDE_DOWN),
-        frames=[] if followed is None else [frame((0, E - 1), followed, palette.MOE)],
-        plot_bgcolor=palette.BAND,
-        uirevision=f"{E} {T}",
-    )
 
 
 def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int]) -> Figure:
@@ -75,44 +45,23 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
     )
 
 
-def load_bars(load: np.ndarray, weight: np.ndarray) -> Figure:
-    """Shares of visits and of weight per expert (E,), side by side, with a line where all would be even."""
-    E = len(load)
-    colors, experts = [expert_color(e) for e in range(E)], list(range(E))
-    bars = [
-        bar(shares, experts, colors, f"expert %{{x}}<br>%{{y:.1%}} of the {name}<extra></extra>", name=name)
-        for name, shares in (("tokens", load), ("weight", weight))
-    ]
-    bars[1]["marker"]["pattern"] = {"shape": "/", "size": 5, "solidity": 0.4}
-    return figure(
-        bars,
-        220,
-        xaxis=counted(E, "expert"),
-        yaxis=axis("share (of weight: hatched)", tickformat=".0%", rangemode="tozero", **FIXED),
-        shapes=[rule(y=1 / E)],
-        barmode="group",
-        bargap=0.25,
-    )
-
-
-def load_lines(steps: Sequence[int], load: np.ndarray) -> Figure:
-    """Share of visits of every expert along a run (records, E), with a line where all would be even."""
+def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int]) -> Figure:
+    """Share of visits of every expert along a run (records, E), expert × step; crosses mark those `dead` at its end."""
     E = load.shape[1]
-    curves = [
-        line(
-            steps, load[:, e], f"expert {e}", expert_color(e), width=1.8, dash=DASHES[e // len(palette.EXPERTS) % 3],
-            hover="%{y:.1%}",
-        )
-        for e in range(E)
-    ]  # fmt: skip
-    return lines(
-        curves,
-        280,
-        axis("step"),
-        axis("share of tokens", tickformat=".0%", rangemode="tozero"),
-        margin={"l": 52, "r": 12, "t": 12, "b": 40},
-        legend={"font": SMALL},
-        narrow={"legend.orientation": "h", "legend.y": -0.3},
-        shapes=[rule(y=1 / E)],
+    trace = cells(
+        load.T,
+        "%{y}, step %{x:,.0f}<br>%{z:.1%} of tokens",
+        ends=(0, max(2 / E, float(load.max()))),
+        bar="share of tokens",
+        ticks={"tickformat": ".0%"},
+        gap=0,
+        ygap=1,
+        x=numbers(steps),
+    )
+    return heatmap(
+        trace,
+        90 + max(14 * E, 160),
+        axis("step", showgrid=False),
+        names([f"{e} ✕" if e in dead else str(e) for e in range(E)], "expert", **UPSIDE_DOWN, **FIXED),
         uirevision=str(E),
     )

@@ -21,6 +21,9 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 SMALL = {"size": 11, "color": palette.MUTED}
 UPSIDE_DOWN = {"autorange": "reversed"}  # the first row on top
 FIXED = {"fixedrange": True}  # an axis that is not zoomed
+# axes of a map whose cells are square, from its upper left corner; chart.js puts the colour bar beside it
+SQUARE_ACROSS = {"constrain": "domain", "constraintoward": "left"}
+SQUARE_DOWN = {"constrain": "domain", "constraintoward": "top", "scaleanchor": "x"}
 _CORNER = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"}
 
 
@@ -180,11 +183,14 @@ def heatmap(
     y: dict[str, Any],
     *,
     frames: Sequence[dict[str, Any]] = (),
+    square: bool = False,
     narrow: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Figure:
-    """A figure of one heat map with its axes and frames around some of its cells."""
+    """A figure of one heat map with its axes and frames around some of its cells, which are `square` if asked for."""
     more = {"margin": {"l": 8, "r": 8, "t": 8, "b": 8}, **more}
+    if square:
+        x, y = {**x, **SQUARE_ACROSS}, {**y, **SQUARE_DOWN}
     return figure([trace], int(height), narrow=narrow, xaxis=x, yaxis=y, shapes=list(frames), **more)
 
 

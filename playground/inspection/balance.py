@@ -1,4 +1,4 @@
-"""Balance: how evenly experts are used, which are dead, and what each balance term demands of the router.
+"""Balance: how evenly experts are used, and which are dead.
 
 L = layers with experts, E = experts.
 """
@@ -10,20 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
-
-from ..data.corpus import real_tokens
-from ..model import Pass, Transformer
-from ..model.moe import balance_loss
-from ..training import loss_of
-from .probe import entropy
-from .routing import expert_layers
 
 DEAD_SHARE = 0.01
 """An expert with a smaller share of the visits than this part of its even share counts as dead."""
-UNHEARD_SHARE = 0.05
-"""An expert whose outputs get less than this part of their even share of the weight is as good as dead, however often
-it is visited."""
 
 
 @dataclass(frozen=True)
@@ -40,17 +31,9 @@ class Evenness:
     dead: tuple[int, ...]
     """Experts that get next to nothing."""
 
-    @property
-    def effective(self) -> float:
-        """How many evenly used experts would have the same entropy."""
-        return 2.0**self.entropy
 
-
-def evenness(load: Sequence[float], dead_share: float = DEAD_SHARE) -> Evenness:
-    """Entropy, busiest and dead experts of one layer's shares of visits, or of weight (E,), which sum to 1.
-
-    `dead_share` is the part of its even share below which an expert is dead; `UNHEARD_SHARE` for shares of weight.
-    """
+def evenness(load: Sequence[float]) -> Evenness:
+    """Entropy, busiest and dead experts of one layer's shares of visits (E,), which sum to 1."""
     shares = [float(share) for share in load]
     busiest = max(range(len(shares)), key=shares.__getitem__)
     return Evenness(
@@ -58,7 +41,7 @@ def evenness(load: Sequence[float], dead_share: float = DEAD_SHARE) -> Evenness:
         most=math.log2(len(shares)),
         busiest=busiest,
         busiest_share=shares[busiest],
-        dead=tuple(e for e, share in enumerate(shares) if share < dead_share / len(shares)),
+        dead=tuple(e for e, share in enumerate(shares) if share < DEAD_SHARE / len(shares)),
     )
 
 
@@ -81,31 +64,8 @@ def load_over_training(
     return (tuple(steps), torch.stack(loads)) if loads else None
 
 
-@dataclass(frozen=True)
-class Pull:
-    """What one term of the training loss demands of the routers."""
-
-    value: float
-    """The term itself, mean over layers, unweighted."""
-    gradient_norms: tuple[float, ...]
-    """(L,) length of its gradient with respect to each router's weights."""
-
-
-def pulls_on_routers(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> dict[str, Pull]:
-    """The real gradients on every router's weights: of `loss` (cross-entropy), of `switch` and of `constant` balance.
-
-    Inputs and targets (B, T), of which padding does not count. The balance terms are unweighted, so that they can be
-    compared; no `.grad` is written. Raises ValueError for a model without experts.
-    """
-    routers = [model.blocks[layer].feedforward.router.weight for layer in expert_layers(model.config)]
-    with torch.enable_grad():
-        output = model(inputs, Pass(mask=real_tokens(targets)))
-        terms = {"loss": loss_of(output.logits, targets)}
-        for kind in ("switch", "constant"):
-            terms[kind] = sum(balance_loss(routing, kind) for routing in output.routings) / len(routers)
-        return {name: _pull(term, routers) for name, term in terms.items()}
-
-
-def _pull(term: torch.Tensor, routers: list[torch.Tensor]) -> Pull:
-    gradients = torch.autograd.grad(term, routers, retain_graph=True, allow_unused=True)
-    return Pull(term.item(), tuple(0.0 if g is None else g.norm().item() for g in gradients))
+def entropy(counts: Sequence[float] | np.ndarray) -> float:
+    """Entropy in bits of counts or shares (any shape)."""
+    shares = np.asarray(counts, dtype=np.float64).ravel()
+    shares = shares[shares > 0] / shares.sum() if shares.sum() else shares[:0]
+    return float(-(shares * np.log2(shares)).sum()) + 0.0

@@ -1,11 +1,9 @@
-"""One attention head by hand: plain NumPy in float64, nothing hidden. The receipts use it, and visitors take it home.
+"""One attention head by hand: plain NumPy in float64, nothing hidden. The receipts use it.
 
 T = tokens, d = width of the residual stream, D = width of one head. The head is a dictionary of arrays:
 x (T, d) what attention reads; W_q, W_k, W_v (d, D) with b_q, b_k, b_v (D,); W_o (D, d), the head's share of the output
 matrix; causal (0 or 1); and, only where the model has them, q_gain, k_gain (D,) with norm_eps, and rotary_base.
 """
-
-from pathlib import Path
 
 import numpy as np
 
@@ -46,21 +44,3 @@ def turn(x, base):
     first, second = x[:, : width // 2], x[:, width // 2 :]
     turned = first * np.cos(angles) - second * np.sin(angles), first * np.sin(angles) + second * np.cos(angles)
     return np.concatenate(turned, axis=1)
-
-
-def main():
-    """Compute the head of head.npz beside this file and compare it with the model's own numbers."""
-    head = dict(np.load(Path(__file__).with_name("head.npz")))
-    tokens, steps = head["tokens"], attend(head)
-    for name in ("pattern", "z"):
-        difference = np.abs(steps[name] - head["model_" + name]).max()
-        print(f"{name:8} largest difference from the model's own forward: {difference:.1e}")
-        assert difference < 1e-4, name
-    print(f"{len(tokens)} tokens, width {head['W_q'].shape[0]}, {head['W_q'].shape[1]} per head")
-    for place, weights in enumerate(steps["pattern"][:12]):
-        most = weights.argmax()
-        print(f"{place:3} {tokens[place]:10} attends most to {most:3} {tokens[most]:10} {weights[most]:.4f}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
-"""Favourites: the tokens that an expert takes more often than it takes tokens in general, beyond what luck explains.
+"""Favourites: the tokens that an expert gets more often than its share of all tokens, and whether training did that.
 
-N = tokens of the text, K = experts that each visits.
+N = tokens of the text, K = experts per token, E = experts, V = vocabulary, R = routers.
 """
 
 from __future__ import annotations
@@ -8,9 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
+
+from ..model import Transformer, trace
+from .routing import AT_ONCE
 
 LEAST = 1.01
 """Lifts that may be no higher are left out: they would be written as no lift at all."""
+RANDOM_ROUTERS = 19
+"""A router that beats them all is one that chance brings in one of twenty cases: a test at 5 % (Barnard 1963)."""
 
 
 @dataclass(frozen=True)
@@ -19,23 +25,36 @@ class Lift:
 
     token: int
     taken: int
-    """How often it visits this expert."""
+    """How often it goes to this expert."""
     count: int
     """How often it occurs."""
     lift: float
-    """The share of its occurrences that visit, divided by that of all tokens: 1 where the expert does not care."""
+    """The share of its occurrences that go there, divided by that of all tokens: 1 for a token like all others."""
 
 
-def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int, most: int = 12) -> tuple[list[list[Lift]], int]:
-    """By expert, the tokens that it takes more often than luck explains, the highest lift first.
+@dataclass(frozen=True)
+class Sorting:
+    """How much better an expert is guessed by who knows the token: shares of all tokens, from 0 to 1."""
 
-    By the exact binomial tail of each share, at 5 % for all pairs of token and expert together (Bonferroni); the number
-    of pairs comes second. `experts` (N, K) and `tokens` (N,).
+    learned: float
+    random: float
+    """The most that a random router reaches on the same stream."""
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the router sorts tokens more than every random router."""
+        return self.learned > self.random
+
+
+def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int, most: int = 12) -> list[list[Lift]]:
+    """By expert, the tokens that it gets more often than luck explains, the highest lift first.
+
+    By the exact binomial tail of each share, at 5 % for all pairs of token and expert together (Bonferroni).
+    `experts` (N, K) and `tokens` (N,).
     """
     experts = experts.reshape(len(tokens), -1)
     kinds, number, counts = np.unique(tokens, return_inverse=True, return_counts=True)
-    pairs, by_expert = len(kinds) * n_experts, []
-    chance = 0.05 / pairs
+    chance, by_expert = 0.05 / (len(kinds) * n_experts), []
     for expert in range(n_experts):
         visits = (experts == expert).any(axis=1)  # (N,)
         base, taken = float(visits.mean()), np.bincount(number.ravel(), visits).astype(int)
@@ -45,7 +64,30 @@ def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int, most: in
             if hits > usual * count and _tail(hits, count, usual) < chance:
                 lifts.append(Lift(token, hits, count, hits / count / base))
         by_expert.append(sorted(lifts, key=lambda lift: -lift.lift)[:most])
-    return by_expert, pairs
+    return by_expert
+
+
+@torch.no_grad()
+def sorting(model: Transformer, ids: torch.Tensor, layer: int, first: np.ndarray) -> Sorting:
+    """Hold a layer's first choices (N,) on ids (B, T), N = B · T, against random routers on the same stream."""
+    E, generator = model.config.n_experts, torch.Generator().manual_seed(0)
+    read = [trace(model, some, names=["ff_in"])["ff_in", layer].cpu() for some in ids.split(AT_ONCE)]
+    stream = torch.cat(read).flatten(0, 1)  # (N, d)
+    scores = stream @ torch.randn(stream.shape[1], RANDOM_ROUTERS * E, generator=generator)
+    random = scores.unflatten(1, (RANDOM_ROUTERS, E)).argmax(dim=-1).T.numpy()  # (R, N)
+    tokens = ids.flatten().numpy()
+    return Sorting(sorted_share(first, tokens, E), max(sorted_share(each, tokens, E) for each in random))
+
+
+def sorted_share(first: np.ndarray, tokens: np.ndarray, n_experts: int) -> float:
+    """Share of tokens whose expert is right if each kind's most frequent one is guessed, above a single guess for all.
+
+    `first` (N,) experts and `tokens` (N,).
+    """
+    kinds, number = np.unique(tokens, return_inverse=True)
+    table = np.bincount(number.ravel() * n_experts + first, minlength=len(kinds) * n_experts)
+    table = table.reshape(len(kinds), n_experts)  # (V, E)
+    return float(table.max(axis=1).sum() - table.sum(axis=0).max()) / len(first)
 
 
 def _tail(hits: int, count: int, share: float) -> float:

@@ -5,7 +5,6 @@ T = tokens, d = d_model, D = d_head. Recomputed in float64 by `byhand.attend`, w
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,20 +123,6 @@ def head_arrays(look: Look, layer: int, head: int) -> dict[str, np.ndarray]:
     if config.positions == "rotary":
         arrays["rotary_base"] = np.array(config.rotary_base)
     return arrays
-
-
-def packed_head(look: Look, layer: int, head: int) -> bytes:
-    """An .npz of the head's arrays in float32, with its tokens and the model's own pattern (T, T) and z (T, D)."""
-    arrays = {
-        name: array.astype(np.float32) if array.ndim else array
-        for name, array in head_arrays(look, layer, head).items()
-    }
-    arrays["model_pattern"] = look.pattern(layer)[head].cpu().float().numpy()
-    arrays["model_z"] = look.trace["z", layer][0, :, head].cpu().float().numpy()
-    arrays["tokens"] = np.array(look.tokens)
-    file = io.BytesIO()
-    np.savez_compressed(file, **arrays)
-    return file.getvalue()
 
 
 def _differences(look: Look, layer: int, head: int, steps: dict[str, np.ndarray]) -> dict[str, float]:

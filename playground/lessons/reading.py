@@ -184,8 +184,7 @@ class Ask(Part):
     """A question, whose answer the visitor's own numbers decide."""
 
     question: Sentences
-    kind: Literal["choice", "number", "curve"]
-    """Of a curve, the end is asked for."""
+    kind: Literal["choice", "number"]
     right: Annotated[Cases, _cases("is")]
     """The first that holds is the answer: a choice's name, or a fact or number."""
     choices: Annotated[dict[str, _text(160)], Field(max_length=6)] = {}
@@ -195,8 +194,6 @@ class Ask(Part):
     unit: _text(30) = ""
     near: Annotated[Number, Field(ge=0)] = 0.0
     """How far off counts as right."""
-    start: Annotated[str, Written, AfterValidator(_operand)] = "0"
-    """Of a curve: the fact or number where it begins."""
     covers: list[Place] = []
     """Names in PLACES: where the answer stands, covered until the guess."""
     until: Literal["guess", "done"] = "guess"
@@ -206,9 +203,9 @@ class Ask(Part):
     @classmethod
     def _flat(cls, given: Any) -> Any:
         """In the file, the name of the choices or of the scale says the kind."""
-        kinds = [kind for kind in ("choices", "number", "curve") if kind in given]
+        kinds = [kind for kind in ("choices", "number") if kind in given]
         if len(kinds) != 1:
-            raise ValueError("it needs one of “choices”, “number” and “curve”")
+            raise ValueError("it needs “choices” or “number”")
         if kinds == ["choices"]:
             return {**given, "kind": "choice"}
         return (
@@ -217,8 +214,7 @@ class Ask(Part):
 
     @model_validator(mode="after")
     def _check(self, info: ValidationInfo) -> Self:
-        needed = {"choice": set(), "number": {"least", "most", "step"}, "curve": {"least", "most", "step", "start"}}
-        if missing := needed[self.kind] - self.model_fields_set:
+        if self.kind == "number" and (missing := {"least", "most", "step"} - self.model_fields_set):
             raise ValueError(f"its scale has no “{min(missing)}”")
         if self.kind == "choice" and len(self.choices) < 2:
             raise ValueError("two to six choices")

@@ -206,20 +206,10 @@ class ComparisonJob(TrainingJob):
         if "diverged" in early.values():
             who = " and ".join(NAMES[side] for side, reason in early.items() if reason == "diverged")
             return f"{who} diverged, so this pair is not judged: try a lower learning rate or a longer warm-up."
-        last = {side: self._histories[side][-1].last_step for side in early}
-        equally = len(early) == len(SIDES) and len(set(last.values())) == 1
-        who = " and ".join(f"{NAMES[side]} after step {n:,} of {self._steps:,}" for side, n in last.items())
-        if equally:
-            who = f"both after step {last['dense']:,} of {self._steps:,}"
-        kept = ("both are", "it is") if pair == 1 else ("the two of the first pair are",) * 2
-        both = f"{kept[0]} kept" if len(ended) == len(SIDES) else f"{kept[1]} kept, and the other continues"
-        if pair > 1 and self._verdict is not None:
-            why = "The verdict is on the pairs that were complete."
-        elif equally:
-            why = "One pair that was stopped early says little, so there is no verdict."
-        else:
-            why = "There is no verdict on unequal training."
-        return f"Stopped: {who}; {both}. {why}"
+        steps = {side: self._histories[side][-1].last_step for side in early}
+        who = " and ".join(f"{NAMES[side]} after step {n:,} of {self._steps:,}" for side, n in steps.items())
+        judged = " The verdict is on the others." if self._verdict is not None else ""
+        return f"Stopped: {who}. A pair that was stopped is not judged.{judged}"
 
     def expected(self, seconds: Callable[..., float]) -> float:
         """See `Job.expected`."""
@@ -323,11 +313,8 @@ class ComparisonJob(TrainingJob):
             self._notices.append(f"{NAMES[told.side]}: {message(event)}")
 
     def _ending(self) -> str:
-        steps = [f"{NAMES[s]} {self._histories[s][0].last_step:,}" for s in SIDES if self._histories[s]]
-        complete = self._verdict.seeds if self._verdict else 0
-        if complete == self.spec.seeds:
-            pairs = "The pair is" if complete == 1 else f"{'Both' if complete == 2 else f'All {complete}'} pairs are"
-            return f"{pairs} trained: {', '.join(steps)} steps each." if complete > 1 else f"{pairs} trained."
+        if self._verdict and self._verdict.seeds == self.spec.seeds:
+            return "The pair is trained." if self.spec.seeds == 1 else "All pairs are trained."
         return self._withheld() or "Stopped. Both models are saved."
 
     def _keep(self, event: Trained) -> None:

@@ -35,7 +35,7 @@ from ..storage import Checkpoint
 from ..words.corpus import corpus_warning
 from .limits import GAMES, TYPED
 from .runs import LANGUAGE_CHARACTERS, Source
-from .unseen import Unseen, unseen
+from .texts import Unseen, unseen
 
 COUNTED = 2_000_000
 """Tokens of a training text that the bigram counts, from its end."""

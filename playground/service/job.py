@@ -10,7 +10,7 @@ import contextvars
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -64,7 +64,7 @@ class Job:
         self._ended: Callable[[], None] = lambda: None
         self._noting: Callable[[], None] = lambda: None
         self._context = contextvars.copy_context()
-        self._state, self._message, self._version = "waiting", "", 0
+        self._state, self._message, self._version, self._done = "waiting", "", 0, 0.0
 
     @property
     def worked(self) -> float:
@@ -87,8 +87,8 @@ class Job:
 
     @property
     def time_left(self) -> float | None:
-        """Seconds until it is done; None before that can be told."""
-        return None
+        """Seconds until it is done, from how long the part so far took; None before that can be told."""
+        return self.rest_of(self._done) if self._state == "training" else None
 
     def expected(self, seconds: Callable[..., float]) -> float:
         """About how many seconds it takes from its beginning; `seconds(config, training)` is what a training takes."""
@@ -123,6 +123,10 @@ class Job:
     def noted(self) -> dict[str, Any]:
         """What has to be known of it to find it again after a restart, as plain values."""
         return {}
+
+    def _find_over(self, noted: Mapping[str, Any]) -> None:
+        """Be over, as it was when that was noted."""
+        self._state, self._message = "finished" if self.has_result else "failed", noted["message"]
 
     def put_away(self) -> None:
         """Save the job's results, because its thread ends."""
@@ -176,7 +180,7 @@ class Job:
     def seen_as(self) -> dict[str, Any]:
         """What every view of it holds: the fields of `View`."""
         names = ("id", "name", "state", "message", "time_left", "place", "wait", "version", "busy")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in names} | {"done": self._done}
 
     # ---- its life ----------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..atomic_files import bytes_of
-from ..kept import Latest, forget
+from ..kept import forget
 from .data_folder import DataFolder, new_id, tidy_name
 from .limits import USED_SECONDS, Limits
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SHIPPED_FOLDER = Path(__file__).resolve().parents[2] / "checkpoints"
-DEPARTED_NAMES, DEPARTED_VISITORS = 6, 1000
-"""So many names of models that were pushed out are told to each of so many visitors."""
 
 
 @dataclass(eq=False)
@@ -81,7 +79,6 @@ class Registry:
         self.limits, self.data = limits, data or DataFolder()
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}
-        self._departed = Latest(DEPARTED_VISITORS)  # visitor → names of models that left to make room
         self.on_leaving: Callable[[Entry], None] = lambda entry: self.data.delete(entry.id)
         """Called with a model that has left for good, to clean up after it."""
         self.on_opening: Callable[[Entry, Transformer], None] = lambda entry, model: None
@@ -198,7 +195,7 @@ class Registry:
             )
             leaving = self._surplus(entry)
             for gone in leaving:
-                self._note_leaving(self._entries.pop(gone.id))
+                del self._entries[gone.id]
         for gone in leaving:
             self._leaves(gone)
         if replaced is not None and replaced.checkpoint is not None:
@@ -273,16 +270,10 @@ class Registry:
         for entry in old:
             self._leaves(entry)
 
-    def departed(self, visitor: str | None) -> list[str]:
-        """Names of this visitor's models that had to make room for newer ones, the latest last."""
-        with self._lock:
-            return list(self._departed.get(visitor, ())) if isinstance(visitor, str) else []
-
     def news(self, visitor: str | None) -> tuple:
         """Something that is another one whenever this visitor's models have changed; empty where there is none."""
         with self._lock:
-            own = [(e.id, e.name) for e in self._entries.values() if e.owner == visitor]
-            return *own, *self.departed(visitor)
+            return tuple((e.id, e.name) for e in self._entries.values() if e.owner == visitor)
 
     def rename(self, model_id: str, visitor: str, name: str) -> str:
         """Call a visitor's own model something else; returns the name, tidied. Raises ValueError."""
@@ -320,22 +311,16 @@ class Registry:
         self._leaves(entry)
 
     def forget_visitor(self, visitor: str) -> None:
-        """Let go of all of a visitor's models, and of the names of those that had to leave."""
+        """Let go of all of a visitor's models."""
         for entry in self.models(visitor):
             if not entry.shipped:
                 self.remove(entry.id, visitor)
-        with self._lock:
-            self._departed.pop(visitor, None)
 
     def _leaves(self, entry: Entry) -> None:
         """Clean up after a model, and let go of what was worked out from it."""
         self.on_leaving(entry)
         if entry.checkpoint is not None:
             forget(entry.checkpoint.model)
-
-    def _note_leaving(self, entry: Entry) -> None:
-        names = self._departed.get(entry.owner, ())
-        self._departed[entry.owner] = (*names, entry.name)[-DEPARTED_NAMES:]
 
     def _entry(self, model_id: str | None, visitor: str | None) -> Entry:
         shared = self.data.unshared_id(model_id) if isinstance(model_id, str) else ""

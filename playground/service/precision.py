@@ -7,7 +7,7 @@ from ..kept import Kept
 from ..storage import Checkpoint
 from .limits import PRECISION_TOKENS, PRECISION_WRITTEN
 from .runs import Source
-from .unseen import beside_the_run, unseen
+from .texts import beside_the_run, unseen
 
 _kept = Kept(entries=64, megabytes=4)
 

@@ -24,9 +24,6 @@ class SweepView(View):
 
     setting: str = ""
     rows: tuple[Row, ...] = ()
-    done: float = 0.0
-    """Share of all steps, 0 … 1."""
-    corpus: str = ""
 
 
 def sweep_runs(spec: RunSpec, sweep: Sweep, limits: Limits, should_stop: Callable[[], bool]) -> Iterator[Trying]:
@@ -51,17 +48,11 @@ class SweepJob(Job):
         super().__init__(job_id, visitor, name, registry.data.folder_of(job_id))
         self.spec, self.sweep, self.limits = spec, sweep, limits
         self._rows: list[Row] = []
-        self._done, self._left = 0.0, None
 
     @property
     def has_result(self) -> bool:
         """Whether a run has ended."""
         return bool(self._rows)
-
-    @property
-    def time_left(self) -> float | None:
-        """See `Job.time_left`."""
-        return self._left
 
     def expected(self, seconds: Callable[..., float]) -> float:
         """See `Job.expected`."""
@@ -82,8 +73,8 @@ class SweepJob(Job):
     def view(self) -> SweepView:
         """A consistent copy of what is known."""
         with self._lock:
-            rows, corpus = tuple(self._rows), self.spec.source.title
-            return SweepView(**self.seen_as(), setting=self.sweep.name, rows=rows, done=self._done, corpus=corpus)
+            corpus, rows = self.spec.source.title, tuple(self._rows)
+            return SweepView(**self.seen_as(), corpus=corpus, setting=self.sweep.name, rows=rows)
 
     def _take(self, tried: Any) -> None:
         if tried is _OVER:
@@ -97,7 +88,6 @@ class SweepJob(Job):
                 steps, runs = self.spec.training.steps, len(self.sweep.values) * self.sweep.seeds
                 ended = sum(len(row.losses) for row in self._rows)
                 self._done = (ended + tried.event.step / steps) / runs
-                self._left = self.rest_of(self._done)
             if isinstance(tried.event, Stepped) or len(self._rows) != before:
                 self._version += 1
 
@@ -115,5 +105,5 @@ class SweepJob(Job):
         job = cls(row["id"], row["visitor"], row["name"], spec, Sweep(**values), limits, registry)
         job._rows = [Row(value, tuple(losses)) for value, losses in noted["rows"]]
         if row["state"] == "over":
-            job._state, job._message = "finished" if job._rows else "failed", noted["message"]
+            job._find_over(noted)
         return job

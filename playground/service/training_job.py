@@ -111,7 +111,3 @@ class TrainingJob(Job):
         self._baselines = Baselines.from_dict(noted["baselines"]) if noted["baselines"] else None
         self._notices = list(noted["notices"])
         self.models = {model_id: self.registry.has(model_id, self.visitor) for model_id in self.models}
-
-    def _find_over(self, noted: Mapping[str, Any]) -> None:
-        """Be over, as it was when that was noted."""
-        self._state, self._message = "finished" if self.has_result else "failed", noted["message"]

@@ -69,5 +69,4 @@ def in_words(verdicts: Sequence[Verdict | None], *, details: bool = False) -> st
 @lru_cache(maxsize=1000)
 def _by_grammar(language: str, text: str, begun: str, kind: str) -> Verdict:
     found = judge(LANGUAGES[language], text, begun, spaced=kind != "word")
-    fault = found.fault
-    return Verdict(parsed_summary(found), ((fault.start, fault.end, fault.rule),) if fault is not None else ())
+    return Verdict(parsed_summary(found), tuple((fault.start, fault.end, fault.rule) for fault in found.faults))

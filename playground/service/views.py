@@ -41,6 +41,8 @@ class View:
     """Seconds until there should be a place for it."""
     version: int = 0
     """Grows whenever anything changed."""
+    done: float = 0.0
+    """Which part of it is done, 0 … 1, where that is counted."""
     busy: bool = False
     """Whether its thread still works: of one that is over, to judge and to put away what it brought forth."""
     corpus: str = ""

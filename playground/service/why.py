@@ -67,14 +67,6 @@ class Proven:
     """What the model itself writes in place of the selection, each token the likeliest one."""
 
 
-@dataclass(frozen=True)
-class WhyView(View):
-    """What there is to show of a search or a proof."""
-
-    share: float = 0.0
-    """Which part of it is done."""
-
-
 class WhyJob(Job):
     """What searches and proofs have in common."""
 
@@ -86,22 +78,16 @@ class WhyJob(Job):
         self.question, self.limits, self.registry = question, limits, registry
         self.result: Any = None
         """What came of it; None before it is over."""
-        self._share = 0.0
 
     @property
     def has_result(self) -> bool:
         """See `Job.has_result`."""
         return self.result is not None
 
-    @property
-    def time_left(self) -> float | None:
-        """See `Job.time_left`: from how long the part so far took."""
-        return self.rest_of(self._share) if self._state == "training" else None
-
-    def view(self) -> WhyView:
+    def view(self) -> View:
         """What there is to show of it now."""
         with self._lock:
-            return WhyView(**self.seen_as(), share=self._share)
+            return View(**self.seen_as())
 
     def start(self) -> None:
         """Begin, in a thread of its own."""
@@ -121,7 +107,7 @@ class WhyJob(Job):
     def _take(self, event: Any) -> None:
         with self._lock:
             if isinstance(event, Progress):
-                self._share = event.share
+                self._done = event.share
                 if self._state == "preparing":
                     self._state, self._message = "training", ""
             elif isinstance(event, self.RESULT):
@@ -146,7 +132,7 @@ class WhyJob(Job):
         job = cls(row["id"], row["visitor"], question, *cls._own(noted), limits, registry)
         job.result = TypeAdapter(cls.RESULT | None).validate_python(noted["result"])
         if row["state"] == "over":
-            job._state, job._message = "finished" if job.result is not None else "failed", noted["message"]
+            job._find_over(noted)
         return job
 
     @classmethod

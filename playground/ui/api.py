@@ -245,7 +245,7 @@ class Endpoints:
         asked = {"source": source, "size": size, "own_kind": "paste", "text": text}
         read = texts.source_of(asked, self.page.limits)  # checked before it is taken apart
         own = texts.own_of(read.text, str(settings.get("tokenizer", "char"))) if source == OWN_TEXT else texts.UNKNOWN
-        values = form.base_values(size, source, self.page.limits, own)
+        values = form.base_values(size, source, own)
         if steps := whole("steps", steps):
             values |= {"steps": steps}
         values |= settings

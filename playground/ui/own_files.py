@@ -9,10 +9,8 @@ import gzip
 import hashlib
 import mimetypes
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
-import brotli
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,21 +24,16 @@ PLOTLY_JS = ASSETS / "vendor" / "plotly-cartesian.min.js"
 Python package brings."""
 FOR_GOOD, ASK_AGAIN = "public, max-age=31536000, immutable", "no-cache"
 
-_COMPRESS: dict[str, Callable[[bytes], bytes]] = {
-    "br": lambda content: brotli.compress(content, quality=5),
-    "gzip": lambda content: gzip.compress(content, 6),  # browsers take br over HTTPS and from their own machine alone
-}
-
 
 class Body:
-    """A body and its compressed forms. For any number of threads."""
+    """A body and its compressed form. For any number of threads."""
 
     def __init__(self, content: bytes, media_type: str):
         self.content, self.media_type = content, media_type
         self.version = hashlib.blake2b(content, digest_size=9).hexdigest()
         """Another one for any other content."""
         self._lock = threading.Lock()
-        self._compressed: dict[str, bytes] = {}
+        self._compressed = b""
 
     @property
     def nbytes(self) -> int:
@@ -54,18 +47,15 @@ class Body:
         headers = {"etag": tag, "cache-control": caching, "vary": "Accept-Encoding"}
         if tag in asked.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
-        accepted = asked.get("accept-encoding", "")
-        encoding = next((name for name in _COMPRESS if name in accepted), None)
-        if encoding is None:
+        if "gzip" not in asked.get("accept-encoding", ""):
             return Response(self.content, media_type=self.media_type, headers=headers)
-        headers["content-encoding"] = encoding
-        return Response(self._encoded(encoding), media_type=self.media_type, headers=headers)
+        headers["content-encoding"] = "gzip"
+        return Response(self._packed(), media_type=self.media_type, headers=headers)
 
-    def _encoded(self, encoding: str) -> bytes:
+    def _packed(self) -> bytes:
         with self._lock:
-            if encoding not in self._compressed:
-                self._compressed[encoding] = _COMPRESS[encoding](self.content)
-            return self._compressed[encoding]
+            self._compressed = self._compressed or gzip.compress(self.content, 6)
+            return self._compressed
 
 
 _files: dict[str, Path] = {}

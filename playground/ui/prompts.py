@@ -7,7 +7,7 @@ import re
 
 from ..data import visible
 from ..service.runs import OWN_TEXT
-from ..service.unseen import learned
+from ..service.texts import learned
 from ..storage import Checkpoint
 from .page import Page
 

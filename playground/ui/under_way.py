@@ -1,11 +1,10 @@
-"""Under way: what a tab shows of its jobs besides their results: the bar in place of the button, failures, others."""
+"""Under way: what a tab shows of its jobs besides their results: the bar in place of the button, and failures."""
 
 from __future__ import annotations
 
 import html
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from ..service.job import Job
@@ -27,43 +26,22 @@ LONG = 15.0  # seconds left that make the difference
 _BAR = f"""{slot("stop")}{slot("bar")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}"""
 
 
-@dataclass(frozen=True)
-class Kind:
-    """How a tab names its jobs."""
-
-    job: type[Job]
-    noun: str
-    """In the names of its deeds: stop_run, dismiss_run."""
-    title: str
-    """Of the tab where they are seen."""
-
-
-KINDS: list[Kind] = []
-"""Each tab with jobs adds its own."""
-
-
-def add_kind(kind: Kind) -> None:
-    """Have jobs of this kind named on the tabs where they are not seen."""
-    KINDS[:] = [*(other for other in KINDS if other.job is not kind.job), kind]
-
-
-def add_bar(page: Page, kind: Kind, draw: Callable[[Any], str], *, elem_id: str, stop_id: str) -> None:
+def add_bar(page: Page, kind: type[Job], draw: Callable[[Any], str], *, elem_id: str, stop_id: str) -> None:
     """The panel in place of the button that begins a job, and what its own buttons do; `draw(view)` is the bar."""
-    add_kind(kind)
 
     def show(asked: Asked) -> Shown:
-        job = page.board.active(asked.visitor, kind=kind.job)
+        job = page.board.active(asked.visitor, kind=kind)
         if job is None:
             return Shown({}, {name: Slot(None, lambda: "") for name in ("stop", "bar")})
         view = job.view()
         words = {"waiting": "Leave the queue", "stopping": "Stopping …"}.get(view.state, "Stop")
         off = view.state == "stopping"
-        stop = deed_button(words, f"stop_{kind.noun}", kind="stop", id=stop_id, disabled=off)
+        stop = deed_button(words, f"stop_{kind.kind}", kind="stop", id=stop_id, disabled=off)
         return Shown({}, {"stop": Slot(stop, lambda: stop), "bar": Slot(view.version, lambda: draw(view))})
 
     page.panels.add(elem_id, show, _BAR, start={}, follows=True, elem_id=elem_id, elem_classes="job-bar")
-    page.panels.act(f"stop_{kind.noun}", lambda asked: page.board.stop(asked.visitor, kind=kind.job) and None)
-    page.panels.act(f"dismiss_{kind.noun}", lambda asked: page.board.dismiss(asked.visitor, kind=kind.job))
+    page.panels.act(f"stop_{kind.kind}", lambda asked: page.board.stop(asked.visitor, kind=kind) and None)
+    page.panels.act(f"dismiss_{kind.kind}", lambda asked: page.board.dismiss(asked.visitor, kind=kind))
 
 
 def progress(view: Any, share: float, words: str) -> str:
@@ -88,32 +66,24 @@ def just_begun(page: Page, visitor: str, job: type[Job]) -> bool:
     return going is not None and time.monotonic() - going.began < TWICE
 
 
-def notices(page: Page, visitor: str, kind: Kind, shown: str = "") -> Slot:
-    """Why the last job came to nothing, unless it is `shown` anyway; what cannot be saved; jobs of other tabs."""
-    failed = page.board.failed(visitor, kind=kind.job)
+def notices(page: Page, visitor: str, kind: type[Job], shown: str = "") -> Slot:
+    """Why the last job came to nothing, unless it is `shown` anyway; and what cannot be saved."""
+    failed = page.board.failed(visitor, kind=kind)
     failed = None if failed is None or failed.id == shown else failed
-    jobs = page.board.of(visitor, kind=Job)
-    elsewhere = tuple(each.job for each in KINDS if each.title != kind.title)
-    others = [job for job in jobs if job.active and isinstance(job, elsewhere)]
-    problem = page.registry.data.problem if jobs else ""
+    problem = page.registry.data.problem if page.board.of(visitor, kind=Job) else ""
 
     def make() -> str:
         parts = []
         if failed is not None:
             why = html.escape(sentence(failed.message))
-            close = deed_button("×", f"dismiss_{kind.noun}", kind="link", title="Dismiss")
+            close = deed_button("×", f"dismiss_{kind.kind}", kind="link", title="Dismiss")
             said = f'<span><b dir="auto">{html.escape(failed.name)}</b>: {why}</span>{close}'
             parts.append(f'<div class="notice notice-error failed" role="alert">{said}</div>')
         if problem:
             parts.append(theme.notice(UNSAVED.format(problem), "warning"))
-        for job in others:
-            does = "is waiting in the queue" if job.state == "waiting" else "is still running"
-            tab = next(each.title for each in KINDS if isinstance(job, each.job))
-            parts.append(theme.notice(f"“{job.name}” {does}; see the tab “{tab}”."))
         return "".join(parts)
 
-    told = tuple((job.id, job.name, job.state == "waiting") for job in others)
-    return Slot((failed and (failed.id, failed.version), problem, told), make)
+    return Slot((failed and (failed.id, failed.version), problem), make)
 
 
 def tick(time_left: float | None, *, waits: bool = False) -> float:

@@ -31,6 +31,12 @@ ROLE_NAMES = {
     "unclear": "has no clear role",
 }
 """Of `inspection.roles.ROLES`."""
+ORDERS = {
+    "prediction": "largest effect on this prediction first",
+    "loss": "largest effect on the loss of these texts first",
+    "pattern": "clearest pattern first",
+}
+"""Of a list of heads, by what it is sorted by."""
 CRITERIA = (
     f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if it loses "
     f"more than {GIVEN_UP:.2f} of it when the repetition is replaced. Two roles are even attention (above {EVEN:.2f}) "

@@ -24,14 +24,6 @@ def signed(value: float, digits: int = 2, *, plus: bool = False) -> str:
     return f"{rounded:{'+' if plus else ''}.{digits}f}".replace("-", "−")
 
 
-def size(count: float) -> str:
-    """A count for tight places: 812, 49.7 k, 3.2 M, 124 M."""
-    for unit, suffix in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if abs(count) >= unit:
-            return f"{count / unit:.3g}{suffix}"
-    return f"{count:.0f}"
-
-
 def bytes_text(count: float) -> str:
     """Bytes in B, kB, MB or GB, each a thousand of the one before."""
     for unit, suffix in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):

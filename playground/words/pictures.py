@@ -10,9 +10,8 @@ import numpy as np
 
 from ..data import Baselines
 from .baselines import BEST, from_the_best
-from .numbers import listed, percent, signed, size
+from .numbers import listed, percent, signed
 
-GPT2_SMALL = 124_439_808
 LEARNED = 0.5
 """Share from which a skill is said to be there."""
 
@@ -53,26 +52,6 @@ def gradients_words(parts: Sequence[str], steps: Sequence[int], norms: np.ndarra
     if shortest != longest and last[shortest] > 0:
         words += f", {last[longest] / last[shortest]:.0f} times as long as in {parts[shortest]}"
     return f"{words}."
-
-
-def parameters_words(components: Mapping[str, int]) -> str:
-    """The largest component, and the size beside GPT-2 small."""
-    total = sum(components.values())
-    name, count = max(components.items(), key=lambda item: item[1])
-    return (
-        f"{total:,} parameters, {percent(total / GPT2_SMALL)} of GPT-2 small. "
-        f"The largest part is the {name} ({percent(count / total)})."
-    )
-
-
-def parameter_row(name: str, count: int, total: int) -> list[str]:
-    """A row of the table beside the bars: component, parameters, share of this model, share of GPT-2 small."""
-    return [name, f"{count:,}", percent(count / total if total else 0.0), percent(count / GPT2_SMALL)]
-
-
-def parameter_label(count: int, total: int) -> str:
-    """The label at the end of a bar: parameters, and their share."""
-    return f"{size(count)} · {percent(count / total)}"
 
 
 def similar_words(similarity: np.ndarray, words: Sequence[str], part: bool = False) -> str:
@@ -165,14 +144,6 @@ def times_words(
 
 
 # ---- two models ------------------------------------------------------------------------------------------------------
-
-
-def both_expected(labels: Sequence[str], dense: Sequence[float], moe: Sequence[float], divergence: float) -> str:
-    """Whether the dense and the MoE model agree."""
-    apart = f"Their distributions are {divergence:.4f} nats apart (Jensen–Shannon; at most 0.69)."
-    first, second = int(np.argmax(dense)), int(np.argmax(moe))
-    each = f"dense “{labels[first]}” ({percent(dense[first])}), MoE “{labels[second]}” ({percent(moe[second])})"
-    return f"{'They agree' if first == second else 'They differ'}: {each}. {apart}"
 
 
 def difference_words(steps: Sequence[int], mean: np.ndarray, margin: np.ndarray, *, judged_again: bool = False) -> str:

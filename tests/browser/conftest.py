@@ -4,8 +4,6 @@ Every page that these fixtures open fails its test if the page wrote an error to
 another host.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """What a page looks like, in numbers: writing that lies over other writing or is cut off, and the rules of axe-core."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The chart in a real browser: it keeps its node and zoom as it is redrawn, follows the page, is saved."""
 
-from __future__ import annotations
-
 import gradio as gr
 import pytest
 
@@ -90,7 +88,7 @@ def test_a_growing_run_keeps_node_and_zoom(chromium_page, address):
     reset.wait_for(state="hidden")
 
 
-def test_it_follows_light_dark_and_width_without_a_reload(chromium_page, address):
+def test_it_follows_light_dark_and_width_and_is_saved_and_described(chromium_page, address):
     page = chromium_page
     begin(page, address)
     color = "document.querySelector('#loss .chart-plot').data[2].line.color"
@@ -99,16 +97,6 @@ def test_it_follows_light_dark_and_width_without_a_reload(chromium_page, address
     page.wait_for_function(f"{color} === '{palette.DARK[palette.DENSE]}'")
     page.evaluate("document.body.classList.remove('dark')")
     page.wait_for_function(f"{color} === '{palette.DENSE}'")
-    page.set_viewport_size({"width": 700, "height": 900})
-    page.wait_for_function(
-        "(p => Math.abs(p.querySelector('svg.main-svg').clientWidth - p.clientWidth) < 2 && p.clientWidth < 690)"
-        "(document.querySelector('#loss .chart-plot'))"
-    )
-
-
-def test_pictures_are_saved_and_described(chromium_page, address):
-    page = chromium_page
-    begin(page, address)
     for kind, start in (("png", b"\x89PNG"), ("svg", b"<svg")):
         with page.expect_download() as download:
             saves(page.locator("#loss"), kind)
@@ -122,6 +110,11 @@ def test_pictures_are_saved_and_described(chromium_page, address):
     sentence = page.locator("#loss .chart-words").inner_text()
     assert "best possible" in sentence
     assert page.locator("#loss .chart-plot").get_attribute("aria-label") == sentence
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.wait_for_function(
+        "(p => Math.abs(p.querySelector('svg.main-svg').clientWidth - p.clientWidth) < 2 && p.clientWidth < 690)"
+        "(document.querySelector('#loss .chart-plot'))"
+    )
 
 
 def test_a_phone_needs_no_sideways_scrolling(phone_page, address):

@@ -1,7 +1,5 @@
 """A class in two browsers: a teacher makes one, a student joins with its code and trains, the board shows it."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -46,6 +44,9 @@ def test_a_teacher_makes_a_class_and_sees_what_a_student_trains(house, open_page
     student.click("#head-learn button")
     student.click(".class-button")
     student.fill("[data-field=code]", " ".join(words).upper())
+    student.goto(f"{address}?class={'-'.join(words)}")  # or by the link that invites
+    student.wait_for_selector("#class-panel .notice:has-text('Tuesday')")
+    assert not student.locator("#class-making, [data-field=code]").filter(visible=True).count()
     student.fill("[data-field=name]", "Zoë & Ed")
     student.press("[data-field=name]", "Enter")
     student.wait_for_selector(".class-strip:has-text('Zoë & Ed')")
@@ -70,33 +71,3 @@ def test_a_teacher_makes_a_class_and_sees_what_a_student_trains(house, open_page
     board.wait_for_selector("#train-button")
     assert "class" not in parse_qs(urlsplit(board.url).query) and "Zoë" not in board.content()
     assert not classes.store.rows("SELECT 1 FROM classes")
-
-
-def test_students_who_are_invited_do_the_lesson_and_the_class_in_one(house, open_page):
-    _, address = house
-    settings = {"lesson": "first-model", "steps": 20, "hours": "2", "title": "Wednesday", "changes": "seed"}
-    page = open_page()
-    page.goto(address)
-    page.wait_for_selector("#status:has-text('recorded')")
-    made = page.evaluate(
-        "(selection) => playground.ask('/do/make_class', { visitor: playground.known.visitor, selection })", settings
-    )
-    code, secret = made["move"]["code"], made["move"]["secret"]
-    page.goto(f"{address}?class={code}#teach={secret}")
-    page.wait_for_selector("#class-table:has-text('joined yet')")
-
-    student = open_page(color_scheme="dark")
-    student.goto(f"{address}?class={code}")
-    student.wait_for_selector("#class-panel .notice:has-text('Wednesday')")
-    assert not student.locator("#class-making, [data-field=code]").filter(visible=True).count()
-    student.fill("[data-field=name]", "Ada")
-    student.click("#class-join")
-    student.wait_for_selector(".class-strip:has-text('are Ada')")
-    student.wait_for_selector(".lesson-ask")
-    student.click(".lesson button:has-text('Guess')")
-    student.wait_for_function("document.querySelector('#size input:checked')?.value === 'tiny'")
-    student.click("#train-button")
-    student.wait_for_selector(".lesson .lesson-ticked, .lesson-told")
-    page.wait_for_selector(".histogram:has-text('1 of 1 answered')")
-    page.wait_for_selector("#class-spread .chart-words:has-text('one run')")
-    page.wait_for_selector("#class-table tr:has-text('Ada'):has-text('1 of 8 steps')")

@@ -183,7 +183,7 @@ def test_a_phone_shows_the_button_and_the_text_without_scrolling_and_scrolls_to_
     expect(page.locator("[data-slot=why-copied] h3")).to_be_in_viewport()
 
 
-def test_ask_why_it_wrote_some_words(address, chromium_page):
+def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium_page):
     page = chromium_page
     page.goto(f"{address}?tab=generate&model=sentences")
     expect(page.locator(".written-said, .written-by").filter(has_text="Twenty sentences").first).to_be_visible()
@@ -202,12 +202,6 @@ def test_ask_why_it_wrote_some_words(address, chromium_page):
     page.locator(".why-button").click()
     expect(page.locator("[data-slot=why-title]")).to_contain_text("Why “")
     expect(page.locator(".written .asked")).to_have_count(1)
-
-
-def test_words_are_selected_by_dragging_the_mouse(address, chromium_page):
-    page = chromium_page
-    page.goto(f"{address}?tab=generate&model=sentences")
-    expect(page.locator(".written-said, .written-by").filter(has_text="Twenty sentences").first).to_be_visible()
     opened = page.locator(".written .open").get_attribute("data-place")
     first, last = (page.locator(f".written [data-place='0:{at}']").bounding_box() for at in (1, 3))
     page.mouse.move(first["x"] + 2, first["y"] + first["height"] / 2)

@@ -1,7 +1,5 @@
 """The main journey, as a new visitor takes it: open, paste a text, train, reload in the middle, talk to the model."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect
@@ -144,7 +142,7 @@ def test_two_visitors_do_not_see_each_others_runs(address, open_page):
     assert "Run 1" not in bert.inner_text("body")
 
 
-def test_what_is_typed_while_an_answer_is_under_way_stays(address, open_page):
+def test_what_is_typed_or_chosen_while_an_answer_is_under_way_stays(address, open_page):
     """At 400 ms of latency, numbers that were typed within a second of a paste were lost."""
     page = open_page()
     opened(page, address)
@@ -159,37 +157,13 @@ def test_what_is_typed_while_an_answer_is_under_way_stays(address, open_page):
     page.wait_for_timeout(1500)
     assert page.get_by_label("Steps", exact=True).first.input_value() == "77"
     assert page.input_value("#prompt textarea") == "Mine"
-
-
-def test_a_model_that_is_chosen_while_the_list_is_being_renewed_is_chosen(address, open_page):
-    """As when a run's model is there a moment before the run is over: the second press was lost."""
-    page = open_page()
-    opened(page, address)
-    page.evaluate(FAR)
     page.evaluate("playground.news.choose('shipped-prose')")
     page.wait_for_timeout(100)
-    page.evaluate("playground.news.choose('shipped-sentences')")
+    page.evaluate("playground.news.choose('shipped-sentences')")  # as when a run's model is there before it is over
     page.wait_for_function("document.querySelector('#model input')?.value.startsWith('Twenty sentences')")
 
 
-def test_a_file_is_dropped_where_a_text_is_pasted(address, open_page):
-    page = open_page()
-    opened(page, address)
-    page.click("#learn label:has-text('own text')")
-    page.wait_for_selector("#text textarea")
-    page.evaluate(
-        """text => {
-      const carrier = new DataTransfer();
-      carrier.items.add(new File([text], "keeper.txt", { type: "text/plain" }));
-      const event = new DragEvent("drop", { dataTransfer: carrier, bubbles: true, cancelable: true });
-      document.querySelector("#text textarea").dispatchEvent(event);
-    }""",
-        TEXT,
-    )
-    expect(page.locator("#contents")).to_contain_text(f"{len(TEXT):,} characters")
-
-
-def test_bad_input_is_answered_under_its_field_and_the_page_goes_on(address, open_page):
+def test_bad_input_is_answered_under_its_field_until_a_file_is_dropped_there(address, open_page):
     page = open_page(viewport={"width": 390, "height": 844})
     opened(page, address)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -203,7 +177,16 @@ def test_bad_input_is_answered_under_its_field_and_the_page_goes_on(address, ope
     expect(problem).to_contain_text("only 14")
     page.click("#train-button")
     expect(problem).to_contain_text("only 14")
-    page.fill("#text textarea", TEXT)
+    page.evaluate(
+        """text => {
+      const carrier = new DataTransfer();
+      carrier.items.add(new File([text], "keeper.txt", { type: "text/plain" }));
+      const event = new DragEvent("drop", { dataTransfer: carrier, bubbles: true, cancelable: true });
+      document.querySelector("#text textarea").dispatchEvent(event);
+    }""",
+        TEXT,
+    )
+    expect(page.locator("#contents")).to_contain_text(f"{len(TEXT):,} characters")
     expect(problem).to_have_count(0)
     # what was there before still is
     assert "recorded" in page.inner_text("#status") and page.locator(".run-card .notice-error:visible").count() == 0

@@ -1,7 +1,5 @@
 """Lessons are walked: guessed, done on the page, ticked by itself; a reload finds them again."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Callable

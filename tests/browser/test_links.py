@@ -1,7 +1,5 @@
 """Out of the page and back in: a run's link is opened and repeated; a model is downloaded and brought again."""
 
-from __future__ import annotations
-
 from playground.links import RunCard
 from playground.ui.tabs.train.linked import card_of
 

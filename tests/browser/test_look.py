@@ -1,7 +1,5 @@
 """One look, measured: nothing lies over anything, words can be read, keys reach everything, what is saved is quoted."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 
@@ -112,21 +110,6 @@ def test_the_measure_sees_what_lies_over_something(address, chromium_page):
     assert any(problem.startswith("color-contrast") for problem in broken_rules(page))
 
 
-def test_a_chosen_radio_button_keeps_its_dot_under_the_pointer(address, chromium_page):
-    page = chromium_page
-    page.goto(address)
-    page.locator("#learn label", has_text="My own text").click()
-    page.locator("#own-kind label", has_text="Hub").click()
-    chosen = page.get_by_role("radio", name="dataset")
-    look = """(radio) => { const { backgroundColor, backgroundImage } = getComputedStyle(radio);
-      return [backgroundColor, backgroundImage]; }"""
-    expect(chosen).to_be_checked()
-    before = chosen.evaluate(look)
-    chosen.hover()
-    page.wait_for_function("document.querySelector('input[value=dataset]').matches(':hover')")
-    assert chosen.evaluate(look) == before, "a white dot is seen on a colour only"
-
-
 def test_a_group_is_one_stop_of_the_tab_key_with_arrows_inside(address, chromium_page):
     page = chromium_page
     page.goto(address)
@@ -157,3 +140,15 @@ def test_a_group_is_one_stop_of_the_tab_key_with_arrows_inside(address, chromium
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     expect(page.locator("#routing-text .followed")).to_have_attribute("data-token", "1")
+
+    tab(page, "Train tiny model")
+    page.locator("#learn label", has_text="My own text").click()
+    page.locator("#own-kind label", has_text="Hub").click()
+    chosen = page.get_by_role("radio", name="dataset")
+    look = """(radio) => { const { backgroundColor, backgroundImage } = getComputedStyle(radio);
+      return [backgroundColor, backgroundImage]; }"""
+    expect(chosen).to_be_checked()
+    before = chosen.evaluate(look)
+    chosen.hover()
+    page.wait_for_function("document.querySelector('input[value=dataset]').matches(':hover')")
+    assert chosen.evaluate(look) == before, "a white dot is seen on a colour only"

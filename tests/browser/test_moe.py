@@ -72,10 +72,6 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
     name = word.locator("b").inner_text()
     word.click()
     expect(page.locator("#routing-followed")).to_contain_text(f"Token 4 “{name}” through all layers")
-    page.locator("#moe-routing summary", has_text="Router scores").click()
-    visits = page.locator("#moe-routing [data-slot=router-scores] tbody tr")
-    expect(visits).to_have_count(2)
-    assert all(len(re.findall(r"\d\.\d\d", row.locator("td").nth(1).inner_text())) == 2 for row in visits.all())
     fold(page, "routing")
 
     # a reload shows the same; the chosen model brings its pair along
@@ -87,13 +83,8 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
     page.get_by_role("option", name="Dialects, 8 experts").click()
     expect(said).to_contain_text("recorded")
 
-    # balance: the constant's gradient is rounding; a pair without any is one button away
+    # a pair without balance is one button away
     fold(page, "breaking")
-    page.get_by_text("What pulls on the routers").click()
-    rows = page.locator("#breaking-pulls tbody tr")
-    expect(rows).to_have_count(3)
-    norms = {row.split("\t")[0]: [float(x) for x in row.split("\t")[2:]] for row in rows.all_inner_texts()}
-    assert max(norms["constant loss (a famous slip)"]) < 1e-6 < min(norms["balance loss (Switch)"])
     before = page.locator("#breaking-cards").inner_text()
     page.locator(".expert-toggle[aria-pressed=false]").first.click()
     page.wait_for_function("was => document.querySelector('#breaking-cards').innerText !== was", arg=before)

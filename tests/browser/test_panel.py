@@ -117,17 +117,13 @@ def test_what_is_typed_while_an_answer_is_awaited_stays_and_is_read(opened):
     assert page.locator("input[name=prompt]").input_value() == "abc"
 
 
-def test_a_refusal_is_said_and_goes_with_the_next_answer(opened):
+def test_a_refusal_goes_with_the_next_answer_and_a_part_that_is_opened_then_stays_open(opened):
     _, page = opened
     page.locator("input[name=prompt]").fill("bad")
     expect(page.locator("[data-slot=problem]")).to_have_text("Not readable.")
     page.locator("input[name=prompt]").fill("good")
     expect(page.locator("[data-slot=problem]")).to_have_text("")
     expect(page.locator("[data-slot=said]")).to_contain_text("“good”")
-
-
-def test_a_part_that_is_opened_as_an_answer_comes_stays_open(opened):
-    _, page = opened
     page.evaluate("""() => {
       document.querySelector("#tried summary").click();
       document.querySelector("#tried .panel").panel.take({ slots: {} });
@@ -136,17 +132,7 @@ def test_a_part_that_is_opened_as_an_answer_comes_stays_open(opened):
     expect(page.locator("#tried details")).to_have_attribute("open", "")
 
 
-def test_a_server_that_does_not_answer_is_asked_again(opened):
-    _, page = opened
-    page.evaluate("""() => {
-      const fetched = window.fetch;
-      window.fetch = () => { window.fetch = fetched; return Promise.reject(new TypeError("no network")); };
-    }""")
-    page.get_by_text("two", exact=True).click()
-    expect(page.locator("[data-slot=said]")).to_contain_text("size 2")
-
-
-def test_a_panel_that_is_left_while_an_answer_is_awaited_is_busy_no_more(opened):
+def test_a_panel_that_is_left_is_busy_no_more_and_one_hidden_for_less_than_a_frame_asks(opened):
     server, page = opened
     expect(page.locator("[data-slot=late]")).to_have_text("late 1")
     server.go["2"] = threading.Event()
@@ -158,16 +144,11 @@ def test_a_panel_that_is_left_while_an_answer_is_awaited_is_busy_no_more(opened)
     expect(page.locator("#tried [aria-busy=true]")).to_have_count(0)
     page.evaluate("document.querySelector('#tried').style.display = ''")
     expect(page.locator("[data-slot=late]")).to_have_text("late 2")
-
-
-def test_a_panel_that_is_hidden_for_less_than_a_frame_asks_all_the_same(opened):
-    server, page = opened
-    expect(page.locator("[data-slot=late]")).to_have_text("late 1")
     asked = len(server.asked)
     page.evaluate("""() => {
       const shown = document.querySelector("#tried").style;
       shown.display = "none";
-      playground.tell({ model: "another" });
+      playground.tell({ model: "a third" });
       shown.display = "";
     }""")
     until(lambda: len(server.asked) > asked)

@@ -107,6 +107,8 @@ def test_shares_count_whole_units_and_the_beginning_as_it_stands():
     assert judged.share == Share(1, 2) and judge(LANGUAGES["addition"], "1+").share == Share(0, 0)
     assert judge(LANGUAGES["brackets"], "\n\n\n()\n").share == Share(1, 1)  # an empty line is no achievement
     assert judge(LANGUAGES["stories"], "\n\nMia").share == Share(0, 2)
+    three = judge(LANGUAGES["addition"], "1+1=3\n2+2=4\n3+3=7\n")  # each wrong line has one mark
+    assert three.share == Share(1, 3) and [fault.start for fault in three.faults] == [4, 16]
     language = LANGUAGES["addition"]
     assert judge(language, "46\n1+1=2\n", "12+34=").share == Share(2, 2)
     right = judge(language, "47\n1+1=2\n", "12+34=")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from playground.figures import attention, candidates, courses, maps, pair, palette, parameters, parts, wire
+from playground.figures import attention, candidates, courses, maps, pair, palette, parts, routing, wire
 from playground.figures.interventions import circuit_picture
 from playground.figures.loss import Run, loss_curve
 from playground.interventions.circuit import Circuit, Edge, Node
@@ -17,13 +17,6 @@ from playground.interventions.circuit import Circuit, Edge, Node
 RNG = np.random.default_rng(0)
 RUNGS = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
 TOKENS = ["the", "␣", "<b>", "⏎", "cat", "&"]
-COMPONENTS = {
-    "token embedding": 1792,
-    "position embedding": 0,
-    "attention": 65536,
-    "feed-forward": 131072,
-    "norms": 640,
-}
 RECORDS = [{"step": step, "norms": {"embeddings": 1.0 / (1 + step), "layer 0": 2.0}} for step in (0, 10, 20)]
 PATTERN = np.tril(RNG.random((6, 6)))
 PATTERN /= PATTERN.sum(axis=1, keepdims=True)
@@ -47,18 +40,17 @@ FIGURES = {
     "loss, nothing yet": loss_curve(None, RUNGS),
     "loss, recorded": loss_curve(run(30, kind="moe", recorded=True)),
     "loss, log loss": loss_curve(run(30), RUNGS, log_y=True),
-    "parameters": parameters.parameter_bars(COMPONENTS),
     "gradient map": maps.gradient_map(*maps.gradient_table(RECORDS)),
     "gradient map, nothing yet": maps.gradient_map(*maps.gradient_table([])),
     "similarity": maps.similarity_map(np.eye(6), TOKENS),
     "next tokens": candidates.next_tokens(TOKENS[:3], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7], chosen=1),
     "temperatures": candidates.temperature_comparison(["a", "b"], {0.5: [0.9, 0.1], 2: [0.6, 0.4]}),
-    "both expect": candidates.both_expect(["a", "b"], [0.4, 0.1], [0.2, 0.3]),
     "token times": courses.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1.0, 2.0, 4.0], context=2),
     "skill": courses.skill_curve([0, 10], [0.1, 0.9], [(0.0, 0.2), (0.8, 1.0)], "right"),
     "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6)),
     "shares": parts.share_map(PATTERN, TOKENS, TOKENS, chosen=2),
     "game": courses.bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
+    "loads over training": routing.load_map([10, 20], np.array([[0.5, 0.1, 0.4], [0.6, 0.0, 0.4]]), (1,)),
     "pattern": attention.pattern_map(PATTERN, TOKENS),
     "signed": attention.signed_map(PATTERN - 0.5, TOKENS, TOKENS, blank=PATTERN == 0),
     "heads": attention.head_grid(np.stack([PATTERN] * 5), [f"L0 H{i}" for i in range(5)], TOKENS),
@@ -199,6 +191,14 @@ def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
     np.testing.assert_array_equal(z[~hidden], np.float32(PATTERN[~hidden]))
     seeing = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS, causal=False)["data"][0]["z"])
     assert np.isfinite(seeing).all()
+    scaled = [
+        attention.pattern_map(PATTERN, TOKENS),
+        attention.signed_map(PATTERN, TOKENS, TOKENS),
+        attention.signed_map(PATTERN[:2], TOKENS[:2], TOKENS),
+    ]
+    square = [figure["layout"]["yaxis"].get("scaleanchor") for figure in scaled]
+    assert square == ["x", "x", None], "where both sides are the same tokens"
+    assert FIGURES["loads over training"]["layout"]["yaxis"]["ticktext"] == ["0", "1 ✕", "2"]
     patterns = np.tril(RNG.random((16, 64, 64)))
     titles = [f"L{i // 4} H{i % 4}" for i in range(16)]
     assert len(json.dumps(attention.head_grid(patterns, titles, ["token"] * 64))) < 400_000
@@ -216,7 +216,7 @@ def test_every_link_of_a_circuit_has_its_number_off_the_parts_even_on_a_phone():
     texts = [note for note in layout["annotations"] if not note["showarrow"]]
     numbers = [note for note in texts if "<b>" not in note["text"]]
     assert [note["text"] for note in numbers] == [f"{10 + i} %" for i in range(len(links))]
-    left, right = layout["xaxis"]["range"]
+    left, right = layout["meta"]["narrow"]["xaxis.range"]
     unit = np.array([300 / (right - left), 96])
     places = np.array([[note["x"], note["y"]] for note in texts if "<b>" in note["text"]]) * unit
     spots = np.array([[note["x"], note["y"]] for note in numbers]) * unit

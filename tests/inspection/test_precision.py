@@ -8,7 +8,7 @@ import torch
 
 from playground.inspection.precision import precision_cost, rounded_matrix, weight_bytes
 from playground.model import Transformer
-from playground.service.unseen import unseen
+from playground.service.texts import unseen
 from playground.storage import load
 from playground.training import evaluate
 from tests.model.configs import TINY

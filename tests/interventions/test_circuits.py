@@ -13,7 +13,7 @@ from playground.interventions.circuit import Runs, nodes_of
 from playground.interventions.pairs import words_of
 from playground.interventions.patching import Pair
 from playground.model import Pass, trace
-from playground.service.unseen import unseen
+from playground.service.texts import unseen
 from playground.storage import load
 from playground.studies.slips import CHECKPOINTS
 from tests.inspection.test_edits import roughened

@@ -1,7 +1,5 @@
 """Lesson files: those that ship can be read, what a file may not hold is refused in a sentence that says where."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math
@@ -118,7 +116,7 @@ def test_the_documentation_names_every_fact_and_place_and_its_file_is_a_step():
     assert not [name for name in PLACES if f"*{name}*" not in DOCS]
     example = json.loads(re.search(r"```json\n(.*?)```", DOCS, re.DOTALL)[1])
     example["steps"] = [{**example["steps"][0], "id": f"s{i}"} for i in range(5)]
-    assert read(example).steps[0].ask.kind == "curve"
+    assert read(example).steps[0].ask.kind == "number"
 
 
 # ---- guesses ---------------------------------------------------------------------------------------------------------
@@ -163,10 +161,20 @@ def test_numbers_that_do_not_decide_are_not_decided():
     assert not judged.right and told == ["Not this time. This.", "That number is not there yet.", "54"]
 
 
-def test_constants_are_what_the_textbooks_count():
+def test_facts_are_counted_and_a_loss_is_there_before_the_baselines():
     assert [value_of(Scene(), name) for name in ("made-3", "made-3-cached", "times-500")] == [54, 24, 252]
     assert written("made-3", 381_750) == "381,750"
     assert holds(Scene(), read(a_file(done={"when": "made-3 > made-3-cached"}, ask=None)).steps[1].done.when)
+    scene, history = Scene(), History()
+    history.add(Evaluated(3, 1.0, train_loss=1.5, val_loss=2.0))
+    scene.run = lambda _: (SimpleNamespace(history=history, baselines=None), None)
+    assert (value_of(scene, "loss"), value_of(scene, "steps")) == (2.0, 0)
+    for name in ("uniform", "gap"):
+        with pytest.raises(NotYet, match="baselines"):
+            value_of(scene, name)
+    hidden = torch.tensor([[[0.0, 1.0, -0.5, 0.009], [0.0, 0.0, 0.0, 0.2]]])
+    look = SimpleNamespace(config=SimpleNamespace(has_experts=lambda _: False), trace={("ff_hidden", 1): hidden})
+    assert [neurons_percent(look, 1, query) for query in (0, 1)] == [50, 25], "the share of neurons that respond"
 
 
 def test_how_sure_it_is_of_a_word_is_the_product_of_its_tokens_shares():
@@ -180,23 +188,6 @@ def test_how_sure_it_is_of_a_word_is_the_product_of_its_tokens_shares():
     shares = model(torch.tensor([ids])).logits[0].softmax(-1)
     product = math.prod(shares[i - 1, ids[i]].item() for i in range(5, len(ids)))
     assert value_of(scene, "sure") == pytest.approx(100 * product, rel=1e-3)
-
-
-def test_a_loss_is_there_before_the_baselines():
-    history = History()
-    history.add(Evaluated(3, 1.0, train_loss=1.5, val_loss=2.0))
-    scene = Scene()
-    scene.run = lambda _: (SimpleNamespace(history=history, baselines=None), None)
-    assert (value_of(scene, "loss"), value_of(scene, "steps")) == (2.0, 0)
-    for name in ("uniform", "gap"):
-        with pytest.raises(NotYet, match="baselines"):
-            value_of(scene, name)
-
-
-def test_the_share_of_neurons_that_respond():
-    hidden = torch.tensor([[[0.0, 1.0, -0.5, 0.009], [0.0, 0.0, 0.0, 0.2]]])
-    look = SimpleNamespace(config=SimpleNamespace(has_experts=lambda _: False), trace={("ff_hidden", 1): hidden})
-    assert [neurons_percent(look, 1, query) for query in (0, 1)] == [50, 25]
 
 
 # ---- what a browser keeps --------------------------------------------------------------------------------------------

@@ -15,11 +15,9 @@ from playground.model import ModelConfig
 from playground.service.board import Board
 from playground.service.cards import settings_card
 from playground.service.classes import ClassError, Classes, Student
-from playground.service.classes.codes import WORDS, hashed
+from playground.service.classes.codes import WORDS, hashed, one_line
 from playground.service.classes.experiment import GOES_WITH_SIZE, SHAPE, experiment
-from playground.service.classes.members import Run
-from playground.service.classes.naming import one_line
-from playground.service.classes.reports import Report
+from playground.service.classes.members import Report, Run
 from playground.service.classes.tables import answers_csv, results_csv
 from playground.service.limits import CLASS_KEPT_DAYS, CLASS_RUNS, STUDENT_NAME, STUDENTS, WRONG_CODES
 from playground.service.models import Registry

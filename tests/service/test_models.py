@@ -12,7 +12,7 @@ from playground.service import comparisons
 from playground.service.board import Board
 from playground.service.comparisons import ComparisonJob
 from playground.service.data_folder import DataFolder
-from playground.service.models import DEPARTED_NAMES, Registry
+from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History
 from tests.service.test_comparisons import TRAINING, spec
@@ -22,22 +22,6 @@ from tests.ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, ended, house,
 def checkpoint(name: str = "a model") -> Checkpoint:
     tokenizer = corpus_from_text(TEXT).tokenizer
     return Checkpoint(Transformer(MODEL), tokenizer, History(), name)
-
-
-def test_whoever_is_pushed_out_is_told(tmp_path):
-    registry = Registry(small_limits(models=3, models_per_visitor=2), shipped=tmp_path / "none")
-    for number in range(4):
-        registry.add(ANNA, checkpoint(f"Run {number}"))
-    assert registry.departed(ANNA) == ["Run 0", "Run 1"] and registry.departed(BERT) == []
-    before = registry.news(ANNA)
-    for number in range(2):
-        registry.add(BERT, checkpoint(f"Bert's {number}"))
-    assert registry.departed(ANNA) == ["Run 0", "Run 1", "Run 2"] and registry.news(ANNA) != before
-    registry.remove(registry.models(ANNA)[0].id, ANNA)
-    assert len(registry.departed(ANNA)) == 3, "what a visitor deletes needs no word"
-    for number in range(30):
-        registry.add(ANNA, checkpoint(f"Run {number}"))
-    assert len(registry.departed(ANNA)) == DEPARTED_NAMES
 
 
 def test_models_are_put_down_when_memory_gets_short_and_read_again_when_asked_for(tmp_path):
@@ -54,7 +38,7 @@ def test_models_are_put_down_when_memory_gets_short_and_read_again_when_asked_fo
     assert [registry.here(model_id) is not None for model_id in ids] == [True, False, True, True]
     again = registry.get(ids[1], BERT)
     assert all(torch.equal(tensor, before[name]) for name, tensor in again.model.state_dict().items())
-    assert again.name == BERT and registry.counts()["bytes"] == 3 * size and registry.departed(BERT) == []
+    assert again.name == BERT and registry.counts()["bytes"] == 3 * size
 
 
 def test_the_house_lets_the_network_with_most_models_make_room(tmp_path):

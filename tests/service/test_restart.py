@@ -268,7 +268,7 @@ def test_delete_my_data_holds_for_what_is_being_trained_too(tmp_path, monkeypatc
     for each in held.values():
         each.go_on.set()
     until(lambda: all(job.settled for job in jobs) and not board.of(ANNA, kind=Job), 120)
-    assert board.registry.models(ANNA) == [] and board.registry.departed(ANNA) == []
+    assert board.registry.models(ANNA) == []
     until(lambda: not list(board.data.work.iterdir()))
     assert not board.data.rows("SELECT 1 FROM models") and not board.data.rows("SELECT 1 FROM jobs")
 

@@ -80,7 +80,7 @@ def searching(tmp_path, monkeypatch):
     monkeypatch.setattr(why, "rank", slow)
     asked = question(board, checkpoint, model_id, first=5)
     job = search(board, ANNA, asked)
-    until(lambda: job.view().share == 0.5)
+    until(lambda: job.view().done == 0.5)
     return board, job, asked
 
 
@@ -95,7 +95,7 @@ def test_a_search_gives_way_to_whatever_its_visitor_begins_next(searching):
     board, job, asked = searching
     other = search(board, ANNA, dataclasses.replace(asked, first=4))
     assert ended(job).state == "failed" and other.active
-    until(lambda: other.view().share == 0.5)
+    until(lambda: other.view().done == 0.5)
     run = ended(board.start(ANNA, small_spec(text=TEXT, steps=2)))
     assert run.state == "finished" and ended(other).state == "failed"
 

@@ -4,8 +4,6 @@ hub.jobs.script(["step 1 loss 2.0", "saved"], stage="COMPLETED")    # what the n
 hub.jobs.submitted[0]                                               # the specification as it was sent
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the stand-in Hub keeps: accounts, repositories, and what it would refuse about a card."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass, field

@@ -9,8 +9,6 @@ wait for whoever consumes, closing the iterator stops it at its next yield, a wo
 error, and so does a lender who has no GPU to lend (`lend.calls_left`).
 """
 
-from __future__ import annotations
-
 import functools
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """An Inspect panel without a browser: one model of a visitor's own, and what the panel shows of it for a selection."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A page's panels without a page: asks the routes for what a panel shows, presses its buttons, hears the news."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from .raw import web

@@ -1,7 +1,5 @@
 """A caller without a page: finds the endpoints a page would use and posts to them whatever a test likes."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterator

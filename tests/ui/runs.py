@@ -1,7 +1,5 @@
 """Small runs for the tests of this folder: seconds to train, or made of nothing but events."""
 
-from __future__ import annotations
-
 import dataclasses
 import threading
 import time

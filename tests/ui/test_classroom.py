@@ -1,7 +1,5 @@
 """A class on the page: what strangers see of it, what nonsense brings about, and that names are text."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -9,8 +7,7 @@ import pytest
 from playground.lessons.progress import Answer, Progress
 from playground.lessons.reading import all_lessons, find_lesson
 from playground.service.classes import Classes, Klass, Member
-from playground.service.classes.members import Run
-from playground.service.classes.reports import Report
+from playground.service.classes.members import Report, Run
 from playground.service.store import FILE, Store
 from playground.ui.app import build_app
 from playground.ui.classroom import picture
@@ -63,7 +60,7 @@ def test_a_stranger_sees_nothing_and_a_student_no_board(served):
     assert "<bdi>Rumpelstilzchen" in panel(address, ANNA, code=klass.code).look()["strip"]
     board = panel(address, BERT, code=klass.code, secret=secret)
     assert "Rumpelstilzchen" in board.look()["table"] and board.selection["view"] == "board"
-    masked = str(board.look(sort="loss", masked=True, thing="size"))
+    masked = str(board.look(masked=True))
     assert "Rumpelstilzchen" not in masked and "Student 1" in masked
     for name in ("results", "answers"):
         assert board.do(f"class_{name}")["save"].endswith(f"/class-{name}.csv")
@@ -134,12 +131,12 @@ def test_names_and_what_models_write_are_text_wherever_they_stand():
     answer = {"lesson": MARKUP, "step": 1, "question": MARKUP, "answer": MARKUP, "found": MARKUP}
     shown = [
         picture.head_html(klass, [pupil], 0.0, True),
-        picture.table_html(klass, [pupil], "name", False, 0.0),
+        picture.table_html(klass, [pupil], False, 0.0),
         picture.strip_html(Member(klass, 1, 1, MARKUP), pupil.latest),
         answers_html([answer], 1),
     ]
     assert all("&lt;img" in html and "<img" not in html for html in shown)
-    for drawn in (picture.curves(klass, [pupil], False), picture.spread(klass, [pupil], "seed", False)):
+    for drawn in (picture.curves(klass, [pupil], False), picture.spread(klass, [pupil], False)):
         assert "<img" not in json.dumps(drawn["figure"])
 
 
@@ -162,7 +159,7 @@ def test_the_class_hears_of_a_lessons_steps_and_answers(served):
     (answer,) = classes.answers(klass)
     assert (answer["step"], answer["question"]) == (at, step.ask.question)
     assert answer["found"] == "0.3 (right)", "a prediction has the digits that matter"
-    assert f"1 of {len(lesson.steps)} steps" in picture.table_html(klass, [pupil], "progress", False, 0.0)
+    assert f"1 of {len(lesson.steps)} steps" in picture.table_html(klass, [pupil], False, 0.0)
     drawn = answers_html(classes.answers(klass), 2)
     assert "1 of 2 answered" in drawn
     own = {**classes.answers(klass)[0], "question": step.ask.question.replace("200", "60")}

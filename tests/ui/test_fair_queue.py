@@ -1,7 +1,5 @@
 """One address neither fills gradio's queue nor keeps others waiting in it."""
 
-from __future__ import annotations
-
 import asyncio
 from types import SimpleNamespace
 from typing import Any

@@ -1,18 +1,13 @@
 """How often a page looks, what keeps its places, and what whoever runs the server reads."""
 
-from __future__ import annotations
-
-import time
-
 from playground.service.comparisons import ComparisonJob
 from playground.service.job import Job
-from playground.service.limits import AWAY_SECONDS
 from playground.service.run_job import RunJob
 from playground.service.training_job import TrainingJob
-from playground.ui.under_way import KINDS, LONG, tick
+from playground.ui.under_way import KINDS
 
 from .raw import RawCaller, web
-from .runs import ended, known, until
+from .runs import known, until
 from .test_limits import press_train
 
 
@@ -32,23 +27,6 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
     assert all(isinstance(number, int) for part in told.values() for number in part.values())
 
 
-def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_takes_long_or_waits():
-    assert tick(None) < tick(LONG) == tick(0.0) < 0.5 < tick(LONG + 1) <= 2 < tick(None, waits=True) < AWAY_SECONDS / 10
-
-
 def test_whatever_kind_of_job_goes_on_other_tabs_say_where_it_is_seen():
     kinds = {*Job.__subclasses__(), *TrainingJob.__subclasses__()} - {TrainingJob}
     assert {RunJob, ComparisonJob} <= {kind.job for kind in KINDS} >= kinds
-
-
-def test_a_hidden_page_keeps_its_place_and_one_that_is_gone_loses_it_within_a_minute(served):
-    """A browser wakes a hidden page's clocks once a minute; places were kept for 75 seconds because of that."""
-    board, address = served
-    nora = known("nora")
-    assert press_train(RawCaller(address, "noras"), nora, Steps=400)[0] == 200
-    (job,) = board.of(nora)
-    job.seen -= 100
-    assert web("GET", f"{address.rstrip('/')}/news?visitor={nora}").json()["pause"] > 0
-    assert time.monotonic() - job.seen < 50 and AWAY_SECONDS < 60
-    board.stop(nora)
-    ended(job)

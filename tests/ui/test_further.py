@@ -1,7 +1,5 @@
 """Training the chosen model further, and trying several values: from the form to what the panels show."""
 
-from __future__ import annotations
-
 import pytest
 
 from playground.service.limits import LOCAL
@@ -72,8 +70,5 @@ def test_a_setting_is_found_by_its_label_or_name_and_read_as_its_field_reads_it(
     assert asked_for("learning rate=0.001, 0.01", LOCAL).values == (0.001, 0.01)
     layers = asked_for("n_layers = 1,2", LOCAL)
     assert layers.values == (1, 2) and isinstance(layers.values[0], int) and layers.seeds == 3
-
-
-def test_the_form_counts_the_runs_of_a_sweep():
     for text, runs in (("", 1), ("Learning rate = 0.001", 1), ("Learning rate = 0.001, 0.01", 6), ("Tempo = 1, 2", 1)):
         assert runs_of(text, LOCAL) == runs

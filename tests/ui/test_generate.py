@@ -54,12 +54,9 @@ def test_a_text_is_streamed_with_its_writer_and_is_what_the_engine_writes(panel)
     assert text.end["cut"] and text.end["details"].startswith("80 letters in")
     full = sum(step.rebuilt for step in steps)
     assert slides(CONFIG.context_length, full) in text.end["details"]
-
-
-def test_stop_texts_end_a_sample_and_tokens_that_they_spared_are_not_counted(panel):
     text = panel.text(new_tokens=40, samples=2, stop="b")
     assert len({len(ids) for ids in text.ids}) == 2 and not text.end["cut"]
-    assert text.end["details"].startswith(f"{sum(map(len, text.ids))} letters in")
+    assert text.end["details"].startswith(f"{sum(map(len, text.ids))} letters in"), "those that a stop text spared, not"
     assert Selection(stop="a\\nb\n\nc").stops() == ["a\nb", "c"]
 
 
@@ -189,10 +186,6 @@ def test_an_opened_choice_says_how_likely_it_was_and_what_else_there_was(panel):
     assert "✕ top-k" in said and said.count("<tr>") == 1 + len(rows)
     chosen = opened(CHECKPOINT, text.up_to(3, chosen=True), LOCAL)
     assert "your choice" in chosen and "was sampled" not in chosen
-
-
-def test_an_opened_choice_names_its_tokens_harmlessly(panel):
-    said = opened(CHECKPOINT, panel.text(new_tokens=10).up_to(3), LOCAL)
     assert "<b>&" not in said and "&lt;" in said and "<b><bdi><" not in said
     assert label_of(TOKENIZER, TOKENIZER.encode("\n")[0]) == "⏎" and label_of(TOKENIZER, 10**6) == "#1000000"
 
@@ -243,6 +236,12 @@ def test_a_game_is_played_by_bets_and_shows_no_token_before_its_bet(panel):
     panel.game.bet(panel.asked(**chosen, bet=bet))
     client, position = panel.client(), panel.made("game-board", **chosen)
     assert position["round"] == 1
+    game, table = panel.game.games.seen(panel.visitor, "shipped-stories"), panel.made("game-summary", **chosen)
+    assert "<th" in table and "gave “" in table and "of 10 points" in table, "the reason for the points"
+    for player, one in game.rounds[0].bets.items():
+        row = table.partition(f'<td class="of-{player}">{PLAYERS[player]}<')[2].partition("</tr>")[0]
+        assert f">{percent(2.0**-one.bits, 0)}<".replace("<1", "&lt;1") in row
+        assert f">{signed(game.points(player)[0], 0, plus=True)}<" in row
     for odd in [*NONSENSE, {"game": "", "round": 0, "choice": 1}, {**bet, "round": 1, "sure": "very"}, bet]:
         body = json.dumps({"visitor": panel.visitor, "selection": panel.asked(**chosen, bet=odd).selection})
         answer = client.post("/do/bet", content=body)
@@ -250,21 +249,6 @@ def test_a_game_is_played_by_bets_and_shows_no_token_before_its_bet(panel):
         assert panel.made("game-board", **chosen) == position, odd
     panel.page.panels._acts["another-text"](panel.asked(**chosen))
     assert panel.made("game-board", **chosen)["game"] != board["game"]
-
-
-def test_a_round_says_what_each_player_gave_the_token_that_came(panel):
-    """The reason for its points."""
-    chosen = {"model": "shipped-stories", "game": True}
-    panel.page.panels._acts["another-text"](panel.asked(**chosen))
-    board = panel.made("game-board", **chosen)
-    bet = {"game": board["game"], "round": 0, "choice": board["candidates"][0][0], "sure": "sure"}
-    panel.game.bet(panel.asked(**chosen, bet=bet))
-    game, table = panel.game.games.seen(panel.visitor, "shipped-stories"), panel.made("game-summary", **chosen)
-    assert "<th" in table and "gave “" in table and "of 10 points" in table
-    for player, bet in game.rounds[0].bets.items():
-        row = table.partition(f'<td class="of-{player}">{PLAYERS[player]}<')[2].partition("</tr>")[0]
-        assert f">{percent(2.0**-bet.bits, 0)}<".replace("<1", "&lt;1") in row
-        assert f">{signed(game.points(player)[0], 0, plus=True)}<" in row
 
 
 def test_a_crowd_waits_for_its_turn_and_leaves_no_place_taken(panel):

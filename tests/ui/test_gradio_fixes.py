@@ -1,7 +1,5 @@
 """What we mend in gradio is still broken there, is mended here, and sends the page what gradio would send."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 import urllib.request

@@ -1,7 +1,5 @@
 """The page's Hub section: whose login is used for whom, and what comes and goes; against the stand-in Hub."""
 
-from __future__ import annotations
-
 import time
 from types import SimpleNamespace
 
@@ -71,6 +69,8 @@ def test_a_model_goes_to_the_hub_and_comes_back_to_whoever_pulls_it(hub):
     chosen, registry = answer["choose"], page.registry
     assert registry.get(chosen, BERT).name == "owner/words" and "owner/words" in answer["shows"]["pulled"]
     assert not registry.has(chosen, ANNA)
+    typed = do("push", ANNA, asked(owner=""), name="words", token=VISITOR)
+    assert "visitor/words" in str(typed), "whoever types a token pushes with it"
     hub.repo("owner/words").private = False
 
 
@@ -91,11 +91,6 @@ def test_on_a_space_everybody_has_but_their_own_login(hub, monkeypatch):
     assert VISITOR not in str(refused.value)
 
 
-def test_a_server_that_others_can_reach_is_known_by_its_address():
-    assert all(map(is_loopback, ("127.0.0.1", "localhost", "::1", "127.8.8.8")))
-    assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.1.7", "my-machine", "localhost.evil.example", "")))
-
-
 HEADERS = ("host", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via", "origin", "referer")
 
 
@@ -112,24 +107,16 @@ def test_no_header_opens_the_stored_login(hub, header):
     assert ("model", "owner/words") not in hub.repos
 
 
-def test_a_wrong_token_of_an_owner_opens_nothing_and_without_the_option_none_does():
-    assert REACH.is_owner(asked())
-    assert not REACH.is_owner(asked(owner="printed-at-another-start")) and not REACH.is_owner(asked(owner=""))
-    assert Reach.here().owner == "" and not Reach.here().is_owner(asked(owner=""))
-    assert len(Reach.here(use_hub_login=True).owner) >= 32
-
-
-def test_whoever_types_a_token_pushes_with_it(hub):
-    _, do = section()
-    assert "visitor/words" in str(do("push", ANNA, asked(owner=""), name="words", token=VISITOR))
-
-
 def test_the_printed_link_gives_the_browser_the_token_once():
     browser = TestClient(Starlette(routes=[REACH.owner_route()]), follow_redirects=False)
     there = browser.get(f"/owner/{REACH.owner}")
     assert there.headers["location"] == "/" and REACH.owner not in there.text
     assert "HttpOnly" in there.headers["set-cookie"] and "SameSite=strict" in there.headers["set-cookie"]
     assert browser.get("/owner/guessed").status_code == 404
+    assert REACH.is_owner(asked())
+    assert not REACH.is_owner(asked(owner="printed-at-another-start")) and not REACH.is_owner(asked(owner=""))
+    assert Reach.here().owner == "" and not Reach.here().is_owner(asked(owner=""))
+    assert len(Reach.here(use_hub_login=True).owner) >= 32
     assert TestClient(Starlette(routes=[Reach().owner_route()])).get("/owner/x").status_code == 404
 
 
@@ -150,7 +137,9 @@ def test_only_what_the_proxy_wrote_says_from_where(reach, forwarded, client, ori
     assert reach.origin_of(asked(client, **headers)) == origin
 
 
-def test_addresses_of_one_network_count_as_one():
+def test_addresses_of_one_network_count_as_one_and_those_of_this_machine_are_known():
+    assert all(map(is_loopback, ("127.0.0.1", "localhost", "::1", "127.8.8.8")))
+    assert not any(map(is_loopback, ("0.0.0.0", "::", "192.168.1.7", "my-machine", "localhost.evil.example", "")))
     assert network_of("2001:db8:1:2::7") == network_of("2001:db8:1:2:ffff::1") == "2001:db8:1:2::/64"
     assert network_of("2001:db8:1:3::7") != network_of("2001:db8:1:2::7")
     assert network_of("::ffff:198.51.100.3") == network_of("198.51.100.3") == "198.51.100.3"

@@ -18,8 +18,6 @@ from playground.service.limits import EDITS, PUBLIC
 from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.storage import Checkpoint, load
 from playground.training import History
-from playground.ui.panel import Asked
-from playground.ui.tabs import inspect
 from playground.ui.tabs.inspect import edits, heads, selection, validation
 from playground.ui.tabs.inspect import receipt as receipts
 from playground.ui.tabs.inspect.beginnings import COPYING
@@ -57,11 +55,6 @@ def test_it_opens_on_the_head_that_matters_most_the_last_token_and_its_largest_w
     assert chosen["query"] == seen.length - 1 and row[chosen["key"]] == row.max()
 
 
-def test_the_head_chosen_step_by_step_is_framed_where_it_looks_most(tab):
-    pickers = tab.made("abcab", view="steps", step="softmax")["step-head"]
-    assert pickers.count('data-resets="key"') == 2, "the cell of the head before is not kept"
-
-
 @pytest.mark.parametrize(
     "place", [(9, 9, 999, 999), (-1, -5, -9, -9), (None, "x", [], {}), (1e300, float("nan"), 0, 0)]
 )
@@ -79,23 +72,6 @@ def test_fields_that_make_no_sense_are_as_at_first_and_older_links_find_their_vi
     assert Selection.read(json.loads(json.dumps(Selection(layer=1, edits=(OFF,)).to_dict()))).edits == (OFF,)
 
 
-@pytest.mark.parametrize(("prompt", "said"), [("", "prompt.*empty"), ("a" * 5000, "5,000 characters")])
-def test_a_prompt_that_cannot_be_read_is_refused_in_a_sentence(tab, prompt, said):
-    with pytest.raises(ValueError, match=said):
-        tab.shown(prompt)
-
-
-@pytest.mark.parametrize(("prompt", "said"), [("aXY", "“X”, “Y”"), ("ab" * 60, "has 120 tokens")])
-def test_what_the_model_cannot_see_of_a_prompt_is_noted(tab, prompt, said):
-    assert said in tab.made(prompt)["notes"]
-
-
-def test_another_visitors_model_is_not_shown(tab):
-    stranger = tab.page.registry.data.new_visitor()
-    with pytest.raises(ValueError, match="longer here"):
-        inspect.show(tab.page, tab.looks, Asked(stranger, {"model": tab.model_id, "prompt": "abc"}))
-
-
 def test_a_look_is_kept_and_made_anew_when_its_model_was_replaced(tab):
     first = tab.look("abca")
     assert tab.look("abca") is first
@@ -110,31 +86,20 @@ def test_a_look_is_kept_and_made_anew_when_its_model_was_replaced(tab):
 
 
 def test_slots_depend_on_what_they_are_made_from_and_on_nothing_else(tab):
-    def digests(**chosen):
-        return {
-            name: slot.digest
-            for name, slot in tab.shown("abcab", layer=0, head=1, query=4, key=2, **chosen).slots.items()
-        }
+    def digests(head: int, key: int) -> dict[str, str]:
+        shown = tab.shown("abcab", layer=0, head=head, query=4, key=key)
+        return {name: slot.digest for name, slot in shown.slots.items()}
 
-    at, moved = digests(), digests() | {}
-    assert at == moved
-    key = {n: s.digest for n, s in tab.shown("abcab", layer=0, head=1, query=4, key=1).slots.items()}
-    assert {name for name in at if at[name] != key[name]} == {"pattern"}
-    head = {n: s.digest for n, s in tab.shown("abcab", layer=0, head=2, query=4, key=2).slots.items()}
+    at, head = digests(1, 2), digests(2, 2)
+    assert digests(1, 2) == at and {name for name in at if at[name] != digests(1, 1)[name]} == {"pattern"}
     assert {"grid", "pattern", "headline", "tokens", "head-buttons"} <= {n for n in at if at[n] != head[n]}
     assert at["next"] == head["next"] and at["ideas"] == head["ideas"]
-
-
-def test_the_prediction_without_a_head_says_which_token_it_follows_unless_that_is_the_last(tab):
-    place = "1 “b”"
-    said = {query: tab.made("abca", layer=0, head=1, query=query)["headline"] for query in (None, 3, 1)}
-    assert place not in said[None] and said[None] == said[3] and place in said[1]
 
 
 # ---- the strip -------------------------------------------------------------------------------------------------------
 
 
-def test_the_strip_shades_by_the_models_own_weights(tab):
+def test_the_strip_shades_by_the_models_own_weights_and_says_its_next_token_with_and_without_edits(tab):
     seen = tab.look("abcabc")
 
     def shades(html):
@@ -144,21 +109,21 @@ def test_the_strip_shades_by_the_models_own_weights(tab):
     assert np.allclose(one, seen.pattern(1)[2, 4], atol=5e-4)
     mean = np.mean([seen.pattern(layer)[:, 4].numpy() for layer in range(2)], axis=(0, 1))
     assert np.allclose(shades(tab.made("abcabc", query=4, strip="all")["tokens"]), mean, atol=5e-4)
-
-
-def test_the_next_token_is_the_models_and_with_edits_both_values_stand_there(tab):
-    seen = tab.look("abcabc")
     usual = seen.trace["logits"][0, -1].softmax(-1)
-    label = seen.token_label(int(usual.argmax()))
     plain = tab.made("abcabc")["next"]
-    assert f"<bdi>{label}</bdi>" in plain and f"{100 * usual.max():.0f}" in plain
+    assert f"<bdi>{seen.token_label(int(usual.argmax()))}</bdi>" in plain and f"{100 * usual.max():.0f}" in plain
     tap = edits_tap([SwitchOff(1, "head", 2)], seen.config)
     after = seen.model(torch.tensor([seen.ids]), Pass(tap=tap)).logits[0, -1].softmax(-1)
     edited = tab.made("abcabc", edits=[OFF])
-    assert (
-        f"{100 * after.max():.0f}" in edited["next"]
-        and json.dumps({"edits": []}).replace('"', "&quot;") in edited["edits-in-force"]
-    )
+    assert f"{100 * after.max():.0f}" in edited["next"]
+    assert json.dumps({"edits": []}).replace('"', "&quot;") in edited["edits-in-force"]
+    place = "1 “b”"  # the token that a prediction follows, unless it is the last
+    said = {query: tab.made("abca", layer=0, head=1, query=query)["headline"] for query in (None, 3, 1)}
+    assert place not in said[None] and said[None] == said[3] and place in said[1]
+    for prompt, unseen in (("aXY", "“X”, “Y”"), ("ab" * 60, "has 120 tokens")):
+        assert unseen in tab.made(prompt)["notes"]
+    pickers = tab.made("abcab", view="steps", step="softmax")["step-head"]
+    assert pickers.count('data-resets="key"') == 2, "the cell of the head before is not kept"
 
 
 def test_texts_of_tokens_are_escaped_everywhere(tab):
@@ -283,14 +248,11 @@ def test_edits_that_do_not_fit_are_refused_in_a_sentence(tab, listed, said):
         tab.shown("abcabc", edits=listed)
 
 
-def test_a_cell_of_the_map_of_what_parts_are_worth_switches_its_part_off(copying):
+def test_a_click_switches_a_part_off_and_its_cost_is_that_on_held_out_text_whatever_the_prompt(copying):
     chosen = copying.shown("bdfh bd", {"slot": "worth", "index": [1, 0]}, worth=True).selection
     assert chosen["edits"] == [to_dict(SwitchOff(1, "head", 0))]
     chosen = copying.shown("bdfh bd", {"slot": "worth", "index": [0, 3]}, worth=True, edits=chosen["edits"]).selection
     assert chosen["edits"][1] == to_dict(SwitchOff(0, "feed-forward"))
-
-
-def test_the_cost_of_edits_is_that_on_held_out_text_whatever_the_prompt(copying):
     listed = [to_dict(SwitchOff(1, "head", 0))]
     first = copying.made("abc abc", edits=listed, change=True)["edit-cost"]
     assert copying.made("dea dea", edits=listed, change=True)["edit-cost"] == first

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from playground.engine import generate
 from playground.figures.replay import step_at
 from playground.figures.wire import numbers_of
 from playground.inspection.edits import SwitchOff, to_dict
@@ -15,7 +16,7 @@ from playground.service.limits import LOCAL
 from playground.storage import Checkpoint
 from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig
-from playground.ui.tabs.inspect import steps, training
+from playground.ui.tabs.inspect import kv_cache, steps, training
 from playground.ui.tabs.inspect.pictures import HEIGHT
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import LETTERS, Inspecting, check_figures, drawn, made_up
@@ -110,16 +111,9 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(tab):
     assert odd == {"training": "step", "optimizer": "trained", "matrix": "q", "row": D - 1, "column": 0}
     fine = {"training": "moments", "optimizer": "muon", "matrix": "head.weight", "row": 9, "column": 15}
     assert held(training, **fine) == fine
-
-
-# ---- one optimizer step ----------------------------------------------------------------------------------------------
-
-
-def test_one_weight_is_reckoned_by_hand_and_agrees(tab):
-    for which in ("q", "head.weight"):
+    for which in ("q", "head.weight"):  # one weight is reckoned by hand and agrees
         made = tab.made("abcabc", view="training", layer=1, head=2, matrix=which, row=2, column=99)
-        receipt = made["training-weight"]
-        difference = receipt.rpartition("in the model</td><td>")[2].partition("<")[0].replace("−", "-")
+        difference = made["training-weight"].rpartition("in the model</td><td>")[2].partition("<")[0].replace("−", "-")
         assert abs(float(difference)) < 1e-7
     assert np.abs(drawn(made["training-step"])).max() > 0
 
@@ -154,3 +148,26 @@ def test_a_click_in_the_timeline_goes_to_the_nearest_moment(tab):
     for odd in (None, "x", [1], True):
         with pytest.raises(ValueError, match="Click again"):
             tab.shown("abcabc", {"slot": "moments-timeline", "x": odd}, **at)
+
+
+# ---- the KV cache ----------------------------------------------------------------------------------------------------
+
+
+def test_both_texts_are_the_same_and_the_cache_is_as_large_as_it_says():
+    inspecting = Inspecting(made_up())
+    at = inspecting.at("abcab", view="cost", kv=True)
+    found = kv_cache.measured(at)
+    steps = list(generate(at.look.model, list(at.look.ids), kv_cache.TOKENS, kv_cache.RULES))
+    assert found.same and found.largest < 1e-4 and found.lengths == [step.length for step in steps]
+    assert found.projections[0] == steps[-1].projections < found.projections[1]
+    assert found.held == steps[-1].cache_length
+    made = {name: slot.make() for name, slot in kv_cache.slots(at).items()}
+    assert f"{kv_cache.TOKENS} tokens" in made["kv-proof"]
+    assert f"{at.look.config.cache_bytes(found.held):,} bytes" in made["kv-proof"]
+    assert all(made[name]["figure"]["data"] for name in ("kv-times",))
+    assert all(slot.slow for slot in kv_cache.slots(at).values())
+    assert not kv_cache.slots(inspecting.at("abcab", view="cost"))
+    at = Inspecting(made_up(TINY.replace(causal=False))).at("abcab", view="cost", kv=True)
+    with pytest.raises(ValueError, match=r"cache.*help"):
+        kv_cache.slots(at)["kv-proof"].make()
+    assert kv_cache.slots(at)["kv-times"].make() is None, "which is said once"

@@ -1,7 +1,5 @@
 """The lessons on the page: what their files name is there, and every word of theirs holds for what a visitor has."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -239,24 +237,6 @@ def test_a_pairs_form_is_as_it_opens_once_its_lesson_is_left(page):
         assert visitor.values[experts] == left
 
 
-def test_a_lesson_keeps_nothing_of_the_one_before(page):
-    """A typed prompt, a head that is switched off and an open receipt are the last lesson's; so is its model's."""
-    visitor = Visitor(page, known("one-by-one"))
-    inspect, generate_panel = visitor.strip.panels["inspect"], visitor.strip.panels["generate"]
-    visitor.does("open", lesson="only-its-text")
-    visitor.does("open", lesson="temperature-and-luck")
-    sent = visitor.values[generate_panel]
-    scene = find_lesson("temperature-and-luck").scene
-    assert sent["fresh"] and sent["of"] == "shipped-stories" and sent["move"]["typed"]
-    assert sent["move"] | {"prompt": scene["generate.prompt"]} == sent["move"]
-    visitor.does("open", lesson="who-looks-at-whom")
-    visitor.does("go", step=5)
-    assert not visitor.values[inspect]["fresh"], "within a lesson its changes stay"
-    visitor.does("open", lesson="why-a-cache")
-    sent = visitor.values[inspect]
-    assert sent["fresh"] and not sent["move"].keys() & {"edits", "why", "layer"}, "as in a new page"
-
-
 def test_a_lesson_that_continues_later_has_what_its_steps_have_set(page):
     visitor, lesson = Visitor(page, known("later")), find_lesson("temperature-and-luck")
     visitor.does("open", lesson=lesson.id)
@@ -266,30 +246,37 @@ def test_a_lesson_that_continues_later_has_what_its_steps_have_set(page):
     assert visitor.does("open", lesson=lesson.id)["step"] == "luck"
     move = visitor.values[visitor.strip.panels["generate"]]["move"]
     assert move["samples"] == 1 and move["prompt"] == lesson.scene["generate.prompt"]
-
-
-def test_a_step_that_is_done_is_set_up_again(page):
-    """Back at the step that writes two texts, Generate writes two."""
-    visitor, panel = Visitor(page, known("back")), page.shared("lessons.strip").panels["generate"]
-    visitor.does("open", lesson="temperature-and-luck")
-    visitor.does("guess", guess="differ")
-    visitor.does("did", step="same")
-    visitor.does("go", step=1)
+    panel = visitor.strip.panels["generate"]
     visitor.values[panel] = {"samples": 1}
     assert visitor.does("go", step=0)["awaits"] is None
-    assert visitor.values[panel]["move"]["samples"] == 2
+    assert visitor.values[panel]["move"]["samples"] == 2, "back at the step that writes two texts, Generate writes two"
     visitor.values[panel] = {"samples": 1}
     visitor.does("resume")
     assert visitor.values[panel] == {"samples": 1}, "a reloaded page shows what its address says"
-
-
-def test_another_head_frames_a_cell_of_its_own(page):
-    visitor, lesson = Visitor(page, known("framed")), find_lesson("one-tokens-journey")
+    lesson = find_lesson("one-tokens-journey")
     visitor.does("open", lesson=lesson.id)
     at = next(i for i, step in enumerate(lesson.steps) if "inspect.head" in step.sets)
     visitor.does("go", step=at)
     move = visitor.values[visitor.strip.panels["inspect"]]["move"]
-    assert (move["head"], move["query"], move["key"]) == (lesson.steps[at].sets["inspect.head"], None, None)
+    head = lesson.steps[at].sets["inspect.head"]
+    assert (move["head"], move["query"], move["key"]) == (head, None, None), "another head frames a cell of its own"
+
+
+def test_a_step_waits_for_its_numbers_and_for_a_run_that_still_trains(page):
+    visitor, lesson = Visitor(page, known("waiting")), find_lesson("first-model")
+    visitor.does("open", lesson=lesson.id)
+    shown = visitor.does("go", step=4)
+    assert "lesson-ask" not in shown["html"] and "earlier step" in shown["html"] and shown["live"]
+    assert "…" not in visitor.shown["html"] and "lesson-told" not in visitor.does("guess", guess="stays")["html"]
+    assert not visitor.progress.ticked(lesson)[4]
+    values = visitor.strip.form_of({"source": "stories", "size": "tiny", "steps": 100_000}, lesson)
+    name, values = visitor.values[page.visitor], values | {"precision": "fp32"}
+    job = page.board.start(name, form.run_spec(values, Source("stories"), page.limits))
+    visitor.does("look")
+    for step in range(1, len(lesson.steps)):
+        assert "no longer here" not in visitor.does("go", step=step)["html"], "nothing is said to be deleted"
+    page.board.stop(name)
+    ended(job)
 
 
 def test_each_step_on_experts_is_about_the_pair_that_it_speaks_of(page, monkeypatch):
@@ -345,23 +332,6 @@ def test_what_stands_there_before_a_step_is_done_does_not_pass_for_its_answer(na
         )
 
 
-def test_a_step_about_a_run_that_still_trains_waits(page):
-    """Nothing is said to be deleted."""
-    visitor, lesson = Visitor(page, known("impatient")), find_lesson("first-model")
-    visitor.does("open", lesson=lesson.id)
-    values = visitor.strip.form_of({"source": "stories", "size": "tiny", "steps": 100_000}, lesson)
-    job = page.board.start(
-        visitor.values[page.visitor], form.run_spec(values | {"precision": "fp32"}, Source("stories"), page.limits)
-    )
-    try:
-        visitor.does("look")
-        for step in range(1, len(lesson.steps)):
-            assert "no longer here" not in visitor.does("go", step=step)["html"]
-    finally:
-        page.board.stop(visitor.values[page.visitor])
-        ended(job)
-
-
 def test_what_no_page_sends_is_a_sentence_or_nothing(page):
     visitor = Visitor(page)
     shown = visitor.does("resume", {"lesson": "99"}, linked=True)
@@ -377,15 +347,6 @@ def test_what_no_page_sends_is_a_sentence_or_nothing(page):
     assert not any(visitor.progress.ticked(find_lesson("why-a-cache")))
     visitor.does("did", step="without")
     assert not any(visitor.progress.ticked(find_lesson("why-a-cache"))), "guessing is not done by saying so"
-
-
-def test_a_question_without_its_numbers_waits_and_says_for_what(page):
-    visitor = Visitor(page, known("waiting"))
-    visitor.does("open", lesson="first-model")
-    shown = visitor.does("go", step=4)
-    assert "lesson-ask" not in shown["html"] and "earlier step" in shown["html"] and shown["live"]
-    assert "…" not in visitor.shown["html"] and "lesson-told" not in visitor.does("guess", guess="stays")["html"]
-    assert not visitor.progress.ticked(find_lesson("first-model"))[4]
 
 
 def test_choices_stand_in_an_order_of_the_visitors_own(page):

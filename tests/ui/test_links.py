@@ -1,7 +1,5 @@
 """Links on the page: what they set, what they may not, and whether a repeated run is known as one."""
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import json
@@ -10,7 +8,8 @@ import gradio as gr
 import pytest
 
 from playground.data.tokenizers import CharTokenizer
-from playground.links import LinkError, RunCard, letters, text_hash
+from playground.links import RunCard, text_hash
+from playground.links import letters as letters_of
 from playground.model import PRESETS, Transformer
 from playground.service.board import Board
 from playground.service.data_folder import DataFolder
@@ -23,7 +22,7 @@ from playground.ui import panel
 from playground.ui.app import build_app
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
-from playground.ui.links import broken, carried
+from playground.ui.links import carried
 from playground.ui.page import Page
 from playground.ui.tabs import generate, inspect
 from playground.ui.tabs.generate.game import Game
@@ -68,27 +67,19 @@ def test_a_run_repeated_from_its_own_link_matches_to_four_decimals(jobs):
     first = finished(jobs, small_spec(steps=30, seed=3))
     letters = run_letters(first.view(), first.spec)
     assert has_link(first.view(), first.spec)
+    record = json.dumps(letters_of.unpacked(letters))
+    assert not [word for word in ("cat", "mat", "dog") if word in record], "nothing of the text itself"
     card = RunCard.from_letters(letters)
     assert card.text_hash == text_hash(TEXT) and [row[0] for row in card.losses] == [0, 10, 20, 30]
     again = finished(jobs, small_spec(steps=30, seed=3), repeats=card)
     said = match(again.view(), again.spec)
     assert "notice-good" in said and "4 decimals" in said and "4 evaluations" in said
-
-
-@pytest.mark.parametrize(
-    ("changes", "complaint"),
-    [
-        ({"seed": 4}, "changed Seed"),
-        ({"steps": 20}, "changed Steps"),
-        ({"text": TEXT + "!"}, text_hash(TEXT + "!")),
-    ],
-)
-def test_a_run_that_is_not_the_links_is_not_said_to_differ_by_itself(jobs, changes, complaint):
-    first = finished(jobs, small_spec(steps=30, seed=3))
-    card = card_of(first.view(), first.spec)
-    again = finished(jobs, small_spec(**{"steps": 30, "seed": 3, **changes}), repeats=card)
-    said = html.unescape(match(again.view(), again.spec))
-    assert complaint in said and "need not" in said
+    other = TEXT + "!"
+    for changes, complaint in (({"seed": 4}, "changed Seed"), ({"steps": 20}, "changed Steps"),
+                               ({"text": other}, text_hash(other))):  # fmt: skip
+        again = finished(jobs, small_spec(**{"steps": 30, "seed": 3, **changes}), repeats=card)
+        said = html.unescape(match(again.view(), again.spec))
+        assert complaint in said and "need not" in said
 
 
 def test_a_run_stopped_early_links_to_all_its_steps_and_promises_only_what_comes_by(jobs):
@@ -152,12 +143,6 @@ def test_a_copied_link_opens_a_model_that_the_server_keeps_for_everybody(tmp_pat
     data.close()
 
 
-def test_a_link_holds_nothing_of_the_text_itself(jobs):
-    job = finished(jobs, small_spec(text="the secret of the house is under the stairs. " * 40, sample_prompt=""))
-    record = json.dumps(letters.unpacked(run_letters(job.view(), job.spec)))
-    assert "secret" not in record and "stairs" not in record
-
-
 # ---- a card in the form ----------------------------------------------------------------------------------------------
 
 
@@ -167,7 +152,7 @@ def test_whatever_the_form_can_hold_comes_back_into_it(source, size):
     values = form.size_values(size, source) | {"steps": 77, "seed": 5, "causal": False, "n_kv_heads": 1, "prompt": "x"}
     spec = form.run_spec(values | {"source": source}, Source(source), LOCAL)
     card = RunCard(source, spec.model, spec.training, spec.tokenizer, spec.vocab_size)
-    found = form.values_of(spec_of(RunCard.from_letters(card.to_letters())), LOCAL)
+    found = form.values_of(spec_of(RunCard.from_letters(card.to_letters())))
     assert {f.name: found[f.name] for f in form.FIELDS} == {f.name: values[f.name] for f in form.FIELDS}
     assert found["base"] == size and found["source"] == source and found["prompt"] == "x"
     model, training = _beyond_the_form(card, LOCAL)
@@ -176,9 +161,8 @@ def test_whatever_the_form_can_hold_comes_back_into_it(source, size):
 
 def test_a_file_of_the_hub_and_an_own_text_are_named():
     hub = RunCard(HUB_FILE, PRESETS["tiny"], RECIPES["tiny"], hub=("<b>a</b>/b", "x.txt", "dataset"))
-    held = form.values_of(spec_of(hub), LOCAL)
+    held, said = form.values_of(spec_of(hub)), linked_html(hub, "tiny", ({}, {}), None)
     assert held["own_kind"] == "hub" and held["hub_repo"] == "<b>a</b>/b"
-    said = linked_html(hub, "tiny", ({}, {}), None)
     assert "&lt;b&gt;a&lt;/b&gt;/b" in said and "<b>" not in said
     own = RunCard(OWN_TEXT, PRESETS["tiny"], RECIPES["tiny"], text_hash="abcdef0123456789")
     assert "abcdef0123456789" in linked_html(own, "tiny", ({}, {}), None)
@@ -197,18 +181,13 @@ def test_a_file_of_the_hub_and_an_own_text_are_named():
 def test_a_link_meets_the_same_limits_as_a_raw_call(model, training, complaint):
     card = RunCard("stories", PRESETS["small"].replace(**model), RECIPES["small"].replace(**training))
     with pytest.raises(ValueError, match=complaint):
-        named = form.values_of(spec_of(card), PUBLIC)
+        named = form.values_of(spec_of(card))
         spec = form.run_spec(named, Source("stories"), PUBLIC)
         extra_model, extra_training = _beyond_the_form(card, PUBLIC)
         PUBLIC.check_training(spec.model.replace(**extra_model), spec.training.replace(**extra_training))
 
 
 # ---- words of the address --------------------------------------------------------------------------------------------
-
-
-def test_what_is_wrong_with_a_link_is_escaped_and_begins_as_a_sentence():
-    said = broken(LinkError("it names <img src=x onerror=alert(1)>"))
-    assert "<img" not in said and "names &lt;img" in said
 
 
 def test_a_link_to_a_model_of_ones_own_opens_it_as_long_as_it_is_here_and_says_so_when_not(tmp_path):

@@ -1,7 +1,5 @@
 """The pair panel is one state of the server: what it shows at first, while both are trained, and after; the form."""
 
-from __future__ import annotations
-
 import html
 import re
 
@@ -12,7 +10,7 @@ from playground.service.pace import Pace
 from playground.service.runs import OWN_TEXT, Source
 from playground.ui.forms import pair as form
 from playground.ui.forms import run
-from playground.ui.tabs.moe import measured, selection, table, training
+from playground.ui.tabs.moe import both, selection, training
 from tests.service.test_comparisons import spec
 
 from .panels import PanelCaller
@@ -20,7 +18,6 @@ from .raw import RawCaller
 from .runs import TEXT, known, small_limits, until
 
 SHIPPED = selection.SHIPPED
-NONSENSE = [None, [], "x", 7, {}, *({"index": at, "trace": at} for at in (-1, 9**30, "0", [0], [-1, 4], [1.5, 0], {}))]
 
 
 class Visit(PanelCaller):
@@ -46,8 +43,7 @@ class Visit(PanelCaller):
 
 
 def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_folded(served, monkeypatch):
-    monkeypatch.setattr(measured, "found_in", None)
-    monkeypatch.setattr(table, "decoding_speeds", None)
+    monkeypatch.setattr(both, "pair_table", None)
     page = Visit(served, "olga")
     page.look()
     registry = page.board.registry
@@ -61,7 +57,7 @@ def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_
     assert bars["error_x"]["array"] == [verdict.margin]
     assert f"{moe.config.n_parameters / dense.config.n_parameters:.1f} ×" in page.text("facts")
     assert "1.0 ×" in page.text("facts") and re.search(r"0\.\d+ × +the training speed|1\.\d ×", page.text("speed"))
-    assert not {"routing-text", "favourites", "pulls", "table"} & page.slots.keys()
+    assert not {"routing-text", "favourites", "table"} & page.slots.keys()
     assert "Train three" in page.text("more") and "Student" not in str(page.slots)
     assert "Student" in page.look(details=True)["details"]
 
@@ -76,9 +72,9 @@ def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     assert page.look() and page.text("headline").strip() == "Training both …"
     assert "deleted" not in page.look(breaking=True)["breaking-note"], "its models are not there yet"
     page.look(breaking=False)
-    other.do("stop_pair")
+    other.do("stop_comparison")
     assert page.job().active and "recorded" in (other.look() and other.text("about"))
-    page.do("stop_pair")
+    page.do("stop_comparison")
     until(lambda: page.job().settled)
     assert not any(page.bar.look().values()) and page.news()["pause"] is None
     page.look()
@@ -94,36 +90,6 @@ def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
         assert f"± {view.verdict.margin:.4f}" in seen.text("numbers") and "1 seed" in seen.text("about")
         assert seen.selection["mixture"] == page.job().model_ids["moe"]
     assert chosen.text("choice").count("Comparison") == 2, "its pairs, and the recorded one"
-
-
-def test_what_is_wrong_is_said_beside_the_form_and_leaves_the_results_alone(served):
-    page = Visit(served, "ines")
-    for changes, said in (
-        ({"moe-text": "hello world"}, "at least"),
-        ({"moe-text": ""}, "text yet"),
-        ({"Experts per token (top-k)": 8}, "cannot use 8"),
-        ({"Steps": 10**9}, "Steps must"),
-    ):
-        status, answer = page.train(**changes)
-        assert status == 200 and said in answer and "notice-error" in answer
-    assert not page.board.of(page.visitor, kind=ComparisonJob)
-    page.look()
-    assert "recorded" in page.text("about")
-
-
-def test_only_curves_that_can_be_drawn_are_offered(served):
-    page = Visit(served, "gabi")
-    page.look(curve="gap")
-    assert page.selection["curve"] == "gap" and 'value="gap"' in page.slots["curves"]
-    axis = page.slots["curve"]["figure"]["layout"]["yaxis"]
-    assert axis["type"] == "log" and "best possible" in axis["title"]["text"]
-    page.train()  # nobody knows the best possible loss on a text of one's own
-    until(lambda: page.job().settled)
-    page.model = page.job().model_ids["moe"]
-    page.look(curve="gap", dense="", mixture="", pair="")
-    assert "recorded" not in page.text("about"), "else another pair is looked at"
-    assert page.selection["curve"] != "gap" and 'value="gap"' not in page.slots["curves"]
-    assert f'value="{page.selection["curve"]}"' in page.slots["curves"]
 
 
 def test_the_chosen_model_brings_its_pair_along(served):
@@ -152,11 +118,11 @@ def test_the_chosen_model_brings_its_pair_along(served):
 
 def test_nonsense_is_refused_in_words(served):
     page = Visit(served, "nina")
-    for said in NONSENSE:
+    for at in (-1, 9**30, "0", [0], [-1, 4], [1.5, 0], {}):
         body = {"selection": {"routing": True, "breaking": True, "worth": True, "model": "shipped-stories"}}
-        clicked = {"slot": "expert-costs", **said} if isinstance(said, dict) else said
+        clicked = {"slot": "expert-costs", "index": at, "trace": at}
         status, answer = page.post("view/moe", **body, clicked=clicked)
-        assert status in (200, 400) and ("problem" in answer or clicked is None)
+        assert status in (200, 400) and "problem" in answer
     wild = {name: ["?"] for name in selection.Selection.model_fields} | {"model": "shipped-stories"}
     status, answer = page.post("view/moe", selection=wild)
     assert status == 200 and answer["selection"]["mixture"] == SHIPPED[1]
@@ -176,9 +142,7 @@ def test_the_same_text_has_the_same_baselines_and_parameters_on_both_tabs():
     source = Source(OWN_TEXT, text=text)
     here = form.comparison_spec(form.first_values(OWN_TEXT, own) | {"equal": "active"}, source, limits, own)
     size = run.best_size(own)
-    there = run.run_spec(
-        run.base_values(size, OWN_TEXT, limits, own) | {"source": OWN_TEXT, "prompt": ""}, source, limits
-    )
+    there = run.run_spec(run.base_values(size, OWN_TEXT, own) | {"source": OWN_TEXT, "prompt": ""}, source, limits)
     of = [
         (each.training.eval_windows, config.context_length, each.tokenizer)
         for each, config in ((here, here.moe), (there, there.model))

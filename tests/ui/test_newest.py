@@ -76,9 +76,3 @@ def test_an_error_of_the_work_itself_is_no_answer_of_the_server():
         """ended = await newest.do(async () => { throw new Error("ours"); }).catch((problem) => problem.message)"""
     )
     assert said["ended"] == "ours" and said["asked"] == [] and not said["awaits"]
-
-
-def test_no_other_script_of_the_page_cancels_what_it_asked():
-    """Three mechanisms did, and each had races of its own."""
-    scripts = (Path(playground.__file__).parent / "ui").rglob("*.js")
-    assert [each.name for each in scripts if "AbortController(" in each.read_text(encoding="utf-8")] == ["newest.js"]

@@ -64,11 +64,7 @@ def test_a_slow_slot_that_is_ready_does_not_wait_for_the_next_one(monkeypatch):
     assert list(first["slots"]) == ["a"] and first["later"] == ["b"]
     second = ask(server, have={"a": first["slots"]["a"][0]}, later=True).json()
     assert list(second["slots"]) == ["b"] and second["later"] == []
-
-
-def test_what_was_slow_when_it_was_asked_for_and_is_quick_by_now_is_shown():
-    """Another question had made it meanwhile, and the page waited for nothing."""
-    slow = [True]
+    slow = [True]  # and what is quick by the time that it is asked for is shown, too
     server = client(lambda asked: Shown({}, {"slot": Slot(slow[0], lambda: "there", slow=slow[0])}))
     assert ask(server).json()["later"] == ["slot"]
     slow[0] = False
@@ -87,6 +83,9 @@ def test_a_refusal_of_the_view_is_its_sentence_and_that_of_a_slot_stands_in_its_
     shown = Shown({}, {"good": Slot(1, lambda: "fine"), "bad": Slot(1, half)})
     slots = ask(client(lambda asked: shown)).json()["slots"]
     assert slots["good"][1] == "fine" and "&lt;such&gt; cell" in slots["bad"][1]["problem"]
+    shown.slots["odd"] = Slot(1, lambda: {"figure": {"data": [float("nan"), np.float32(1), np.inf]}, "summary": ""})
+    odd = ask(client(lambda asked: shown)).json()["slots"]["odd"]
+    assert odd[1]["figure"]["data"] == [None, 1.0, None], "numbers that JSON lacks"
 
 
 def test_an_error_of_ours_is_a_sentence_and_no_traceback(caplog):
@@ -112,20 +111,9 @@ def test_an_error_of_ours_is_a_sentence_and_no_traceback(caplog):
 @pytest.mark.parametrize("does", ["view", "do"])
 def test_whatever_no_page_sends_is_refused_in_a_sentence(does, body):
     answer = client().post(f"/{does}/tried", content=body)
+    assert ask(client(), does, "of no panel").status_code == 400
     expected = 200 if does == "do" and b'"have"' in body else 400
     assert answer.status_code == expected and (expected == 200 or answer.json() == {"problem": STRANGE})
-
-
-def test_there_is_no_panel_of_that_name():
-    assert ask(client(), name="other").status_code == ask(client(), "do", "other").status_code == 400
-
-
-def test_numbers_that_json_lacks_become_none():
-    shown = Shown(
-        {}, {"a": Slot(1, lambda: {"figure": {"data": [float("nan"), np.float32(1), np.inf]}, "summary": ""})}
-    )
-    answer = ask(client(lambda asked: shown))
-    assert answer.json()["slots"]["a"][1]["figure"]["data"] == [None, 1.0, None]
 
 
 def test_an_act_changes_something_and_moves_the_selection():
@@ -135,25 +123,29 @@ def test_an_act_changes_something_and_moves_the_selection():
     assert ask(client(), "do").json() == {}
 
 
+def test_what_stands_in_a_template_is_escaped():
+    assert panel.slot("a", class_='b"c') == '<div data-slot="a" class="b&quot;c"></div>'
+    button = panel.move_button("<b>", {"prompt": "\"'<"})
+    assert "&lt;b&gt;" in button and "<b>" not in button
+    assert "<i>" not in panel.choice("a", "<i>", {"<i>": "<i>"}) + panel.switch("a", "<i>", {"<i>": "<i>"})
+
+
+def question(panels: Panels, visitor: str, network: str = "") -> asyncio.Future:
+    """What a visitor asks the panel."""
+
+    async def body() -> dict:
+        return {"visitor": visitor, "selection": {"from": network}, "later": True}
+
+    request = SimpleNamespace(path_params={"name": "tried"}, json=body, network=network)
+    return asyncio.ensure_future(panels._answer(panels._wish, request))
+
+
 def test_one_visitor_cannot_keep_all_threads_busy():
-    go = threading.Event()
-
-    def view(asked: Asked) -> Shown:
-        go.wait(20)
-        return Shown({}, {})
-
-    panels = Panels(known)
-    panels._views["tried"] = view
-
-    class Request:
-        def __init__(self) -> None:
-            self.path_params = {"name": "tried"}
-
-        async def json(self) -> dict:
-            return {"visitor": ME, "selection": {}}
+    go, panels = threading.Event(), Panels(known)
+    panels._views["tried"] = lambda asked: go.wait(20) and Shown({}, {})
 
     async def crowd() -> list[int]:
-        asking = [asyncio.ensure_future(panels._answer(panels._wish, Request())) for _ in range(AT_ONCE + 2)]
+        asking = [question(panels, ME) for _ in range(AT_ONCE + 2)]
         await asyncio.sleep(0.2)
         refused = [each.result().status_code for each in asking if each.done()]
         go.set()
@@ -163,41 +155,27 @@ def test_one_visitor_cannot_keep_all_threads_busy():
     assert asyncio.run(crowd()) == [429, 429] and not panels._asking
 
 
-def test_what_stands_in_a_template_is_escaped():
-    assert panel.slot("a", class_='b"c') == '<div data-slot="a" class="b&quot;c"></div>'
-    button = panel.move_button("<b>", {"prompt": "\"'<"})
-    assert "&lt;b&gt;" in button and "<b>" not in button
-    assert "<i>" not in panel.choice("a", "<i>", {"<i>": "<i>"}) + panel.switch("a", "<i>", {"<i>": "<i>"})
-
-
-def test_networks_take_turns_where_threads_are_short():
+@pytest.mark.parametrize("who", [None, "anna"], ids=["networks", "visitors of one network"])
+def test_networks_and_their_visitors_take_turns_where_threads_are_short(who):
     """Visitors' ids cost nothing: with a hundred, one network kept every thread of the panels to itself."""
     go, asked = threading.Semaphore(0), []
 
     def view(wish: Asked) -> Shown:
-        asked.append(wish.selection["from"])
+        asked.append((wish.visitor, wish.selection["from"]))
         assert go.acquire(timeout=20)
         return Shown({}, {})
 
     panels = Panels(lambda visitor: visitor, network=lambda request: request.network)
     panels._views["tried"] = view
 
-    def question(number: int, network: str) -> asyncio.Future:
-        selection = {"from": network}
-
-        async def body() -> dict:
-            return {"visitor": f"visitor {number}", "selection": selection, "later": True}
-
-        request = SimpleNamespace(path_params={"name": "tried"}, json=body, network=network)
-        return asyncio.ensure_future(panels._answer(panels._wish, request))
-
     async def crowd() -> None:
-        asking = [question(number, "mob") for number in range(10 * panel.SLOW)]
+        few = AT_ONCE if who else 10 * panel.SLOW  # no visitor may ask more at once
+        asking = [question(panels, who or f"visitor {number}", "mob") for number in range(few)]
         await asyncio.sleep(0)
-        asking.append(question(-1, "a home"))
+        asking.append(question(panels, "bert", "mob" if who else "a home"))
         for _ in asking:
             go.release()
         await asyncio.gather(*asking)
 
     asyncio.run(crowd())
-    assert asked.index("a home") <= 2 * panel.SLOW
+    assert [visitor for visitor, _ in asked].index("bert") <= 2 * panel.SLOW

@@ -1,34 +1,10 @@
 """Places are never exceeded, none is lost, and where they are short nobody keeps them for themselves."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from collections import Counter
 
 from playground.ui.places import Places
-
-
-def served(places: Places, arrivals: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Who came to work, in that order; all arrive while the first is at it."""
-    order = []
-
-    async def comes(network: str, visitor: str) -> None:
-        async with places.of(network, visitor):
-            order.append((network, visitor))
-            await asyncio.sleep(0)
-
-    async def all_come() -> None:
-        await asyncio.gather(*(comes(*each) for each in arrivals))
-
-    asyncio.run(all_come())
-    return order
-
-
-def test_within_a_network_its_visitors_take_turns():
-    for count in (1, 2):
-        order = served(Places(count), [("school", "anna")] * 10 + [("school", "bert")])
-        assert order.index(("school", "bert")) <= 2
 
 
 def test_places_are_never_exceeded_and_none_is_lost_whoever_leaves_when():

@@ -9,7 +9,7 @@ from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import Transformer
 from playground.service.models import Registry
 from playground.service.runs import OWN_TEXT, Source
-from playground.service.unseen import learned
+from playground.service.texts import learned
 from playground.storage import Checkpoint
 from playground.training import History
 from playground.ui.prompts import suggestions
@@ -39,11 +39,14 @@ def test_a_model_of_an_own_text_is_offered_words_of_that_text(tmp_path):
     assert "Once upon a time" not in found and found[0] == "Order two pumps today"
     whole = set(SALES.replace(".", "").split())
     assert all(set(s.replace(".", "").split()) <= whole for s in found if len(s) > 1), f"words are cut: {found}"
-
-
-def test_where_the_text_is_not_known_nothing_that_the_model_wrote_stands_in_for_it(tmp_path):
     page, model_id = page_with(tmp_path, CharTokenizer.from_text(SALES), sampled="Our pumps")
-    assert suggestions(page, model_id, ANNA) == ["Our pumps"]
+    assert suggestions(page, model_id, ANNA) == ["Our pumps"], "nothing that it wrote stands in for an unknown text"
+    own = build_tokenizer("bpe", SALES, vocab_size=300)
+    page, model_id = page_with(tmp_path, own, text=SALES, prompt="Mia lived by the sea.", sampled="�����")
+    found = suggestions(page, model_id, ANNA)
+    assert found[0] == "Order two pumps today" and all(word in SALES for each in found for word in each.split())
+    page, model_id = page_with(tmp_path, own, text=SALES, prompt="two pumps Monday")
+    assert suggestions(page, model_id, ANNA)[0] == "two pumps Monday"
 
 
 @pytest.mark.parametrize("name", ["prose", "sentences"])
@@ -60,15 +63,3 @@ def test_nothing_is_offered_that_the_model_cannot_read(tmp_path, tokenizer):
     page, model_id = page_with(tmp_path, tokenizer, prompt="Mia lived by the sea.", text="Mia has it.\nTom is sad.\nO")
     (only,) = suggestions(page, model_id, ANNA)
     assert only.strip() and not tokenizer.unknown_parts(only)
-
-
-def test_a_prompt_that_is_left_over_from_another_text_is_not_offered(tmp_path):
-    page, model_id = page_with(tmp_path, load_bytes(SALES), text=SALES, prompt="Mia lived by the sea.", sampled="�����")
-    found = suggestions(page, model_id, ANNA)
-    assert found[0] == "Order two pumps today" and all(word in SALES for each in found for word in each.split())
-    page, model_id = page_with(tmp_path, load_bytes(SALES), text=SALES, prompt="two pumps Monday")
-    assert suggestions(page, model_id, ANNA)[0] == "two pumps Monday"
-
-
-def load_bytes(text: str):
-    return build_tokenizer("bpe", text, vocab_size=300)

@@ -1,7 +1,5 @@
 """Whatever is saved can be quoted: it says what it is of, has a name of its own, and holds the numbers themselves."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter
@@ -9,10 +7,9 @@ from html import unescape
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from playground import __version__
-from playground.figures import maps, parts, shapes, specialisation
+from playground.figures import maps, parts, shapes
 from playground.figures.wire import numbers_of
 from playground.ui import chart, theme
 from playground.ui.chart import show
@@ -48,22 +45,14 @@ def test_no_two_files_have_one_name():
     assert len(names) > 30 and [name for name, times in names.items() if times > 1] == []
 
 
-def saved(trace) -> dict[str, np.ndarray]:
-    return {title: numbers_of(values) for title, values in trace["meta"]["saved"].items()}
+def test_the_numbers_are_saved_and_not_their_roundings_roots_or_logarithms():
+    def saved(trace) -> dict[str, np.ndarray]:
+        return {title: numbers_of(values) for title, values in trace["meta"]["saved"].items()}
 
-
-def test_where_colours_stand_for_roots_and_logarithms_the_numbers_are_saved():
+    cell = theme.Cell("821 kB", 821_043.0)
+    assert 'data-value="821043.0">821 kB<' in theme.table(("bytes",), [(cell,)], save="x")
     values = np.array([[0.25, -4.0], [1e-9, 0.1]])
     np.testing.assert_array_equal(saved(parts.part_map(values, ["a", "b"], "")["data"][0])[""], values)
     records = [{"step": s, "norms": {"a": 1 / 3 + s}} for s in (0, 1)]
     drawn = maps.gradient_map(*maps.gradient_table(records))["data"][0]
     assert saved(drawn)["gradient norm"].tolist() == [[1 / 3, 4 / 3]]
-    table = np.array([[100, 1], [1, 1]])
-    found = saved(specialisation.source_map(table, ["x", "y"])["data"][0])
-    assert found["tokens"].tolist() == table.tolist(), "counts, beside a lift that is not cut off at ×4"
-    assert found["lift"] == pytest.approx(specialisation.lift_of(table))
-
-
-def test_a_saved_table_holds_the_number_and_not_its_rounding():
-    cell = theme.Cell("821 kB", 821_043.0)
-    assert 'data-value="821043.0">821 kB<' in theme.table(("bytes",), [(cell,)], save="x")

@@ -3,8 +3,6 @@
 import re
 from dataclasses import replace
 
-import pytest
-
 from playground.data import Baselines, corpus_from_language
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
@@ -56,6 +54,9 @@ def test_texts_and_names_of_strangers_are_escaped():
     )
     assert speaking.emphasised("*a* <b>") == "<em>a</em> &lt;b&gt;"
     assert speaking.marked("a\nb", Verdict("", ((1, 2, "why"),))) == ('a<mark class="fault" title="why">⏎</mark>\nb')
+    found = Verdict("", ((1, 3, "why"),))
+    assert faults(found, ["a", "bc", "d"]) == [(1, 1, "why")] and faults(found, ["ab", "c", "d"]) == [(0, 1, "why")]
+    assert faults(None, ["ab", "c", "d"]) == []
 
 
 def test_what_a_red_line_under_a_word_means_is_said_wherever_there_is_one():
@@ -70,18 +71,6 @@ def test_what_a_red_line_under_a_word_means_is_said_wherever_there_is_one():
         assert any(text.end["faults"]) is wrong is (UNDERLINED in text.end["said"])
 
 
-@pytest.mark.parametrize(
-    ("loss", "rung", "side", "gap"),
-    [(2.88, "unigram", "above", "0.0100"), (2.5, "unigram", "below", "0.3700"), (3.4, "uniform", "above", "0.1000")],
-)
-def test_the_caption_names_the_rung_that_the_words_name(loss, rung, side, gap):
-    """“Below bigram 0.1098” stood beside words of uniform and unigram only, where the bigram lay above the unigram."""
-    view = replace(view_of(loss), baselines=Baselines(uniform=3.3, unigram=2.87, bigram=2.99))
-    words = watch.curve(view)[1]
-    assert f"{gap} nats {side} the {rung} line" in words and "bigram" not in words
-    assert side == "above" or rung in speaking.standing_line(view)
-
-
 def test_the_share_right_stands_with_its_interval_and_its_curve():
     def measured(*shares):
         return view_of(judged=[SkillMeasured(step, 1.0, right=right, of=16, left="") for step, right in shares])
@@ -92,13 +81,6 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
     assert "steps 30 and 200" in speaking.skill_chart(measured((30, 1), (60, 10), (100, 11), (200, 16)))[1]
     assert "too close" in speaking.skill_chart(measured((50, 9)))[1]
     assert speaking.skill_chart(view_of()) == (None, "")
-
-
-def test_the_tokens_of_a_wrong_word_are_found():
-    found = [Verdict("", ((1, 3, "why"),))]
-    assert [faults(each, ["a", "bc", "d"]) for each in found] == [[(1, 1, "why")]]
-    assert [faults(each, ["ab", "c", "d"]) for each in found] == [[(0, 1, "why")]]
-    assert faults(None, ["ab", "c", "d"]) == []
 
 
 def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
@@ -112,14 +94,11 @@ def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
     assert "and it sees 2 at once" in verdict.why(longer)
     worse = view_of(floor + 0.5, judged=[SkillMeasured(50, 1.0, right=8, of=16, left="")])
     assert "8 of 16" in verdict.headline(worse) and verdict.why(worse) == ""
-
-
-def test_a_run_that_ends_early_says_so_beside_its_headline():
-    view = view_of()
+    early = view_of()
     for step in (60, 70):
-        view.history.add(Evaluated(step, 6.0, train_loss=1.0, val_loss=1.4))
-    view.history.add(Finished(70, 7.0, reason="risen", steps=100, val_loss=1.4))
-    assert "no better on held-out text for 2 evaluations" in verdict.why(view)
+        early.history.add(Evaluated(step, 6.0, train_loss=1.0, val_loss=1.4))
+    early.history.add(Finished(70, 7.0, reason="risen", steps=100, val_loss=1.4))
+    assert "no better on held-out text for 2 evaluations" in verdict.why(early)
 
 
 def test_a_sample_that_is_not_of_the_models_weights_says_its_step():

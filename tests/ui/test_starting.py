@@ -1,7 +1,5 @@
 """What `python app.py` makes of its options: what is kept, for how long, and who may use the machine's Hub login."""
 
-from __future__ import annotations
-
 import socket
 
 import gradio as gr
@@ -35,9 +33,10 @@ def test_a_page_that_keeps_nothing_says_so_before_training_and_the_others_say_ho
     gone = kept_words(page.limits, lasting=False)
     assert not page.registry.data.lasting and said.count(gone) == 1
     page.registry.data.keep_lessons("anna", "{}")
-    assert not (tmp_path / "data").exists()
-    page, said, _ = start()
+    assert not (tmp_path / "data").exists() and page.reach.owner == "" and not page.reach.behind_proxy
+    page, said, _ = start("--use-hub-login", "--behind-proxy")
     assert page.registry.data.lasting and gone not in said
+    assert len(page.reach.owner) >= 24 and page.reach.behind_proxy, "believed only where the owner said so"
 
 
 def test_a_space_without_a_disk_keeps_nothing_for_good(monkeypatch, tmp_path):
@@ -53,13 +52,6 @@ def test_a_space_without_a_disk_keeps_nothing_for_good(monkeypatch, tmp_path):
 def test_retention_is_a_week_where_others_come_and_for_ever_at_home(limits):
     assert limits.keep_days == (None if limits.kind == "local" else 7)
     assert ("7 days" in kept_words(limits, lasting=True)) == (limits.kind != "local")
-
-
-def test_the_hub_login_and_a_proxy_are_believed_only_where_the_owner_said_so(start):
-    page, *_ = start("--ephemeral")
-    assert page.reach.owner == "" and not page.reach.behind_proxy
-    page, *_ = start("--ephemeral", "--use-hub-login", "--behind-proxy")
-    assert len(page.reach.owner) >= 24 and page.reach.behind_proxy
 
 
 def test_the_page_starts_where_gradio_would_give_up_and_behind_a_proxy(monkeypatch, capsys):

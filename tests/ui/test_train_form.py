@@ -1,30 +1,29 @@
-"""The Train tab's form: every size and preset is a run that can be made, and a change says what it changes."""
-
-from __future__ import annotations
+"""The Train tab's form: every size is a run that can be made, and a change says what it changes."""
 
 from pathlib import Path
 
 import pytest
 
 import playground
-from playground.data import Baselines, corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.model import PRESETS
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.models import Registry
 from playground.service.pace import Pace
 from playground.service.runs import HUB_FILE, Source
 from playground.service.views import RunView
+from playground.storage.transformers_families import family_for
 from playground.studies.finetune import tuning_config
 from playground.training import Evaluated, History, Sampled, Stepped
 from playground.training.recipes import BY_HEART
+from playground.training.states import OVERFITTING
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import beginning_of, contents_of
-from playground.ui.forms.followed import uploaded
 from playground.ui.panel import Asked
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.runs_table import runs_table
-from playground.ui.tabs.train.settings import SET_BY_RUN, Settings, preset_note
+from playground.ui.tabs.train.settings import SET_BY_RUN, Settings
 
 from .runs import ANNA
 
@@ -43,20 +42,7 @@ def test_every_size_of_every_text_is_within_the_limits(size, source, limits):
     spec = form.run_spec(filled(size, source), Source(source, text="text"), limits)
     limits.check_training(spec.model, spec.training)
     assert spec.tokenizer in texts.TOKENIZERS_OF[source]
-
-
-@pytest.mark.parametrize("name", form.SYSTEMS)
-def test_every_preset_sets_a_run_that_can_be_made_here(name):
-    values, shrunk = form.preset_values(name, PUBLIC)
-    spec = form.run_spec(filled(**values), Source("stories"), PUBLIC)
-    PUBLIC.check_training(spec.model, spec.training)
-    there = PRESETS[name]
-    same = {"positions", "norm", "norm_placement", "activation", "tie_embeddings", "qkv_bias", "head_bias", "dropout"}
-    assert all(getattr(spec.model, field) == getattr(there, field) for field in same)
-    assert shrunk == (there.n_parameters > PUBLIC.parameters)
-    assert f"{there.n_parameters:,} parameters" in preset_note(name, shrunk=shrunk)
-    if not shrunk:
-        assert (spec.model.d_model, spec.model.n_layers) == (there.d_model, there.n_layers)
+    family_for(spec.model)  # raises where it has no home in Transformers
 
 
 def test_what_was_pasted_is_what_is_trained_before_the_form_has_followed():
@@ -72,7 +58,7 @@ def test_what_was_pasted_is_what_is_trained_before_the_form_has_followed():
     assert by_hand["steps"] == 77 and by_hand["n_layers"] == late["n_layers"]
     # what a run of another size than the best put into the form stays as well
     medium = settings.suited(filled("medium", texts.OWN_TEXT, **own))
-    put_back = form.values_of(form.run_spec(medium, Source(texts.OWN_TEXT, text=own["text"]), LOCAL), LOCAL)
+    put_back = form.values_of(form.run_spec(medium, Source(texts.OWN_TEXT, text=own["text"]), LOCAL))
     again = settings.suited(put_back | {"upload": None})
     assert again["base"] == "medium" and again["n_layers"] == medium["n_layers"] and again["steps"] == medium["steps"]
 
@@ -91,12 +77,23 @@ def test_everything_from_outside_is_escaped():
 
 def test_the_runs_table_shows_only_settings_that_differ():
     one = RunView(id="1", name="Run 1", state="finished", settings={"n_layers": 2, "steps": 10, "norm": "rmsnorm"})
-    other = RunView(id="2", name="Run 2", state="finished", settings={"n_layers": 4, "steps": 10, "norm": "rmsnorm"})
+    other = RunView(id="2", name="Run 2", state="finished", settings={"n_layers": 4, "steps": 20, "norm": "rmsnorm"})
     table = runs_table([one, other], "2")
     assert '<th scope="col">Layers</th>' in table and "Norm" not in table
+    assert ">Steps<" not in table, "the steps made have a column"
     assert table.index("Run 2</bdi> (shown)") < table.index("Run 1</bdi>")
     assert table.index(">validation loss<") < table.index(">Layers<"), "results first"
     assert '<td class="differs">2</td>' in table and '<td class="differs">4</td>' not in table
+
+
+def test_more_steps_are_not_offered_where_the_model_memorises():
+    for rises, label in ((False, "Train longer"), (True, "")):
+        view = RunView(id="1", name="Run 1", state="finished", can_resume=True)
+        for i in range(20):
+            val_loss = 2 + 0.1 * i if rises and i > 9 else 3 - 0.1 * i
+            view.history.add(Evaluated(10 * i, 0.0, 3 - 0.12 * i, val_loss))
+        view.history.finished = {"reason": "done"}
+        assert (view.standing.kind == OVERFITTING) == rises and watch.resume_label(view) == label
 
 
 @pytest.mark.parametrize("source", [source for source in texts.SOURCES if source != texts.OWN_TEXT])
@@ -130,8 +127,7 @@ def test_by_heart_is_said_of_a_text_that_is_trained_so(tokenizer, length, heart)
     """It was said of a long text in words, too."""
     chosen = own_text(WORDS[:length], tokenizer=tokenizer)
     assert ("memorise" in texts.contents_html(chosen, LOCAL)) == heart
-    own = texts.own_of(chosen["text"], tokenizer)
-    assert (form.suited(None, own).training.patience == 0) == heart
+    assert (form.suited(None, texts.own_of(chosen["text"], tokenizer)).training.patience == 0) == heart
 
 
 def test_a_pasted_text_gives_the_prompt_its_beginning():
@@ -140,37 +136,26 @@ def test_a_pasted_text_gives_the_prompt_its_beginning():
     assert beginning_of("one  two\tthree\n") == "one  two\tthree"
     assert beginning_of("a lighthousekeeper's extraordinary granddaughter") == "a lighthousekeeper's extraordinary"
     assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
-
-
-def test_an_empty_prompt_is_the_beginning_of_ones_own_text_and_stays_empty_for_the_next_one():
     source = Source(texts.OWN_TEXT, text="Once there was a queen who ruled. " * 100, name="queen.txt")
-    spec = form.run_spec(filled(source=texts.OWN_TEXT, prompt=""), source, LOCAL)
-    assert spec.prompt == "Once there was a" and form.values_of(spec, LOCAL)["prompt"] == ""
-    mine = form.run_spec(filled(source=texts.OWN_TEXT, prompt="The queen"), source, LOCAL)
-    assert mine.prompt == "The queen" == form.values_of(mine, LOCAL)["prompt"]
+    for typed, used in (("", "Once there was a"), ("The queen", "The queen")):
+        spec = form.run_spec(filled(source=texts.OWN_TEXT, prompt=typed), source, LOCAL)
+        assert spec.prompt == used and form.values_of(spec)["prompt"] == typed, "empty for the next text"
 
 
 # ---- sizes, other texts, names ---------------------------------------------------------------------------------------
 
 
-def test_a_loss_between_two_baselines_names_the_one_that_is_still_better():
-    """It was said to be below the bigram line, of a loss above that of the 5-gram."""
-    view = RunView(id="x", name="Run 1", state="finished", baselines=Baselines(3.7, 3.0, 1.9, ngram=1.2, order=5))
-    view.history.add(Evaluated(40, 1.0, train_loss=1.5, val_loss=1.5))
-    assert "5-gram" in verdict.headline(view) and "0.3000 nats above the 5-gram line" in watch.curve(view)[1]
-    view.history.add(Evaluated(80, 2.0, train_loss=1.1, val_loss=1.1))
-    assert "not" not in verdict.headline(view) and "0.1000 nats below the 5-gram line" in watch.curve(view)[1]
-
-
 def test_a_size_is_chosen_only_where_the_shape_is_its_own():
     assert [form.size_of(filled(size)) for size in form.SIZES] == list(form.SIZES)
     assert form.size_of(filled(d_model=64)) is None and form.size_of(filled(steps=5)) == "small"
-    assert form.size_of(filled(**form.preset_values("s1", LOCAL)[0])) is None
     assert form.run_spec(filled() | {"size": None}, Source("stories"), LOCAL).size == "custom"
+    small = form.model_config(filled())  # had 802,432 parameters here, and 798,336 as the shipped model
+    assert verdict.size(small) == "Small" and verdict.size(small.replace(vocab_size=90)) == "Small"
+    assert verdict.size(small.replace(activation="relu2")) == "798,336 parameters"
 
 
 def another(values: dict, source: str) -> dict:
-    return form.for_another_text(values, source, lambda other: form.base_values("small", other, LOCAL))
+    return form.for_another_text(values, source, lambda other: form.base_values("small", other))
 
 
 def test_what_was_set_by_hand_stays_when_another_text_is_chosen():
@@ -192,7 +177,7 @@ def test_size_and_steps_of_an_own_text_follow_from_its_length(tokenizer):
         text = (LIGHTHOUSE * 100)[: 1000 * thousands]
         own = texts.own_of(text, tokenizer)
         suits = form.suited(None, own)
-        values = form.base_values(suits.size, texts.OWN_TEXT, PUBLIC, own)
+        values = form.base_values(suits.size, texts.OWN_TEXT, own)
         named = values | {"source": texts.OWN_TEXT, "tokenizer": tokenizer, "suited": form.written(own)}
         spec = form.run_spec(named, Source("text", text=text), PUBLIC)
         PUBLIC.check_training(spec.model, spec.training)
@@ -224,7 +209,7 @@ def follow(values: dict, *causes: str) -> dict:
 
 
 def own_text(text: str, **changes) -> dict:
-    own = {**dict.fromkeys(texts.OWN, ""), "own_kind": "paste", "text": text, "suited": "", "preset": ""}
+    own = {**dict.fromkeys(texts.OWN, ""), "own_kind": "paste", "text": text, "suited": ""}
     return filled(source=texts.OWN_TEXT) | own | {"learn": texts.OWN_TEXT, "letters": ""} | changes
 
 
@@ -235,7 +220,7 @@ def test_an_own_text_sets_the_form_and_leaves_what_was_set_by_hand():
     assert chosen["base"] == "tiny" == chosen["size"] and chosen["steps"] == 160
     assert chosen["suited"] == "2200 char 15 tiny" and "Learning rate: 0.003 → 0.01" in chosen["changes"]
     spec = form.run_spec(chosen, Source("text", text=text), LOCAL)
-    assert spec.training.eval_every == form.values_of(spec, LOCAL)["eval_every"] == 8  # a link repeats them
+    assert spec.training.eval_every == form.values_of(spec)["eval_every"] == 8  # a link repeats them
     mine = chosen | {"learning_rate": 1e-3, "text": text * 40}
     after = follow(mine, "text")
     assert after["base"] == "small" and after["learning_rate"] == 1e-3 and after["steps"] > 2 * chosen["steps"]
@@ -260,23 +245,21 @@ def test_an_uploaded_text_sets_steps_and_name_as_a_pasted_one_does(tmp_path):
     assert chosen["steps"] == 220 and source.title == "queen.txt"
     assert form.run_spec(chosen, source, LOCAL).prompt == "Once there was a"
     assert texts.source_of(own_text("Once there was a king " * 20), LOCAL).title == "Once there was a"
+    assert "About 810,000 parameters" in follow(own_text("", own_kind="hub"), "text")["outlook"], "a guess is rounded"
     hub = own_text("", own_kind="hub", hub_repo=" someone/texts", hub_file="a.txt", hub_type="dataset")
     assert texts.source_of(hub, LOCAL) == Source(HUB_FILE, repo="someone/texts", filename="a.txt", repo_type="dataset")
 
 
 def test_what_is_touched_before_an_answer_is_followed_in_that_order():
     """A text and a size chosen within a second: the answer to the first once overwrote that to the second."""
-    start = filled() | {"suited": "", "preset": "", "learn": texts.EXAMPLE, "source": "sentences", "size": "tiny"}
+    values = filled() | {"size": "tiny", "suited": "", "learn": texts.EXAMPLE}
+    told = form_settings().follow(values, ["size"], Asked(ANNA, {})).fields
+    assert told["d_model"] == form.size_values("tiny", "stories")["d_model"] and "seed" not in told
+    assert form_settings().follow(values | told, ["fields"], Asked(ANNA, {})).fields == {}, "only what follows is told"
+    start = filled() | {"suited": "", "learn": texts.EXAMPLE, "source": "sentences", "size": "tiny"}
     both = follow(start | dict.fromkeys(texts.OWN, "") | {"own_kind": "paste"}, "source", "size")
     assert form.model_config(both).n_parameters == 205_696 and "205,696" in both["outlook"]
     assert (both["base"], both["size"], both["prompt"]) == ("tiny", "tiny", texts.PROMPTS["sentences"])
-
-
-def test_only_what_follows_is_told():
-    values = filled() | {"size": "tiny", "suited": "", "preset": "", "learn": texts.EXAMPLE}
-    told = form_settings().follow(values, ["size"], Asked(ANNA, {})).fields
-    assert told["d_model"] == form.size_values("tiny", "stories")["d_model"] and "seed" not in told
-    assert form_settings().follow(values | told, ["fields"], Asked(ANNA, {})).fields == {}
 
 
 def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays():
@@ -300,44 +283,16 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     assert follow(start | {"text": None}, "model")["steps"] == start["steps"], "texts are not sent for nothing"
     again = follow(further | {"further": False}, "further")
     assert {name: again[name] for name in form.BY_NAME} == {name: start[name] for name in form.BY_NAME}
-
-
-def test_a_lesson_a_link_or_a_class_trains_a_new_model():
-    """They all fill the form with what `held` says; only SET_BY_RUN can be filled."""
-    held = form_settings().held(form.values_of(form.run_spec(filled(), Source("stories"), LOCAL), LOCAL))
+    # what a lesson, a link or a class fills in is a new model; only SET_BY_RUN can be filled
+    held = form_settings().held(form.values_of(form.run_spec(filled(), Source("stories"), LOCAL)))
     assert held["further"] is False and held["tuned"] == "" and {*held} <= {*SET_BY_RUN}
-
-
-def test_what_a_model_lacks_of_a_text_is_said_before_it_is_trained_further():
+    # what the model lacks of a text is said before
     start = own_text("a dog sat. " * 400 + "Ω?é", model="shipped-stories", further=True)
     contents = follow(start, "further")["contents"]
     assert "lacks 2 characters" in contents and "“Ω”" in contents and "“é”" in contents
     assert "lack 100 % of this text" in follow(start | {"text": "Ὀδυσσεύς" * 300}, "text")["contents"]
     assert "further needs about" in follow(start | {"text": "a dog sat. " * 20}, "text")["contents"]
     assert "lack" not in follow(start | {"further": False}, "further")["contents"]
-
-
-def test_two_models_of_one_size_have_as_many_parameters():
-    """Small had 802,432 parameters in the form, and 798,336 where it was the shipped model."""
-    small = form.model_config(filled())
-    assert verdict.size(small) == "Small" and verdict.size(small.replace(vocab_size=90)) == "Small"
-    assert verdict.size(small.replace(activation="relu2")) == "798,336 parameters"
-
-
-def test_a_guessed_vocabulary_makes_a_rounded_count():
-    unread = follow(own_text("", own_kind="hub"), "text")
-    assert "About 810,000 parameters" in unread["outlook"]
-
-
-def test_a_file_is_read_only_where_uploads_lie(tmp_path):
-    from gradio.utils import get_upload_folder
-
-    folder = Path(get_upload_folder())
-    folder.mkdir(parents=True, exist_ok=True)
-    assert uploaded({"path": str(folder / "a" / "b.txt")}) == str((folder / "a" / "b.txt").resolve())
-    strangers = ["/etc/passwd", str(folder / ".." / ".." / "x"), str(folder), str(tmp_path / "x"), "", 7, None, "a\0b"]
-    assert [uploaded({"path": path}) for path in strangers] == [None] * len(strangers)
-    assert uploaded(None) is uploaded("/etc/passwd") is uploaded([1]) is None
 
 
 def learned_from(pace: Pace, spec, step: float, evaluation: float, sample: float, tokens: int = 0) -> float:

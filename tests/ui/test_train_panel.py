@@ -1,7 +1,5 @@
 """The run panel is one state of the server: every page of a visitor shows the same, and nobody else's."""
 
-from __future__ import annotations
-
 import dataclasses
 import html
 import re
@@ -9,9 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import playground
-from playground.service.comparisons import ComparisonJob
 from playground.service.runs import Source
-from tests.service.test_comparisons import TRAINING, spec
 
 from .panels import PanelCaller
 from .raw import RawCaller
@@ -52,7 +48,7 @@ def test_a_page_opens_with_a_recorded_run_that_is_judged_by_its_text(served):
     assert page.text("notices") == "" and page.selection["has_runs"] is False
     assert page.slots["curve"]["figure"]["data"] and page.slots["skill"]["figure"]
     assert "best possible" in page.slots["rungs"]
-    assert page.slots["predictions"]["figure"] and page.slots["parameters"]["figure"]
+    assert page.slots["predictions"]["figure"]
     assert page.bar.look() == {"stop": "", "bar": ""}
 
 
@@ -157,18 +153,6 @@ def test_whoever_waits_reads_the_place_and_may_leave(served):
     bert.until_over()
     assert "20 steps" in bert.text("about")
     anna.until_over()
-
-
-def test_another_kind_of_job_is_said_to_go_on_elsewhere(served):
-    board, _ = served
-    page = Visit(served, "ida")
-    job = board.compare(page.visitor, spec(training=TRAINING.replace(steps=100_000)))
-    page.look()
-    assert f"“{job.name}” is still running" in page.text("notices")
-    assert "in progress" in page.train(Steps=20), "one thing at a time"
-    board.stop(page.visitor, kind=ComparisonJob)
-    ended(job)
-    assert "is still running" not in str(page.look()["notices"])
 
 
 def test_buttons_answer_strangers_in_sentences(served):

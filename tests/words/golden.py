@@ -57,7 +57,6 @@ from playground.words import (
     links,
     matched_pair,
     precision,
-    presets,
     scores,
     shell,
     slips,
@@ -181,6 +180,8 @@ def of_heads() -> Iterator[Case]:
             words = f"It {heads.ROLE_NAMES[role]}. {heads.role_reason(tests, 0, 0)}"
             yield f"role: {role}{', needed' * needed}", words
     yield "when a head has a role", heads.CRITERIA
+    for by, words in heads.ORDERS.items():
+        yield f"a list of heads, sorted by the {by}", words
     yield "roles of three heads", heads.roles_counted(Facts(roles=[["first", "even"], ["first"]]))
     yield "weight 0.9 on one token", heads.attends_headline(3, 2, list("a kite"), np.array([0, 0, 0, 0.9, 0.1, 0]))
     yield "weight 0.3 at most", heads.attends_headline(3, 2, list("ab"), np.array([0.3, 0.3]))
@@ -381,10 +382,6 @@ def of_lens_and_examples() -> Iterator[Case]:
     yield "the lens of a pre-norm model", lens.lens_caveat(TINY)
     yield "the lens of a post-norm model", lens.lens_caveat(VARIANTS["post-norm"])
     yield from ((f"the example {name}", note) for name, note in examples.EXAMPLE_NOTES.items())
-
-
-def of_presets() -> Iterator[Case]:
-    yield from ((name, f"{title}. {presets.NOTES[name]}") for name, title in presets.TITLES.items())
 
 
 def of_slips() -> Iterator[Case]:

@@ -7,9 +7,8 @@ from types import SimpleNamespace as Facts
 import numpy as np
 
 from playground.data import Baselines
-from playground.figures.specialisation import lift_of
-from playground.inspection.nulls import Judgement, Null
 from playground.words import experts, inspect, pictures
+from playground.words.parts import plain_name
 
 Case = tuple[str, str]
 
@@ -30,7 +29,6 @@ def of_runs() -> Iterator[Case]:
     yield "gradients", pictures.gradients_words(["embeddings", "layer 0"], [0, 20], norms)
     yield "gradients: none", pictures.gradients_words([], [], norms)
     yield "gradients: diverged", pictures.gradients_words(["head"], [1], np.full((1, 1), np.nan))
-    yield "parameters", pictures.parameters_words({"token embedding": 1792, "feed-forward": 131072})
     pairs = np.array([[1, 0.9, -0.4], [0.9, 1, 0.1], [-0.4, 0.1, 1]])
     for part in (False, True):
         yield f"similar words, part: {part}", pictures.similar_words(pairs, ["cat", "dog", "the"], part=part)
@@ -57,8 +55,6 @@ def of_predictions() -> Iterator[Case]:
 
 
 def of_pairs_and_classes() -> Iterator[Case]:
-    for divergence, moe in ((0.01, [0.6, 0.2]), (0.2, [0.1, 0.9])):
-        yield f"both expect, {divergence} apart", pictures.both_expected(["a", "b"], [0.7, 0.3], moe, divergence)
     yield "difference", pictures.difference_words([0, 40], np.array([0.0, -0.2]), np.array([math.nan, 0.1]))
     yield "difference: judged again", pictures.difference_words([0], np.zeros(1), np.zeros(1), judged_again=True)
     yield "difference: nothing yet", pictures.difference_words([], np.array([]), np.array([]))
@@ -95,42 +91,15 @@ def of_parts() -> Iterator[Case]:
         yield f"a habit {name}", pictures.appearance_words("the first token", None, 40, ends)
 
 
-def judged(bits: float, random: float, margin: float = 0.1) -> dict[str, Judgement]:
-    """One layer, the same in each measure."""
-    nulls = {"shuffled": Null(0.004, 0.001), "position": Null(0.0, 0.0), "before": Null(0.01, 0.0)}
-    return dict.fromkeys(experts.MEASURES, Judgement(bits, {**nulls, "random": Null(random, margin)}))
-
-
 def of_experts() -> Iterator[Case]:
-    for weight in (0.55, 0.99):
-        chosen, weights = np.array([[0, 1]]), np.array([[weight, 1 - weight]])
-        yield f"routing, weight {weight}", experts.routing_words(chosen, weights, ["the"], 0, 4)
+    yield "routing, one token", experts.routing_words(np.array([[0, 1]]), 0, 4)
     chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
-    yield "routing, two tokens", experts.routing_words(chosen, weights, ["a", "b"], 2, 8)
+    yield "routing, two tokens", experts.routing_words(chosen, 2, 8)
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
-    yield "load: one rarely used", experts.load_words(24, (7.9, ()), (6.9, (4,)), [4])
-    yield "load: one unused", experts.load_words(24, (2.0, (1,)), (2.0, (1,)), [1])
-    yield "load: two unused", experts.load_words(1, (2.0, (1, 2)), (2.0, (1, 2)), [1, 2])
     yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
     yield "load in training, none dead", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, ()), None)
-    for name, layers in (
-        ("learned", (judged(0.5, 0.2), judged(0.3, 0.25))),
-        ("too close, the stream knows", (judged(0.12, 0.15), judged(0.3, 0.25))),
-        ("less than untrained", (judged(0.02, 0.2), judged(0.3, 0.25))),
-        ("nothing to know", (judged(0.0, 0.002), judged(0.0, 0.001))),
-        ("too short a text", (judged(0.3, 0.25, math.inf),) * 2),
-    ):
-        yield f"information: {name}", experts.information_words((3, 5), layers)
-        yield f"information, details: {name}", experts.information_details((3, 5), layers, 0.1)
-    yield "information, details: less", experts.information_details((3,), [judged(0.1, 0.25)], 0.1)
-    for null in experts.NULLS:
-        one = {name: Judgement(0.2, {null: Null(0.1, 0.01)}) for name in experts.MEASURES}
-        yield f"information, details: beside {null}", experts.information_details((3,), [one], 0.1)
-    table = np.array([[80, 20], [1600, 1000], [900, 2000], [0, 0]])
-    for name, rows in (("an expert that is rarely chosen", table), ("usual experts", table[1:])):
-        lift = lift_of(rows)
-        yield f"sources: {name}", experts.sources_words(rows, lift, ["cook", "miner"])
-    yield "sources: too few tokens", experts.sources_words(table, np.full((4, 2), np.nan), ["cook", "miner"])
+    for clear in (True, False):
+        yield f"sorting, clear: {clear}", " ".join(experts.sorting_words(1, 0.72, 0.61, clear=clear))
 
 
 def of_inspect() -> Iterator[Case]:
@@ -146,7 +115,15 @@ def of_inspect() -> Iterator[Case]:
     yield "AdamW", inspect.ADAM + inspect.ADAM_SMALL
     yield "SGD", inspect.SGD
     yield "Muon", inspect.muon_words("each head")
-    yield "norms", inspect.norms_words("layer 1", 0.3, 0.5)
+    yield "norms", inspect.norms_words(plain_name("1 feedforward"), 0.3, 0.5)
+    for name in (
+        "final_norm",
+        "head",
+        "0 attention",
+        "blocks.2.attention.qkv.weight",
+        "blocks.0.feedforward_norm.weight",
+    ):
+        yield f"the name of {name}", plain_name(name)
     yield "sizes", inspect.sizes_words(205_696, 1_134_208, 340_096)
     yield "memory", inspect.memory_words([("Tiny", "scores of all heads", 0.6), ("GPT", "hidden layer", 0.5)])
     yield "a receipt", inspect.receipt_words(32, qk_norm=True, rotated=("10000", 5, 2))

@@ -9,10 +9,6 @@ from playground.studies.slips import slip_numbers
 from playground.words.slips import SLIPS, slip_sentences
 
 
-def test_every_slip_has_numbers_and_words():
-    assert SLIPS.keys() == slips.SLIPS.keys()
-
-
 @pytest.mark.parametrize("name", SLIPS)
 def test_each_says_what_the_text_says_and_what_is_true_without_a_place_left_open(name):
     says, truth = slip_sentences(name)

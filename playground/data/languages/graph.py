@@ -73,8 +73,6 @@ class Language:
     prompt: str
     """A beginning that a trained model can continue."""
     build: Callable[[], Graph]
-    sources: tuple[str, ...] = ()
-    """Names of the hidden sources, where a state is (source, …) and a text has a true source everywhere."""
     units: tuple[str, str] = ("line", "lines")
     """What ends with a line break and is right or wrong as a whole: one, and several."""
     spelled: bool = False
@@ -98,16 +96,11 @@ class Language:
 
     def sample(self, n_characters: int, seed: int) -> str:
         """At least n_characters of text, from the start state, ending with a whole edge."""
-        return self.sample_with_sources(n_characters, seed)[0]
-
-    def sample_with_sources(self, n_characters: int, seed: int) -> tuple[str, np.ndarray]:
-        """The same text, and for each of its characters the number of its true source (0 where there is only one)."""
         graph, rng = self.graph, np.random.default_rng(seed)
         # plain lists: taken one by one, numbers of an array cost twenty times as much
         cumulative = np.cumsum(graph.probability).tolist()
         first_edge, target, texts = graph.first_edge.tolist(), graph.target.tolist(), graph.texts
         pieces: list[str] = []
-        states: list[int] = []
         written, state = 0, 0
         while written < n_characters:
             for draw in rng.random(4096).tolist():
@@ -115,15 +108,8 @@ class Language:
                 base = cumulative[first - 1] if first else 0.0
                 edge = min(bisect_left(cumulative, base + draw, first, last), last - 1)
                 pieces.append(texts[edge])
-                states.append(state)
                 written += len(texts[edge])
                 state = target[edge]
                 if written >= n_characters:
                     break
-        owners = np.array([self._source_of(state) for state in range(len(graph.states))])
-        return "".join(pieces), np.repeat(owners[states], [len(piece) for piece in pieces])
-
-    def _source_of(self, state: int) -> int:
-        if not self.sources:
-            return 0
-        return self.sources.index(self.graph.states[state][0])
+        return "".join(pieces)

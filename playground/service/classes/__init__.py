@@ -1,11 +1,9 @@
 """Classes: a teacher makes one, students join with a code, and a board shows what they do. All in the house's index.
 
-codes.py       codes of four words, secrets of which only hashes are kept, and how often one may guess
+codes.py       codes of four words, secrets of which only hashes are kept, names, and how often one may guess
 house.py       what teachers and students may do
-reports.py     a student's run as the class remembers it
 experiment.py  what came of it where students changed one thing
 members.py     a class, its students and their runs
-naming.py      what a student or a class may be called
 tables.py      answers and results as CSV
 """
 

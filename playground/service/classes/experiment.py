@@ -16,8 +16,7 @@ from ...links import RunCard
 from ...training.verdict import mean_interval, student_t
 from ...words.verdict import loss_in_words
 from .house import card_from
-from .members import Klass, Student
-from .reports import Report
+from .members import Klass, Report, Student
 
 SHAPE = {"n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "context_length"}
 GOES_WITH_SIZE = {

@@ -32,10 +32,19 @@ from ..limits import (
 from ..run_job import RunJob
 from ..runs import OWN_TEXT
 from ..store import Store
-from .codes import ClassError, Tries, hashed, new_code, new_secret, regular, same_secret
-from .members import Klass, Member, Run, Student
-from .naming import alphabets, free_name, one_line
-from .reports import IN_FILE, Report, report
+from .codes import (
+    ClassError,
+    Tries,
+    alphabets,
+    free_name,
+    hashed,
+    new_code,
+    new_secret,
+    one_line,
+    regular,
+    same_secret,
+)  # fmt: skip
+from .members import IN_FILE, Klass, Member, Report, Run, Student, report
 
 logger = logging.getLogger(__name__)
 

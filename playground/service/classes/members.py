@@ -1,13 +1,67 @@
-"""Members: a class, its students and their runs, as the house remembers them."""
+"""Members: a class, its students and their runs, as the house remembers them: nothing that names a browser."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
-from ...links import RunCard
-from ..cards import spec_of
+from pydantic import TypeAdapter
+
+from ...links import LinkError, RunCard
+from ..cards import card_of, spec_of
+from ..limits import CURVE_POINTS, MODEL_SENTENCE
+from ..run_job import RunJob
 from ..runs import RunSpec
-from .reports import Report
+
+
+@dataclass(frozen=True)
+class Report:
+    """One run, the last time that it was measured."""
+
+    text: str
+    """What it learns from, as the page calls it."""
+    text_key: str
+    """Equal for runs whose losses may be compared."""
+    seed: int
+    step: int
+    planned: int
+    state: str
+    """training, finished or cut (ended before its last step)."""
+    loss: float | None
+    """The last validation loss in nats per token; None before there is one, or where it is no number."""
+    rungs: tuple[tuple[str, float], ...]
+    """The baselines, once they are known."""
+    curve: tuple[tuple[int, float], ...]
+    """(step, validation loss)."""
+    said: str
+    """The beginning of the last thing it wrote."""
+    flops: float
+    """Floating-point operations of its training so far."""
+    seconds: float
+    n_parameters: int
+    repeatable: bool
+    """Whether its settings alone lead to its losses."""
+    causal: bool = True
+    """Whether its model has a mask; one without sees the tokens it is to predict."""
+
+    @property
+    def floor(self) -> float | None:
+        """The exact floor, where its text has one."""
+        return dict(self.rungs).get("floor")
+
+    @property
+    def above(self) -> float | None:
+        """Nats above the floor."""
+        return None if self.loss is None or self.floor is None else self.loss - self.floor
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its last planned step."""
+        return self.state == "finished" and self.loss is not None
+
+
+IN_FILE = TypeAdapter(Report)
+"""How it stands in the file, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -83,3 +137,60 @@ class Student:
     def latest(self) -> Run | None:
         """The run heard of last."""
         return self.runs[-1] if self.runs else None
+
+
+def report(job: RunJob) -> tuple[str, Report] | None:
+    """The letters of a run's card, empty where it has none, and what there is to tell of it; None before it began."""
+    view, spec = job.view(), job.spec
+    if view.config is None:
+        return None
+    history, training, config = view.history, spec.training, view.config
+    evaluations = [
+        (int(step), round(float(loss), 6))
+        for step, loss in zip(history.evaluations["step"], history.evaluations["val_loss"])
+        if math.isfinite(loss)
+    ]
+    loss = history.val_loss
+    over = view.state == "finished"
+    sample = history.samples[-1] if history.samples else None
+    seconds = history.steps["seconds"]
+    try:
+        letters = card_of(view, spec).to_letters()
+    except LinkError:
+        letters = ""
+    return letters, Report(
+        text=spec.source.title[:80],
+        text_key=view.corpus_key,
+        seed=training.seed,
+        step=history.last_step,
+        planned=training.steps,
+        state="training" if not over else "finished" if history.last_step >= training.steps else "cut",
+        loss=loss if loss is not None and math.isfinite(loss) else None,
+        rungs=tuple((name, round(value, 6)) for name, value in view.baselines.losses()) if view.baselines else (),
+        curve=_thinned(evaluations),
+        said=_beginning(sample["prompt"] + sample["text"]) if sample else "",
+        flops=float(
+            history.last_step
+            * training.batch_size
+            * training.accumulation
+            * config.context_length
+            * config.flops_per_token(training=True)
+        ),
+        seconds=round(seconds[-1], 3) if seconds else 0.0,
+        n_parameters=config.n_parameters,
+        repeatable=not view.lengthened and job.used is None,
+        causal=config.causal,
+    )
+
+
+def _thinned(points: list[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
+    if len(points) <= CURVE_POINTS:
+        return tuple(points)
+    return tuple(points[round(i * (len(points) - 1) / (CURVE_POINTS - 1))] for i in range(CURVE_POINTS))
+
+
+def _beginning(text: str) -> str:
+    """One line of it, without what is not to be seen."""
+    # U+FFFD stands for what no token of the model spells
+    line = " ".join("".join(c if c.isprintable() and c != "\ufffd" else " " for c in text).split())
+    return line if len(line) <= MODEL_SENTENCE else line[: MODEL_SENTENCE - 1].rstrip() + "…"

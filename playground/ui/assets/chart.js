@@ -114,7 +114,13 @@
         const change = drawn.ticktext?.length && drawn.showticklabels && readable(drawn, axis.startsWith("y"));
         if (change) changed[axis] = change;
       }
-      const traces = data.map((trace) => legible(trace, full[(trace.xaxis ?? "x").replace("x", "xaxis")], full[(trace.yaxis ?? "y").replace("y", "yaxis")]));
+      const traces = data.map((trace) => {
+        const x = full[(trace.xaxis ?? "x").replace("x", "xaxis")], y = full[(trace.yaxis ?? "y").replace("y", "yaxis")];
+        const beside = trace.colorbar && x.constrain === "domain" && x._offset + x._length + 12; // square cells leave room
+        const moved = beside && { colorbar: { ...trace.colorbar, xref: "container", x: beside / full.width, xanchor: "left", y: 1, yanchor: "top", len: y._length / full._size.h } };
+        const words = legible(trace, x, y);
+        return moved || words ? { ...moved, ...words } : null;
+      });
       return Object.keys(changed).length || traces.some(Boolean) ? { axes: changed, traces } : null;
     }
 

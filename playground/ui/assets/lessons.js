@@ -82,7 +82,6 @@ function show(value) {
   if (scrolled && body()) body().scrollTop = scrolled;
   box.classList.toggle("lesson-folded", Boolean(value.folded));
   if (draft !== null) restore(draft);
-  box.querySelectorAll(".lesson-curve").forEach(draw);
   said();
   if (!same || value.arrives || value.points) window.playground?.form?.settled("train_form");
   if (!same || value.arrives) {
@@ -195,45 +194,7 @@ function said() {
   range.setAttribute("aria-valuetext", words);
 }
 
-const TOP = 8, BOTTOM = 102, SKETCH = 120; // of its axis, and its height
-
-function draw(svg) {
-  const { low, high, start, guess, truth, steps } = Object.fromEntries(Object.entries(svg.dataset).map(([name, value]) => [name, Number(value)]));
-  const y = (value) => BOTTOM - ((BOTTOM - TOP) * (value - low)) / (high - low || 1);
-  const line = (end) => "M" + Array.from({ length: 41 }, (_, i) => `${56 + 6 * i} ${y(end + (start - end) * Math.exp(-i / 7) * (1 - i / 40)).toFixed(1)}`).join("L");
-  const range = svg.closest("form")?.querySelector("input[type=range]");
-  const marks = [low, (low + high) / 2, high], parts = [[`M54 ${TOP}V${BOTTOM}H312` + marks.map((value) => `M50 ${y(value)}h4`).join(""), "axis"]];
-  if (range) parts.push([line(Number(range.value)), "guess"]);
-  if (guess !== undefined) parts.push([line(guess), "guess"]);
-  if (truth !== undefined) parts.push([line(Math.min(Math.max(truth, low), high)), "truth"]);
-  const ends = [range && [Number(range.value), "guess", "drag"], guess !== undefined && [guess, "guess", "you"], truth !== undefined && [Math.min(Math.max(truth, low), high), "truth", "model"]].filter(Boolean);
-  svg.innerHTML = parts.map(([d, name]) => `<path class="${name}" d="${d}"/>`).join("") +
-    marks.map((value) => `<text class="number" x="47" y="${y(value) + 4}" text-anchor="end">${value}${value === high && svg.dataset.unit ? " " + svg.dataset.unit : ""}</text>`).join("") +
-    `<text class="number" x="54" y="119">${steps ? "step 0" : "start"}</text><text class="number" x="312" y="119" text-anchor="end">${steps ? "step " + steps : "end"}</text>` +
-    ends.map(([value, name], i) => `<circle class="${name}" cx="296" cy="${y(value).toFixed(1)}" r="${i || !range ? 4 : 7}"/>`).join("") +
-    ends.filter(([, , label]) => label !== "drag").map(([value, name, label], i) => `<text class="${name}" x="${286 - 40 * i}" y="${Math.max(y(value) - 8, 12).toFixed(1)}" text-anchor="end">${label}</text>`).join("");
-}
-
-box.addEventListener("input", () => {
-  said();
-  box.querySelectorAll(".lesson-ask .lesson-curve").forEach(draw);
-});
-box.addEventListener("pointerdown", (event) => {
-  const svg = event.target.closest(".lesson-ask .lesson-curve");
-  if (!svg) return;
-  const range = svg.closest("form").querySelector("input[type=range]");
-  const move = ({ clientY }) => {
-    const { top, height } = svg.getBoundingClientRect(), { low, high } = svg.dataset;
-    range.value = Number(low) + ((BOTTOM - (SKETCH * (clientY - top)) / height) / (BOTTOM - TOP)) * (high - low);
-    said();
-    draw(svg);
-  };
-  svg.setPointerCapture(event.pointerId);
-  svg.addEventListener("pointermove", move);
-  svg.addEventListener("pointerup", () => svg.removeEventListener("pointermove", move), { once: true });
-  move(event);
-  event.preventDefault();
-});
+box.addEventListener("input", said);
 box.addEventListener("submit", (event) => {
   event.preventDefault();
   const guess = guessed();

@@ -3,7 +3,7 @@
 selection.py  what the browser keeps of it
 make.py       what a teacher fills in
 student.py    joining, the strip, the class's run, leaving
-board.py      the board: live, sorted, names hidden or not, as CSV, ended, deleted
+board.py      the board: live, names hidden or not, as CSV, ended, deleted
 picture.py    what the strip and the board say
 answers.py    what a class hears of a student's lesson, and how often each answer was given
 
@@ -22,9 +22,9 @@ from ...service.limits import PAGES
 from .. import theme
 from ..chart import chart_place
 from ..page import Page
-from ..panel import Asked, Shown, Slot, slot, switch
+from ..panel import Asked, Shown, Slot, slot
 from ..tabs.train.settings import SET_BY_RUN
-from . import make, picture, student
+from . import make, student
 from .answers import tell
 from .board import Board
 from .selection import Selection
@@ -47,14 +47,12 @@ TEMPLATE = f"""{slot("place", data_own="", hidden="")}
 <div class="card quiet" data-for="student">{slot("strip")}{slot("strip-buttons", class_="line tight")}</div>
 <section data-for="board results">
 <div class="card">{slot("head")}{slot("board-buttons", class_="line tight")}</div>
-<div class="card"><div class="line">{switch("sort", "Sorted by", picture.SORTS)}
-<label class="check"><input type="checkbox" name="masked" id="class-masked">Hide the names</label></div>
+<div class="card"><label class="check"><input type="checkbox" name="masked" id="class-masked">Hide the names</label>
 {slot("table", id="class-table")}</div>
 <div class="two">
 <div class="card">{theme.heading("All runs", "The last of each student. The median is dotted.")}
 <div id="class-curves">{chart_place("curves", height=340, save_name="class-curves")}</div></div>
 <div class="card">{_CHANGED}
-{switch("thing", "What was changed", picture.THINGS)}
 <div id="class-spread">{chart_place("spread", height=340, save_name="class-spread")}</div></div></div>
 <div class="card" data-if="answered">{theme.heading("Answers")}{slot("answers", id="class-answers")}</div>
 <p class="quiet"><a href="?">Back to the playground</a></p></section>"""

@@ -36,20 +36,18 @@ class Board:
     def show(self, klass: Klass, chosen: Selection, asked: Asked) -> Shown:
         """The whole board; its results alone once the class has ended."""
         students, now, state = self.classes.students(klass), self.classes.clock(), self.state(klass)
-        thing, hidden, local = chosen.thing or klass.changes or "seed", chosen.masked, asked_here(asked.request)
+        hidden, local = chosen.masked, asked_here(asked.request)
         place, given = {"code": klass.code, "secret": chosen.secret}, self.classes.answers(klass)
         slots = {
             "place": Slot(place, lambda: place),
             "head": Slot((state, local), lambda: picture.head_html(klass, students, now, local and not klass.ended)),
             "board-buttons": Slot(klass.ended, lambda: _buttons(klass.ended)),
-            "table": Slot(
-                (state, chosen.sort, hidden), lambda: picture.table_html(klass, students, chosen.sort, hidden, now)
-            ),
+            "table": Slot((state, hidden), lambda: picture.table_html(klass, students, hidden, now)),
             "curves": Slot((state[:3], hidden), lambda: picture.curves(klass, students, hidden)),
-            "spread": Slot((state[:3], thing, hidden), lambda: picture.spread(klass, students, thing, hidden)),
+            "spread": Slot((state[:3], hidden), lambda: picture.spread(klass, students, hidden)),
             "answers": Slot(state[:3], lambda: answers.answers_html(given, len(students))),
         }
-        moved = chosen.moved(view="results" if klass.ended else "board", thing=thing, answered=bool(given), note="")
+        moved = chosen.moved(view="results" if klass.ended else "board", answered=bool(given), note="")
         return Shown(moved.to_dict(), slots)
 
     def saved(self, name: str, table: Callable[[Classes, Klass], str], asked: Asked) -> dict:

@@ -58,7 +58,7 @@ def make(page: Page, classes: Classes, asked: Asked) -> dict[str, Any]:
         changes=str(changes or "") if spec else "",
         address=page.reach.origin_of(asked.request),
     )
-    return {"move": {"code": klass.code, "secret": secret, "note": "", "thing": ""}}
+    return {"move": {"code": klass.code, "secret": secret, "note": ""}}
 
 
 def preset(given: Mapping[str, Any], page: Page, lesson: Lesson | None = None) -> RunSpec:
@@ -78,7 +78,7 @@ def preset(given: Mapping[str, Any], page: Page, lesson: Lesson | None = None) -
         raise ValueError("There is no text yet. Paste one for the class, or choose a language.")
     check_class_text(text)
     limits.check_text(text)
-    values = form.base_values(size, source, limits, texts.own_of(text, "char"))
+    values = form.base_values(size, source, texts.own_of(text, "char"))
     values |= {"source": source, "size": size, "patience": 0, "prompt": texts.PROMPTS[source] or text[:12]}
     steps = given.get("steps") or asks.get("steps")
     steps = form.whole("Steps", steps, 1, limits.steps) if steps else values["steps"]

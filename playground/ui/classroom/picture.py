@@ -22,14 +22,12 @@ from ..forms import run as form
 from ..forms import texts
 from ..theme import Cell
 
-SORTS = {"joined": "Joined", "name": "Name", "progress": "Progress", "loss": "Loss"}
 CHANGING = {
     "": "Everybody trains the same run.",
     "seed": "Each student has a different seed and changes nothing else.",
     "size": "Change the size, and nothing else.",
     "text": "Change the text, and nothing else.",
 }
-THINGS = {"seed": "The seed", "size": "The size", "text": "The text"}
 
 
 def bdi(text: str) -> str:
@@ -106,19 +104,10 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
     runs = [s.latest for s in students if s.latest is not None]
     going = sum(at_work(run, now) for run in runs)
     finished = len(runs) - going
-    over = [run.report.above for run in runs if run.report.above is not None and run.report.causal]
-    closest = min(over, key=abs, default=None)
-    known = any(run.report.rungs for run in runs if run.report.causal)
-    where = "its best possible loss is unknown" if known else "best possible loss not known yet"
     ended = klass.ended
     cards = [
         ("Students", f"{len(students)}", f"{len(students) - len(runs)} without a run"),
         ("Training now", f"{going}", f"{finished} run{'s' * (finished != 1)} finished"),
-        (
-            "Closest to the best possible",
-            "–" if closest is None else f"{abs(closest):.4f}",
-            where if closest is None else f"nats {'above' if closest >= 0 else 'below'} it",
-        ),
         ("Ended" if ended else "Ends", ago(klass.ends, now), "no one can join" if ended else "by itself"),
     ]
     run = f"<p>{html.escape(run_in_words(klass))} {CHANGING[klass.changes]}</p>" if klass.letters else ""
@@ -169,8 +158,8 @@ def at_work(run: Run, now: float) -> bool:
     return run.report.state == "training" and now - run.at < SILENT_SECONDS
 
 
-def table_html(klass: Klass, students: Sequence[Student], sort: str, hidden: bool, now: float) -> str:
-    """A row for every student."""
+def table_html(klass: Klass, students: Sequence[Student], hidden: bool, now: float) -> str:
+    """A row for every student, in the order of joining."""
     if not students:
         return theme.quiet("No one has joined yet. Show the code, or send the students' link.")
     names, lessons = names_of(students, hidden), bool(klass.lesson) or any(student.steps for student in students)
@@ -183,7 +172,7 @@ def table_html(klass: Klass, students: Sequence[Student], sort: str, hidden: boo
         Cell("It writes", kind="words"),
     ]
     rows = []
-    for student in ordered(students, sort, names):
+    for student in students:
         run, row = student.latest, [Cell(html=bdi(names[student.number]))]
         if lessons:
             row.append(lesson_in_words(klass, student))
@@ -209,25 +198,6 @@ def table_html(klass: Klass, students: Sequence[Student], sort: str, hidden: boo
     return theme.table(head, rows, classes="class-table") + told
 
 
-def ordered(students: Sequence[Student], sort: str, names: dict[int, str]) -> list[Student]:
-    """By what the teacher chose; those without a run, or far behind, last."""
-    far = float("inf")
-
-    def loss(student: Student) -> float:
-        return student.latest.report.loss if student.latest and student.latest.report.loss is not None else far
-
-    def done(student: Student) -> tuple:
-        run = student.latest.report if student.latest else None
-        return (-student.step, -run.step / max(run.planned, 1) if run else 0.0, student.number)
-
-    keys = {
-        "name": lambda s: (names[s.number].casefold(), s.number),
-        "progress": done,
-        "loss": lambda s: (loss(s), s.number),
-    }
-    return sorted(students, key=keys.get(sort, lambda s: s.number))
-
-
 def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
     """Everybody's last run on one ladder: those whose losses may be compared, of the text that most learn from."""
     names = names_of(students, hidden)
@@ -242,9 +212,9 @@ def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
     return show(class_curves(lines, rungs), words)
 
 
-def spread(klass: Klass, students: Sequence[Student], thing: str, hidden: bool) -> Any:
-    """How far runs lie apart that differ in one thing."""
-    found = experiment(klass, students, thing, names_of(students, hidden))
+def spread(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
+    """How far runs lie apart that differ in what the class changes."""
+    found = experiment(klass, students, klass.changes or "seed", names_of(students, hidden))
     groups = [(g.label, g.losses, g.names, g.mean, g.margin) for g in found.groups[:8]]
     unit = "nats above the best possible loss" if found.above_floor else "validation, nats per token"
     return show(class_spread(groups, unit, positive=not found.above_floor), found.in_words())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from ..selected import Selected
 
 
@@ -15,11 +13,8 @@ class Selection(Selected):
     code: str = ""
     secret: str = ""
     """The teacher's; empty for everybody else."""
-    sort: Literal["joined", "name", "progress", "loss"] = "joined"
     masked: bool = False
     """Whether the names are hidden."""
-    thing: Literal["", "seed", "size", "text"] = ""
-    """Whose effect is drawn; empty for what the class changes."""
     answered: bool = False
     """Whether any question was answered."""
     source: str = ""

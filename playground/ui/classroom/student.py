@@ -66,7 +66,7 @@ class Students:
         spec = _spec(member)
         if spec is None:
             return {}
-        return {"fills": self.settings.held(form.values_of(spec, self.page.limits)), "tab": "train"}
+        return {"fills": self.settings.held(form.values_of(spec)), "tab": "train"}
 
     def lesson_of(self, visitor: str, lesson: Lesson | None) -> Lesson | None:
         """A lesson as this visitor does it: in a class it trains the class's run, so that both are one task."""

@@ -60,7 +60,7 @@ _BOTH = ("n_layers", "d_model", "n_heads", "context_length", "dropout")
 _TRAINING = ("steps", "batch_size", "optimizer", "learning_rate", "muon_learning_rate", "schedule", "warmup_steps",
              "eval_every", "seed")  # fmt: skip
 BOTH: tuple[Field, ...] = (
-    replace(run.BY_NAME["tokenizer"], why="Words show what experts know about the speaker."),
+    replace(run.BY_NAME["tokenizer"], why="With words, you see best what each expert gets."),
     *(run.BY_NAME[name] for name in _BOTH),
     replace(run.BY_NAME["activation"], why="Of every expert and of the dense layer."),
     *(run.BY_NAME[name] for name in _TRAINING),

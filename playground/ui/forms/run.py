@@ -1,7 +1,7 @@
-"""A run's form: every setting with its one-line why, as a table; sizes and presets; from there to a RunSpec and back.
+"""A run's form: every setting with its one-line why, as a table; sizes; from there to a RunSpec and back.
 
-`FIELDS` is the one list: a field's `name` is the name in ModelConfig, TrainConfig or RunSpec. Sizes and presets are
-dictionaries of the same names, so that setting the form is always "these values, in this order".
+`FIELDS` is the one list: a field's `name` is the name in ModelConfig, TrainConfig or RunSpec. Sizes are dictionaries of
+the same names, so that setting the form is always "these values, in this order".
 """
 
 from __future__ import annotations
@@ -114,8 +114,6 @@ FIRST_SIZE = "small"
 BY_HAND = "chosen"
 """Stands for the best size where the visitor has chosen one, which stays whatever the text."""
 SIZES = {"tiny": "Tiny", "small": "Small", "medium": "Medium"}
-SYSTEMS = ("s1", "s2", "s3", "s4", "s5", "gpt2-small", "nanogpt-cpu")
-_TWIN = {"n_layers": 4, "d_model": 128, "n_heads": 4, "context_length": 64, "d_ff": None}
 
 EVALUATION_TOKENS = 8192
 SAMPLES = 20
@@ -126,7 +124,7 @@ _SOON = {"learning_rate": 0.01, "muon_learning_rate": 0.01, "muon_momentum": 0.9
 """By which *small* learns a language sooner at first, and ends as well: see `benchmarks/README.md`, the first story."""
 
 
-# ---- sizes and presets: values by field name -------------------------------------------------------------------------
+# ---- sizes: values by field name -------------------------------------------------------------------------------------
 
 
 def setting_name(name: str) -> str:
@@ -164,17 +162,6 @@ def size_values(size: str, source: str) -> dict[str, Any]:
     return values | _SOON if size == "small" and source in LANGUAGES else values
 
 
-def preset_values(name: str, limits: Limits) -> tuple[dict[str, Any], bool]:
-    """A teaching system's settings, and whether its shape had to shrink to a twin that can be trained here."""
-    config, training = PRESETS[name], RECIPES.get(name, RECIPES["small"])
-    too_large = config.n_parameters > min(limits.parameters, 10_000_000)
-    if too_large:
-        config = config.replace(**_TWIN)
-    tokenizer = "word" if name == "s5" else "char"
-    values = _values_of(config, training) | {"tokenizer": tokenizer, "sample_every": max(training.steps // SAMPLES, 1)}
-    return values, too_large
-
-
 def _values_of(config: ModelConfig, training: TrainConfig) -> dict[str, Any]:
     values = {name: getattr(config, name) for name in _MODEL_NAMES}
     values |= {name: getattr(training, name) for name in _TRAIN_NAMES}
@@ -198,18 +185,16 @@ def best_size(own: Own) -> str:
     return suited(None, own).size if own.tokens else FIRST_SIZE
 
 
-def base_values(base: Any, source: str, limits: Limits, own: Own = UNKNOWN) -> dict[str, Any]:
-    """The settings of a size or teaching system with this text; of the first size for anything else.
+def base_values(base: Any, source: str, own: Own = UNKNOWN) -> dict[str, Any]:
+    """The settings of a size with this text; of the first size for anything else.
 
     `own` is one's own text, from whose length the settings follow.
     """
-    if source == OWN_TEXT and own.tokens and base not in SYSTEMS:
+    if source == OWN_TEXT and own.tokens:
         suits = suited(base if base in SIZES else "small", own)
         values = size_values(suits.size, source) | {name: getattr(suits.training, name) for name in _TRAIN_NAMES}
         sampled = max(suits.training.steps // SAMPLES, 1)
         return values | {"context_length": suits.context_length, "sample_every": sampled}
-    if base in SYSTEMS:
-        return size_values("small", source) | preset_values(base, limits)[0]
     return size_values(base if base in SIZES else "small", source)
 
 
@@ -236,10 +221,9 @@ def for_another_text(
     return {name: values[name] if name in kept else new[name] for name in BY_NAME}
 
 
-def nearest(values: Mapping[str, Any], source: str, limits: Limits, own: Own = UNKNOWN) -> str:
-    """The size or teaching system from which these settings differ least."""
-    bases = {name: base_values(name, source, limits, own) for name in (*SIZES, *SYSTEMS)}
-    return min(bases, key=lambda name: len(changed(values, bases[name])))
+def nearest(values: Mapping[str, Any], source: str, own: Own = UNKNOWN) -> str:
+    """The size from which these settings differ least."""
+    return min(SIZES, key=lambda name: len(changed(values, base_values(name, source, own))))
 
 
 # ---- the form to a run, and back -------------------------------------------------------------------------------------
@@ -294,8 +278,8 @@ def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSp
     )
 
 
-def values_of(spec: RunSpec, limits: Limits) -> dict[str, Any]:
-    """What the form has to hold for this run, by name; its base is the size or preset with the fewest differences."""
+def values_of(spec: RunSpec) -> dict[str, Any]:
+    """What the form has to hold for this run, by name; its base is the size with the fewest differences."""
     own_text = spec.source.kind == OWN_TEXT
     values = _values_of(spec.model, spec.training) | {
         "tokenizer": spec.tokenizer,
@@ -305,7 +289,7 @@ def values_of(spec: RunSpec, limits: Limits) -> dict[str, Any]:
         **texts.values_of(spec.source),
     }
     own = texts.own_of(values["text"], spec.tokenizer)
-    base = nearest(values, values["source"], limits, own)
+    base = nearest(values, values["source"], own)
     return values | {"base": base, "size": size_of(values), "suited": written(own)}
 
 

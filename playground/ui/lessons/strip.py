@@ -264,7 +264,7 @@ class Strip:
         kind = wanted.get("source", OWN_TEXT if "text" in wanted else "stories")
         source, size = Source(kind, text=str(wanted.get("text", ""))), wanted.get("size", "small")
         own = texts.own_of(source.text, "char")
-        named = form.base_values(size, source.kind, self.page.limits, own)
+        named = form.base_values(size, source.kind, own)
         if "steps" in wanted:
             steps = wanted["steps"]
             named |= {"eval_every": max(steps // 20, 5), "sample_every": max(steps // 8, 1)}

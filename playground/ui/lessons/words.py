@@ -7,11 +7,10 @@ import re
 from collections.abc import Mapping
 from hashlib import sha256
 
-from ...lessons.facts import value_of
 from ...lessons.judging import filled, missing
 from ...lessons.progress import Answer, Progress
 from ...lessons.reading import Lesson, Step, all_lessons
-from ...lessons.scene import NotYet, Scene
+from ...lessons.scene import Scene
 from ...lessons.vocabulary import DO
 from .. import theme
 
@@ -63,7 +62,7 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     if problem:
         does.append(theme.notice(problem, "warning"))
     if answer.told:
-        does.append(_answered(step, answer, scene))
+        does.append(_answered(step, answer))
     elif not waiting and (waits := _waits(step, answer)):
         does.append(f'<p class="lesson-waits">{_worded(waits)}</p>')
     rest = ticked.count(False)
@@ -136,9 +135,8 @@ def _asked(step: Step, scene: Scene) -> str:
         )
     else:
         middle = ask.least + round((ask.most - ask.least) / 2 / ask.step) * ask.step
-        drawn = _curve(step, scene) if ask.kind == "curve" else ""
         given = (
-            f'{drawn}<span class="lesson-slider"><input type="range" min="{ask.least:g}" max="{ask.most:g}" '
+            f'<span class="lesson-slider"><input type="range" min="{ask.least:g}" max="{ask.most:g}" '
             f'step="{ask.step:g}" value="{middle:g}" aria-label="Your guess" '
             f'data-unit="{html.escape(ask.unit, quote=True)}"><output></output></span>'
         )
@@ -149,30 +147,13 @@ def _asked(step: Step, scene: Scene) -> str:
     )
 
 
-def _curve(step: Step, scene: Scene, guess: float | None = None, truth: float | None = None) -> str:
-    """The place of a curve whose end is asked for; the browser draws it, and lets its end be dragged."""
-    ask, steps = step.ask, step.sets.get("train.steps")
-    try:
-        start = min(max(float(value_of(scene, ask.start)), ask.least), ask.most)
-    except NotYet:
-        start = ask.most
-    known = {"low": ask.least, "high": ask.most, "start": start, "guess": guess, "truth": truth, "steps": steps}
-    ends = "".join(f' data-{name}="{value:g}"' for name, value in known.items() if value is not None)
-    return (
-        f'<svg class="lesson-curve" viewBox="0 0 320 120" role="img" aria-label="A curve that begins at {start:.4g}"'
-        f'{ends} data-unit="{html.escape(ask.unit, quote=True)}"></svg>'
-    )
-
-
-def _answered(step: Step, answer: Answer, scene: Scene) -> str:
+def _answered(step: Step, answer: Answer) -> str:
     told = list(answer.told)
     parts = []
     if step.ask is not None and answer.guess is not None:
         kind = {True: "good", False: "info", None: "info"}[answer.right]
         mark = {True: "✓ ", False: "", None: ""}[answer.right]
         parts.append(theme.notice(mark + told.pop(0), kind))
-        if step.ask.kind == "curve" and not isinstance(answer.truth, str) and answer.truth is not None:
-            parts.append(_curve(step, scene, float(answer.guess), float(answer.truth)))
     parts += [f"<p>{_worded(words)}</p>" for words in told if words != "Done."]
     return (
         f'<div class="lesson-told" role="status" tabindex="-1"><p class="lesson-done">✓ Done</p>{"".join(parts)}</div>'

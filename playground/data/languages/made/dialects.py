@@ -74,7 +74,6 @@ LANGUAGE = Language(
     note="Four hidden speakers take turns: the model must guess who is speaking to guess the next word.",
     prompt="the ship sails at dawn.\nthe wind",  # whose wind it is, the line before gives away
     build=lambda: Graph(("sailor",), choices),
-    sources=tuple(SPEAKERS),
     units=("sentence", "sentences"),
     right="consistent with one speaker",
     spelled=True,

@@ -74,7 +74,7 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <p class="written-said quiet"></p>
 <p class="quiet">Darker means less likely. Click one, or select words and ask <i>Why?</i></p>
 <details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
-<div class="card choice-card">{slot("choice", class_="stack")}</div></div>
+<div class="card choice-card stays">{slot("choice", class_="stack")}</div></div>
 {why.TEMPLATE}
 <details class="fold" data-fold="game"><summary>{game.TITLE}</summary>{game.TEMPLATE}</details>
 <details class="fold" data-fold="experiments"><summary>Experiments: temperatures, precision</summary>

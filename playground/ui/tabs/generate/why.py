@@ -14,7 +14,7 @@ from ....influence.proof import rank_correlation
 from ....influence.ranking import Passage
 from ....influence.verbatim import Copied, Match, SuffixArray, copied
 from ....kept import Kept
-from ....service.why import ProofJob, Question, SearchJob, WhyJob, corpus_of, proofs_of, prove_it, search
+from ....service.why import ProofJob, Question, SearchJob, corpus_of, proofs_of, prove_it, search
 from ....storage import Checkpoint
 from ....words.influence import (
     LEGEND,
@@ -30,7 +30,7 @@ from ... import theme
 from ...chart import chart_place, show
 from ...page import Page
 from ...panel import Asked, Slot, deed_button, move_button, slot
-from ...under_way import Kind, add_kind, left, progress
+from ...under_way import left, progress
 from .kept import Beginning, pieces, readable
 from .selection import Selection
 
@@ -50,7 +50,6 @@ TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
 {slot("why-proven", class_="stack")}{slot("why-proof", class_="stack")}
 <div data-if="why_scored">{chart_place("why-scores", height=240, save_name="proofs")}</div></fieldset></div></div>"""
 
-add_kind(Kind(WhyJob, "why", "Generate"))
 _indexes, _copied = Kept(entries=6, megabytes=500), Kept(entries=64, megabytes=8)
 
 
@@ -284,7 +283,7 @@ def _passage(each: Passage, corpus: Corpus, most: float, number: int | None) -> 
 def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
     view = job.view()
     stop = deed_button("Stop", "stop-why", kind="stop", disabled=view.state == "stopping")
-    return progress(view, view.share, f"{doing} …{left(view.time_left)}") + stop
+    return progress(view, view.done, f"{doing} …{left(view.time_left)}") + stop
 
 
 def _proven_html(proofs: list[ProofJob], corpus: Corpus) -> str:

@@ -25,7 +25,7 @@ from ...links import carried_slot
 from ...page import Page
 from ...panel import Asked, Shown, Slot, chip, choice, slot, switch
 from ...quoted import model_facts
-from . import circuits, cost, edits, heads, kv_cache, patch, receipt, roles, steer, steps, strip, training
+from . import circuits, cost, edits, heads, kv_cache, patch, roles, steer, steps, strip, training
 from .beginnings import prompts
 from .looks import Looks
 from .selection import MODEL, VIEWS, At, Selection, parsed, within
@@ -51,7 +51,7 @@ _FRAME = f"""<div class="card inspect-prompt">
 <textarea rows="1" name="prompt" data-resets="query key kept" dir="auto" autocomplete="off" spellcheck="false"
 placeholder="Type a prompt"></textarea></label>
 {slot("next", class_="next")}</div>
-<div class="line tight"><div class="given grow">{slot("edits-in-force")}
+<div class="line tight ideas"><div class="given grow">{slot("edits-in-force")}
 {slot("ideas", class_="chips", data_arrows="")}</div>
 {choice("subject", "Look into", SUBJECTS)}<button type="button" class="ghost" data-copy-link>Copy link</button></div>
 {slot("carried")}
@@ -76,7 +76,6 @@ def build(page: Page) -> None:
         address=ADDRESS,
         elem_id="inspect-panel",
     )
-    page.panels.act("save_head", lambda asked: receipt.saved(read(page, looks, asked)[0]))
     page.share("inspect", panel)
     page.share("inspect.looks", looks)
 

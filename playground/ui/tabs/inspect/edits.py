@@ -43,9 +43,10 @@ CELLS = ("set", "scale")
 TEMPLATE = f"""<details class="fold" data-fold="change"><summary>Edit the model while it reads</summary>
 <div class="two"><div class="card stack">{choice("edit", "Change", CHANGES)}{slot("edit-cell")}
 {slot("edit-apply", class_="line tight")}
-<p class="quiet">An edit lasts for one forward pass. The stored model does not change.</p></div>
-<div class="card stack"><h3>Likeliest next tokens</h3>{slot("edit-cards")}
-{chart_place("edit-bars", height=300, save_name="before-after")}{slot("edit-cost")}</div></div></details>
+<p class="quiet">An edit lasts for one forward pass. The stored model does not change.</p>
+{slot("edit-cards")}{slot("edit-cost")}</div>
+<div class="card stack"><h3>Likeliest next tokens</h3>
+{chart_place("edit-bars", height=300, save_name="before-after")}</div></div></details>
 <details class="fold" data-fold="worth"><summary>How much each part matters</summary><div class="card">
 {chart_place("worth", height=220, save_name="removal-map", clickable=True)}</div></details>"""
 

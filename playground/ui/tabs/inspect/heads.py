@@ -16,9 +16,11 @@ from ....inspection.heads import summary
 from ....kept import Kept
 from ....model import trace
 from ....words.heads import (
+    ORDERS,
     ROLE_NAMES,
     attends_headline,
     describe_pattern,
+    head_name,
     lies_on,
     without_words,
 )
@@ -27,22 +29,21 @@ from ...clicks import trace_of
 from ...panel import Slot, choice, move_button, slot
 from . import receipt
 from .drawn import MOST_HEADS, cell, clicked_cell, window, window_words
-from .selection import At, importance, ranking, strongest_key
+from .selection import At, importance, order, ranking, strongest_key
 from .tested import known
 
-HEIGHT = 320
+HEIGHT = 440
 """Pixels of a pattern."""
-ORDER = "By how much the next-token prediction changes without the head."
 
-TEMPLATE = f"""<div class="two wide-left"><div class="card">
+TEMPLATE = f"""<div class="two"><div class="card stays">
 {slot("headline")}{slot("head-buttons", class_="line tight")}
 <div data-reveal="receipt">{chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}</div></div>
 <section>{receipt.TEMPLATE}
-<div class="card"><h3 title="{ORDER}">All heads<span class="not-in-lessons">, most important first</span></h3>
-{chart_place("grid", height=372, save_name="heads", clickable=True)}</div></section></div>
+<div class="card"><h3>All heads{slot("grid-order", tag="span", class_="not-in-lessons")}</h3>
+{chart_place("grid", height=516, save_name="heads", clickable=True)}</div></section></div>
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
-<div class="two"><div class="card">{slot("with-choice", class_="line tight")}{slot("with-headline")}
-{chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></div></details>"""
+<div class="two"><div class="stack">{slot("with-choice", class_="line tight")}{slot("with-headline")}</div>
+{chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></details>"""
 
 TAGS = {
     "induction": "induction", "duplicate": "copies", "followed": "followed", "previous": "previous", "first": "first",
@@ -61,6 +62,7 @@ def slots(at: At) -> dict[str, Slot]:
         "headline": Slot((*head, c.query, known(at.look) is None), lambda: headline(at)),
         "head-buttons": Slot((*head, c.edits, c.why), lambda: buttons(at)),
         "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*pattern(at))),
+        "grid-order": Slot(at.about, lambda: f", {ORDERS[order(at.look)]}"),
         "grid": Slot((*head, window(at.look.length, c.query), known(at.look) is None), lambda: show(*grid(at))),
     }
     return {**shown, **receipt.slots(at), **(_compared(at) if c.compare else {})}
@@ -103,9 +105,10 @@ def headline(at: At) -> str:
 
 
 def details_of(at: At) -> list[str]:
-    """Where its weight lies on the whole prompt, and its role where it was tested."""
+    """What its name means, where its weight lies on the whole prompt, and its role where it was tested."""
     look, (layer, head) = at.look, at.owner
-    words = [f"On this prompt it {lies_on(summary(look, layer, head))}."]
+    words = [f"{head_name(layer, head)} is head {head} of layer {layer}, both counted from 0."]
+    words += [f"On this prompt it {lies_on(summary(look, layer, head))}."]
     if (moved := importance(look)) is not None:
         words.append(f"Without it the next-token prediction moves by {moved[layer, head]:.4f} nats.")
     if found := known(look):
@@ -154,7 +157,7 @@ def drawn(look: Look, weights: np.ndarray, query: int, key: int) -> tuple[dict[s
 
 
 def grid(at: At) -> tuple[dict[str, Any], str]:
-    """All heads as small pictures, the most important first, and a sentence if some are left out."""
+    """All heads as small pictures, in the order of `ranking`, and a sentence if some are left out."""
     look, c = at.look, at.chosen
     heads = ranking(look)
     shown = heads[:MOST_HEADS]
@@ -166,7 +169,7 @@ def grid(at: At) -> tuple[dict[str, Any], str]:
     titles = [f"{layer}.{head} {tags[layer, head]}".rstrip() for layer, head in shown]
     chosen = shown.index(at.owner) if at.owner in shown else None
     figure = head_grid(
-        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, size=96, chosen=chosen
+        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, size=132, chosen=chosen
     )
     more = f"The first {len(shown)} of {len(heads)} heads." if len(shown) < len(heads) else ""
     return figure, f"{more}{window_words(look, part)}".strip()
@@ -205,7 +208,7 @@ def _compared(at: At) -> dict[str, Slot]:
 
 
 def other_head(at: At, there: Look, *, same: bool) -> tuple[int, int]:
-    """The head to compare with: the one that was asked for; by itself the next in the order of importance."""
+    """The head to compare with: the one that was asked for; by itself the next in the order of `ranking`."""
     c, config = at.chosen, there.config
     if c.with_layer is not None and c.with_head is not None:
         return min(max(c.with_layer, 0), config.n_layers - 1), min(max(c.with_head, 0), config.n_heads - 1)

@@ -26,7 +26,7 @@ from .heads import drawn
 from .selection import At
 
 CANDIDATES = 8
-HEIGHT = 340
+HEIGHT = 440
 """Pixels of the pattern."""
 
 TEMPLATE = f"""<section data-for="training:moments">{slot("moments-problem")}<section data-unless="moments-problem">
@@ -34,7 +34,7 @@ TEMPLATE = f"""<section data-for="training:moments">{slot("moments-problem")}<se
 <div class="line">{switch("look_at", "Heads that attend to", HABIT_NAMES)}</div>
 {chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}
 {slot("moments-slider")}</div>
-<div class="two wide-left">
+<div class="two">
 <div class="card"><h3>Attention at that step</h3>
 {chart_place("moments-pattern", height=HEIGHT, save_name="pattern-then", clickable=True)}
 {slot("moments-window", class_="line tight")}</div>

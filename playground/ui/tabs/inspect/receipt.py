@@ -1,25 +1,21 @@
-"""The receipt of one cell: q · k term by term, ÷ √D, mask, exp, share, × v, through W_o; and the head to take home."""
+"""The receipt of one cell: q · k term by term, ÷ √D, mask, exp, share, × v, through W_o."""
 
 from __future__ import annotations
 
 import html
-import inspect
-import io
 import math
-import zipfile
 from typing import Any
 
 import numpy as np
 
 from ....figures.bars import product_bars
-from ....inspection import Look, byhand
-from ....inspection.receipts import Receipt, packed_head, receipt
+from ....inspection import Look
+from ....inspection.receipts import Receipt, receipt
 from ....words.heads import products_words
 from ....words.inspect import receipt_proof, receipt_words
 from ....words.numbers import signed
 from ... import theme
 from ...chart import chart_place, show
-from ...made_files import held
 from ...panel import Slot, slot
 from .selection import At
 
@@ -27,9 +23,7 @@ AGREES = 1e-3
 """Differences below this are rounding: 32-bit numbers hold about seven digits."""
 
 
-TEMPLATE = f"""<div class="card" data-if="why"><div class="receipt-head line tight"><h3>Why this weight?</h3>
-<span class="grow"></span>
-<button type="button" class="link" data-do="save_head">Download this head (NumPy)</button></div>
+TEMPLATE = f"""<div class="card" data-if="why"><h3>Why this weight?</h3>
 {chart_place("receipt-products", height=150, save_name="products", toolbar=False)}
 {slot("receipt", class_="receipt-paper")}</div>"""
 
@@ -48,12 +42,6 @@ def slots(at: At) -> dict[str, Slot]:
         "receipt-products": Slot(about, lambda: products_picture(made())),
         "receipt": Slot(about, lambda: receipt_html(made(), at.look)),
     }
-
-
-def saved(at: At) -> dict[str, str]:
-    """The chosen head with its weights and a script that checks it, as a file for the browser to save."""
-    layer, head = at.owner
-    return {"save": held(f"layer-{layer}-head-{head}.zip", parcel(at.look, layer, head))}
 
 
 def products_picture(r: Receipt) -> dict[str, Any] | None:
@@ -117,15 +105,6 @@ def _terms(r: Receipt) -> str:
 def _role(column: str) -> str:
     """Which of the four roles a column belongs to."""
     return {"q · k": "s", "weight × v": "v", "number": ""}.get(column, column[0])
-
-
-def parcel(look: Look, layer: int, head: int) -> bytes:
-    """A zip of the head's arrays and script. To check: unpack it and run `python head.py`."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("head.npz", packed_head(look, layer, head))
-        archive.writestr("head.py", inspect.getsource(byhand))
-    return packed.getvalue()
 
 
 def _score(r: Receipt) -> theme.Cell:

@@ -10,7 +10,7 @@ from ....figures.parts import share_map
 from ....inspection import Look
 from ....inspection.heads import head_scores, summary
 from ....inspection.roles import REPEATS, Estimate
-from ....words.heads import CRITERIA, HABIT_NAMES, ROLE_NAMES, lies_on, role_reason, roles_counted
+from ....words.heads import CRITERIA, HABIT_NAMES, ORDERS, ROLE_NAMES, lies_on, role_reason, roles_counted
 from ....words.numbers import signed
 from ... import theme
 from ...chart import chart_place, show
@@ -18,12 +18,12 @@ from ...clicks import cell_of
 from ...panel import Slot, slot
 from ...refusals import sentence
 from .drawn import MOST_HEADS
-from .selection import At, importance, ranking
+from .selection import At, importance, order, ranking
 from .tested import Tested, known, roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="roles"><summary>Head roles, tested on many texts</summary>
 <div class="two wide-left"><div class="card stack">
-<p class="quiet">Where each head puts its weight, on average. The most important head is on top. Click one.</p>
+<p class="quiet">Where each head puts its weight, on average. Click a row.</p>
 {chart_place("roles-map", height=260, save_name="head-map", clickable=True)}</div>
 <div class="card">{slot("role")}
 <details><summary>When does a head have a role?</summary><p>{CRITERIA}</p></details></div></div></details>"""
@@ -62,7 +62,7 @@ def _tested(at: At) -> tuple[Tested | None, str]:
 
 
 def heads(look: Look) -> list[tuple[int, int]]:
-    """(layer, head) of the rows: the one that the model loses most without is on top."""
+    """(layer, head) of the rows: by the loss of the texts that they were tested on, else by this prompt."""
     found = known(look)
     return (found.tests.ranking() if found else ranking(look))[:MOST_HEADS]
 
@@ -78,10 +78,11 @@ def head_picture(at: At) -> tuple[dict[str, Any], str]:
     if found:
         means = {**found.tests.weights, "evenness": found.tests.evenness}
         values = [[means[name].at(*owner)[0] for name in MEASURES] for owner in drawn]
-        words = f"{roles_counted(found.tests)} Measured on {found.tests.texts} texts: {found.words}."
+        words = f"{roles_counted(found.tests)} Measured on {found.tests.texts} texts: {found.words}. "
+        words += f"Rows: {ORDERS['loss']}."
     else:
         values = [[head_scores(at.look).of(*owner)[name] for name in MEASURES] for owner in drawn]
-        words = "Measured on this prompt."
+        words = f"Measured on this prompt. Rows: {ORDERS[order(at.look)]}."
     chosen = drawn.index(at.owner) if at.owner in drawn else None
     return share_map(np.array(values), [f"{a}.{b}" for a, b in drawn], list(MEASURES.values()), chosen=chosen), words
 

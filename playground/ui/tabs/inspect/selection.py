@@ -175,9 +175,11 @@ def importance(look: Look) -> np.ndarray | None:
 
 
 def ranking(look: Look) -> list[tuple[int, int]]:
-    """(layer, head) of all heads, most important first: by how much the next-token prediction changes without it.
-
-    In a model too large for that, by how much its pattern shows.
-    """
+    """(layer, head) of all heads, in the order that `order` names."""
     found = importance(look)
     return head_scores(look).ranking() if found is None else ranked(found)
+
+
+def order(look: Look) -> str:
+    """What `ranking` sorts by, as `words.heads.ORDERS` names it: in a model too large for the effect, the pattern."""
+    return "pattern" if importance(look) is None else "prediction"

@@ -11,12 +11,12 @@ from ....inspection.cost import Effect, effect
 from ....inspection.edits import edits_tap, to_dict
 from ....kept import Kept
 from ....words.edits import edit_words
-from ....words.heads import next_words
-from ...panel import Slot, move_button, slot, switch
+from ....words.heads import head_name, next_words
+from ....words.numbers import percent
+from ...panel import Slot, choice, move_button, slot
 from .selection import At
 
-TEMPLATE = f"""<div class="line tight strip-head">{slot("strip-words", tag="p", class_="quiet grow")}
-{switch("strip", "Shade by", {"head": "This head", "all": "All heads (mean)"})}</div>
+TEMPLATE = f"""<div class="strip-head">{slot("strip-words", tag="p", class_="quiet")}</div>
 {slot("tokens", class_="tokens", data_arrows="", role="group", aria_label="The prompt's tokens", dir="auto")}"""
 
 LONGEST = 12
@@ -32,7 +32,7 @@ def slots(at: At) -> dict[str, Slot]:
     return {
         "next": Slot((*at.about, c.edits), lambda: next_token(at)),
         "tokens": Slot(shade, lambda: tokens(at)),
-        "strip-words": Slot((c.strip, c.layer, c.head), lambda: words(at)),
+        "strip-words": Slot((*at.about, c.strip, *at.owner, c.query), lambda: words(at)),
         "edits-in-force": Slot((*at.about, c.edits), lambda: in_force(at)),
     }
 
@@ -87,14 +87,13 @@ def tokens(at: At) -> str:
 
 
 def token_button(token: str, place: int, weight: float, *, chosen: bool, strongest: bool) -> str:
-    """A token, shaded; the strongest weight stands above its token in digits."""
+    """A token, shaded; the one with the strongest weight is underlined."""
     move = html.escape(json.dumps({"query": place, "key": None}), quote=True)
-    classes = " ".join(name for name, there in (("token", True), ("chosen", chosen)) if there)
-    above = f'<small aria-hidden="true" dir="ltr">{100 * weight:.0f}\u2009%</small>' if strongest else ""
+    classes = " ".join(name for name, there in (("token", True), ("chosen", chosen), ("strongest", strongest)) if there)
     said = html.escape(f"{place} {token}, {100 * weight:.1f} %", quote=True)
     return (
         f'<button type="button" class="{classes}" data-move="{move}" style="--weight:{weight:.3f}" title="{said}" '
-        f'aria-label="{said}" aria-pressed="{str(chosen).lower()}" tabindex="{0 if chosen else -1}">{above}'
+        f'aria-label="{said}" aria-pressed="{str(chosen).lower()}" tabindex="{0 if chosen else -1}">'
         f"<bdi>{html.escape(shortened(token))}</bdi></button>"
     )
 
@@ -105,10 +104,15 @@ def shortened(token: str) -> str:
 
 
 def words(at: At) -> str:
-    """What the shade means."""
-    layer, head = at.owner
-    whose = f"head {layer}.{head} (layer {layer}, head {head}, counted from 0)"
-    return f"Attention from the framed token, in {whose if at.chosen.strip == 'head' else 'all heads on average'}."
+    """What the shade means: the strongest weight, and the choice of whose weights they are."""
+    row = weights(at)
+    strongest = int(row.argmax())
+    token = html.escape(at.look.tokens[strongest])
+    whose = {"head": head_name(*at.owner).lower(), "all": "all heads (mean)"}
+    return (
+        f"The framed token attends {percent(float(row[strongest]), 0)} to “<bdi>{token}</bdi>” "
+        f"in {choice('strip', '', whose, at.chosen.strip, said='Shade by')}"
+    )
 
 
 def in_force(at: At) -> str:

@@ -26,6 +26,7 @@ from ....words.inspect import (
     weights_words,
 )
 from ....words.numbers import brief, signed
+from ....words.parts import plain_name
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import cell_of
@@ -143,15 +144,15 @@ def step_of(look: Look, rule: str) -> StepReport:
 
 
 def matrices(look: Look) -> dict[str, str]:
-    """The head's four matrices, then every parameter by name."""
-    return {**HEAD_MATRICES, **{name: name for name, _ in look.model.named_parameters()}}
+    """The head's four matrices, then every parameter: its name in the code → in plain words."""
+    return {**HEAD_MATRICES, **{name: plain_name(name) for name, _ in look.model.named_parameters()}}
 
 
 def chosen_matrix(look: Look, owner: tuple[int, int], which: str) -> Matrix:
     """The weights to watch; a name that this model lacks means the head's W_q."""
     if which in HEAD_MATRICES or which not in matrices(look):
         return head_matrix(look.config, which if which in HEAD_MATRICES else "q", *owner)
-    return Matrix(which, which)
+    return Matrix(plain_name(which), which)
 
 
 def shape_of(look: Look, part: Matrix) -> tuple[int, int]:
@@ -272,8 +273,7 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
 def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:
     """Gradient norm by part of the model."""
     values = list(report.norms.values())
-    names = [f"layer {name}" if name[:1].isdigit() else name for name in report.norms]
-    names = [name.replace("feedforward", "MLP").replace("_", " ") for name in names]
+    names = [plain_name(name) for name in report.norms]
     most = int(np.argmax(values))
     words = norms_words(names[most], values[most], report.gradient_norm)
     return named_bars(names, values, "gradient norm"), words

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from ....inspection import Look
-from ....service.unseen import beside_the_run, unseen
+from ....service.texts import beside_the_run, unseen
 from ...page import Page
 
 TOKENS = 2048

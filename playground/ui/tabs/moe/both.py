@@ -1,28 +1,19 @@
-"""All figures side by side: the table; what both models expect and write after the same beginning."""
+"""Both side by side: the table, and what both models write after the same beginning."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
-from typing import Any
 
-import torch
-
-from ....data import visible
 from ....engine import SamplingConfig, stream
-from ....figures.candidates import both_expect
-from ....service.runs import predict
 from ....storage import Checkpoint
-from ....words.pictures import both_expected
-from ...chart import chart_place, show
 from ...panel import Slot, blank, choice, move_button, slot
 from ...prompts import read_prompt
 from ...theme import badge, notice, quiet
 from .selection import At
-from .table import decoding_speeds, pair_table, training_speeds
+from .table import pair_table, speeds_while_training, training_speeds
 
 TITLE = "All figures side by side"
-CANDIDATES = 8
 TOKENS = 60
 TEMPERATURE = 0.8
 
@@ -30,7 +21,6 @@ TEMPLATE = f"""<div class="stack"><div class="line">{slot("both-choice", class_=
 <div id="moe-table">{slot("table")}</div>
 <label><span class="sr-only">Prompt</span><textarea rows="1" name="begin" data-resets="off" dir="auto"
 autocomplete="off" spellcheck="false" placeholder="Type a prompt"></textarea></label>{slot("figures-note")}
-{chart_place("both-next", height=300, save_name="both-expect")}
 {slot("both-texts", id="both-texts")}<div class="line tight">{slot("both-again")}</div></div>"""
 
 
@@ -49,15 +39,10 @@ def slots(at: At) -> dict[str, Slot]:
         return blank(TEMPLATE, "figures-note", at.why_not(problem)) | shown
     notes = list(dict.fromkeys(text for _, found in read for text in found))
     ids = [tokens[-each.config.context_length :] for each, (tokens, _) in zip(pair, read)]
-    here = (*at.about_both, begin)
-    alike = pair[0].tokenizer.to_dict() == pair[1].tokenizer.to_dict()
-    if not alike:
-        notes.append("These two cut text into different tokens, so their next tokens cannot be compared.")
     rules = SamplingConfig(temperature=TEMPERATURE, seed=c.seed)
     return shown | {
         "figures-note": Slot(notes, lambda: "".join(notice(text, "warning") for text in notes)),
-        "both-next": Slot(here, lambda: show(*expectations(*pair, *ids)) if alike else None),
-        "both-texts": Slot((*here, c.seed), lambda: texts(pair, ids, rules), slow=True),
+        "both-texts": Slot((*at.about_both, begin, c.seed), lambda: texts(pair, ids, rules), slow=True),
         "both-again": Slot(c.seed, lambda: move_button("Write again", {"seed": (c.seed + 1) % 1000})),
     }
 
@@ -72,16 +57,16 @@ def _choice(known: dict[bool, list[tuple[str, str]]], ids: tuple[str, str]) -> s
 
 
 def table_of(at: At) -> str:
-    """The table; what has to be timed is timed once both models are there and nothing else goes on."""
-    view, decoding, training = at.seen(), None, None
-    if view is not None and not view.active:
-        try:
-            models = [checkpoint.model for checkpoint in at.pair]
-            decoding = decoding_speeds(*models)
-            training = None if view.matched else training_speeds(*models)
-        except ValueError:  # one of them has left the registry meanwhile
-            decoding = training = None
-    return pair_table(view, decoding, training)
+    """The table. Of two that were not trained in turns the speed is timed, which takes seconds the first time."""
+    view = at.seen()
+    if view is None or not view.sides:
+        return pair_table(view)
+    if at.job:
+        return pair_table(view, speeds_while_training(view))
+    try:
+        return pair_table(view, training_speeds(*(checkpoint.model for checkpoint in at.pair)))
+    except ValueError:  # one of them has left the registry meanwhile
+        return pair_table(view)
 
 
 def texts(pair: Sequence[Checkpoint], ids: Sequence[list[int]], rules: SamplingConfig) -> str:
@@ -92,26 +77,6 @@ def texts(pair: Sequence[Checkpoint], ids: Sequence[list[int]], rules: SamplingC
         streamed = stream(checkpoint.model, checkpoint.tokenizer, tokens, TOKENS, rules, shared=True)
         new.append("".join(token.text for _, (token,) in streamed))
     return both_texts(given, new)
-
-
-def expectations(
-    dense: Checkpoint, moe: Checkpoint, dense_ids: Sequence[int], moe_ids: Sequence[int]
-) -> tuple[dict[str, Any], str]:
-    """Bars of the likeliest next tokens, by the mean of both, and their sentence."""
-    there = predict(dense.model, list(dense_ids)), predict(moe.model, list(moe_ids))
-    V = min(len(p) for p in there)
-    p, q = (each[:V].double() for each in there)
-    likeliest = (p + q).topk(min(CANDIDATES, V)).indices.tolist()
-    labels = [visible(dense.tokenizer.token_text(t)) if t < dense.tokenizer.vocab_size else f"#{t}" for t in likeliest]
-    given = labels, [p[t].item() for t in likeliest], [q[t].item() for t in likeliest]
-    return both_expect(*given), both_expected(*given, divergence(p, q))
-
-
-def divergence(p: torch.Tensor, q: torch.Tensor) -> float:
-    """Jensen–Shannon divergence in nats of two distributions (V,): 0 where equal, ln 2 where nothing is shared."""
-    middle = (p + q) / 2
-    entropy = torch.special.entr
-    return max((entropy(middle).sum() - (entropy(p).sum() + entropy(q).sum()) / 2).item(), 0.0)
 
 
 def both_texts(given: Sequence[str], new: Sequence[str]) -> str:

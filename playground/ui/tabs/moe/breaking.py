@@ -1,4 +1,4 @@
-"""Break it: experts switched off or silenced, routes forced; what each expert is worth, and what balance terms ask."""
+"""Break it: experts switched off or silenced, routes forced; what each expert is worth."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ import torch
 from ....data import visible
 from ....figures.candidates import next_tokens
 from ....figures.parts import part_map
-from ....inspection.balance import Pull, pulls_on_routers
 from ....inspection.cost import effect, expert_costs
 from ....inspection.edits import Edit, ForceExpert, SwitchOffExperts, edits_tap
-from ....inspection.routing import Station, expert_layers, routing_of
+from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....kept import Kept
 from ....storage import Checkpoint
 from ....training.losses import window_losses
@@ -23,7 +22,7 @@ from ...chart import chart_place, show
 from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot
 from ...prompts import read_prompt
-from ...theme import Cell, notice, stat_cards, table
+from ...theme import notice, stat_cards
 from .selection import At
 from .texts import text_for
 
@@ -52,8 +51,7 @@ placeholder="Type a prompt"></textarea></label>
 <p class="quiet">A router that prefers one expert trains it most, and prefers it even more. A balance loss pulls against
 that.</p>
 <div class="line tight"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
-data-with='{{"balance": "none"}}'>Train this pair without balance</button></div>
-<details><summary>What pulls on the routers</summary><div id="breaking-pulls">{slot("pulls")}</div></details></div>"""
+data-with='{{"balance": "none"}}'>Train this pair without balance</button></div></div>"""
 
 _kept = Kept(entries=64, megabytes=4)
 
@@ -65,8 +63,10 @@ def slots(at: At) -> dict[str, Slot]:
     ids, notes = read_prompt(at.page, checkpoint, c.begin or "")
     E, K = checkpoint.config.n_experts, checkpoint.config.experts_per_token
     ids = ids[-checkpoint.config.context_length :]
-    station = next(s for s in _stations(checkpoint, ids) if s.layer == c.layer)
-    chosen = station.experts[:1] if c.off is None else c.off
+    routed = _routed(checkpoint, ids)
+    i = routed.layers.index(c.layer)
+    visited, weights = (each[i, 0, -1].tolist() for each in (routed.experts, routed.weights))  # by the last token
+    chosen = tuple(visited[:1]) if c.off is None else c.off
     way = "silent" if c.way == "off" and K == E else c.way  # where every expert is visited, none can take over
     if K == E:
         notes = [*notes, f"Every token uses all {E} experts, so no other can take over. Here they are silenced."]
@@ -81,11 +81,10 @@ def slots(at: At) -> dict[str, Slot]:
         "breaking-note": Slot(notes, lambda: "".join(notice(n) for n in notes)),
         "breaking-layer": Slot((layers, c.layer), lambda: choice("layer", "Layer", names, str(c.layer))),
         "breaking-experts": Slot((E, chosen), lambda: "Experts " + "".join(_toggle(e, chosen) for e in range(E))),
-        "breaking-visited": Slot(here, lambda: _way_of_last(labels_of(checkpoint, ids), station)),
+        "breaking-visited": Slot(here, lambda: _way_of_last(labels_of(checkpoint, ids)[-1], c.layer, visited, weights)),
         "breaking-cards": Slot(edited, lambda: changed()[0], slow=True),
         "breaking-next": Slot(edited, lambda: changed()[1], slow=True),
         "expert-costs": Slot((*at.about, c.worth), lambda: worth(at, checkpoint) if c.worth else None, slow=c.worth),
-        "pulls": Slot(at.about, lambda: pulls(at, checkpoint), slow=True),
     }
 
 
@@ -97,12 +96,10 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any]:
     return {"layer": layers[row], "off": (column,)}
 
 
-def _stations(checkpoint: Checkpoint, ids: list[int]) -> list[Station]:
-    """Where the prompt's last token goes by itself."""
+def _routed(checkpoint: Checkpoint, ids: list[int]) -> RoutedText:
+    """Where the prompt's tokens go by themselves."""
     return _kept.get(
-        ("stations", tuple(ids)),
-        lambda: routing_of(checkpoint.model, torch.tensor([ids])).stations(len(ids) - 1),
-        owner=checkpoint.model,
+        ("routed", tuple(ids)), lambda: routing_of(checkpoint.model, torch.tensor([ids])), owner=checkpoint.model
     )
 
 
@@ -154,18 +151,6 @@ def worth(at: At, checkpoint: Checkpoint) -> dict[str, Any] | None:
     return show(figure, worth_words(costs, margins, found.first.numpy(), found.before, judged, names))
 
 
-def pulls(at: At, checkpoint: Checkpoint) -> str:
-    """What each balance term asks of the routers on a text of this model."""
-    windows, _ = text_for(at.page, checkpoint)
-    windows = windows[:LOSS_WINDOWS]
-    config = checkpoint.config
-    return pulls_table(
-        pulls_on_routers(checkpoint.model, windows[:, :-1], windows[:, 1:]),
-        expert_layers(config),
-        all_visited=config.experts_per_token == config.n_experts,
-    )
-
-
 def edit_for(how: str, layer: Any, experts: Any, positions: tuple[int, ...] | None = None) -> Edit:
     """The edit that the controls describe. Raises ValueError for what none can be."""
     chosen = tuple(experts or ())
@@ -180,44 +165,17 @@ def edit_for(how: str, layer: Any, experts: Any, positions: tuple[int, ...] | No
     return ForceExpert(layer, chosen[0], positions)
 
 
-def pulls_table(pulls: dict[str, Pull], layers: tuple[int, ...], *, all_visited: bool = False) -> str:
-    """Value and gradient length of each term, as an HTML table with a sentence on what it shows.
-
-    Args:
-        all_visited: whether every token visits every expert, so that no load can move.
-    """
-    names = {"loss": "cross-entropy", "switch": "balance loss (Switch)", "constant": "constant loss (a famous slip)"}
-    rows = [
-        (names[name], Cell(f"{pull.value:.4f}", pull.value), *(Cell(f"{g:.1e}", g) for g in pull.gradient_norms))
-        for name, pull in pulls.items()
-    ]
-    constant, switch = max(pulls["constant"].gradient_norms), max(pulls["switch"].gradient_norms)
-    words = (
-        "The constant loss (n · Σ mean probability · 1/n, from a well-known walkthrough) is always "
-        f"{pulls['constant'].value:.4f}, because probabilities sum to 1. Its longest gradient, {constant:.0e}, is "
-        "rounding. "
-    )
-    if all_visited or switch <= 10 * constant:
-        why = "every token uses every expert, so no load can move" if all_visited else "it moves no load here"
-        words += f"So is that of the Switch loss (Fedus et al. 2021), {switch:.0e}: {why}."
-    else:
-        words += f"The Switch loss (Fedus et al. 2021) pulls with {switch:.0e}, so it can move load between experts."
-    head = ("gradient on each router", "value", *(f"layer {layer}" for layer in layers))
-    details = f"<details><summary>Details</summary><p>{html.escape(words)}</p></details>"
-    return table(head, rows, save="balance-gradients") + details
-
-
 def labels_of(checkpoint: Checkpoint, ids: list[int]) -> list[str]:
     """Tokens as visible text."""
     return [visible(checkpoint.tokenizer.token_text(t)) for t in ids]
 
 
-def _way_of_last(tokens: list[str], station: Station) -> str:
+def _way_of_last(token: str, layer: int, experts: list[int], weights: list[float]) -> str:
     """Where the prompt's last token goes by itself, which is what to break."""
-    visits = " and ".join(f"{e} ({w:.2f})" for e, w in zip(station.experts, station.weights))
-    which = "expert" if len(station.experts) == 1 else "experts"
-    last = f"“<bdi>{html.escape(tokens[-1])}</bdi>”"
-    return f'<p class="quiet">The last token {last} goes to {which} {visits} in layer {station.layer}.</p>'
+    visits = " and ".join(f"{e} ({w:.2f})" for e, w in zip(experts, weights))
+    which = "expert" if len(experts) == 1 else "experts"
+    last = f"“<bdi>{html.escape(token)}</bdi>”"
+    return f'<p class="quiet">The last token {last} goes to {which} {visits} in layer {layer}.</p>'
 
 
 def _cards(plain: float, changed: float, divergence: float, what: str) -> str:

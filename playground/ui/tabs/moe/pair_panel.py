@@ -11,14 +11,14 @@ from ...chart import chart_place, show
 from ...page import Page
 from ...panel import Asked, Shown, Slot, blank, choice, deed_button, move_button, slot, switch
 from ...quoted import model_facts
-from ...under_way import Kind, notices
+from ...under_way import notices
 from . import both, breaking, experts, routing, verdict
 from .selection import At, Selection, at, pairs, within
-from .table import training_speeds
+from .table import speeds_while_training, training_speeds
 
 FOLDS = {"routing": routing, "experts": experts, "breaking": breaking, "figures": both}
 """The modules that draw each fold: TITLE, TEMPLATE, slots(at). A ValueError stands in the slot <fold>-note."""
-CLICKED = {"routing-map": routing.clicked, "expert-costs": breaking.clicked}
+CLICKED = {"expert-costs": breaking.clicked}
 """Chart → what a click in it changes."""
 ADDRESS = "dense mixture curve routing experts breaking figures prompt typed layer token"
 """What of the selection stands in the page's address."""
@@ -45,8 +45,6 @@ TEMPLATE = f"""<div class="card pair-card">{slot("notices")}
 {slot("curves", class_="line")}
 <div id="moe-curve">{chart_place("curve", height=300, save_name="dense-vs-moe")}</div></div>
 {"".join(map(_folded, FOLDS))}"""
-
-PAIRS = Kind(ComparisonJob, "pair", "Dense vs MoE")
 
 
 def show_pair(page: Page, asked: Asked) -> Shown:
@@ -76,7 +74,7 @@ def show_pair(page: Page, asked: Asked) -> Shown:
 
 def _card(here: At) -> dict[str, Slot]:
     view = here.view
-    slots = {"notices": notices(here.page, here.visitor, PAIRS), "choice": _choice(here)}
+    slots = {"notices": notices(here.page, here.visitor, ComparisonJob), "choice": _choice(here)}
     if view is None:
         nothing = Slot(None, lambda: "Nothing has been compared yet.")
         return slots | {"headline": nothing, "remarks": Slot(None, lambda: "")}
@@ -116,7 +114,7 @@ def _speed(here: At) -> Slot:
     """Recorded where the two were trained in turns; else timed, which takes seconds the first time."""
     view = here.view
     if here.job:
-        told = verdict.speeds_while_training(view) if view.sides else None
+        told = speeds_while_training(view) if view.sides else None
         return Slot(told, lambda: verdict.speed_fact(told))
     models = [checkpoint.model for checkpoint in here.pair]
     return Slot((*here.about_both, "timed"), lambda: verdict.speed_fact(training_speeds(*models)), slow=True)

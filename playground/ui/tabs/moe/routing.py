@@ -5,23 +5,20 @@ from __future__ import annotations
 import html
 from typing import Any
 
-import numpy as np
 import torch
 
 from ....data import visible
-from ....figures.routing import journey_map, load_bars, load_lines, routing_map
-from ....inspection.balance import UNHEARD_SHARE, evenness, load_over_training
-from ....inspection.routing import RoutedText, Station, expert_layers, routing_of
+from ....figures.routing import journey_map, load_map
+from ....inspection.balance import evenness, load_over_training
+from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....kept import Kept
 from ....storage import Checkpoint
-from ....words.experts import journey_words, load_words, routing_words, training_load_words
-from ....words.numbers import signed
+from ....words.experts import journey_words, routing_words, training_load_words
 from ...chart import chart_place, show
-from ...clicks import index_of
 from ...panel import Slot, chip, slot, switch
 from ...prompts import read_prompt
-from ...theme import Cell, notice, quiet, table
-from .expert_text import expert_badge, expert_text
+from ...theme import notice, quiet
+from .expert_text import expert_text
 from .selection import At, texts_to_route
 
 TITLE = "Where do tokens go?"
@@ -35,13 +32,11 @@ placeholder="Type a text"></textarea></label>{slot("layers")}</div>
 <p class="quiet">Under each token: the expert with the largest weight in each layer, counted from 0. The colour shows
 the expert of the chosen layer. Tap a token to see all its experts.</p>
 {slot("routing-text", id="routing-text", dir="auto")}
-{chart_place("routing-map", height=260, save_name="routing", clickable=True)}
+{slot("routing-words", tag="p", class_="quiet")}
 {slot("routing-followed", id="routing-followed")}
-{chart_place("journey", height=220, save_name="token-journey")}{slot("router-scores")}
-<h3>Load of each expert</h3>
-<div class="two">{chart_place("load", height=220, save_name="load")}
-<div>{chart_place("load-over-training", height=280, save_name="load-over-training")}{slot("load-note")}</div>
-</div></div>"""
+{chart_place("journey", height=220, save_name="token-journey")}
+<h3>Load of each expert while training</h3>
+{chart_place("load-over-training", height=250, save_name="load-over-training")}{slot("load-note")}</div>"""
 
 _kept = Kept(entries=96, megabytes=64)
 
@@ -69,7 +64,9 @@ def slots(at: At) -> dict[str, Slot]:
             (*here, position),
             lambda: expert_text(tokens, routed().experts[:, 0, :, 0].tolist(), layers, i, position),
         ),
-        "routing-map": Slot((*here, position), lambda: show(*_map(routed(), i, tokens, position), layer=layer)),
+        "routing-words": Slot(
+            here, lambda: routing_words(routed().experts[i, 0].numpy(), layer, checkpoint.config.n_experts)
+        ),
         "routing-followed": Slot(
             (*text, position),
             lambda: f"<h3>Token {position} “<bdi>{html.escape(tokens[position])}</bdi>” through all layers</h3>",
@@ -77,8 +74,6 @@ def slots(at: At) -> dict[str, Slot]:
         "journey": Slot(
             (*text, position), lambda: show(*_journey(routed(), tokens[position], position), token=position)
         ),
-        "router-scores": Slot((*text, position), lambda: scores_table(routed().stations(position))),
-        "load": Slot(here, lambda: show(*_load(routed(), i, len(ids)), layer=layer)),
         "load-over-training": Slot((*at.about, layer), lambda: show(*over_training(checkpoint, i), layer=layer)),
         "load-note": Slot(
             at.about,
@@ -89,35 +84,15 @@ def slots(at: At) -> dict[str, Slot]:
     }
 
 
-def clicked(at: At, click: dict[str, Any]) -> dict[str, Any]:
-    """Follow the token whose column in the map was clicked."""
-    return {"token": index_of(click, MOST_TOKENS)}
-
-
 def _beginning(text: str) -> dict[str, Any]:
     """What trying this text selects."""
     return {"prompt": text, "typed": False, "token": 0}
 
 
-def _map(routing: RoutedText, i: int, tokens: list[str], position: int) -> tuple[dict[str, Any], str]:
-    experts, weights = routing.experts[i, 0].numpy(), routing.weights[i, 0].numpy()
-    words = routing_words(experts, weights, tokens, routing.layers[i], routing.n_experts)
-    return routing_map(routing.dense_weights()[i, 0].T.numpy(), tokens, position), words
-
-
 def _journey(routing: RoutedText, token: str, position: int) -> tuple[dict[str, Any], str]:
-    stations = routing.stations(position)
-    visited, shares = np.array([s.experts for s in stations]), np.array([s.weights for s in stations])
+    visited, shares = (each[:, 0, position].numpy() for each in (routing.experts, routing.weights))
     figure = journey_map(routing.dense_weights()[:, 0, position].numpy(), visited, routing.layers)
     return figure, journey_words(token, position, routing.layers, visited, shares)
-
-
-def _load(routing: RoutedText, i: int, count: int) -> tuple[dict[str, Any], str]:
-    load, weight = routing.load[i].numpy(), routing.weight[i].numpy()
-    even, heard = evenness(load.tolist()), evenness(weight.tolist(), UNHEARD_SHARE)
-    never = [expert for expert, share in enumerate(routing.first[i].tolist()) if share == 0]
-    words = load_words(count, (even.effective, even.dead), (heard.effective, heard.dead), never)
-    return load_bars(load, weight), words
 
 
 def over_training(checkpoint: Checkpoint, i: int) -> tuple[dict[str, Any] | None, str]:
@@ -130,24 +105,4 @@ def over_training(checkpoint: Checkpoint, i: int) -> tuple[dict[str, Any] | None
     first, last = (evenness(load[moment, i].tolist()) for moment in (0, -1))
     began = (steps[0], first.entropy) if len(steps) > 1 else None
     now = (last.entropy, last.most, last.busiest, last.busiest_share, last.dead)
-    return load_lines(steps, load[:, i].numpy()), training_load_words(layers[i], steps[-1], now, began)
-
-
-def scores_table(stations: list[Station]) -> str:
-    """The router's scores as numbers, folded, a row per layer; visited experts stand out, tooltips are exact."""
-    E = len(stations[0].logits)
-    rows = []
-    for s in stations:
-        visits = " ".join(f"{expert_badge(e)} {s.probabilities[e]:.2f}" for e in s.experts)
-        margin = "all" if s.margin == float("inf") else signed(s.margin)
-        scores = [
-            Cell(signed(x), x, title=repr(x).replace("-", "−"), kind="chosen" if e in s.experts else "")
-            for e, x in enumerate(s.logits)
-        ]
-        rows.append((s.layer, Cell(html=visits), margin, *scores))
-    told = "Margin: the lowest score among the experts used, minus the highest among the others. Near 0 it was close."
-    if any(s.margin < 0 for s in stations):
-        told += " Below 0 the balance bias decided."
-    told += " Probabilities count all experts, weights only those used."
-    shown = table(("layer", "experts, probability", "margin", *range(E)), rows, save="router-scores")
-    return f"<details><summary>Router scores (logits)</summary>{shown}{quiet(told)}</details>"
+    return load_map(steps, load[:, i].numpy(), last.dead), training_load_words(layers[i], steps[-1], now, began)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ....service.unseen import unseen
+from ....service.texts import unseen
 from ....storage import Checkpoint
 from ...page import Page
 

@@ -24,7 +24,6 @@ from ...refusals import sentence
 from ...theme import duration, notice, quiet, table
 from ...under_way import add_bar, just_begun
 from . import verdict
-from .pair_panel import PAIRS
 
 # the text that was given on the Train tab is offered here, and the other way round
 SAME_TEXT = """(own, there) => (own ?? "").trim() ? own : there"""
@@ -163,7 +162,7 @@ def controls(page: Page) -> dict[str, Any]:
     c["problem"] = gr.HTML(problem, padding=False, elem_id="moe-problem")  # why Train both could not begin
     c["outlook"] = gr.HTML(outlook, padding=False, elem_id="moe-outlook")
     c["train"] = gr.Button("Train both", variant="primary", size="lg", elem_id="moe-train")
-    add_bar(page, PAIRS, verdict.bar, elem_id="moe-bar", stop_id="moe-stop")
+    add_bar(page, ComparisonJob, verdict.bar, elem_id="moe-bar", stop_id="moe-stop")
     with gr.Accordion("Advanced", open=False, elem_id="moe-advanced", elem_classes="advanced"):
         c |= draw(form.TOP, limits, values)
         c["sum"] = gr.HTML(total, padding=False, elem_id="moe-sum")

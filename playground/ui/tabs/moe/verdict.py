@@ -17,16 +17,13 @@ from ....words.verdict import still_learning_in_words, verdict_result
 from ... import theme
 from ...refusals import sentence
 from ...under_way import left, progress
-from .table import training_speed
 
-CURVES = {"difference": "Difference", "loss": "Losses", "gap": "Gap to the best"}
+CURVES = {"difference": "Difference", "loss": "Losses"}
 
 
 def curves(view: PairView) -> dict[str, str]:
-    """Those of CURVES that can be drawn of this pair: a gap only where both best possible losses are known."""
-    floors = [side.floor for side in view.sides.values()]
-    drawable = {"difference": view.alike, "loss": True, "gap": bool(floors) and None not in floors}
-    return {name: title for name, title in CURVES.items() if drawable[name]}
+    """Those of CURVES that can be drawn of this pair: no difference of losses on other windows."""
+    return {name: title for name, title in CURVES.items() if name != "difference" or view.alike}
 
 
 def headline(view: PairView) -> str:
@@ -127,11 +124,6 @@ def speed_fact(speeds: dict[str, float | None] | None) -> str:
     return _fact(speeds["moe"] / speeds["dense"] if known else None, "the training speed")
 
 
-def speeds_while_training(view: PairView) -> dict[str, float | None]:
-    """Tokens per second of both, as recorded while they trained in turns."""
-    return {side: training_speed(view.sides[side]) for side in SIDES}
-
-
 def _fact(times: float | None, of: str) -> str:
     value = "–" if times is None else f"{times:.2g} ×" if times < 0.95 else f"{times:.1f} ×"
     return f'<div class="fact"><b>{value}</b><span>{of}</span></div>'
@@ -166,7 +158,7 @@ def curve(view: PairView, kind: str) -> tuple[dict[str, Any], str]:
     if kind == "difference":
         figure, words = _difference(view, end)
     else:
-        figure, words = _losses(view, kind == "gap", end)
+        figure, words = _losses(view, end)
     figure["layout"]["uirevision"] += f" {view.id}"
     return figure, words
 
@@ -192,7 +184,7 @@ def along(view: PairView) -> list[dict[int, float]]:
     return [each for each in whole if each]  # a pair under way has fewer, and joins once it is complete
 
 
-def _losses(view: PairView, gap: bool, end: int | None) -> tuple[dict[str, Any], str]:
+def _losses(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
     drawn = [
         Curve(
             f"{NAMES[side]}, seed no. {i + 1}" if i else NAMES[side],
@@ -207,7 +199,7 @@ def _losses(view: PairView, gap: bool, end: int | None) -> tuple[dict[str, Any],
         if history.evaluations["step"]
     ]
     rungs = view.baselines.losses() if view.baselines else []
-    figure = pair_curves(drawn, rungs, end=end, above_floor=gap, recorded=view.state == "recorded")
+    figure = pair_curves(drawn, rungs, end=end, recorded=view.state == "recorded")
     return figure, pair_words(drawn, view.alike)
 
 

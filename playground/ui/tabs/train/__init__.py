@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import gradio as gr
 
+from ....service.run_job import RunJob
 from ...page import Page
 from ...theme import quiet
 from ...under_way import add_bar
@@ -32,7 +33,7 @@ def build(page: Page) -> None:
     with gr.Row(elem_id="train", equal_height=False):
         with gr.Column(scale=5, min_width=320, elem_classes="card", elem_id="train-controls"):
             controls = layout.controls(page.limits)
-            add_bar(page, run_panel.RUNS, verdict.bar, elem_id="train-bar", stop_id="stop-button")
+            add_bar(page, RunJob, verdict.bar, elem_id="train-bar", stop_id="stop-button")
             controls |= layout.advanced(page.limits)
             if not page.registry.data.lasting:
                 gr.HTML(quiet(kept_words(page.limits, lasting=False)), padding=False, elem_id="not-kept")

@@ -8,7 +8,6 @@ import gradio as gr
 
 from ....service.limits import Limits
 from ....service.pace import Pace
-from ....words.presets import TITLES
 from ...forms import run as form
 from ...forms import texts
 from ...forms.fields import draw
@@ -71,17 +70,8 @@ def advanced(limits: Limits) -> dict[str, Any]:
             for group, title in form.GROUPS.items():
                 with gr.Accordion(title, open=False, elem_classes="settings"):
                     c |= draw((field for field in form.FIELDS if field.group == group), limits, values)
-            c["preset"] = gr.Dropdown(
-                [("none", ""), *((TITLES[name], name) for name in form.SYSTEMS)],
-                value="",
-                label="Copy a known model",
-                info="Models from published tutorials, and sizes of known models.",
-                filterable=False,
-                elem_id="preset",
-            )
-            c["preset_note"] = gr.HTML(padding=False)
         c["reset"] = gr.Button("Reset", size="sm", visible=False, elem_id="reset")
-    # which settings "Reset" goes back to: a size or a preset. Not a gr.State, which would hold a connection open.
+    # which size's settings "Reset" goes back to. Not a gr.State, which would hold a connection open.
     c["base"] = gr.Textbox(form.FIRST_SIZE, visible=False)
     c["tuned"] = gr.Textbox("", visible=False)  # the model for whose further training the settings were chosen
     c["suited"] = gr.Textbox("", visible=False)  # for which length of an own text the settings were chosen

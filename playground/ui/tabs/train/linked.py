@@ -16,7 +16,6 @@ from ....service.limits import Limits
 from ....service.runs import HUB_FILE, OWN_TEXT, RunSpec
 from ....service.views import RunView
 from ....words.links import repetition_in_words
-from ....words.presets import TITLES
 from ....words.training import in_steps
 from ... import theme
 from ...forms import run as form
@@ -57,7 +56,7 @@ class LinkedRuns:
             beyond = _beyond_the_form(card, self.page.limits)
         except ValueError as problem:
             return {note: broken(problem)}
-        c, base = self.c, form.base_values(named["base"], named["source"], self.page.limits)
+        c, base = self.c, form.base_values(named["base"], named["source"])
         changes = [told for told in form.changes(named, base) if not told.startswith(("Steps:", "Seed:"))]
         return self.settings.load(named) | {
             c["letters"]: query["run"],
@@ -126,7 +125,7 @@ def _ends(view: RunView, card: RunCard) -> str:
 def _in_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], RunSpec]:
     """What the form has to hold for this card, and the run that it then describes. Raises ValueError."""
     spec = spec_of(card)
-    values = form.values_of(spec, limits)
+    values = form.values_of(spec)
     return values, form.run_spec(values, spec.source, limits)
 
 
@@ -148,11 +147,11 @@ def linked_html(
         differs: what is not as in the base, as `forms.run.changes` says it.
     """
     text = {OWN_TEXT: "its author's own text", HUB_FILE: "a Hub file"}.get(card.text) or texts.SOURCES[card.text]
-    shape = form.SIZES.get(base) or TITLES[base]
+    shape = form.SIZES[base]
     parts = [f"Set up from a link: {text}, {shape}, {in_steps(card.training.steps)}, seed {card.training.seed}."]
     if differs:
         parts.append(f"It differs from {shape} in {'; '.join(differs)}.")
-        if card.text == OWN_TEXT and base in form.SIZES:
+        if card.text == OWN_TEXT:
             parts.append("The length of the author's text may have set some of these.")
     if card.losses:
         where = f" on {card.machine}" if card.machine else ""

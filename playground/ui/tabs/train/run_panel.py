@@ -18,14 +18,12 @@ from ...links import carried
 from ...page import Page
 from ...panel import Asked, Shown, Slot, button, deed_button, slot
 from ...selected import Selected
-from ...under_way import Kind, notices
+from ...under_way import notices
 from . import speaking, verdict, watch
 from .linked import has_link, match
 from .running import Running, recorded
 from .runs_table import BESIDE, kept_words, runs_table
 from .tuned import tuned_html, tuned_result
-
-RUNS = Kind(RunJob, "run", "Train tiny model")
 
 
 def _fold(name: str, title: str, inside: str, *, where: str = "") -> str:
@@ -61,8 +59,6 @@ TEMPLATE = f"""<div class="card run-card">
         "Inside the run",
         f'''<div id="predictions"><h3>Next token</h3>
 {chart_place("predictions", height=280, save_name="next-token")}</div>
-<div id="parameters"><h3>Parameters</h3>{chart_place("parameters", height=240, save_name="parameters")}
-{slot("parameter-table")}</div>
 <div id="gradients"><h3>Gradients</h3>{chart_place("gradients", height=280, save_name="gradients")}</div>
 <div id="similarity" data-if="words"><h3>Embeddings</h3>{slot("similarity-note")}
 {chart_place("similarity", height=320, save_name="word-similarity")}</div>''',
@@ -162,7 +158,7 @@ def _card(at: At) -> dict[str, Slot]:
     before_first = view.active and not measured
     mark = '<i class="before-first"></i>' * before_first  # what was drawn before stays there, dimmed
     slots = {
-        "notices": notices(at.page, at.visitor, RUNS, view.id),
+        "notices": notices(at.page, at.visitor, RunJob, view.id),
         "headline": Slot(facts, lambda: html.escape(verdict.headline(view))),
         "about": Slot((this, before_first), lambda: verdict.about(view) + mark),
         "numbers": Slot(facts, lambda: verdict.numbers(view)),
@@ -197,8 +193,8 @@ def _buttons(at: At) -> str:
         parts.append(button("Talk to it →", kind="primary", id="talk", data_open_tab="generate"))
     if view.learned and view.kept:
         parts.append(deed_button(watch.use_label(view), "use_best", id="use-best", data_with=this))
-    if view.can_resume:
-        parts.append(deed_button(watch.resume_label(view), "resume_run", id="resume-button", data_with=this))
+    if label := watch.resume_label(view):
+        parts.append(deed_button(label, "resume_run", id="resume-button", data_with=this))
     if view.learned:
         parts.append(f'<details class="menu"><summary>Share ▾</summary><div>{_share(at)}</div></details>')
     return "".join(parts)
@@ -234,13 +230,13 @@ def _baselines(at: At) -> dict[str, Slot]:
 
 
 def _runs(at: At) -> dict[str, Slot]:
-    departed, beside = at.page.registry.departed(at.visitor), at.chosen.beside
+    beside = at.chosen.beside
     alike = {job.id for job in at.jobs if job.corpus_key and job.corpus_key == at.view.corpus_key}
     known = tuple((job.id, job.name, job.state, job.evaluations, job.used) for job in at.jobs)
     return {
         "runs": Slot(
-            (known, at.view.id, departed, beside),
-            lambda: runs_table([job.view() for job in at.jobs], at.view.id, departed, beside=beside, alike=alike),
+            (known, at.view.id, beside),
+            lambda: runs_table([job.view() for job in at.jobs], at.view.id, beside=beside, alike=alike),
         ),
         "manage": Slot((at.view.id, at.view.name, at.own), lambda: _manage(at)),
     }
@@ -276,8 +272,6 @@ def _inside(at: At) -> dict[str, Slot]:
         "predictions": Slot(
             (*this, len(history.samples)), drawn(lambda: watch.predictions(view), prompt=view.prompt), slow=True
         ),
-        "parameters": Slot(view.config, drawn(lambda: watch.parameter_chart(view.config))),
-        "parameter-table": Slot(view.config, lambda: watch.parameter_table(view.config)),
         "gradients": Slot((view.id, len(history.gradients)), drawn(lambda: watch.gradient_chart(view))),
         "similarity": Slot(this, drawn(lambda: watch.similarity_chart(*_words_of(at))), slow=True),
         "similarity-note": Slot(this, lambda: watch.similarity_note(view)),

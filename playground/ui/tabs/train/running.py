@@ -78,7 +78,7 @@ class Running:
         last = next((job for job in reversed(jobs) if job.active), jobs[-1])
         if last.spec.parent:
             return gr.skip()
-        return self.settings.load(form.values_of(last.spec, self.page.limits))
+        return self.settings.load(form.values_of(last.spec))
 
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from ....service.limits import Limits
 from ....service.views import RunView
@@ -22,7 +21,6 @@ BESIDE = 4
 def runs_table(
     views: Sequence[RunView],
     shown: str | None,
-    departed: Sequence[str] = (),
     *,
     beside: Sequence[str] = (),
     alike: Collection[str] = (),
@@ -30,14 +28,13 @@ def runs_table(
     """This visitor's runs, the newest first: results, and what differs, marked where it is not the shown run's.
 
     Args:
-        departed: names of those that have left.
         beside: the runs that are drawn beside the one that is shown.
         alike: those that can be, since they learned from the same text.
     """
-    left = theme.notice(f"Gone, to make room for newer ones: {', '.join(departed)}.", "warning") if departed else ""
     if not views:
-        return left
-    settings = differing_settings(views)
+        return ""
+    differing = differing_settings(views)
+    settings = [name for name in differing if name != "steps"]  # the steps made have a column already
     base = next((view for view in views if view.id == shown), views[-1])
     rows = []
     for view in reversed(views):
@@ -45,8 +42,8 @@ def runs_table(
         above = "–" if value is None or floor is None else signed(value - floor, 4, plus=True)
         differ = [
             theme.Cell(
-                ", then ".join(setting_shown(name, value) for value in _course(view, name)),
-                kind="differs" if not _alike(_course(view, name), _course(base, name)) else "",
+                setting_shown(name, view.settings.get(name)),
+                kind="" if same(view.settings.get(name), base.settings.get(name)) else "differs",
             )
             for name in settings
         ]
@@ -57,9 +54,9 @@ def runs_table(
     head = ["run", "validation loss", "above best possible", "steps made", "time", *map(setting_name, settings)]
     table = theme.table(head, rows, classes="runs-table")
     texts = {view.corpus_key for view in views}  # two may be called the same; none is known before it was read
-    if len(views) > 1 and not settings and "" not in texts:
+    if len(views) > 1 and not differing and "" not in texts:
         table += theme.quiet(f"All settings are the same{', the texts are not' if len(texts) > 1 else ''}.")
-    return left + table
+    return table
 
 
 def _named(view: RunView, shown: str | None, beside: Sequence[str], alike: Collection[str]) -> str:
@@ -104,18 +101,4 @@ def kept_words(limits: Limits, *, lasting: bool) -> str:
 def differing_settings(views: Sequence[RunView]) -> list[str]:
     """Names of the settings that are not the same in all of these runs, in their usual order."""
     names = dict.fromkeys(name for view in views for name in view.settings)
-    return [name for name in names if not all(_alike(_course(view, name), _course(views[0], name)) for view in views)]
-
-
-def _course(view: RunView, name: str) -> list[Any]:
-    """What a setting was in a run, one after the other: another where it went on with another."""
-    now = view.settings.get(name)
-    changed = [record["settings"][name] for record in view.history.changes if name in record["settings"]]
-    course = [before for before, _ in changed[:1]] + [after for _, after in changed]
-    while course and not same(course[-1], now):  # an attempt to go on that made no step
-        course.pop()
-    return [value for i, value in enumerate(course) if not i or not same(value, course[i - 1])] or [now]
-
-
-def _alike(here: Sequence[Any], there: Sequence[Any]) -> bool:
-    return len(here) == len(there) and all(map(same, here, there))
+    return [name for name in names if not all(same(v.settings.get(name), views[0].settings.get(name)) for v in views)]

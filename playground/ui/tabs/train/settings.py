@@ -8,15 +8,11 @@ from typing import Any
 
 import gradio as gr
 
-from ....model import PRESETS
 from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT, source_text
 from ....storage import Checkpoint
 from ....studies.finetune import tuning_corpus
-from ....training import RECIPES
-from ....words.card import share_of_gpt2
-from ....words.presets import NOTES, TITLES
 from ....words.training import in_steps
 from ....words.tuning import lacking_words
 from ... import theme
@@ -53,14 +49,13 @@ class Settings:
             "model": lambda asked: self.suit(asked) if asked["parent"] else (asked, {}),
             "size": self.choose_size,
             "reset": self.reset,
-            "preset": self.choose_preset,
         }
 
     def connect(self, page: Page, begin: Callable[[Values, Asked], Begins]) -> None:
         """Bind it all; `begin` is what pressing Train does."""
         c = self.c
-        reads = (*_FIELDS, *texts.READS, "preset", "letters", "name", "further", "sweep", "model")
-        shows = (*texts.FOLLOWS_TEXT, *WORDS, *OF_LINK, "preset_note", "name")
+        reads = (*_FIELDS, *texts.READS, "letters", "name", "further", "sweep", "model")
+        shows = (*texts.FOLLOWS_TEXT, *WORDS, *OF_LINK, "name")
         sets = tuple(dict.fromkeys((*_FIELDS, *shows)))
         self.followed = followed = Followed(
             page, "train_form", c | {"model": page.model}, reads=reads, sets=sets, follow=self.follow, begin=begin
@@ -73,7 +68,6 @@ class Settings:
         touched = [c[name].input for name in form.BY_NAME if name != "tokenizer"]
         followed.on("fields", *touched, c["prompt"].input, c["sweep"].input)
         followed.on("size", c["size"].input)
-        followed.on("preset", c["preset"].input)
         followed.on("reset", c["reset"].click, whole_texts=True)
         followed.begins(c["train"], panel="#train-panel")
 
@@ -88,7 +82,7 @@ class Settings:
             if cause in self._after:
                 named, also = self._after[cause](named)
                 shows |= also
-            if cause in ("source", "size", "reset", "preset", "further"):
+            if cause in ("source", "size", "reset", "further"):
                 shows |= dict.fromkeys(OF_LINK, "")  # the form is the visitor's own again
         named = named | {"size": form.size_of(named)}
         fields = {name: named[name] for name in _FIELDS if values.get(name) != named.get(name)}
@@ -119,7 +113,7 @@ class Settings:
         """The settings that Reset goes back to."""
         source = named["source"] if named["source"] in texts.SOURCES else FIRST_SOURCE
         own, parent = form.remembered(named)[0], named.get("parent")
-        base = form.base_values(named.get("base"), source, self.limits, own)
+        base = form.base_values(named.get("base"), source, own)
         if parent:
             base |= form.tuning_values(parent, own.tokens if source == OWN_TEXT else 0)
         return base | {"source": source, "prompt": named.get("prompt") or ""}
@@ -158,12 +152,10 @@ class Settings:
 
     def suited(self, named: Values) -> Values:
         """The form's values as they are once it has followed one's own text, which takes it a moment: size and steps
-        follow from the text's length, and what the visitor has set stays. A known model's settings stay, too."""
+        follow from the text's length, and what the visitor has set stays."""
         if named["source"] != OWN_TEXT:
             return named
         own, (_, last) = texts.own_in(named, self.limits), form.remembered(named)
-        if named["base"] in form.SYSTEMS and not named.get("parent"):
-            return named | {"suited": form.written(own, last)}
         size = form.best_size(own) if named["base"] == last else named["base"]
         return self._moved(named, base=size, suited=form.written(own, last if last == form.BY_HAND else ""))
 
@@ -186,14 +178,6 @@ class Settings:
         """All settings back to the size's own."""
         return self.suited(asked | self._base(asked)), {}
 
-    def choose_preset(self, asked: Values) -> tuple[Values, Values]:
-        """The settings of a model that others have made, or a size's own again."""
-        name = asked["preset"]
-        if name not in form.SYSTEMS:
-            return asked | {"base": form.FIRST_SIZE}, {"preset_note": ""}
-        settings, shrunk = form.preset_values(name, self.limits)
-        return asked | {"base": name} | settings, {"preset_note": preset_note(name, shrunk=shrunk)}
-
     def load(self, named: Values) -> dict:
         """Outputs that make the form hold these settings."""
         return {self.c[name]: value for name, value in self.held(named).items()}
@@ -204,17 +188,6 @@ class Settings:
         out |= {"suited": named.get("suited", ""), "size": form.size_of(named), "name": ""}
         out |= {"further": False, "tuned": ""}
         return out | self.words(named) | texts.put_back(named)
-
-
-def preset_note(name: str, *, shrunk: bool) -> str:
-    """What a known model is, as HTML."""
-    n = PRESETS[name].n_parameters
-    note = f"{NOTES[name]} {n:,} parameters, {share_of_gpt2(n)} of GPT-2 small."
-    if name not in RECIPES:
-        note += " Only its shape is its own: it is trained by the usual settings."
-    if shrunk:
-        note += " Too large to train here: the controls hold a twin with 4 layers, width 128 and a context of 64."
-    return quiet(note)
 
 
 def _own(named: Values) -> texts.Own:
@@ -279,12 +252,12 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
 
 
 def changes_text(changes: Sequence[str], base: str, by_length: Sequence[str] = ()) -> str:
-    """The settings that were changed, and from which size or preset.
+    """The settings that were changed, and from which size.
 
     Args:
         by_length: settings of the size that the length of the visitor's own text has changed.
     """
-    name = form.SIZES.get(base) or (TITLES[base] if base in PRESETS else base) or "what suits this model"
+    name = form.SIZES.get(base) or "what suits this model"
     if changes:
         return quiet(f"Changed from {name}: {'; '.join(changes)}.")
     return quiet(f"{name}, suited to the length of your text: {'; '.join(by_length)}.") if by_length else ""

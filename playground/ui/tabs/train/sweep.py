@@ -16,7 +16,6 @@ from ...forms import run as form
 from ...forms.fields import is_number
 from ...page import Page
 from ...panel import Asked, Shown, Slot, deed_button, slot
-from ...under_way import Kind, add_kind
 
 TEMPLATE = f"""<div class="card stack" id="sweep" data-if="there">{slot("newest")}{slot("stop")}{slot("bar")}
 {slot("headline", tag="h2")}{slot("about", tag="p", class_="quiet", dir="auto")}
@@ -27,7 +26,6 @@ TEMPLATE = f"""<div class="card stack" id="sweep" data-if="there">{slot("newest"
 
 def build(page: Page) -> None:
     """Add the sweep's panel to the layout."""
-    add_kind(Kind(SweepJob, "sweep", "Train tiny model"))
     page.panels.add(
         "sweep", lambda asked: show_sweep(page, asked), TEMPLATE, start={"there": False}, follows=True,
         elem_id="sweep-panel",

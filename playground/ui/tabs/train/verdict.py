@@ -107,9 +107,9 @@ def _ended(view: RunView) -> str:
     """How a run ended, in what state, and which weights are the model."""
     words = f"{sentence(view.message)} {states.result(view.standing)}"
     if view.used is not None:
-        words += (
-            f" The model now has the weights of step {view.used:,}; {resume_label(view)} continues from the last step."
-        )
+        words += f" The model now has the weights of step {view.used:,}."
+        if label := resume_label(view):
+            words += f" {label} continues from the last step."
     return words
 
 

@@ -11,14 +11,14 @@ import numpy as np
 import torch
 
 from ....data import visible
-from ....figures import candidates, loss, maps, parameters
-from ....model import ModelConfig, Transformer
+from ....figures import candidates, loss, maps
+from ....model import Transformer
 from ....service.views import RunView
+from ....training.states import OVERFITTING
 from ....words import pictures
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
 from ....words.judging import UNDERLINED
-from ....words.numbers import bytes_text
 from ....words.training import in_steps
 from ... import theme
 from ...slips import slips
@@ -133,8 +133,12 @@ def loss_text(value: float) -> str:
 
 
 def resume_label(view: RunView) -> str:
-    finished = view.history.finished or {}
-    return "Train longer" if finished.get("reason") == "done" and view.can_resume else "Resume"
+    """What the button says that continues a run; empty where there is none, as beside the advice to train less."""
+    if not view.can_resume:
+        return ""
+    if (view.history.finished or {}).get("reason") not in ("done", "risen"):
+        return "Resume"
+    return "" if view.standing.kind == OVERFITTING else "Train longer"
 
 
 # ---- samples ---------------------------------------------------------------------------------------------------------
@@ -205,32 +209,6 @@ def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
 def token_label(tokenizer, token: int) -> str:
     """A token's visible text; ids that no token has (a model with a larger vocabulary) by number."""
     return visible(tokenizer.token_text(token)) if token < tokenizer.vocab_size else f"#{token}"
-
-
-# ---- where the parameters are ----------------------------------------------------------------------------------------
-
-
-def parameter_chart(config: ModelConfig | None) -> tuple[dict[str, Any] | None, str]:
-    """Bars by component, and their sentence."""
-    if config is None:
-        return None, ""
-    components = config.parameters_by_component()
-    return parameters.parameter_bars(components), pictures.parameters_words(components)
-
-
-def parameter_table(config: ModelConfig | None) -> str:
-    """The same in numbers, with what a token costs."""
-    if config is None:
-        return ""
-    components, total = config.parameters_by_component(), config.n_parameters
-    rows = [pictures.parameter_row(name, n, total) for name, n in [*components.items(), ("total", total)] if n]
-    forward, training = config.flops_per_token(), config.flops_per_token(training=True)
-    cost = (
-        f'<p class="quiet-line">One token costs {forward:,} floating-point operations to read and {training:,} to '
-        f"learn from; the cache of a full context of {config.context_length:,} takes "
-        f"{bytes_text(config.cache_bytes())}.</p>"
-    )
-    return theme.table(("component", "parameters", "of this model", "of GPT-2 small"), rows, total=True) + cost
 
 
 # ---- gradients and words ---------------------------------------------------------------------------------------------
