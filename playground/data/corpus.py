@@ -159,7 +159,7 @@ class Corpus:
         return self._once.get("exact", lambda: ExactModel(self.language.graph, self.tokenizer.encode, self.vocab_size))
 
     def partition(self, context_length: int, max_windows: int | None = None) -> Partition | None:
-        """The grammar rule that decides each target of the same windows (cached); None if the rules are unknown."""
+        """The grammar rule behind each target of the validation windows (cached); None if the rules are unknown."""
         exact = self.exact_model()
         if exact is None:
             return None
@@ -263,7 +263,7 @@ def corpus_from_text(
 
 
 def parted(n_tokens: int) -> int:
-    """How many of a text's tokens are learned from; the others judge. Raises TextError where they are too few."""
+    """How many of a text's tokens to train on; the rest are for validation. Raises TextError if they are too few."""
     if n_tokens < MIN_TOKENS:
         few = f"{n_tokens} token{'s' * (n_tokens != 1)}"
         raise TextError(f"the text has only {few}: a model needs at least {MIN_TOKENS}, preferably 5,000")

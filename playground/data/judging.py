@@ -70,11 +70,11 @@ class ParsedText:
 
 
 def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = True) -> ParsedText:
-    """What a text of this language is worth that continues from `begun`, which is not judged.
+    """Judge by a language's grammar a text that continues from `begun`, which itself is not judged.
 
-    What stands before the text's first line break counts together with the end of `begun` that belongs to it, if that
-    can stand in the language at all. A text that continues from nothing may begin in the middle of a line, which is not
-    judged. `spaced`: whether the space between words counts.
+    The text up to its first line break counts together with the last line of `begun`, if that line is possible in the
+    language. A text that continues from nothing may begin in the middle of a line; that line is not judged. `spaced`:
+    whether the space between words counts.
     """
     right, of = 0, 0
     faults: list[Fault] = []

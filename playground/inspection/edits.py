@@ -35,7 +35,7 @@ REMEMBERED = ("scores", "masked_scores", "ff_in", "experts", "expert_weights")
 
 @dataclass(frozen=True)
 class SwitchOff:
-    """What a head, a layer's attention, its feed-forward layer or both would have added becomes 0 (ablation)."""
+    """Ablation: the output of a head, or of a layer's attention, MLP or both, becomes 0."""
 
     layer: int
     part: str = "head"

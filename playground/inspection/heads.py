@@ -71,7 +71,7 @@ _scores: weakref.WeakKeyDictionary[Look, HeadScores] = weakref.WeakKeyDictionary
 
 
 def head_scores(look: Look) -> HeadScores:
-    """The scores of all heads on this prompt, made once. The first row counts for nothing: it has no choice."""
+    """The scores of all heads on this prompt, computed once. The first row has no choice, so it does not count."""
     if (scores := _scores.get(look)) is None:
         ids, layers = np.array(look.ids), range(look.config.n_layers)
         by_layer = [_habits(look.pattern(layer).float(), ids, look.config.causal) for layer in layers]

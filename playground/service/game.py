@@ -55,7 +55,7 @@ class Table:
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory."""
+        """Bytes in memory."""
         parts = [self.bigram.unigram, *(a for order in self.bigram.orders for a in (order.codes, order.counts))]
         if self.exact is not None:
             parts += [self.exact.tokens, self.exact.edge, self.exact.is_last, *self.exact.anywhere]

@@ -118,7 +118,7 @@ class Job:
             self._version += 1
 
     def renamed(self, model_id: str, name: str) -> None:
-        """One of its models is called something else."""
+        """Called when one of the job's models was renamed."""
 
     def noted(self) -> dict[str, Any]:
         """What has to be known of it to find it again after a restart, as plain values."""

@@ -119,7 +119,7 @@ class LimitError(ValueError):
 
 @dataclass(frozen=True)
 class Limits:
-    """The bounds of one kind of place. `where` completes "… at most 3,000,000 parameters …"."""
+    """The limits on one kind of server. `where` completes "… at most 3,000,000 parameters …"."""
 
     kind: str
     """One of KINDS."""
@@ -192,7 +192,7 @@ class Limits:
 
     @property
     def archive_bytes(self) -> int:
-        """Of an uploaded model's zip, and of what comes out of it: the largest model's weights, and its texts."""
+        """Most bytes of an uploaded model's zip, and of its contents: the largest model's weights and its texts."""
         return 4 * self.parameters + 10_000_000
 
     @property

@@ -159,7 +159,7 @@ class RunJob(TrainingJob):
 
     @property
     def can_resume(self) -> bool:
-        """Whether `Board.resume` would go on with it."""
+        """Whether `Board.resume` can continue this run."""
         return self._state == "finished" and self.has_result and self._history.last_step > 0 and not self._unsaved
 
     @property
@@ -174,7 +174,7 @@ class RunJob(TrainingJob):
         return min(seconds(self.spec.model, training.replace(steps=steps), self.tokens), self.limits.seconds)
 
     def renamed(self, model_id: str, name: str) -> None:
-        """See `Job.renamed`: a run is called what its model is."""
+        """See `Job.renamed`: a run has the same name as its model."""
         with self._lock:
             self.name = name
             self._version += 1
@@ -325,7 +325,7 @@ class RunJob(TrainingJob):
         self._before_resume = saved.step, self.spec
 
     def read_text(self, model: Transformer) -> None:
-        """Have the text at hand that judges what this model writes: it may have been opened after a restart."""
+        """Read the text against which this model's writing is judged, unless known: a restart loses it."""
         if self._text is None and self._prepared is not None and not self._prepared.language:
             try:
                 own = self._prepared.tokenizer if self.spec.parent else None

@@ -70,9 +70,9 @@ def window_losses(
     at_once: int | None = None,
     should_stop: Callable[[], str] = lambda: "",
 ) -> WindowLosses:
-    """What a model loses on each of the windows (N, T), in the precision of its weights, with what `tap` changes.
+    """A model's loss on each of the windows (N, T), in the precision of its weights, with the changes that `tap` makes.
 
-    Raises Interrupted where `should_stop`, which is asked between any two passes, gives a reason.
+    Calls `should_stop` between passes, and raises Interrupted if it gives a reason.
     """
     device = next(model.parameters()).device
     totals = [torch.zeros(0, dtype=torch.float64)]

@@ -145,8 +145,7 @@ class SavedRun:
 
 
 def restore(run: Run, saved: SavedRun) -> None:
-    """Bring a run to where the saved one was, which `check` has let pass; the next step is the one that would have
-    followed."""
+    """Set a run to the state of a saved one that has passed `check`, so that it continues with the next step."""
     run.changes = saved.changes(run.model.config, run.config, run.corpus)
     spoken = {name: values for name, values in run.changes.items() if ON_RESUME[name][0] == NOTICED}
     machine = autosave.machine_of(run)

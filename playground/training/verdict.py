@@ -53,15 +53,15 @@ class StillLearning:
 def still_learning(
     steps: Sequence[Sequence[int]], losses: Sequence[Sequence[Sequence[float]]], verdict: Verdict
 ) -> StillLearning | None:
-    """Whether both models had not come to rest; None where they had, or nobody can tell.
+    """How far both models were still improving at the end; None unless both clearly were.
 
-    A model that from its last evaluation before the last fifth of its steps still falls by more than the two differ by,
-    and by more than `ON_ITS_WAY` of all that it has learned, was stopped on its way: the difference then is one of
-    speed, and says little of where the two would end.
+    A model was still improving if its loss fell clearly during the last fifth of its steps: by more than the two models
+    differ, and by more than `ON_ITS_WAY` of its whole fall. Then their difference is one of speed, and says little
+    about where the two would end.
 
     Args:
-        steps: of the evaluations of the dense model and of the mixture, in their order; the same with every seed.
-        losses: of the dense model and of the mixture, of every seed at those steps. Means over seeds are judged.
+        steps: of the evaluations, first the dense model's, then the MoE model's; the same for every seed.
+        losses: at those steps, first the dense model's for each seed, then the MoE model's. Their means are judged.
     """
     spans, fell, learned = [], [], []
     for at, by_seed in zip(steps, losses):
