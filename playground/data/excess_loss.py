@@ -79,7 +79,7 @@ class ExcessLoss:
         return (DIVIDED, every) if len(every) <= 3 else (SPREAD, largest)
 
     def share(self, part: Part) -> float:
-        """Which part of the excess it carries, 0 … 1."""
+        """The part's share of the excess loss, 0 … 1."""
         return min(max(part.nats / self.nats, 0.0), 1.0)
 
     def to_dict(self) -> dict[str, Any]:

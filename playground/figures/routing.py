@@ -28,7 +28,7 @@ def expert_color(expert: int) -> str:
 
 
 def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int]) -> Figure:
-    """One token in every layer: how much each expert counts (L, E), framed where one was visited (L, K)."""
+    """One token in every layer: each expert's weight (L, E), with frames around the experts used (L, K)."""
     L, E = weights.shape
     visited = [frame(i, e, palette.MOE) for i, row in enumerate(experts) for e in row.tolist()]
     used = np.zeros((L, E), dtype=bool)

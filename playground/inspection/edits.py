@@ -35,7 +35,7 @@ REMEMBERED = ("scores", "masked_scores", "ff_in", "experts", "expert_weights")
 
 @dataclass(frozen=True)
 class SwitchOff:
-    """What a head, a layer's attention, its feed-forward layer or both would have added becomes 0 (ablation)."""
+    """Ablation: the output of a head, or of a layer's attention, MLP or both, becomes 0."""
 
     layer: int
     part: str = "head"
@@ -157,7 +157,7 @@ class RemoveMask:
     """One layer; None for all."""
 
     def check(self, config: ModelConfig) -> None:
-        """Raise ValueError where there is no such layer or no mask."""
+        """Raise ValueError if the model has no such layer or no mask."""
         if self.layer is not None:
             _check_layer(config, self.layer)
         if not config.causal:

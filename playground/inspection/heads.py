@@ -62,7 +62,7 @@ class HeadScores:
 
 
 def ranked(values: np.ndarray) -> list[tuple[int, int]]:
-    """(layer, head) by a number of each (L, H), the largest first."""
+    """All heads as (layer, head), sorted by their `values` (L, H), the largest first."""
     order = np.argsort(-np.nan_to_num(values), axis=None, kind="stable")
     return [(int(i) // values.shape[1], int(i) % values.shape[1]) for i in order]
 
@@ -71,7 +71,7 @@ _scores: weakref.WeakKeyDictionary[Look, HeadScores] = weakref.WeakKeyDictionary
 
 
 def head_scores(look: Look) -> HeadScores:
-    """The scores of all heads on this prompt, made once. The first row counts for nothing: it has no choice."""
+    """The scores of all heads on this prompt, computed once. The first row has no choice, so it does not count."""
     if (scores := _scores.get(look)) is None:
         ids, layers = np.array(look.ids), range(look.config.n_layers)
         by_layer = [_habits(look.pattern(layer).float(), ids, look.config.causal) for layer in layers]

@@ -80,7 +80,7 @@ def estimate(values: np.ndarray) -> Estimate:
 
 @dataclass(frozen=True, eq=False)
 class HeadStatistics:
-    """What every head does in many texts."""
+    """What every head does, as averages over many texts."""
 
     weights: dict[str, Estimate]
     """Share of weight on each of `PLACES`; and, in rows that repeat, on each of `REPEATS`: the earlier copy of the

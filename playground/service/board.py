@@ -45,7 +45,7 @@ MOST_TRIES = 3
 
 
 class Board:
-    """All jobs of the house."""
+    """All jobs of this server."""
 
     def __init__(self, registry: Registry, limits: Limits, runner: Runner = run_training):
         self.registry, self.limits, self.runner, self.pace = registry, limits, runner, Pace()
@@ -156,7 +156,7 @@ class Board:
                 self._noted(job)
 
     def delete(self, visitor: str, model_id: str) -> None:
-        """Let go of one of this visitor's models, of its run and of its files. Raises ValueError."""
+        """Delete one of this visitor's models with its run and its files. Raises ValueError."""
         with self._lock:
             if any(job.active and model_id in job.models for job in self.of(visitor, kind=Job)):
                 raise ValueError("This model is still being trained: stop it first.")
@@ -240,7 +240,7 @@ class Board:
         return next((job for job in self.of(visitor, kind=kind)[-1:] if job.state == "failed"), None)
 
     def dismiss(self, visitor: str | None, kind: type[Job] = RunJob) -> None:
-        """Something new was asked: why the last job came to nothing need not be said any more."""
+        """Forget this visitor's failed jobs of this kind, and why they failed: something new was requested."""
         with self._lock:
             for job in [job for job in self.of(visitor, kind=kind) if job.state == "failed"]:
                 self._forget(job)

@@ -63,7 +63,7 @@ class ComparisonSpec:
             limits.check_training(config, self.training)
 
     def matched(self, vocab_size: int | None = None) -> MatchedPair:
-        """The pair. Raises ValueError where there is none."""
+        """The matched pair. Raises ValueError if no pair matches."""
         known = {} if vocab_size is None else {"vocab_size": vocab_size}
         if self.adapts == "dense":
             return match_dense(self.moe.replace(**known), self.equal)
@@ -72,7 +72,7 @@ class ComparisonSpec:
 
 @dataclass(frozen=True)
 class Paired:
-    """The pair is matched and the text is read; training begins."""
+    """Event: the pair is matched and the text is read, so training begins."""
 
     matched: MatchedPair
     prepared: Prepared

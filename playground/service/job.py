@@ -20,7 +20,7 @@ ACTIVE = ("waiting", "preparing", "training", "stopping")
 
 
 class Job:
-    """One piece of work: its thread, its state, and what is to be said about it."""
+    """One piece of work: its thread, its state and its messages."""
 
     kind: ClassVar[str] = "run"
     """What it is called in sentences and names."""
@@ -96,7 +96,7 @@ class Job:
 
     @property
     def network(self) -> str:
-        """The address from which it was asked for, by a page or a program."""
+        """The address from which a page or a program requested the job."""
         return self.share.rpartition(" ")[0]
 
     def left(self, seconds: Callable[..., float]) -> float:
@@ -118,7 +118,7 @@ class Job:
             self._version += 1
 
     def renamed(self, model_id: str, name: str) -> None:
-        """One of its models is called something else."""
+        """Called when one of the job's models was renamed."""
 
     def noted(self) -> dict[str, Any]:
         """What has to be known of it to find it again after a restart, as plain values."""
@@ -129,10 +129,10 @@ class Job:
         self._state, self._message = "finished" if self.has_result else "failed", noted["message"]
 
     def put_away(self) -> None:
-        """Save its results, because its thread ends."""
+        """Save the job's results, because its thread ends."""
 
     def attempt_over(self) -> None:
-        """It was stopped, gave its place up or failed: what was asked for and never begun counts no more."""
+        """Called when the job was stopped, gave up its place or failed: drop changes that never took effect."""
 
     @property
     def state(self) -> str:
@@ -141,22 +141,22 @@ class Job:
 
     @property
     def message(self) -> str:
-        """The last thing worth saying, as a sentence."""
+        """The job's latest message, as a sentence."""
         return self._message
 
     @property
     def active(self) -> bool:
-        """Whether it is still going on, or waits to."""
+        """Whether the job is running or waiting to run."""
         return self._state in ACTIVE
 
     @property
     def version(self) -> int:
-        """Grows with every change, so that nobody copies what they have seen already."""
+        """Grows with every change, so that a page can skip what it has already seen."""
         return self._version
 
     @property
     def busy(self) -> bool:
-        """Whether its thread still works, or rests, be it only to put things away."""
+        """Whether its thread still works or rests, even if it is only saving results."""
         return self._working
 
     @property

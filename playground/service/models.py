@@ -177,8 +177,8 @@ class Registry:
     ) -> str:
         """Take in a visitor's model (in place of the one with this id, if there is one) and return its id.
 
-        Where the visitor or the house then has too many, the least recently used leave. `save`: False leaves the
-        saving to a later `save`, for one that will change yet.
+        If the visitor or the server then has too many models, the least recently used ones leave. With `save=False`
+        nothing is written until a later call of `save`: for a model that will still change.
         """
         with self._lock:
             model_id = model_id or new_id()
@@ -206,7 +206,7 @@ class Registry:
         return model_id
 
     def save(self, model_id: str) -> None:
-        """Write a visitor's model to the data folder; where that cannot be done now, `DataFolder` tries again."""
+        """Write a visitor's model to the data folder. If that is impossible now, `DataFolder` tries again later."""
         entry = self._entries.get(model_id)
         if entry is not None and not entry.shipped:
             self.data.keep("model", model_id, lambda: self._write(entry))

@@ -79,7 +79,7 @@ class Store:
 
     @property
     def there(self) -> bool:
-        """Whether anything was ever kept here; else there is nothing to look up."""
+        """Whether the database exists; if not, there is nothing to look up."""
         return self._db is not None or self.path.exists()
 
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:

@@ -81,7 +81,7 @@ _BEGINNING = 400
 
 @dataclass(frozen=True)
 class Unseen:
-    """A corpus whose validation part a model never trained on, and what that is, in words."""
+    """A corpus whose validation part a model never trained on, and a description of that part in words."""
 
     corpus: Corpus
     words: str
@@ -108,7 +108,7 @@ def unseen(source: Source | None, checkpoint: Checkpoint) -> Unseen | None:
 
 
 def learned(source: Source | None, checkpoint: Checkpoint) -> str:
-    """The beginning of a text like that which a model learned from; empty where nobody knows it any more."""
+    """The beginning of a model's training text, or of one like it; empty if that text is unknown."""
     if source is not None and source.kind == OWN_TEXT:
         return source.text[:_BEGINNING]
     digest = checkpoint.about.get("text_sha256")

@@ -85,7 +85,7 @@ class WhyJob(Job):
         return self.result is not None
 
     def view(self) -> View:
-        """What there is to show of it now."""
+        """What the page shows of the job now."""
         with self._lock:
             return View(**self.seen_as())
 
@@ -257,7 +257,7 @@ def search(board: Any, visitor: str, question: Question, *, share: str = "") -> 
 def prove_it(
     board: Any, visitor: str, question: Question, passages: tuple[Passage, ...], *, share: str = ""
 ) -> ProofJob:
-    """Begin a proof with the next seed of its claim, or put it in line. Raises ValueError."""
+    """Begin a proof with the next untried seed for its claim, or queue it. Raises ValueError."""
     checkpoint = board.registry.get(question.model_id, visitor)
     training = checkpoint.training
     if training is None:

@@ -170,7 +170,7 @@ class _Sliced:
         self.best: int | None = None  # the step whose weights were handed over, which each start would repeat
 
     def events(self, should_stop: Callable[[], bool]) -> Iterator[TrainEvent]:
-        """All of the run."""
+        """All events of the run."""
         if self.config.compile:
             yield Noticed(0, 0.0, NOT_COMPILED, {"error": "ZeroGPU"})
         while True:

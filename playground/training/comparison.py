@@ -49,7 +49,7 @@ class PairPlan:
 
 @dataclass(frozen=True)
 class SideEvent:
-    """Something happened to one of the two: an event of its own training."""
+    """An event from the training of one of the two models."""
 
     seed: int
     side: str
@@ -87,9 +87,9 @@ def compare(
 ) -> Iterator[ComparisonEvent]:
     """Train the pairs of `plan` on `corpus` and judge them.
 
-    `should_stop(side)` is asked after every step of a side: stopping one lets the other continue to its end, and no
-    further pair begins. Only pairs of which both did all their steps are judged. Raises ValueError before the first
-    event where models, corpus and settings do not fit together.
+    `should_stop(side)` is called after every step of a side. If it stops one side, the other continues to its end, and
+    no further pair begins. A pair is judged only if both sides did all their steps. Raises ValueError before the first
+    event if models, corpus and settings do not fit together.
     """
     complete: dict[str, list[WindowLosses]] = {side: [] for side in SIDES}
     windows = corpus.windows("val", plan.dense.context_length, plan.training.eval_windows)

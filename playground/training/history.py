@@ -80,7 +80,7 @@ class History:
         return None if loss is None else (int(step), loss)
 
     def until(self, step: float) -> History:
-        """A copy that ends with this step: what a run remembers whose weights of then are used."""
+        """A copy that ends with this step, for a run that uses its weights of that step."""
         kept = History()
         for table, _ in _COLUMNS.values():
             columns = getattr(self, table)

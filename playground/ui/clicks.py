@@ -32,7 +32,7 @@ def trace_of(click: Click, count: int) -> int:
 
 
 def number_of(click: Click, name: str) -> float:
-    """A finite number that the click calls so, such as a curve's `x`. Raises ValueError."""
+    """The click's finite number of this name, such as a curve's `x`. Raises ValueError."""
     value = click.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < sys.float_info.max:
         raise ValueError(_NOWHERE)

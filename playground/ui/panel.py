@@ -158,16 +158,16 @@ class Panels:
         follows: bool = False,
         **component: Any,
     ) -> gr.HTML:
-        """A panel in the layout.
+        """Add a panel to the layout and return its component.
 
         Args:
             template: fixed HTML with `data-slot` places. Nothing that a visitor wrote may stand in it.
-            start: the selection that it opens with.
-            of_model: names of the fields that each model has of its own.
-            address: names of the fields that stand in the page's address while this tab is open; `cell` stands for
-                query and key, `rules` for the numbers and switches of that name.
-            rules: names of these.
-            follows: whether it shows jobs or models, and so asks again when there are news of them.
+            start: the selection with which the panel opens.
+            of_model: names of the fields that are kept separately for each model.
+            address: names of the fields that the page's address holds while this tab is open. `cell` means query and
+                key; `rules` means all fields named in `rules`.
+            rules: names of numbers and switches.
+            follows: whether the panel shows jobs or models, so that it must update when those change.
         """
         self._views[name] = view
         data = {"panel": name, "start": json.dumps(dict(start)), "of-model": of_model, "address": address}

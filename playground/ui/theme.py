@@ -202,7 +202,7 @@ def _cell(tag: str, cell: Any) -> str:
 
 
 def quiet(text: str) -> str:
-    """A quiet line; escaped."""
+    """A line of escaped text in a quiet style, as HTML."""
     return f'<p class="quiet-line">{html.escape(text)}</p>'
 
 

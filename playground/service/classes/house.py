@@ -292,7 +292,7 @@ class Classes:
             raise ClassError("No class has this code. Check its four words.")
 
     def of_id(self, class_id: int) -> Klass | None:
-        """A class as it is now; None where it was deleted."""
+        """The class with this id, as it is now; None if it was deleted."""
         rows = self.store.rows("SELECT * FROM classes WHERE id = ?", class_id)
         return self._klass(rows[0]) if rows else None
 
@@ -306,7 +306,7 @@ class Classes:
 
 
 def origin_of(address: str) -> str:
-    """What is kept of the address that made a class: enough to tell some hundreds apart, not to know it again."""
+    """A short hash of the address that made a class: it tells some hundreds apart but does not identify one."""
     return hashed(address)[:2].hex() if address else ""
 
 

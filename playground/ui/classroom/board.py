@@ -59,7 +59,7 @@ class Board:
         self.classes.end(self._taught(asked))
 
     def delete(self, asked: Asked) -> dict:
-        """Press Delete the class, and be sure."""
+        """Delete the class: the visitor has pressed the button and confirmed."""
         self.classes.delete(self._taught(asked))
         return {"move": {"code": "", "secret": "", "note": "deleted"}}
 

@@ -20,7 +20,7 @@ ENDS = {1: "in an hour", 2: "in two hours", 8: "in eight hours", 48: "in two day
 CHANGES = {"seed": "the seed", "size": "the size", "text": "the text", "": "nothing"}
 NO_RUN = "none"
 PLAIN = {"train.source", "train.size", "train.steps", "train.patience"}
-"""What a lesson may set of its run for the class's run to stand in for it."""
+"""Settings that a lesson's run may have so that the class's run can replace it."""
 
 
 _LESSONS = {"": "none"} | {lesson.id: f"{lesson.number}. {lesson.title}" for lesson in all_lessons()}
@@ -89,9 +89,9 @@ def preset(given: Mapping[str, Any], page: Page, lesson: Lesson | None = None) -
 
 
 def run_asked(lesson: Lesson | None) -> dict[str, Any]:
-    """The settings of the one plain run that a lesson trains, for which the class's may stand in; empty for others.
+    """The settings of a lesson's one plain run, which the class's run may replace; empty if it trains none.
 
-    Raises ValueError where the lesson trains other runs: they would not be the class's.
+    Raises ValueError if the lesson trains other runs, because the class's run cannot replace those.
     """
     steps = lesson.steps if lesson else ()
     found = [sets for sets in (_trains(step.sets) for step in steps) if sets]

@@ -31,7 +31,7 @@ CHANGING = {
 
 
 def bdi(text: str) -> str:
-    """Somebody's words apart from those around them, in whatever direction they are written. Escaped."""
+    """A user's text as an escaped <bdi> element, so that its direction does not affect its surroundings."""
     return f"<bdi>{html.escape(text)}</bdi>"
 
 
@@ -39,7 +39,7 @@ def bdi(text: str) -> str:
 
 
 def strip_html(member: Member, latest: Run | None) -> str:
-    """Who this is, what there is to do, and how far it has come."""
+    """The student's strip: name, class, the run to train, and the last run's loss."""
     klass, parts = member.klass, []
     if klass.ended:
         parts.append("This class has ended. Your teacher does not see what you train from now on.")
@@ -57,7 +57,7 @@ def strip_html(member: Member, latest: Run | None) -> str:
 
 
 def run_in_words(klass: Klass, number: int = 0) -> str:
-    """What everybody's controls are set to, as a sentence."""
+    """The run to which everybody's controls are set, as a sentence."""
     try:
         spec = klass.spec(number)
     except LinkError as problem:
@@ -80,7 +80,7 @@ def _values(spec: Any) -> dict[str, Any]:
 
 
 def loss_in_words(run: Run) -> str:
-    """A run's last loss against the floor of its text, where it has one."""
+    """A run's last loss, and its distance to its text's best possible loss if that is known."""
     report = run.report
     if report.loss is None:
         return f"step {report.step:,} of {report.planned:,}, no loss yet"
@@ -127,13 +127,13 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
 
 
 def lesson_title(lesson: str) -> str:
-    """What a lesson is called; its id where there is none of it any more."""
+    """A lesson's title, or its id if the lesson no longer exists."""
     found = find_lesson(lesson)
     return found.title if found else lesson
 
 
 def lesson_in_words(klass: Klass, student: Student) -> str:
-    """How far a student is in the lesson that was opened last."""
+    """A student's progress in the lesson that was opened last."""
     if not student.steps:
         return "–"
     other = f" of “{lesson_title(student.lesson)}”" if student.lesson != klass.lesson else ""
@@ -141,7 +141,7 @@ def lesson_in_words(klass: Klass, student: Student) -> str:
 
 
 def at_work(run: Run, now: float) -> bool:
-    """Whether it trains, as far as is known."""
+    """Whether the run still trains, judging by its last report."""
     return run.report.state == "training" and now - run.at < SILENT_SECONDS
 
 

@@ -55,7 +55,7 @@ class Students:
         return self._fills(member)
 
     def leave(self, asked: Asked) -> dict[str, Any]:
-        """Press Leave the class, and be sure."""
+        """Leave the class: the visitor has pressed the button and confirmed."""
         member = self.classes.member(asked.visitor)
         if member is not None:
             self.classes.withdraw(member)

@@ -78,7 +78,7 @@ class Followed:
         gr.on(list(events), None, self._reads, self._sets, js=touched, **UNSEEN)
 
     def begins(self, button: gr.Button, *, panel: str) -> None:
-        """Begin what the form describes when this is pressed; a phone scrolls to the panel."""
+        """Let this button start what the form describes; on a phone, the page scrolls to the panel."""
         pressed = f"(...now) => playground.form.pressed({self._form}, {json.dumps(panel)}, now)"
         button.click(None, self._reads, self._sets, js=pressed, **UNSEEN)
 

@@ -80,7 +80,7 @@ OF_THE_TEXT = ("tokenizer", "context_length")
 
 
 def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
-    """One's own text in the form; nothing is known of it where there is none."""
+    """The visitor's own text in the form; an empty one if there is none."""
     return texts.own_in({"own_kind": "paste", "text": "", "upload": None, **values}, limits)
 
 

@@ -128,7 +128,7 @@ _SOON = {"learning_rate": 0.01, "muon_learning_rate": 0.01, "muon_momentum": 0.9
 
 
 def setting_name(name: str) -> str:
-    """What the page calls a setting: its control's label, or its name in words."""
+    """A setting's name on the page: its control's label, else its own name in words."""
     return BY_NAME[name].label if name in BY_NAME else name.replace("_", " ")
 
 
@@ -142,7 +142,7 @@ def setting_shown(name: str, value: Any) -> str:
 
 
 def size_values(size: str, source: str) -> dict[str, Any]:
-    """What the form holds at this position of the dial, for this text."""
+    """The form's values for this size and text."""
     if source == SENTENCES and size == "tiny":
         values = _values_of(PRESETS["s5"], RECIPES["s5"])
     else:

@@ -272,7 +272,7 @@ _KINDS = ("text", "upload", "hub")
 
 
 def follow_text(form: Followed, c: Mapping[str, Any]) -> None:
-    """Let a form follow the choice: another one is the cause "source", anything about one's own text is "text"."""
+    """Update a form when the visitor chooses another text (cause "source") or changes an own text (cause "text")."""
     form.on("source", c["source"].input, c["learn"].input, whole_texts=True)
     # `input` says nothing of a pasted text
     own = (c["text"].change, c["upload"].upload, c["upload"].clear, c["own_kind"].input)

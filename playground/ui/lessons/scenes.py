@@ -167,7 +167,7 @@ def _fits(needed: Needed, job: RunJob) -> bool:
 
 
 def whole(value: Any) -> int:
-    """A number that a page sent; 0 for anything that is none."""
+    """A number from a page as an integer; 0 if it is not a number."""
     try:
         return int(value)
     except (TypeError, ValueError, OverflowError):

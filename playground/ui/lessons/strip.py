@@ -67,7 +67,7 @@ class Strip:
         self.progress = gr.BrowserState({}, storage_key=STORAGE_KEY, secret=SECRET)
 
     def build(self, page: Page) -> None:
-        """Connect it, once all tabs are there."""
+        """Share the strip with the page, and connect it once all tabs are built."""
         self.page = page
         page.share("lessons.strip", self)
         page.later(self._connect)
@@ -328,7 +328,7 @@ def begun(lesson: Lesson, at: Step) -> dict[str, Any]:
 
 
 def asks(step: Step, answer: Answer) -> bool:
-    """Whether its question is open."""
+    """Whether the step has a question that is not yet answered."""
     return step.ask is not None and answer.guess is None
 
 

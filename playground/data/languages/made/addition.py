@@ -27,7 +27,7 @@ def mark(state: Hashable, text: str) -> Iterator[Mark]:
 
 
 def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
-    """Why this word cannot come here."""
+    """Why this word cannot occur here."""
     if kind in DIGITS or (kind == "ends of words or numbers" and len(possible) == 1 and word.isdigit()):
         return f"the sum is {possible[0]}" if len(possible) == 1 else "no such sum"
     if kind == CHANCE:

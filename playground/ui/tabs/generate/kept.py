@@ -74,7 +74,7 @@ def pieces(tokenizer: Tokenizer, prompt: list[int], tokens: list[int]) -> list[s
 
 
 def readable(text: str) -> str:
-    """The text with a sign for what is no character."""
+    """The text, with a sign in place of bytes that form no character."""
     return text.replace("\N{REPLACEMENT CHARACTER}", NO_CHARACTER)
 
 

@@ -111,7 +111,7 @@ def replay_of(look: Look) -> Replay:
 
 
 def look_then(look: Look, step: int) -> Look:
-    """What the model of that moment made of the prompt; kept, since every chart of it asks."""
+    """A look at the prompt with the model's weights of this step; cached, because several charts need it."""
     return _looks.get((step, look.ids), lambda: look_at(look.checkpoint, step, look.ids), owner=look.model)
 
 

@@ -99,7 +99,7 @@ def token_button(token: str, place: int, weight: float, *, chosen: bool, stronge
 
 
 def shortened(token: str) -> str:
-    """At most LONGEST characters, shortened in the middle."""
+    """The token, shortened in the middle to at most LONGEST characters."""
     return token if len(token) <= LONGEST else f"{token[: LONGEST // 2]}…{token[-(LONGEST // 2 - 1) :]}"
 
 

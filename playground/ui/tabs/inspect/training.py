@@ -138,7 +138,7 @@ def unable(look: Look) -> str:
 
 
 def step_of(look: Look, rule: str) -> StepReport:
-    """One step on this prompt, taken once."""
+    """One training step on this prompt, computed once and cached."""
     by, config = None if rule == TRAINED else rule, look.checkpoint.training or TrainConfig()
     return _steps.get((look.ids, rule), lambda: optimizer_step(look.model, look.ids, config, by), owner=look.model)
 

@@ -89,7 +89,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any]:
-    """A cell of the map of costs chooses its expert."""
+    """Select the expert whose cell in the cost map was clicked."""
     config = at.mixture.config
     layers = expert_layers(config)
     row, column = cell_of(click, rows=len(layers), columns=config.n_experts)
@@ -115,7 +115,7 @@ Changed = tuple[str, dict[str, Any] | None]
 
 
 def change(at: At, checkpoint: Checkpoint, ids: list[int], way: str, chosen: tuple[int, ...]) -> Changed:
-    """What an edit does to the next token and to the loss. Raises ValueError for what is no edit."""
+    """An edit's effect on the next token and on the loss. Raises ValueError if there is no such edit."""
     model, layer = checkpoint.model, at.chosen.layer
     only = (len(ids) - 1,) if at.chosen.last and way == "force" else None
     edit = edit_for(way, layer, chosen, only)

@@ -64,7 +64,7 @@ def _speed_of(side: SideView) -> float | None:
 
 
 def training_speeds(dense: Transformer, moe: Transformer) -> dict[str, float]:
-    """The same, timed forward and backward on equal tokens in turns; the middle of some rounds. Kept."""
+    """Tokens per second of both models, forward and backward, in turns on the same tokens: a median. Cached."""
 
     def time_both() -> dict[str, float]:
         with _clock:

@@ -174,7 +174,7 @@ def _difference(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
 
 
 def along(view: PairView) -> list[dict[int, float]]:
-    """Step → mixture minus dense, of each pair that both have begun."""
+    """Step → MoE loss minus dense loss, for each pair; a pair under way is left out until it is complete."""
     pairs = zip(view.sides["dense"].histories, view.sides["moe"].histories) if view.sides else ()
     found = []
     for pair in pairs:
@@ -207,7 +207,7 @@ def _losses(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
 
 
 def bar(view: PairView) -> str:
-    """How far a comparison is that goes on."""
+    """The progress bar of a running comparison."""
     seed = max((len(side.histories) for side in view.sides.values()), default=1)
     last = min((side.histories[-1].last_step for side in view.sides.values() if side.histories), default=0)
     planned = max((side.planned_steps for side in view.sides.values()), default=0)

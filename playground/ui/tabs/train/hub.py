@@ -28,7 +28,7 @@ LONGEST = 200
 
 
 def on_space() -> bool:
-    """Whether visitors have logins of their own here."""
+    """Whether the page runs on a Space, where visitors have their own logins."""
     return bool(os.environ.get("SPACE_ID"))
 
 

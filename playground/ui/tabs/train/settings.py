@@ -141,7 +141,7 @@ class Settings:
         }
 
     def suit(self, asked: Values) -> tuple[Values, Values]:
-        """One's own text is another, or is read otherwise: the form follows."""
+        """Update the form after the visitor's own text, or the way it is read, has changed."""
         named = self.suited(asked)
         return named, texts.shown_own(asked["own_kind"]) | self._of_text(named)
 
@@ -162,7 +162,7 @@ class Settings:
         return self._moved(named, base=size, suited=form.written(own, last if last == form.BY_HAND else ""))
 
     def choose_source(self, asked: Values) -> tuple[Values, Values]:
-        """Another text: its own prompt, pieces and settings; what the visitor has set stays."""
+        """Switch to another text with its prompt, tokens and settings; keep what the visitor has set."""
         source = asked["source"]
         if source not in texts.SOURCES:
             return asked, {}
@@ -260,10 +260,10 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
 
 
 def changes_text(changes: Sequence[str], base: str, by_length: Sequence[str] = ()) -> str:
-    """What was changed, and from which size.
+    """The settings that were changed, and from which size.
 
     Args:
-        by_length: what the length of an own text has changed in that size before.
+        by_length: settings of the size that the length of the visitor's own text has changed.
     """
     name = form.SIZES.get(base) or "what suits this model"
     if changes:

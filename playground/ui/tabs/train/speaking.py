@@ -63,7 +63,7 @@ def _rung(view: RunView, rung: Baseline) -> str:
 
 
 def standing_line(view: RunView) -> str:
-    """Which baselines the model beats and which tokens carry the remaining loss; empty if that is unknown."""
+    """The baselines that the model beats and the tokens with most of the remaining loss; empty if unknown."""
     history = view.of_model
     value = history.val_loss
     if view.baselines is None or value is None or (view.config is not None and not view.config.causal):

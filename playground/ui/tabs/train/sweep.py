@@ -27,7 +27,7 @@ TEMPLATE = f"""<div class="card stack" id="sweep" data-if="there">{slot("newest"
 
 
 def build(page: Page) -> None:
-    """The panel, in the layout."""
+    """Add the sweep's panel to the layout."""
     page.panels.add(
         "sweep", lambda asked: show_sweep(page, asked), TEMPLATE, start={"there": False}, follows=True,
         elem_id="sweep-panel",
@@ -36,7 +36,7 @@ def build(page: Page) -> None:
 
 
 def asked_for(text: str, limits: Limits) -> Sweep:
-    """What is typed into the field, such as “Learning rate = 0.001, 0.01”. Raises ValueError with a sentence."""
+    """The sweep typed into the field, such as “Learning rate = 0.001, 0.01”. Raises ValueError with a sentence."""
     name, _, values = text.partition("=")
     name = name.strip()
     field = next((each for each in form.FIELDS if name.lower() in (each.name, each.label.lower())), None)
@@ -47,7 +47,7 @@ def asked_for(text: str, limits: Limits) -> Sweep:
 
 
 def seeds_here(limits: Limits) -> int:
-    """With how many seeds each value is tried."""
+    """The number of seeds with which each value is tried."""
     return min(SEEDS, limits.seeds)
 
 

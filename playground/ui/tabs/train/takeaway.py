@@ -136,7 +136,7 @@ def _giving(make: Make) -> Callable[[Asked], dict[str, Any]]:
 
 
 def bring(page: Page, asked: Asked) -> dict[str, Any]:
-    """A zip was uploaded: its model is the visitor's from now on, and the chosen one. Raises ValueError."""
+    """Import an uploaded zip: its model becomes the visitor's, and is selected. Raises ValueError."""
     path = uploaded(asked.selection.get("file"))
     if path is None:
         raise ValueError("This file no longer exists: upload it again.")
