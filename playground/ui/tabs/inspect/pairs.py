@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ....engine import SamplingConfig, generate
-from ....interventions import Pair, pair_of, suggested_pairs
+from ....interventions import Pair, found_pairs, pair_of, suggested_pairs
 from ....interventions.pairs import SEARCHED
 from ....kept import Kept
 from ....model import Tap
@@ -22,6 +22,7 @@ from ....words.result import Result
 from ...chart import show
 from ...panel import Slot, move_button
 from ...prompts import read_prompt
+from ...theme import quiet
 from .beginnings import copying
 from .selection import MODEL, At
 from .tested import texts_of
@@ -30,6 +31,7 @@ from .validation import held_out
 NEW_TOKENS, PAIRS = 60, 16
 ENOUGH_TEXTS, TEXT_TOKENS = 8, 8192
 """Texts from which the model needs to write none itself; tokens of the text that is read."""
+NO_PAIRS = "To make a pair, type a second prompt of the same length that differs in one token."
 RULES = SamplingConfig(temperature=0.5, seed=1)
 
 kept_here = Kept(entries=256, megabytes=64)
@@ -80,8 +82,9 @@ def pairs_of(at: At) -> list[Pair]:
     """Pairs that suit the model; none for a model too large to look for them."""
     try:
         check_size(at, SEARCHED, "pairs")
-        find = lambda: suggested_pairs(at.look.model, at.look.checkpoint.tokenizer, texts_like(at))  # noqa: E731
-        return kept_here.get("pairs", find, owner=at.look.model)
+        find = found_pairs if at.look.checkpoint.language is None else suggested_pairs
+        made = lambda: find(at.look.model, at.look.checkpoint.tokenizer, texts_like(at))  # noqa: E731
+        return kept_here.get("pairs", made, owner=at.look.model)
     except ValueError:
         return []
 
@@ -110,7 +113,10 @@ def answers_of(at: At, pair: Pair) -> tuple[str, str]:
 
 
 def ideas(at: At) -> str:
-    """A button for every suggested pair; what is steered with follows it."""
+    """A button for every suggested pair; what is steered with follows it. Without any, how to make one."""
+    pairs = pairs_of(at)
+    if not pairs:
+        return quiet(NO_PAIRS)
     anew = dict.fromkeys(("query", "key", "towards", "away", "steer_layer"))
     return "".join(
         move_button(
@@ -119,7 +125,7 @@ def ideas(at: At) -> str:
             kind="chip",
             dir="auto",
         )
-        for pair in pairs_of(at)
+        for pair in pairs
     )
 
 
