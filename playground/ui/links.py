@@ -92,7 +92,7 @@ def check_rules(rules: Sequence[tuple[str, float]], limits: Limits) -> None:
 
 
 def is_here(page: Page, query: dict[str, str], visitor: str | None) -> bool:
-    """Whether the address names a model of this visitor's own that is here still: its run need not be repeated."""
+    """Whether the address names a model that this visitor still has, so that its run need not be repeated."""
     return "model" in query and page.registry.has(query["model"], visitor)
 
 

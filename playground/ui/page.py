@@ -78,7 +78,7 @@ class Page:
         return gr.Dropdown(choices=self.models_of(visitor, value), value=value)
 
     def models_of(self, visitor: str | None, chosen: str | None) -> list[tuple[str, str]]:
-        """(name, id) of what this visitor may choose: one that others shared is there as long as it is chosen."""
+        """(name, id) of the models that this visitor may choose; a shared one is listed only while it is chosen."""
         choices = self.registry.choices(visitor)
         if chosen in (None, *(model_id for _, model_id in choices)) or not self.registry.has(chosen, visitor):
             return choices

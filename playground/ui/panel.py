@@ -93,7 +93,7 @@ class Slot:
 
     @property
     def digest(self) -> str:
-        """Differs whenever `depends_on` does."""
+        """A hash of `depends_on`."""
         return hashlib.blake2b(repr(self.depends_on).encode(errors="replace"), digest_size=9).hexdigest()
 
 
@@ -305,7 +305,7 @@ def move_button(text: str, move: Mapping[str, Any], *, kind: str = "ghost", **at
 
 
 def deed_button(text: str, deed: str, *, kind: str = "ghost", **attributes: str | bool) -> str:
-    """A button that does something on the server: the deed of that name (`Panels.act`). Escaped."""
+    """A button that starts the deed of this name on the server (`Panels.act`). Escaped."""
     return button(text, kind=kind, data_do=deed, **attributes)
 
 
@@ -346,7 +346,7 @@ def switch(name: str, label: str, options: Mapping[str, str]) -> str:
 
 
 def attributes_html(given: Mapping[str, str | bool]) -> str:
-    """Attributes of an element, each after a space: name (with _ for -) → text, or whether it is there. Escaped."""
+    """HTML attributes, each after a space, from name (with _ for -) → text, or whether to set it. Escaped."""
     parts = []
     for name, value in given.items():
         name = name.rstrip("_").replace("_", "-")

@@ -21,13 +21,13 @@ TWICE = 1.0
 """Seconds within which a second press of a button is a double click."""
 # seconds between looks at what has not taken its first step, at what soon ends, and at what goes on for a while
 FIRST_TICK, TICK, SLOW_TICK = 0.2, 0.4, 1.5
-WAIT_TICK = 3.0  # of those in line
+WAIT_TICK = 3.0  # of jobs in the queue
 LONG = 15.0  # seconds left that make the difference
 _BAR = f"""{slot("stop")}{slot("bar")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}"""
 
 
 def add_bar(page: Page, kind: type[Job], draw: Callable[[Any], str], *, elem_id: str, stop_id: str) -> None:
-    """The panel in place of the button that begins a job, and what its own buttons do; `draw(view)` is the bar."""
+    """Add the panel that replaces a job's start button while it runs, with its buttons; `draw(view)` returns the bar."""
 
     def show(asked: Asked) -> Shown:
         job = page.board.active(asked.visitor, kind=kind)

@@ -99,7 +99,7 @@ def names_of(students: Sequence[Student], hidden: bool) -> dict[int, str]:
 
 
 def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool) -> str:
-    """The class's title, its code in large letters, and how many there are."""
+    """The class's title, its code in large letters, and the number of its students."""
     words = " ".join(f"<span>{word}</span>" for word in klass.code.split("-"))
     runs = [s.latest for s in students if s.latest is not None]
     going = sum(at_work(run, now) for run in runs)

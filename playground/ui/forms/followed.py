@@ -118,7 +118,7 @@ def held(component: gr.components.Component, value: Any) -> Any:
 
 
 def uploaded(given: Any) -> str | None:
-    """Where the file of a `gr.File` lies that a browser sent the value of; None for anything but an upload."""
+    """The path of the file that a browser uploaded to a `gr.File`; None for any other value."""
     path = given.get("path") if isinstance(given, dict) else None
     if not isinstance(path, str) or "\0" in path:
         return None

@@ -294,13 +294,13 @@ def values_of(spec: RunSpec) -> dict[str, Any]:
 
 
 def written(own: Own, size: str = "") -> str:
-    """What the form remembers of the text that its settings were chosen for last: it, and the size that was best, or
+    """A note for the form of the text for which its settings were last chosen, and of the size that suited it best, or
     BY_HAND."""
     return f"{own.tokens} {own.tokenizer} {own.vocabulary} {size or best_size(own)}"
 
 
 def remembered(values: Mapping[str, Any]) -> tuple[Own, str]:
-    """The inverse of `written`; nothing where it was written by nobody."""
+    """The inverse of `written`; an empty text and the first size if there is no such note."""
     found = re.fullmatch(r"(\d{1,12}) (\w{1,20}) (\d{1,9}) (\w{1,20})", str(values.get("suited") or ""))
     if not found:
         return Own(tokenizer=values.get("tokenizer") or "char"), FIRST_SIZE

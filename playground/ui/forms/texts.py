@@ -71,12 +71,12 @@ _GUESSED_VOCABULARY = {
 
 
 def expected_vocabulary(source: Any, tokenizer: str) -> int:
-    """How many tokens there will be; of a text that has not been read, about how many."""
+    """The number of different tokens; a rough guess for a text that has not been read."""
     return _KNOWN_VOCABULARY.get((source, tokenizer)) or _GUESSED_VOCABULARY.get(tokenizer, 64)
 
 
 def knows_vocabulary(source: Any, tokenizer: str) -> bool:
-    """Whether `expected_vocabulary` is sure."""
+    """Whether `expected_vocabulary` knows the number exactly."""
     return (source, tokenizer) in _KNOWN_VOCABULARY
 
 
@@ -185,7 +185,7 @@ def values_of(source: Source) -> dict[str, Any]:
 
 
 def note_html(source: str) -> str:
-    """What is said of a choice: why one would take it, and what it looks like."""
+    """The note on a text to choose: why to choose it, and what it looks like."""
     return note_of(source, NOTES[source])
 
 

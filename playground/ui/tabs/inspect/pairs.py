@@ -37,7 +37,7 @@ kept_here = Kept(entries=256, megabytes=64)
 
 
 def read(at: At, text: str) -> list[int]:
-    """A prompt as ids, the last of them where it is longer than the context. Raises ValueError for an empty one."""
+    """A prompt's token ids, at most the last ones that fit the context. Raises ValueError for an empty prompt."""
     return read_prompt(at.page, at.look.checkpoint, text)[0][-at.look.config.context_length :]
 
 
@@ -60,7 +60,7 @@ def check_size(at: At, tokens: int, what: str) -> None:
 
 
 def texts_like(at: At) -> torch.Tensor:
-    """Windows (N, T) of text like that of training."""
+    """Windows (N, T) of text like the training text."""
 
     def gathered() -> torch.Tensor:
         judged = held_out(at.page, at.look, TEXT_TOKENS)
@@ -110,7 +110,7 @@ def answers_of(at: At, pair: Pair) -> tuple[str, str]:
 
 
 def ideas(at: At) -> str:
-    """A button for every suggested pair; what is steered with follows it."""
+    """A button for each suggested pair of prompts; it also resets the choices for steering."""
     anew = dict.fromkeys(("query", "key", "towards", "away", "steer_layer"))
     return "".join(
         move_button(

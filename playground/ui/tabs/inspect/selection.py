@@ -119,7 +119,7 @@ class At:
 
     @property
     def about(self) -> tuple:
-        """What every picture of this prompt depends on."""
+        """The values on which every picture of this prompt depends."""
         return self.chosen.model, self.chosen.subject, self.weights, self.look.ids
 
     @functools.cached_property

@@ -53,7 +53,7 @@ def roles_of(page: Page, look: Look) -> Tested:
 
 
 def known(look: Look) -> Tested | None:
-    """The same, if somebody has asked for it already."""
+    """What `roles_of` returns, if it has been computed already."""
     return _kept.peek("tests", owner=look.model)
 
 

@@ -126,7 +126,7 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def unable(look: Look) -> str:
-    """Why no step can be taken on this prompt; empty where it can."""
+    """The reason why no training step is possible on this prompt; empty if one is."""
     if look.length < 2:
         return "One token has nothing after it to learn from. Type at least two."
     if look.config.n_parameters > MOST_PARAMETERS:

@@ -57,7 +57,7 @@ _kept = Kept(entries=64, megabytes=4)
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """Everything of this fold. Raises ValueError where the prompt makes no sense."""
+    """All slots of this fold. Raises ValueError if the prompt cannot be read."""
     c, checkpoint = at.chosen, at.mixture
     layers = expert_layers(checkpoint.config)
     ids, notes = read_prompt(at.page, checkpoint, c.begin or "")

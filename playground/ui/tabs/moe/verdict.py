@@ -153,7 +153,7 @@ def interval(view: PairView) -> tuple[dict[str, Any] | None, str]:
 
 
 def curve(view: PairView, kind: str) -> tuple[dict[str, Any], str]:
-    """The difference along training with its interval, or the losses themselves."""
+    """Chart and sentence of the difference during training with its interval, or of both losses."""
     end = max((side.planned_steps for side in view.sides.values()), default=None)
     if kind == "difference":
         figure, words = _difference(view, end)

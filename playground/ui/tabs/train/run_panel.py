@@ -100,7 +100,7 @@ class At:
 
     @property
     def own(self) -> bool:
-        """Whether it is the visitor's own, to be renamed and deleted."""
+        """Whether the run is the visitor's own, which they may rename and delete."""
         return self.view.learned and self.page.registry.owns(self.view.id, self.visitor)
 
     @property

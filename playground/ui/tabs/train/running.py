@@ -83,7 +83,7 @@ class Running:
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------
 
     def resume(self, asked: Asked) -> None:
-        """Press Resume: go on with a run, or train a finished one for as many steps again."""
+        """Press Resume: continue a run, or train a finished one for as many steps again."""
         job = self.board.find(asked.visitor, _run(asked))
         self.board.resume(asked.visitor, _run(asked), more_steps=job.planned_first if job else 0)
 

@@ -126,7 +126,7 @@ class Settings:
         return form.changes(self._base(named), form.size_values(size, OWN_TEXT))
 
     def words(self, named: Values) -> Values:
-        """What is said of these settings."""
+        """The texts beside the form for these settings."""
         changes = form.changes(named, self._base(named))
         count = f"Advanced · {len(changes)} changed" if changes else "Advanced"
         whose = "" if named.get("parent") else named.get("base") or ""
