@@ -27,7 +27,7 @@ _BAR = f"""{slot("stop")}{slot("bar")}{slot("problem", tag="p", class_="notice n
 
 
 def add_bar(page: Page, kind: type[Job], draw: Callable[[Any], str], *, elem_id: str, stop_id: str) -> None:
-    """Add the panel that replaces a job's start button while it runs, with its buttons; `draw(view)` returns the bar."""
+    """Add the panel that replaces a job's start button while it runs, with its buttons; `draw(view)` gives the bar."""
 
     def show(asked: Asked) -> Shown:
         job = page.board.active(asked.visitor, kind=kind)

@@ -84,7 +84,7 @@ class Here(Scene):
         return jobs[-1] if jobs else None
 
     def pair_ids(self) -> str:
-        """The ids of the step's pair of models, as Dense vs MoE writes them; empty if this lesson trained no such pair."""
+        """The ids of the step's pair of models, as Dense vs MoE writes them; empty if this lesson has none."""
         model, pairs = self.about(), [job.model_ids for job in self._jobs(ComparisonJob)]
         return next((f"{pair['dense']} {pair['moe']}" for pair in pairs if pair["moe"] == model), "")
 
