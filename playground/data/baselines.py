@@ -83,9 +83,9 @@ class Baselines:
         return best
 
     def ahead(self, loss: float) -> str | None:
-        """The baseline next to this loss of those that predict at least as well, the floor apart."""
-        better = [(rung, name) for name, rung in self.losses() if name != "floor" and rung <= loss]
-        return max(better)[1] if better else None
+        """The next baseline after the last that this loss has passed, the floor apart; None after them all."""
+        names, passed = [name for name, _ in self.steps()], self.passed(loss)
+        return next(iter(names[names.index(passed) + 1 :] if passed else names), None)
 
     def clearly(self, name: str) -> float:
         """Nats below a baseline, or above it, from which that may be said."""

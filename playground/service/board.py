@@ -344,8 +344,6 @@ class Board:
         note(job, self.data)
         if self._jobs.get(job.id) is not job:
             self.data.delete(job.id)  # it was forgotten meanwhile
-        elif job.settled:
-            job.tidy()
 
     def _stand_in_line_again(self) -> None:
         """What waited or worked when the server ended waits in its old order; what ended it often does not."""

@@ -131,9 +131,6 @@ class Job:
     def put_away(self) -> None:
         """Save the job's results, because its thread ends."""
 
-    def tidy(self) -> None:
-        """Called once the job is over and recorded as such: remove what only a working job needs."""
-
     def attempt_over(self) -> None:
         """Called when the job was stopped, gave up its place or failed: drop changes that never took effect."""
 

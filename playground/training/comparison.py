@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from ..data import Corpus
 from ..model import ModelConfig, Transformer
-from .autosave import FILE
 from .config import TrainConfig
 from .events import Finished, Stepped, TrainEvent
 from .loop import train
@@ -85,15 +83,13 @@ def compare(
     plan: PairPlan,
     corpus: Corpus,
     *,
-    folder: Path | None = None,
     should_stop: Callable[[str], bool] = lambda side: False,
 ) -> Iterator[ComparisonEvent]:
     """Train the pairs of `plan` on `corpus` and judge them.
 
     `should_stop(side)` is called after every step of a side. If it stops one side, the other continues to its end, and
-    no further pair begins. A pair is judged only if both sides did all their steps. With `folder`, every run is saved
-    in its own subfolder, and continues from a run saved there. Raises ValueError before the first event if models,
-    corpus and settings do not fit together.
+    no further pair begins. A pair is judged only if both sides did all their steps. Raises ValueError before the first
+    event if models, corpus and settings do not fit together.
     """
     complete: dict[str, list[WindowLosses]] = {side: [] for side in SIDES}
     windows = corpus.windows("val", plan.dense.context_length, plan.training.eval_windows)
@@ -102,9 +98,7 @@ def compare(
         for side in SIDES:
             training = plan.training.replace(seed=seed, patience=0)  # both to the end
             models[side] = Transformer(plan.config(side), seed=seed)
-            place = folder and run_folder(folder, seed, side)
-            saved = {"folder": place, "resume": (place / FILE).exists()} if place else {}
-            runs[side] = train(models[side], corpus, training, should_stop=partial(should_stop, side), **saved)
+            runs[side] = train(models[side], corpus, training, should_stop=partial(should_stop, side))
         done: dict[str, Trained] = {}
         for side, event in _in_turns(runs):
             yield SideEvent(seed, side, event)
@@ -117,11 +111,6 @@ def compare(
         for side in SIDES:
             complete[side].append(done[side].losses)
         yield PairsJudged(judge(complete["dense"], complete["moe"]))
-
-
-def run_folder(folder: Path, seed: int, side: str) -> Path:
-    """The subfolder in which one run of a comparison is saved."""
-    return folder / f"{side}-{seed}"
 
 
 def _in_turns(runs: dict[str, Iterator[TrainEvent]]) -> Iterator[tuple[str, TrainEvent]]:

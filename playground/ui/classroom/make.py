@@ -82,10 +82,8 @@ def preset(given: Mapping[str, Any], page: Page, lesson: Lesson | None = None) -
     values |= {"source": source, "size": size, "patience": 0, "prompt": texts.PROMPTS[source] or text[:12]}
     steps = given.get("steps") or asks.get("steps")
     steps = form.whole("Steps", steps, 1, limits.steps) if steps else values["steps"]
-    values |= {"steps": steps, "seed": form.whole("The seed", given.get("seed") or 0, 0, 2**31)}
-    values |= {"eval_every": max(steps // 20, 5), "sample_every": max(steps // 8, 1)}
-    values["warmup_steps"] = min(values["warmup_steps"], max(steps // 10, 1))
-    spec = form.run_spec(values, Source(source, text=text), limits)
+    seed = form.whole("The seed", given.get("seed") or 0, 0, 2**31)
+    spec = form.run_spec(form.with_steps(values, steps) | {"seed": seed}, Source(source, text=text), limits)
     limits.check_training(spec.model, spec.training)
     return spec
 

@@ -104,11 +104,11 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
     runs = [s.latest for s in students if s.latest is not None]
     going = sum(at_work(run, now) for run in runs)
     finished = len(runs) - going
-    ended = klass.ended
+    ended, when = klass.ended, theme.duration(abs(klass.ends - now))
     cards = [
         ("Students", f"{len(students)}", f"{len(students) - len(runs)} without a run"),
         ("Training now", f"{going}", f"{finished} run{'s' * (finished != 1)} finished"),
-        ("Ended" if ended else "Ends", ago(klass.ends, now), "no one can join" if ended else "by itself"),
+        ("Ended", f"{when} ago", "no one can join") if ended else ("Ends", f"in {when}", "by itself"),
     ]
     run = f"<p>{html.escape(run_in_words(klass))} {CHANGING[klass.changes]}</p>" if klass.letters else ""
     run = (f"<p>Lesson: {html.escape(lesson_title(klass.lesson))}.</p>" if klass.lesson else "") + run
@@ -138,19 +138,6 @@ def lesson_in_words(klass: Klass, student: Student) -> str:
         return "–"
     other = f" of “{lesson_title(student.lesson)}”" if student.lesson != klass.lesson else ""
     return f"{student.step} of {student.steps} steps{other}"
-
-
-def ago(at: float, now: float) -> str:
-    """The time `at` relative to `now`, such as “5 min ago” or “in 2 h”."""
-    seconds = abs(at - now)
-    size = (
-        f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.0f} h"
-        if seconds < 172_800
-        else f"{seconds / 86_400:.0f} days"
-    )
-    return f"{size} ago" if at < now else f"in {size}"
 
 
 def at_work(run: Run, now: float) -> bool:

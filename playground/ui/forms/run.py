@@ -198,6 +198,13 @@ def base_values(base: Any, source: str, own: Own = UNKNOWN) -> dict[str, Any]:
     return size_values(base if base in SIZES else "small", source)
 
 
+def with_steps(values: Mapping[str, Any], steps: int) -> dict[str, Any]:
+    """The values of a run of so many steps: looked at twenty times, sampled eight times."""
+    warmup = min(values["warmup_steps"], max(steps // 10, 1))
+    rhythm = {"eval_every": max(steps // 20, 5), "sample_every": max(steps // 8, 1)}
+    return {**values, **rhythm, "steps": steps, "warmup_steps": warmup}
+
+
 def size_of(values: Mapping[str, Any]) -> str | None:
     """The size whose shape this is; None where it is another."""
     shape = [field.name for field in FIELDS if field.group == "shape"]

@@ -266,9 +266,7 @@ class Strip:
         own = texts.own_of(source.text, "char")
         named = form.base_values(size, source.kind, own)
         if "steps" in wanted:
-            steps = wanted["steps"]
-            named |= {"eval_every": max(steps // 20, 5), "sample_every": max(steps // 8, 1)}
-            named["warmup_steps"] = min(named["warmup_steps"], max(steps // 10, 1))
+            named = form.with_steps(named, wanted["steps"])
         prompt = lesson.prompt or texts.PROMPTS.get(source.kind) or beginning_of(source.text)
         named |= texts.values_of(source) | {"prompt": prompt, "base": size, "size": size, "suited": form.written(own)}
         return named | {name: value for name, value in wanted.items() if name in form.BY_NAME}

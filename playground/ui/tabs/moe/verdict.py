@@ -59,7 +59,7 @@ def numbers(view: PairView) -> str:
     if verdict is not None and math.isfinite(verdict.margin):
         sign = "lower" if verdict.difference < 0 else "higher"
         return f"MoE's loss is <b>{abs(verdict.difference):.4f}</b> nats {sign}, ± {verdict.margin:.4f}"
-    losses = {side.name: side.val_losses[-1] for side in view.sides.values() if side.val_losses}
+    losses = {NAMES[kind]: side.val_losses[-1] for kind, side in view.sides.items() if side.val_losses}
     if len(losses) == len(SIDES) and view.alike:
         return " · ".join(f"{name} <b>{loss:.4f}</b>" for name, loss in losses.items()) + " nats"
     return ""

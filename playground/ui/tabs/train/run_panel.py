@@ -12,6 +12,7 @@ from typing import Any
 
 from ....service.run_job import RunJob
 from ....service.views import RunView
+from ....words.tuning import noted_result
 from ... import theme
 from ...chart import chart_place, show
 from ...links import carried
@@ -23,7 +24,7 @@ from . import speaking, verdict, watch
 from .linked import has_link, match
 from .running import Running, recorded
 from .runs_table import BESIDE, kept_words, runs_table
-from .tuned import tuned_html, tuned_result
+from .tuned import tuned_html
 
 
 def _fold(name: str, title: str, inside: str, *, where: str = "") -> str:
@@ -174,7 +175,7 @@ def _card(at: At) -> dict[str, Slot]:
             "sample": Slot((this, len(history.samples), view.learned_text is None), lambda: watch.sample(view)),
         }
     if view.tuning:
-        result = tuned_result(view.tuning)
+        result = noted_result(view.tuning)
         slots["headline"] = Slot((this, result), lambda: html.escape(result.headline))
         slots["numbers"] = Slot((this, result), lambda: html.escape(result.number))
     slots["tuned"] = Slot((this, view.tuning is None), lambda: tuned_html(view.tuning))

@@ -8,6 +8,8 @@ from typing import Any
 
 import gradio as gr
 
+from ....data.corpus import text_sha256
+from ....kept import Kept
 from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT, source_text
@@ -66,7 +68,7 @@ class Settings:
         followed.on("further", c["further"].input, whole_texts=True)
         followed.on("model", page.model.change, whole_texts="further")
         touched = [c[name].input for name in form.BY_NAME if name != "tokenizer"]
-        followed.on("fields", *touched, c["prompt"].input, c["sweep"].input)
+        followed.on("fields", *touched, c["prompt"].input, c["sweep"].change)
         followed.on("size", c["size"].input)
         followed.on("reset", c["reset"].click, whole_texts=True)
         followed.begins(c["train"], panel="#train-panel")
@@ -207,6 +209,9 @@ def text_problem(named: Values) -> str:
     return ""
 
 
+_lacking = Kept(entries=32, megabytes=1)
+
+
 def lacking_html(named: Values, limits: Limits) -> str:
     """What of the text the model to be trained further has no token for, or why it cannot learn it; else empty."""
     parent = named.get("parent")
@@ -216,12 +221,16 @@ def lacking_html(named: Values, limits: Limits) -> str:
         text = source_text(texts.source_of(named, limits), limits)
     except ValueError:  # which `contents_html` says
         return ""
-    try:
-        tuning_corpus(text, parent.tokenizer, parent.config.context_length)
-    except ValueError as problem:
-        return theme.notice(sentence(str(problem)), "error")
-    lacking = parent.tokenizer.unknown_parts(text)
-    return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind), "warning") if lacking else ""
+
+    def find() -> str:
+        try:
+            tuning_corpus(text, parent.tokenizer, parent.config.context_length)
+        except ValueError as problem:
+            return theme.notice(sentence(str(problem)), "error")
+        lacking = parent.tokenizer.unknown_parts(text)
+        return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind), "warning") if lacking else ""
+
+    return _lacking.get((parent.name, text_sha256(text)), find, owner=parent.model)
 
 
 def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
@@ -234,16 +243,15 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
         limits.check_training(config, training)
     except ValueError as problem:
         return theme.notice(sentence(str(problem)), "error")
-    seconds = pace.seconds(config, training, own.tokens)
-    runs = 1 if parent else runs_of(str(named.get("sweep") or ""), limits)
-    seconds *= runs
+    runs = [(config, training)] if parent else runs_of(str(named.get("sweep") or ""), config, training, limits)
+    seconds = sum(pace.seconds(*run, own.tokens) for run in runs)
     if parent:
         words = f"Trains “{parent.name}” further for {in_steps(training.steps)}. "
     elif own.vocabulary or texts.knows_vocabulary(named["source"], named["tokenizer"]):
         words = f"{config.n_parameters:,} parameters. "
     else:
         words = f"About {float(f'{config.n_parameters:.2g}'):,.0f} parameters. "
-    took = f"{runs} runs: " if runs > 1 else "about " * (seconds >= 1)
+    took = f"{len(runs)} runs: " if len(runs) > 1 else "about " * (seconds >= 1)
     took = f"{took}{theme.duration(seconds)} here{' (a guess)' * pace.guesses}."
     words += took[:1].upper() + took[1:]
     if seconds > limits.seconds:

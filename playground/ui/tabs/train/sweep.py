@@ -6,9 +6,11 @@ import html
 from typing import Any
 
 from ....figures.sweep import sweep_chart
+from ....model import ModelConfig
 from ....service.limits import Limits
 from ....service.sweeps import SweepJob, SweepView
 from ....studies.sweep import SEEDS, Sweep
+from ....training import TrainConfig
 from ....words.sweep import loss_shown, sweep_result
 from ... import theme
 from ...chart import chart_place, show
@@ -49,13 +51,15 @@ def seeds_here(limits: Limits) -> int:
     return min(SEEDS, limits.seeds)
 
 
-def runs_of(text: str, limits: Limits) -> int:
-    """How many runs this field asks for; one run where it holds no sweep, or none that is possible."""
+def runs_of(
+    text: str, shape: ModelConfig, config: TrainConfig, limits: Limits
+) -> list[tuple[ModelConfig, TrainConfig]]:
+    """The runs that this field asks for; one run where it holds no sweep, or none that is possible."""
     try:
         sweep = asked_for(text, limits)
+        return [sweep.configs(shape, config, value) for value in sweep.values] * sweep.seeds
     except ValueError:
-        return 1
-    return len(sweep.values) * sweep.seeds
+        return [(shape, config)]
 
 
 def _value(text: str) -> Any:
