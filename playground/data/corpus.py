@@ -38,7 +38,7 @@ WORKED_OUT = 64
 
 @dataclass(frozen=True)
 class Corpus:
-    """What a model is trained on and judged by. Make one with the `corpus_from_…` functions."""
+    """The text on which a model is trained and judged. Make one with the `corpus_from_…` functions."""
 
     name: str
     """What it is called in charts and cards."""

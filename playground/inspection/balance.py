@@ -48,7 +48,7 @@ def evenness(load: Sequence[float]) -> Evenness:
 def load_over_training(
     records: Sequence[Mapping[str, Any]], n_layers: int, n_experts: int
 ) -> tuple[tuple[int, ...], torch.Tensor] | None:
-    """Steps, and shares of visits (records, L, E) at each, of what `History.load` recorded as {step, load}.
+    """The steps, and the shares of visits (records, L, E) at each, from `History.load`'s records {step, load}.
 
     Records of other shapes are left out; None if none fits.
     """

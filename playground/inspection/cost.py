@@ -78,7 +78,7 @@ class Cost:
 
 @dataclass(frozen=True, eq=False)
 class PartCosts:
-    """What switching off each part of a model costs: of heads and sublayers (`removal_map`), or of experts."""
+    """The cost of switching off each part of a model: heads and sublayers (`removal_map`), or experts."""
 
     before: float
     """Loss of the whole model in nats per token."""

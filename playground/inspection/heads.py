@@ -57,7 +57,7 @@ class HeadScores:
         return (1 - self.evenness) * (1 - np.maximum(self.first, self.itself))
 
     def ranking(self) -> list[tuple[int, int]]:
-        """(layer, head) of all heads, the most telling first."""
+        """All heads as (layer, head), the most telling first."""
         return ranked(self.telling())
 
 

@@ -18,7 +18,7 @@ _learned = Kept(entries=50, megabytes=64)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What there is to say of a text, and which of its words to underline."""
+    """A judgement of a text in words, and the words in it to underline."""
 
     words: str
     marks: tuple[tuple[int, int, str], ...] = ()

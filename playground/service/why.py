@@ -249,7 +249,7 @@ class ProofJob(WhyJob):
 
 
 def search(board: Any, visitor: str, question: Question, *, share: str = "") -> SearchJob:
-    """Begin a search, or put it in line. Raises LimitError."""
+    """Begin a search, or queue it. Raises LimitError."""
     job = SearchJob(new_id(), visitor, question, board.limits, board.registry)
     return board.begin(job, "", share, keep=KEPT_SEARCHES)
 

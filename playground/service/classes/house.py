@@ -239,7 +239,7 @@ class Classes:
     def progress(
         self, visitor: object, lesson: str, step: int, steps: int, answers: Sequence[tuple[int, str, str, str]] = ()
     ) -> None:
-        """How far a visitor is in a lesson; counts where the visitor is a student of a class that goes on.
+        """Record how far a visitor is in a lesson, if the visitor is a student of a class that has not ended.
 
         Args:
             answers: (step, question, the visitor's guess, what was found).
