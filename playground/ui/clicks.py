@@ -10,7 +10,7 @@ Click = Mapping[str, Any]
 
 
 def cell_of(click: Click, *, rows: int, columns: int) -> tuple[int, int]:
-    """Row and column that were clicked, in what has so many. Raises ValueError for any other."""
+    """The row and column that were clicked, in a map of this size. Raises ValueError if they are outside it."""
     place = click.get("index")
     if not isinstance(place, (list, tuple)) or len(place) != 2:
         raise ValueError(_NOWHERE)

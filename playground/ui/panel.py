@@ -289,7 +289,7 @@ def slot(name: str, *, tag: str = "div", **attributes: str) -> str:
 
 
 def blank(template: str, note: str, said: str) -> dict[str, Slot]:
-    """All slots of a part of a template, empty but for the one called `note`, which says why, as HTML."""
+    """All slots of a part of a template, empty except `note`, which gives the reason as HTML."""
     empty = dict.fromkeys(re.findall(r'data-slot="([\w-]+)"', template), Slot(None, lambda: None))
     return empty | {note: Slot(said, lambda: said)}
 

@@ -45,7 +45,7 @@ def add_bar(page: Page, kind: type[Job], draw: Callable[[Any], str], *, elem_id:
 
 
 def progress(view: Any, share: float, words: str) -> str:
-    """The bar of a run or a pair: `words` while it trains, else what it waits for."""
+    """The progress bar of a run or a pair: `words` while it trains, else the reason why it waits."""
     if view.state == "waiting":
         wait = f" · about {theme.duration(view.wait)}" if view.wait and view.wait >= 1 else ""
         return theme.progress(0.0, f"{ordinal(view.place or 1)} in the queue{wait}")
@@ -87,9 +87,9 @@ def notices(page: Page, visitor: str, kind: type[Job], shown: str = "") -> Slot:
 
 
 def tick(time_left: float | None, *, waits: bool = False) -> float:
-    """Seconds until the next look at work that has so many seconds left: each look takes time from the training.
+    """Seconds until the page next checks a job with `time_left` seconds to go. Each check takes time from training.
 
-    None is work that has not begun: its first point is waited for, but not by those who still stand in line.
+    `time_left` is None before the first step: the page then checks often, unless the job `waits` in the queue.
     """
     if waits:
         return WAIT_TICK

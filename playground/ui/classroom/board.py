@@ -20,7 +20,7 @@ _KEEP = "The only way back to this board. Anyone who has it is the teacher."
 
 
 class Board:
-    """What a teacher sees and presses. Everything checks the teacher's secret again."""
+    """The teacher's board and its buttons. Every call checks the teacher's secret again."""
 
     def __init__(self, page: Page, classes: Classes):
         self.page, self.classes = page, classes

@@ -94,7 +94,7 @@ def loss_in_words(run: Run) -> str:
 
 
 def names_of(students: Sequence[Student], hidden: bool) -> dict[int, str]:
-    """What each student's number is called on the board."""
+    """Student number → name on the board."""
     return {s.number: f"Student {s.number}" if hidden else s.name for s in students}
 
 

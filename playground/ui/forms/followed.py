@@ -27,10 +27,10 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Follows:
-    """What a form holds from now on, by the names of its components."""
+    """A form's new contents, by the names of its components."""
 
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Values for fields that follow; those that a visitor has touched meanwhile keep theirs."""
+    """Values for fields that follow; a field that the visitor has touched in the meantime keeps its own."""
     shows: Mapping[str, Any] = field(default_factory=dict)
     """Values or `gr.update(…)` for everything else."""
 

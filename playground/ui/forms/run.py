@@ -186,9 +186,9 @@ def best_size(own: Own) -> str:
 
 
 def base_values(base: Any, source: str, own: Own = UNKNOWN) -> dict[str, Any]:
-    """The settings of a size with this text; of the first size for anything else.
+    """The settings of a size with this text; those of the first size if `base` is no size.
 
-    `own` is one's own text, from whose length the settings follow.
+    `own` is the visitor's own text; the settings follow from its length.
     """
     if source == OWN_TEXT and own.tokens:
         suits = suited(base if base in SIZES else "small", own)
@@ -237,7 +237,7 @@ def nearest(values: Mapping[str, Any], source: str, own: Own = UNKNOWN) -> str:
 
 
 def model_config(values: Mapping[str, Any]) -> ModelConfig:
-    """The model that these settings describe, its vocabulary estimated; the `parent` where one is trained further.
+    """The config that these settings describe, with an estimated vocabulary; the `parent`'s if one is trained further.
 
     Raises ValueError.
     """

@@ -203,7 +203,7 @@ def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
 
 
 def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
-    """One's own text in the form; nothing is known where there is none yet, or none that can be read here."""
+    """The visitor's own text in the form; without a length if there is none yet, or none that can be read here."""
     pieces, parent = pieces_of(values), values.get("parent")
     if values["source"] != OWN_TEXT or values["own_kind"] == "hub":
         return Own(tokenizer=pieces)
@@ -217,7 +217,7 @@ def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
 
 
 def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, Any]:
-    """The choice with all that belongs to one's own text, by name; `prefix` sets apart the ids of a second one."""
+    """The choice of text and the fields for an own text, by name; `prefix` distinguishes the ids of a second choice."""
     c: dict[str, Any] = {}
     with gr.Column(elem_id=f"{prefix}source", elem_classes="text-choice"):
         c["learn"] = gr.Radio(

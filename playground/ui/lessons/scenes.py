@@ -35,7 +35,7 @@ HABIT = "induction"
 
 
 class Here(Scene):
-    """A visitor at a step. Of another model than the step's nothing is said."""
+    """A visitor at a step. Facts exist only about the step's own model."""
 
     def __init__(self, page: Page, lesson: Lesson, step: Step, progress: Progress, values: dict):
         self.page, self.lesson, self.step, self.answer = page, lesson, step, progress.answer(lesson, step)

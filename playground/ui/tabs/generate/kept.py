@@ -79,7 +79,7 @@ def readable(text: str) -> str:
 
 
 def by(name: str, rules: SamplingConfig, precision: str, start: int) -> str:
-    """Who wrote a text, and how."""
+    """The model that wrote a text, with its sampling rules, in words."""
     name = name if precision == PRECISIONS[0] else f"{name} in {precision}"
     since = f", from token {start + 1:,} on" if start else ""
     if rules.greedy:

@@ -114,7 +114,7 @@ class At:
 
     @property
     def owner(self) -> tuple[int, int]:
-        """Layer and head."""
+        """The chosen layer and head."""
         return self.chosen.layer, self.chosen.head
 
     @property

@@ -86,7 +86,7 @@ class Comparing:
         return dict(zip(_WORDS, words(named, self.page.limits, self.board.pace)))
 
     def train(self, values: Values, asked: Asked) -> Begins:
-        """Press Train both: check, and begin or stand in line. What is wrong is said above the button."""
+        """Press Train both: check, and begin or queue the comparison. An error appears above the button."""
         page, visitor, named = self.page, asked.visitor, texts.with_source(values)
         try:
             if just_begun(page, visitor, ComparisonJob):

@@ -48,7 +48,7 @@ class Running:
     # ---- the form ----------------------------------------------------------------------------------------------------
 
     def train(self, values: Values, asked: Asked) -> Begins:
-        """Press Train: check, and begin or stand in line. What is wrong is said under its field."""
+        """Press Train: check, and begin or queue the run. An error appears under its field."""
         page, visitor = self.page, asked.visitor
         try:
             if just_begun(page, visitor, RunJob):
@@ -110,7 +110,7 @@ class Running:
     # ---- what there is to show ---------------------------------------------------------------------------------------
 
     def view_of(self, visitor: str, model_id: str | None) -> RunView | None:
-        """What there is to show of a model: its run, or the one that it remembers."""
+        """The view of a model's run: the run on this server, or the one recorded in the model."""
         job = self.board.find(visitor, model_id)
         if job is None:
             return recorded(self.page, model_id, visitor)
