@@ -36,8 +36,8 @@ def news_route(page: Page) -> Route:
 
 
 def news(page: Page, visitor: str) -> dict[str, object]:
-    """A word that changes with any news, one for the models alone, the pause until the next check (None at rest), and the
-    models of finished runs.
+    """A word that changes with any news, one for the models alone, the pause until the next check (None at rest), and
+    the models of finished runs.
 
     Each model comes with a mark that changes with its weights, its name, and the tab where it was trained.
     """
