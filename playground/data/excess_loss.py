@@ -30,7 +30,7 @@ class Partition:
     """(N, T) nats that the text's own generator loses."""
 
     def rows(self, some: np.ndarray) -> Partition:
-        """The same of some windows only."""
+        """The partition of some windows only."""
         return Partition(self.names, self.part[some], self.unavoidable[some])
 
 

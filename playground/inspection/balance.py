@@ -19,7 +19,7 @@ DEAD_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Evenness:
-    """How one layer spreads its visits over its experts."""
+    """How evenly one layer spreads tokens over its experts."""
 
     entropy: float
     """Of the shares, in bits."""

@@ -27,7 +27,7 @@ ROWS_AT_ONCE = 4096
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """A prediction, and the loss on the prompt, without and with a change."""
+    """The next-token prediction and the loss on the prompt, without a change and with it."""
 
     before: torch.Tensor
     """(V,) next-token probabilities of the unedited model."""

@@ -80,7 +80,7 @@ def sorting(model: Transformer, ids: torch.Tensor, layer: int, first: np.ndarray
 
 
 def sorted_share(first: np.ndarray, tokens: np.ndarray, n_experts: int) -> float:
-    """Share of tokens whose expert is right if each kind's most frequent one is guessed, above a single guess for all.
+    """How much guessing each token's most frequent expert beats guessing one expert for all, in share of right guesses.
 
     `first` (N,) experts and `tokens` (N,).
     """

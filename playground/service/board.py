@@ -89,7 +89,7 @@ class Board:
     def begin(self, job: K, title: str, share: str = "", *, keep: int | None = None) -> K:
         """Queue a new job; one without a name is named after its number and `title`. Raises LimitError.
 
-        With `keep`, only so many of its visitor's latest jobs of its kind stay, this one included.
+        With `keep`, only that number of the visitor's latest jobs of this kind stay, this one included.
         """
         self._look_up(job.visitor)  # reads files, so without the lock
         with self._lock:
@@ -252,7 +252,7 @@ class Board:
         return jobs, models and (*models, self.data.problem)
 
     def counts(self) -> dict[str, int]:
-        """How many jobs work, wait, and are remembered."""
+        """The numbers of jobs that are running, waiting and remembered."""
         with self._lock:
             jobs = list(self._jobs.values())
         working, waiting = sum(job.at_work for job in jobs), sum(job.state == "waiting" for job in jobs)

@@ -28,7 +28,7 @@ from .views import NAMES, PairView, SideView
 
 @dataclass(frozen=True)
 class ComparisonSpec:
-    """A comparison as it was asked for."""
+    """A requested comparison."""
 
     source: Source
     dense: ModelConfig

@@ -68,7 +68,7 @@ class Job:
 
     @property
     def worked(self) -> float:
-        """Seconds since it began, without those in which it has lent its place to others."""
+        """Seconds since the job began, without those in which it lent its place to others."""
         return time.monotonic() - self.began - self.rested
 
     def rest_of(self, done: float) -> float | None:
@@ -100,7 +100,7 @@ class Job:
         return self.share.rpartition(" ")[0]
 
     def left(self, seconds: Callable[..., float]) -> float:
-        """About how many seconds it needs its place for; see `expected`."""
+        """Rough seconds for which the job still needs its place; see `expected`."""
         if not self.active or self.state == "stopping":
             return 1.0
         left = self.time_left

@@ -197,7 +197,7 @@ class Limits:
 
     @property
     def file_bytes(self) -> int:
-        """Of an uploaded file: a text or a model's zip. A little more, so that whoever reads it names the limit."""
+        """Most bytes of an uploaded text or zip; slightly more than their own limits, which then cause the error."""
         return max(self.text_bytes, self.archive_bytes) + 1024
 
     # ---- checks: each returns nothing or raises LimitError -----------------------------------------------------------

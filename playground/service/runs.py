@@ -85,7 +85,7 @@ class Source:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """A run as it was asked for. The model's vocab_size is a guess until the text has been read."""
+    """A requested run. The model's vocab_size is a guess until the text has been read."""
 
     source: Source
     model: ModelConfig
@@ -175,7 +175,7 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Laddered:
-    """The reference losses are known."""
+    """Event: the baselines' losses are known."""
 
     baselines: Baselines
     warning: str = ""

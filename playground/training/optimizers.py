@@ -37,7 +37,7 @@ class _NeverCompiled(torch.optim.Optimizer):
 
 
 class AdamW(_NeverCompiled, torch.optim.AdamW):
-    """`torch.optim.AdamW` (Loshchilov and Hutter 2019), the same numbers to the last bit."""
+    """`torch.optim.AdamW` (Loshchilov and Hutter 2019), never compiled: the same numbers to the last bit."""
 
     MEMORY = ("step", "exp_avg", "exp_avg_sq")
 
