@@ -35,7 +35,7 @@ def made(make: Callable[[Path], tuple[Path, str]]) -> tuple[str, str]:
 
 
 def held(name: str, content: bytes) -> str:
-    """The link of a file, which is in memory from now on."""
+    """Keep a file in memory and return its link."""
     token = secrets.token_urlsafe(18)
     _files.get(token, lambda: content)
     return f"made/{token}/{quote(name)}"

@@ -68,7 +68,7 @@ start(); /* 'select', 'change' */"""
 
 @dataclass(frozen=True)
 class Asked:
-    """What a browser sent; anybody may have written it."""
+    """A request from a browser; its content may be forged."""
 
     visitor: str
     selection: dict[str, Any]
@@ -193,7 +193,7 @@ class Panels:
         self._slow_acts |= {name} if slow else set()
 
     def post(self, path: str, answer: Callable[[Request], Awaitable[Response]]) -> None:
-        """Another route that panels post to: one that streams."""
+        """Add a route to which panels post and that streams its answer."""
         self._others.append(Route(path, answer, methods=["POST"]))
 
     def routes(self) -> list[Route]:
@@ -317,9 +317,9 @@ def chip(text: str, move: Mapping[str, Any]) -> str:
 def choice(
     name: str, label: str, options: Mapping[str, str], chosen: str = "", *, resets: str = "", said: str = ""
 ) -> str:
-    """A drop-down: value → text; `resets` names the fields that a choice sets back. Escaped.
+    """A drop-down with options value → text; `resets` names the fields that a choice resets. Escaped.
 
-    Where no label is to be seen, `said` is what is read out in its place.
+    `said` is the label for screen readers if no label is visible.
     """
     more = {"data-resets": resets, "aria-label": said}
     attributes = attributes_html({"name": name, **{key: text for key, text in more.items() if text}})

@@ -81,7 +81,7 @@ def path_within(scope: Mapping[str, Any]) -> str:
 
 
 def trust_no_address() -> None:
-    """Keep uvicorn from reading client addresses from headers: it trusts every client on the same machine."""
+    """Keep uvicorn from reading client addresses from headers, because it trusts every client on the same machine."""
     os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
 
 

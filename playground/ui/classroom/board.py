@@ -55,7 +55,7 @@ class Board:
         return {"save": held(f"class-{name}.csv", table(self.classes, self._taught(asked)).encode())}
 
     def end(self, asked: Asked) -> None:
-        """Press End it now, and be sure."""
+        """End the class now: the visitor has pressed the button and confirmed."""
         self.classes.end(self._taught(asked))
 
     def delete(self, asked: Asked) -> dict:

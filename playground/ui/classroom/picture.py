@@ -186,7 +186,7 @@ def table_html(klass: Klass, students: Sequence[Student], hidden: bool, now: flo
 
 
 def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
-    """Everybody's last run on one ladder: those whose losses may be compared, of the text that most learn from."""
+    """Everybody's last run in one chart: those with comparable losses, on the text that most students use."""
     names = names_of(students, hidden)
     last = [(names[s.number], s.latest.report) for s in students if s.latest is not None and s.latest.report.curve]
     keys = [report.text_key for _, report in last]

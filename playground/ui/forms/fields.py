@@ -74,7 +74,7 @@ class Field:
         return gr.Slider(self.least, self.upper(limits), step=self.step, **{"buttons": ["reset"], **looks})
 
     def shown(self, value: Any) -> str:
-        """A value as the page says it."""
+        """A value as the page writes it."""
         if self.choices:
             return str(next((title for title, v in self.choices if v == value), value))
         if self.is_switch:

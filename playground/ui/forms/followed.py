@@ -70,8 +70,7 @@ class Followed:
     def on(self, cause: str, *events: Callable[..., Any], whole_texts: bool | str = False) -> None:
         """Call `follow` with this cause whenever one of these events happens.
 
-        `whole_texts` says whether `follow` needs the pasted text for this, or names the switch that says so; if not, it
-        is not sent.
+        `whole_texts`: whether to send the pasted text, because `follow` needs it, or the switch that decides.
         """
         said = f"{self._form}, {json.dumps(cause)}, {json.dumps(whole_texts)}"
         touched = f"(...now) => playground.form.touched({said}, now)"

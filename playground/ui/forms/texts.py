@@ -169,7 +169,7 @@ def source_of(values: Mapping[str, Any], limits: Limits) -> Source:
 
 
 def values_of(source: Source) -> dict[str, Any]:
-    """What the form has to hold for this text, by name; a text that is too long for a page is left out."""
+    """The form's values for this text, by name, without a text that is too long for a page."""
     hub = source.kind == HUB_FILE
     return {
         "source": OWN_TEXT if hub else source.kind,

@@ -52,7 +52,7 @@ def text_of(at: At, ids: tuple[int, ...]) -> str:
 
 
 def check_size(at: At, tokens: int, what: str) -> None:
-    """Raise ValueError for a worked example, and where reading so many tokens would take too long."""
+    """Raise ValueError for a worked example, or if reading this many tokens would take too long."""
     if at.chosen.subject != MODEL:
         raise ValueError("This example was written by hand for one prompt. Choose a trained model under “Look into”")
     if tokens * at.look.config.flops_per_token() > HEAD_TESTS_FLOPS:

@@ -138,7 +138,7 @@ def _window(at: At) -> str:
 
 
 def words(here: Described, name: str, experts: bool) -> str:
-    """Why the step is there and what to look for; formula and code folded; what textbooks get wrong."""
+    """The step's purpose and what to look for, with formula and code folded, and textbook mistakes."""
     more = ""
     if name in MAPS:
         more = move_button("Why this weight?", {"view": "heads", "why": True}, kind="link", data_visit="")

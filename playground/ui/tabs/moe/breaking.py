@@ -152,7 +152,7 @@ def worth(at: At, checkpoint: Checkpoint) -> dict[str, Any] | None:
 
 
 def edit_for(how: str, layer: Any, experts: Any, positions: tuple[int, ...] | None = None) -> Edit:
-    """The edit that the controls describe. Raises ValueError for what none can be."""
+    """The edit that the controls describe. Raises ValueError if there is no such edit."""
     chosen = tuple(experts or ())
     if not all(isinstance(e, int) and not isinstance(e, bool) for e in [layer, *chosen]):
         raise ValueError("Choose a layer and experts by their numbers")

@@ -32,7 +32,7 @@ _FIELDS = tuple(field.name for field in form.FIELDS)
 
 
 class Comparing:
-    """The form and its handlers. Holds the components and what all visitors share; of a visitor it keeps nothing."""
+    """The form and its handlers. Holds the components and shared values, and nothing about single visitors."""
 
     def __init__(self, page: Page):
         self.page, self.board, self.c = page, page.board, controls(page)

@@ -119,7 +119,7 @@ def facts(view: PairView) -> str:
 
 
 def speed_fact(speeds: dict[str, float | None] | None) -> str:
-    """The mixture's training speed, likewise; a gap where it is not known yet."""
+    """The MoE model's training speed as a multiple of the dense one's; a dash if not yet known."""
     known = speeds and all(speeds.values())
     return _fact(speeds["moe"] / speeds["dense"] if known else None, "the training speed")
 

@@ -86,18 +86,18 @@ class Selection(Selected):
 
 @dataclass(frozen=True, eq=False)
 class At:
-    """What the panel draws from."""
+    """The run and the selection from which the panel is drawn."""
 
     page: Page
     running: Running
     visitor: str
     chosen: Selection
     view: RunView | None
-    """None where no model is here at all."""
+    """None if there is no model at all."""
     job: RunJob | None
-    """The run itself; None of a model that came with its record alone."""
+    """The run itself; None if only its record exists."""
     jobs: list[RunJob]
-    """All of the visitor's."""
+    """All runs of the visitor."""
 
     @property
     def own(self) -> bool:

@@ -97,7 +97,7 @@ class Running:
         return {"move": {"rename": ""}}
 
     def delete(self, asked: Asked) -> None:
-        """Press Delete, and be sure: a run leaves with its model and its files."""
+        """Delete a run with its model and its files: the visitor has pressed the button and confirmed."""
         self.board.delete(asked.visitor, _run(asked))
 
     def forget(self, asked: Asked) -> dict:

@@ -156,5 +156,5 @@ def verdict_line(found: Verdict | None) -> str:
 
 
 def emphasised(text: str) -> str:
-    """Escaped, with *this* in italics."""
+    """Escaped text in which *this* is in italics, as HTML."""
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(text))
