@@ -274,9 +274,9 @@ def _kind(part: Any) -> str:
 
 
 def byte_pairs(tokens: list[bytes], pattern: str = "pieces", special: dict[str, int] | None = None) -> BytePairs:
-    """A byte-level BPE of tokens in the order of their merges, which take the ids that no special token has.
+    """A byte-level BPE from tokens in the order of their merges. They take the ids that no special token has.
 
-    Raises TextError for tokens, special tokens or names of patterns that make no sense.
+    Raises TextError for invalid tokens, special tokens or pattern names.
     """
     if sum(len(token) ** 2 for token in tokens) > MAX_WORK:
         raise TextError("a byte-level tokenizer needs shorter tokens than these")

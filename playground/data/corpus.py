@@ -38,7 +38,7 @@ WORKED_OUT = 64
 
 @dataclass(frozen=True)
 class Corpus:
-    """What a model is trained on and judged by. Make one with the `corpus_from_…` functions."""
+    """The text on which a model is trained and judged. Make one with the `corpus_from_…` functions."""
 
     name: str
     """What it is called in charts and cards."""
@@ -141,7 +141,7 @@ class Corpus:
         return overlap(self.train, self.val, max(round(SNIPPET / per_token), 4))
 
     def other_kind(self) -> OtherKind | None:
-        """How the validation text is another kind of text than the training text, where it clearly is."""
+        """How the validation text differs in kind from the training text; None if it does not clearly differ."""
         return other_kind(self.learned().text, self.judging_text()) if self.is_own_text else None
 
     @property

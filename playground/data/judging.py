@@ -157,7 +157,7 @@ class LearnedText:
 
     @property
     def nbytes(self) -> int:
-        """About how much room it takes."""
+        """Rough bytes in memory."""
         return len(self.text) + len(self.held_out) + 100 * len(self.words)
 
     def compare(self, text: str, begun: str = "") -> Compared:

@@ -100,7 +100,7 @@ class NGram:
         return probability, contexts
 
     def at_best(self, inputs: np.ndarray, targets: np.ndarray) -> float:
-        """The mean loss at the targets (N, T) with the smoothing that turns out to suit them best, of those tried."""
+        """The mean loss at the targets (N, T) with the smoothing that suits them best, out of several."""
         counted, tried = targets >= 0, []
         if not self.orders:
             for power in _POWERS:

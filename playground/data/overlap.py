@@ -46,8 +46,8 @@ def other_kind(learned: str, judging: str) -> OtherKind | None:
     """How the held-out end of a text differs in kind from the part that is learned; None if it does not clearly differ.
 
     The held-out characters get a loss from the character frequencies of the learned part (one added to each count),
-    and one from their own frequencies. The first must be clearly higher. Subtracted before are what chance adds in so
-    short a text, and two standard errors.
+    and one from their own frequencies. The first must be clearly higher, even after subtracting the excess that chance
+    adds in so short a text, and two standard errors.
     """
     known, own, n = Counter(learned), Counter(judging), len(judging)
     if not known or not own:

@@ -128,7 +128,7 @@ def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -
 
 
 def bucket_size(n_steps: int) -> int:
-    """How many steps share a point of the batch loss."""
+    """The number of steps that are averaged into one point of the batch loss."""
     return max(1, -(-n_steps // _POINTS))
 
 

@@ -96,7 +96,7 @@ def slanted(texts: Sequence[str], title: str = "", **more: Any) -> dict[str, Any
 
 
 def counted(count: int, title: str, **more: Any) -> dict[str, Any]:
-    """An axis of things that are called by their number, such as experts."""
+    """An axis for numbered things, such as experts."""
     return axis(title, tickvals=list(range(count)), showgrid=False, **FIXED, **more)
 
 

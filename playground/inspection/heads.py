@@ -57,7 +57,7 @@ class HeadScores:
         return (1 - self.evenness) * (1 - np.maximum(self.first, self.itself))
 
     def ranking(self) -> list[tuple[int, int]]:
-        """(layer, head) of all heads, the most telling first."""
+        """All heads as (layer, head), the most telling first."""
         return ranked(self.telling())
 
 
@@ -161,7 +161,7 @@ def spread(evenness: float, alike: float) -> str:
 
 
 def flops_of_moves(look: Look) -> int:
-    """About how many floating-point operations `moves` takes."""
+    """Rough floating-point operations that `moves` takes."""
     config = look.config
     return (1 + config.n_layers * (config.n_heads + 2) // 2) * look.length * config.flops_per_token()
 

@@ -104,9 +104,9 @@ class PrecisionCost:
 
 
 def precision_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_tokens: int) -> PrecisionCost:
-    """Measure a model on windows (N, T) and the tokens that follow them, and by greedy texts after the first window.
+    """Measure a model in each precision: its loss on windows (N, T), and greedy texts after the first of them.
 
-    Raises ValueError where there is nothing to judge.
+    Raises ValueError if there are no windows.
     """
     if not len(inputs) or not (targets != IGNORE).any():
         raise ValueError("there is no text to judge the model by")

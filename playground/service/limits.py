@@ -154,11 +154,11 @@ class Limits:
     jobs_per_visitor: int
     """Runs of one visitor at the same time, those that wait for a place included."""
     jobs_per_address: int
-    """Runs from one address at the same time; more wait in line. A class may come from one."""
+    """Runs from one address at the same time; more wait in the queue. A class may come from one address."""
     calls_per_address: int
     """Calls from one address that wait in gradio's queue or are being answered: of programs, for the most part."""
     jobs: int
-    """Runs of all visitors at the same time; more wait in line."""
+    """Runs of all visitors at the same time; more wait in the queue."""
     waiting: int
     """Runs of all visitors that wait for a place."""
     seeds: int
@@ -197,7 +197,7 @@ class Limits:
 
     @property
     def file_bytes(self) -> int:
-        """Of an uploaded file: a text or a model's zip. A little more, so that whoever reads it names the limit."""
+        """Most bytes of an uploaded text or zip; slightly more than their own limits, which then cause the error."""
         return max(self.text_bytes, self.archive_bytes) + 1024
 
     # ---- checks: each returns nothing or raises LimitError -----------------------------------------------------------
@@ -216,7 +216,7 @@ class Limits:
             )
 
     def check_body(self, size: int, escaped: int = 0) -> None:
-        """A request with a text in it, of so many bytes of JSON, `escaped` of which belong to the signs of escapes."""
+        """Raise LimitError if a request's JSON has too many bytes; `escaped` of its `size` are escape signs."""
         most = min(self.text_bytes, BODY_TEXT)
         if size - escaped > most + BODY_SPARE or size > JSON_ESCAPES * most + BODY_SPARE:
             remedy = "Upload it as a file, or use a part of it." if most < self.text_bytes else "Use a part of it."

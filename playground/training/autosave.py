@@ -112,7 +112,7 @@ def owned(folder: Path) -> FileLock:
 
 
 def machine_of(run: Run) -> str:
-    """Where a run computes and with how many digits; on a CPU, also among how many threads each sum is divided."""
+    """A run's device and precision; on a CPU, also the number of threads among which each sum is divided."""
     threads = f", threads: {torch.get_num_threads()}" if run.device.type == "cpu" else ""
     precision = str(run.dtype).removeprefix("torch.")
     return f"{precision} on {run.device.type}{threads}"

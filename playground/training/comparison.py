@@ -23,7 +23,7 @@ SIDES = ("dense", "moe")
 
 @dataclass(frozen=True)
 class PairPlan:
-    """What is compared with what. Both sides share everything that is not said to differ."""
+    """The two models to compare. Everything not named here is the same for both."""
 
     dense: ModelConfig
     """The model without experts."""

@@ -20,7 +20,7 @@ WINDOWS_AT_ONCE, LOGITS_AT_ONCE = 64, 1 << 26
 
 
 def windows_at_once(config: ModelConfig) -> int:
-    """How many windows of such a model go through it together."""
+    """The number of windows that a model of this config reads in one pass."""
     return min(WINDOWS_AT_ONCE, max(LOGITS_AT_ONCE // (config.context_length * config.vocab_size), 1))
 
 

@@ -207,7 +207,7 @@ def quiet(text: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
+    """Seconds in words, such as “12 s” or “3 min”."""
     if not math.isfinite(seconds):
         return "a long time"
     if seconds < 1:

@@ -13,7 +13,7 @@ from playground.inspection import Look, look
 from playground.inspection.byhand import attend
 from playground.inspection.edits import SwitchOff, edits_tap
 from playground.inspection.example import EXAMPLES, worked_example
-from playground.inspection.receipts import receipt
+from playground.inspection.receipts import head_arrays, receipt
 from playground.model import ModelConfig, Transformer, trace
 from playground.storage import Checkpoint
 from playground.training import History

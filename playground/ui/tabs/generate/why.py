@@ -131,7 +131,7 @@ class Why:
             self._page.board.stop(asked.visitor, kind=kind)
 
     def slots(self, asked: Asked, model_id: str, checkpoint: Checkpoint, sent: Any) -> tuple[dict[str, Slot], bool]:
-        """The panel, where words were asked about; and whether there are proofs to compare."""
+        """The panel's slots for the selected words, and whether there are proofs to compare."""
         if not isinstance(sent, dict):
             return {}, False
         page, visitor, refused = self._page, asked.visitor, sent.get("refused")

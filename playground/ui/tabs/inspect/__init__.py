@@ -61,7 +61,7 @@ placeholder="Type a prompt"></textarea></label>
 
 
 def build(page: Page) -> None:
-    """The panel, in the layout."""
+    """Add the panel to the layout."""
     views = "".join(
         f'<section data-for="{name}">{"".join(module.TEMPLATE for module in modules)}</section>'
         for name, modules in MODULES.items()

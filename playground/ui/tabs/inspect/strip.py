@@ -87,7 +87,7 @@ def tokens(at: At) -> str:
 
 
 def token_button(token: str, place: int, weight: float, *, chosen: bool, strongest: bool) -> str:
-    """A token, shaded; the one with the strongest weight is underlined."""
+    """A token as a button, shaded by its weight; the one with the strongest weight is underlined."""
     move = html.escape(json.dumps({"query": place, "key": None}), quote=True)
     classes = " ".join(name for name, there in (("token", True), ("chosen", chosen), ("strongest", strongest)) if there)
     said = html.escape(f"{place} {token}, {100 * weight:.1f} %", quote=True)

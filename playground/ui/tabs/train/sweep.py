@@ -71,7 +71,7 @@ def _value(text: str) -> Any:
 
 
 def show_sweep(page: Page, asked: Asked) -> Shown:
-    """The view: the visitor's latest sweep. It stands above the run until a run or another model is chosen."""
+    """The view: the visitor's latest sweep. It is above the run until a run or another model is chosen."""
     job = next(reversed(page.board.of(asked.visitor, kind=SweepJob)), None)
     if job is None:
         return Shown({"there": False}, {})

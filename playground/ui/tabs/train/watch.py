@@ -33,7 +33,7 @@ SAMPLES = 12
 
 
 def facts(view: RunView | None) -> dict[str, Any]:
-    """What a saved picture has to say of the run."""
+    """The facts about the run that a saved picture carries."""
     return {} if view is None else {"model": view.name, "step": view.history.last_step}
 
 
