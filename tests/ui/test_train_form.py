@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,17 @@ def test_a_loss_between_two_baselines_names_the_one_that_is_still_better():
     assert "5-gram" in verdict.headline(view) and "0.3000 nats above the 5-gram line" in watch.curve(view)[1]
     view.history.add(Evaluated(80, 2.0, train_loss=1.1, val_loss=1.1))
     assert "not" not in verdict.headline(view) and "0.1000 nats below the 5-gram line" in watch.curve(view)[1]
+
+
+def test_the_headline_of_a_finished_run_is_not_so_far_and_agrees_with_its_figure():
+    """“So far: it beats the bigram baseline” stood over a finished run at 0.022, far below the 5-gram's 0.13."""
+    little = Baselines(3.09, 2.63, 0.85, ngram=0.13, order=5, tokens=120, chance={"5-gram": 0.15})
+    view = RunView(id="x", name="Run 1", state="training", baselines=little)
+    for step, loss in enumerate((3.4, 0.5, 0.06, 0.13, 0.022)):
+        view.history.add(Evaluated(step, 1.0, train_loss=loss, val_loss=loss))
+    assert "So far" in verdict.headline(view) and "bigram" in verdict.headline(view)
+    over = dataclasses.replace(view, state="finished")
+    assert "So far" not in verdict.headline(over) and "5-gram" in verdict.headline(over)
 
 
 def test_a_size_is_chosen_only_where_the_shape_is_its_own():
