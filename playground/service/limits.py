@@ -182,14 +182,6 @@ class Limits:
     upload_bytes_per_visitor: int
     """Of the uploads of one visitor, or of all programs at one address."""
 
-    def in_words(self) -> str:
-        """The main limits, as a sentence for the person who starts a server."""
-        return (
-            f"models of at most {self.parameters:,} parameters, runs of at most {self.seconds / 60:,.0f} minutes. "
-            f"{self.jobs} runs at once, {self.waiting} waiting; {self.models_per_visitor} models per visitor, "
-            f"{self.models} in all."
-        )
-
     @property
     def archive_bytes(self) -> int:
         """Most bytes of an uploaded model's zip, and of its contents: the largest model's weights and its texts."""
