@@ -36,7 +36,7 @@ def test_from_the_question_to_the_proof(house):
     assert house.made("why-title", why=why) == "Why “dog”?"
     copied = house.made("why-copied", why=why)
     assert "<h3>These words are part of a copied piece.</h3>" in copied and "the whole answer, 95 % is copied" in copied
-    assert "<mark>the dog ran in the sun. a bird sang </mark>" in copied and '"copied">Underlined<' in copied
+    assert "<mark>the dog ran in the sun. a bird sang </mark>" in copied and '"copied">Underlined text<' in copied
     assert house.made("why-marks", why=why) == {"copied": [(0, 35)], "asked": [4, 6]}
     passages = house.made("why-passages", why=why)
     assert "the dog ran in the sun." in passages and 'data-field="passage-0" checked' in passages
@@ -44,7 +44,7 @@ def test_from_the_question_to_the_proof(house):
     house.why.prove(asked(why=why, **{"passage-0": True}))
     until(lambda: all(job.settled for job in house.page.board.of(house.visitor, kind=ProofJob)))
     proven = house.made("why-proven", why=why)
-    assert re.search(r"<h3>Trained without it, “dog” has a probability (of|below) [\d.]+ %\.</h3>", proven)
+    assert re.search(r"<h3>Trained without it, the model gives “dog” a probability (of|below) [\d.]+ %\.</h3>", proven)
     before, without = (each.split("</mark>")[0] for each in proven.split("<samp>the the <mark>")[1:])
     assert len(before) == len(without) == 40
     assert "another seed" in house.made("why-proof", why=why)
