@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
-UNDERLINED = "A red underline marks the first mistake of a line, or a word that is not in the text."
+UNDERLINED = "Red underlines mark each line's first mistake, or a word not in the text."
 FEW = 100
 """Below this many words, a share also names its counts."""
 
