@@ -156,7 +156,8 @@ def gutter_labels(
     """What each line knows, at its right end beside the picture, none over another.
 
     Beside them, what is otherwise in a narrow place: there names stand over their lines, the best possible under it.
-    One that would lie on another line, or on a name nearer to the curve's end, is left out; the best possible never is.
+    One that would lie on another line, or on a name nearer to the curve's end, is left out with its line; the best
+    possible never is.
     """
     if not rungs:
         return [], {}
@@ -184,6 +185,7 @@ def gutter_labels(
         labels.append(note(text, y=place, color=color, **shift, **answer))
         inside = {"xanchor": "right", "xshift": 0, "yshift": over[i] - place * pixel, "visible": i in seen}
         narrow |= {f"annotations.{i}.{key}": said for key, said in inside.items()}
+        narrow[f"shapes.{i}.visible"] = i in seen
         last = at
     return labels, narrow
 
