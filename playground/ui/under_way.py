@@ -69,7 +69,7 @@ def add_bar(page: Page, kind: Kind, draw: Callable[[Any], str], *, elem_id: str,
 def progress(view: Any, share: float, words: str) -> str:
     """The bar of a run or a pair: `words` while it trains, else what it waits for."""
     if view.state == "waiting":
-        wait = f" · about {theme.duration(view.wait)}" if view.wait and view.wait >= 1 else ""
+        wait = f" · {theme.about(view.wait)}" if view.wait and view.wait >= 1 else ""
         return theme.progress(0.0, f"{ordinal(view.place or 1)} in the queue{wait}")
     if view.state == "training":
         # a place in the line while it trains: its own is lent to others
@@ -79,7 +79,7 @@ def progress(view: Any, share: float, words: str) -> str:
 
 def left(seconds: float | None) -> str:
     """How long a job still takes, after other words."""
-    return f" · {theme.duration(seconds)} left" if seconds else ""
+    return f" · {theme.about(seconds)} left" if seconds else ""
 
 
 def just_begun(page: Page, visitor: str, job: type[Job]) -> bool:

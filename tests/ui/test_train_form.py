@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from playground.service.views import RunView
 from playground.studies.finetune import tuning_config
 from playground.training import Evaluated, History, Sampled, Stepped
 from playground.training.recipes import BY_HEART
+from playground.ui import theme
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import beginning_of, contents_of
@@ -382,3 +384,10 @@ def test_a_forecast_counts_evaluations_and_samples(parts):
     assert took - fewer == pytest.approx(30 * parts[2], rel=0.02) and fewer > 40 * step
     assert pace.seconds(spec.model, rarer.replace(steps=80), len(text)) > 1.8 * fewer
     assert pace.seconds(spec.model, rarer, 2 * len(text)) > fewer, "more to evaluate"
+
+
+@pytest.mark.parametrize(("seconds", "minutes"), [(130, 3), (170, 3), (200, 5), (1300, 30)])
+def test_a_forecast_names_whole_minutes_and_none_too_few(seconds, minutes):
+    """“About 9 s” took three and a half minutes."""
+    assert re.findall(r"\d+", theme.about(seconds)) == [str(minutes)]
+    assert not re.findall(r"\d", theme.about(9)) and "hours" in theme.about(9000)
