@@ -145,6 +145,14 @@ def test_a_pasted_text_gives_the_prompt_its_beginning():
     assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
 
 
+@pytest.mark.parametrize(
+    ("text", "name"), [("القطة تجلس.\n", "القطة تجلس"), ("Is it so? Yes.", "Is it so? Yes"), ("…\n", "")]
+)
+def test_a_run_is_named_after_its_text_without_the_mark_at_its_end(text, name):
+    values = own_text(text * 200)
+    assert texts.source_of(values, LOCAL).name == name
+
+
 def test_an_empty_prompt_is_the_beginning_of_ones_own_text_and_stays_empty_for_the_next_one():
     source = Source(texts.OWN_TEXT, text="Once there was a queen who ruled. " * 100, name="queen.txt")
     spec = form.run_spec(filled(source=texts.OWN_TEXT, prompt=""), source, LOCAL)

@@ -79,7 +79,8 @@ def readable(text: str) -> str:
 
 
 def by(name: str, rules: SamplingConfig, precision: str, start: int) -> str:
-    """Who wrote a text, and how."""
+    """Who wrote a text, and how. The name is set apart, so that one from right to left leaves the rest in order."""
+    name = f"\N{FIRST STRONG ISOLATE}{name}\N{POP DIRECTIONAL ISOLATE}"
     name = name if precision == PRECISIONS[0] else f"{name} in {precision}"
     since = f", from token {start + 1:,} on" if start else ""
     if rules.greedy:
