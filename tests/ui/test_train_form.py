@@ -146,7 +146,7 @@ def test_a_pasted_text_gives_the_prompt_its_beginning():
 
 
 @pytest.mark.parametrize(
-    ("text", "name"), [("القطة تجلس.\n", "القطة تجلس"), ("Is it so? Yes.", "Is it so? Yes"), ("…\n", "")]
+    ("text", "name"), [("القطة تجلس.\n", "القطة تجلس"), ("Is it so? Yes.\n", "Is it so? Yes"), ("…\n", "")]
 )
 def test_a_run_is_named_after_its_text_without_the_mark_at_its_end(text, name):
     values = own_text(text * 200)
