@@ -1,6 +1,7 @@
 """The Train tab's form: every size is a run that can be made, and a change says what it changes."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from playground.studies.finetune import tuning_config
 from playground.training import Evaluated, History, Sampled, Stepped
 from playground.training.recipes import BY_HEART
 from playground.training.states import OVERFITTING
+from playground.ui import theme
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import beginning_of, contents_of
@@ -137,6 +139,8 @@ def test_a_pasted_text_gives_the_prompt_its_beginning():
     assert beginning_of("one  two\tthree\n") == "one  two\tthree"
     assert beginning_of("a lighthousekeeper's extraordinary granddaughter") == "a lighthousekeeper's extraordinary"
     assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
+    for text, name in (("القطة تجلس.\n", "القطة تجلس"), ("Is it so? Yes.\n", "Is it so? Yes"), ("…\n", "")):
+        assert texts.source_of(own_text(text * 200), LOCAL).name == name, "without the mark at its end"
     source = Source(texts.OWN_TEXT, text="Once there was a queen who ruled. " * 100, name="queen.txt")
     for typed, used in (("", "Once there was a"), ("The queen", "The queen")):
         spec = form.run_spec(filled(source=texts.OWN_TEXT, prompt=typed), source, LOCAL)
@@ -337,3 +341,10 @@ def test_a_forecast_counts_evaluations_and_samples(parts):
     assert took - fewer == pytest.approx(30 * parts[2], rel=0.02) and fewer > 40 * step
     assert pace.seconds(spec.model, rarer.replace(steps=80), len(text)) > 1.8 * fewer
     assert pace.seconds(spec.model, rarer, 2 * len(text)) > fewer, "more to evaluate"
+
+
+@pytest.mark.parametrize(("seconds", "minutes"), [(130, 3), (170, 3), (200, 5), (1300, 30)])
+def test_a_forecast_names_whole_minutes_and_none_too_few(seconds, minutes):
+    """“About 9 s” took three and a half minutes."""
+    assert re.findall(r"\d+", theme.about(seconds)) == [str(minutes)]
+    assert not re.findall(r"\d", theme.about(9)) and "hours" in theme.about(9000)

@@ -4,9 +4,11 @@ import re
 
 import pytest
 
+from playground.influence.verbatim import Copied, Match
 from playground.service.why import ProofJob, SearchJob
 from playground.storage import Checkpoint
 from playground.ui.panel import Asked
+from playground.ui.tabs.generate.why import Chosen, _marks
 from tests.ui.generating import CHECKPOINT, Generating
 from tests.ui.runs import ended, small_spec, until
 
@@ -85,3 +87,11 @@ def test_a_model_without_its_text_says_so_once():
     with pytest.raises(ValueError, match="training text is not on this page"):
         slots["why-copied"].make()
     assert slots["why-passages"].make() == slots["why-proof"].make() == ""
+
+
+@pytest.mark.parametrize(("share", "underlined"), [(0.5, [(0, 10), (20, 30)]), (1.0, [(0, 10)])])
+def test_of_a_text_that_is_copied_altogether_only_the_piece_in_question_is_underlined(house, share, underlined):
+    """Every line was underlined, and nothing stood out."""
+    pieces = tuple(Match(start, start + 11, 1, (0,)) for start in (0, 20))
+    chosen = Chosen.read(words(house), house.page, house.checkpoint)
+    assert _marks(house.checkpoint, chosen, Copied(pieces, share, None))["copied"] == underlined
