@@ -167,7 +167,7 @@ def test_a_writer_that_fails_leaves_nothing_and_raises_an_os_error(tmp_path):
             write(tmp_path / "x", fail)
 
 
-def test_what_killed_writers_left_goes_when_it_is_old(tmp_path):
+def test_what_killed_writers_left_goes_when_it_is_old_and_what_moves_is_measured(tmp_path, monkeypatch):
     for name in (".m.0123.new", "m/.files.0123.new"):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "config.json").write_text("{")
@@ -181,18 +181,15 @@ def test_what_killed_writers_left_goes_when_it_is_old(tmp_path):
     shutil.rmtree(tmp_path / "m")
     saved(tmp_path / "m", OLD)
     assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".")]
-
-
-def test_a_folder_is_measured_while_a_file_of_it_is_moved(tmp_path, monkeypatch):
-    """A run that had ended was called unsaved: its notes were moved while its folder was measured."""
-    (tmp_path / "snapshots").mkdir()
+    # A run that had ended was called unsaved: its notes were moved while its folder was measured.
+    (tmp_path / "run" / "snapshots").mkdir(parents=True)
     for file in ("model", "snapshots/0"):
-        (tmp_path / file).write_bytes(bytes(100))
+        (tmp_path / "run" / file).write_bytes(bytes(100))
     walk = os.walk
     monkeypatch.setattr(
         os, "walk", lambda top: ((at, inner, [*names, ".job.json.partial"]) for at, inner, names in walk(top))
     )
-    assert bytes_of(tmp_path) == 200
+    assert bytes_of(tmp_path / "run") == 200
 
 
 def test_a_reader_never_mixes_two_states(tmp_path):

@@ -51,7 +51,7 @@ def test_bytes_are_bounded_and_the_newest_stays():
     assert list(latest) == ["a", "c"] and latest.get("b") is None
 
 
-def test_what_belongs_to_a_model_leaves_with_it():
+def test_what_belongs_to_a_model_leaves_with_it_even_while_it_is_made():
     cache, model, other = Kept(entries=9), Model(), Model()
     cache.get("x", lambda: 1, owner=model)
     cache.get("x", lambda: 2, owner=other)
@@ -62,9 +62,6 @@ def test_what_belongs_to_a_model_leaves_with_it():
     assert len(cache) == 2
     kept.forget(other)  # as when its values hold on to it
     assert len(cache) == 1 and cache.peek("x") == 3
-
-
-def test_what_was_forgotten_while_it_was_made_is_answered_and_not_kept():
     cache, model, begun, go = Kept(entries=9), Model(), threading.Event(), threading.Event()
 
     def make():
@@ -100,7 +97,13 @@ def test_many_threads_many_keys_and_owners_that_come_and_go():
     assert not wrong and len(cache) <= 8 and cache.nbytes <= 10_000 and not cache._under_way
 
 
-def test_all_caches_share_one_budget_and_the_newest_stays(monkeypatch):
+def test_every_cache_of_the_page_is_within_one_budget_and_the_newest_stays(monkeypatch):
+    """Corpora kept whatever was asked of them, and copies of weights had a bound of their own."""
+    corpus = corpus_from_language("copy", n_characters=3000, n_validation=600)
+    before = kept.counts()["values"]
+    for windows in range(1, 70):
+        corpus.baselines(16, windows)
+    assert kept.counts()["values"] - before <= WORKED_OUT
     monkeypatch.setattr(kept, "_everywhere", weakref.WeakSet())
     monkeypatch.setattr(kept, "CACHE_BYTES", 1_000_000)
     caches = [Kept(entries=9) for _ in range(4)]
@@ -113,12 +116,3 @@ def test_all_caches_share_one_budget_and_the_newest_stays(monkeypatch):
     assert kept.counts() == {"values": 5, "bytes": 1_000_000, "most_bytes": 1_000_000}
     caches[1].get("large", lambda: np.zeros(3_000_000, np.uint8))
     assert kept.counts()["values"] == 1 and caches[1].peek("large") is not None
-
-
-def test_every_cache_of_the_page_is_within_the_budget():
-    """Corpora kept whatever was asked of them, and copies of weights had a bound of their own."""
-    corpus = corpus_from_language("copy", n_characters=3000, n_validation=600)
-    before = kept.counts()["values"]
-    for windows in range(1, 70):
-        corpus.baselines(16, windows)
-    assert kept.counts()["values"] - before <= WORKED_OUT

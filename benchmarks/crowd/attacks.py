@@ -77,7 +77,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     """Completed, order, waits and memory: without the attacks, and with them."""
     count = options.visitors if options.visitors != 46 else 40
     calm, attacked = (_pass(count, attack=attack) for attack in (False, True))
-    what = f"in peace; under attack: {count} train {STEPS} steps and {count} write {TOKENS} tokens: "
+    what = f"undisturbed; under attack: {count} train {STEPS} steps and {count} write {TOKENS} tokens: "
     yield what + "runs complete", f"{calm.trained} of {count}", f"{attacked.trained} of {count}", "", f"{count}"
     yield "texts complete", f"{calm.wrote} of {count}", f"{attacked.wrote} of {count}", "", f"{count}"
     yield "runs that one begun later had asked for earlier", f"{_passed(calm)}", f"{_passed(attacked)}", "", "0"
@@ -85,7 +85,7 @@ def rows(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     yield "longest wait for a place ÷ that of a line that moves evenly from first to last", *evenly, "", "≤ 1.5×"
     last = [max((seen.began[n][1] - seen.asked[n][0] for n in seen.began), default=0.0) for seen in (calm, attacked)]
     fair = last[0] * (count + 1) / count
-    what = "longest wait for a place, s ÷ fair share (as in peace, with one address more)"
+    what = "longest wait for a place, s ÷ fair share (undisturbed, with one address more)"
     yield what, *(f"{x:.1f}" for x in last), f"{last[1] / max(fair, 0.1):.2f}×", "≤ 1.5×"
     yield (
         "processor s: the server's; callers', on the same two cores; s in all",
@@ -127,7 +127,7 @@ def _unfair(seen: Seen) -> float:
 
 
 def _pass(count: int, *, attack: bool) -> Seen:
-    tell(f"attacks: {count} train and {count} write {'under attack' if attack else 'in peace'}")
+    tell(f"attacks: {count} train and {count} write {'under attack' if attack else 'undisturbed'}")
     token = "hf_" + secrets.token_hex(12)
     with (
         _hub(token) as (hub, leaked),

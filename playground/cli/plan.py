@@ -143,6 +143,7 @@ def _tuned(options: argparse.Namespace) -> PlannedRun:
         "text_sha256": corpus.sha256, "reads": reads(corpus), "training": config.to_dict(), "parent": parent,
         "old_text": options.old_text and str(Path(options.old_text).resolve()),
         "prompt": _prompt(options, str(parent.get("prompt") or "")),
+        "tuning": {"ladder": None if options.old_text else checkpoint.about.get("ladder")},
     }  # fmt: skip
     return PlannedRun(corpus, model, config, about, exam=_exam(corpus, about, model.config))
 

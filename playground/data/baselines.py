@@ -83,9 +83,9 @@ class Baselines:
         return best
 
     def ahead(self, loss: float) -> str | None:
-        """The baseline next to this loss of those that predict at least as well, the floor apart."""
-        better = [(rung, name) for name, rung in self.losses() if name != "floor" and rung <= loss]
-        return max(better)[1] if better else None
+        """The next baseline for this loss to beat, the best possible loss excluded; None if it has beaten them all."""
+        names, passed = [name for name, _ in self.steps()], self.passed(loss)
+        return next(iter(names[names.index(passed) + 1 :] if passed else names), None)
 
     def clearly(self, name: str) -> float:
         """Nats below a baseline, or above it, from which that may be said."""
@@ -151,8 +151,8 @@ def measure(
 ) -> Baselines:
     """Baselines of windows `inputs`, `targets` (N, T), with the n-gram that the text supports; IGNORE does not count.
 
-    `occur` is how many of the tokens are in the text at all. `write` makes a text of a guesser; None is the text's own
-    generator.
+    `occur` is the number of tokens that occur in the text. `write` makes a text from a guesser; None stands for the
+    text's own generator.
     """
     vocab_size = len(best.unigram)
     x, y = inputs.numpy(), targets.numpy()

@@ -194,10 +194,10 @@ def _try_encoding(name: str, found: list[tiktoken.Encoding]) -> None:
 
 
 def open_library(body: dict[str, Any]) -> BytePairs:
-    """The byte-level BPE of a `tokenizer.json`, which anybody may have written.
+    """The byte-level BPE in a `tokenizer.json`, which may come from a stranger.
 
-    Raises TextError that names a part by which texts would be read in another way, in a time without bounds, or not
-    come back whole. Strings that look like its special tokens are ordinary text.
+    Raises TextError that names an unsuitable part: one that would change how texts are read, take unbounded time, or
+    lose text in decoding. Strings that look like special tokens are ordinary text.
     """
     try:
         _check_parts(body)
@@ -274,9 +274,9 @@ def _kind(part: Any) -> str:
 
 
 def byte_pairs(tokens: list[bytes], pattern: str = "pieces", special: dict[str, int] | None = None) -> BytePairs:
-    """A byte-level BPE of tokens in the order of their merges, which take the ids that no special token has.
+    """A byte-level BPE from tokens in the order of their merges. They take the ids that no special token has.
 
-    Raises TextError for tokens, special tokens or names of patterns that make no sense.
+    Raises TextError for invalid tokens, special tokens or pattern names.
     """
     if sum(len(token) ** 2 for token in tokens) > MAX_WORK:
         raise TextError("a byte-level tokenizer needs shorter tokens than these")

@@ -38,7 +38,7 @@ WORKED_OUT = 64
 
 @dataclass(frozen=True)
 class Corpus:
-    """What a model is trained on and judged by. Make one with the `corpus_from_…` functions."""
+    """The text on which a model is trained and judged. Make one with the `corpus_from_…` functions."""
 
     name: str
     """What it is called in charts and cards."""
@@ -141,7 +141,7 @@ class Corpus:
         return overlap(self.train, self.val, max(round(SNIPPET / per_token), 4))
 
     def other_kind(self) -> OtherKind | None:
-        """How the validation text is another kind of text than the training text, where it clearly is."""
+        """How the validation text differs in kind from the training text; None if it does not clearly differ."""
         return other_kind(self.learned().text, self.judging_text()) if self.is_own_text else None
 
     @property
@@ -159,7 +159,7 @@ class Corpus:
         return self._once.get("exact", lambda: ExactModel(self.language.graph, self.tokenizer.encode, self.vocab_size))
 
     def partition(self, context_length: int, max_windows: int | None = None) -> Partition | None:
-        """The grammar rule that decides each target of the same windows (cached); None if the rules are unknown."""
+        """The grammar rule behind each target of the validation windows (cached); None if the rules are unknown."""
         exact = self.exact_model()
         if exact is None:
             return None
@@ -263,7 +263,7 @@ def corpus_from_text(
 
 
 def parted(n_tokens: int) -> int:
-    """How many of a text's tokens are learned from; the others judge. Raises TextError where they are too few."""
+    """How many of a text's tokens to train on; the rest are for validation. Raises TextError if they are too few."""
     if n_tokens < MIN_TOKENS:
         few = f"{n_tokens} token{'s' * (n_tokens != 1)}"
         raise TextError(f"the text has only {few}: a model needs at least {MIN_TOKENS}, preferably 5,000")
@@ -279,7 +279,7 @@ def _where_parted(text: str, kind: str) -> int:
 
 
 def check_parts(n_training: int, n_validation: int, context_length: int) -> None:
-    """Raise TextError unless so many tokens to learn from and to judge by hold a whole window of this length each."""
+    """Raise TextError if the training or the validation part is too short for one window."""
     for what, tokens in (("training", n_training), ("validation", n_validation)):
         if tokens < context_length + 1:
             raise TextError(
@@ -336,8 +336,8 @@ def _equally_long(targets: np.ndarray) -> list[tuple[np.ndarray, int]]:
 
 
 def real_tokens(targets: torch.Tensor) -> torch.Tensor | None:
-    """Which inputs are tokens of a text, True, and which are padding, (N, T), given the targets (N, T) of a batch or of
-    windows; None where all are real. Padding follows a text's last token, which itself has no target.
+    """For the targets (N, T) of a batch or of windows: which inputs (N, T) are tokens of a text (True) and which are
+    padding; None if none is padding. Padding follows a text's last token, which itself has no target.
 
     >>> real_tokens(torch.tensor([[4, 2, IGNORE, IGNORE]]))  # inputs: three tokens and one of padding
     tensor([[ True,  True,  True, False]])

@@ -30,7 +30,7 @@ class Partition:
     """(N, T) nats that the text's own generator loses."""
 
     def rows(self, some: np.ndarray) -> Partition:
-        """The same of some windows only."""
+        """The partition of some windows only."""
         return Partition(self.names, self.part[some], self.unavoidable[some])
 
 
@@ -48,16 +48,16 @@ class Part:
 
 @dataclass(frozen=True)
 class ExcessLoss:
-    """What a model loses beyond what it must, by part, the largest first."""
+    """A model's loss above the best possible, by part, the largest first."""
 
     nats: float
-    """Per token, in all."""
+    """The whole excess, per token."""
     error: float
     """Standard error of `nats`, from the spread between windows."""
     parts: tuple[Part, ...]
     unit: str = "token"
     tokens: int = 0
-    """On how many it was counted."""
+    """The number of tokens on which it was measured."""
 
     def kind(self) -> tuple[str, tuple[Part, ...]]:
         """NOTHING, UNCLEAR, MOSTLY, DIVIDED or SPREAD, and the parts that show it."""
@@ -79,7 +79,7 @@ class ExcessLoss:
         return (DIVIDED, every) if len(every) <= 3 else (SPREAD, largest)
 
     def share(self, part: Part) -> float:
-        """Which part of the excess it carries, 0 … 1."""
+        """The part's share of the excess loss, 0 … 1."""
         return min(max(part.nats / self.nats, 0.0), 1.0)
 
     def to_dict(self) -> dict[str, Any]:

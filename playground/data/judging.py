@@ -70,11 +70,11 @@ class ParsedText:
 
 
 def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = True) -> ParsedText:
-    """What a text of this language is worth that continues from `begun`, which is not judged.
+    """Judge by a language's grammar a text that continues from `begun`, which itself is not judged.
 
-    What stands before the text's first line break counts together with the end of `begun` that belongs to it, if that
-    can stand in the language at all. A text that continues from nothing may begin in the middle of a line, which is not
-    judged. `spaced`: whether the space between words counts.
+    The text up to its first line break counts together with the last line of `begun`, if that line is possible in the
+    language. A text that continues from nothing may begin in the middle of a line; that line is not judged. `spaced`:
+    whether the space between words counts.
     """
     right, of = 0, 0
     faults: list[Fault] = []
@@ -116,7 +116,7 @@ class Compared:
 
 
 def without_divided_word(before: str, after: str) -> tuple[str, str]:
-    """Two parts of one text without the word through which the cut between them goes; as they are where there is none.
+    """Two parts of one text, without the word that the cut between them divides; unchanged if it divides none.
 
     >>> without_divided_word("the n", "eedles fall")
     ('the ', ' fall')
@@ -129,10 +129,11 @@ def without_divided_word(before: str, after: str) -> tuple[str, str]:
 
 
 class LearnedText:
-    """A text that a model learned from, ready to hold others against. Words count in any case, as letters.
+    """A text that a model learned from, ready to be compared with others. Case does not matter.
 
-    `held_out` is by the same hand; `divided` says that it continues where the text learned ends, perhaps within a word,
-    which is no word of either. A text of single `sentences` names them, and the mark that `ends` each.
+    `held_out` is another text by the same author. `divided`: it continues where the learned text ends, perhaps within
+    a word; a word cut in two counts for neither. `sentences` are those of a text of single sentences, `ends` the mark
+    after each.
     """
 
     def __init__(
@@ -156,7 +157,7 @@ class LearnedText:
 
     @property
     def nbytes(self) -> int:
-        """About how much room it takes."""
+        """Rough bytes in memory."""
         return len(self.text) + len(self.held_out) + 100 * len(self.words)
 
     def compare(self, text: str, begun: str = "") -> Compared:

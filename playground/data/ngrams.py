@@ -78,13 +78,13 @@ class NGram:
         self.n = 1 + len(orders)
 
     def shorter(self, n: int) -> NGram:
-        """The one of n tokens within this one."""
+        """The n-gram model of order n contained in this one."""
         return NGram(self.unigram, self.orders[: n - 1])
 
     def losses(self, inputs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Surprise in nats (N, T) at the targets (N, T), of which those below 0 give 0, each after the inputs up to it.
+        """Surprise in nats (N, T) at each target (N, T), given the inputs up to it; 0 at targets below 0.
 
-        Where a window has not shown n − 1 tokens yet, a shorter n-gram guesses.
+        Before a window has shown n − 1 tokens, a shorter n-gram guesses.
         """
         probability, contexts = self._by_shorter(inputs, targets)
         if self.orders:
@@ -100,7 +100,7 @@ class NGram:
         return probability, contexts
 
     def at_best(self, inputs: np.ndarray, targets: np.ndarray) -> float:
-        """The mean loss at the targets (N, T) with the smoothing that turns out to suit them best, of those tried."""
+        """The mean loss at the targets (N, T) with the smoothing that suits them best, out of several."""
         counted, tried = targets >= 0, []
         if not self.orders:
             for power in _POWERS:

@@ -43,10 +43,11 @@ class OtherKind(NamedTuple):
 
 
 def other_kind(learned: str, judging: str) -> OtherKind | None:
-    """How the end of a text, which judges, is another kind than what is learned from; None where it is not clearly.
+    """How the held-out end of a text differs in kind from the part that is learned; None if it does not clearly differ.
 
-    What the judging characters lose by the frequencies of those learned (with one added to each) is held against what
-    they lose by their own, less what so few of them would lose by chance, and two standard errors.
+    The held-out characters get a loss from the character frequencies of the learned part (one added to each count),
+    and one from their own frequencies. The first must be clearly higher, even after subtracting the excess that chance
+    adds in so short a text, and two standard errors.
     """
     known, own, n = Counter(learned), Counter(judging), len(judging)
     if not known or not own:

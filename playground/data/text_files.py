@@ -29,7 +29,7 @@ def decode_upload(data: bytes, *, name: str = "the file", max_bytes: int = MAX_B
 
 
 def read_file(path: str | Path, *, name: str = "", max_bytes: int = MAX_BYTES) -> str:
-    """The text of a local file, which sentences call by its path unless it has a `name`."""
+    """The text of a local file. Error messages call it by its `name`, or else by its path."""
     path, name = Path(path), name or str(path)
     if path.is_dir():
         raise TextError(f"{name} is a folder: name a text file")

@@ -46,9 +46,9 @@ def pattern_map(
     """Attention weights (T, T) on a fixed 0–1 scale from white to one hue; cells the mask removes are blank.
 
     Args:
-        tokens: their visible texts.
-        first: the place of the first token drawn, where only a part of a long prompt is.
-        mark: (row, column) of a cell to frame, counted in what is drawn.
+        tokens: the T tokens' visible texts.
+        first: the first token's position in its prompt, if only a part of a long prompt is shown.
+        mark: (row, column) of a cell to frame, counted within the part shown.
     """
     trace = cells(
         _blanked(pattern, causal),

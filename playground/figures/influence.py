@@ -9,7 +9,7 @@ from .shapes import Figure, axis, figure, numbers, rule
 
 
 def effects(predicted: Sequence[float], actual: Sequence[float]) -> Figure:
-    """A scatter of proofs: influence predicted (its own units), nats that the passages were worth."""
+    """Scatter plot, one point per proof: predicted influence (its own units), and the passages' effect in nats."""
     points = {
         "type": "scatter",
         "mode": "markers",

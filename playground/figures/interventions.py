@@ -74,10 +74,10 @@ def steering_picture(curve: SteeringCurve) -> Figure:
 
 
 def circuit_picture(found: Circuit, patterns: Mapping[Node, str]) -> Figure:
-    """The parts, first layer at the bottom, answer on top; each part and link says which share is lost without it.
+    """The circuit, first layer at the bottom, answer on top; each part and link shows the share lost without it.
 
     Args:
-        patterns: of heads, as `interventions.circuit.patterns_of` finds them.
+        patterns: attention patterns of heads, as `interventions.circuit.patterns_of` finds them.
     """
     stages = sorted({_stage(node) for node in found.nodes})
     shown = [edge for edge in found.edges if edge.share >= _SHOWN]

@@ -128,7 +128,7 @@ def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -
 
 
 def bucket_size(n_steps: int) -> int:
-    """How many steps share a point of the batch loss."""
+    """The number of steps that are averaged into one point of the batch loss."""
     return max(1, -(-n_steps // _POINTS))
 
 
@@ -153,10 +153,11 @@ def gutter_labels(
     sayings: Mapping[str, str] = MappingProxyType({}),
     curve: Sequence[float] = (),
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """What each line knows, at its right end beside the picture, none over another.
+    """The baselines' names and losses, as labels right of the picture that do not overlap.
 
-    Beside them, what is otherwise in a narrow place: there names stand over their lines, the best possible under it.
-    One that would lie on another line, or on a name nearer to the curve's end, is left out; the best possible never is.
+    Also returns the changes for a narrow picture: names above their lines, the best possible loss below its own.
+    There a name that would cover another line, or a name nearer to the curve's end, is left out.
+    The best possible loss always stays.
     """
     if not rungs:
         return [], {}

@@ -74,13 +74,13 @@ def difference_lines(
     end: float | None = None,
     height: int = 300,
 ) -> Figure:
-    """Mixture minus dense along training: every seed, their mean, and its 95 % interval.
+    """Loss of the MoE model minus loss of the dense one during training: each seed, the mean, and its 95 % interval.
 
     Args:
-        steps: N of the evaluations that all pairs have in common.
+        steps: the N steps at which all pairs were evaluated.
         differences: (seeds, N) nats per token.
-        mean, margin: (N,) of them, and half the widths of the 95 % intervals.
-        end: where the axis ends.
+        mean, margin: (N,) mean differences, and half the widths of their 95 % intervals.
+        end: the last step on the axis.
     """
     traces = []
     if len(differences) > 1:

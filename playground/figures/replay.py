@@ -72,7 +72,7 @@ def timeline(
 
 
 def step_at(x: float) -> float:
-    """The optimizer step at this point of the timeline's axis."""
+    """The optimizer step at position `x` of the timeline's axis."""
     return max(x, 0.0) ** 2
 
 

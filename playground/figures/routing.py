@@ -28,7 +28,7 @@ def expert_color(expert: int) -> str:
 
 
 def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int]) -> Figure:
-    """One token in every layer: how much each expert counts (L, E), framed where one was visited (L, K)."""
+    """One token in every layer: each expert's weight (L, E), with frames around the experts used (L, K)."""
     L, E = weights.shape
     visited = [frame(i, e, palette.MOE) for i, row in enumerate(experts) for e in row.tolist()]
     used = np.zeros((L, E), dtype=bool)
@@ -46,7 +46,7 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
 
 
 def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int]) -> Figure:
-    """Share of visits of every expert along a run (records, E), expert × step; crosses mark those `dead` at its end."""
+    """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end."""
     E = load.shape[1]
     trace = cells(
         load.T,

@@ -96,7 +96,7 @@ def slanted(texts: Sequence[str], title: str = "", **more: Any) -> dict[str, Any
 
 
 def counted(count: int, title: str, **more: Any) -> dict[str, Any]:
-    """An axis of things that are called by their number, such as experts."""
+    """An axis for numbered things, such as experts."""
     return axis(title, tickvals=list(range(count)), showgrid=False, **FIXED, **more)
 
 
@@ -143,9 +143,9 @@ def cells(
         z: numbers (R, C).
         hover: plotly's template for a cell.
         ends: the numbers at the ends of the scale; a diverging scale is centred on their middle.
-        bar, ticks: the title of the colour bar and what else is to be said of it; None for no bar.
-        text: what is written into each cell (R, C); True for its number; None for nothing.
-        saved: title → numbers (R, C) that a saved table holds, where colours stand for something else.
+        bar, ticks: the colour bar's title and its other plotly settings; None for no bar.
+        text: texts (R, C) inside the cells; True for the numbers; None for nothing.
+        saved: title → numbers (R, C) for a saved table, if the colours show something else.
     """
     trace = {
         "type": "heatmap",

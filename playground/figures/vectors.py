@@ -45,7 +45,7 @@ def vector_rows(
     room = 18 + int(6.6 * max(map(len, labels)))
     trace = cells(
         numbers_,
-        "row %{y}, number %{x}: %{z:.4f}",
+        "number %{x}: %{z:.4f}",
         scale=palette.DIVERGING_SCALE,
         ends=(-ends, ends),
         bar="value",

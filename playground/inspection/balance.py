@@ -19,7 +19,7 @@ DEAD_SHARE = 0.01
 
 @dataclass(frozen=True)
 class Evenness:
-    """How one layer spreads its visits over its experts."""
+    """How evenly one layer spreads tokens over its experts."""
 
     entropy: float
     """Of the shares, in bits."""
@@ -48,7 +48,7 @@ def evenness(load: Sequence[float]) -> Evenness:
 def load_over_training(
     records: Sequence[Mapping[str, Any]], n_layers: int, n_experts: int
 ) -> tuple[tuple[int, ...], torch.Tensor] | None:
-    """Steps, and shares of visits (records, L, E) at each, of what `History.load` recorded as {step, load}.
+    """The steps, and the shares of visits (records, L, E) at each, from `History.load`'s records {step, load}.
 
     Records of other shapes are left out; None if none fits.
     """

@@ -27,7 +27,7 @@ ROWS_AT_ONCE = 4096
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """A prediction, and the loss on the prompt, without and with a change."""
+    """The next-token prediction and the loss on the prompt, without a change and with it."""
 
     before: torch.Tensor
     """(V,) next-token probabilities of the unedited model."""
@@ -78,7 +78,7 @@ class Cost:
 
 @dataclass(frozen=True, eq=False)
 class PartCosts:
-    """What switching off each part of a model costs: of heads and sublayers (`removal_map`), or of experts."""
+    """The cost of switching off each part of a model: heads and sublayers (`removal_map`), or experts."""
 
     before: float
     """Loss of the whole model in nats per token."""

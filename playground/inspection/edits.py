@@ -35,7 +35,7 @@ REMEMBERED = ("scores", "masked_scores", "ff_in", "experts", "expert_weights")
 
 @dataclass(frozen=True)
 class SwitchOff:
-    """What a head, a layer's attention, its feed-forward layer or both would have added becomes 0 (ablation)."""
+    """Ablation: the output of a head, or of a layer's attention, MLP or both, becomes 0."""
 
     layer: int
     part: str = "head"
@@ -126,7 +126,7 @@ class SwapPattern:
     pattern: str = "uniform"
 
     def check(self, config: ModelConfig) -> None:
-        """Raise ValueError unless the model has this head and there is such a pattern."""
+        """Raise ValueError unless the model has this head and the pattern is a known one."""
         _check_layer(config, self.layer)
         _check_head(config, self.head)
         if self.pattern not in PATTERNS:
@@ -157,7 +157,7 @@ class RemoveMask:
     """One layer; None for all."""
 
     def check(self, config: ModelConfig) -> None:
-        """Raise ValueError where there is no such layer or no mask."""
+        """Raise ValueError if the model has no such layer or no mask."""
         if self.layer is not None:
             _check_layer(config, self.layer)
         if not config.causal:
@@ -170,13 +170,13 @@ class RemoveMask:
 
 @dataclass(frozen=True)
 class SwitchOffExperts:
-    """What these experts would have added is gone."""
+    """Ablation: these experts contribute nothing."""
 
     layer: int
     experts: tuple[int, ...]
     replaced: bool = True
-    """Whether the router's next choice takes over, as if it had never had them; else they are chosen as before, but
-    their outputs count nothing."""
+    """Whether the router's next choices take over, as if these experts did not exist. Otherwise the router may still
+    choose them, but their outputs are 0."""
 
     def check(self, config: ModelConfig) -> None:
         """Raise ValueError unless the layer has these experts, and enough others to take over."""

@@ -69,7 +69,7 @@ def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int, most: in
 
 @torch.no_grad()
 def sorting(model: Transformer, ids: torch.Tensor, layer: int, first: np.ndarray) -> Sorting:
-    """Hold a layer's first choices (N,) on ids (B, T), N = B · T, against random routers on the same stream."""
+    """Compare a layer's first choices (N,) on ids (B, T), N = B · T, with those of random routers."""
     E, generator = model.config.n_experts, torch.Generator().manual_seed(0)
     read = [trace(model, some, names=["ff_in"])["ff_in", layer].cpu() for some in ids.split(AT_ONCE)]
     stream = torch.cat(read).flatten(0, 1)  # (N, d)
@@ -80,7 +80,7 @@ def sorting(model: Transformer, ids: torch.Tensor, layer: int, first: np.ndarray
 
 
 def sorted_share(first: np.ndarray, tokens: np.ndarray, n_experts: int) -> float:
-    """Share of tokens whose expert is right if each kind's most frequent one is guessed, above a single guess for all.
+    """How much guessing each token's most frequent expert beats guessing one expert for all, in share of right guesses.
 
     `first` (N,) experts and `tokens` (N,).
     """

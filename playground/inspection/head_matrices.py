@@ -14,7 +14,7 @@ from ..model import ModelConfig
 
 @dataclass(frozen=True)
 class Matrix:
-    """A part of a parameter that has a name of its own: rows (or columns) of one tensor."""
+    """A named part of a parameter: rows (or columns) of one tensor."""
 
     title: str
     name: str

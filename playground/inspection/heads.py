@@ -57,12 +57,12 @@ class HeadScores:
         return (1 - self.evenness) * (1 - np.maximum(self.first, self.itself))
 
     def ranking(self) -> list[tuple[int, int]]:
-        """(layer, head) of all heads, the most telling first."""
+        """All heads as (layer, head), the most telling first."""
         return ranked(self.telling())
 
 
 def ranked(values: np.ndarray) -> list[tuple[int, int]]:
-    """(layer, head) by a number of each (L, H), the largest first."""
+    """All heads as (layer, head), sorted by their `values` (L, H), the largest first."""
     order = np.argsort(-np.nan_to_num(values), axis=None, kind="stable")
     return [(int(i) // values.shape[1], int(i) % values.shape[1]) for i in order]
 
@@ -71,7 +71,7 @@ _scores: weakref.WeakKeyDictionary[Look, HeadScores] = weakref.WeakKeyDictionary
 
 
 def head_scores(look: Look) -> HeadScores:
-    """The scores of all heads on this prompt, made once. The first row counts for nothing: it has no choice."""
+    """The scores of all heads on this prompt, computed once. The first row has no choice, so it does not count."""
     if (scores := _scores.get(look)) is None:
         ids, layers = np.array(look.ids), range(look.config.n_layers)
         by_layer = [_habits(look.pattern(layer).float(), ids, look.config.causal) for layer in layers]
@@ -161,7 +161,7 @@ def spread(evenness: float, alike: float) -> str:
 
 
 def flops_of_moves(look: Look) -> int:
-    """About how many floating-point operations `moves` takes."""
+    """Rough floating-point operations that `moves` takes."""
     config = look.config
     return (1 + config.n_layers * (config.n_heads + 2) // 2) * look.length * config.flops_per_token()
 

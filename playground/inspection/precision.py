@@ -30,11 +30,11 @@ class InPrecision:
 
     name: str
     nbytes: int
-    """Of its weights: matrices and the table of tokens in this precision, all else in fp32."""
+    """Bytes of its weights: matrices and the token table in this precision, all else in fp32."""
     tokens_per_second: float
-    """Of greedy decoding, one text, by a token that a quarter of them were quicker than: others may be at work, too."""
+    """Of greedy decoding, one text, from the lower quartile of seconds per token: other programs may slow the rest."""
     loss: float
-    """Nats per token on the judging text."""
+    """Nats per token on the held-out text."""
     margin: float
     """Half the width of the loss's 95 % interval, from its spread between windows; infinite for a single one."""
     more: float
@@ -44,11 +44,11 @@ class InPrecision:
     logit_difference: float
     """The largest difference from fp32 between any two scores of the same token."""
     parts_at: int | None
-    """The first new token, from 0, at which the greedy text is not that of fp32; None where it never is."""
+    """The first new token, from 0, at which the greedy text differs from that in fp32; None if it never does."""
 
     @property
     def can_be_told(self) -> bool:
-        """Whether the loss is another than that of fp32."""
+        """Whether the loss clearly differs from that in fp32."""
         return abs(self.more) > self.more_margin
 
 
@@ -78,11 +78,11 @@ class RoundedMatrix:
     counts: tuple[int, ...]
     """How many weights lie on each level, from −127 to 127."""
     worst: RoundedWeight
-    """Of the weight that lies furthest from its level."""
+    """The weight that lies furthest from its level."""
 
     @property
     def middle_half(self) -> int:
-        """The level within whose plus and minus half of all weights lie."""
+        """The level n for which half of all weights lie between −n and n."""
         outwards = [self.counts[127], *(self.counts[127 + n] + self.counts[127 - n] for n in range(1, 128))]
         return next(n for n, held in enumerate(accumulate(outwards)) if 2 * held >= sum(self.counts))
 
@@ -104,9 +104,9 @@ class PrecisionCost:
 
 
 def precision_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_tokens: int) -> PrecisionCost:
-    """Measure a model on windows (N, T) and the tokens that follow them, and by greedy texts after the first window.
+    """Measure a model in each precision: its loss on windows (N, T), and greedy texts after the first of them.
 
-    Raises ValueError where there is nothing to judge.
+    Raises ValueError if there are no windows.
     """
     if not len(inputs) or not (targets != IGNORE).any():
         raise ValueError("there is no text to judge the model by")

@@ -80,7 +80,7 @@ def estimate(values: np.ndarray) -> Estimate:
 
 @dataclass(frozen=True, eq=False)
 class HeadStatistics:
-    """What every head does in many texts."""
+    """What every head does, as averages over many texts."""
 
     weights: dict[str, Estimate]
     """Share of weight on each of `PLACES`; and, in rows that repeat, on each of `REPEATS`: the earlier copy of the
@@ -144,7 +144,7 @@ class HeadTests(HeadStatistics):
         return bool(self.loss < self.guessing and self.effect.low[layer, head] > MATTERS)
 
     def ranking(self) -> list[tuple[int, int]]:
-        """(layer, head) of all heads, the one that the model loses most without first."""
+        """All heads as (layer, head); first the one whose absence costs the most loss."""
         return ranked(self.effect.mean)
 
 
@@ -153,9 +153,9 @@ def head_tests(
 ) -> HeadTests:
     """Test every head of a model on texts of its own kind: windows (N, T), or one long text (tokens,) to cut up.
 
-    `worth` says what the heads are worth on text like these, if that is known already; else it is measured on them.
-    `seed` draws the models before training, the tokens that replace others and the random sequences. Raises ValueError
-    where there are not two texts of five tokens.
+    `worth`: what each head is worth on similar text, if already known; otherwise measured on these texts.
+    `seed`: of the untrained models, the replacement tokens and the random sequences. Raises ValueError if there are
+    fewer than two texts of five tokens.
     """
     windows = _windows(torch.as_tensor(texts, dtype=torch.long), model.config.context_length)
     trained = _statistics(model, windows, seed)
@@ -231,7 +231,7 @@ def _twice(config: ModelConfig, windows: torch.Tensor, rng: np.random.Generator)
 
 @torch.inference_mode()
 def head_statistics(model: Transformer, texts: np.ndarray, rng: np.random.Generator) -> HeadStatistics:
-    """Read texts (N, T) once, and their rows that repeat once more without the repetition."""
+    """The statistics on texts (N, T). Rows that repeat are read a second time without the repetition."""
     device = next(model.parameters()).device
     recorder = Recorder(("pattern",))
     model(torch.from_numpy(texts).to(device), Pass(tap=recorder))

@@ -34,7 +34,7 @@ class RoutedText:
         return torch.stack([_shares(experts, self.n_experts) for experts in self.experts])
 
     def dense_weights(self) -> torch.Tensor:
-        """(L, B, T, E): each expert's weight for each token, 0 where it was not visited."""
+        """(L, B, T, E): each expert's weight for each token, 0 if the token did not use it."""
         weights = torch.zeros(*self.experts.shape[:-1], self.n_experts)
         return weights.scatter_add_(-1, self.experts, self.weights)
 

@@ -212,7 +212,7 @@ def mask(at: Selection) -> Numbers:
 def softmax(at: Selection) -> Numbers:
     """pattern (T, T), rows sum to 1.
 
-    best: the most watched token; half: how many of the visible tokens hold half of the weight.
+    best: the token with the most weight; half: how many visible tokens together hold half of the weight.
     """
     pattern = double(at.look.pattern(at.layer)[at.head])
     row = pattern[at.query]

@@ -8,7 +8,7 @@ circuit.py    the parts that carry an answer, and which of them feed which
 """
 
 from .circuit import Circuit, Node, find_circuit
-from .pairs import fresh_pairs, suggested_pairs
+from .pairs import found_pairs, fresh_pairs, suggested_pairs
 from .patching import Donor, Pair, Patch, PatchMap, pair_of, patch_map
 from .steering import Steer, difference_of_means
 
@@ -22,6 +22,7 @@ __all__ = [
     "Steer",
     "difference_of_means",
     "find_circuit",
+    "found_pairs",
     "fresh_pairs",
     "pair_of",
     "patch_map",

@@ -33,6 +33,8 @@ PER_TOKEN, PER_WORD, FAR = 0.1, 2.0, 4
 UNLIKELY = 5.0
 """Nats by which an exchanged word and the beginning of the next one may be less probable than the text's own."""
 ROWS_AT_ONCE = 16384
+FOUND_LENGTHS, FOUND_AT_MOST, SURE = (24, 16, 12, 8, 6, 4), 256, 0.4
+"""Tokens of prompts that are found in a text; how many of them are read; and the probability of each answer."""
 VARIATIONS = 256
 """Words that are tried in a pair's place."""
 
@@ -69,6 +71,38 @@ def suggested_pairs(
     if not exchanges:
         return []
     return _best(_scored(model, tokenizer, texts, exchanges), tokenizer, n)
+
+
+@torch.inference_mode()
+def found_pairs(model: Transformer, tokenizer: Tokenizer, windows: torch.Tensor, *, n: int = 4) -> list[Pair]:
+    """Up to n pairs of which both prompts stand in windows (N, T) of text and differ in one token, the surest first.
+
+    In each prompt the model gives its answer at least SURE. None where the text holds no such prompts.
+    """
+    texts, found = windows.tolist(), []
+    for length in FOUND_LENGTHS:
+        prompts = {
+            tuple(ids[start : start + length])
+            for ids in texts
+            for start, _ in words_of(tokenizer, ids)
+            if start + length <= len(ids)
+        }
+        alike: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+        for ids in sorted(prompts):
+            for place in range(length - 1):
+                if not re.search(r"[^\W_]", tokenizer.token_text(ids[place])):
+                    continue  # other punctuation is no other prompt
+                alike.setdefault((place, *ids[:place], *ids[place + 1 :]), []).append(ids)
+        pairs = [tuple(each[:2]) for each in alike.values() if len(each) > 1][:FOUND_AT_MOST]
+        if not pairs:
+            continue
+        sure, answers = _logits(model, torch.tensor(pairs).flatten(0, 1))[:, -1].softmax(-1).max(-1)
+        for both, (p, q), (answer, foil) in zip(pairs, sure.view(-1, 2).tolist(), answers.view(-1, 2).tolist()):
+            if answer != foil and min(p, q) >= SURE and all(_typed(tokenizer, ids) for ids in both):
+                found.append((min(p, q), Pair(*both, answer, foil)))
+        if found:
+            break
+    return [pair for _, pair in sorted(found, key=lambda each: -each[0])[:n]]
 
 
 def fresh_pairs(
@@ -132,9 +166,14 @@ def _best(scored: Sequence[tuple[float, Pair, int]], tokenizer: Tokenizer, n: in
     for score, pair, window in sorted(scored, key=lambda each: -each[0]):
         if len(found) == n or score == -np.inf:
             break
-        if all(tokenizer.encode(tokenizer.decode(ids)) == list(ids) for ids in (pair.ids, pair.other)):
+        if _typed(tokenizer, pair.ids) and _typed(tokenizer, pair.other):
             found.setdefault(window, pair)
     return list(found.values())
+
+
+def _typed(tokenizer: Tokenizer, ids: Sequence[int]) -> bool:
+    """Whether a prompt can be typed: its text gives the same tokens."""
+    return tokenizer.encode(tokenizer.decode(ids)) == list(ids)
 
 
 def _begun(tokenizer: Tokenizer, windows: torch.Tensor) -> list[list[int]]:

@@ -26,7 +26,7 @@ from ..model import PRESETS
 from ..training.verdict import Verdict
 from ..words.heads import ROLE_NAMES
 from ..words.slips import SLIPS, slip_sentences, slip_values
-from .journey import favourite, last_looks, mlp_keeps, neurons_percent, settles
+from .journey import favourite, last_looks, mlp_change, mlp_keeps, neurons_percent, settles
 from .run_facts import RUN_FACTS
 from .scene import NotYet, Scene, Value
 
@@ -258,6 +258,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "next-share": lambda scene: favourite(scene.look())[1],
     "neurons-percent": lambda scene: neurons_percent(*scene.looked[:2], scene.looked[3]),
     "mlp-keeps": lambda scene: mlp_keeps(scene.look()),
+    "mlp-change": lambda scene: mlp_change(scene.look()),
     "settles": lambda scene: settles(scene.look()),
     "edits": lambda scene: len(scene.edits()),
     "expects": lambda scene: scene.look().token_label(int(_effect(scene).before.argmax())),
@@ -267,7 +268,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "head-cost-margins": _cost_in_margins,
     "role": lambda scene: scene.role(scene.look()),
     "role-words": lambda scene: ROLE_NAMES[scene.role(scene.look())],
-    "appeared-head": lambda scene: "layer {0.layer}, head {0.head}".format(_appeared(scene)),
+    "appeared-head": lambda scene: "head {0.layer}.{0.head}".format(_appeared(scene)),
     "appeared-percent": lambda scene: 100 * _appeared(scene).after / max(scene.run("chosen")[0].history.last_step, 1),
     # two models, and balance
     "arithmetic-share": _arithmetic,

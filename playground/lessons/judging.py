@@ -96,9 +96,9 @@ def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
     truth = float(value_of(scene, answer))
     off, unit, percent = float(guess) - truth, f" {ask.unit}" if ask.unit else "", ask.unit == "%"
     said, found = (_number(x, ask) for x in (float(guess), truth))
+    close = "Exactly" if said == found else "Close"
     found += unit if percent else ""
     if abs(off) <= max(ask.near, 1e-9):
-        close = "Exactly" if abs(off) < 1e-9 else "Close"
         return Judged(truth, True, f"{close}: you said {said}{unit}, it is {found}.")
     return Judged(truth, False, f"You said {said}{unit}. It is {found}.")
 

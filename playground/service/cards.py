@@ -13,7 +13,7 @@ from .views import RunView
 
 
 def card_of(view: RunView, spec: RunSpec) -> RunCard:
-    """The card of a run: with its losses, unless its settings alone do not lead to them."""
+    """The card of a run, with its losses if they follow from its settings alone."""
     training = spec.training
     losses = () if view.lengthened else chosen_losses(view.history.evaluations, training.eval_every, training.steps)
     text_hash = view.corpus_key.split("/")[0][: links.HASH_LETTERS]

@@ -6,20 +6,16 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from ..model import ModelConfig
 from ..model.matched_pair import MatchedPair, match_dense, match_experts
 from ..processes import threads_for
 from ..storage.snapshots import keep_snapshot
-from ..training import Finished, History, Noticed, Saved, Snapshotted, Started, Stepped, TrainConfig
-from ..training.autosave import FILE
-from ..training.comparison import SIDES, PairPlan, PairsJudged, SideEvent, Trained, compare, run_folder
-from ..training.resume import SavedRun
+from ..training import Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig
+from ..training.comparison import SIDES, PairPlan, PairsJudged, SideEvent, Trained, compare
 from ..training.verdict import Verdict
 from ..words.training import message
 from .data_folder import new_id
@@ -32,7 +28,7 @@ from .views import NAMES, PairView, SideView
 
 @dataclass(frozen=True)
 class ComparisonSpec:
-    """A comparison as it was asked for."""
+    """A requested comparison."""
 
     source: Source
     dense: ModelConfig
@@ -67,7 +63,7 @@ class ComparisonSpec:
             limits.check_training(config, self.training)
 
     def matched(self, vocab_size: int | None = None) -> MatchedPair:
-        """The pair. Raises ValueError where there is none."""
+        """The matched pair. Raises ValueError if no pair matches."""
         known = {} if vocab_size is None else {"vocab_size": vocab_size}
         if self.adapts == "dense":
             return match_dense(self.moe.replace(**known), self.equal)
@@ -76,7 +72,7 @@ class ComparisonSpec:
 
 @dataclass(frozen=True)
 class Paired:
-    """The pair is matched and the text is read; training begins."""
+    """Event: the pair is matched and the text is read, so training begins."""
 
     matched: MatchedPair
     prepared: Prepared
@@ -86,13 +82,12 @@ def run_comparison(
     spec: ComparisonSpec,
     limits: Limits,
     *,
-    folder: Path | None = None,
     should_stop: Callable[[str], bool] = lambda side: False,
 ) -> Iterator[Any]:
     """Read the text, match the pair, train and judge it: Paired, then events of `compare`, and Laddered once.
 
-    `should_stop(side)` is asked after every step of a side; `folder` receives what a later call goes on from. Raises
-    ValueError with a sentence where text, models and settings do not fit together or exceed a limit.
+    `should_stop(side)` is called after every step of a side. Raises ValueError with a sentence if text, models and
+    settings do not fit together or exceed a limit.
     """
     corpus = corpus_for(spec, limits)
     matched = spec.matched(corpus.vocab_size)
@@ -102,7 +97,7 @@ def run_comparison(
     plan = PairPlan(matched.dense, matched.moe, spec.training, spec.seeds)
     baselines = Background(lambda: laddered(corpus, matched.dense.context_length, spec.training))
     with threads_for(matched.dense.numbers_in_step(spec.training.batch_size)):
-        yield from baselines.beside(compare(plan, corpus, folder=folder, should_stop=should_stop))
+        yield from baselines.beside(compare(plan, corpus, should_stop=should_stop))
     yield from baselines.rest()
 
 
@@ -110,7 +105,7 @@ def run_comparison(
 
 
 class ComparisonJob(TrainingJob):
-    """One comparison: its thread, and all that it has brought forth so far."""
+    """One comparison: its thread and its results so far."""
 
     kind = "comparison"
     runner: ClassVar[Callable[..., Iterator[Any]]] = staticmethod(run_comparison)
@@ -131,21 +126,14 @@ class ComparisonJob(TrainingJob):
         """dense and moe → the id of its model of the first pair, in the registry or not."""
         return dict(zip(SIDES, self.models))
 
-    @property
-    def _runs(self) -> Path:
-        """The folder of the states from which its runs go on."""
-        return self.folder / "runs"
-
     def start(self) -> None:
-        """Begin, or go on, in a thread of its own."""
+        """Begin; after a restart, from the beginning."""
 
         def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
             def stops(side: str) -> bool:
                 return should_stop() or self.worked > self.limits.seconds
 
-            yield from self.runner(
-                self._with_moments(self.spec.moe, 16), self.limits, folder=self._runs, should_stop=stops
-            )
+            yield from self.runner(self._with_moments(self.spec.moe, 16), self.limits, should_stop=stops)
             yield _OVER
 
         self.begin("Reading the text …", events, self._take)
@@ -168,8 +156,6 @@ class ComparisonJob(TrainingJob):
         config, model_id = getattr(self._matched, side), self.model_ids[side]
         training, latest = self.spec.training, self._latest.get(side)
         return SideView(
-            name=NAMES[side],
-            kind=side,
             config=config,
             histories=tuple(history.copied() for history in self._histories[side]),
             planned_steps=self._steps,
@@ -234,7 +220,7 @@ class ComparisonJob(TrainingJob):
     ) -> ComparisonJob:
         """The comparison of a row of the index, with what was noted of it, when the server comes up again.
 
-        One that was at work when the server ended has the curves that were saved, and waits to go on.
+        One that was at work when the server ended begins again, to the same digits.
         """
         spec = ComparisonSpec.from_dict(noted["spec"])
         job = cls(row["id"], row["visitor"], row["name"], spec, limits, registry)
@@ -248,24 +234,8 @@ class ComparisonJob(TrainingJob):
             job._reasons = noted["reasons"]
             job._verdict = Verdict(**noted["verdict"]) if noted["verdict"] else None
         else:
-            job._notices = []  # what goes on says it again
-            job._go_back_to_what_was_saved()
+            job._notices = []  # what begins again says it again
         return job
-
-    def _go_back_to_what_was_saved(self) -> None:
-        """Have the curves that the files hold: `compare` goes on from there."""
-        for side in SIDES:
-            for seed in range(self.spec.training.seed, self.spec.training.seed + self.spec.seeds):
-                place = run_folder(self._runs, seed, side)
-                if not (place / FILE).exists():
-                    break
-                history = SavedRun.of(place).history
-                history.finished = None
-                self._histories[side].append(history)
-
-    def tidy(self) -> None:
-        """See `Job.tidy`: its runs cannot be gone on with."""
-        shutil.rmtree(self._runs, ignore_errors=True)
 
     # ---- events ------------------------------------------------------------------------------------------------------
 
@@ -290,10 +260,6 @@ class ComparisonJob(TrainingJob):
             self._version += 1
         if isinstance(event, Trained) and event.seed == self.spec.training.seed:
             self._keep(event)
-        inner = event.event if isinstance(event, SideEvent) else None
-        if isinstance(inner, Saved) and inner.step > self._started.step and self.tries:
-            self.tries = 0
-            self._noting()
 
     def _take_told(self, told: SideEvent) -> None:
         place, event = told.seed - self.spec.training.seed, told.event

@@ -185,7 +185,7 @@ class DataFolder:
             return []
 
     def can_write(self, folder: Path) -> bool:
-        """Whether files can be made in this folder of the data folder now; makes it where it is not there."""
+        """Whether files can be written in this subfolder of the data folder now; creates the subfolder if needed."""
 
         def write() -> None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -349,7 +349,7 @@ _FULL, _CANNOT_WRITE = "the disk of this page's server is full", "this page's se
 
 
 def disk_problem(problem: BaseException) -> str:
-    """What is wrong with the disk, where that is what stopped a write, as half a sentence; empty where it is not."""
+    """What is wrong with the disk, as half a sentence, if that stopped a write; else empty."""
     if "full" in str(problem) or "No space" in str(problem) or getattr(problem, "errno", None) == errno.EDQUOT:
         return _FULL
     return _CANNOT_WRITE if getattr(problem, "errno", None) in (errno.EROFS, errno.EACCES, errno.EIO) else ""

@@ -55,7 +55,7 @@ class Table:
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory."""
+        """Bytes in memory."""
         parts = [self.bigram.unigram, *(a for order in self.bigram.orders for a in (order.codes, order.counts))]
         if self.exact is not None:
             parts += [self.exact.tokens, self.exact.edge, self.exact.is_last, *self.exact.anywhere]
@@ -114,7 +114,7 @@ class Games:
             return _position(seat, table, checkpoint.tokenizer)
 
     def seen(self, visitor: str, model_id: str) -> Game | None:
-        """This visitor's game with this model as it stands; None before there is one."""
+        """This visitor's current game against this model; None before the first."""
         seat = self._seats.peek((visitor, model_id))
         return seat.game if seat else None
 

@@ -20,7 +20,7 @@ ACTIVE = ("waiting", "preparing", "training", "stopping")
 
 
 class Job:
-    """One piece of work: its thread, its state, and what is to be said about it."""
+    """One piece of work: its thread, its state and its messages."""
 
     kind: ClassVar[str] = "run"
     """What it is called in sentences and names."""
@@ -68,7 +68,7 @@ class Job:
 
     @property
     def worked(self) -> float:
-        """Seconds since it began, without those in which it has lent its place to others."""
+        """Seconds since the job began, without those in which it lent its place to others."""
         return time.monotonic() - self.began - self.rested
 
     def rest_of(self, done: float) -> float | None:
@@ -91,16 +91,16 @@ class Job:
         return self.rest_of(self._done) if self._state == "training" else None
 
     def expected(self, seconds: Callable[..., float]) -> float:
-        """About how many seconds it takes from its beginning; `seconds(config, training)` is what a training takes."""
+        """Rough seconds for the whole job; `seconds(config, training)` estimates one training."""
         raise NotImplementedError
 
     @property
     def network(self) -> str:
-        """The address from which it was asked for, by a page or a program."""
+        """The address from which a page or a program requested the job."""
         return self.share.rpartition(" ")[0]
 
     def left(self, seconds: Callable[..., float]) -> float:
-        """About how many seconds it needs its place for; see `expected`."""
+        """Rough seconds for which the job still needs its place; see `expected`."""
         if not self.active or self.state == "stopping":
             return 1.0
         left = self.time_left
@@ -111,14 +111,14 @@ class Job:
         raise NotImplementedError
 
     def let_go(self, model_id: str) -> None:
-        """One of its models has left the house; others stay."""
+        """Called when one of the job's models has been removed; its others stay."""
         with self._lock:
             self.models[model_id] = False
             self.emptied = not self.has_result
             self._version += 1
 
     def renamed(self, model_id: str, name: str) -> None:
-        """One of its models is called something else."""
+        """Called when one of the job's models was renamed."""
 
     def noted(self) -> dict[str, Any]:
         """What has to be known of it to find it again after a restart, as plain values."""
@@ -129,13 +129,10 @@ class Job:
         self._state, self._message = "finished" if self.has_result else "failed", noted["message"]
 
     def put_away(self) -> None:
-        """Save its results, because its thread ends."""
-
-    def tidy(self) -> None:
-        """It is over, and that is noted: remove what only a job at work needs."""
+        """Save the job's results, because its thread ends."""
 
     def attempt_over(self) -> None:
-        """It was stopped, gave its place up or failed: what was asked for and never begun counts no more."""
+        """Called when the job was stopped, gave up its place or failed: drop changes that never took effect."""
 
     @property
     def state(self) -> str:
@@ -144,22 +141,22 @@ class Job:
 
     @property
     def message(self) -> str:
-        """The last thing worth saying, as a sentence."""
+        """The job's latest message, as a sentence."""
         return self._message
 
     @property
     def active(self) -> bool:
-        """Whether it is still going on, or waits to."""
+        """Whether the job is running or waiting to run."""
         return self._state in ACTIVE
 
     @property
     def version(self) -> int:
-        """Grows with every change, so that nobody copies what they have seen already."""
+        """Grows with every change, so that a page can skip what it has already seen."""
         return self._version
 
     @property
     def busy(self) -> bool:
-        """Whether its thread still works, or rests, be it only to put things away."""
+        """Whether its thread still works or rests, even if it is only saving results."""
         return self._working
 
     @property
@@ -178,14 +175,14 @@ class Job:
         return not self.active and not self.busy
 
     def seen_as(self) -> dict[str, Any]:
-        """What every view of it holds: the fields of `View`."""
+        """The fields of `View`, which every view of a job holds."""
         names = ("id", "name", "state", "message", "time_left", "place", "wait", "version", "busy")
         return {name: getattr(self, name) for name in names} | {"done": self._done}
 
     # ---- its life ----------------------------------------------------------------------------------------------------
 
     def queue(self, ended: Callable[[], None], noting: Callable[[], None]) -> None:
-        """Stand in line: `go` will call `start`, which begins; `ended` is called when the thread has let go.
+        """Join the queue: `go` will call `start`, which begins the job; `ended` is called when its thread has ended.
 
         `noting` is called in the thread, before it works, to note down that it does.
         """

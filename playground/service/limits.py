@@ -119,7 +119,7 @@ class LimitError(ValueError):
 
 @dataclass(frozen=True)
 class Limits:
-    """The bounds of one kind of place. `where` completes "… at most 3,000,000 parameters …"."""
+    """The limits on one kind of server. `where` completes "… at most 3,000,000 parameters …"."""
 
     kind: str
     """One of KINDS."""
@@ -154,11 +154,11 @@ class Limits:
     jobs_per_visitor: int
     """Runs of one visitor at the same time, those that wait for a place included."""
     jobs_per_address: int
-    """Runs from one address at the same time; more wait in line. A class may come from one."""
+    """Runs from one address at the same time; more wait in the queue. A class may come from one address."""
     calls_per_address: int
     """Calls from one address that wait in gradio's queue or are being answered: of programs, for the most part."""
     jobs: int
-    """Runs of all visitors at the same time; more wait in line."""
+    """Runs of all visitors at the same time; more wait in the queue."""
     waiting: int
     """Runs of all visitors that wait for a place."""
     seeds: int
@@ -183,7 +183,7 @@ class Limits:
     """Of the uploads of one visitor, or of all programs at one address."""
 
     def in_words(self) -> str:
-        """The bounds that somebody who starts a server wants to know, as a sentence."""
+        """The main limits, as a sentence for the person who starts a server."""
         return (
             f"models of at most {self.parameters:,} parameters, runs of at most {self.seconds / 60:,.0f} minutes. "
             f"{self.jobs} runs at once, {self.waiting} waiting; {self.models_per_visitor} models per visitor, "
@@ -192,12 +192,12 @@ class Limits:
 
     @property
     def archive_bytes(self) -> int:
-        """Of an uploaded model's zip, and of what comes out of it: the largest model's weights, and its texts."""
+        """Most bytes of an uploaded model's zip, and of its contents: the largest model's weights and its texts."""
         return 4 * self.parameters + 10_000_000
 
     @property
     def file_bytes(self) -> int:
-        """Of an uploaded file: a text or a model's zip. A little more, so that whoever reads it names the limit."""
+        """Most bytes of an uploaded text or zip; slightly more than their own limits, which then cause the error."""
         return max(self.text_bytes, self.archive_bytes) + 1024
 
     # ---- checks: each returns nothing or raises LimitError -----------------------------------------------------------
@@ -208,7 +208,7 @@ class Limits:
         self.check_size(len(text) if len(text) > self.text_bytes else len(text.encode("utf-8", errors="surrogatepass")))
 
     def check_size(self, size: int) -> None:
-        """A text of this many bytes."""
+        """Raise LimitError if a text of `size` bytes is too long."""
         if size > self.text_bytes:
             raise LimitError(
                 f"The text has {size / 1e6:.1f} MB; {self.where} takes at most {self.text_bytes / 1e6:.1f} MB. "
@@ -216,7 +216,7 @@ class Limits:
             )
 
     def check_body(self, size: int, escaped: int = 0) -> None:
-        """A request with a text in it, of so many bytes of JSON, `escaped` of which belong to the signs of escapes."""
+        """Raise LimitError if a request's JSON has too many bytes; `escaped` of its `size` are escape signs."""
         most = min(self.text_bytes, BODY_TEXT)
         if size - escaped > most + BODY_SPARE or size > JSON_ESCAPES * most + BODY_SPARE:
             remedy = "Upload it as a file, or use a part of it." if most < self.text_bytes else "Use a part of it."
@@ -239,7 +239,7 @@ class Limits:
             raise LimitError(f"The prompt has {asked} characters; {self.where} takes at most {most}. Shorten it.")
 
     def check_generation(self, new_tokens: int, samples: int = 1) -> None:
-        """How much to generate."""
+        """Raise LimitError if these are too many new tokens or samples."""
         self._at_most("new tokens at once", new_tokens, self.new_tokens, "Ask for fewer and continue from there.")
         self._at_most("samples at once", samples, self.samples, "Ask for fewer.")
 
@@ -387,7 +387,7 @@ def limits_here(kind: str | None = None, *, strangers: bool = False) -> Limits:
 
 
 def check_free_memory(config: ModelConfig, batch_size: int, free: int | None) -> None:
-    """Raise LimitError where a step of such a training needs more than these bytes, which are free now."""
+    """Raise LimitError if a training step of this model needs more than the `free` bytes of memory."""
     needed = training_memory(config, batch_size)
     if free is not None and needed > free:
         raise LimitError(
@@ -397,11 +397,11 @@ def check_free_memory(config: ModelConfig, batch_size: int, free: int | None) ->
 
 
 def training_memory(config: ModelConfig, batch_size: int) -> int:
-    """Bytes that one forward and backward in fp32 need, roughly: kept activations, logits, weights and their optimizer.
+    """Rough bytes for one forward and backward pass in fp32: kept activations, logits, weights and optimizer state.
 
-    Per token and layer about 10·d_model, four times all heads' width and 3·d_ff numbers are kept, per token four rows
-    of the vocabulary (logits, their softmax, two gradients); attention weights only where the fused kernel cannot be
-    used.
+    Each token keeps about 10·d_model numbers per layer, four times the width of all heads, and 3·d_ff. It also keeps
+    four rows as long as the vocabulary (logits, their softmax, two gradients). Attention weights count only if the
+    fused kernel cannot be used.
     """
     tokens = batch_size * config.context_length
     visited = 1 + (config.experts_per_token if config.n_experts else 0)

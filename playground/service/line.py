@@ -33,10 +33,10 @@ NETWORKS = 10_000
 
 
 class Line:
-    """Whose turn it is. Not for several threads at once: `Board` holds its lock."""
+    """The queue: decides whose turn it is. Not thread-safe; `Board` holds its lock."""
 
     def __init__(self, waiting: Sequence[Mapping[str, Any]] = (), latest: Mapping[str, Any] | None = None):
-        """`waiting` are rows of the index that go on, `latest` holds its largest `round` and `turn`."""
+        """`waiting`: rows of the index for jobs that continue. `latest`: its largest `round` and `turn`."""
         last = (latest and latest["round"]) or 0
         self._round = min((row["round"] for row in waiting), default=last)
         self._clock = itertools.count(((latest and latest["turn"]) or 0) + 1)
@@ -48,9 +48,9 @@ class Line:
         job.turn = max([self._round, *(other.turn[0] + 1 for other in others)]), next(self._clock)
 
     def order(self, jobs: Iterable[Job]) -> list[Job]:
-        """Those of these jobs that wait or rest, in the order in which they will begin or go on.
+        """The jobs that wait or rest, in the order in which they will begin or continue.
 
-        Those who have rested for long come first, the others who rest after the networks that have nothing at work.
+        Jobs that have rested for long come first; other resting jobs come after networks that have no job running.
         """
         jobs = list(jobs)
         resting = sorted((job for job in jobs if job.resting), key=lambda job: job.turn_began)
@@ -97,7 +97,7 @@ class Line:
             job.stands(place, wait)
 
     def next(self, jobs: Sequence[Job], limits: Limits) -> Iterator[Job]:
-        """Those for whom there is a place, as long as whoever asks lets each begin, or go on, at once."""
+        """The jobs for which there is a place now. The caller must start or continue each before the next."""
         programs = min(TRAININGS_WITHOUT_PAGE, max(limits.jobs - 1, 1))
         most = limits.jobs, limits.jobs_per_visitor, limits.jobs_per_address
         for job in self.order(jobs):
@@ -114,7 +114,10 @@ class Line:
                 yield job
 
     def check(self, jobs: Iterable[Job], share: str, most: int) -> None:
-        """Raise LimitError for one more of this network where `most` wait, or let the last of another network leave."""
+        """Make sure that one more job of this share may wait: if `most` wait, the last of the largest share leaves.
+
+        Raises LimitError if no share has clearly more jobs than this one.
+        """
         line = [job for job in self.order(jobs) if not job.resting]
         if len(line) < most:
             return

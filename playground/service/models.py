@@ -62,13 +62,13 @@ class Entry:
 
     @property
     def bytes(self) -> int:
-        """Of its weights in memory; none before it is opened."""
+        """Bytes of its weights in memory; 0 before it is opened."""
         parameters = self.checkpoint.model.parameters() if self.checkpoint else ()
         return sum(parameter.numel() * parameter.element_size() for parameter in parameters)
 
     @property
     def shipped(self) -> bool:
-        """Whether it came with the project."""
+        """Whether the model ships with the project."""
         return self.owner is None
 
 
@@ -155,7 +155,7 @@ class Registry:
         return entry is not None and entry.owner is not None and entry.owner == visitor
 
     def models(self, visitor: str | None) -> list[Entry]:
-        """What this visitor may choose: own runs, the newest first, then the shipped ones."""
+        """The models that this visitor may choose: own ones, the newest first, then the shipped ones."""
         with self._lock:
             own = [e for e in self._entries.values() if not e.shipped and e.owner == visitor]
             return own[::-1] + [e for e in self._entries.values() if e.shipped]
@@ -177,8 +177,8 @@ class Registry:
     ) -> str:
         """Take in a visitor's model (in place of the one with this id, if there is one) and return its id.
 
-        Where the visitor or the house then has too many, the least recently used leave. `save`: False leaves the
-        saving to a later `save`, for one that will change yet.
+        If the visitor or the server then has too many models, the least recently used ones leave. With `save=False`
+        nothing is written until a later call of `save`: for a model that will still change.
         """
         with self._lock:
             model_id = model_id or new_id()
@@ -206,7 +206,7 @@ class Registry:
         return model_id
 
     def save(self, model_id: str) -> None:
-        """Write a visitor's model to the data folder; where that cannot be done now, `DataFolder` tries again."""
+        """Write a visitor's model to the data folder. If that is impossible now, `DataFolder` tries again later."""
         entry = self._entries.get(model_id)
         if entry is not None and not entry.shipped:
             self.data.keep("model", model_id, lambda: self._write(entry))
@@ -302,7 +302,7 @@ class Registry:
         }
 
     def remove(self, model_id: str, visitor: str) -> None:
-        """Let go of a visitor's own model."""
+        """Delete a visitor's own model."""
         with self._lock:
             entry = self._entry(model_id, visitor)
             if not self.owns(model_id, visitor):

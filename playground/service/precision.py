@@ -1,4 +1,4 @@
-"""What precision costs a model, worked out once for all who ask."""
+"""What lower precision costs a model, measured once and kept for all visitors."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _kept = Kept(entries=64, megabytes=4)
 
 
 def seen(checkpoint: Checkpoint) -> tuple[PrecisionCost, str] | None:
-    """What was measured already, and, in words, what it was judged by and why the run's own loss is another."""
+    """The costs if already measured, and in words the text they were measured on and why the run's own loss differs."""
     return _kept.peek(_key(checkpoint), owner=checkpoint.model)
 
 
 def measured(source: Source | None, checkpoint: Checkpoint, most: int) -> tuple[PrecisionCost, str]:
-    """The same, measured now unless it was; with texts of `most` tokens at the most.
+    """What `seen` returns, measured now if it is not known; with texts of at most `most` tokens.
 
-    Raises ValueError where no text is known to judge the model by.
+    Raises ValueError if the model's validation text is unknown.
     """
 
     def measure() -> tuple[PrecisionCost, str]:

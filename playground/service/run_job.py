@@ -45,7 +45,7 @@ Runner = Callable[..., Iterator[RunEvent]]
 
 
 class RunJob(TrainingJob):
-    """One run: its thread, and all that it has brought forth so far."""
+    """One run: its thread and its results so far."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class RunJob(TrainingJob):
         self.spec = replace(self.spec, training=training)
 
     def attempt_over(self) -> None:
-        """See `Job.attempt_over`: a run that made no further step is what it was."""
+        """See `Job.attempt_over`: a run that made no further step gets its former settings back."""
         step, spec = self._before_resume or (None, self.spec)
         self.spec = spec if step == self._history.last_step else self.spec
 
@@ -159,7 +159,7 @@ class RunJob(TrainingJob):
 
     @property
     def can_resume(self) -> bool:
-        """Whether `Board.resume` would go on with it."""
+        """Whether `Board.resume` can continue this run."""
         return self._state == "finished" and self.has_result and self._history.last_step > 0 and not self._unsaved
 
     @property
@@ -174,7 +174,7 @@ class RunJob(TrainingJob):
         return min(seconds(self.spec.model, training.replace(steps=steps), self.tokens), self.limits.seconds)
 
     def renamed(self, model_id: str, name: str) -> None:
-        """See `Job.renamed`: a run is called what its model is."""
+        """See `Job.renamed`: a run has the same name as its model."""
         with self._lock:
             self.name = name
             self._version += 1
@@ -290,9 +290,9 @@ class RunJob(TrainingJob):
 
     @classmethod
     def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> RunJob:
-        """The run of a row of the index, with what was noted of it, when the server comes up again.
+        """Restore a run after a restart from a row of the index and the notes kept with it.
 
-        One that was at work when the server ended has what it had saved as its model, and waits to go on.
+        A run that was training when the server ended has its last saved state as its model, and waits to continue.
         """
         repeats = RunCard.from_letters(noted["repeats"]) if noted["repeats"] else None
         spec = RunSpec.from_dict(noted["spec"])
@@ -325,7 +325,7 @@ class RunJob(TrainingJob):
         self._before_resume = saved.step, self.spec
 
     def read_text(self, model: Transformer) -> None:
-        """Have the text at hand that judges what this model writes: it may have been opened after a restart."""
+        """Read the text against which this model's writing is judged, unless known: a restart loses it."""
         if self._text is None and self._prepared is not None and not self._prepared.language:
             try:
                 own = self._prepared.tokenizer if self.spec.parent else None
@@ -335,7 +335,7 @@ class RunJob(TrainingJob):
         self._remember_text(model)
 
     def predict(self) -> None:
-        """Have the predictions after the prompt at hand, before training and now: a restart forgets them."""
+        """Compute the predictions after the prompt, before training and now, unless known. A restart loses them."""
         asked = list(self._prepared.asked) if self._prepared else []
         if self._now is None and asked and self.has_result:
             checkpoint = self.checkpoint
@@ -346,9 +346,9 @@ class RunJob(TrainingJob):
                 self._of_used = now
 
     def best(self) -> tuple[Checkpoint, Checkpoint, torch.Tensor | None]:
-        """Its model, the kept weights of the lowest validation loss as one, and their prediction (V,) after the prompt.
+        """The run's model, its model at the lowest validation loss, and what that predicts (V,) after the prompt.
 
-        Raises ValueError where nothing better is kept.
+        Raises ValueError if no better weights are kept.
         """
         last = self.checkpoint if self.settled and self.has_result else None
         if last is None or last.best is None:

@@ -38,7 +38,7 @@ def sweep_runs(spec: RunSpec, sweep: Sweep, limits: Limits, should_stop: Callabl
 
 
 class SweepJob(Job):
-    """One sweep: its thread, and the table so far. Its models are not kept."""
+    """One sweep: its thread and its table so far. The models are not kept."""
 
     kind = "sweep"
 

@@ -41,7 +41,7 @@ class TextSpec:
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, spec: Any = None) -> TextSpec:
-        """Of a model, and of the run or comparison that made it, if one here did."""
+        """The text of a model, and of the run or comparison that made it, if this server did."""
         sha256 = str(checkpoint.about.get("text_sha256") or "")
         return cls(sha256) if spec is None else cls(sha256, spec.source, spec.tokenizer, spec.vocab_size)
 
@@ -81,7 +81,7 @@ _BEGINNING = 400
 
 @dataclass(frozen=True)
 class Unseen:
-    """A corpus whose validation part a model never trained on, and what that is, in words."""
+    """A corpus whose validation part a model never trained on, and a description of that part in words."""
 
     corpus: Corpus
     words: str
@@ -108,7 +108,7 @@ def unseen(source: Source | None, checkpoint: Checkpoint) -> Unseen | None:
 
 
 def learned(source: Source | None, checkpoint: Checkpoint) -> str:
-    """The beginning of a text like that which a model learned from; empty where nobody knows it any more."""
+    """The beginning of a model's training text, or of one like it; empty if that text is unknown."""
     if source is not None and source.kind == OWN_TEXT:
         return source.text[:_BEGINNING]
     digest = checkpoint.about.get("text_sha256")
@@ -125,7 +125,7 @@ def _decoded(corpus: Corpus) -> str:
 
 
 def beside_the_run(found: Unseen, checkpoint: Checkpoint, windows: int) -> str:
-    """That its run's validation loss is another number than that of so many windows; empty where they are all."""
+    """A note that the run's own validation loss was measured on other windows; empty if it was not."""
     loss, corpus = checkpoint.history.val_loss, found.corpus
     if loss is None or not math.isfinite(loss):
         return ""

@@ -35,10 +35,10 @@ class Upload:
 
 
 class Room:
-    """Bytes that are taken up, by whose they are. For any number of threads."""
+    """Counts the bytes that uploads take, per address and per visitor. Safe to use from several threads."""
 
     def __init__(self, most: int, per_address: int, per_visitor: int, refusal: Callable[[str, int], str]):
-        """`refusal(whose, bytes)` says why there is no room where somebody has so many."""
+        """`refusal(whose, most)` is the error message if `whose` uploads would take more than `most` bytes."""
         self.most, self.per_address, self.per_visitor, self.refusal = most, per_address, per_visitor, refusal
         self._lock = threading.Lock()
         self._by_address: Counter[str] = Counter()  # bytes
@@ -64,7 +64,7 @@ class Room:
             upload.size = size
 
     def give_back(self, upload: Upload) -> None:
-        """It has ended."""
+        """Free the room that an upload took, because it has ended."""
         with self._lock:
             self._give_back(upload)
 
@@ -134,7 +134,7 @@ class Uploads(Room):
                     os.unlink(path)
 
     def counts(self) -> dict[str, int]:
-        """What there is now, uploads under way included, and how much there may be; sizes in bytes."""
+        """The current number and bytes of uploads, including those under way, and the bytes allowed."""
         with self._lock:
             self._forget_deleted()
             return {

@@ -164,9 +164,6 @@ TEXT = 200_000
 class SideView:
     """One of the two, at one moment."""
 
-    name: str
-    kind: str
-    """dense or moe."""
     config: ModelConfig
     histories: tuple[History, ...]
     """One per seed begun, in their order; the first belongs to the model that is kept."""
@@ -228,7 +225,7 @@ def pair_of(
 
     `judged`: False leaves them unjudged, since that takes a moment, unless it was done before.
     """
-    sides = {"dense": _side(dense_id, dense, "dense"), "moe": _side(moe_id, moe, "moe")}
+    sides = {"dense": _side(dense_id, dense), "moe": _side(moe_id, moe)}
     windows = _windows(dense)
     alike = windows is not None and windows == _windows(moe)
     baselines = (sides["moe"].baselines or sides["dense"].baselines) if alike else None
@@ -265,12 +262,10 @@ def _windows(checkpoint: Checkpoint) -> tuple | None:
     return about["text_sha256"], checkpoint.tokenizer.to_dict(), *cut
 
 
-def _side(model_id: str, checkpoint: Checkpoint, kind: str) -> SideView:
+def _side(model_id: str, checkpoint: Checkpoint) -> SideView:
     training = checkpoint.training
     windows = training.batch_size * training.accumulation if training else 1
     return SideView(
-        name=NAMES[kind],
-        kind=kind,
         config=checkpoint.config,
         histories=(checkpoint.history,),
         planned_steps=training.steps if training else checkpoint.history.last_step or 1,

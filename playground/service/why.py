@@ -85,7 +85,7 @@ class WhyJob(Job):
         return self.result is not None
 
     def view(self) -> View:
-        """What there is to show of it now."""
+        """What the page shows of the job now."""
         with self._lock:
             return View(**self.seen_as())
 
@@ -127,7 +127,7 @@ class WhyJob(Job):
 
     @classmethod
     def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> WhyJob:
-        """The job of a row of the index, when the server comes up again."""
+        """Restore a job after a restart from a row of the index."""
         question = TypeAdapter(Question).validate_python(noted["question"])
         job = cls(row["id"], row["visitor"], question, *cls._own(noted), limits, registry)
         job.result = TypeAdapter(cls.RESULT | None).validate_python(noted["result"])
@@ -249,7 +249,7 @@ class ProofJob(WhyJob):
 
 
 def search(board: Any, visitor: str, question: Question, *, share: str = "") -> SearchJob:
-    """Begin a search, or put it in line. Raises LimitError."""
+    """Begin a search, or queue it. Raises LimitError."""
     job = SearchJob(new_id(), visitor, question, board.limits, board.registry)
     return board.begin(job, "", share, keep=KEPT_SEARCHES)
 
@@ -257,7 +257,7 @@ def search(board: Any, visitor: str, question: Question, *, share: str = "") -> 
 def prove_it(
     board: Any, visitor: str, question: Question, passages: tuple[Passage, ...], *, share: str = ""
 ) -> ProofJob:
-    """Begin a proof with the next seed of its claim, or put it in line. Raises ValueError."""
+    """Begin a proof with the next untried seed for its claim, or queue it. Raises ValueError."""
     checkpoint = board.registry.get(question.model_id, visitor)
     training = checkpoint.training
     if training is None:

@@ -81,7 +81,7 @@ class Parcel:
 
 
 def work(sent: bytes) -> Iterator[bytes]:
-    """One slice, in the worker: train for some seconds, yielding pickled Parcels. Ends after a state was sent."""
+    """Train one slice in the worker for some seconds, yielding pickled Parcels. Ends after sending a state."""
     slice_ = pickle.loads(sent)
     torch.set_num_threads(1)  # OpenMP's threads do not survive a fork
     began = monotonic()
@@ -170,7 +170,7 @@ class _Sliced:
         self.best: int | None = None  # the step whose weights were handed over, which each start would repeat
 
     def events(self, should_stop: Callable[[], bool]) -> Iterator[TrainEvent]:
-        """All of the run."""
+        """All events of the run."""
         if self.config.compile:
             yield Noticed(0, 0.0, NOT_COMPILED, {"error": "ZeroGPU"})
         while True:

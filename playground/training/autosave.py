@@ -32,7 +32,7 @@ LOCK = ".lock"
 class Autosave:
     """Observer that saves the run into `folder` every `autosave_seconds` and at its end, unless it diverged.
 
-    Where that cannot be done, the run says so once and continues.
+    If saving fails, the run reports it once and continues.
     """
 
     def __init__(self, folder: Path):
@@ -58,7 +58,7 @@ class Autosave:
 
 
 def save(run: Run, folder: Path) -> Saved:
-    """Write the run's state into `folder`; a kill at any moment leaves the previous file or the new one, never half."""
+    """Write the run's state into `folder`. A kill at any moment leaves the previous file or the new one, whole."""
     tensors = {f"model/{name}": tensor for name, tensor in run.model.state_dict().items()}
     for i, optimizer in enumerate(run.optimizers):
         for index, state in optimizer.state_dict()["state"].items():
@@ -112,7 +112,7 @@ def owned(folder: Path) -> FileLock:
 
 
 def machine_of(run: Run) -> str:
-    """Where a run computes and with how many digits; on a CPU, also among how many threads each sum is divided."""
+    """A run's device and precision; on a CPU, also the number of threads among which each sum is divided."""
     threads = f", threads: {torch.get_num_threads()}" if run.device.type == "cpu" else ""
     precision = str(run.dtype).removeprefix("torch.")
     return f"{precision} on {run.device.type}{threads}"

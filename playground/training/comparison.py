@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from ..data import Corpus
 from ..model import ModelConfig, Transformer
-from .autosave import FILE
 from .config import TrainConfig
 from .events import Finished, Stepped, TrainEvent
 from .loop import train
@@ -25,7 +23,7 @@ SIDES = ("dense", "moe")
 
 @dataclass(frozen=True)
 class PairPlan:
-    """What is compared with what. Both sides share everything that is not said to differ."""
+    """The two models to compare. Everything not named here is the same for both."""
 
     dense: ModelConfig
     """The model without experts."""
@@ -51,7 +49,7 @@ class PairPlan:
 
 @dataclass(frozen=True)
 class SideEvent:
-    """Something happened to one of the two: an event of its own training."""
+    """An event from the training of one of the two models."""
 
     seed: int
     side: str
@@ -85,15 +83,13 @@ def compare(
     plan: PairPlan,
     corpus: Corpus,
     *,
-    folder: Path | None = None,
     should_stop: Callable[[str], bool] = lambda side: False,
 ) -> Iterator[ComparisonEvent]:
     """Train the pairs of `plan` on `corpus` and judge them.
 
-    `should_stop(side)` is asked after every step of a side: stopping one lets the other continue to its end, and no
-    further pair begins. Only pairs of which both did all their steps are judged. With `folder`, every run is saved in a
-    folder of its own there, and continues from what that holds already. Raises ValueError before the first event where
-    models, corpus and settings do not fit together.
+    `should_stop(side)` is called after every step of a side. If it stops one side, the other continues to its end, and
+    no further pair begins. A pair is judged only if both sides did all their steps. Raises ValueError before the first
+    event if models, corpus and settings do not fit together.
     """
     complete: dict[str, list[WindowLosses]] = {side: [] for side in SIDES}
     windows = corpus.windows("val", plan.dense.context_length, plan.training.eval_windows)
@@ -102,9 +98,7 @@ def compare(
         for side in SIDES:
             training = plan.training.replace(seed=seed, patience=0)  # both to the end
             models[side] = Transformer(plan.config(side), seed=seed)
-            place = folder and run_folder(folder, seed, side)
-            saved = {"folder": place, "resume": (place / FILE).exists()} if place else {}
-            runs[side] = train(models[side], corpus, training, should_stop=partial(should_stop, side), **saved)
+            runs[side] = train(models[side], corpus, training, should_stop=partial(should_stop, side))
         done: dict[str, Trained] = {}
         for side, event in _in_turns(runs):
             yield SideEvent(seed, side, event)
@@ -117,11 +111,6 @@ def compare(
         for side in SIDES:
             complete[side].append(done[side].losses)
         yield PairsJudged(judge(complete["dense"], complete["moe"]))
-
-
-def run_folder(folder: Path, seed: int, side: str) -> Path:
-    """Where one run of a comparison is saved."""
-    return folder / f"{side}-{seed}"
 
 
 def _in_turns(runs: dict[str, Iterator[TrainEvent]]) -> Iterator[tuple[str, TrainEvent]]:

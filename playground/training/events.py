@@ -66,7 +66,7 @@ class Stepped(TrainEvent):
 
 @dataclass(frozen=True)
 class Evaluated(TrainEvent):
-    """The fixed windows of both splits were scored."""
+    """The losses on fixed training and validation windows were measured."""
 
     event: ClassVar[str] = "evaluated"
     train_loss: float
@@ -75,15 +75,15 @@ class Evaluated(TrainEvent):
 
 @dataclass(frozen=True)
 class BestKept(TrainEvent):
-    """An evaluation came out worse than an earlier one, or a run continues that has a better moment behind it: the
-    weights of that moment are kept. They are the best for as long as `History.best` names the same step."""
+    """The best weights so far are kept, because an evaluation was worse than an earlier one, or a resumed run had a
+    better one before. They are the best as long as `History.best` names the same step."""
 
     event: ClassVar[str] = "best"
     best_step: int
     """Optimizer steps after which the validation loss was lowest."""
     val_loss: float
     state: dict[str, torch.Tensor] = dataclasses.field(repr=False)
-    """The weights of then, on the CPU, in full precision."""
+    """The weights at that step, on the CPU, in full precision."""
 
 
 @dataclass(frozen=True)
@@ -114,15 +114,15 @@ class Sampled(TrainEvent):
 
 @dataclass(frozen=True)
 class SkillMeasured(TrainEvent):
-    """What the model writes was judged by its language's grammar, and its loss by the excess over the best possible."""
+    """The model's text was judged by its language's grammar, and its loss compared with the best possible."""
 
     event: ClassVar[str] = "judged"
     right: int
     """Sums, stories or lines without a mistake."""
     of: int
-    """How many were judged; 0 where there is no grammar to judge by."""
+    """How many were judged; 0 if the text has no grammar."""
     left: list[dict[str, Any]]
-    """What carries the loss that is left, as records of `ExcessLoss.to_dict`; empty where that is not known yet."""
+    """The sources of the remaining loss, as records of `ExcessLoss.to_dict`; empty if not yet known."""
 
 
 @dataclass(frozen=True)

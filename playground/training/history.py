@@ -74,13 +74,13 @@ class History:
 
     @property
     def best(self) -> tuple[int, float] | None:
-        """(step, validation loss) of the best evaluation; None where none gave a number."""
+        """(step, validation loss) of the best evaluation; None if no loss was a number."""
         evaluated = zip(self.evaluations["val_loss"], self.evaluations["step"])
         loss, step = min(((loss, step) for loss, step in evaluated if math.isfinite(loss)), default=(None, 0))
         return None if loss is None else (int(step), loss)
 
     def until(self, step: float) -> History:
-        """A copy that ends with this step: what a run remembers whose weights of then are used."""
+        """A copy that ends with this step, for a run that uses its weights of that step."""
         kept = History()
         for table, _ in _COLUMNS.values():
             columns = getattr(self, table)
@@ -106,9 +106,9 @@ class History:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> History:
-        """The inverse of `to_dict`; null, as which files hold what is not a finite number, is read as NaN.
+        """The inverse of `to_dict`. Files store non-finite numbers as null, which is read as NaN.
 
-        Raises ValueError where columns are missing, uneven or no numbers.
+        Raises ValueError if columns are missing, of unequal length or not numbers.
         """
         if not isinstance(values, dict):
             raise ValueError("a history is a table of columns")

@@ -227,7 +227,7 @@ class Run:
         return "time" if self.config.max_seconds is not None and self.seconds >= self.config.max_seconds else ""
 
     def reason_to_end(self) -> str:
-        """Why no further step is made; "" to continue."""
+        """The reason to make no further step; empty to continue."""
         return "done" if self.step >= self.config.steps else self.reason_to_hurry()
 
     def _end(
@@ -350,5 +350,5 @@ class Run:
 
     @property
     def tokens_per_step(self) -> int:
-        """Those that the model reads to make one step, padding included."""
+        """Tokens that the model reads in one step, padding included."""
         return self.config.batch_size * self.config.accumulation * self.model.config.context_length

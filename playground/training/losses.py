@@ -20,7 +20,7 @@ WINDOWS_AT_ONCE, LOGITS_AT_ONCE = 64, 1 << 26
 
 
 def windows_at_once(config: ModelConfig) -> int:
-    """How many windows of such a model go through it together."""
+    """The number of windows that a model of this config reads in one pass."""
     return min(WINDOWS_AT_ONCE, max(LOGITS_AT_ONCE // (config.context_length * config.vocab_size), 1))
 
 
@@ -47,7 +47,7 @@ class Interrupted(Exception):
 
 @dataclass(frozen=True)
 class WindowLosses:
-    """What one model loses on each of many windows."""
+    """One model's loss on each of many windows."""
 
     total: torch.Tensor
     """(N,) nats, summed over the window's counted tokens."""
@@ -70,9 +70,9 @@ def window_losses(
     at_once: int | None = None,
     should_stop: Callable[[], str] = lambda: "",
 ) -> WindowLosses:
-    """What a model loses on each of the windows (N, T), in the precision of its weights, with what `tap` changes.
+    """A model's loss on each of the windows (N, T), in the precision of its weights, with the changes that `tap` makes.
 
-    Raises Interrupted where `should_stop`, which is asked between any two passes, gives a reason.
+    Calls `should_stop` between passes, and raises Interrupted if it gives a reason.
     """
     device = next(model.parameters()).device
     totals = [torch.zeros(0, dtype=torch.float64)]

@@ -37,7 +37,7 @@ class _NeverCompiled(torch.optim.Optimizer):
 
 
 class AdamW(_NeverCompiled, torch.optim.AdamW):
-    """`torch.optim.AdamW` (Loshchilov and Hutter 2019), the same numbers to the last bit."""
+    """`torch.optim.AdamW` (Loshchilov and Hutter 2019), never compiled: the same numbers to the last bit."""
 
     MEMORY = ("step", "exp_avg", "exp_avg_sq")
 
@@ -111,7 +111,7 @@ def orthogonalise(stack: torch.Tensor) -> torch.Tensor:
     """Matrices (…, n, m), n ≤ m, with their singular values brought near 1 by Newton–Schulz iterations: x ← (A + B·G +
     C·G²)·x, where G = x·xᵀ.
 
-    In bfloat16, directions weaker than its rounding of the strongest come out as noise.
+    In bfloat16, directions weaker than the rounding error of the strongest one become noise.
     """
     x = stack / stack.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
     # bfloat16 has too few digits for the square of a matrix to stand for it

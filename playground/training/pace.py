@@ -22,7 +22,7 @@ class Pace:
 
     @property
     def per_step(self) -> float:
-        """Mean seconds of the steps of the last second, at least of the last step."""
+        """Mean seconds per step over the last second, or of the last step if that took longer."""
         return sum(self._recent) / len(self._recent)
 
     def time_left(self, now: float, steps: int) -> float:

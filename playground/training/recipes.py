@@ -93,5 +93,5 @@ def for_own_text(tokens: int, vocabulary: int, size: str | None = None) -> OwnTe
 
 
 def recipe_for(name: str) -> TrainConfig:
-    """The recipe of a preset, or the default where it has none of its own."""
+    """A preset's recipe, or the default if it has none of its own."""
     return RECIPES.get(name, TrainConfig())

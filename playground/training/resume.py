@@ -88,9 +88,9 @@ class SavedRun:
         return _under(self.tensors, "model/")
 
     def changes(self, model: ModelConfig, training: TrainConfig, corpus: Corpus) -> dict[str, list]:
-        """Settings that differ from the saved run's and may: name → [before, now].
+        """Settings that differ from the saved run's and are allowed to: name → [before, now].
 
-        Raises ValueError that names whatever has to be the same and is not.
+        Raises ValueError that names the settings that have to be the same and are not.
         """
         changed = self.training.differences(training)
         other = self.model.differences(model) | {name: changed[name] for name in changed if ON_RESUME[name][0] == NEVER}
@@ -105,7 +105,7 @@ class SavedRun:
         return {name: list(values) for name, values in changed.items() if ON_RESUME[name][0] != FREELY}
 
     def check(self, run: Run) -> None:
-        """Raise ValueError unless `run`, which was just made, can continue exactly from here; nothing is changed."""
+        """Raise ValueError unless the new `run` can continue exactly from this saved one. Changes nothing."""
         self.changes(run.model.config, run.config, run.corpus)
         try:
             self._check_tensors(run)
@@ -145,8 +145,7 @@ class SavedRun:
 
 
 def restore(run: Run, saved: SavedRun) -> None:
-    """Bring a run to where the saved one was, which `check` has let pass; the next step is the one that would have
-    followed."""
+    """Set a run to the state of a saved one that has passed `check`, so that it continues with the next step."""
     run.changes = saved.changes(run.model.config, run.config, run.corpus)
     spoken = {name: values for name, values in run.changes.items() if ON_RESUME[name][0] == NOTICED}
     machine = autosave.machine_of(run)

@@ -68,11 +68,11 @@ class State:
 
 
 def state_of(history: History, *, causal: bool = True, baselines: Baselines | None = None) -> State:
-    """What the evaluations so far say.
+    """The run's state, judged by its evaluations so far.
 
     Args:
         causal: whether the model has its mask.
-        baselines: of the text, where they are known; their floor is what no honest model gets below.
+        baselines: of the text, if known; no model with a mask can get clearly below their `floor`.
     """
     rows = list(zip(*(history.evaluations[name] for name in ("step", "train_loss", "val_loss"))))
     best, ended = history.best, (history.finished or {}).get("reason")

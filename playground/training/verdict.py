@@ -22,16 +22,16 @@ ON_ITS_WAY = 0.01
 
 @dataclass(frozen=True)
 class Verdict:
-    """The difference of two models trained alike, and how far it may be off."""
+    """The difference in loss between two models trained in the same way, and its uncertainty."""
 
     difference: float
-    """Mixture minus dense, nats per token; below zero the mixture is better."""
+    """MoE minus dense, nats per token; below zero the MoE model is better."""
     margin: float
-    """Half the width of the 95 % interval around it; infinite where nothing can be said."""
+    """Half the width of the difference's 95 % interval; infinite if there is no estimate."""
     seeds: int
     """How many pairs were trained."""
     spread: float = math.nan
-    """Standard deviation of the difference from seed to seed; NaN with one seed, which has no spread."""
+    """Standard deviation of the difference between seeds; NaN with a single seed."""
 
     @property
     def is_clear(self) -> bool:
@@ -53,15 +53,15 @@ class StillLearning:
 def still_learning(
     steps: Sequence[Sequence[int]], losses: Sequence[Sequence[Sequence[float]]], verdict: Verdict
 ) -> StillLearning | None:
-    """Whether both models had not come to rest; None where they had, or nobody can tell.
+    """How far both models were still improving at the end; None unless both clearly were.
 
-    A model that from its last evaluation before the last fifth of its steps still falls by more than the two differ by,
-    and by more than `ON_ITS_WAY` of all that it has learned, was stopped on its way: the difference then is one of
-    speed, and says little of where the two would end.
+    A model was still improving if its loss fell clearly during the last fifth of its steps: by more than the two models
+    differ, and by more than `ON_ITS_WAY` of its whole fall. Then their difference is one of speed, and says little
+    about where the two would end.
 
     Args:
-        steps: of the evaluations of the dense model and of the mixture, in their order; the same with every seed.
-        losses: of the dense model and of the mixture, of every seed at those steps. Means over seeds are judged.
+        steps: of the evaluations, first the dense model's, then the MoE model's; the same for every seed.
+        losses: at those steps, first the dense model's for each seed, then the MoE model's. Their means are judged.
     """
     spans, fell, learned = [], [], []
     for at, by_seed in zip(steps, losses):
@@ -81,9 +81,9 @@ def still_learning(
 def judge(dense: Sequence[WindowLosses], moe: Sequence[WindowLosses]) -> Verdict:
     """The verdict on pairs of models, pair i trained from seed i on the same batches, scored on the same windows.
 
-    Several pairs: the mean difference and a t interval from the differences' own spread, which covers the luck of a
-    seed (first weights and batches), not the choice of windows, which all pairs share. One pair: a t interval from the
-    spread between windows, which covers only that choice.
+    Several pairs: the mean difference, and a t interval from the spread of the differences. It covers the luck of the
+    seed (first weights and batches), but not the choice of windows, which all pairs share. One pair: a t interval from
+    the spread between windows. It covers only the choice of windows.
     """
     assert len(dense) == len(moe) >= 1, "losses come in pairs"
     if len(dense) == 1:

@@ -178,7 +178,7 @@ class Endpoints:
             model: a model's id from /models or /train; empty for the one the page opens with.
             layer: which layer, from 0.
             head: which head, from 0.
-            vectors: also answer the queries, keys and values (rotated where positions are rotary).
+            vectors: also return the queries, keys and values (rotated where positions are rotary).
             visitor: the visitor id that /train answered, for a model trained under it.
 
         Returns:

@@ -44,10 +44,10 @@ def chart_place(
 def show(
     figure: dict[str, Any] | None, summary: str = "", *, aloud: bool = False, **facts: Any
 ) -> dict[str, Any] | None:
-    """What a chart shows: a figure with its text summary. None empties the chart.
+    """The value of a chart: a figure with its text summary. None empties the chart.
 
-    `aloud`: only screen readers get the summary; everybody else reads the same beside the chart.
-    `facts`: what else than the tab says (`quoted`) tells this picture from others: its layer, its step.
+    `aloud`: only screen readers get the summary, because the page already says the same beside the chart.
+    `facts`: facts beyond those of the tab (`quoted`) that distinguish this picture, such as its layer or step.
     """
     if figure is None:
         return None

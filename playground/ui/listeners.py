@@ -28,7 +28,7 @@ class Listeners:
         return session in self._streams
 
     def middleware(self) -> Middleware:
-        """For the `middleware` of gradio's `app_kwargs`."""
+        """Starlette middleware to pass in gradio's `app_kwargs`."""
         return Middleware(_Watching, listeners=self)
 
     def count(self, session: str, change: int) -> None:

@@ -40,7 +40,7 @@ class Places:
 
     @asynccontextmanager
     async def of(self, network: str, visitor: str) -> AsyncIterator[None]:
-        """Wait for a place, and hold it: for this visitor, in this network."""
+        """Wait for a place for this visitor of this network, and hold it."""
         if self._free:
             self._free -= 1
         else:

@@ -176,7 +176,6 @@ def table(
     *,
     total: bool = False,
     save: str = "",
-    caption: str = "",
     classes: str = "",
 ) -> str:
     """A quiet HTML table; everything is escaped. `save` is the file name (without ending) of a button that saves it."""
@@ -185,7 +184,6 @@ def table(
         f"<tr{marks.get(i, '')}>" + "".join(_cell("td", c) for c in row) + "</tr>" for i, row in enumerate(rows)
     )
     above = f"<thead><tr>{''.join(_cell('th', c) for c in head)}</tr></thead>" if head else ""
-    above = f"<caption>{html.escape(caption)}</caption>{above}" if caption else above
     shown = f'<table class="{f"plain-table {classes}".strip()}">{above}<tbody>{body}</tbody></table>'
     shown = f'<div class="scroll-x" tabindex="0">{shown}</div>'  # by keys, too
     if not save:
@@ -204,12 +202,12 @@ def _cell(tag: str, cell: Any) -> str:
 
 
 def quiet(text: str) -> str:
-    """A quiet line; escaped."""
+    """A line of escaped text in a quiet style, as HTML."""
     return f'<p class="quiet-line">{html.escape(text)}</p>'
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
+    """Seconds in words, such as “12 s” or “3 min”."""
     if not math.isfinite(seconds):
         return "a long time"
     if seconds < 1:
@@ -218,4 +216,4 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     if seconds < 5400:
         return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.0f} days"

@@ -35,7 +35,7 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
         f"# {checkpoint.name}",
         "",
         f"A transformer of {config.n_parameters:,} parameters ({share_of_gpt2(config.n_parameters)} of GPT-2 "
-        f"small), {f'imported from {family} of Transformers' if family else trained}.",
+        f"small), {f'imported from Transformers ({family})' if family else trained}.",
         "",
         "## How good it is",
         "",

@@ -49,18 +49,25 @@ def tuning_result(before: Measured, after: Measured, baselines: Baselines | None
 
 
 def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -> tuple[str, str]:
-    """How much of its old text a model forgot that now predicts it worse, and which baseline predicts it better now."""
+    """How much of its old text a model forgot that now predicts it worse, and which baseline it no longer beats."""
     ahead = baselines and baselines.ahead(after.old.loss)
     if not ahead or baselines.ahead(before.old.loss) == ahead:
         return "some", ""
     much = "almost all" if baselines.passed(after.old.loss) in (None, "uniform") else "much"
-    return much, f" The {ahead} baseline predicts its old text better now."
+    return much, f" On its old text, it no longer beats the {ahead} baseline."
+
+
+def noted_result(tuning: dict[str, Any]) -> Result:
+    """The same of a checkpoint's notes."""
+    before, after = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
+    ladder = tuning.get("ladder")
+    return tuning_result(before, after, Baselines.from_dict(ladder) if ladder else None)
 
 
 def tuning_lines(tuning: dict[str, Any]) -> list[str]:
-    """The same of a checkpoint's notes for a shell, with the prompts' continuations side by side."""
+    """The same for a shell, with the prompts' continuations side by side."""
     before, after = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
-    lines = str(tuning_result(before, after)).splitlines()
+    lines = str(noted_result(tuning)).splitlines()
     for one, other in zip(before.samples, after.samples):
         lines += [f"  before | {_one_line(one)}", f"  after  | {_one_line(other)}"]
     return lines

@@ -1,6 +1,8 @@
 """What is asked in the shell is done, or refused in a sentence: nothing is ignored in silence."""
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -40,16 +42,39 @@ def made(tmp_path_factory):
         (["generate", "{made}", "--prompt", "a", "--greedy", "--temperature", "2"], "whatever --temperature"),
         (["generate", "{text}", "--prompt", "a"], "file: choose"),
         (["export", "{made}", "--out", "{text}"], "file: name"),
+        (["train", "--text", "/no/such/file", "--out", "{new}"], "/no/such/file cannot"),
+        (["train", "--out", "{made}"], "exists already"),
+        (["train", "--out", "{new}", "--set", "d_modle=3"], "mean d_model?"),
+        (["train", "--out", "{new}", "--set", "d_model"], "needs NAME=VALUE"),
+        (["train", "--out", "{new}", "--set", "causal=maybe"], "causal must be true or false"),
+        (["train", "--out", "{new}", "--seed", "-1"], "--seed must"),
+        (["train", "--out", "{new}", "--resume"], "not exist"),
+        (["train", "--out", "{new}", "--vocab-size", "300"], "--vocab-size bounds"),
+        (["train", "--out", "{new}", "--language", "sentences", "--tokenizer", "bpe"], "word, not"),
+        (["train"], "--out"),
+        (["generate", "/no/such/folder", "--prompt", "x"], "/no/such/folder does"),
+        (["generate", "{made}", "--prompt", "a", "--slide-by", "0"], "slide_by must"),
+        (["info", "{empty}"], "no config.json"),
+        (["dance"], "invalid choice"),
+        # what no machine has is refused before anything is made
+        (["train", "--out", "{new}", "--set", "d_model=1000000"], "at most"),
+        (["train", "--out", "{new}", "--set", "context_length=100000000"], "at most"),
+        (["train", "--out", "{new}", "--set", "batch_size=99999999999"], "100,000 windows"),
+        (["train", "--out", "{new}", "--vocab-size", "1000000000"], "1,000,000"),
+        (["train", "--out", "{new}", "--text", ""], "folder: name"),
+        (["train", "--out", "{new}", "--text", os.devnull], "read again"),
+        (["train", "--out", "{new}", "--preset", ""], "called ''"),
     ],
 )
 def test_what_cannot_be_heeded_is_refused_by_name(made, tmp_path, capsys, arguments, sentence):
     (tmp_path / "text.txt").write_text("no model")
-    places = {"new": tmp_path / "new", "made": made, "text": tmp_path / "text.txt"}
+    places = {"new": tmp_path / "new", "made": made, "text": tmp_path / "text.txt", "empty": tmp_path}
+    began = time.process_time()
     check_refused(capsys, [argument.format(**places) for argument in arguments], sentence)
-    assert not (tmp_path / "new").exists()
+    assert time.process_time() - began < 2 and not (tmp_path / "new").exists()
 
 
-def test_an_empty_prompt_is_one(tmp_path, capsys):
+def test_a_prompt_may_be_empty_and_one_longer_than_the_context_is_said(tmp_path, capsys, made):
     assert train(tmp_path / "m", "--prompt", "([") == 0
     assert main(["train", "--resume", "--out", str(tmp_path / "m"), "--steps", "8", "--prompt", "", "--json"]) == 0
     told = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
@@ -57,13 +82,7 @@ def test_an_empty_prompt_is_one(tmp_path, capsys):
     assert {event["prompt"] for event in told if event["event"] == "sampled"} == {""}
     checkpoint = load(tmp_path / "m")
     assert checkpoint.about["prompt"] == checkpoint.about["training"]["sample_prompt"] == ""
-
-
-def test_a_prompt_that_is_longer_than_the_context_is_said(made, capsys):
-    for prompt, said in (
-        ("abcd" * 4, ""),
-        ("abcd" * 5, "last 16,"),
-    ):
+    for prompt, said in (("abcd" * 4, ""), ("abcd" * 5, "last 16,")):
         assert main(["generate", str(made), "--prompt", prompt, "--max-new-tokens", "1"]) == 0
         err = capsys.readouterr().err
         assert said in err and bool(err) == bool(said)

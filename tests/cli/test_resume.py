@@ -59,16 +59,6 @@ def test_a_finished_run_is_trained_on_and_its_record_says_so(run, capsys):
     assert "8: steps" in capsys.readouterr().out
 
 
-def test_what_was_judged_before_a_resume_is_remembered(tmp_path):
-    sums = ["--language", "addition", "--out", tmp_path / "m", "--steps", 5]
-    assert train(*sums, *SMALL) == 0
-    before = load(tmp_path / "m").history.judged
-    assert before and before[-1]["step"] == 5 and before[-1]["of"]
-    assert train("--resume", "--out", tmp_path / "m", "--steps", 8) == 0
-    after = load(tmp_path / "m").history.judged
-    assert after[: len(before)] == before and after[-1]["step"] == 8
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -1,10 +1,12 @@
-"""`runs` shows and changes what the page keeps; not while the page does so itself."""
+"""`runs` shows and changes what the page keeps, unless the page does so; `doctor` answers on every machine."""
 
 import json
+from pathlib import Path
 
 import pytest
+import torch
 
-from playground.cli import main
+from playground.cli import doctor, main
 from playground.service.data_folder import VARIABLE, DataFolder, new_id
 from playground.service.models import Registry
 from tests.cli.refusals import check_refused
@@ -47,3 +49,28 @@ def test_what_cannot_be_done_is_a_sentence_and_no_id_looks_like_an_option(kept, 
     page.close()
     # One of 64 models could not be named in the shell.
     assert not any(new_id().startswith("-") for _ in range(2000))
+
+
+def facts(capsys) -> dict:
+    capsys.readouterr()
+    assert main(["doctor", "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_report_is_aligned_lines_and_what_is_broken_is_one(capsys, monkeypatch):
+    assert main(["doctor"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line[0] != " " and line[24] == " " and line[25] != " " for line in lines)
+    assert str(Path.home()) not in "\n".join(lines) and "failed" not in "\n".join(lines)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)  # which no driver answers for
+    report = facts(capsys)
+    assert report["device cpu"].startswith("trains") and report["device cuda:0"].startswith("failed: ")
+
+    def broken():
+        raise RuntimeError(f"{Path.home()}/secret/driver.so cannot be loaded\nand more")
+
+    monkeypatch.setattr(doctor, "processor_name", broken)
+    monkeypatch.setenv("PLAYGROUND_BF16", "perhaps")
+    report = facts(capsys)
+    assert report["processor"].startswith("failed: ~/secret/driver.so")
+    assert report["trains large models on"].startswith("failed: PLAYGROUND_BF16") and report["python"]

@@ -10,6 +10,7 @@ from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.model import ModelConfig, Transformer
 from playground.service import limits
 from playground.storage import load, save
+from playground.words.tuning import noted_result
 from tests.cli.refusals import check_refused
 
 OLD, NEW = "the old sea sang to the old lamp. " * 60, "a lamp told the sea to sing at last. " * 60
@@ -52,7 +53,7 @@ def test_no_steps_change_nothing_and_a_shorter_context_is_the_same_model(here, t
     assert torch.allclose(one, other, atol=1e-6) and load(tmp_path / "short").config.context_length == 8
 
 
-def test_a_tuned_model_keeps_its_tokenizer_names_its_parent_and_says_what_it_forgot(here, tmp_path, capsys):
+def test_a_tuned_model_keeps_its_tokenizer_and_says_what_it_forgot_of_a_text_it_knows(here, tmp_path, capsys):
     assert tune(here, tmp_path / "m", "--steps", "12", "--old-text", str(here / "old.txt"), "--prompt", "the") == 0
     made, parent = load(tmp_path / "m"), load(here / "chars")
     assert made.tokenizer.to_dict() == parent.tokenizer.to_dict()
@@ -60,15 +61,15 @@ def test_a_tuned_model_keeps_its_tokenizer_names_its_parent_and_says_what_it_for
     said = capsys.readouterr().out
     assert "It learned the new text" in said and "Old text: loss" in said
     assert said.count("  before | the") == said.count("  after  | the") == 2
-
-
-def test_the_old_text_is_known_where_its_file_is_still_the_same(here, tmp_path, capsys):
     text = tmp_path / "own.txt"
     text.write_text(OLD + NEW, encoding="utf-8")
     more = ["--preset", "tiny", "--set", "context_length=16", "d_model=16", "n_layers=1", *SETTINGS[1:]]
     assert main(["train", "--text", str(text), "--out", str(tmp_path / "own"), "--steps", "2", *more]) == 0
     assert tune(tmp_path, tmp_path / "one", "--steps", "0", parent="own", text="own") == 0
-    assert load(tmp_path / "one").about["tuning"]["before"]["old"] is not None
+    tuning, said = load(tmp_path / "one").about["tuning"], capsys.readouterr().out
+    assert tuning["before"]["old"] is not None
+    assert tuning["ladder"] == load(tmp_path / "own").about["ladder"], "by which what it forgot is graded"
+    assert said.count(str(noted_result(tuning))) == 1
     (tmp_path / "other.txt").write_text(OLD, encoding="utf-8")
     text.write_text(NEW, encoding="utf-8")
     assert tune(tmp_path, tmp_path / "two", "--steps", "0", parent="own", text="other") == 0

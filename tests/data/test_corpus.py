@@ -1,10 +1,14 @@
-"""Batches shift by one and never count padding; bad text becomes a sentence."""
+"""Batches shift by one and never count padding; bad text becomes a sentence, and overlap is what a search finds."""
 
 import pickle
+from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
+import playground
 from playground.data import (
     IGNORE,
     TextError,
@@ -15,7 +19,10 @@ from playground.data import (
     read_file,
     real_tokens,
 )
+from playground.data.overlap import MUCH, overlap
 from playground.data.sentences import HELD_OUT, SENTENCES
+from playground.ui.forms.excerpts import contents_of
+from playground.words.corpus import corpus_warning
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 
@@ -75,13 +82,14 @@ def test_four_of_our_sentences_are_held_out_and_documents_end_with_tokens_that_n
     assert corpus_from_text(TEXT).ends == frozenset()
 
 
-def test_a_language_is_the_same_every_time_and_held_out_text_is_other_text():
+def test_a_language_is_the_same_every_time_and_an_upload_may_have_other_line_ends():
     a, b = (corpus_from_language("stories", n_characters=5_000, n_validation=2_000) for _ in range(2))
     assert a.sha256 == b.sha256 and torch.equal(a.train, b.train)
     other = corpus_from_language("stories", seed=1, n_characters=5_000, n_validation=2_000)
     assert other.sha256 != a.sha256
     assert other.tokenizer.to_dict() == a.tokenizer.to_dict()
     assert not torch.equal(a.train[:1000], a.val[:1000])
+    assert decode_upload(b"\xef\xbb\xbfone\r\ntwo\rthree") == "one\ntwo\nthree"
 
 
 @pytest.mark.parametrize(
@@ -104,10 +112,6 @@ def test_a_language_is_the_same_every_time_and_held_out_text_is_other_text():
 def test_bad_text_becomes_a_sentence(make, sentence):
     with pytest.raises(TextError, match=sentence):
         make()
-
-
-def test_an_upload_may_carry_a_byte_order_mark_and_windows_line_ends():
-    assert decode_upload(b"\xef\xbb\xbfone\r\ntwo\rthree") == "one\ntwo\nthree"
 
 
 def test_every_token_of_a_sentence_is_real_and_all_that_follows_it_is_padding():
@@ -139,3 +143,57 @@ def test_what_judges_is_not_in_the_vocabulary(kind):
     assert ("yaks" in shown) == (kind == "bpe") and ("<unk>" in shown) == (kind == "word")
     assert "yaks" in loud.held_out and quiet.other_kind() is None
     assert "yaks" not in loud.learned().words and loud.learned().usual.right < loud.learned().usual.of
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz "
+
+
+def random_text(n: int, seed: int) -> str:
+    drawn = torch.randint(len(LETTERS), (n,), generator=torch.Generator().manual_seed(seed))
+    return "".join(LETTERS[i] for i in drawn)
+
+
+@given(
+    train=st.lists(st.integers(0, 3), min_size=1, max_size=60),
+    val=st.lists(st.integers(0, 3), min_size=1, max_size=20),
+    length=st.integers(1, 5),
+)
+def test_it_is_the_share_of_pieces_that_a_plain_search_finds(train, val, length):
+    length = min(length, len(val))
+    pieces = [val[i : i + length] for i in range(len(val) - length + 1)]  # few enough that all of them are asked
+    found = [any(train[i : i + length] == piece for i in range(len(train))) for piece in pieces]
+    assert overlap(torch.tensor(train), torch.tensor(val), length) == sum(found) / len(found)
+
+
+def test_a_text_that_repeats_itself_is_warned_of_and_refrains_and_our_own_texts_are_not():
+    text = random_text(2_000, 0)
+    for kind in ("char", "word", "bpe"):
+        assert corpus_from_text(text * 12, kind).overlap() > 0.98
+        assert corpus_from_text(random_text(24_000, 1), kind).overlap() < MUCH
+    verses = [
+        random_text(300, seed) + "\nand so we all go home again, and so we all go home to sleep\n" for seed in range(40)
+    ]
+    corpus = corpus_from_text("".join(verses))
+    assert corpus.overlap() < MUCH and corpus.other_kind() is None
+    ids = torch.tensor([199_997, 50_256, 0, 5])
+    assert overlap(ids, ids, 4) == 1 and overlap(ids, ids + 1, 1) == 0
+    for corpus in (corpus_from_language("copy", n_characters=20_000, n_validation=4_000), corpus_from_sentences()):
+        assert corpus.overlap() == 0 and corpus.other_kind() is None and corpus_warning(corpus) == ""
+
+
+def test_a_text_whose_end_is_another_kind_is_warned_of_and_prose_is_not():
+    """Half English, half numbers: only the numbers judge, and nothing said so."""
+    prose = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
+    numbers = " ".join(str(n * n * n) for n in range(100, 2000))
+    for length in (600, 5_000, 20_000):
+        for share in (0.5, 0.8):
+            cut = round(share * length)
+            text = prose[:cut] + numbers[: length - cut]
+            found = corpus_from_text(text).other_kind()
+            assert len(found.characters) == 3 and set(found.characters) <= set("0123456789 ")
+            assert found.here > 1.5 * found.there
+            assert corpus_warning(corpus_from_text(text)) in contents_of(text)
+        for start in range(0, 80_000, 4_000):
+            assert corpus_from_text(prose[start : start + length]).other_kind() is None
+    for kind in ("word", "bpe"):
+        assert corpus_from_text(prose[:4_000] + numbers[:6_000], kind).other_kind() is not None

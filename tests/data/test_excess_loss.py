@@ -49,7 +49,7 @@ def made_up(parts, n=60, tokens=30, spread=0.0):
     return excess_loss(np.array(list(parts.values()))[which] + rng.normal(0, spread, which.shape), partition)
 
 
-def test_what_is_said_is_no_surer_than_the_numbers_and_most_is_less_than_all():
+def test_what_is_said_is_no_surer_than_the_numbers_and_its_record_is_known():
     assert shown({"a": 0.8, "b": 0.1, "c": 0.1}) == (MOSTLY, "a")
     assert shown({"a": 0.9, "b": 0.89, "c": 0.1}, spread=0.5)[1] in ("ab", "ba")  # which is larger cannot be told
     assert shown({letter: 1.0 for letter in "abcdefghij"})[0] == SPREAD
@@ -64,14 +64,6 @@ def test_what_is_said_is_no_surer_than_the_numbers_and_most_is_less_than_all():
     found = excess_loss(np.array([[0.9, 0.1] * 10, [0.36, 0.64] * 10]), two).to_dict()
     assert found["kind"] == DIVIDED and found["parts"] == [["copied", 0.63, 0.5], ["free", 0.37, 0.5]]
     assert shown({"a": 0.6, "b": 0.0}) == (MOSTLY, "a")
-
-
-def shown(parts, **about):
-    kind, named = made_up(parts, **about).kind()
-    return kind, "".join(part.name for part in named)
-
-
-def test_its_record_is_known_and_only_texts_whose_rules_are_known_are_shared_out():
     record = made_up({"a": 0.8, "b": 0.1}, n=3, tokens=10).to_dict()
     assert is_excess(record) and record["tokens"] == 30
     for changed in (
@@ -84,3 +76,8 @@ def test_its_record_is_known_and_only_texts_whose_rules_are_known_are_shared_out
     assert corpus_from_sentences().partition(16) is None
     corpus = corpus_from_language("copy", n_characters=2000, n_validation=1000)
     assert corpus.partition(16) is corpus.partition(16)  # once for all who ask
+
+
+def shown(parts, **about):
+    kind, named = made_up(parts, **about).kind()
+    return kind, "".join(part.name for part in named)

@@ -15,7 +15,14 @@ def hub(monkeypatch, tmp_path):
         yield hub
 
 
-def test_a_text_file_is_fetched_read_offline_and_never_downloaded_where_it_is_too_large(hub):
+def test_a_text_is_fetched_once_and_never_where_it_is_too_large_or_with_this_machines_login(hub, monkeypatch):
+    # whoever names a repository must not learn by it whether a private one has such a file, or how large it is
+    hub.accounts["hf_theOwners"] = Account("user")
+    hub.add("user/diary", FILES, kind="dataset", private=True)
+    monkeypatch.setenv("HF_TOKEN", "hf_theOwners")
+    for file in ("story.txt", "missing.txt"):
+        with pytest.raises(TextError, match="dataset user/diary"):
+            read_hub("user/diary", file, endpoint=hub.address)
     with pytest.raises(TextError, match=r"MB.*used"):
         read_hub("user/tales", "story.txt", endpoint=hub.address, max_bytes=10)
     assert not [line for line in hub.log if "/resolve/" in line]
@@ -39,13 +46,3 @@ def test_a_text_file_is_fetched_read_offline_and_never_downloaded_where_it_is_to
 def test_what_cannot_be_fetched_is_a_sentence(hub, repo, file, sentence):
     with pytest.raises(TextError, match=sentence):
         read_hub(repo, file, endpoint=hub.address)
-
-
-def test_the_login_of_this_machine_is_nobodys_to_use(hub, monkeypatch):
-    """Whoever names a repository must not learn by it whether a private one has such a file, or how large it is."""
-    hub.accounts["hf_theOwners"] = Account("user")
-    hub.add("user/diary", FILES, kind="dataset", private=True)
-    monkeypatch.setenv("HF_TOKEN", "hf_theOwners")
-    for file in ("story.txt", "missing.txt"):
-        with pytest.raises(TextError, match="dataset user/diary"):
-            read_hub("user/diary", file, endpoint=hub.address)

@@ -102,7 +102,7 @@ def test_one_mistake_is_found_at_its_word_with_its_rule(name, kind):
     assert tried >= 5
 
 
-def test_shares_count_whole_units_and_the_beginning_as_it_stands():
+def test_shares_count_whole_units_and_their_intervals_hold_what_they_promise():
     judged = judge(LANGUAGES["addition"], "1+2=3\n4+4=9\n5+5=1")
     assert judged.share == Share(1, 2) and judge(LANGUAGES["addition"], "1+").share == Share(0, 0)
     assert judge(LANGUAGES["brackets"], "\n\n\n()\n").share == Share(1, 1)  # an empty line is no achievement
@@ -128,9 +128,6 @@ def test_shares_count_whole_units_and_the_beginning_as_it_stands():
     as_words = story.replace('"May', '" May').replace('?"', '? "')
     assert judge(LANGUAGES["stories"], as_words).fault is not None
     assert judge(LANGUAGES["stories"], as_words, spaced=False).fault is None
-
-
-def test_wilson_intervals_hold_what_they_promise():
     rng = np.random.default_rng(0)
     for share in (0.05, 0.3, 0.9):
         rights = rng.binomial(13, share, 4000)

@@ -13,10 +13,7 @@ from playground.data.tokenizers import CharTokenizer
 
 def small_graph() -> Graph:
     """Two states; edges share beginnings, so the reader is often unsure where the generator stands."""
-    offers = {
-        "x": [(2.0, "ab", "x"), (1.0, "a", "y"), (1.0, "abc", "y")],
-        "y": [(3.0, "ba", "x"), (1.0, "b", "y")],
-    }
+    offers = {"x": [(2.0, "ab", "x"), (1.0, "a", "y"), (1.0, "abc", "y")], "y": [(3.0, "ba", "x"), (1.0, "b", "y")]}
     return Graph("x", offers.__getitem__)
 
 

@@ -103,7 +103,7 @@ def held() -> list[InferenceModel]:
     return [entry.value for of_model in engine_module._copies._belongs.values() for entry in of_model.values()]
 
 
-def test_copies_of_weights_are_bounded_the_least_recently_used_leave_and_all_go_with_their_model(monkeypatch):
+def test_copies_of_weights_are_bounded_and_go_with_their_model_and_what_cannot_be_is_refused(monkeypatch):
     models = [Transformer(TINY, seed=seed) for seed in range(3)]
     a, b, _ = (inference_model(model, "int8") for model in models)
     monkeypatch.setattr(engine_module._copies, "bytes", 2 * a.nbytes)
@@ -116,9 +116,6 @@ def test_copies_of_weights_are_bounded_the_least_recently_used_leave_and_all_go_
     del models[2], c
     gc.collect()
     assert gone() is None and len(held()) == 1
-
-
-def test_what_cannot_be_is_refused_in_a_sentence():
     model = Transformer(TINY)
     with pytest.raises(ValueError, match="precision 'int4'"):
         generate(model, [1], 1, precision="int4")

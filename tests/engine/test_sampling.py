@@ -71,7 +71,7 @@ def test_a_distribution_is_a_distribution_and_the_table_explains_it(x, config):
         assert row.logit == x[0, row.token].item()
 
 
-def test_neutral_is_the_models_distribution_temperature_divides_and_the_penalty_meets_what_occurred():
+def test_rules_do_by_hand_what_they_say_and_equal_scores_are_cut_alike():
     x = torch.randn(1, 9)
     assert torch.allclose(probabilities(x, NO_HISTORY, SamplingConfig()), x.softmax(-1))
     x = torch.tensor([[1.0, 2.0, 4.0]])
@@ -85,6 +85,11 @@ def test_neutral_is_the_models_distribution_temperature_divides_and_the_penalty_
         config = SamplingConfig(repetition_penalty=penalty)
         result = probabilities(x, torch.tensor([[0, 1, 3]]), config)
         assert result[0, 0] == result[0, 2] == 0 and result.sum().item() == pytest.approx(1.0)
+    row = torch.zeros(1, 40)
+    alone = keep_top_p(row, 0.5)
+    assert torch.isfinite(alone)[0].tolist() == [True] * 20 + [False] * 20
+    together = keep_top_p(torch.cat((torch.randn(7, 40), row)), 0.5)
+    assert torch.equal(together[-1:], alone)
 
 
 @pytest.mark.parametrize("rows", [1, 4])
@@ -129,14 +134,6 @@ def test_the_likeliest_token_stays_however_strict_a_rule_is(rules):
     x = torch.tensor([[0.0, 2.0, 1.0, -math.inf]])
     result = probabilities(x, NO_HISTORY, SamplingConfig(**rules))
     assert result.sum().item() == pytest.approx(1.0) and result.argmax() == 1
-
-
-def test_equal_scores_are_cut_alike_whatever_stands_beside_them():
-    row = torch.zeros(1, 40)
-    alone = keep_top_p(row, 0.5)
-    assert torch.isfinite(alone)[0].tolist() == [True] * 20 + [False] * 20
-    together = keep_top_p(torch.cat((torch.randn(7, 40), row)), 0.5)
-    assert torch.equal(together[-1:], alone)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from playground.figures import attention, candidates, courses, maps, pair, palette, parts, routing, wire
+from playground.figures.classroom import NAMED, TALL, class_curves, class_spread, medians
 from playground.figures.interventions import circuit_picture
 from playground.figures.loss import Run, loss_curve
+from playground.figures.wire import numbers_of
 from playground.interventions.circuit import Circuit, Edge, Node
 
 RNG = np.random.default_rng(0)
@@ -119,7 +122,7 @@ def test_the_loss_curve_draws_the_runs_own_numbers_by_bucket_means_as_far_as_the
     assert np.isnan(y[-1]) and np.isfinite(y[:-1]).all()
 
 
-def test_rungs_do_not_write_over_each_other_and_stand_at_their_lines():
+def test_rungs_the_best_moment_and_differences_are_drawn_where_they_fit():
     rungs = [("uniform", 3.0), ("unigram", 2.99), ("5-gram", 2.98), ("floor", 0.5)]
     layout = loss_curve(None, rungs)["layout"]
     assert [note["text"] for note in layout["annotations"]] == [
@@ -134,10 +137,7 @@ def test_rungs_do_not_write_over_each_other_and_stand_at_their_lines():
     layout = loss_curve(run(30), RUNGS, log_y=True)["layout"]
     assert [shape["y0"] for shape in layout["shapes"]] == [value for _, value in RUNGS]
     assert [10 ** note["y"] for note in layout["annotations"]] == pytest.approx([value for _, value in RUNGS])
-
-
-def test_the_best_moment_and_differences_are_drawn_where_they_fit_and_nothing_is_cut_off():
-    """Its label lay over the curve, the first point on the chart's edge, and 0.002 was written as 0."""
+    # Its label lay over the curve, the first point on the chart's edge, and 0.002 was written as 0.
     steps = [0.0, 50.0, 100.0]
     columns = {"step": steps, "train_loss": [4.0, 1.0, 0.2], "val_loss": [4.0, 1.5, 2.0], "seconds": steps}
     batches = {"step": [1.0], "loss": [4.0], "seconds": [0.1]}
@@ -154,7 +154,18 @@ def test_the_best_moment_and_differences_are_drawn_where_they_fit_and_nothing_is
     assert (start, end) == (100, 450) and low <= differences[0, 2:].min() and differences[0, 2:].max() <= high
 
 
-def test_candidates_gradients_and_games_are_drawn_as_they_are_counted():
+def test_cosines_candidates_gradients_and_games_are_drawn_as_they_are_counted():
+    vectors = RNG.normal(size=(5, 7))
+    vectors[3] = 0
+    similarity = maps.cosine_similarity(vectors)
+    for i in range(5):
+        for j in range(5):
+            length = math.dist(vectors[i], [0] * 7) * math.dist(vectors[j], [0] * 7)
+            assert similarity[i, j] == pytest.approx(sum(vectors[i] * vectors[j]) / length if length else 0.0)
+    order = maps.similarity_order(similarity)
+    assert sorted(order) == list(range(5))
+    z = wire.numbers_of(maps.similarity_map(similarity, list("abcde"))["data"][0]["z"])
+    assert np.isnan(np.diag(z)).all()
     cells = maps.gradient_map(*maps.gradient_table(RECORDS))["data"][0]
     norms = np.array([[1, 1 / 11, 1 / 21], [2, 2, 2]])
     np.testing.assert_allclose(wire.numbers_of(cells["z"]), np.log10(norms), rtol=1e-5)
@@ -168,20 +179,6 @@ def test_candidates_gradients_and_games_are_drawn_as_they_are_counted():
     totals = [wire.numbers_of(trace["y"]).tolist() for trace in drawn["data"]]
     assert totals == [[0.0, 1.0, 4.0], [0.0, 0.5, 0.75]]
     assert courses.bits_curve({"you": np.array([])})["data"]
-
-
-def test_cosines_agree_with_the_definition():
-    vectors = RNG.normal(size=(5, 7))
-    vectors[3] = 0
-    similarity = maps.cosine_similarity(vectors)
-    for i in range(5):
-        for j in range(5):
-            length = math.dist(vectors[i], [0] * 7) * math.dist(vectors[j], [0] * 7)
-            assert similarity[i, j] == pytest.approx(sum(vectors[i] * vectors[j]) / length if length else 0.0)
-    order = maps.similarity_order(similarity)
-    assert sorted(order) == list(range(5))
-    z = wire.numbers_of(maps.similarity_map(similarity, list("abcde"))["data"][0]["z"])
-    assert np.isnan(np.diag(z)).all()
 
 
 def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
@@ -223,3 +220,44 @@ def test_every_link_of_a_circuit_has_its_number_off_the_parts_even_on_a_phone():
     assert (np.abs(spots[:, None] - places) >= [30, 27]).any(2).all(), "a number covers a part"
     apart = (np.abs(spots[:, None] - spots) >= [30, 14]).any(2)
     assert apart[~np.eye(len(spots), dtype=bool)].all(), "a number covers another"
+
+
+def test_the_median_is_drawn_where_half_were_measured_and_no_name_hides_another():
+    curves = [("A", [(0, 4.0), (10, 2.0)]), ("B", [(0, 4.2), (10, 1.0)]), ("C", [(0, 3.9)]), ("D", [(10, 1.5)])]
+    assert medians(curves) == [(0, 4.0), (10, 1.5)]
+    assert medians(curves[:2]) == []
+    figure = class_curves(curves, [("uniform", 3.7), ("bigram", 1.9), ("floor", 0.1)])
+    assert [trace["name"] for trace in figure["data"]] == ["A", "B", "C", "D", "median"]
+    assert len(figure["layout"]["shapes"]) == 3
+    names = {note["text"]: note["y"] for note in figure["layout"]["annotations"] if note.get("xref") == "paper"}
+    assert {"A", "B", "C", "D"} <= names.keys() and names["B"] < names["D"] < names["A"] < names["C"]
+    colours = [trace["line"]["color"] for trace in figure["data"][:4]]
+    assert len(set(colours)) == 4, "a line has the colour of its name"
+    curves = [(f"S{n}", [(0, 4.0), (10, 1 + n / 1000)]) for n in range(40)]
+    notes = [note for note in class_curves(curves)["layout"]["annotations"] if note.get("xref") == "paper"]
+    assert len(notes) == NAMED and {"S0", "S39"} <= {note["text"] for note in notes}
+    places = sorted(note["y"] for note in notes)
+    low, high = class_curves(curves)["layout"]["yaxis"]["range"]
+    nearest = min(after - before for before, after in pairwise(places))
+    assert nearest >= 0.99 * TALL * (high - low) / 340 and low <= places[0] and places[-1] <= high
+
+
+def test_a_bar_is_the_interval_and_there_is_none_for_too_few():
+    pair, alone = ("wide", (2.5, 2.7), ("D", "E"), 2.6, None), ("tiny", (3.0,), ("F",), 3.0, None)
+    figure = class_spread([("small", (2.0, 2.2, 2.1), ("A", "B", "C"), 2.1, 0.25), pair, alone])
+    dots, mean, _, single, last = figure["data"]
+    assert (
+        mean["error_y"]["array"] == [0.25]
+        and numbers_of(mean["y"]).tolist() == pytest.approx([2.1])
+        and "error_y" not in single
+    )
+    assert numbers_of(last["y"]).tolist() == [3.0] and class_spread([alone])["layout"]["yaxis"]["range"] == [2.95, 3.05]
+    low, high = class_spread([("two", (0.51, 0.58), ("A", "B"), 0.545, None)])["layout"]["yaxis"]["range"]
+    assert 0.4 < low < 0.51 and 0.58 < high < 0.7, "plotly keeps the range of the empty picture, from −1 to 4"
+    points = [*zip(*(numbers_of(dots[side]).tolist() for side in "xy"))]
+    assert sorted(points, key=lambda point: point[1]) == sorted(points)
+    (_, low) = class_spread([("near nothing", (0.0, 0.1, 0.2), ("A", "B", "C"), 0.1, 0.25)], positive=True)["data"]
+    assert low["error_y"]["arrayminus"] == [0.1] and "interval from 0 to 0.3500" in low["hovertemplate"]
+    assert dots["text"] == ["A", "B", "C"] and "too few for an interval" in single["hovertemplate"]
+    for empty in (class_spread([]), class_curves([])):
+        assert json.dumps(empty)

@@ -48,7 +48,7 @@ def test_a_planted_sentence_is_found_and_the_fact_goes_with_it():
     assert math.exp(trial.without) < 0.01
 
 
-def test_without_a_passage_only_its_place_changes():
+def test_without_a_passage_only_its_place_changes_and_a_document_is_replaced_by_another():
     corpus = corpus_from_text(planted(10), "char")
     passages = passages_of(corpus)
     all_ = list(zip(passages.starts.tolist(), passages.ends.tolist()))
@@ -63,9 +63,6 @@ def test_without_a_passage_only_its_place_changes():
     others = random_passages(passages, ranges, 4)
     assert len(set(others)) == len(ranges) and not set(others) & set(ranges)
     assert random_passages(passages, ranges, 4) == others != random_passages(passages, ranges, 5)
-
-
-def test_a_document_is_replaced_by_another():
     corpus = corpus_from_sentences()
     passages = passages_of(corpus)
     gone = (int(passages.starts[2]), int(passages.ends[2]))

@@ -210,15 +210,12 @@ def test_what_cannot_be_done_is_a_sentence(edit, words):
         effect(Transformer(TINY), IDS, edits_tap([edit], TINY))
 
 
-def test_what_this_model_or_these_texts_lack_is_a_sentence():
+def test_edits_travel_as_plain_values_and_what_models_or_texts_lack_is_a_sentence():
     with pytest.raises(ValueError, match=r"none.*remove"):
         edits_tap([RemoveMask()], TINY.replace(causal=False))
     model = Transformer(TINY)
     with pytest.raises(ValueError, match="prompt only"):
         edit_cost(model, *windows(TINY), [EditCell(0, 0, 3, 2, 0.5)])
-
-
-def test_edits_travel_as_plain_values_and_nonsense_does_not():
     for edit in (*EDITS, RemoveMask(), RemoveMask(1)):
         assert from_dict(to_dict(edit)) == edit
     for bad in (None, [], {}, {"kind": "off"}, {"kind": "os"}, {"kind": "off", "layer": "0"},

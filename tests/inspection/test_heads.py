@@ -33,7 +33,7 @@ def one_hot(targets: list[int]) -> np.ndarray:
     return np.eye(len(targets))[targets]
 
 
-def test_a_head_gives_no_more_weight_than_it_has_and_a_sink_is_a_habit_on_average():
+def test_a_head_gives_no_more_weight_than_it_has_and_what_a_prompt_cannot_tell_is_no_number():
     seen, _ = drawn({"sink": one_hot([0, 0, 0])}, [1, 2, 3])  # half of the time the first is the token before
     assert summary(seen, 0, 0).habits == (("first", 1.0),)
     sharp, _ = drawn({"sharp": one_hot([0, 1, 0, 1, 1, 2, 2, 3, 3, 4])}, list(range(10)))
@@ -43,6 +43,13 @@ def test_a_head_gives_no_more_weight_than_it_has_and_a_sink_is_a_habit_on_averag
     rows[4, :3] = 0.5, 0.2, 0.3
     seen, _ = drawn({"sink": rows}, [5, 6, 7, 8, 6, 9])
     assert summary(seen, 0, 0).habits == (("first", pytest.approx(0.72)),)
+    scores = head_scores(look_at(VARIANTS["learned"], [0, 1, 2, 3]))
+    assert np.isnan(scores.duplicate).all() and np.isnan(scores.induction).all()
+    seen = look_at(VARIANTS["learned"], [5])
+    alone = head_scores(seen)
+    assert np.isnan(alone.previous).all() and summary(seen, 0, 0).alone and len(alone.ranking()) == 8
+    scores = head_scores(look_at(VARIANTS["learned"], [4] * 6))
+    assert np.isnan(scores.induction).all()
 
 
 def test_pure_heads_have_pure_scores_and_the_right_habit():
@@ -94,16 +101,6 @@ def test_scores_are_what_loops_find(name):
                     found["induction"].append(sum(p[t, s] for s in followers))
             for habit, values in found.items():
                 assert scores.of(layer, head)[habit] == pytest.approx(np.mean(values), abs=1e-5), habit
-
-
-def test_what_a_prompt_cannot_tell_is_no_number():
-    scores = head_scores(look_at(VARIANTS["learned"], [0, 1, 2, 3]))
-    assert np.isnan(scores.duplicate).all() and np.isnan(scores.induction).all()
-    seen = look_at(VARIANTS["learned"], [5])
-    alone = head_scores(seen)
-    assert np.isnan(alone.previous).all() and summary(seen, 0, 0).alone and len(alone.ranking()) == 8
-    scores = head_scores(look_at(VARIANTS["learned"], [4] * 6))
-    assert np.isnan(scores.induction).all()
 
 
 @pytest.mark.parametrize("name", ["learned", "post-norm", "sees the future", "experts"])

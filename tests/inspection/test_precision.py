@@ -50,7 +50,7 @@ def test_a_matrix_and_the_receipt_of_its_worst_weight():
     assert within >= 300 > within - matrix.counts[127 - matrix.middle_half] - matrix.counts[127 + matrix.middle_half]
 
 
-def test_a_tied_table_counts_once_and_scales_count():
+def test_a_tied_table_counts_once_and_one_window_cannot_tell():
     tied, own = Transformer(TINY.replace(tie_embeddings=True)), Transformer(TINY.replace(n_experts=3))
     for model in (tied, own):
         rest = sum(
@@ -66,9 +66,6 @@ def test_a_tied_table_counts_once_and_scales_count():
         rounded = model.config.n_parameters - rest
         assert weight_bytes(model, "int8") == rounded + 4 * rest + 4 * outputs
         assert weight_bytes(model, "bf16") == 2 * rounded + 4 * rest
-
-
-def test_one_window_cannot_tell_and_none_is_refused():
     model = Transformer(TINY, seed=1)
     ids = torch.arange(48).view(4, 12) % 11
     cost = precision_cost(model, ids, ids.roll(-1, dims=1), 5)

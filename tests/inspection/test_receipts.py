@@ -1,4 +1,4 @@
-"""Receipts: the worked example to all its printed digits, and every number against loops that share no code."""
+"""Receipts: the worked example to all its digits, each number against loops, and the head that is taken home."""
 
 import cmath
 import math

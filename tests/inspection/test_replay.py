@@ -64,7 +64,7 @@ def test_a_run_without_moments_says_so_and_of_used_weights_only_what_came_before
     assert snapshots_of(used).steps == steps[:-1] and snapshots_of(checkpoint).steps == steps
 
 
-def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
+def test_the_appearance_is_where_the_strongest_head_is_halfway_there_and_in_the_shipped_run():
     scores = np.zeros((4, 2, 2))
 
     def appeared(scores):
@@ -80,10 +80,7 @@ def test_the_appearance_is_where_the_strongest_head_is_halfway_there():
     assert (found.before, found.after, found.first, found.score_first) == (20, 40, 0, 0.4)
     assert appeared(scores * 0.1) is None  # too little
     assert appeared(np.ones((4, 2, 2))) is None  # nothing came
-
-
-def test_the_shipped_run_shows_copying_appear():
-    """On the copy language, a head of the second layer learns to look at what followed last time, early in the run."""
+    # On the copy language, a head of the second layer learns to look at what followed last time, early in the run.
     checkpoint = load(SHIPPED)
     assert sum(file.stat().st_size for file in SHIPPED.iterdir()) <= 1.5e6
     assert checkpoint.config.n_layers == 2 and checkpoint.about["language"] == "copy"

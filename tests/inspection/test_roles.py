@@ -32,7 +32,7 @@ def test_heads_made_by_hand_are_named_for_their_jobs(tested):
     assert weights["induction"].at(0, followed)[0] > 0.9 and abs(given_up.at(0, followed)[0]) < 0.05
 
 
-def test_the_effect_is_what_the_loss_rises_by_without_the_head(tested):
+def test_the_effect_is_what_the_loss_rises_by_and_a_costly_head_without_a_place_is_unclear(tested):
     model = handmade()
     windows = roles._windows(torch.tensor(text()), model.config.context_length)
     even, worth = JOBS[0].index("even"), []
@@ -42,6 +42,14 @@ def test_the_effect_is_what_the_loss_rises_by_without_the_head(tested):
     assert tested.loss == pytest.approx(worth[0], abs=1e-5)
     effects = [tested.effect.mean[at] for at in tested.ranking()]
     assert effects == sorted(effects, reverse=True) and {(0, 4), (0, 5)} == set(tested.ranking()[:2])
+    at = next((la, h) for la, row in enumerate(JOBS) for h, job in enumerate(row) if job == "unclear")
+    assert not tested.matters(*at)
+    mean = tested.effect.mean.copy()
+    mean[at] = 1.2936
+    none = Estimate(0 * mean, 0 * mean)
+    costly = dataclasses.replace(tested, effect=Estimate(mean, none.mean + 0.0864), evenness=none, moved=none)
+    assert costly.matters(*at) and costly.role(*at) == "unclear", "neither even nor by content"
+    assert not dataclasses.replace(costly, effect=Estimate(mean, none.mean + 1.29)).matters(*at)
 
 
 def test_heads_of_a_model_before_training_are_unclear():
@@ -69,14 +77,3 @@ def test_where_nothing_repeats_no_repetition_is_told_and_too_short_a_text_is_ref
         head_tests(handmade(), text()[:7])
     with pytest.raises(ValueError, match="of 4"):
         head_tests(Transformer(ModelConfig(vocab_size=30, context_length=4, d_model=16)), text())
-
-
-def test_a_costly_head_without_a_place_is_unclear(tested):
-    at = next((la, h) for la, row in enumerate(JOBS) for h, job in enumerate(row) if job == "unclear")
-    assert not tested.matters(*at)
-    mean = tested.effect.mean.copy()
-    mean[at] = 1.2936
-    none = Estimate(0 * mean, 0 * mean)
-    costly = dataclasses.replace(tested, effect=Estimate(mean, none.mean + 0.0864), evenness=none, moved=none)
-    assert costly.matters(*at) and costly.role(*at) == "unclear", "neither even nor by content"
-    assert not dataclasses.replace(costly, effect=Estimate(mean, none.mean + 1.29)).matters(*at)

@@ -1,4 +1,4 @@
-"""The walk: every step of every config, its shapes and numbers against a forward pass written out in NumPy."""
+"""The walk: every step of every config, its shapes, numbers and sizes against a forward pass written out in NumPy."""
 
 import math
 
@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from playground.inspection import look
+from playground.inspection.sizes import activations, compute
 from playground.inspection.walk import step, step_names
-from playground.model import ModelConfig
+from playground.model import ModelConfig, Transformer, trace
 from tests.inspection.test_receipts import IDS, by_loops, look_at
 from tests.model.configs import VARIANTS
 
@@ -97,16 +98,28 @@ def test_the_numbers_are_those_of_an_independent_forward(name):
     assert step(seen, "predict", *PLACE[:2], len(IDS) - 1, 0).facts == {"next_token": None}
 
 
-def test_the_embedding_is_the_tables_row_in_every_layer():
+def test_the_embedding_is_the_tables_row_and_what_the_norm_does_is_told_apart():
     seen = look_at(VARIANTS["learned"])
     w = seen.model.state_dict()
     own = (w["embedding.weight"][list(seen.ids)] + w["position_embedding.weight"][: seen.length]).double().numpy()
     for layer in (0, 1):
         assert np.allclose(step(seen, "embed", layer, *PLACE[1:]).arrays["stream"], own, atol=1e-6)
     assert "arrive" not in step_names(seen, 0)
+    seen = look_at(VARIANTS["post-norm"])
+    with torch.no_grad():
+        seen.model.blocks[0].attention.out.weight.zero_()
+        seen.model.blocks[0].attention.out.bias.zero_()
+        seen.model.embedding.weight.mul_(0.01)
+        seen.model.position_embedding.weight.mul_(0.01)
+    silent = look(seen.checkpoint, seen.ids)
+    before, after = (silent.trace[name, 0][0, 4].double().norm().item() for name in ("resid_pre", "resid_mid"))
+    facts = step(silent, "add", 0, 2, 4, 2).facts
+    assert after > 5 * before and facts["written"] == 0
+    assert facts["lengths"] == pytest.approx((before, before, after))
+    assert step(silent, "output", 0, 2, 4, 2).facts["lengths"].max() == 0
 
 
-def test_rotation_and_experts_of_a_step_are_those_of_the_pass():
+def test_rotation_experts_and_weights_of_a_step_are_those_of_the_pass():
     seen = look_at(VARIANTS["rotary"])
     layer, head, query, key = PLACE
     facts = step(seen, "rotate", *PLACE).facts
@@ -120,9 +133,6 @@ def test_rotation_and_experts_of_a_step_are_those_of_the_pass():
     best = sorted(np.argsort(-probabilities)[:2].tolist())
     assert np.flatnonzero(mlp.arrays["chosen"]).tolist() == best == sorted(mlp.facts["experts"])
     assert sum(mlp.facts["weights"]) == pytest.approx(1, abs=1e-6)
-
-
-def test_the_weight_on_many_tokens_and_on_later_ones_is_all_told():
     config = ModelConfig(vocab_size=11, context_length=40, n_layers=1, d_model=8, n_heads=2)
     seen = look_at(config, [i % 10 for i in range(40)])
     mix = step(seen, "mix", 0, 0, 39, 0)
@@ -137,16 +147,29 @@ def test_the_weight_on_many_tokens_and_on_later_ones_is_all_told():
     assert step(look_at(VARIANTS["learned"]), "mask", *PLACE).facts["weight_on_later"] == 0
 
 
-def test_what_the_norm_does_is_told_apart_from_what_attention_writes():
-    seen = look_at(VARIANTS["post-norm"])
-    with torch.no_grad():
-        seen.model.blocks[0].attention.out.weight.zero_()
-        seen.model.blocks[0].attention.out.bias.zero_()
-        seen.model.embedding.weight.mul_(0.01)
-        seen.model.position_embedding.weight.mul_(0.01)
-    silent = look(seen.checkpoint, seen.ids)
-    before, after = (silent.trace[name, 0][0, 4].double().norm().item() for name in ("resid_pre", "resid_mid"))
-    facts = step(silent, "add", 0, 2, 4, 2).facts
-    assert after > 5 * before and facts["written"] == 0
-    assert facts["lengths"] == pytest.approx((before, before, after))
-    assert step(silent, "output", 0, 2, 4, 2).facts["lengths"].max() == 0
+@pytest.mark.parametrize("name", VARIANTS)
+def test_operations_by_part_are_all_there_are(name):
+    config = VARIANTS[name]
+    parts = compute(config, 9)
+    assert sum(parts.values()) == config.flops_per_token(9) and min(parts.values()) > 0
+    longer = compute(config, 10)
+    assert {part for part in parts if parts[part] != longer[part]} == {next(part for part in parts if "scores" in part)}
+
+
+@pytest.mark.parametrize("name", ["learned", "rmsnorm, swiglu, grouped", "one key head, qk-norm, relu2"])
+def test_what_a_block_keeps_is_what_a_pass_makes(name):
+    config = VARIANTS[name]
+    seen = trace(Transformer(config), torch.randint(0, 11, (3, 7)))
+    made = {part: seen[part, 0].numel() for part in ("q", "k", "v", "scores", "z", "ff_hidden")}
+    assert list(activations(config, 3, 7).values()) == [
+        made["q"] + made["k"] + made["v"], made["scores"], made["z"], made["ff_hidden"],
+    ]  # fmt: skip
+
+
+def test_a_mixture_keeps_the_hidden_numbers_of_the_experts_that_are_visited():
+    """524,288 stood there for eight experts of width 128 of which a token visits one: the width of a dense layer."""
+    mixture = ModelConfig(vocab_size=11, context_length=64, d_model=64, n_heads=4, n_experts=8, experts_per_token=1)
+    mixture = mixture.replace(d_expert=128)
+    assert activations(mixture, 32, 64)["hidden layer"] == 32 * 64 * 128
+    two = mixture.replace(experts_per_token=2, shared_expert=True)
+    assert activations(two, 32, 64)["hidden layer"] == 32 * 64 * 3 * 128

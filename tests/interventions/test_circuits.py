@@ -5,10 +5,11 @@ from functools import cache
 import pytest
 import torch
 
+from playground.data.sentences import SENTENCES
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.inspection import look
 from playground.inspection.heads import head_scores
-from playground.interventions import Node, find_circuit, fresh_pairs, pair_of, suggested_pairs
+from playground.interventions import Node, find_circuit, found_pairs, fresh_pairs, pair_of, suggested_pairs
 from playground.interventions.circuit import Runs, nodes_of
 from playground.interventions.pairs import words_of
 from playground.interventions.patching import Pair
@@ -102,3 +103,19 @@ def test_edges_straight_to_the_logits_and_shares_lost_are_measured_and_words_are
     letters, words = CharTokenizer("abc ."), WordTokenizer(["ab", "c", "."])
     assert words_of(letters, letters.encode("ab c. ba")) == [(0, 2), (3, 4), (6, 8)]
     assert words_of(words, words.encode("ab c. ab")) == [(0, 1), (1, 2), (3, 4)]
+
+
+def test_a_pair_of_own_text_stands_in_it_differs_in_one_token_and_the_model_is_sure_of_both_answers():
+    """On the processor in fp32."""
+    checkpoint = load(CHECKPOINTS / "sentences")
+    model, tokenizer = checkpoint.model.float(), checkpoint.tokenizer
+    ids = torch.tensor([tokenizer.encode("\n".join(SENTENCES))])
+    pairs = found_pairs(model, tokenizer, ids)
+    assert pairs
+    text = tuple(ids[0].tolist())
+    for pair in pairs:
+        assert len(pair.changed) == 1 and pair.answer != pair.foil
+        for prompt, answer in ((pair.ids, pair.answer), (pair.other, pair.foil)):
+            assert any(text[i : i + len(prompt)] == prompt for i in range(len(text)))
+            assert model(torch.tensor([prompt])).logits[0, -1].softmax(-1)[answer] >= 0.4
+    assert found_pairs(model, tokenizer, ids[:, :5]) == [], "no two prompts are alike"

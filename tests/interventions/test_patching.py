@@ -167,7 +167,7 @@ def test_patches_and_steering_hold_while_the_model_writes(name):
     assert cached == plain
 
 
-def test_steering_at_strength_0_changes_nothing_to_the_bit():
+def test_a_direction_leads_from_one_mean_to_the_other_and_at_strength_0_changes_nothing():
     model, direction = Transformer(TINY, seed=2), torch.ones(16)
     plain = list(generate(model, IDS, 6))
     steered = list(generate(model, IDS, 6, tap=steering_tap(model, direction, 1, 0.0)))
@@ -176,9 +176,6 @@ def test_steering_at_strength_0_changes_nothing_to_the_bit():
     curve = steering_curve(model, direction, 1, (-2.0, 0.0, 2.0), IDS, (2, 7), windows)
     own = logits(model, IDS)[0, -1]
     assert curve.effects[1] == pytest.approx(float(own[2] - own[7])) and len(set(curve.losses)) == 3
-
-
-def test_a_direction_is_the_difference_of_two_means_and_leads_from_one_to_the_other():
     model = roughened(TINY)
     towards, away = [IDS, IDS[:4], [2]], [OTHER]
     ends = [run(model, [ids])["resid_pre", 1][0, -1] for ids in (*towards, *away)]

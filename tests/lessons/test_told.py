@@ -3,6 +3,8 @@
 import torch
 
 from playground.inspection.edits import EditCell, edits_tap
+from playground.inspection.look import look
+from playground.lessons.journey import mlp_change
 from playground.lessons.reading import find_lesson
 from playground.model import trace
 from playground.service.models import SHIPPED_FOLDER
@@ -25,3 +27,12 @@ def test_the_head_of_lesson_8_reads_the_k_where_earlier_layers_have_brought_it()
 
     (looks, expects), (looks_cut, expects_cut) = found([]), found(cuts)
     assert min(looks, expects) > 0.95 and max(looks_cut, expects_cut) < 0.2
+
+
+def test_lesson_3_stays_in_one_layer_and_tells_of_a_change():
+    """On the processor in fp32."""
+    lesson, checkpoint = find_lesson("one-tokens-journey"), load(SHIPPED_FOLDER / "stories")
+    assert not any({"inspect.layer", "inspect.head"} & {*step.sets} for step in lesson.steps)
+    checkpoint.model.float()
+    seen = look(checkpoint, checkpoint.tokenizer.encode(lesson.scene["inspect.prompt"]))
+    assert mlp_change(seen) == "31 % → 8 %"

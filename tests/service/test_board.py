@@ -64,7 +64,7 @@ def test_stop_is_quick_keeps_what_was_learned_and_resume_goes_on_with_the_same_c
     assert jobs.registry.get(job.id, ANNA).model is not first_model, "what others may be reading is never changed"
 
 
-def test_a_finished_run_can_be_trained_longer_up_to_the_limit(tmp_path):
+def test_a_run_ends_by_the_clock_and_a_finished_one_can_be_trained_longer_up_to_the_limit(tmp_path):
     jobs = house(tmp_path, steps=50)
     job = ended(jobs.start(ANNA, small_spec(steps=30)))
     jobs.resume(ANNA, job.id, more_steps=15)
@@ -75,6 +75,10 @@ def test_a_finished_run_can_be_trained_longer_up_to_the_limit(tmp_path):
     assert jobs.registry.get(job.id, ANNA).history.changes == [change]
     with pytest.raises(LimitError, match=r"60.*50"):
         jobs.resume(ANNA, job.id, more_steps=15)
+    jobs = house(tmp_path, seconds=0.3)
+    view = ended(jobs.start(ANNA, small_spec(steps=100_000))).view()
+    assert view.history.finished["reason"] == "time" and view.history.last_step > 0
+    assert jobs.registry.has(view.id, ANNA) and view.can_resume
 
 
 def test_stopping_before_training_began_ends_at_once_and_the_late_thread_changes_nothing(tmp_path):
@@ -88,13 +92,6 @@ def test_stopping_before_training_began_ends_at_once_and_the_late_thread_changes
     assert ended(second).view().state == "finished"
     until(lambda: not job.busy)
     assert job.state == "failed" and not jobs.registry.has(job.id, ANNA)
-
-
-def test_wall_clock_ends_a_run_and_keeps_what_was_learned(tmp_path):
-    jobs = house(tmp_path, seconds=0.3)
-    view = ended(jobs.start(ANNA, small_spec(steps=100_000))).view()
-    assert view.history.finished["reason"] == "time" and view.history.last_step > 0
-    assert jobs.registry.has(view.id, ANNA) and view.can_resume
 
 
 def test_two_visitors_never_see_stop_or_resume_each_others_runs(tmp_path):
@@ -162,7 +159,7 @@ def test_models_leave_least_recently_used_first_and_their_runs_and_files_with_th
     assert jobs.registry.models(ANNA) == [] and jobs.of(ANNA) == []
 
 
-def test_a_text_that_is_too_short_fails_with_a_sentence_and_failed_runs_do_not_pile_up(tmp_path):
+def test_a_text_that_is_too_short_or_of_too_many_tokens_fails_with_a_sentence(tmp_path):
     jobs = house(tmp_path)
     job = jobs.start(ANNA, small_spec(text="too short"))
     view = ended(job).view()
@@ -170,10 +167,22 @@ def test_a_text_that_is_too_short_fails_with_a_sentence_and_failed_runs_do_not_p
     assert jobs.registry.models(ANNA) == [] and not view.can_resume
     after = ended(jobs.start(ANNA, small_spec()))
     assert jobs.find(ANNA, job.id) is None and after.name.startswith("Run 1 ·")  # nothing was called so
+    failed = ended(jobs.start(ANNA, small_spec(text="short")))
+    jobs.dismiss(ANNA)
+    assert jobs.find(ANNA, failed.id) is None
     jobs = house(tmp_path)
     for number in range(FAILED_RUNS + 5):
         ended(jobs.start(f"visitor-{number}-" + "v" * 20, small_spec(text="short")))
     assert len(jobs._jobs) <= FAILED_RUNS + 1
+    jobs = house(tmp_path, vocabulary=10)
+    spec = small_spec()
+    with pytest.raises(LimitError, match="32 different"):
+        jobs.start(ANNA, spec)
+    guessed = RunSpec(spec.source, MODEL.replace(vocab_size=8), spec.training)
+    view = ended(jobs.start(ANNA, guessed)).view()
+    assert view.state == "failed" and "different tokens" in view.message
+    view = ended(house(tmp_path).start(ANNA, small_spec(sample_prompt="the Ω"))).view()
+    assert any("'Ω'" in notice for notice in view.notices)
 
 
 @pytest.mark.parametrize("kind", ["job", "model", "moment"])
@@ -204,15 +213,3 @@ def test_neither_our_own_bugs_nor_where_a_run_lies_reach_the_visitor(tmp_path, c
     view = ended(house(tmp_path, broken).start(ANNA, small_spec())).view()
     assert view.state == "failed" and said in view.message and "/" not in view.message.split(" ")[0]
     assert problem is ValueError or "run.safetensors is damaged" in caplog.text, "but it is logged"
-
-
-def test_the_vocabulary_counts_once_the_text_has_been_read_and_what_the_text_lacks_of_the_prompt_is_named(tmp_path):
-    jobs = house(tmp_path, vocabulary=10)
-    spec = small_spec()
-    with pytest.raises(LimitError, match="32 different"):
-        jobs.start(ANNA, spec)
-    guessed = RunSpec(spec.source, MODEL.replace(vocab_size=8), spec.training)
-    view = ended(jobs.start(ANNA, guessed)).view()
-    assert view.state == "failed" and "different tokens" in view.message
-    view = ended(house(tmp_path).start(ANNA, small_spec(sample_prompt="the Ω"))).view()
-    assert any("'Ω'" in notice for notice in view.notices)

@@ -44,7 +44,7 @@ def test_a_comparison_ends_with_a_verdict_and_both_models_which_are_its_visitors
     assert jobs.of(ANNA) == [] and jobs.find(ANNA, job.id) is None  # the Train tab does not meet it
 
 
-def test_one_thing_at_a_time_and_no_more_than_the_limits(tmp_path):
+def test_one_thing_at_a_time_within_the_limits_and_stop_keeps_both(tmp_path):
     jobs = house(tmp_path)
     long = spec(training=TRAINING.replace(steps=100_000), seeds=1)
     job = jobs.compare(ANNA, long)
@@ -60,10 +60,6 @@ def test_one_thing_at_a_time_and_no_more_than_the_limits(tmp_path):
     with pytest.raises(ValueError, match="no MoE"):
         narrow = {"dense": DENSE.replace(d_ff=8), "moe": MOE.replace(n_experts=32)}
         jobs.compare(ANNA, spec(**narrow, adapts="moe", equal="total"))
-
-
-def test_stop_keeps_both_and_says_how_far_they_came(tmp_path):
-    jobs = house(tmp_path)
     job = jobs.compare(ANNA, spec(training=TRAINING.replace(steps=100_000)))
     until(
         lambda: (

@@ -95,7 +95,7 @@ def test_what_is_no_bet_is_refused_in_words_and_shows_nothing(sent):
     assert len(str(refused.value)) > 20 and not at.game.rounds
 
 
-def test_a_bet_belongs_to_one_visitor_and_one_text_and_a_model_opened_late_takes_nobodys_place():
+def test_a_bet_belongs_to_one_visitor_and_one_text_and_tokens_can_be_typed():
     games, made = Games(), checkpoint()
     at = games.open(ANNA, "mine", made, SOURCE)
     for visitor, model_id, name in ((BERT, "mine", at.name), (ANNA, "other", at.name), (ANNA, "mine", "")):
@@ -107,9 +107,6 @@ def test_a_bet_belongs_to_one_visitor_and_one_text_and_a_model_opened_late_takes
     played = games.bet(ANNA, "mine", made, SOURCE, a_bet(at, 0, at.candidates[0][0])).game
     assert len(played.rounds) == 1 and games.seen(ANNA, "mine") is played
     assert games.seen(ANNA, "other") is None and not games.seen(ANNA, "the one before").rounds
-
-
-def test_tokens_can_be_typed():
     games, made = Games(), checkpoint("bpe")
     at = games.open(ANNA, "mine", made, SOURCE)
     bet = games.bet(ANNA, "mine", made, SOURCE, a_bet(at, 0, "␣cat", "sure")).game.rounds[0].bets[YOU]

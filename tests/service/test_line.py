@@ -40,7 +40,7 @@ def over(board: Board, *visitors: str) -> bool:
     return all(job.settled for visitor in visitors for job in board.of(visitor, kind=Job))
 
 
-def test_pressing_train_and_stop_thirty_times_never_passes_the_limit(tmp_path):
+def test_stopped_runs_that_still_work_hold_their_visitors_places_and_no_more(tmp_path):
     runner = Counting(hold_preparing=True)
     board = house(tmp_path, runner, jobs=4)
     visitors = [f"visitor-{number // 6}-" + "v" * 20 for number in range(30)]
@@ -52,6 +52,16 @@ def test_pressing_train_and_stop_thirty_times_never_passes_the_limit(tmp_path):
     runner.may_prepare.set()
     until(lambda: over(board, *visitors))
     assert runner.most <= 4 and board.counts()["working"] == 0
+    runner = Counting(hold_preparing=True)
+    board = house(tmp_path, runner, jobs=2)
+    board.start(ANNA, small_spec(seed=1))
+    board.stop(ANNA)
+    again = board.start(ANNA, small_spec(seed=2))
+    berts = board.start(BERT, small_spec(seed=3))
+    assert again.state == "waiting" and berts.state == "preparing"
+    runner.may_prepare.set()
+    until(lambda: over(board, ANNA, BERT))
+    assert again.state == "finished" and sorted(runner.began) == [1, 2, 3]
 
 
 def test_a_page_that_looks_keeps_its_place_and_one_that_stays_away_loses_it(tmp_path, monkeypatch):
@@ -70,7 +80,7 @@ def test_a_page_that_looks_keeps_its_place_and_one_that_stays_away_loses_it(tmp_
     assert here.state == "finished", "and whoever left and came back finds out why"
 
 
-def test_nobody_is_kept_waiting_by_one_who_asks_for_much(tmp_path):
+def test_the_line_is_fair_to_those_who_ask_for_little_and_has_an_end(tmp_path):
     runner = Counting()
     board = house(tmp_path, runner, jobs=1, jobs_per_visitor=3)
     for seed in (1, 2, 3):
@@ -79,6 +89,14 @@ def test_nobody_is_kept_waiting_by_one_who_asks_for_much(tmp_path):
     board.start(CARLA, small_spec(seed=5, steps=20))
     until(lambda: over(board, ANNA, BERT, CARLA))
     assert runner.began == [1, 4, 5, 2, 3]
+    board = house(tmp_path, ScriptedRunner(), jobs=1, waiting=2)
+    for visitor in (ANNA, BERT, CARLA):
+        board.start(visitor, small_spec(steps=10_000))
+    with pytest.raises(LimitError, match=r"2.*place"):
+        board.start(DORA, small_spec())
+    for visitor in (CARLA, BERT, ANNA):
+        board.stop(visitor)
+    until(lambda: over(board, ANNA))
 
 
 def test_a_crowd_is_served_in_its_order_each_their_own(tmp_path):
@@ -108,18 +126,7 @@ def test_a_crowd_is_served_in_its_order_each_their_own(tmp_path):
         assert [entry.id for entry in board.registry.models(visitor) if not entry.shipped] == [jobs[number].id]
 
 
-def test_a_line_has_an_end(tmp_path):
-    board = house(tmp_path, ScriptedRunner(), jobs=1, waiting=2)
-    for visitor in (ANNA, BERT, CARLA):
-        board.start(visitor, small_spec(steps=10_000))
-    with pytest.raises(LimitError, match=r"2.*place"):
-        board.start(DORA, small_spec())
-    for visitor in (CARLA, BERT, ANNA):
-        board.stop(visitor)
-    until(lambda: over(board, ANNA))
-
-
-def test_no_network_keeps_the_line_for_itself(tmp_path):
+def test_no_network_keeps_the_line_or_all_places_for_itself(tmp_path):
     """63 calls from one address filled the line, and a page was refused although two places were free."""
     board = house(tmp_path, ScriptedRunner(), jobs=2, waiting=6)
     for number in range(7):
@@ -133,6 +140,17 @@ def test_no_network_keeps_the_line_for_itself(tmp_path):
     assert lost and all("your network" in job.message for job in lost)
     for who in (ANNA, BERT, CARLA, *(known(f"crowd {number}") for number in range(7))):
         board.stop(who)
+    board = house(tmp_path, Counting(), jobs=3, jobs_per_address=2)
+    crowd = [known(f"crowd {number}") for number in range(6)]
+    for number, who in enumerate(crowd):
+        kind = "programs" if number % 2 else "pages"
+        board.start(who, small_spec(steps=10_000), by_program=bool(number % 2), share=f"a crowd {kind}")
+    assert board.counts()["working"] == 2 and board.counts()["waiting"] == 4
+    page = board.start(ANNA, small_spec(steps=10_000), share="anna pages")
+    assert page.busy
+    for who in (*reversed(crowd), ANNA):
+        board.stop(who)
+    until(lambda: over(board, ANNA, *crowd))
 
 
 @pytest.mark.parametrize("kind", ["local", "class"])
@@ -149,19 +167,6 @@ def test_whoever_is_away_makes_room_for_those_who_wait_but_not_on_ones_own_machi
     assert away.settled and away.can_resume, "what it has learned is kept"
     board.stop(BERT)
     until(lambda: over(board, BERT))
-
-
-def test_a_stopped_run_that_still_works_holds_its_visitors_place_and_no_other(tmp_path):
-    runner = Counting(hold_preparing=True)
-    board = house(tmp_path, runner, jobs=2)
-    board.start(ANNA, small_spec(seed=1))
-    board.stop(ANNA)
-    again = board.start(ANNA, small_spec(seed=2))
-    berts = board.start(BERT, small_spec(seed=3))
-    assert again.state == "waiting" and berts.state == "preparing"
-    runner.may_prepare.set()
-    until(lambda: over(board, ANNA, BERT))
-    assert again.state == "finished" and sorted(runner.began) == [1, 2, 3]
 
 
 def test_a_run_that_leaves_the_line_of_a_resume_is_what_it_was(tmp_path):
@@ -202,20 +207,6 @@ def test_networks_take_turns_so_that_a_crowd_behind_one_address_keeps_nobody_els
     for who in (*reversed(crowd), CARLA, ANNA, BERT):
         board.stop(who)
     until(lambda: over(board, ANNA, BERT, CARLA, *crowd))
-
-
-def test_no_address_has_all_places_whatever_it_calls_itself(tmp_path):
-    board = house(tmp_path, Counting(), jobs=3, jobs_per_address=2)
-    crowd = [known(f"crowd {number}") for number in range(6)]
-    for number, who in enumerate(crowd):
-        kind = "programs" if number % 2 else "pages"
-        board.start(who, small_spec(steps=10_000), by_program=bool(number % 2), share=f"a crowd {kind}")
-    assert board.counts()["working"] == 2 and board.counts()["waiting"] == 4
-    page = board.start(ANNA, small_spec(steps=10_000), share="anna pages")
-    assert page.busy
-    for who in (*reversed(crowd), ANNA):
-        board.stop(who)
-    until(lambda: over(board, ANNA, *crowd))
 
 
 def test_a_long_run_lends_its_place_to_a_network_that_has_none_and_ends_with_the_same_digits(tmp_path, monkeypatch):

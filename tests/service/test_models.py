@@ -24,6 +24,14 @@ def checkpoint(name: str = "a model") -> Checkpoint:
     return Checkpoint(Transformer(MODEL), tokenizer, History(), name)
 
 
+def test_the_house_lets_the_network_with_most_models_make_room(tmp_path):
+    registry = Registry(small_limits(models=4), shipped=tmp_path / "none")
+    mine = registry.add(ANNA, checkpoint("mine"), share="a home pages")
+    crowd = [registry.add(f"visitor {i}", checkpoint(), share="an office programs") for i in range(20)]
+    assert registry.has(mine, ANNA)
+    assert [registry.has(model_id, f"visitor {i}") for i, model_id in enumerate(crowd)] == [False] * 17 + [True] * 3
+
+
 def test_models_are_put_down_when_memory_gets_short_and_read_again_when_asked_for(tmp_path):
     size = sum(p.numel() * p.element_size() for p in checkpoint().model.parameters())
     registry = Registry(small_limits(model_bytes=3 * size + 1), shipped=tmp_path / "none")
@@ -39,14 +47,6 @@ def test_models_are_put_down_when_memory_gets_short_and_read_again_when_asked_fo
     again = registry.get(ids[1], BERT)
     assert all(torch.equal(tensor, before[name]) for name, tensor in again.model.state_dict().items())
     assert again.name == BERT and registry.counts()["bytes"] == 3 * size
-
-
-def test_the_house_lets_the_network_with_most_models_make_room(tmp_path):
-    registry = Registry(small_limits(models=4), shipped=tmp_path / "none")
-    mine = registry.add(ANNA, checkpoint("mine"), share="a home pages")
-    crowd = [registry.add(f"visitor {i}", checkpoint(), share="an office programs") for i in range(20)]
-    assert registry.has(mine, ANNA)
-    assert [registry.has(model_id, f"visitor {i}") for i, model_id in enumerate(crowd)] == [False] * 17 + [True] * 3
 
 
 def test_a_visitor_renames_and_deletes_their_own_runs_and_nobody_elses(tmp_path):

@@ -243,7 +243,7 @@ def test_a_visitor_is_known_after_a_restart_and_two_servers_do_not_share_a_folde
         assert not again.knows(invented)
 
 
-def test_delete_my_data_leaves_nothing_behind(tmp_path):
+def test_delete_my_data_leaves_nothing_behind_nor_does_a_week_but_on_ones_own_machine(tmp_path):
     board = house(tmp_path / "data")
     jobs = [board.start(visitor, small_spec()) for visitor in (ANNA, BERT)]
     until(lambda: all(over(board, job) for job in jobs))
@@ -254,6 +254,13 @@ def test_delete_my_data_leaves_nothing_behind(tmp_path):
     assert not any(ANNA.encode() in path.read_bytes() or jobs[0].id in str(path) for path in files)
     again = house(killed(board, tmp_path / "left"))
     assert again.of(ANNA) == [] and len(again.of(BERT)) == 1
+    for keep_days, left in ((CLASS.keep_days, 0), (None, 1)):
+        board = house(tmp_path / str(keep_days), keep_days=keep_days)
+        job = board.start(ANNA, small_spec())
+        until(lambda job=job: job.settled)
+        board.registry._entries[job.id].used -= 8 * 24 * 3600
+        board.forget_unused()
+        assert len(board.registry.models(ANNA)) == left and job.folder.exists() == bool(left)
 
 
 def test_delete_my_data_holds_for_what_is_being_trained_too(tmp_path, monkeypatch):
@@ -271,16 +278,6 @@ def test_delete_my_data_holds_for_what_is_being_trained_too(tmp_path, monkeypatc
     assert board.registry.models(ANNA) == []
     until(lambda: not list(board.data.work.iterdir()))
     assert not board.data.rows("SELECT 1 FROM models") and not board.data.rows("SELECT 1 FROM jobs")
-
-
-def test_a_class_and_a_public_page_forget_after_a_week_and_ones_own_machine_never(tmp_path):
-    for keep_days, left in ((CLASS.keep_days, 0), (None, 1)):
-        board = house(tmp_path / str(keep_days), keep_days=keep_days)
-        job = board.start(ANNA, small_spec())
-        until(lambda job=job: job.settled)
-        board.registry._entries[job.id].used -= 8 * 24 * 3600
-        board.forget_unused()
-        assert len(board.registry.models(ANNA)) == left and job.folder.exists() == bool(left)
 
 
 def test_an_older_index_is_brought_up_to_date_and_a_newer_one_is_refused_and_left_alone(tmp_path):

@@ -53,7 +53,7 @@ def test_a_search_and_a_proof_go_from_beginning_to_end_and_are_there_after_a_res
     assert [each.result for each in proofs_of(again, ANNA, model_id)] == [each.result for each in proofs]
 
 
-def test_of_searches_only_the_latest_stays(tmp_path):
+def test_of_searches_only_the_latest_stays_and_what_cannot_be_traced_or_proven_says_why(tmp_path):
     board = house(tmp_path)
     checkpoint, model_id = trained(board)
     jobs = []
@@ -62,7 +62,18 @@ def test_of_searches_only_the_latest_stays(tmp_path):
         until(lambda: jobs[-1].settled)
     assert board.of(ANNA, kind=SearchJob) == jobs[1:]
     assert board.find(ANNA, model_id).state == "finished"  # the run and its model stay
-    board.stop(ANNA, kind=SearchJob)
+    asked = question(board, checkpoint, model_id)
+    other = dataclasses.replace(checkpoint, about={"text_sha256": "of another text"})
+    with pytest.raises(ValueError, match="not on this page"):
+        text_of(dataclasses.replace(other, model=other.model), TextSpec("of another text"), board.limits)
+    assert ELSEWHERE.count(".") == 1
+    with pytest.raises(ValueError, match="No passage"):
+        prove_it(board, ANNA, asked, ())
+    late = ended(search(board, ANNA, dataclasses.replace(asked, step=7)))
+    assert late.state == "failed" and late.message == why.LEARNED_SINCE
+    checkpoint.about.pop("training")
+    with pytest.raises(ValueError, match="settings"):
+        prove_it(board, ANNA, asked, (why.Passage(0, 5, 1.0),))
 
 
 @pytest.fixture
@@ -109,20 +120,3 @@ def test_a_proof_gives_way_to_nothing(searching, monkeypatch):
         board.start(ANNA, small_spec(text=TEXT, steps=2))
     with pytest.raises(LimitError, match="have a proof"):
         search(board, ANNA, asked)
-
-
-def test_what_cannot_be_traced_or_proven_says_why(tmp_path):
-    board = house(tmp_path)
-    checkpoint, model_id = trained(board)
-    asked = question(board, checkpoint, model_id)
-    other = dataclasses.replace(checkpoint, about={"text_sha256": "of another text"})
-    with pytest.raises(ValueError, match="not on this page"):
-        text_of(dataclasses.replace(other, model=other.model), TextSpec("of another text"), board.limits)
-    assert ELSEWHERE.count(".") == 1
-    with pytest.raises(ValueError, match="No passage"):
-        prove_it(board, ANNA, asked, ())
-    late = ended(search(board, ANNA, dataclasses.replace(asked, step=7)))
-    assert late.state == "failed" and late.message == why.LEARNED_SINCE
-    checkpoint.about.pop("training")
-    with pytest.raises(ValueError, match="settings"):
-        prove_it(board, ANNA, asked, (why.Passage(0, 5, 1.0),))

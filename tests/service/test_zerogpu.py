@@ -10,14 +10,12 @@ from playground.data import corpus_from_text
 from playground.devices import pick_device
 from playground.model import Transformer
 from playground.service import zerogpu
-from playground.service.board import Board
-from playground.service.models import Registry
 from playground.service.runs import Predicted, run_training
 from playground.service.zerogpu import run_in_slices, train_in_slices
 from playground.training import Finished, Noticed, Saved, SettingsChanged, Stepped, TrainConfig, train
 from playground.training.events import NO_GPU
 from tests.standins.zerogpu import Lender
-from tests.ui.runs import ANNA, MODEL, TEXT, ended, small_limits, small_spec
+from tests.ui.runs import MODEL, TEXT, small_limits, small_spec
 
 SETTINGS = {"batch_size": 4, "eval_every": 6, "eval_windows": 8, "warmup_steps": 2, "sample_every": 8}
 CONFIG = TrainConfig(steps=24, sample_prompt="the ", sample_tokens=8, precision="fp32", **SETTINGS)
@@ -82,17 +80,14 @@ def in_one_piece():
     return told(train(model, corpus, CONFIG)), model
 
 
-def test_a_run_in_slices_is_the_run_in_one_piece(in_one_piece, lender):
+def test_a_run_in_slices_is_the_run_in_one_piece_and_its_samples_belong_to_their_steps(in_one_piece, lender):
     corpus, model = corpus_and_model()
     events = list(train_in_slices(model, corpus, CONFIG))
     assert lender.slices == 4 and os.getpid() not in lender.pids
     assert set(lender.durations) == {zerogpu.REQUESTED_SECONDS} and 10 <= zerogpu.REQUESTED_SECONDS <= 30
     assert_same(told(events), model, in_one_piece)
     assert {p.device.type for p in model.parameters()} == {"cpu"}
-
-
-def test_whoever_sees_a_sample_may_ask_the_model_that_wrote_it(in_one_piece, lender):
-    """Predicted probabilities belong to their step, though the worker is ahead by then."""
+    # Predicted probabilities belong to their step, though the worker is ahead by then.
     limits, spec = small_limits(), small_spec(steps=24, sample_every=8, precision="fp32")
     expected = [event for event in run_training(spec, limits) if isinstance(event, Predicted)]
     seen = [event for event in run_in_slices(spec, limits) if isinstance(event, Predicted)]
@@ -163,15 +158,3 @@ def test_what_the_worker_refuses_is_the_same_sentence_and_nobody_takes_a_gpu_una
     assert pick_device("auto").type == "cuda"
     monkeypatch.setenv("SPACES_ZERO_GPU", "true")
     assert pick_device("auto").type == "cpu" and pick_device("cuda").type == "cuda"
-
-
-def test_a_visitors_run_in_slices_ends_in_the_registry_and_can_go_on(lender, tmp_path):
-    limits = small_limits()
-    jobs = Board(Registry(limits, shipped=tmp_path / "none"), limits, run_in_slices)
-    job = ended(jobs.start(ANNA, small_spec()))
-    view = job.view()
-    assert view.state == "finished" and view.history.steps["step"] == list(range(1, 31)) and view.baselines is not None
-    jobs.resume(ANNA, job.id, more_steps=10)
-    ended(job)
-    assert job.view().history.steps["step"] == list(range(1, 41))
-    assert jobs.registry.get(job.id, ANNA).history.last_step == 40

@@ -24,7 +24,9 @@ class Jobs:
     def answer(self, request: Any, path: str, query: dict, body: bytes, who: Any) -> None:
         """Answer `request` for a path below /api/jobs/."""
         if path == "hardware":
-            return request._json([_hardware(name) for name in self.flavors])
+            costs = {"unitCostMicroUSD": 10_000, "unitCostUSD": 0.01, "unitLabel": "minute"}
+            offer = {"cpu": "2 vCPU", "ram": "16 GB", "accelerator": None, **costs}
+            return request._json([{"name": name, "prettyName": name, **offer} for name in self.flavors])
         if who is None:
             return request._json({"error": "Invalid username or password."}, 401)
         namespace, *rest = path.split("/")
@@ -67,16 +69,3 @@ class Jobs:
             job["status"] = job["_end"]
         body = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
         request._answer(body, {"content-type": "text/event-stream"}, 200)
-
-
-def _hardware(name: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "prettyName": name,
-        "cpu": "2 vCPU",
-        "ram": "16 GB",
-        "accelerator": None,
-        "unitCostMicroUSD": 10_000,
-        "unitCostUSD": 0.01,
-        "unitLabel": "minute",
-    }

@@ -81,14 +81,11 @@ def test_what_was_packed_comes_out_again(tmp_path, half):
     assert again.tokenizer.decode(again.tokenizer.encode("bad")) == "bad"
 
 
-def test_the_zip_is_an_ordinary_folder_of_just_the_five_files_with_a_tame_name(tmp_path):
+def test_the_zip_is_a_folder_of_the_five_files_whose_places_do_no_harm_but_whose_damage_does(tmp_path, folder):
     path = pack(made(), tmp_path / "model.zip", card="# A model")
     with zipfile.ZipFile(path) as archive:
         assert sorted(archive.namelist()) == sorted(f"run-1-my-b-text-b/{name}" for name in FILES)
     assert file_name("Run 1 · ../../Tiny/Stories\n") == "run-1-tiny-stories" and file_name("…") == "model"
-
-
-def test_files_at_the_top_do_no_harm_and_a_zip_cut_short_or_with_a_flipped_bit_is_refused(tmp_path, folder):
     files = files_of(folder)
     extra = {"__MACOSX/._config.json": b"x", "m/.DS_Store": b"x", "m/": b""}
     load_archive(zipped(tmp_path, files), max_bytes=ROOM)
@@ -174,7 +171,7 @@ def test_what_is_unknown_nested_locked_or_oddly_packed_is_refused(tmp_path, fold
     refused(path, "password")
 
 
-def test_bombs_are_refused_by_what_they_state_and_by_what_they_are(tmp_path, folder):
+def test_bombs_are_refused_by_what_they_state_and_are_and_a_huge_table_is_not_read(tmp_path, folder, monkeypatch):
     bomb = zipped(tmp_path, {**files_of(folder), "model.safetensors": b"\0" * 20_000_000})
     assert bomb.stat().st_size < 100_000
     refused(bomb, "would have 20.0 MB; at most 1.0 MB")
@@ -188,9 +185,6 @@ def test_bombs_are_refused_by_what_they_state_and_by_what_they_are(tmp_path, fol
     assert data.count(size) == 2
     path.write_bytes(bytes(data).replace(size, lie))
     refused(path, "damaged|larger than")
-
-
-def test_a_table_of_contents_is_not_read_if_it_is_huge(tmp_path, monkeypatch):
     path = tmp_path / "many.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for i in range(1500):
@@ -236,9 +230,6 @@ def test_of_a_strangers_record_only_what_has_the_right_form_is_kept(tmp_path, fo
     assert again.history.load == [{"step": 3, "load": [[0.5, 0.5]]}]
     assert again.history.finished == {"message": "<img onerror=1>", "step": 2}
     assert again.history.evaluations["val_loss"] == [1.6]
-
-
-def test_only_sound_records_of_the_remaining_loss_are_read():
     now = {"kind": "mostly", "parts": [["a", 0.8, 0.5]], "unit": "token", "tokens": 900}
     for left, known in (([now], [now]), ([7, now, now | {"kind": "no"}], [now]), ("a clause, as it once was", [])):
         history = History(judged=[{"step": 5, "right": 1, "of": 2, "left": left}])

@@ -100,14 +100,11 @@ def renamed(old: str, new: str) -> Callable[[Path], None]:
     return header(lambda values: {(new if name == old else name): entry for name, entry in values.items()})
 
 
-def twice(values: dict) -> bytes:
-    return json.dumps(values)[:-1].encode() + b', "head.weight": ' + json.dumps(values["head.weight"]).encode() + b"}"
-
-
 def repeat(folder: Path) -> None:
     data = (folder / "model.safetensors").read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
-    header(dict, raw=twice(json.loads(data[8 : 8 + length])))(folder)
+    head = json.dumps(json.loads(data[8 : 8 + length])["head.weight"]).encode()
+    header(dict, raw=data[8 : 8 + length].rstrip()[:-1] + b', "head.weight": ' + head + b"}")(folder)
 
 
 def not_a_number(folder: Path) -> None:
@@ -160,22 +157,13 @@ OURS = {
     "a config without end": (text("config.json", " " * 200_000), "more than 0.1 MB"),
     "a config nine thousand lists deep": (text("config.json", "[" * 9000 + "]" * 9000), "damaged|too deeply"),
     "a negative shape": (entry(shape=[-6, -8]), UNCLEAR),
-    "a shape of astronomy": (entry(shape=[10**17, 10**17]), "is damaged"),
-    "a type that nobody knows": (entry(dtype="F" * 500), "is damaged"),
     "an entry that is a text": (header(lambda v: v | {"embedding.weight": "F32"}), UNCLEAR),
     "places that are beyond the file": (entry(data_offsets=[10**15, 10**15 + 192]), "is damaged"),
-    "places that overlap": (
-        header(lambda v: v["blocks.1.attention_norm.weight"].update(v["blocks.0.attention_norm.weight"])),
-        "is damaged",
-    ),
     "a tensor named twice": (repeat, "names 'head.weight' twice"),
     "a header of a hundred thousand tensors": (
         header(dict, raw=json.dumps({str(i): [] for i in range(100_000)}).encode()), "does not say what",
     ),
     "a header without end": (header(dict, raw=b"[" * 3_000_000), "far more values"),
-    "bytes after the last tensor": (
-        lambda f: text("model.safetensors", (f / "model.safetensors").read_bytes() + b"x" * 64)(f), "is damaged",
-    ),
     "a tokenizer whose bytes are incomplete": (pairs([*BYTES[:7], b"xy", *BYTES[8:]]), "needs the 256 bytes"),
     "a tokenizer with a pattern of its own": (pairs(BYTES, pattern="(a+)+$"), "no pattern called"),
     "a library's tokenizer with a pattern of its own": (
@@ -260,13 +248,10 @@ def good(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("importlib.util.find_spec", lambda name: None)  # Transformers takes long to import
         export(Checkpoint(Transformer(THEIRS, seed=1), BPE, History()), folder / "gpt2")
-        export(Checkpoint(Transformer(llama(), seed=1), BPE, History()), folder / "llama")
+        off = dict.fromkeys(("qkv_bias", "attention_output_bias", "feedforward_bias"), False)
+        llama = THEIRS.replace(positions="rotary", norm="rmsnorm", activation="swiglu", gelu_tanh=False, **off)
+        export(Checkpoint(Transformer(llama, seed=1), BPE, History()), folder / "llama")
     return folder
-
-
-def llama() -> ModelConfig:
-    off = dict.fromkeys(("qkv_bias", "attention_output_bias", "feedforward_bias"), False)
-    return THEIRS.replace(positions="rotary", norm="rmsnorm", activation="swiglu", gelu_tanh=False, **off)
 
 
 def used_memory() -> float:

@@ -156,10 +156,7 @@ def refused(hub, **files) -> None:
         (lambda hub: refused(hub, README__md=b"hi"), "no model.safetensors"),
         (lambda hub: refused(hub, config__json=b"{}", pytorch_model__bin=b"x"), "pickle, which"),
         (lambda hub: refused(hub, model__safetensors=b"x"), "no config.json"),
-        (
-            lambda hub: refused(hub, config__json=b"[]", tokenizer__json=b"{}", model__safetensors=b"x"),
-            "config.json",
-        ),
+        (lambda hub: refused(hub, config__json=b"[]", tokenizer__json=b"{}", model__safetensors=b"x"), "config.json"),
         (
             lambda hub: refused(
                 hub, config__json=b'{"model_type": null}', tokenizer__json=b"{}", model__safetensors=b"x"

@@ -67,7 +67,7 @@ def test_a_new_space_is_made_and_filled_with_only_what_is_needed(project, hub):
     assert not [name for name in hub.log if name.endswith("/hardware")], "asked for once, when it was made"
 
 
-def test_all_of_the_project_that_runs_travels(tmp_path):
+def test_all_of_the_project_that_runs_travels_with_a_card_that_the_platform_accepts(tmp_path):
     sent = needed_files(ROOT)
     kinds = (".py", ".css", ".js", ".txt")
     package = [path.relative_to(ROOT).as_posix() for path in (ROOT / "playground").rglob("*") if path.suffix in kinds]
@@ -80,9 +80,6 @@ def test_all_of_the_project_that_runs_travels(tmp_path):
             (tmp_path / name).write_bytes(content)
     shipped = [path.parent.name for path in (ROOT / "checkpoints").glob("*/config.json")]
     assert shipped and all(load(tmp_path / "checkpoints" / name).history.last_step for name in shipped)
-
-
-def test_the_card_is_what_the_platform_accepts():
     card = front_matter((ROOT / "README.md").read_text(encoding="utf-8"))
     assert card_errors((ROOT / "README.md").read_text(encoding="utf-8"), "space") == []
     assert card["python_version"] in ("3.12.12", "3.10.13"), "all that ZeroGPU has; other hardware takes any 3.x.x"

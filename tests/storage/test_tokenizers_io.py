@@ -117,6 +117,7 @@ def test_a_published_encoding_comes_in_again_and_words_that_no_text_has_cannot_g
         "It's 12  o'clock <|endoftext|>"
     )
     assert again.decode([50_256]) == "<|endoftext|>"
+    assert tokenizer_from_dict(gpt2.to_dict()).decode([31373, 995]) == "hello world"
 
 
 def test_an_export_says_where_its_tokenizer_differs(tmp_path, monkeypatch):

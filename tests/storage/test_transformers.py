@@ -56,10 +56,7 @@ HOMES = {
         ROTARY.replace(qk_norm=True, n_kv_heads=2, qkv_bias=True, attention_output_bias=True, tie_embeddings=True),
     ),
     "qwen3, wide heads": ("qwen3", ROTARY.replace(qk_norm=True, n_kv_heads=2, head_width=20)),
-    "qwen3, our own tiny size": (
-        "qwen3",
-        PRESETS["tiny"].replace(vocab_size=BPE.vocab_size),
-    ),
+    "qwen3, our own tiny size": ("qwen3", PRESETS["tiny"].replace(vocab_size=BPE.vocab_size)),
     "qwen3_moe": ("qwen3_moe", ROTARY.replace(qk_norm=True, n_experts=4, n_kv_heads=2)),
     "qwen3_moe, narrow experts in every second block": (
         "qwen3_moe",
@@ -164,7 +161,14 @@ def test_a_random_model_saved_by_transformers_opens_here(tmp_path, config):
     assert checkpoint.tokenizer.decode(checkpoint.tokenizer.encode(TEXT)) == TEXT
 
 
-def test_a_long_context_is_cut_to_the_keys_and_values_that_there_is_room_for(tmp_path, monkeypatch):
+def test_limits_hold_before_memory_is_taken_and_a_long_context_is_cut_to_the_room_there_is(tmp_path, monkeypatch):
+    folder = exported(checkpoint_of(BASE), tmp_path)
+    with pytest.raises(CheckpointError, match=r"1,000.*opened"):
+        import_folder(folder, check=partial(check_bounds, max_parameters=1_000))
+    with pytest.raises(CheckpointError, match="not empty"):
+        export(checkpoint_of(BASE), folder)
+    with pytest.raises(CheckpointError, match=r"nearest.*shared_expert=False"):
+        family_for(ROTARY.replace(n_experts=3, shared_expert=True))
     transformers.Qwen3ForCausalLM(THEIRS["qwen3"]).save_pretrained(tmp_path / "m")
     for name, values in tokenizer_files(BPE).items():
         (tmp_path / "m" / name).write_text(json.dumps(values))
@@ -210,14 +214,6 @@ def test_every_setting_is_known_and_one_left_out_means_what_transformers_takes_i
     for name in values.keys() - {"model_type", *needed}:
         assert read({k: v for k, v in values.items() if k != name}) == read(values), name
     assert read({"model_type": kind, **needed}) == read(values)
-
-
-def test_limits_hold_before_memory_is_taken(tmp_path):
-    folder = exported(checkpoint_of(BASE), tmp_path)
-    with pytest.raises(CheckpointError, match=r"1,000.*opened"):
-        import_folder(folder, check=partial(check_bounds, max_parameters=1_000))
-    with pytest.raises(CheckpointError, match="not empty"):
-        export(checkpoint_of(BASE), folder)
 
 
 def test_without_transformers_the_card_says_so_and_what_computes_otherwise_is_not_kept(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ def uniform(tokenizer, tokens):
     return model, tokenizer
 
 
-def test_bits_per_byte_are_one_scale_for_characters_and_words():
+def test_bits_per_byte_are_one_scale_of_the_loss_of_all_tokens_but_the_first_word():
     # every byte costs log2(4) = 2 bits; a word and the space before it are four bytes, and cost log2(256) = 8 bits
     chars = score(*uniform(CharTokenizer.from_text(TEXT), 4), TEXT)
     words = score(*uniform(WordTokenizer.from_text(TEXT), 256), TEXT)
@@ -30,9 +30,6 @@ def test_bits_per_byte_are_one_scale_for_characters_and_words():
     assert chars.loss == pytest.approx(math.log(4)) and words.perplexity == pytest.approx(256)
     assert sum(chars.bytes) == sum(words.bytes) == len(TEXT.strip()) - 3
     assert sum(chars.tokens) == 4 * sum(words.tokens) and chars.minus(words) == pytest.approx((0, 0), abs=1e-6)
-
-
-def test_a_score_is_the_loss_of_all_tokens_but_the_first_word_and_differences_are_antisymmetric():
     tokenizer = CharTokenizer.from_text(TEXT)
     config = ModelConfig(vocab_size=tokenizer.vocab_size, context_length=500, n_layers=1, d_model=8, n_heads=1)
     one, other = (score(Transformer(config.replace(init_std=std), seed=1), tokenizer, TEXT) for std in (0.3, 0.5))

@@ -23,7 +23,7 @@ def count(module: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def test_the_first_and_second_systems_attentions():
+def test_the_first_and_second_systems_attentions_and_the_fifths_padding_words_and_loops():
     got = slip_numbers("counts")
     assert got["more"] == count(weights("s1", qkv_bias=True)) - count(weights("s1")) == 9216
     assert got["per_layer"] == 3 * 512
@@ -35,6 +35,16 @@ def test_the_first_and_second_systems_attentions():
     got = slip_numbers("placement")
     assert got["post"] == pytest.approx(math.sqrt(768), rel=1e-3)
     assert got["pre"] == pytest.approx(math.sqrt(25 * 768), rel=0.1)  # 25 independent vectors of length √768
+    longest = max(len(s.split()) for s in SENTENCES)
+    padded = [s.split()[1:] + ["PAD"] * (longest - len(s.split())) for s in SENTENCES]
+    cells = [word for row in padded for word in row]
+    got = slip_numbers("padding")
+    assert (got["padding"], got["cells"]) == (cells.count("PAD"), len(cells))
+    assert got["share"] == pytest.approx(cells.count("PAD") / len(cells))
+    words = slip_numbers("words")
+    assert words["n"] == count(weights("s5")) == 205_696
+    assert words["fewer"] == count(weights("s5", vocab_size=24)) == 205_696 - 4 * 2 * 64
+    assert slip_numbers("loops")["loops"] == sum(1 for _ in range(150) for _ in range(0, 20, 8)) == 450
 
 
 def test_the_third_systems_size_compute_and_bytes():
@@ -55,19 +65,6 @@ def test_the_third_systems_size_compute_and_bytes():
     assert kept["numbers"] * 1e6 == q.numel() and kept["qkv"] * 1e6 == q.nbytes
     assert kept["block"] * 1e6 == q.nbytes + scores.nbytes + hidden.nbytes and round(kept["block"]) == 755
     assert kept["mixed"] * 1e6 == q.numel() + scores.nbytes + hidden.nbytes and round(kept["mixed"]) == 642
-
-
-def test_padding_words_and_loops_of_the_fifth():
-    longest = max(len(s.split()) for s in SENTENCES)
-    padded = [s.split()[1:] + ["PAD"] * (longest - len(s.split())) for s in SENTENCES]
-    cells = [word for row in padded for word in row]
-    got = slip_numbers("padding")
-    assert (got["padding"], got["cells"]) == (cells.count("PAD"), len(cells))
-    assert got["share"] == pytest.approx(cells.count("PAD") / len(cells))
-    words = slip_numbers("words")
-    assert words["n"] == count(weights("s5")) == 205_696
-    assert words["fewer"] == count(weights("s5", vocab_size=24)) == 205_696 - 4 * 2 * 64
-    assert slip_numbers("loops")["loops"] == sum(1 for _ in range(150) for _ in range(0, 20, 8)) == 450
 
 
 def test_dropout_and_words_used_alike_are_compared_with_the_trained_model():

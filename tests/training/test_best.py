@@ -101,7 +101,7 @@ def patient():
     return told(train(tiny(), CORPUS, PATIENT))
 
 
-def test_a_run_stops_when_validation_has_risen_for_long_enough(overfitted, patient):
+def test_a_run_stops_when_validation_has_risen_for_long_enough_resumed_or_not(overfitted, patient, tmp_path):
     history, kept, finished = patient
     assert finished.reason == "risen" and finished.step < 60
     before = copy.deepcopy(history)
@@ -111,9 +111,6 @@ def test_a_run_stops_when_validation_has_risen_for_long_enough(overfitted, patie
     assert kept[-1].best_step == history.best[0] < finished.step
     whole = overfitted[0].evaluations["val_loss"]
     assert history.evaluations["val_loss"] == whole[: len(history.evaluations["val_loss"])]
-
-
-def test_a_resumed_run_stops_at_the_same_step(tmp_path, patient):
     _, _, whole = patient
     list(train(tiny(), CORPUS, PATIENT, folder=tmp_path, should_stop=stop_after(whole.step - 5)))
     _, _, resumed = told(train(tiny(), CORPUS, PATIENT, folder=tmp_path, resume=True))

@@ -160,7 +160,7 @@ def test_another_model_is_refused_by_name(tmp_path, changes, sentence):
     )
 
 
-def test_another_text_or_tokenizer_is_refused_by_name(tmp_path):
+def test_nothing_damage_another_text_or_tokenizer_are_refused_in_words(tmp_path):
     first_part(tmp_path)
     same_letters = corpus_from_text("in a stitch nine saves time. " * 60)
     assert same_letters.vocab_size == CORPUS.vocab_size
@@ -169,9 +169,6 @@ def test_another_text_or_tokenizer_is_refused_by_name(tmp_path):
     words = corpus_from_text(TEXT, "word")
     with pytest.raises(ValueError, match=r"tokenizer.*another"):
         train(Transformer(SHAPE), words, CONFIG, folder=tmp_path, resume=True)
-
-
-def test_nothing_and_damage_are_refused_in_words(tmp_path):
     with pytest.raises(ValueError, match=r"nothing.*resume"):
         train(Transformer(SHAPE), CORPUS, CONFIG, folder=tmp_path / "none", resume=True)
     with pytest.raises(ValueError, match=r"name.*folder"):

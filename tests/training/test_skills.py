@@ -44,7 +44,7 @@ def test_the_language_itself_is_judged_right_and_a_random_model_wrong(name, unit
     assert share.right == share.of >= 8  # an empty line is no line
 
 
-def test_what_has_no_grammar_or_no_mask_is_not_judged():
+def test_what_has_no_grammar_or_mask_is_not_judged_and_judging_takes_a_thirtieth_of_the_time(monkeypatch):
     text = corpus_from_text("the cat sat on the mat and the dog lay by the door. " * 20)
     assert share_right(tiny(text), text, 4) == Share(0, 0)
     corpus = corpus_from_language("copy", n_characters=2000, n_validation=1000)
@@ -54,6 +54,20 @@ def test_what_has_no_grammar_or_no_mask_is_not_judged():
     assert excess_records(tiny(corpus), corpus, 8, None) == []
     (record,) = excess_records(tiny(corpus), corpus, 8, corpus.partition(24, 8))
     assert is_excess(record) and record["parts"]
+    clock = [0.0]
+    monkeypatch.setattr(skills.time, "perf_counter", lambda: clock[0])
+
+    def slow(*arguments, **more):
+        clock[0] += 1.0
+        return Share(1, 2)
+
+    monkeypatch.setattr(skills, "share_right", slow)
+    monkeypatch.setattr(skills, "excess_records", lambda *arguments: [])
+    events = [Evaluated(step, 2.0 * step, train_loss=1.0, val_loss=1.0) for step in range(101)]
+    found = [e for e in judged(iter(events), None, None, None, lambda: True) if isinstance(e, SkillMeasured)]
+    times = [2.0 * event.step for event in found]
+    assert 5 <= len(found) <= 6
+    assert all((i + 1) * 1.0 <= MOST_TIME * seconds for i, seconds in enumerate(times) if i)
 
 
 def test_a_run_that_is_judged_learns_the_same(monkeypatch):
@@ -73,20 +87,3 @@ def test_a_run_that_is_judged_learns_the_same(monkeypatch):
     assert [record["step"] for record in history.judged] == [5, 10, 15, 20, 20]
     assert all(record["of"] and record["left"] for record in history.judged)
     assert History.from_dict(history.to_dict()).judged == history.judged
-
-
-def test_judging_takes_a_thirtieth_of_the_time_at_most(monkeypatch):
-    clock = [0.0]
-    monkeypatch.setattr(skills.time, "perf_counter", lambda: clock[0])
-
-    def slow(*arguments, **more):
-        clock[0] += 1.0
-        return Share(1, 2)
-
-    monkeypatch.setattr(skills, "share_right", slow)
-    monkeypatch.setattr(skills, "excess_records", lambda *arguments: [])
-    events = [Evaluated(step, 2.0 * step, train_loss=1.0, val_loss=1.0) for step in range(101)]
-    found = [e for e in judged(iter(events), None, None, None, lambda: True) if isinstance(e, SkillMeasured)]
-    times = [2.0 * event.step for event in found]
-    assert 5 <= len(found) <= 6
-    assert all((i + 1) * 1.0 <= MOST_TIME * seconds for i, seconds in enumerate(times) if i)

@@ -13,7 +13,7 @@ def losses(per_window: torch.Tensor, tokens: int = 10) -> WindowLosses:
     return WindowLosses(per_window * tokens, torch.full((len(per_window),), tokens))
 
 
-def test_t_is_the_tables_and_means_have_its_intervals():
+def test_t_is_the_tables_and_over_seeds_the_interval_holds_the_truth_nineteen_times_in_twenty():
     table = {1: 12.7062, 2: 4.3027, 5: 2.5706, 10: 2.2281, 17: 2.1098, 18: 2.1009, 30: 2.0423, 60: 2.0003, 120: 1.9799}
     assert {freedom: round(student_t(freedom), 4) for freedom in table} == table
     assert 1.959963 < student_t(20_000) < 1.9602
@@ -22,9 +22,6 @@ def test_t_is_the_tables_and_means_have_its_intervals():
     assert mean_interval([1.5]) == (1.5, math.inf)
     mean, margin = mean_interval([[1.0, math.nan, math.nan], [3.0, 5.0, math.nan]])
     assert mean[:2].tolist() == [2.0, 5.0] and math.isnan(mean[2]) and margin[1:].tolist() == [math.inf, math.inf]
-
-
-def test_over_seeds_the_interval_holds_the_truth_nineteen_times_in_twenty():
     rng, held, rounds, truth = torch.Generator().manual_seed(0), 0, 600, -0.02
     for _ in range(rounds):
         dense = 1.0 + 0.1 * torch.randn(3, generator=rng)

@@ -125,7 +125,7 @@ def test_the_board_and_the_strip_hear_of_what_changes_and_rest_after_the_end(ser
 
 def test_names_and_what_models_write_are_text_wherever_they_stand():
     klass = Klass(1, "a-b-c-d", MARKUP, MARKUP, CARD.to_letters(), TEXT, "seed", 0.0, 9e9, 1, False)
-    report = Report(MARKUP, "k", 0, 5, 9, "training", 1.5, (), ((0, 2.0), (5, 1.5)), MARKUP, 1.0, 1.0, 10, True)
+    report = Report(MARKUP, "k", 0, 5, 9, "training", 1.5, (), ((0, 2.0), (5, 1.5)), MARKUP, 10, True)
     pupil = student(1, (with_seed(0), 1.5))
     pupil = pupil.__class__(1, 1, MARKUP, 0.0, MARKUP, 1, 5, (*pupil.runs, Run("", report, 0.0)))
     answer = {"lesson": MARKUP, "step": 1, "question": MARKUP, "answer": MARKUP, "found": MARKUP}

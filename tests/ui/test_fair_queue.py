@@ -44,13 +44,9 @@ def test_addresses_take_turns_in_the_queue():
     assert line(gr.Blocks, crowd)[0] == crowd, "gradio's own queue is fair now: _take_turns of calm_queue.py can go"
 
 
-def test_one_address_has_a_part_of_the_queue():
+def test_one_address_has_a_part_of_the_queue_and_waiting_texts_have_a_bound_for_it_and_in_all():
     waits, refused = line(Blocks, ["mob"] * 30 + ["anna"], calls_per_address=10)
     assert waits.count("mob") == 10 and "anna" in waits and refused == [FULL] * 20
-
-
-def test_texts_that_wait_have_a_bound_for_each_address_and_in_all():
-    """500 texts of 10 MB could wait in memory."""
     text = "w" * 10_000_000
     waits, refused = line(Blocks, ["mob"] * 8 + ["anna"], text)
     assert waits == ["mob", "anna", *["mob"] * 5] and refused == [FULL] * 2

@@ -2,9 +2,10 @@
 
 from playground.service.comparisons import ComparisonJob
 from playground.service.job import Job
+from playground.service.limits import AWAY_SECONDS
 from playground.service.run_job import RunJob
 from playground.service.training_job import TrainingJob
-from playground.ui.under_way import KINDS
+from playground.ui.under_way import KINDS, LONG, tick
 
 from .raw import RawCaller, web
 from .runs import known, until
@@ -30,3 +31,7 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
 def test_whatever_kind_of_job_goes_on_other_tabs_say_where_it_is_seen():
     kinds = {*Job.__subclasses__(), *TrainingJob.__subclasses__()} - {TrainingJob}
     assert {RunJob, ComparisonJob} <= {kind.job for kind in KINDS} >= kinds
+
+
+def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_takes_long_or_waits():
+    assert tick(None) < tick(LONG) == tick(0.0) < 0.5 < tick(LONG + 1) <= 2 < tick(None, waits=True) < AWAY_SECONDS / 10

@@ -4,8 +4,10 @@ import pytest
 
 from playground.service.limits import LOCAL
 from playground.service.sweeps import SweepJob
+from playground.ui.tabs.train import settings
 from playground.ui.tabs.train.sweep import asked_for, runs_of
 
+from .inspecting import made_up
 from .panels import PanelCaller
 from .runs import small_spec, until
 from .test_train_panel import Visit
@@ -70,5 +72,27 @@ def test_a_setting_is_found_by_its_label_or_name_and_read_as_its_field_reads_it(
     assert asked_for("learning rate=0.001, 0.01", LOCAL).values == (0.001, 0.01)
     layers = asked_for("n_layers = 1,2", LOCAL)
     assert layers.values == (1, 2) and isinstance(layers.values[0], int) and layers.seeds == 3
+
+
+def test_the_form_knows_the_runs_of_a_sweep_and_how_long_each_of_them_is():
+    spec = small_spec()
+    shape, config = spec.model, spec.training
     for text, runs in (("", 1), ("Learning rate = 0.001", 1), ("Learning rate = 0.001, 0.01", 6), ("Tempo = 1, 2", 1)):
-        assert runs_of(text, LOCAL) == runs
+        assert len(runs_of(text, shape, config, LOCAL)) == runs
+    found = runs_of("Steps = 100, 5000", shape, config, LOCAL)
+    assert sorted(training.steps for _, training in found) == [100] * 3 + [5000] * 3
+
+
+def test_a_text_is_read_once_for_what_a_model_lacks_of_it(monkeypatch):
+    parent, asked = made_up(), []
+    monkeypatch.setattr(settings, "tuning_corpus", lambda text, *_: asked.append(text))
+    named = {"parent": parent, "source": "text", "own_kind": "paste", "text": OTHER + "é"}
+    found = [settings.lacking_html(named, LOCAL) for _ in range(3)]
+    assert "“tried” lacks" in found[0] and len({*found}) == 1 and len(asked) == 1
+
+
+def test_what_a_script_or_a_paste_puts_into_the_field_of_values_counts(served):
+    """An `input` event comes from typing alone, `change` from every new value."""
+    config = Visit(served, "filled").caller.config
+    field = next(each["id"] for each in config["components"] if each["props"].get("elem_id") == "sweep-values")
+    assert any([field, "change"] in [list(target) for target in each["targets"]] for each in config["dependencies"])

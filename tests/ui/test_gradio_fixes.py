@@ -76,9 +76,6 @@ def test_a_session_keeps_what_changed_and_no_more():
     assert kept_anew(Blocks, "new properties and a value, out of order") == [False, False, False, True]
     assert kept_anew(Blocks, "one value") == [False] * 4
     assert any(kept_anew(gr.Blocks, "one value")), "gradio leaves skipped outputs alone now: so may we"
-
-
-def test_an_open_page_begins_with_nothing_where_gradio_copies_every_component():
     with gr.Blocks() as app:
         box, *_ = [gr.Textbox() for _ in range(5)]
     ours, theirs = small_sessions.Session(app), small_sessions.PLAIN(app)

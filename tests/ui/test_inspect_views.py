@@ -129,7 +129,7 @@ def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):
     seen = trace(then, torch.tensor([LETTERS.encode("abcabc")]))
     assert np.allclose(np.nan_to_num(drawn(made["moments-pattern"])), seen["pattern", 1][0, 2].numpy(), atol=1e-5)
     lines = made["moments-timeline"]["figure"]["data"]
-    mine = next(line for line in lines if line["name"] in ("L1 H2", "1.2"))
+    mine = next(line for line in lines if line["name"] == "1.2")
     assert np.allclose([step_at(x) for x in numbers_of(mine["x"])], [0, 10, 30], atol=1e-3)
     # a, b, c at 3, 4, 5 have earlier copies; what followed them stands at 1, 2, 3
     expected = np.mean([seen["pattern", 1][0, 2, t, t - 2].item() for t in (3, 4, 5)])

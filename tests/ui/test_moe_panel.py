@@ -65,6 +65,9 @@ def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_
 def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     page, other = Visit(served, "gina"), Visit(served, "hans")
     page.look()
+    status, answer = page.train(**{"Experts per token (top-k)": 8})
+    assert status == 200 and "cannot use 8" in answer and "notice-error" in answer, "beside the form"
+    assert not page.board.of(page.visitor, kind=ComparisonJob)
     status, answer = page.train(Steps=400)
     assert status == 200, answer
     until(lambda: page.job().state == "training")

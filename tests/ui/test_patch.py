@@ -53,6 +53,7 @@ def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(
     assert kept == [{"part": "head", "layer": row // 2, "index": row % 2, "place": column}]
     made = again(tab, opened, part="head", kept=kept)
     plain, patched = made["patch-kept"].split("<samp>")[1:]
+    assert "Generate uses the model unchanged" in made["patch-kept"]
     assert plain.split("</samp>")[0] != patched.split("</samp>")[0], "the patch changes what is written"
     assert len(made["patch-map"]["figure"]["layout"]["shapes"]) == 1
     assert tab.shown(opened["at"], click, **{**chosen, "part": "head", "kept": kept}).selection["kept"] == []

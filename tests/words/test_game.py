@@ -22,22 +22,16 @@ def test_the_result_says_who_beat_whom(you, model, bigram):
         assert "word 0" in said and str(round(abs(totals[YOU] - totals[MODEL]))) in said
 
 
-def test_it_names_the_word_that_made_the_difference():
+def test_it_names_the_word_that_made_the_difference_luck_and_chance():
     game = played([1.0] * 4 + [3.0] + [1.0] * 5, [1.0] * 10)
     assert "it knew “word 4”" in result(game, lambda n: f"word {n}")
     game = played([2.0] * 7 + [0.1] + [1.0] * 2, [3.0] * 10)
     assert "you knew “word 7”" in result(game, lambda n: f"word {n}")
-
-
-def test_a_score_above_the_best_possible_one_is_luck():
     game = played([0.5] * 10, [1.0] * 10)
     assert not luck(game)
     for each in game.rounds:
         each.bets[FLOOR] = each.bets[MODEL]
     assert luck(game).startswith("You were lucky")
-
-
-def test_bits_say_whether_the_difference_may_be_chance():
     assert "may be chance" in in_bits(played([1.0, 2.0] * 5, [2.0, 1.0] * 5))
     assert "may be chance" not in in_bits(played([3.0, 3.1] * 5, [1.0, 1.2] * 5))
     assert "±" not in in_bits(played([1.0], [2.0]))

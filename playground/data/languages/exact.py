@@ -63,8 +63,9 @@ class ExactModel:
     def losses_and_kinds(
         self, windows: np.ndarray, kinds: np.ndarray, *, shared_prefix: int = 6
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The same, and the likeliest kind (N, T) of the place that each token stands at, of the `kinds` (places,).
+        """What `losses` returns, and the likeliest kind (N, T) of each token's place.
 
+        `kinds` (places,) gives every place's kind.
         Beliefs of the first few tokens are wide but shared by many windows, so they are computed once.
         """
         known: dict[tuple[int, ...], tuple[float, int, Belief]] = {}

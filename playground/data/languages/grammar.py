@@ -100,7 +100,10 @@ class Grammar:
         return kinds
 
     def kinds_of_places(self, exact: ExactModel, by_word: bool) -> tuple[tuple[str, ...], np.ndarray]:
-        """All kinds, and the number of each place's in the exact model, of characters or (`by_word`) of words."""
+        """All kinds, and for each place of the exact model the index of its kind.
+
+        Places are characters, or words if `by_word`.
+        """
         numbers: dict[str, int] = {}
 
         def number(kind: str) -> int:

@@ -50,7 +50,7 @@ class Graph:
 
     @cached_property
     def visits(self) -> np.ndarray:
-        """Stationary probability (states,) with which a long walk stands in each state, counted per choice made."""
+        """Stationary probability (states,) of each state in a long walk, counted once per choice."""
         visits = np.full(len(self.states), 1.0 / len(self.states))
         for _ in range(100_000):
             moved = np.bincount(self.target, visits[self.source] * self.probability, minlength=len(visits))

@@ -51,7 +51,7 @@ def new_code() -> str:
 
 
 def regular(code: object) -> str:
-    """A code as somebody has typed it, in the form in which it is kept."""
+    """A typed code in the form in which codes are stored; empty if it is not text."""
     return "-".join(re.findall(r"[a-z]+", code.lower())) if isinstance(code, str) and len(code) < 200 else ""
 
 
@@ -61,7 +61,7 @@ def new_secret() -> str:
 
 
 def hashed(secret: object) -> bytes:
-    """What is kept of a secret or of a visitor's id. They cannot be guessed, so a plain hash cannot be undone."""
+    """SHA-256 of a secret or of a visitor's id, to store. Neither can be guessed, so nobody can undo a plain hash."""
     return hashlib.sha256(str(secret).encode("utf-8", errors="surrogatepass")).digest()
 
 
@@ -116,7 +116,7 @@ class Tries:
         self._at = Latest(_FORGOTTEN)  # address → when
 
     def check(self, address: str) -> None:
-        """Raise ClassError where it was too often."""
+        """Raise ClassError if this address has tried too often."""
         with self._lock:
             recent = self._at.get(address, deque())
             while recent and recent[0] <= self.clock() - self.seconds:

@@ -30,7 +30,7 @@ ENOUGH = 3
 
 @dataclass(frozen=True)
 class Group:
-    """Runs alike in all but their seed."""
+    """Runs that differ only in their seed."""
 
     label: str
     losses: tuple[float, ...]
@@ -52,26 +52,26 @@ class Group:
 
     @property
     def margin(self) -> float | None:
-        """Half of the 95 % interval of the mean; None where the runs are too few for one."""
+        """Half the width of the mean's 95 % interval; None if there are too few runs."""
         return float(mean_interval(self.losses)[1]) if len(self.losses) >= ENOUGH else None
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a class found out about one thing."""
+    """A class's results on the one setting that its students change."""
 
     thing: str
     """seed, size or text."""
     groups: tuple[Group, ...]
     above_floor: bool
-    """Whether losses are counted from the floor of their text."""
+    """Whether losses are differences from their text's best possible loss."""
     repeated: int
     """Runs that repeated a seed, and count once."""
     left_out: int
     """Runs that changed something else, or more than one thing, or cannot be compared."""
 
     def in_words(self) -> str:
-        """A few sentences that claim no more than was measured."""
+        """The result in a few sentences."""
         if not self.groups:
             return "No run has come to its end yet, or none changed only this. The picture fills as runs end."
         parts = [_group_in_words(group, len(self.groups) > 1, self.above_floor) for group in self.groups[:6]]

@@ -35,9 +35,6 @@ class Report:
     """(step, validation loss)."""
     said: str
     """The beginning of the last thing it wrote."""
-    flops: float
-    """Floating-point operations of its training so far."""
-    seconds: float
     n_parameters: int
     repeatable: bool
     """Whether its settings alone lead to its losses."""
@@ -153,7 +150,6 @@ def report(job: RunJob) -> tuple[str, Report] | None:
     loss = history.val_loss
     over = view.state == "finished"
     sample = history.samples[-1] if history.samples else None
-    seconds = history.steps["seconds"]
     try:
         letters = card_of(view, spec).to_letters()
     except LinkError:
@@ -169,14 +165,6 @@ def report(job: RunJob) -> tuple[str, Report] | None:
         rungs=tuple((name, round(value, 6)) for name, value in view.baselines.losses()) if view.baselines else (),
         curve=_thinned(evaluations),
         said=_beginning(sample["prompt"] + sample["text"]) if sample else "",
-        flops=float(
-            history.last_step
-            * training.batch_size
-            * training.accumulation
-            * config.context_length
-            * config.flops_per_token(training=True)
-        ),
-        seconds=round(seconds[-1], 3) if seconds else 0.0,
         n_parameters=config.n_parameters,
         repeatable=not view.lengthened and job.used is None,
         causal=config.causal,

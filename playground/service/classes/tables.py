@@ -13,17 +13,16 @@ from .members import Klass
 
 
 def results_csv(classes: Classes, klass: Klass) -> str:
-    """A row for every run, and one for every student without any."""
+    """CSV with a row for every run, and one for every student without runs."""
     head = ("number", "name", "joined (UTC)", "lesson", "lesson step", "lesson steps", "text", "seed", "step", "steps",
-            "state", "validation loss", "best possible loss", "above it", "size", "parameters", "training FLOPs",
-            "training seconds", "it wrote")  # fmt: skip
+            "state", "validation loss", "best possible loss", "above it", "size", "parameters", "it wrote")  # fmt: skip
     rows = []
     for student in classes.students(klass):
         who = (student.number, student.name, _at(student.joined), student.lesson, student.step, student.steps)
         for run in student.runs:
             r = run.report
             rows.append((*who, r.text, r.seed, r.step, r.planned, r.state, r.loss, r.floor, r.above,
-                         _size(run.letters), r.n_parameters, r.flops, r.seconds, r.said))  # fmt: skip
+                         _size(run.letters), r.n_parameters, r.said))  # fmt: skip
         if not student.runs:
             rows.append(who)
     return _csv(head, rows)

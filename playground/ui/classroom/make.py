@@ -20,7 +20,7 @@ ENDS = {1: "in an hour", 2: "in two hours", 8: "in eight hours", 48: "in two day
 CHANGES = {"seed": "the seed", "size": "the size", "text": "the text", "": "nothing"}
 NO_RUN = "none"
 PLAIN = {"train.source", "train.size", "train.steps", "train.patience"}
-"""What a lesson may set of its run for the class's run to stand in for it."""
+"""Settings that a lesson's run may have so that the class's run can replace it."""
 
 
 _LESSONS = {"": "none"} | {lesson.id: f"{lesson.number}. {lesson.title}" for lesson in all_lessons()}
@@ -44,7 +44,7 @@ MAKE = f"""<fieldset data-for="start" class="stack" id="class-making">
 
 
 def make(page: Page, classes: Classes, asked: Asked) -> dict[str, Any]:
-    """Press Make the class. Raises ValueError."""
+    """Press Make the class: create it from the form. Raises ValueError."""
     given = asked.selection
     lesson = find_lesson(given["lesson"]) if given.get("lesson") else None
     spec = None if given.get("source") == NO_RUN else preset(given, page, lesson)
@@ -82,18 +82,16 @@ def preset(given: Mapping[str, Any], page: Page, lesson: Lesson | None = None) -
     values |= {"source": source, "size": size, "patience": 0, "prompt": texts.PROMPTS[source] or text[:12]}
     steps = given.get("steps") or asks.get("steps")
     steps = form.whole("Steps", steps, 1, limits.steps) if steps else values["steps"]
-    values |= {"steps": steps, "seed": form.whole("The seed", given.get("seed") or 0, 0, 2**31)}
-    values |= {"eval_every": max(steps // 20, 5), "sample_every": max(steps // 8, 1)}
-    values["warmup_steps"] = min(values["warmup_steps"], max(steps // 10, 1))
-    spec = form.run_spec(values, Source(source, text=text), limits)
+    seed = form.whole("The seed", given.get("seed") or 0, 0, 2**31)
+    spec = form.run_spec(form.with_steps(values, steps) | {"seed": seed}, Source(source, text=text), limits)
     limits.check_training(spec.model, spec.training)
     return spec
 
 
 def run_asked(lesson: Lesson | None) -> dict[str, Any]:
-    """The settings of the one plain run that a lesson trains, for which the class's may stand in; empty for others.
+    """The settings of a lesson's one plain run, which the class's run may replace; empty if it trains none.
 
-    Raises ValueError where the lesson trains other runs: they would not be the class's.
+    Raises ValueError if the lesson trains other runs, because the class's run cannot replace those.
     """
     steps = lesson.steps if lesson else ()
     found = [sets for sets in (_trains(step.sets) for step in steps) if sets]

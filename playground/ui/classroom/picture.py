@@ -31,7 +31,7 @@ CHANGING = {
 
 
 def bdi(text: str) -> str:
-    """Somebody's words apart from those around them, in whatever direction they are written. Escaped."""
+    """A user's text as an escaped <bdi> element, so that its direction does not affect its surroundings."""
     return f"<bdi>{html.escape(text)}</bdi>"
 
 
@@ -39,7 +39,7 @@ def bdi(text: str) -> str:
 
 
 def strip_html(member: Member, latest: Run | None) -> str:
-    """Who this is, what there is to do, and how far it has come."""
+    """The student's strip: name, class, the run to train, and the last run's loss."""
     klass, parts = member.klass, []
     if klass.ended:
         parts.append("This class has ended. Your teacher does not see what you train from now on.")
@@ -57,7 +57,7 @@ def strip_html(member: Member, latest: Run | None) -> str:
 
 
 def run_in_words(klass: Klass, number: int = 0) -> str:
-    """What everybody's controls are set to, as a sentence."""
+    """The run to which everybody's controls are set, as a sentence."""
     try:
         spec = klass.spec(number)
     except LinkError as problem:
@@ -80,7 +80,7 @@ def _values(spec: Any) -> dict[str, Any]:
 
 
 def loss_in_words(run: Run) -> str:
-    """A run's last loss against the floor of its text, where it has one."""
+    """A run's last loss, and its distance to its text's best possible loss if that is known."""
     report = run.report
     if report.loss is None:
         return f"step {report.step:,} of {report.planned:,}, no loss yet"
@@ -94,21 +94,21 @@ def loss_in_words(run: Run) -> str:
 
 
 def names_of(students: Sequence[Student], hidden: bool) -> dict[int, str]:
-    """What each student's number is called on the board."""
+    """Student number → name on the board."""
     return {s.number: f"Student {s.number}" if hidden else s.name for s in students}
 
 
 def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool) -> str:
-    """The class's title, its code in large letters, and how many there are."""
+    """The class's title, its code in large letters, and the number of its students."""
     words = " ".join(f"<span>{word}</span>" for word in klass.code.split("-"))
     runs = [s.latest for s in students if s.latest is not None]
     going = sum(at_work(run, now) for run in runs)
     finished = len(runs) - going
-    ended = klass.ended
+    ended, when = klass.ended, theme.duration(abs(klass.ends - now))
     cards = [
         ("Students", f"{len(students)}", f"{len(students) - len(runs)} without a run"),
         ("Training now", f"{going}", f"{finished} run{'s' * (finished != 1)} finished"),
-        ("Ended" if ended else "Ends", ago(klass.ends, now), "no one can join" if ended else "by itself"),
+        ("Ended", f"{when} ago", "no one can join") if ended else ("Ends", f"in {when}", "by itself"),
     ]
     run = f"<p>{html.escape(run_in_words(klass))} {CHANGING[klass.changes]}</p>" if klass.letters else ""
     run = (f"<p>Lesson: {html.escape(lesson_title(klass.lesson))}.</p>" if klass.lesson else "") + run
@@ -127,34 +127,21 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
 
 
 def lesson_title(lesson: str) -> str:
-    """What a lesson is called; its id where there is none of it any more."""
+    """A lesson's title, or its id if the lesson no longer exists."""
     found = find_lesson(lesson)
     return found.title if found else lesson
 
 
 def lesson_in_words(klass: Klass, student: Student) -> str:
-    """How far a student is in the lesson that was opened last."""
+    """A student's progress in the lesson that was opened last."""
     if not student.steps:
         return "–"
     other = f" of “{lesson_title(student.lesson)}”" if student.lesson != klass.lesson else ""
     return f"{student.step} of {student.steps} steps{other}"
 
 
-def ago(at: float, now: float) -> str:
-    """How long ago, or until then."""
-    seconds = abs(at - now)
-    size = (
-        f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.0f} h"
-        if seconds < 172_800
-        else f"{seconds / 86_400:.0f} days"
-    )
-    return f"{size} ago" if at < now else f"in {size}"
-
-
 def at_work(run: Run, now: float) -> bool:
-    """Whether it trains, as far as is known."""
+    """Whether the run still trains, judging by its last report."""
     return run.report.state == "training" and now - run.at < SILENT_SECONDS
 
 
@@ -199,7 +186,7 @@ def table_html(klass: Klass, students: Sequence[Student], hidden: bool, now: flo
 
 
 def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
-    """Everybody's last run on one ladder: those whose losses may be compared, of the text that most learn from."""
+    """Everybody's last run in one chart: those with comparable losses, on the text that most students use."""
     names = names_of(students, hidden)
     last = [(names[s.number], s.latest.report) for s in students if s.latest is not None and s.latest.report.curve]
     keys = [report.text_key for _, report in last]

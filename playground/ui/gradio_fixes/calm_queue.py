@@ -26,12 +26,12 @@ FULL = "Many calls from your network are waiting for an answer. Try again in a m
 
 
 class CalmQueue(gr.Blocks):
-    """Blocks whose queue is in no hurry while it is empty, and shared out by address."""
+    """Blocks whose queue polls less often while it is empty, and lets addresses take turns."""
 
     origin_of: Callable[[Request], str] = staticmethod(lambda request: "")
     """The address that an event comes from."""
     calls_per_address = 500
-    """Events from one address that wait or are at work."""
+    """Limit on the events from one address that wait or run."""
 
     def queue(self, *arguments: Any, **named: Any) -> CalmQueue:
         """As in gradio."""

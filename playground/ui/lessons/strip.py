@@ -67,7 +67,7 @@ class Strip:
         self.progress = gr.BrowserState({}, storage_key=STORAGE_KEY, secret=SECRET)
 
     def build(self, page: Page) -> None:
-        """Connect it, once all tabs are there."""
+        """Share the strip with the page, and connect it once all tabs are built."""
         self.page = page
         page.share("lessons.strip", self)
         page.later(self._connect)
@@ -266,9 +266,7 @@ class Strip:
         own = texts.own_of(source.text, "char")
         named = form.base_values(size, source.kind, own)
         if "steps" in wanted:
-            steps = wanted["steps"]
-            named |= {"eval_every": max(steps // 20, 5), "sample_every": max(steps // 8, 1)}
-            named["warmup_steps"] = min(named["warmup_steps"], max(steps // 10, 1))
+            named = form.with_steps(named, wanted["steps"])
         prompt = lesson.prompt or texts.PROMPTS.get(source.kind) or beginning_of(source.text)
         named |= texts.values_of(source) | {"prompt": prompt, "base": size, "size": size, "suited": form.written(own)}
         return named | {name: value for name, value in wanted.items() if name in form.BY_NAME}
@@ -330,7 +328,7 @@ def begun(lesson: Lesson, at: Step) -> dict[str, Any]:
 
 
 def asks(step: Step, answer: Answer) -> bool:
-    """Whether its question is open."""
+    """Whether the step has a question that is not yet answered."""
     return step.ask is not None and answer.guess is None
 
 
@@ -352,7 +350,7 @@ def covered(lesson: Lesson, progress: Progress, at: Step) -> dict[str, list[str]
 
 
 def where(step: Step, answer: Answer) -> Place | None:
-    """The place that a step points at; once it is done, what came of it."""
+    """The place to which a step points; once the step is done, the place of its result."""
     came = step.then or (step.done and step.done.place) or ("curve" if step.doing == "run" else "")
     return PLACES.get(came if came and answer.told else step.point)
 

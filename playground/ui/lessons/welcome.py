@@ -27,12 +27,7 @@ _SHOW = """/* 'select' */ (() => {
       panel.move({ game: true });
       const fold = document.querySelector("#generate-panel [data-fold=game]");
       fold.open = true;
-      const show = (left = 60) => { // once its letters are there
-        const keys = fold.querySelector(".bet-desk");
-        if (keys?.offsetParent) keys.scrollIntoView({ block: keys.offsetHeight < innerHeight ? "end" : "start" });
-        else if (left) setTimeout(() => show(left - 1), 100);
-      };
-      show();
+      fold.scrollIntoView();
     },
     close: () => {},
   };

@@ -29,11 +29,17 @@ def test_a_product_is_added_in_place(kind, bias):
     assert multiplied.add_to(sums, X) is sums and torch.allclose(sums, expected, rtol=1e-5, atol=1e-4)
 
 
-def test_every_weight_lies_within_half_a_level_of_what_comes_back():
+def test_weights_come_back_within_half_a_level_and_bf16_is_off_by_its_bits(monkeypatch):
     levels, scales = quantise(WEIGHT)
     assert levels.abs().max() == 127 and torch.equal(levels.abs().amax(dim=1), torch.full((96,), 127, dtype=torch.int8))
     assert ((levels * scales - WEIGHT).abs() <= scales / 2 * 1.0001).all()
     assert torch.equal(rounded(torch.zeros(2, 3), "int8"), torch.zeros(2, 3))
+    reach = X.abs() @ WEIGHT.abs().t() + BIAS.abs()
+    for packs in (packed.packs(torch.bfloat16), False):
+        monkeypatch.setattr(packed, "packs", lambda dtype, packs=packs: packs)
+        way = Half(WEIGHT, BIAS)
+        assert ((way(X) - EXACT).abs() <= 3 * 2**-8 * reach).all() and way(X).dtype == torch.float32
+        assert way.nbytes == 2 * WEIGHT.numel()
 
 
 @pytest.fixture(params=["fbgemm", "whole numbers in fp32"])
@@ -60,15 +66,6 @@ def test_int8_is_as_far_off_as_its_roundings_allow_and_no_row_minds_its_neighbou
                 way(X[row : row + 1]), found[row : row + 1], rtol=1e-4, atol=1e-5 * X[row].abs().max()
             )
         assert torch.equal(way(X[None]), found[None])
-
-
-def test_bf16_is_off_by_its_bits_whether_packed_or_not(monkeypatch):
-    reach = X.abs() @ WEIGHT.abs().t() + BIAS.abs()
-    for packs in (packed.packs(torch.bfloat16), False):
-        monkeypatch.setattr(packed, "packs", lambda dtype, packs=packs: packs)
-        way = Half(WEIGHT, BIAS)
-        assert ((way(X) - EXACT).abs() <= 3 * 2**-8 * reach).all() and way(X).dtype == torch.float32
-        assert way.nbytes == 2 * WEIGHT.numel()
 
 
 def test_only_a_large_matrix_is_packed_and_a_missing_operation_of_torch_leaves_the_plain_form(monkeypatch):

@@ -1,4 +1,4 @@
-"""The twin is the model, called quicker; a model that does more than its class says when it is called has none."""
+"""The twin is the model, called quicker, unless that does more than its class; its layers compute as torch's do."""
 
 import pytest
 import torch
@@ -6,6 +6,7 @@ from torch import nn
 
 from playground.engine import generate
 from playground.model import Transformer, trace
+from playground.model.kernels.layers import Embedding, LayerNorm, Linear
 from playground.model.kernels.strip_module_calls import strip_module_calls
 from tests.model.configs import TINY, VARIANTS
 from tests.model.test_transformer import some_ids
@@ -75,3 +76,18 @@ def test_what_is_hung_into_a_model_takes_part_in_decoding(change):
         expected = model(torch.tensor([[1, 2, 3]])).logits[:, -1]
     assert not torch.allclose(expected, before, atol=1e-3)
     assert torch.allclose(next(generate(model, [1, 2, 3], 1)).logits, expected, atol=1e-5)
+
+
+def test_the_layers_are_torchs_own_and_draw_nothing():
+    x, ids = torch.randn(2, 5, 8), torch.randint(7, (2, 5))
+    for ours, plain, given in (
+        (Linear(8, 3), nn.Linear(8, 3), x),
+        (Embedding(7, 8), nn.Embedding(7, 8), ids),
+        (LayerNorm(8, eps=1e-3), nn.LayerNorm(8, eps=1e-3), x),
+        (LayerNorm(8, eps=1e-3, bias=False), nn.LayerNorm(8, eps=1e-3, bias=False), x),
+    ):
+        ours.load_state_dict(plain.state_dict())
+        assert torch.equal(ours(given), plain(given))
+    before = torch.get_rng_state()
+    Linear(8, 3), Embedding(7, 8)
+    assert torch.equal(before, torch.get_rng_state())

@@ -18,7 +18,7 @@ DIGITS = ("the last digit of a sum", "the digit before the last", "the first of 
 
 
 def mark(state: Hashable, text: str) -> Iterator[Mark]:
-    """The numbers are anybody's choice; each digit after = is certain."""
+    """Mark the two numbers, which are chance, and each digit after =, which is certain."""
     plus, equals, end = text.index("+"), text.index("="), len(text) - 1
     yield 0, plus, CHANCE
     yield plus + 1, equals, CHANCE
@@ -27,7 +27,7 @@ def mark(state: Hashable, text: str) -> Iterator[Mark]:
 
 
 def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
-    """Why this word cannot come here."""
+    """Why this word cannot occur here."""
     if kind in DIGITS or (kind == "ends of words or numbers" and len(possible) == 1 and word.isdigit()):
         return f"the sum is {possible[0]}" if len(possible) == 1 else "no such sum"
     if kind == CHANCE:

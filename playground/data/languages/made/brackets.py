@@ -30,7 +30,7 @@ def mark(stack: Hashable, text: str) -> Iterator[Mark]:
 
 
 def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
-    """Why this word cannot come here."""
+    """Why this word cannot occur here."""
     closing = [each for each in possible if each in PAIRS.values()]
     if word in PAIRS:
         return (

@@ -50,7 +50,7 @@ SUBJECT, VERB, WHERE = "who or what does it", "what it does", "where or when"
 
 
 def mark(state: Hashable, text: str) -> Iterator[Mark]:
-    """The subject depends on who spoke before; verb and place on who can have said what stands before them."""
+    """Mark the subject, which depends on who spoke before, and verb and place, which depend on who may be speaking."""
     words = text.split(" ")
     verb = len(" ".join(words[:2])) + 1
     where = verb + len(words[2]) + 1

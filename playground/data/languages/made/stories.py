@@ -41,7 +41,7 @@ def him(person: str) -> str:
 
 
 def choices(state: Hashable) -> Iterator[Choice]:
-    """The sentences that may come next. A state remembers just what later sentences still need."""
+    """The sentences that may come next. A state holds only the facts that later sentences need."""
     scene, *memory = state
     if scene == "start":
         for hero in PEOPLE:

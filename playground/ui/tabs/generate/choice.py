@@ -75,7 +75,7 @@ def changed_by(rules: SamplingConfig) -> str:
 
 
 def label_of(tokenizer: Tokenizer, token: int) -> str:
-    """A token as it is named; one that is no whole character by its bytes."""
+    """A token's text; if it is not a whole character, its bytes in hexadecimal or a sign."""
     if token >= tokenizer.vocab_size:
         return f"#{token}"
     text = tokenizer.token_text(token)

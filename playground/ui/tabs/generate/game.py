@@ -112,7 +112,7 @@ def _curve(position: Position, checkpoint: Checkpoint) -> dict[str, Any] | None:
 
 
 def board_value(position: Position) -> dict[str, Any]:
-    """What the browser is told: the text so far and what can be bet on, never what comes next."""
+    """The values for the browser: the text so far and the possible bets, never the next token."""
     game = position.game
     return {
         "game": position.name,

@@ -17,7 +17,7 @@ _texts = Kept(entries=200, megabytes=16)
 
 
 def recorded(page: Page, visitor: str, model_id: str, checkpoint: Checkpoint) -> dict[str, Any]:
-    """Its lines as `/write` would send them."""
+    """The model's first text, as the lines that `/write` would send."""
 
     def write() -> list[dict[str, Any]]:
         prompt = suggestions(page, model_id, visitor)[0]

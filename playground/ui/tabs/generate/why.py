@@ -61,11 +61,11 @@ class Chosen:
     """The whole text."""
     first: int
     last: int
-    """The first and the last selected token of those written."""
+    """Indices of the first and the last selected token among the written ones."""
 
     @classmethod
     def read(cls, sent: Any, page: Page, checkpoint: Checkpoint) -> Chosen:
-        """From what a browser sent. Raises ValueError."""
+        """Read the selection that a browser sent. Raises ValueError."""
         text = Beginning.read(sent, page.limits, checkpoint)
         first, last = (sent.get(name) for name in ("first", "last"))
         if not all(isinstance(n, int) and not isinstance(n, bool) for n in (first, last)):
@@ -75,7 +75,7 @@ class Chosen:
         return cls(text, first, last)
 
     def question(self, page: Page, model_id: str, checkpoint: Checkpoint) -> tuple[Question, Corpus]:
-        """What a search is asked, and the training text. Raises ValueError where that is not known."""
+        """The question for a search, and the training text to search. Raises ValueError if that text is unknown."""
         known, corpus = corpus_of(page.board, checkpoint)
         given = len(self.text.prompt)
         ids = [*self.text.prompt, *self.text.tokens[: self.last + 1]]
@@ -131,7 +131,7 @@ class Why:
             self._page.board.stop(asked.visitor, kind=kind)
 
     def slots(self, asked: Asked, model_id: str, checkpoint: Checkpoint, sent: Any) -> tuple[dict[str, Slot], bool]:
-        """The panel, where words were asked about; and whether there are proofs to compare."""
+        """The panel's slots for the selected words, and whether there are proofs to compare."""
         if not isinstance(sent, dict):
             return {}, False
         page, visitor, refused = self._page, asked.visitor, sent.get("refused")

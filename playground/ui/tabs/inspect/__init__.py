@@ -61,7 +61,7 @@ placeholder="Type a prompt"></textarea></label>
 
 
 def build(page: Page) -> None:
-    """The panel, in the layout."""
+    """Add the panel to the layout."""
     views = "".join(
         f'<section data-for="{name}">{"".join(module.TEMPLATE for module in modules)}</section>'
         for name, modules in MODULES.items()
@@ -115,7 +115,7 @@ def read(page: Page, looks: Looks, asked: Asked) -> tuple[At, list[str]]:
 
 
 def facts(at: At) -> dict[str, Any]:
-    """What a saved picture or table says of itself."""
+    """The facts that a saved picture or table carries: model, prompt, layer and head."""
     where = {"layer": at.chosen.layer, "head": at.chosen.head}
     if example := EXAMPLES.get(at.chosen.subject):
         return {"model": f"worked example “{example.title}”", "prompt": example.prompt, **where}

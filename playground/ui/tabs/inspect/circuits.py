@@ -21,7 +21,7 @@ TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circu
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The graph, where it is unfolded."""
+    """The slots of the circuit's graph; empty while its fold is closed."""
     if not at.chosen.circuit:
         return {}
     return {

@@ -24,7 +24,7 @@ TEMPLATE = f"""<div class="card"><h3>Parameters by component</h3>{slot("cost-par
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """Three tables, each with what textbooks get wrong about it."""
+    """The slots of three tables, each with the textbook mistakes about it."""
     look = at.look
     name = look.checkpoint.name or "this model"
     about = (name, look.config)

@@ -17,7 +17,10 @@ MOST_HEADS = 32
 
 
 def window(length: int, query: int, most: int = MOST_TOKENS) -> slice:
-    """The tokens shown: all up to `most`, else that many around the query. It moves by half: a click stays put."""
+    """The tokens to show: all up to `most`, else `most` around the query.
+
+    The part shown moves by half of `most` at a time, so that it stays put after most clicks.
+    """
     if length <= most:
         return slice(0, length)
     stride = most // 2
@@ -33,7 +36,7 @@ def window_words(look: Look, part: slice) -> str:
 
 
 def window_buttons(length: int, query: int, most: int = MOST_TOKENS) -> str:
-    """Earlier and Later, which choose a token in the window before or after; nothing where all is shown."""
+    """The buttons Earlier and Later, which select a token in the window before or after; empty if all are shown."""
     if length <= most:
         return ""
     part, stride = window(length, query, most), most // 2

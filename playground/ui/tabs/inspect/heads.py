@@ -157,7 +157,7 @@ def drawn(look: Look, weights: np.ndarray, query: int, key: int) -> tuple[dict[s
 
 
 def grid(at: At) -> tuple[dict[str, Any], str]:
-    """All heads as small pictures, in the order of `ranking`, and a sentence where some are left out."""
+    """All heads as small pictures, in the order of `ranking`, and a sentence if some are left out."""
     look, c = at.look, at.chosen
     heads = ranking(look)
     shown = heads[:MOST_HEADS]

@@ -95,7 +95,7 @@ TEMPLATE = f"""<details class="fold" data-fold="kv"><summary>What the KV cache s
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The proof and the times, where the fold is open."""
+    """The slots for the proof and the times; empty while the fold is closed."""
     if not at.chosen.kv:
         return {}
     makes = {"kv-proof": lambda: proof(at.look.config, measured(at)), "kv-times": lambda: times(at)}

@@ -83,7 +83,7 @@ def lens_picture(at: At, token: int) -> tuple[dict[str, Any], str]:
 
 
 def caveat(look: Look) -> str:
-    """How far to trust the lens: in sight where the model's norms decide it, else folded."""
+    """How far to trust the lens, as HTML: a notice for a post-norm model, else folded details."""
     text = lens_caveat(look.config)
     if look.config.norm_placement == "post":
         return theme.notice(text)

@@ -82,7 +82,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """A click in the timeline chooses the nearest moment, a cell of the pattern its query and key."""
+    """A click on the timeline selects the nearest moment; a click on the pattern selects a query and a key."""
     if click.get("slot") == "moments-timeline":
         step = step_at(min(number_of(click, "x"), 1e9))
         return {"moment": int(np.abs(np.array(snapshots_of(at.look.checkpoint).steps) - step).argmin())}
@@ -111,12 +111,12 @@ def replay_of(look: Look) -> Replay:
 
 
 def look_then(look: Look, step: int) -> Look:
-    """What the model of that moment made of the prompt; kept, since every chart of it asks."""
+    """A look at the prompt with the model's weights of this step; cached, because several charts need it."""
     return _looks.get((step, look.ids), lambda: look_at(look.checkpoint, step, look.ids), owner=look.model)
 
 
 def index_of_moment(moment: int | None, count: int) -> int:
-    """Which snapshot; the last one unless another is chosen."""
+    """The index of the chosen snapshot; the last one's if none is chosen."""
     return count - 1 if moment is None else min(max(moment, 0), count - 1)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ....engine import SamplingConfig, generate
-from ....interventions import Pair, pair_of, suggested_pairs
+from ....interventions import Pair, found_pairs, pair_of, suggested_pairs
 from ....interventions.pairs import SEARCHED
 from ....kept import Kept
 from ....model import Tap
@@ -22,6 +22,7 @@ from ....words.result import Result
 from ...chart import show
 from ...panel import Slot, move_button
 from ...prompts import read_prompt
+from ...theme import quiet
 from .beginnings import copying
 from .selection import MODEL, At
 from .tested import texts_of
@@ -30,6 +31,7 @@ from .validation import held_out
 NEW_TOKENS, PAIRS = 60, 16
 ENOUGH_TEXTS, TEXT_TOKENS = 8, 8192
 """Texts from which the model needs to write none itself; tokens of the text that is read."""
+NO_PAIRS = "To make a pair, type a second prompt of the same length that differs in one token."
 RULES = SamplingConfig(temperature=0.5, seed=1)
 
 kept_here = Kept(entries=256, megabytes=64)
@@ -37,7 +39,7 @@ kept_here = Kept(entries=256, megabytes=64)
 
 
 def read(at: At, text: str) -> list[int]:
-    """A prompt as ids, the last of them where it is longer than the context. Raises ValueError for an empty one."""
+    """A prompt's token ids, at most the last ones that fit the context. Raises ValueError for an empty prompt."""
     return read_prompt(at.page, at.look.checkpoint, text)[0][-at.look.config.context_length :]
 
 
@@ -52,7 +54,7 @@ def text_of(at: At, ids: tuple[int, ...]) -> str:
 
 
 def check_size(at: At, tokens: int, what: str) -> None:
-    """Raise ValueError for a worked example, and where reading so many tokens would take too long."""
+    """Raise ValueError for a worked example, or if reading this many tokens would take too long."""
     if at.chosen.subject != MODEL:
         raise ValueError("This example was written by hand for one prompt. Choose a trained model under “Look into”")
     if tokens * at.look.config.flops_per_token() > HEAD_TESTS_FLOPS:
@@ -60,7 +62,7 @@ def check_size(at: At, tokens: int, what: str) -> None:
 
 
 def texts_like(at: At) -> torch.Tensor:
-    """Windows (N, T) of text like that of training."""
+    """Windows (N, T) of text like the training text."""
 
     def gathered() -> torch.Tensor:
         judged = held_out(at.page, at.look, TEXT_TOKENS)
@@ -80,8 +82,9 @@ def pairs_of(at: At) -> list[Pair]:
     """Pairs that suit the model; none for a model too large to look for them."""
     try:
         check_size(at, SEARCHED, "pairs")
-        find = lambda: suggested_pairs(at.look.model, at.look.checkpoint.tokenizer, texts_like(at))  # noqa: E731
-        return kept_here.get("pairs", find, owner=at.look.model)
+        find = found_pairs if at.look.checkpoint.language is None else suggested_pairs
+        made = lambda: find(at.look.model, at.look.checkpoint.tokenizer, texts_like(at))  # noqa: E731
+        return kept_here.get("pairs", made, owner=at.look.model)
     except ValueError:
         return []
 
@@ -110,7 +113,10 @@ def answers_of(at: At, pair: Pair) -> tuple[str, str]:
 
 
 def ideas(at: At) -> str:
-    """A button for every suggested pair; what is steered with follows it."""
+    """A button for each suggested pair; it also resets the choices for steering. Without any pair, how to make one."""
+    pairs = pairs_of(at)
+    if not pairs:
+        return quiet(NO_PAIRS)
     anew = dict.fromkeys(("query", "key", "towards", "away", "steer_layer"))
     return "".join(
         move_button(
@@ -119,7 +125,7 @@ def ideas(at: At) -> str:
             kind="chip",
             dir="auto",
         )
-        for pair in pairs_of(at)
+        for pair in pairs
     )
 
 

@@ -15,6 +15,7 @@ from ....interventions.patching import PARTS, donated, passes_of, patch_from
 from ....service.limits import PATCHES
 from ....words.interventions import DONOR_NAMES, PART_NAMES, kept_words, patched_result
 from ....words.result import Result
+from ... import theme
 from ...chart import chart_place
 from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot, switch
@@ -119,4 +120,7 @@ def _continued(at: At) -> str:
         for i, (layer, part, place, index) in enumerate(keys)
     )
     texts = {"Unpatched": edits_tap(at.edits, at.look.config), "Patched": tap}
-    return f'<div class="line tight">{chips}</div>{cards({name: written(at, tap) for name, tap in texts.items()})}'
+    here = theme.quiet("A kept patch works here only. The tab Generate uses the model unchanged.")
+    return (
+        f'<div class="line tight">{chips}</div>{here}{cards({name: written(at, tap) for name, tap in texts.items()})}'
+    )

@@ -81,7 +81,7 @@ def _of_one_height(figure: dict[str, Any]) -> dict[str, Any]:
 
 
 def _vectors(d: _Drawing) -> dict[str, Any]:
-    rows = [(label, vector, "") for label, vector in zip(d.tokens, d.step.arrays["stream"][d.part])]
+    rows = [(token, vector, "") for token, vector in zip(d.at.look.tokens[d.part], d.step.arrays["stream"][d.part])]
     return vector_rows(rows, chosen=d.query - d.part.start)
 
 

@@ -45,7 +45,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def products_picture(r: Receipt) -> dict[str, Any] | None:
-    """The products that sum up to q · k, number by number."""
+    """Bars of the products that sum to q · k, one per number."""
     names = [str(i) for i in range(len(r.products))]
     return show(product_bars(names, r.products), products_words(r.products, r.dot))
 

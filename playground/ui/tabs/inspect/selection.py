@@ -114,12 +114,12 @@ class At:
 
     @property
     def owner(self) -> tuple[int, int]:
-        """Layer and head."""
+        """The chosen layer and head."""
         return self.chosen.layer, self.chosen.head
 
     @property
     def about(self) -> tuple:
-        """What every picture of this prompt depends on."""
+        """The values on which every picture of this prompt depends."""
         return self.chosen.model, self.chosen.subject, self.weights, self.look.ids
 
     @functools.cached_property

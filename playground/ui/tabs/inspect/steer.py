@@ -111,7 +111,7 @@ def _setting(at: At, prompt: str, other: str, towards: str, away: str) -> Settin
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The curve and the texts at five strengths, where they are unfolded."""
+    """The slots of the curve and of the texts at five strengths; empty while their folds are closed."""
     c = at.chosen
     if not c.steer:
         return {}

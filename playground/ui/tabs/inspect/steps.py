@@ -66,7 +66,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def within(at: At) -> dict[str, Any]:
-    """The fields of this view, held to what this model and prompt have."""
+    """The fields of this view, limited to values that exist for this model and prompt."""
     return {"step": nearest(at.chosen.step, step_names(at.look, at.chosen.layer)), **lens.within(at)}
 
 
@@ -112,7 +112,7 @@ def label_of(name: str, experts: bool) -> str:
 
 
 def pickers(n_layers: int, n_heads: int) -> str:
-    """The layer and the head whose steps are shown."""
+    """Controls to choose the layer and the head whose steps are shown, as HTML."""
     layers, heads = ({str(i): str(i) for i in range(count)} for count in (n_layers, n_heads))
     return choice("layer", "Layer", layers, resets="key") + choice("head", "Head", heads, resets="key")
 
@@ -138,7 +138,7 @@ def _window(at: At) -> str:
 
 
 def words(here: Described, name: str, experts: bool) -> str:
-    """Why the step is there and what to look for; formula and code folded; what textbooks get wrong."""
+    """The step's purpose and what to look for, with formula and code folded, and textbook mistakes."""
     more = ""
     if name in MAPS:
         more = move_button("Why this weight?", {"view": "heads", "why": True}, kind="link", data_visit="")

@@ -87,7 +87,7 @@ def tokens(at: At) -> str:
 
 
 def token_button(token: str, place: int, weight: float, *, chosen: bool, strongest: bool) -> str:
-    """A token, shaded; the one with the strongest weight is underlined."""
+    """A token as a button, shaded by its weight; the one with the strongest weight is underlined."""
     move = html.escape(json.dumps({"query": place, "key": None}), quote=True)
     classes = " ".join(name for name, there in (("token", True), ("chosen", chosen), ("strongest", strongest)) if there)
     said = html.escape(f"{place} {token}, {100 * weight:.1f} %", quote=True)
@@ -99,7 +99,7 @@ def token_button(token: str, place: int, weight: float, *, chosen: bool, stronge
 
 
 def shortened(token: str) -> str:
-    """At most LONGEST characters, shortened in the middle."""
+    """The token, shortened in the middle to at most LONGEST characters."""
     return token if len(token) <= LONGEST else f"{token[: LONGEST // 2]}…{token[-(LONGEST // 2 - 1) :]}"
 
 

@@ -126,7 +126,7 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def unable(look: Look) -> str:
-    """Why no step can be taken on this prompt; empty where it can."""
+    """The reason why no training step is possible on this prompt; empty if one is."""
     if look.length < 2:
         return "One token has nothing after it to learn from. Type at least two."
     if look.config.n_parameters > MOST_PARAMETERS:
@@ -138,13 +138,13 @@ def unable(look: Look) -> str:
 
 
 def step_of(look: Look, rule: str) -> StepReport:
-    """One step on this prompt, taken once."""
+    """One training step on this prompt, computed once and cached."""
     by, config = None if rule == TRAINED else rule, look.checkpoint.training or TrainConfig()
     return _steps.get((look.ids, rule), lambda: optimizer_step(look.model, look.ids, config, by), owner=look.model)
 
 
 def matrices(look: Look) -> dict[str, str]:
-    """The head's four matrices, then every parameter: its name in the code → in plain words."""
+    """The head's four matrices, then every parameter: name in the code → name in plain words."""
     return {**HEAD_MATRICES, **{name: plain_name(name) for name, _ in look.model.named_parameters()}}
 
 
@@ -234,7 +234,7 @@ def step_cards(look: Look, report: StepReport) -> str:
 
 
 def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
-    """One weight's way through the step, by hand in float64, beside what PyTorch did."""
+    """One weight's update, computed by hand in float64, beside PyTorch's result."""
     before, gradient, after = (
         part.of(x[part.name])[i, j].item() for x in (report.before, report.gradients, report.after)
     )

@@ -13,11 +13,11 @@ _QUOTED = re.compile("“([^”]*)”")
 
 
 def coloured(text: str) -> str:
-    """`{q:Q}` becomes Q in the colour of queries, “token” stands in its own direction; escaped."""
+    """Escaped HTML in which `{q:Q}` is a Q in the colour of queries, and “token” keeps its own writing direction."""
     isolated = _QUOTED.sub(r"“<bdi>\1</bdi>”", html.escape(text, quote=False))
     return _ROLE.sub(r'<span class="\1">\2</span>', isolated)
 
 
 def not_edited(at: At) -> str:
-    """A notice where edits are in force that a view does not apply."""
+    """A notice if there are edits that this view does not apply."""
     return theme.notice("This view shows the model without your edits.") if at.chosen.edits else ""

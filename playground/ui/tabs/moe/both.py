@@ -70,7 +70,7 @@ def table_of(at: At) -> str:
 
 
 def texts(pair: Sequence[Checkpoint], ids: Sequence[list[int]], rules: SamplingConfig) -> str:
-    """What both write from the same seed."""
+    """The texts that both models write from the same seed, as HTML."""
     given, new = [], []
     for checkpoint, tokens in zip(pair, ids):
         given.append(checkpoint.tokenizer.decode(tokens))

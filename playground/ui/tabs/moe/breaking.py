@@ -57,7 +57,7 @@ _kept = Kept(entries=64, megabytes=4)
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """Everything of this fold. Raises ValueError where the prompt makes no sense."""
+    """All slots of this fold. Raises ValueError if the prompt cannot be read."""
     c, checkpoint = at.chosen, at.mixture
     layers = expert_layers(checkpoint.config)
     ids, notes = read_prompt(at.page, checkpoint, c.begin or "")
@@ -89,7 +89,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any]:
-    """A cell of the map of costs chooses its expert."""
+    """Select the expert whose cell in the cost map was clicked."""
     config = at.mixture.config
     layers = expert_layers(config)
     row, column = cell_of(click, rows=len(layers), columns=config.n_experts)
@@ -115,7 +115,7 @@ Changed = tuple[str, dict[str, Any] | None]
 
 
 def change(at: At, checkpoint: Checkpoint, ids: list[int], way: str, chosen: tuple[int, ...]) -> Changed:
-    """What an edit does to the next token and to the loss. Raises ValueError for what is no edit."""
+    """An edit's effect on the next token and on the loss. Raises ValueError if there is no such edit."""
     model, layer = checkpoint.model, at.chosen.layer
     only = (len(ids) - 1,) if at.chosen.last and way == "force" else None
     edit = edit_for(way, layer, chosen, only)
@@ -152,7 +152,7 @@ def worth(at: At, checkpoint: Checkpoint) -> dict[str, Any] | None:
 
 
 def edit_for(how: str, layer: Any, experts: Any, positions: tuple[int, ...] | None = None) -> Edit:
-    """The edit that the controls describe. Raises ValueError for what none can be."""
+    """The edit that the controls describe. Raises ValueError if there is no such edit."""
     chosen = tuple(experts or ())
     if not all(isinstance(e, int) and not isinstance(e, bool) for e in [layer, *chosen]):
         raise ValueError("Choose a layer and experts by their numbers")

@@ -96,7 +96,7 @@ def _journey(routing: RoutedText, token: str, position: int) -> tuple[dict[str, 
 
 
 def over_training(checkpoint: Checkpoint, i: int) -> tuple[dict[str, Any] | None, str]:
-    """The load of the mixture's i-th layer with experts as its record has it."""
+    """Chart and sentence of the load of the MoE model's i-th expert layer during training; None if not recorded."""
     layers = expert_layers(checkpoint.config)
     over = load_over_training(checkpoint.history.load, len(layers), checkpoint.config.n_experts)
     if over is None:

@@ -59,29 +59,29 @@ class Selection(Selected):
 
 @dataclass(frozen=True, eq=False)
 class At:
-    """What a view of the tab draws from."""
+    """The page, the selection and the comparison from which a view of the tab is drawn."""
 
     page: Page
     visitor: str
     chosen: Selection
-    """`dense` and `mixture` are ids of models that are here, or will be once `job` is over."""
+    """`dense` and `mixture` are ids of models that exist, or will exist once `job` is over."""
     job: ComparisonJob | None
-    """The comparison that is shown; None of two models that came with their records alone."""
+    """The comparison shown; None if two models are shown without one."""
     alone: str = ""
     """The name of the chosen model, where it has no partner and another pair is shown."""
 
     @property
     def ids(self) -> tuple[str, str]:
-        """Of both models."""
+        """The ids of both models."""
         return self.chosen.dense, self.chosen.mixture
 
     @functools.cached_property
     def view(self) -> PairView | None:
-        """The comparison as it is, else the two models, judged only if that was done before."""
+        """The comparison so far, or else the two models, with their verdict only if it is already known."""
         return self.seen(judged=False)
 
     def seen(self, *, judged: bool = True) -> PairView | None:
-        """The same; judging takes a moment."""
+        """What `view` gives; with `judged`, it computes a missing verdict, which takes a moment."""
         return self.job.view() if self.job else two(self.page, self.visitor, *self.ids, judged=judged)
 
     @functools.cached_property
@@ -91,7 +91,7 @@ class At:
 
     @property
     def mixture(self) -> Checkpoint:
-        """The one with experts. Raises ValueError while it is not here."""
+        """The MoE model. Raises ValueError while it does not exist."""
         return self.page.registry.get(self.chosen.mixture, self.visitor)
 
     def why_not(self, problem: ValueError) -> str:
@@ -112,7 +112,7 @@ class At:
 
 
 def two(page: Page, visitor: str | None, dense: str, mixture: str, *, judged: bool = True) -> PairView | None:
-    """Two models as they are; None where one is missing."""
+    """Two existing models as a pair; None if one is missing."""
     if not all(page.registry.has(model_id, visitor) for model_id in (dense, mixture)):
         return None
     one, other = (page.registry.get(model_id, visitor) for model_id in (dense, mixture))
@@ -169,7 +169,7 @@ def within(here: At) -> At:
 
 
 def texts_to_route(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
-    """A few lines of the model's language, where it has one, then beginnings that it knows."""
+    """A few lines of the model's language, if it has one, then prompts that suit it."""
     known = suggestions(page, model_id, visitor)
     try:
         language = page.registry.get(model_id, visitor).language

@@ -59,7 +59,7 @@ def numbers(view: PairView) -> str:
     if verdict is not None and math.isfinite(verdict.margin):
         sign = "lower" if verdict.difference < 0 else "higher"
         return f"MoE's loss is <b>{abs(verdict.difference):.4f}</b> nats {sign}, ± {verdict.margin:.4f}"
-    losses = {side.name: side.val_losses[-1] for side in view.sides.values() if side.val_losses}
+    losses = {NAMES[kind]: side.val_losses[-1] for kind, side in view.sides.items() if side.val_losses}
     if len(losses) == len(SIDES) and view.alike:
         return " · ".join(f"{name} <b>{loss:.4f}</b>" for name, loss in losses.items()) + " nats"
     return ""
@@ -119,7 +119,7 @@ def facts(view: PairView) -> str:
 
 
 def speed_fact(speeds: dict[str, float | None] | None) -> str:
-    """The mixture's training speed, likewise; a gap where it is not known yet."""
+    """The MoE model's training speed as a multiple of the dense one's; a dash if not yet known."""
     known = speeds and all(speeds.values())
     return _fact(speeds["moe"] / speeds["dense"] if known else None, "the training speed")
 
@@ -153,7 +153,7 @@ def interval(view: PairView) -> tuple[dict[str, Any] | None, str]:
 
 
 def curve(view: PairView, kind: str) -> tuple[dict[str, Any], str]:
-    """The difference along training with its interval, or the losses themselves."""
+    """Chart and sentence of the difference during training with its interval, or of both losses."""
     end = max((side.planned_steps for side in view.sides.values()), default=None)
     if kind == "difference":
         figure, words = _difference(view, end)
@@ -174,7 +174,7 @@ def _difference(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
 
 
 def along(view: PairView) -> list[dict[int, float]]:
-    """Step → mixture minus dense, of each pair that both have begun."""
+    """Step → MoE loss minus dense loss, for each pair; a pair under way is left out until it is complete."""
     pairs = zip(view.sides["dense"].histories, view.sides["moe"].histories) if view.sides else ()
     found = []
     for pair in pairs:
@@ -207,7 +207,7 @@ def _losses(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
 
 
 def bar(view: PairView) -> str:
-    """How far a comparison is that goes on."""
+    """The progress bar of a running comparison."""
     seed = max((len(side.histories) for side in view.sides.values()), default=1)
     last = min((side.histories[-1].last_step for side in view.sides.values() if side.histories), default=0)
     planned = max((side.planned_steps for side in view.sides.values()), default=0)

@@ -12,6 +12,7 @@ from typing import Any
 
 from ....service.run_job import RunJob
 from ....service.views import RunView
+from ....words.tuning import noted_result
 from ... import theme
 from ...chart import chart_place, show
 from ...links import carried
@@ -23,7 +24,7 @@ from . import speaking, verdict, watch
 from .linked import has_link, match
 from .running import Running, recorded
 from .runs_table import BESIDE, kept_words, runs_table
-from .tuned import tuned_html, tuned_result
+from .tuned import tuned_html
 
 
 def _fold(name: str, title: str, inside: str, *, where: str = "") -> str:
@@ -85,22 +86,22 @@ class Selection(Selected):
 
 @dataclass(frozen=True, eq=False)
 class At:
-    """What the panel draws from."""
+    """The run and the selection from which the panel is drawn."""
 
     page: Page
     running: Running
     visitor: str
     chosen: Selection
     view: RunView | None
-    """None where no model is here at all."""
+    """None if there is no model at all."""
     job: RunJob | None
-    """The run itself; None of a model that came with its record alone."""
+    """The run itself; None if only its record exists."""
     jobs: list[RunJob]
-    """All of the visitor's."""
+    """All runs of the visitor."""
 
     @property
     def own(self) -> bool:
-        """Whether it is the visitor's own, to be renamed and deleted."""
+        """Whether the run is the visitor's own, which they may rename and delete."""
         return self.view.learned and self.page.registry.owns(self.view.id, self.visitor)
 
     @property
@@ -174,7 +175,7 @@ def _card(at: At) -> dict[str, Slot]:
             "sample": Slot((this, len(history.samples), view.learned_text is None), lambda: watch.sample(view)),
         }
     if view.tuning:
-        result = tuned_result(view.tuning)
+        result = noted_result(view.tuning)
         slots["headline"] = Slot((this, result), lambda: html.escape(result.headline))
         slots["numbers"] = Slot((this, result), lambda: html.escape(result.number))
     slots["tuned"] = Slot((this, view.tuning is None), lambda: tuned_html(view.tuning))

@@ -8,6 +8,8 @@ from typing import Any
 
 import gradio as gr
 
+from ....data.corpus import text_sha256
+from ....kept import Kept
 from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT, source_text
@@ -66,7 +68,7 @@ class Settings:
         followed.on("further", c["further"].input, whole_texts=True)
         followed.on("model", page.model.change, whole_texts="further")
         touched = [c[name].input for name in form.BY_NAME if name != "tokenizer"]
-        followed.on("fields", *touched, c["prompt"].input, c["sweep"].input)
+        followed.on("fields", *touched, c["prompt"].input, c["sweep"].change)
         followed.on("size", c["size"].input)
         followed.on("reset", c["reset"].click, whole_texts=True)
         followed.begins(c["train"], panel="#train-panel")
@@ -126,7 +128,7 @@ class Settings:
         return form.changes(self._base(named), form.size_values(size, OWN_TEXT))
 
     def words(self, named: Values) -> Values:
-        """What is said of these settings."""
+        """The texts beside the form for these settings."""
         changes = form.changes(named, self._base(named))
         count = f"Advanced · {len(changes)} changed" if changes else "Advanced"
         whose = "" if named.get("parent") else named.get("base") or ""
@@ -139,7 +141,7 @@ class Settings:
         }
 
     def suit(self, asked: Values) -> tuple[Values, Values]:
-        """One's own text is another, or is read otherwise: the form follows."""
+        """Update the form after the visitor's own text, or the way it is read, has changed."""
         named = self.suited(asked)
         return named, texts.shown_own(asked["own_kind"]) | self._of_text(named)
 
@@ -151,8 +153,8 @@ class Settings:
         return {"contents": texts.contents_html(named, self.limits) + lacking}
 
     def suited(self, named: Values) -> Values:
-        """The form's values as they are once it has followed one's own text, which takes it a moment: size and steps
-        follow from the text's length, and what the visitor has set stays."""
+        """The form's values after it has followed the visitor's own text: size and steps come from its length, and what
+        the visitor has set stays."""
         if named["source"] != OWN_TEXT:
             return named
         own, (_, last) = texts.own_in(named, self.limits), form.remembered(named)
@@ -160,7 +162,7 @@ class Settings:
         return self._moved(named, base=size, suited=form.written(own, last if last == form.BY_HAND else ""))
 
     def choose_source(self, asked: Values) -> tuple[Values, Values]:
-        """Another text: its own prompt, pieces and settings; what the visitor has set stays."""
+        """Switch to another text with its prompt, tokens and settings; keep what the visitor has set."""
         source = asked["source"]
         if source not in texts.SOURCES:
             return asked, {}
@@ -169,7 +171,7 @@ class Settings:
         return named, texts.chosen(source) | self._of_text(named)
 
     def choose_size(self, asked: Values) -> tuple[Values, Values]:
-        """Another position of the dial; one's own text is still read in the same pieces."""
+        """Switch to another size; the visitor's own text is still read in the same tokens."""
         named = asked | {"base": asked["size"], "suited": form.written(form.remembered(asked)[0], form.BY_HAND)}
         pieces = {"tokenizer": named["tokenizer"]} if named["source"] == OWN_TEXT else {}
         return named | self._base(named) | pieces, {}
@@ -207,6 +209,9 @@ def text_problem(named: Values) -> str:
     return ""
 
 
+_lacking = Kept(entries=32, megabytes=1)
+
+
 def lacking_html(named: Values, limits: Limits) -> str:
     """What of the text the model to be trained further has no token for, or why it cannot learn it; else empty."""
     parent = named.get("parent")
@@ -216,12 +221,16 @@ def lacking_html(named: Values, limits: Limits) -> str:
         text = source_text(texts.source_of(named, limits), limits)
     except ValueError:  # which `contents_html` says
         return ""
-    try:
-        tuning_corpus(text, parent.tokenizer, parent.config.context_length)
-    except ValueError as problem:
-        return theme.notice(sentence(str(problem)), "error")
-    lacking = parent.tokenizer.unknown_parts(text)
-    return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind), "warning") if lacking else ""
+
+    def find() -> str:
+        try:
+            tuning_corpus(text, parent.tokenizer, parent.config.context_length)
+        except ValueError as problem:
+            return theme.notice(sentence(str(problem)), "error")
+        lacking = parent.tokenizer.unknown_parts(text)
+        return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind), "warning") if lacking else ""
+
+    return _lacking.get((parent.name, text_sha256(text)), find, owner=parent.model)
 
 
 def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
@@ -234,16 +243,15 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
         limits.check_training(config, training)
     except ValueError as problem:
         return theme.notice(sentence(str(problem)), "error")
-    seconds = pace.seconds(config, training, own.tokens)
-    runs = 1 if parent else runs_of(str(named.get("sweep") or ""), limits)
-    seconds *= runs
+    runs = [(config, training)] if parent else runs_of(str(named.get("sweep") or ""), config, training, limits)
+    seconds = sum(pace.seconds(*run, own.tokens) for run in runs)
     if parent:
         words = f"Trains “{parent.name}” further for {in_steps(training.steps)}. "
     elif own.vocabulary or texts.knows_vocabulary(named["source"], named["tokenizer"]):
         words = f"{config.n_parameters:,} parameters. "
     else:
         words = f"About {float(f'{config.n_parameters:.2g}'):,.0f} parameters. "
-    took = f"{runs} runs: " if runs > 1 else "about " * (seconds >= 1)
+    took = f"{len(runs)} runs: " if len(runs) > 1 else "about " * (seconds >= 1)
     took = f"{took}{theme.duration(seconds)} here{' (a guess)' * pace.guesses}."
     words += took[:1].upper() + took[1:]
     if seconds > limits.seconds:
@@ -252,10 +260,10 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
 
 
 def changes_text(changes: Sequence[str], base: str, by_length: Sequence[str] = ()) -> str:
-    """What was changed, and from which size.
+    """The settings that were changed, and from which size.
 
     Args:
-        by_length: what the length of an own text has changed in that size before.
+        by_length: settings of the size that the length of the visitor's own text has changed.
     """
     name = form.SIZES.get(base) or "what suits this model"
     if changes:

@@ -6,9 +6,11 @@ import html
 from typing import Any
 
 from ....figures.sweep import sweep_chart
+from ....model import ModelConfig
 from ....service.limits import Limits
 from ....service.sweeps import SweepJob, SweepView
 from ....studies.sweep import SEEDS, Sweep
+from ....training import TrainConfig
 from ....words.sweep import loss_shown, sweep_result
 from ... import theme
 from ...chart import chart_place, show
@@ -25,7 +27,7 @@ TEMPLATE = f"""<div class="card stack" id="sweep" data-if="there">{slot("newest"
 
 
 def build(page: Page) -> None:
-    """The panel, in the layout."""
+    """Add the sweep's panel to the layout."""
     page.panels.add(
         "sweep", lambda asked: show_sweep(page, asked), TEMPLATE, start={"there": False}, follows=True,
         elem_id="sweep-panel",
@@ -34,7 +36,7 @@ def build(page: Page) -> None:
 
 
 def asked_for(text: str, limits: Limits) -> Sweep:
-    """What is typed into the field, such as “Learning rate = 0.001, 0.01”. Raises ValueError with a sentence."""
+    """The sweep typed into the field, such as “Learning rate = 0.001, 0.01”. Raises ValueError with a sentence."""
     name, _, values = text.partition("=")
     name = name.strip()
     field = next((each for each in form.FIELDS if name.lower() in (each.name, each.label.lower())), None)
@@ -45,17 +47,19 @@ def asked_for(text: str, limits: Limits) -> Sweep:
 
 
 def seeds_here(limits: Limits) -> int:
-    """With how many seeds each value is tried."""
+    """The number of seeds with which each value is tried."""
     return min(SEEDS, limits.seeds)
 
 
-def runs_of(text: str, limits: Limits) -> int:
-    """How many runs this field asks for; one run where it holds no sweep, or none that is possible."""
+def runs_of(
+    text: str, shape: ModelConfig, config: TrainConfig, limits: Limits
+) -> list[tuple[ModelConfig, TrainConfig]]:
+    """The runs that this field asks for; one run where it holds no sweep, or none that is possible."""
     try:
         sweep = asked_for(text, limits)
+        return [sweep.configs(shape, config, value) for value in sweep.values] * sweep.seeds
     except ValueError:
-        return 1
-    return len(sweep.values) * sweep.seeds
+        return [(shape, config)]
 
 
 def _value(text: str) -> Any:
@@ -67,7 +71,7 @@ def _value(text: str) -> Any:
 
 
 def show_sweep(page: Page, asked: Asked) -> Shown:
-    """The view: the visitor's latest sweep. It stands above the run until a run or another model is chosen."""
+    """The view: the visitor's latest sweep. It is above the run until a run or another model is chosen."""
     job = next(reversed(page.board.of(asked.visitor, kind=SweepJob)), None)
     if job is None:
         return Shown({"there": False}, {})

@@ -5,17 +5,8 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from ....data import Baselines
 from ....studies.finetune import Measured
-from ....words.result import Result
-from ....words.tuning import tuning_result
-
-
-def tuned_result(tuning: dict[str, Any]) -> Result:
-    """What it comes to; its headline stands over the run."""
-    ladder = tuning.get("ladder")
-    measured = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
-    return tuning_result(*measured, Baselines.from_dict(ladder) if ladder else None)
+from ....words.tuning import noted_result
 
 
 def tuned_html(tuning: dict[str, Any] | None) -> str:
@@ -23,7 +14,7 @@ def tuned_html(tuning: dict[str, Any] | None) -> str:
     if not tuning:
         return ""
     before, after = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
-    details = tuned_result(tuning).details
+    details = noted_result(tuning).details
     rows = "".join(
         f'<tr><td dir="auto">{html.escape(one)}</td><td dir="auto">{html.escape(other)}</td></tr>'
         for one, other in zip(before.samples, after.samples)

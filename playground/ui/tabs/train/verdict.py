@@ -114,7 +114,7 @@ def _ended(view: RunView) -> str:
 
 
 def bar(view: RunView) -> str:
-    """How far a run is that goes on."""
+    """The progress bar of a run in training."""
     done, planned = view.history.last_step, view.planned_steps or 0
     words = f"Step {done:,} of {planned:,}{left(view.latest.time_left if view.latest else None)}"
     return progress(view, done / planned if planned else 0.0, words)

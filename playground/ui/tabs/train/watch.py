@@ -33,7 +33,7 @@ SAMPLES = 12
 
 
 def facts(view: RunView | None) -> dict[str, Any]:
-    """What a saved picture has to say of the run."""
+    """The facts about the run that a saved picture carries."""
     return {} if view is None else {"model": view.name, "step": view.history.last_step}
 
 
@@ -69,7 +69,7 @@ def _apart(view: RunView, beside: Sequence[RunView]) -> str:
 
 
 def floor_is_low(view: RunView | None) -> bool:
-    """Whether the best possible loss is so far below that a linear axis would show a flat line."""
+    """Whether the best possible loss is so low that a curve near it would look flat on a linear axis."""
     baselines = view.baselines if view else None
     return baselines is not None and baselines.floor is not None and 0 < 8 * baselines.floor < baselines.uniform
 
@@ -96,12 +96,12 @@ def _axis_end(view: RunView, beside: Sequence[RunView]) -> int | None:
 
 
 def use_label(view: RunView) -> str:
-    """What the button says that makes the best weights the model."""
+    """The label of the button that makes the best step's weights the model."""
     return f"Use step {view.kept:,}" if view.kept is not None else "Use the best step"
 
 
 def cards(view: RunView) -> list[tuple[str, str, str]]:
-    """What the headline and the curve do not say: (title, value, note)."""
+    """Cards (title, value, note) with what the headline and the curve leave out."""
     history, cards = view.history, []
     if view.active and view.latest is not None:
         recent = history.steps["loss"][-10:]
@@ -215,7 +215,7 @@ def token_label(tokenizer, token: int) -> str:
 
 
 def gradient_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
-    """Gradient norms, part of the model × step."""
+    """Heat map of gradient norms, one row per part of the model, one column per step; and its summary."""
     if view is None or not view.history.gradients:
         return None, ""
     found = maps.gradient_table(view.history.gradients)
