@@ -54,7 +54,7 @@ placeholder="Type a prompt"></textarea></label>
 <div class="line tight ideas"><div class="given grow">{slot("edits-in-force")}
 {slot("ideas", class_="chips", data_arrows="")}</div>
 {choice("subject", "Look into", SUBJECTS)}<button type="button" class="ghost" data-copy-link>Copy link</button></div>
-{slot("carried")}
+{slot("edits-seen", tag="p", class_="quiet")}{slot("carried")}
 {strip.TEMPLATE}
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
 <div class="line views">{switch("view", "View", VIEWS)}</div>"""

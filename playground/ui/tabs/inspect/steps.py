@@ -17,7 +17,7 @@ from . import lens
 from .drawn import clicked_cell, window_buttons, window_words
 from .pictures import HEIGHT, MAPS, VECTORS, most_tokens, part_drawn, picture, reading
 from .selection import At
-from .words import coloured, not_edited
+from .words import coloured
 
 LABELS = {
     "embed": "embed", "arrive": "earlier layers", "norm": "norm", "project": "Q K V", "split": "heads",
@@ -34,7 +34,7 @@ TEMPLATE = f"""<div class="card"><div class="line step-bar">
 <button type="button" class="ghost" data-step="-1" data-of="step" data-keys>← Back</button>
 {slot("step-heading", class_="step grow", aria_live="polite")}{slot("step-head", class_="line tight")}
 <button type="button" class="primary" data-step="1" data-of="step" data-keys>Next →</button></div>
-{slot("step-row", class_="seg many", role="radiogroup", aria_label="Step")}{slot("step-edits")}
+{slot("step-row", class_="seg many", role="radiogroup", aria_label="Step")}
 <div class="two"><div>{chart_place("step-chart", height=HEIGHT, save_name="step", clickable=True)}
 {slot("step-window", class_="line tight")}</div>{slot("step-how", class_="how")}</div></div>
 {lens.TEMPLATE}"""
@@ -60,7 +60,6 @@ def slots(at: At) -> dict[str, Slot]:
         "step-chart": Slot(place, lambda: chart(at, *here())),
         "step-window": Slot((*at.about, c.step, c.query), lambda: _window(at)),
         "step-how": Slot(place, lambda: words(here()[1], c.step, experts)),
-        "step-edits": Slot(bool(c.edits), lambda: not_edited(at)),
         **lens.slots(at),
     }
 

@@ -34,7 +34,6 @@ from ...panel import Slot, choice, slot, switch
 from ...slips import slips
 from . import moments
 from .selection import At
-from .words import not_edited
 
 TRAINED = "trained"
 RULES = {TRAINED: "As in its training", "adamw": "AdamW", "muon": "Muon", "sgd": "Plain SGD"}
@@ -53,7 +52,7 @@ _PICTURES = "".join(
     for name, title in PICTURES.items()
 )
 TEMPLATE = f"""<div class="line">{switch("training", "Training", SWITCH)}</div>
-<section data-for="training:step">{slot("training-edits")}{slot("training-problem")}
+<section data-for="training:step">{slot("training-problem")}
 <section data-unless="training-problem">
 <div class="card"><h3>One real optimizer step on this prompt</h3>
 <p class="quiet">A copy of the model predicts each token of the prompt, then takes one step.
@@ -72,11 +71,10 @@ _steps = Kept(entries=48)
 def slots(at: At) -> dict[str, Slot]:
     """One optimizer step, or the prompt through training."""
     c = at.chosen
-    edits = {"training-edits": Slot(bool(c.edits), lambda: not_edited(at))}
     if c.training == "moments":
         return moments.slots(at)
     if problem := unable(at.look):
-        return {**edits, "training-problem": Slot(problem, lambda: theme.notice(problem))}
+        return {"training-problem": Slot(problem, lambda: theme.notice(problem))}
     part = chosen_matrix(at.look, at.owner, c.matrix)
     rows, columns = shape_of(at.look, part)
     step = (*at.about, c.optimizer)
@@ -90,7 +88,6 @@ def slots(at: At) -> dict[str, Slot]:
         return show(*picture(part, report(), name, c.row, c.column))
 
     return {
-        **edits,
         "training-problem": Slot("", lambda: ""),
         "training-matrix": Slot(at.about, lambda: choice("matrix", "Weights", matrices(at.look))),
         "training-place": Slot((rows, columns), lambda: place_fields(rows, columns)),
