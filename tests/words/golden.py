@@ -195,6 +195,7 @@ def of_heads() -> Iterator[Case]:
         yield f"without a head: {before} to {after}", heads.without_words("k", before, after)
         yield f"next token: {before} to {after}", heads.next_words(after, before)
     yield "without a head, after an earlier token", heads.without_words("k", 0.1, 0.5, "24 “␣”")
+    yield "a cell of a pattern", heads.cell_words(tokens, 4, 1, 0.25)
     yield "one product", heads.products_words(np.array([2.0, -0.1, -0.2]), 1.7)
     yield "three products", heads.products_words(np.array([2.0, 1.0, 0.5, -0.2]), 3.3)
 
@@ -350,6 +351,7 @@ def of_edits() -> Iterator[Case]:
                  EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
                  SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
         yield repr(edit), edits.edit_words(edit)
+    yield "where edits are seen", edits.SEEN
 
 
 def of_interventions() -> Iterator[Case]:
