@@ -64,7 +64,7 @@ def test_the_circuit_of_the_shipped_induction_model_is_a_previous_token_head_and
 @pytest.mark.parametrize("name", ["rotary", "experts", "post-norm"])
 def test_shares_of_circuits_are_those_of_passes_one_by_one(name):
     model = roughened(VARIANTS[name])
-    pairs = [Pair((3, 1, 4, 1), (3, 8, 4, 1), 2, 7), Pair((5, 9, 2, 6, 5, 3), (5, 9, 2, 7, 5, 3), 1, 4)]
+    pairs = [Pair((3, 1, 4, 1), (3, 8, 4, 1), 2, 7), Pair((5, 9, 2, 6), (5, 9, 2, 7), 1, 4)]
     runs, nodes = Runs(model, pairs), nodes_of(model.config)
     circuits = torch.rand(3, len(nodes), generator=torch.Generator().manual_seed(0)) < 0.5
     circuits = torch.cat((circuits, torch.ones(1, len(nodes), dtype=torch.bool)))
