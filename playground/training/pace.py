@@ -26,7 +26,7 @@ class Pace:
         return sum(self._recent) / len(self._recent)
 
     def time_left(self, now: float, steps: int) -> float:
-        """Estimated seconds of so many further steps, with what happens between them: evaluations, samples.
+        """Estimated seconds for that many further steps, including evaluations and samples between them.
 
         now: the run's seconds.
         """
