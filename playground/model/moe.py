@@ -77,7 +77,7 @@ class MixtureOfExperts(nn.Module):
         return LayerRouting(logits, probabilities, experts, weights, given.mask)
 
     def apply_experts(self, x: torch.Tensor, experts: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        """The weighted sum (B, T, d) of each token's experts' outputs, for x (B, T, d), from ids and weights (B, T, K)."""
+        """The weighted sum (B, T, d) of each token's experts' outputs, given x (B, T, d), ids and weights (B, T, K)."""
         names = ("up", "gate", "down", "up_bias", "gate_bias", "down_bias")
         tokens, *matrices = x.flatten(0, 1), *map(self._parameters.get, names)
         device = x.device.type
