@@ -17,7 +17,8 @@ COMPARED: dict[str, ModelConfig] = {
 
 
 def activations(config: ModelConfig, batch: int, length: int) -> dict[str, int]:
-    """How many numbers one block keeps for the backward pass, by part; only the largest parts. If the model has experts, the block is one with experts: there, a token has hidden numbers for each expert it visits.
+    """How many numbers one block keeps for the backward pass, by part; only the largest parts. In a mixture, the block
+    is one with experts: there, a token has hidden numbers for each expert that it visits.
 
     Queries, keys and values; the scores of every head, which plain attention holds and fused kernels (Dao et al. 2022)
     make again; the weighted average; and the MLP's hidden numbers.
