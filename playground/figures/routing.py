@@ -23,7 +23,7 @@ from .wire import numbers
 
 
 def expert_color(expert: int) -> str:
-    """The colour of an expert; with more than eight they repeat, so its number always stands beside it."""
+    """The colour of an expert; beyond eight experts colours repeat, so the expert's number always stands beside it."""
     return palette.EXPERTS[expert % len(palette.EXPERTS)]
 
 

@@ -35,8 +35,7 @@ class Pace:
         return sum(self._recent) / len(self._recent)
 
     def time_left(self, now: float, steps: int) -> float:
-        """Estimated seconds of so many further steps, as quick as those of the last minute, with what happens between
-        them: evaluations, samples.
+        """Estimated seconds for that many further steps, at the last minute's pace, with evaluations and samples between.
 
         now: the run's seconds.
         """
