@@ -35,7 +35,7 @@ class Pace:
         return sum(self._recent) / len(self._recent)
 
     def time_left(self, now: float, steps: int) -> float:
-        """Estimated seconds for that many further steps, at the last minute's pace, with evaluations and samples between.
+        """Estimated seconds for further steps at the last minute's pace, evaluations and samples included.
 
         now: the run's seconds.
         """
