@@ -10,19 +10,24 @@ from ....words.interventions import circuit_result
 from ....words.result import Result
 from ...chart import chart_place
 from ...panel import Slot, slot
-from .pairs import PAIRS, answers_of, check_size, kept_here, pair_here, texts_like, with_headline
+from .pairs import PAIRS, answers_of, check_size, ideas, kept_here, pair_here, texts_like, with_headline
 from .selection import At
 from .tested import roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
-{slot("circuit-headline", tag="h3")}{chart_place("circuit", height=400, save_name="circuit")}</div></details>"""
+{slot("circuit-ideas", class_="chips", data_arrows="")}{slot("circuit-headline", tag="h3")}
+{chart_place("circuit", height=400, save_name="circuit")}</div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The slots of the circuit's graph; empty while its fold is closed."""
+    """The slots of the circuit's graph, and pairs to choose from while there is none; empty while its fold is closed."""
     if not at.chosen.circuit:
         return {}
-    return with_headline("circuit", (*at.about, at.chosen.other), lambda: _graph(at))
+    about = (*at.about, at.chosen.other)
+    return {
+        "circuit-ideas": Slot(about, lambda: "" if at.chosen.other else ideas(at), slow=True),
+        **with_headline("circuit", about, lambda: _graph(at)),
+    }
 
 
 def _graph(at: At) -> tuple[dict[str, Any], Result]:
