@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..interventions.circuit import PATTERN, Circuit, Node
+from ..interventions.circuit import NAMED_FROM, Circuit, Node
 from ..interventions.patching import Donor, PatchMap
 from ..interventions.steering import SteeringCurve
 from .numbers import share, signed
@@ -25,13 +25,13 @@ ASSUMPTIONS = {
     Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
 }
 """What a donor takes for granted."""
-PATTERNS = {"previous": "previous token", "induction": "induction", "duplicate": "duplicate token",
+PLACE_NAMES = {"previous": "previous token", "induction": "after a copy", "duplicate": "earlier copy",
                "first": "first token", "itself": "current token"}  # fmt: skip
-"""Of attention, as `interventions.circuit.patterns_of` names them."""
+"""Where a head puts most of its weight, as `interventions.circuit.places_of` finds it. Roles need more than that."""
 SHARES = "Each number is the share of the logit difference lost without that part or link."
 NAMED = (
-    f"A head is named after a pattern that takes over {100 * PATTERN:.0f} % of its weight, if no untrained head "
-    "reaches that."
+    f"Under a head's name is where over {100 * NAMED_FROM:.0f} % of its weight is, on many texts. "
+    "No untrained head has as much there. A role needs more: see “Head roles”."
 )
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
 
@@ -94,8 +94,8 @@ def node_name(node: Node | None) -> str:
     return f"MLP {node.layer}" if node.head is None else f"head {node.layer}.{node.head}"
 
 
-def circuit_result(found: Circuit, patterns: Mapping[Node, str], answer: str) -> Result:
-    """How small the circuit of an answer is, what it keeps, also on fresh prompts; `patterns` of its heads."""
+def circuit_result(found: Circuit, places: Mapping[Node, str], answer: str) -> Result:
+    """How small the circuit of an answer is, what it keeps, also on fresh prompts; `places` of its heads' weight."""
     n, parts = len(found.nodes), found.parts
     they = "It keeps" if n == 1 else "Together they keep"
     kept = f"{they} {share(min(found.kept, 1.0))} of the logit difference on {found.pairs} {_pairs(found.pairs)}"
@@ -106,7 +106,7 @@ def circuit_result(found: Circuit, patterns: Mapping[Node, str], answer: str) ->
             f", and {share(min(max(found.fresh, 0.0), 1.0))} on {found.fresh_pairs} fresh {_pairs(found.fresh_pairs)}."
         )
     feeds = [edge for edge in found.edges if edge.receiver is not None]
-    named = f"{SHARES} {NAMED}" if patterns else SHARES
+    named = f"{SHARES} {NAMED}" if places else SHARES
     details = (
         f"{named} The search drops one part at a time. None of these can be dropped, but another set may work as well."
     )
@@ -114,7 +114,7 @@ def circuit_result(found: Circuit, patterns: Mapping[Node, str], answer: str) ->
         most = max(feeds, key=lambda edge: edge.share)
         lost = f"{share(min(max(most.share, 0.0), 1.0))} of the difference is lost"
         names = [
-            f"{node_name(node)}{f' ({PATTERNS[name]})' if (name := patterns.get(node)) in PATTERNS else ''}"
+            f"{node_name(node)}{f' ({PLACE_NAMES[name]})' if (name := places.get(node)) in PLACE_NAMES else ''}"
             for node in (most.sender, most.receiver)
         ]
         details = f"Strongest link: {names[0]} to {names[1]}. Without this link, {lost}. {details}"

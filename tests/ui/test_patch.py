@@ -37,7 +37,8 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
     assert "of 6 parts carry the answer “" in made["circuit-headline"]
     notes = made["circuit"]["figure"]["layout"]["annotations"]
-    assert any("head 1.0</b><br>induction" in note["text"] for note in notes)
+    assert any("head 1.0</b><br>after a copy" in note["text"] for note in notes)
+    assert not any("induction" in note["text"] for note in notes), "by the rule of the roles, it goes by position"
     assert any("previous token" in note["text"] for note in notes) and any(note["showarrow"] for note in notes)
 
 

@@ -20,7 +20,7 @@ TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circu
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The slots of the circuit's graph, and pairs to choose from while there is none; empty while its fold is closed."""
+    """The slots of the circuit's graph, and pairs to choose from where none is chosen; empty while folded."""
     if not at.chosen.circuit:
         return {}
     about = (*at.about, at.chosen.other)
@@ -42,7 +42,7 @@ def _graph(at: At) -> tuple[dict[str, Any], Result]:
 
     found = kept_here.get(("circuit", pair), search, owner=look.model)
     try:
-        patterns = circuit.patterns_of(roles_of(at.page, look).tests, found.nodes)
+        places = circuit.places_of(roles_of(at.page, look).tests, found.nodes)
     except ValueError:  # a model too large to test its heads here
-        patterns = {}
-    return circuit_picture(found, patterns), circuit_result(found, patterns, answers_of(at, pair)[0])
+        places = {}
+    return circuit_picture(found, places), circuit_result(found, places, answers_of(at, pair)[0])
