@@ -117,7 +117,7 @@ def circuit_result(found: Circuit, places: Mapping[Node, str], answer: str) -> R
             f"{node_name(node)}{f' ({PLACE_NAMES[name]})' if (name := places.get(node)) in PLACE_NAMES else ''}"
             for node in (most.sender, most.receiver)
         ]
-        details = f"Strongest link: {names[0]} to {names[1]}. Without this link, {lost}. {details}"
+        details = f"Strongest link between parts: {names[0]} to {names[1]}. Without it, {lost}. {details}"
     verb = "carries" if n == 1 else "carry"
     return Result(f"{n} of {parts} parts {verb} the answer “{answer}”.", kept + fresh, details)
 
