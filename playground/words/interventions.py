@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..interventions.circuit import NAMED_FROM, Circuit, Node
 from ..interventions.patching import Donor, PatchMap
 from ..interventions.steering import SteeringCurve
-from .numbers import share, signed
+from .numbers import percent, share, signed
 from .result import Result
 
 PART_NAMES = {"residual": "Residual stream", "head": "Heads", "mlp": "MLPs", "expert": "Experts"}
@@ -33,6 +33,8 @@ NAMED = (
     f"Under a head's name is where over {100 * NAMED_FROM:.0f} % of its weight is, on many texts. "
     "No untrained head has as much there. A role needs more: see “Head roles”."
 )
+TINY = 0.2
+"""Nats between the two logit differences below which a share of the way from one to the other says little."""
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
 
 
@@ -54,8 +56,13 @@ def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str],
     details = " ".join(filter(None, (runs, ASSUMPTIONS[donor], DIRECT if direct else "")))
     if abs(effect) < 0.005:
         return Result("No single cell changes the answer.", "", details)
-    way = found.shares[row, place]
-    to = f", {share(min(way, 1.0))} of the way to “{foil}”" if way > 0 else ""
+    way, to = found.shares[row, place], ""
+    if leads[0] == leads[1]:
+        details = f"Both prompts predict “{leads[0][0]}”: choose prompts with different continuations. {details}"
+    elif abs(found.other - found.here) < TINY:
+        details = f"Both prompts predict almost the same: choose prompts with different continuations. {details}"
+    elif way > 0:
+        to = f", {share(way) if way < 1 else percent(way, 0)} of the way to “{foil}”"
     return Result(f"Strongest: {where}.", f"It moves the logit difference by {signed(effect)} nats{to}.", details)
 
 

@@ -368,6 +368,10 @@ def of_interventions() -> Iterator[Case]:
     yield "a map: away from the other", interventions.patched_result(away, ["a"], ("x", "y"), Donor.OTHER, False)
     nothing = PatchMap("mlp", ((0, None),), np.zeros((1, 1)), 2.0, 2.0)
     yield "a map: nothing", interventions.patched_result(nothing, ["a"], ("x", "y"), Donor.ZERO, False)
+    for here, other, effect in ((12.68, 12.61, -0.07), (0.63, 0.16, -0.6), (0.05, -0.05, -0.1), (0.3, -0.2, -0.6)):
+        found = PatchMap("mlp", ((0, None),), np.array([[effect]]), here, other)
+        told = interventions.patched_result(found, ["a"], ("x", "y"), Donor.OTHER, False)
+        yield f"a map: {here:g} here, {other:g} there", told
     for sign in (1, 0, -1):
         curve = SteeringCurve((-2.0, 0.0, 2.0), (0.0, 1.0, 1.0 + sign), (1.5, 1.2, 1.3))
         yield f"steering: {sign}", interventions.steered_result(curve, ("x", "y"))
