@@ -45,9 +45,12 @@ def part_name(part: str, layer: int, index: int | None) -> str:
     return f"expert {index} of layer {layer}" if part == "expert" else f"layer {layer}"
 
 
-def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str], donor: Donor, direct: bool) -> Result:
-    """The strongest cell of a map; `tokens` of the prompt, `answers` of the two prompts."""
-    row, place = found.strongest
+def patched_result(
+    found: PatchMap, tokens: list[str], answers: tuple[str, str], donor: Donor, direct: bool, part: slice = slice(None)
+) -> Result:
+    """The strongest cell of a map; `tokens` of the prompt, of which `part` is shown, `answers` of the two prompts."""
+    row, place = found.strongest_in(part)
+    shown = " in view" if (row, place) != found.strongest_in() else ""
     where = f"{part_name(found.part, *found.rows[row])} at {place} “{tokens[place]}”"
     effect, (answer, foil) = found.effects[row, place], answers
     leads = [(answer, foil) if gap >= 0 else (foil, answer) for gap in (found.here, found.other)]
@@ -55,7 +58,7 @@ def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str],
     runs += f"In the other prompt, “{leads[1][0]}” leads “{leads[1][1]}” by {signed(abs(found.other))}."
     details = " ".join(filter(None, (runs, ASSUMPTIONS[donor], DIRECT if direct else "")))
     if abs(effect) < 0.005:
-        return Result("No single cell changes the answer.", "", details)
+        return Result(f"No {'cell in view' if shown else 'single cell'} changes the answer.", "", details)
     way, to = found.shares[row, place], ""
     if leads[0] == leads[1]:
         details = f"Both prompts predict “{leads[0][0]}”: choose prompts with different continuations. {details}"
@@ -63,7 +66,9 @@ def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str],
         details = f"Both prompts predict almost the same: choose prompts with different continuations. {details}"
     elif way > 0:
         to = f", {share(way) if way < 1 else percent(way, 0)} of the way to “{foil}”"
-    return Result(f"Strongest: {where}.", f"It moves the logit difference by {signed(effect)} nats{to}.", details)
+    return Result(
+        f"Strongest{shown}: {where}.", f"It moves the logit difference by {signed(effect)} nats{to}.", details
+    )
 
 
 def kept_words(part: str, layer: int, index: int | None, token: str) -> str:

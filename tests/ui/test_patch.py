@@ -1,5 +1,7 @@
 """Patch, steer, circuit: what these parts of Inspect show, keep and refuse."""
 
+import re
+
 import pytest
 
 from playground.inspection.example import EXAMPLES
@@ -55,6 +57,20 @@ def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(
     assert plain.split("</samp>")[0] != patched.split("</samp>")[0], "the patch changes what is written"
     assert len(made["patch-map"]["figure"]["layout"]["shapes"]) == 1
     assert tab.shown(opened["at"], click, **{**chosen, "part": "head", "kept": kept}).selection["kept"] == []
+
+
+def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_chosen():
+    tab = Inspecting(load(CHECKPOINTS / "stories"))
+    prompt = 'Tom lived by the sea. He had a blue ball. Then Ana came to the sea. Ana asked, "May I have the ball?" So '
+    chosen = {"view": "heads", "patch": True, "other": prompt.replace("Tom", "Max")}
+    first = tab.made(prompt, **chosen)
+    assert "Shown: tokens 0 to 63" in first["patch-map"]["summary"]
+    assert first["patch-map-headline"] == "Strongest: layer 3 at 1 “o”."
+    then = tab.made(prompt, **chosen, query=len(prompt) - 2)
+    start, stop = map(int, re.search(r"tokens (\d+) to (\d+)", then["patch-map"]["summary"]).groups())
+    place = int(re.match(r"Strongest in view: layer \d at (\d+) ", then["patch-map-headline"])[1])
+    assert 1 < start <= place <= stop
+    assert abs(drawn(then["patch-map"]))[:, place - start].max() == abs(drawn(then["patch-map"])).max()
 
 
 @pytest.mark.parametrize(

@@ -366,6 +366,10 @@ def of_interventions() -> Iterator[Case]:
         yield f"a direct map: {donor.value}, {interventions.DONOR_NAMES[donor]}", told
     away = PatchMap("mlp", ((0, None),), np.array([[2.0]]), 2.0, -1.5)
     yield "a map: away from the other", interventions.patched_result(away, ["a"], ("x", "y"), Donor.OTHER, False)
+    far = PatchMap("mlp", ((0, None),), np.array([[0.0, 1.0, 2.0]]), 2.0, -1.5)
+    for part in (slice(0, 1), slice(0, 2)):
+        told = interventions.patched_result(far, ["a", "b", "c"], ("x", "y"), Donor.OTHER, False, part)
+        yield f"a map that shows {part.stop} of 3 tokens", told
     nothing = PatchMap("mlp", ((0, None),), np.zeros((1, 1)), 2.0, 2.0)
     yield "a map: nothing", interventions.patched_result(nothing, ["a"], ("x", "y"), Donor.ZERO, False)
     for here, other, effect in ((12.68, 12.61, -0.07), (0.63, 0.16, -0.6), (0.05, -0.05, -0.1), (0.3, -0.2, -0.6)):
