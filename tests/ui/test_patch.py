@@ -59,6 +59,15 @@ def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(
     assert tab.shown(opened["at"], click, **{**chosen, "part": "head", "kept": kept}).selection["kept"] == []
 
 
+def test_patched_stories_are_written_to_the_end_of_a_sentence_and_name_whom_they_are_about():
+    tab = Inspecting(load(CHECKPOINTS / "stories"))
+    cell = {"part": "residual", "layer": 1, "index": None, "place": 2}
+    chosen = {"view": "heads", "patch": True, "other": "Mia lived near the f", "kept": [cell]}
+    texts = re.findall("<samp>(.*?)</samp>", tab.made("Max lived near the f", **chosen)["patch-kept"], re.DOTALL)
+    assert len(texts) == 2 and all(text.endswith((".", "!", "?")) for text in texts)
+    assert "So Mia gave it" in texts[1] and "Mia" not in texts[0]
+
+
 def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_chosen():
     tab = Inspecting(load(CHECKPOINTS / "stories"))
     prompt = 'Tom lived by the sea. He had a blue ball. Then Ana came to the sea. Ana asked, "May I have the ball?" So '
