@@ -425,6 +425,8 @@ def of_influence() -> Iterator[Case]:
     yield "the legend", f"Underlined text {influence.LEGEND}"
     yield "a piece that occurs once", influence.times(1)
     yield "a piece that occurs often", influence.times(1200)
+    yield "selected words that occur often", influence.selected_times(1200)
+    yield "selected words that occur nowhere", influence.selected_times(0)
     one = (Passage(0, 9, 1.0),)
     ranked = Ranked(one, (), 300, 1200, 8, -1.0, (("who owns what", 0.45), ("free choices", 0.4)))
     for correlation in (0.2, 0.5):
