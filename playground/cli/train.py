@@ -88,11 +88,12 @@ def run(options: argparse.Namespace) -> int:
         reason = history.finished["reason"]
         if plan.exam and reason != "stopped":
             _examine(plan, "after")
-            save(out, Checkpoint(plan.model, plan.corpus.tokenizer, history, out.name, plan.about))
+            made = Checkpoint(plan.model, plan.corpus.tokenizer, history, out.name, plan.about)
+            save(out, made)
             if options.json:
                 print(json.dumps(finite({"event": "tuned", **plan.about["tuning"]})))
             else:
-                print("\n".join(tuning_lines(plan.about["tuning"])))
+                print("\n".join(tuning_lines(plan.about["tuning"], made.baselines)))
     if not options.json:
         kept = find_snapshots(out, plan.model.config)
         for line in best_lines(Checkpoint(plan.model, plan.corpus.tokenizer, history, snapshots=kept)):

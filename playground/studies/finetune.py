@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..data import LANGUAGES, Corpus, TextError, Tokenizer, corpus_from_text
+from ..data.corpus import VALIDATION_SHARE
 from ..engine import SamplingConfig, generate
 from ..model import ModelConfig, Transformer
 from ..training.config import TrainConfig
@@ -47,6 +48,11 @@ def tuning_corpus(text: str, tokenizer: Tokenizer, context_length: int = 1, *, n
             "choose a model that reads byte pairs, or train a new one"
         )
     return corpus
+
+
+def shortest(context_length: int) -> int:
+    """How many tokens a text must have about, so that its held-out part has a window of this context."""
+    return math.ceil((context_length + 1) / VALIDATION_SHARE / 100) * 100
 
 
 def tuning_config(config: ModelConfig, tokens: int = 0) -> TrainConfig:

@@ -27,18 +27,28 @@ def lacking_words(name: str, lacking: Sequence[str], kind: str) -> str:
     return f"“{name}” lacks {these} of this text ({shown}) and writes “\N{REPLACEMENT CHARACTER}” instead."
 
 
-def tuning_result(before: Measured, after: Measured, baselines: Baselines | None = None) -> Result:
+def needed_words(name: str, tokens: int, kind: str) -> str:
+    """How long a text must be to train this model further; `kind` is its tokenizer's."""
+    return f"Training “{name}” further needs about {tokens:,} {'characters' if kind == 'char' else 'tokens'} of text."
+
+
+def tuning_result(
+    before: Measured, after: Measured, baselines: Baselines | None = None, to_beat: Baselines | None = None
+) -> Result:
     """What training on another text changed, on text of both kinds that it did not learn from; the `baselines` of the
-    old text, where they are known, say how much it forgot."""
+    old text, where they are known, say how much it forgot, and those `to_beat`, of the new one, how much it learned."""
     new, old = _change(before.new, after.new), before.old and _change(before.old, after.old)
     much, beaten = _forgotten(before, after, baselines) if old == 1 else ("", "")
+    behind = to_beat.ahead(after.new.loss) if to_beat and new == -1 else None
     if new == 0 and not old:
         headline = "Nothing has changed."
     else:
-        learned = {-1: "It learned the new text", 0: "It learned nothing new", 1: "It predicts the new text worse"}
+        well = "began to learn" if behind else "learned"
+        learned = {-1: f"It {well} the new text", 0: "It learned nothing new", 1: "It predicts the new text worse"}
         forgot = {-1: "predicts the old better", 0: "forgot nothing measurable", 1: f"forgot {much} of the old"}
         headline = f"{learned[new]}{'' if old is None else f' and {forgot[old]}'}."
     number = f"New text: {_losses(before.new, after.new)}."
+    number += f" It does not beat the {behind} baseline of this text yet." if behind else ""
     number += f" Old text: {_losses(before.old, after.old)}.{beaten}" if before.old else ""
     details = f"Both losses are in nats per token, on unseen text. {INTERVAL}"
     if not before.old:
@@ -57,17 +67,17 @@ def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -
     return much, f" On its old text, it no longer beats the {ahead} baseline."
 
 
-def noted_result(tuning: dict[str, Any]) -> Result:
+def noted_result(tuning: dict[str, Any], to_beat: Baselines | None = None) -> Result:
     """The same of a checkpoint's notes."""
     before, after = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
     ladder = tuning.get("ladder")
-    return tuning_result(before, after, Baselines.from_dict(ladder) if ladder else None)
+    return tuning_result(before, after, Baselines.from_dict(ladder) if ladder else None, to_beat)
 
 
-def tuning_lines(tuning: dict[str, Any]) -> list[str]:
+def tuning_lines(tuning: dict[str, Any], to_beat: Baselines | None = None) -> list[str]:
     """The same for a shell, with the prompts' continuations side by side."""
     before, after = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
-    lines = str(noted_result(tuning)).splitlines()
+    lines = str(noted_result(tuning, to_beat)).splitlines()
     for one, other in zip(before.samples, after.samples):
         lines += [f"  before | {_one_line(one)}", f"  after  | {_one_line(other)}"]
     return lines

@@ -1,5 +1,7 @@
 """Training the chosen model further, and trying several values: from the form to what the panels show."""
 
+import re
+
 import pytest
 
 from playground.service.limits import LOCAL
@@ -28,7 +30,8 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     tuned = board.of(page.visitor)[-1]
     assert tuned.spec.parent == first.id and tuned.view().history.last_step == 15
     page.look()
-    assert "It learned the new text" in page.text("headline") and "Old text: loss" in page.text("numbers")
+    assert "It began to learn the new text" in page.text("headline"), "15 steps do not beat the 5-gram baseline"
+    assert "Old text: loss" in page.text("numbers")
     assert tuned.view().tuning["ladder"]["bigram"] > 0, "by which what it forgot is graded"
     assert "<th" in page.slots["tuned"] and page.slots["tuned"].count("<tr>") >= 2
     page.model = first.id
@@ -89,6 +92,14 @@ def test_a_text_is_read_once_for_what_a_model_lacks_of_it(monkeypatch):
     named = {"parent": parent, "source": "text", "own_kind": "paste", "text": OTHER + "é"}
     found = [settings.lacking_html(named, LOCAL) for _ in range(3)]
     assert "“tried” lacks" in found[0] and len({*found}) == 1 and len(asked) == 1
+
+
+def test_how_long_a_text_must_be_is_said_before_there_is_one():
+    named = {"parent": made_up(), "source": "text", "own_kind": "paste", "text": "", "upload": None}
+    said = settings.lacking_html(named, LOCAL)
+    needed = int(re.search(r"needs about ([\d,]+) characters", said)[1].replace(",", ""))
+    assert "needs about" not in settings.lacking_html(named | {"text": "abcde " * (needed // 6 + 1)}, LOCAL)
+    assert "needs about" in settings.lacking_html(named | {"text": "abcde " * (needed // 6 - 20)}, LOCAL)
 
 
 def test_what_a_script_or_a_paste_puts_into_the_field_of_values_counts(served):

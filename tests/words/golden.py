@@ -320,11 +320,14 @@ def of_tuning() -> Iterator[Case]:
     known = Baselines(3.7, 3.0, 1.9, ngram=1.2, order=5)
     for after in (1.1, 1.5, 3.2):
         yield f"beside baselines, {after}", tuning.tuning_result(taken(3.0, 1.0), taken(2.0, after), known)
+    yield "above a baseline of the new text", tuning.tuning_result(taken(3.0, None), taken(1.8, None), None, known)
+    yield "below all of the new text", tuning.tuning_result(taken(3.0, None), taken(1.1, None), None, known)
     strange = dataclasses.replace(taken(2.0, 1.5), samples=("\N{REPLACEMENT CHARACTER}ing",))
     yield "letters that the tokens lack", tuning.tuning_result(taken(3.0, 1.0), strange)
     noted = {when: dataclasses.asdict(taken(3.0, None)) for when in ("before", "after")}
     yield "in the shell", "\n".join(tuning.tuning_lines(noted))
     for parts, kind in (["é"], "char"), (list("éΩ\n"), "char"), (["sea", "sang", "the", "king", "now"], "word"):
+        yield f"the length needed, {kind} {len(parts)}", tuning.needed_words("Run 1", 1300, kind)
         yield f"{len(parts)} lacking", tuning.lacking_words("Run 1", parts, kind)
 
 

@@ -175,7 +175,7 @@ def _card(at: At) -> dict[str, Slot]:
             "sample": Slot((this, len(history.samples), view.learned_text is None), lambda: watch.sample(view)),
         }
     if view.tuning:
-        result = noted_result(view.tuning)
+        result = noted_result(view.tuning, view.baselines)
         slots["headline"] = Slot((this, result), lambda: html.escape(result.headline))
         slots["numbers"] = Slot((this, result), lambda: html.escape(result.number))
     slots["tuned"] = Slot((this, view.tuning is None), lambda: tuned_html(view.tuning))

@@ -14,9 +14,9 @@ from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT, source_text
 from ....storage import Checkpoint
-from ....studies.finetune import tuning_corpus
+from ....studies.finetune import shortest, tuning_corpus
 from ....words.training import in_steps
-from ....words.tuning import lacking_words
+from ....words.tuning import lacking_words, needed_words
 from ... import theme
 from ...forms import run as form
 from ...forms import texts
@@ -219,8 +219,10 @@ def lacking_html(named: Values, limits: Limits) -> str:
         return ""
     try:
         text = source_text(texts.source_of(named, limits), limits)
-    except ValueError:  # which `contents_html` says
-        return ""
+    except ValueError:  # which `contents_html` says, but where there is no text yet
+        if named["upload"] if named["own_kind"] == "upload" else str(named["text"] or "").strip():
+            return ""
+        return quiet(needed_words(parent.name, shortest(parent.config.context_length), parent.tokenizer.kind))
 
     def find() -> str:
         try:
