@@ -1,4 +1,4 @@
-"""A class in pictures: all students' curves with the same baselines, and the spread of runs that differ in one thing."""
+"""A class in pictures: students' curves with the same baselines, and the spread of runs that differ in one thing."""
 
 from __future__ import annotations
 
