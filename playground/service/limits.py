@@ -42,7 +42,7 @@ STEP_PARAMETERS = 8_000_000
 REPLAY_NUMBERS = 250_000_000
 """Most parameters read for one look through training, all moments together."""
 HEADS_AT_ONCE_FLOPS = 1e11
-"""Up to this many operations, a prompt is read without each head before it is drawn: some tenths of a second."""
+"""Up to this many operations, a prompt is read without each head in turn before drawing: some tenths of a second."""
 HEAD_TESTS_FLOPS = 1e12
 """Up to this many operations, every head of a model is tested: some ten seconds."""
 EDITS = 24
@@ -92,11 +92,11 @@ TRAININGS_WITHOUT_PAGE = 1
 CLASSES, CLASSES_PER_ADDRESS = 1000, 40
 """Most classes on a server at once, and from one address, including ended ones that can still be read."""
 CLASS_DAYS = 31
-"""The longest that a class may last."""
+"""Most days that a class may last."""
 CLASS_ALONE_DAYS = 1
 """Days after which a class that nobody has joined is deleted."""
 CLASS_KEPT_DAYS = 7
-"""How long after its end a teacher can still read a class; then it is deleted."""
+"""Days after its end for which a teacher can still read a class; then it is deleted."""
 CLASS_TEXT = 200_000
 """Most characters of a text that a class carries."""
 CLASS_TITLE, STUDENT_NAME, MODEL_SENTENCE, ANSWER = 80, 40, 160, 300
@@ -172,7 +172,7 @@ class Limits:
     disk_bytes: int
     """Most bytes of all visitors' model files together."""
     keep_days: float | None
-    """How long an unused model is kept; None for good."""
+    """Days for which an unused model is kept; None for ever."""
     snapshot_bytes: int
     """Most bytes of the kept moments of one run."""
     upload_bytes: int
