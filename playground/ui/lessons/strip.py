@@ -333,7 +333,7 @@ def asks(step: Step, answer: Answer) -> bool:
 
 
 def covered(lesson: Lesson, progress: Progress, at: Step) -> dict[str, list[str]]:
-    """The places that hold an answer, by what must come first: this step's `guess`, its end (`done`), a `later` step."""
+    """Places that hold an answer, by what must come first: this step's `guess`, its end (`done`), a `later` step."""
     answer = progress.answer(lesson, at)
     needs = {at.point, at.then, at.done.place if at.done else "", *(at.ask.covers if at.ask else ())}
     own = list(at.ask.covers) if at.ask else []
