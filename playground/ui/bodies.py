@@ -176,7 +176,7 @@ class _Bodies:
 
 
 def uploaded_file(name: str) -> Path | None:
-    """The path of the uploaded file that this name stands for, though it may be gone; None for anything else."""
+    """The path of the upload that this name stands for, though the file may be gone; None for anything else."""
     folder = Path(get_upload_folder()).resolve()
     found = (folder / name).resolve()
     return found if found.is_relative_to(folder) and found != folder else None

@@ -61,7 +61,7 @@ class Reach:
         return bool(self.owner) and hmac.compare_digest(shown.encode(), self.owner.encode())
 
     def owner_route(self) -> Route:
-        """The route behind that link: it gives the browser the token and goes on to the page."""
+        """The route behind that link: it gives the browser the token and leads to the page."""
 
         def answer(request: Request) -> Response:
             shown = request.path_params["token"]
