@@ -17,8 +17,8 @@ import torch
 from playground.data import LANGUAGES, Corpus, corpus_from_language, corpus_from_text
 from playground.data.baselines import IGNORE
 from playground.engine import SamplingConfig, generate
-from playground.influence.geometry import ADAM, OPTIMIZER, PLAIN, Geometry
-from playground.influence.gradients import log_probability, loss_gradient, selection_gradient
+from playground.influence.geometry import optimizer_step
+from playground.influence.gradients import Gradient, log_probability, loss_gradient, selection_gradient
 from playground.influence.passages import Passages, copies_of, passages_of
 from playground.influence.proof import prove, rank_correlation, retrain, sources, without
 from playground.influence.ranking import Measured, Moment, measure, moments_of, rank
@@ -148,9 +148,9 @@ def _methods(
 ) -> dict[str, Callable[[list[int], int], np.ndarray]]:
     """By name: a selection → the influence of each token of the training text (tokens,)."""
 
-    def traced(geometry: str, at: list[Moment]) -> Callable[[list[int], int], np.ndarray]:
+    def traced(step_of: Callable[..., Gradient], at: list[Moment]) -> Callable[[list[int], int], np.ndarray]:
         def effects(ids: list[int], first: int) -> np.ndarray:
-            *_, found = measure(at, corpus, training, ids, first, geometry=geometry)
+            *_, found = measure(at, corpus, training, ids, first, step_of=step_of)
             assert isinstance(found, Measured)
             return found.effects
 
@@ -158,26 +158,37 @@ def _methods(
 
     rng = np.random.default_rng(1)
     return {
-        f"the optimizer's geometry, {len(moments)} moments": traced(OPTIMIZER, moments),
-        "the optimizer's geometry, last weights": traced(OPTIMIZER, moments[-1:]),
-        f"sizes of gradients (AdamW), {len(moments)} moments": traced(ADAM, moments),
-        f"plain TracIn, {len(moments)} moments": traced(PLAIN, moments),
-        "plain, last weights": traced(PLAIN, moments[-1:]),
+        f"the optimizer's geometry, {len(moments)} moments": traced(optimizer_step, moments),
+        "the optimizer's geometry, last weights": traced(optimizer_step, moments[-1:]),
+        f"sizes of gradients (AdamW), {len(moments)} moments": traced(_sized, moments),
+        f"plain TracIn, {len(moments)} moments": traced(_plain, moments),
+        "plain, last weights": traced(_plain, moments[-1:]),
         "TrackStar's variant, last weights": _trackstar(moments[-1].model(), corpus, training, passages),
         "random": lambda ids, first: _spread(rng.normal(size=len(passages)), passages, len(corpus.train)),
     }
 
 
+def _plain(model: Transformer, corpus: Corpus, training: TrainConfig, gradient: Gradient) -> Gradient:
+    """A step of plain descent."""
+    return {name: g * training.learning_rate for name, g in gradient.items()}
+
+
+def _sized(model: Transformer, corpus: Corpus, training: TrainConfig, gradient: Gradient) -> Gradient:
+    """A step of AdamW, whatever the optimizer was."""
+    return optimizer_step(model, corpus, training.replace(optimizer="adamw"), gradient)
+
+
 def _trackstar(model: Transformer, corpus: Corpus, training: TrainConfig, passages: Passages):
     """Gradients by the size of each number, projected at random, whitened and of length 1 (Chang et al. 2024, 3)."""
-    geometry = Geometry(ADAM, model, corpus, training)
+    ones = {name: torch.ones_like(p) for name, p in model.named_parameters()}
+    scales = _sized(model, corpus, training, ones)  # this step is linear, number by number
     n, rng = sum(p.numel() for p in model.parameters()), torch.Generator().manual_seed(0)
     bucket = torch.randint(PROJECTED, (n,), generator=rng)
     sign = torch.randint(2, (n,), generator=rng) * 2.0 - 1
     T, rows = model.config.context_length, []
 
     def projected(gradient) -> torch.Tensor:
-        flat = torch.cat([g.flatten() for g in geometry.direction(gradient).values()])
+        flat = torch.cat([(g * scales[name]).flatten() for name, g in gradient.items()])
         return torch.zeros(PROJECTED).index_add_(0, bucket, flat * sign)
 
     for start, end in zip(passages.starts, passages.ends):

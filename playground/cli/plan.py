@@ -11,7 +11,7 @@ from ..data.corpus import text_sha256
 from ..data.tokenizers import Tokenizer
 from ..devices import free_memory
 from ..model import PRESETS, ModelConfig, Transformer
-from ..service.limits import check_free_memory
+from ..service.limits import check_step_memory
 from ..storage import CheckpointError, load
 from ..storage.bounds import check_bounds
 from ..storage.opening import open_model
@@ -129,7 +129,7 @@ def _tuned(options: argparse.Namespace) -> PlannedRun:
 
     def check_memory(shape: ModelConfig) -> None:
         config, shape = config_for(shape), shape.replace(**model_changes)
-        check_free_memory(shape, config.batch_size, free_memory(device_for(config, shape)[0]))
+        check_step_memory(shape, config.batch_size, free_memory(device_for(config, shape)[0]), "this machine")
 
     checkpoint = open_model(options.parent, check=check_memory)
     model = checkpoint.model

@@ -87,6 +87,11 @@ class Baselines:
         names, passed = [name for name, _ in self.steps()], self.passed(loss)
         return next(iter(names[names.index(passed) + 1 :] if passed else names), None)
 
+    def unsure(self, loss: float) -> str | None:
+        """The best of the baselines that this loss lies below, but not clearly; None where it is clearly below it."""
+        below = [name for name, rung in self.steps() if loss < rung]
+        return below[-1] if below and below[-1] != self.passed(loss) else None
+
     def clearly(self, name: str) -> float:
         """The loss clearly differs from this baseline if it is at least this many nats below or above."""
         return max(CLEARLY, self.chance.get(name, 0.0))

@@ -11,6 +11,7 @@ from . import palette
 from .shapes import (
     FIXED,
     MOST_LABELS,
+    MOST_TOKENS_ALONG,
     SQUARE_ACROSS,
     SQUARE_DOWN,
     UPSIDE_DOWN,
@@ -61,7 +62,7 @@ def pattern_map(
     return heatmap(
         trace,
         height or _map_height(len(tokens)),
-        slanted(tokens, "looks at (key)", first=first),
+        slanted(tokens, "looks at (key)", first=first, most=MOST_TOKENS_ALONG),
         names(tokens, "query", first=first, **UPSIDE_DOWN),
         frames=framed(mark),
         square=True,
@@ -100,7 +101,7 @@ def signed_map(
     return heatmap(
         trace,
         height or _map_height(len(rows)),
-        slanted(columns),
+        slanted(columns, most=MOST_TOKENS_ALONG),
         names(rows, **UPSIDE_DOWN),
         frames=framed(mark),
         square=[*rows] == [*columns],

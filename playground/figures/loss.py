@@ -155,8 +155,8 @@ def gutter_labels(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The baselines' names and losses, as labels to the right of the picture that do not overlap.
 
-    Also returns the changes for a narrow picture: names go above their lines, the best possible loss below its line.
-    There a name that would cover another line, or a name nearer to the curve's end, is left out.
+    Also returns the changes for a narrow picture: names above their lines, the best possible loss below its own.
+    There a name that would cover another line, or a name nearer to the curve's end, is left out with its line.
     The best possible loss always stays.
     """
     if not rungs:
@@ -185,6 +185,7 @@ def gutter_labels(
         labels.append(note(text, y=place, color=color, **shift, **answer))
         inside = {"xanchor": "right", "xshift": 0, "yshift": over[i] - place * pixel, "visible": i in seen}
         narrow |= {f"annotations.{i}.{key}": said for key, said in inside.items()}
+        narrow[f"shapes.{i}.visible"] = i in seen
         last = at
     return labels, narrow
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..words.parts import plain_name
 from . import palette
-from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, frame, heatmap, names, slanted
+from .shapes import FIXED, MOST_TOKENS_ALONG, UPSIDE_DOWN, Figure, axis, cells, frame, heatmap, names, slanted
 from .wire import escaped, numbers, shortened
 
 _MOST_GUESSES = 28
@@ -109,7 +109,7 @@ def lens_map(
     return heatmap(
         trace,
         max(200, 120 + 30 * S),
-        slanted(tokens, "after reading"),
+        slanted(tokens, "after reading", most=MOST_TOKENS_ALONG),
         names(stages, length=22, **UPSIDE_DOWN),
         frames=[frame((0, S - 1), chosen)],
         uirevision=f"{S} {T}",

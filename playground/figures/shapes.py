@@ -15,6 +15,8 @@ from .wire import escaped, numbers, shortened
 
 Figure = dict[str, Any]
 
+MOST_TOKENS_ALONG = 12
+"""More tokens than this along the bottom of a map look restless; every n-th is named then."""
 MOST_LABELS = 48
 """More labels than this on an axis cannot be read; then only every n-th is drawn."""
 DASHES = ("solid", "dash", "dot", "dashdot")
@@ -78,9 +80,20 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
     return {**base, **more}
 
 
-def names(texts: Sequence[str], title: str = "", *, first: int | None = None, length: int = 14, **more: Any):
-    """An axis with one place per text, in order; texts are shortened and, with `first`, numbered from there on."""
-    stride = max(1, -(-len(texts) // MOST_LABELS))
+def names(
+    texts: Sequence[str],
+    title: str = "",
+    *,
+    first: int | None = None,
+    length: int = 14,
+    most: int = MOST_LABELS,
+    **more: Any,
+):
+    """An axis with a place per text, in order; texts are shortened, and with `first` numbered from there on.
+
+    Of more than `most`, every n-th is named.
+    """
+    stride = max(1, -(-len(texts) // most))
     places = list(range(0, len(texts), stride))
     labels = [escaped(shortened(str(texts[i]), length)) for i in places]
     labels = labels if first is None else [f"{i + first} {label}" for i, label in zip(places, labels)]
@@ -165,7 +178,7 @@ def cells(
             "outlinewidth": 0,
             "exponentformat": "power",
             "tickfont": SMALL,
-            "title": {"text": bar, "side": "right", "font": SMALL},
+            "title": {"text": bar, "side": "top", "font": SMALL},
             **(ticks or {}),
         }
     if text is not None:

@@ -98,12 +98,11 @@ def changes_along(
     inputs: torch.Tensor,
     targets: torch.Tensor,
     *,
-    advanced: Callable[[int], None] = lambda windows: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> torch.Tensor:
     """The slope of each target's log-probability (N, T) along a direction, by a central difference of this step.
 
-    `advanced` hears after so many more windows. Raises Interrupted.
+    Raises Interrupted.
     """
     if not step:
         return torch.zeros(targets.shape)
@@ -122,7 +121,6 @@ def changes_along(
         tap = _same_experts(model, x, y) if model.config.n_experts else no_tap
         losses = [token_losses(side, x, y, tap=tap) for side in sides]
         found.append((losses[1] - losses[0]) / (2 * step))
-        advanced(len(x))
     return torch.cat(found) if found else torch.zeros(targets.shape)
 
 

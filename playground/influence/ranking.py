@@ -15,8 +15,8 @@ import numpy as np
 from ..data import Corpus
 from ..model import Transformer
 from ..training import TrainConfig
-from .geometry import OPTIMIZER, Geometry
-from .gradients import AT_ONCE, changes_along, log_probability, selection_gradient, step_length
+from .geometry import optimizer_step
+from .gradients import AT_ONCE, Gradient, changes_along, log_probability, selection_gradient, step_length
 from .passages import Passages, most_similar, passages_of, windows_of
 
 CORRELATION = 0.13
@@ -120,7 +120,7 @@ def measure(
     ids: list[int],
     first: int,
     *,
-    geometry: str = OPTIMIZER,
+    step_of: Callable[[Transformer, Corpus, TrainConfig, Gradient], Gradient] = optimizer_step,
     work: float = WORK,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Progress | Measured]:
@@ -140,7 +140,7 @@ def measure(
     for moment in reversed(moments):
         model = last if moment is moments[-1] else moment.model()
         gradient = selection_gradient(model, ids, first)
-        direction = Geometry(geometry, model, corpus, training).direction(gradient)
+        direction = step_of(model, corpus, training, gradient)
         step = step_length(model, gradient, direction)
         for part in np.array_split(chosen, range(AT_ONCE, len(chosen), AT_ONCE)):
             x, y = inputs[part], targets[part]

@@ -7,7 +7,7 @@ symbols. Only places that are still equal are sorted again.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -50,62 +50,33 @@ class SuffixArray:
     """The places of a text, sorted by the text that follows them."""
 
     def __init__(self, text: str):
-        symbols = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-        self._alphabet = np.unique(symbols)
-        width = 1 if len(self._alphabet) < 255 else 4
-        self._type = np.dtype(f">u{width}")  # big-endian, so that bytes sort as their symbols do
-        numbers = np.searchsorted(self._alphabet, symbols).astype(np.uint32) + 1  # 0 is the end
-        self._bytes = numbers.astype(self._type).tobytes()
-        self.text, self.order = text, _sorted_places(numbers, 8 // width)
+        self.text = text
+        _, symbols = np.unique(np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4"), return_inverse=True)
+        self.order = _sorted_places(symbols + 1, 8 if symbols.max() < 255 else 2)  # 0 is the end
 
     @property
     def nbytes(self) -> int:
         """About how much room it takes."""
-        return self.order.nbytes + len(self._bytes) + 2 * len(self.text)
+        return self.order.nbytes + 2 * len(self.text)
 
     def range_of(self, piece: str) -> tuple[int, int]:
         """The places of `order` (first, one after the last) at which the piece begins."""
-        needle = self._encoded(piece)
-        if needle is None:
-            return 0, 0
-        width, length = self._type.itemsize, len(needle)
-        key = lambda i: self._bytes[width * i : width * i + length]  # noqa: E731
-        first = bisect_left(self.order, needle, key=key)
-        return first, bisect_left(self.order, True, lo=first, key=lambda i: key(i) > needle)
+        begins = lambda i: self.text[i : i + len(piece)]  # noqa: E731
+        first = bisect_left(self.order, piece, key=begins)
+        return first, bisect_right(self.order, piece, lo=first, key=begins)
 
     def longest(self, text: str) -> list[int]:
         """For each character of a text, how many characters from there on occur somewhere in a row."""
-        width, found = self._type.itemsize, []
-        whole = self._encoded(text, strange=True)
-        most, n = 0, len(self.order)
+        most, found = 0, []
         for start in range(len(text)):
             most = max(most - 1, 0)  # the match before, without its first character, occurs too
-            needle = whole[width * start :]
-            at = bisect_left(self.order, needle, key=lambda i: self._bytes[width * i : width * i + len(needle)])
-            for near in range(max(at - 1, 0), min(at + 1, n)):
-                most = max(most, self._shared(needle, width * int(self.order[near]), most))
+            rest = text[start:]
+            at = bisect_left(self.order, rest, key=lambda i: self.text[i : i + len(rest)])
+            for place in self.order[max(at - 1, 0) : at + 1].tolist():
+                while most < len(rest) and self.text.startswith(rest[: most + 1], place):
+                    most += 1
             found.append(most)
         return found
-
-    def _shared(self, needle: bytes, at: int, least: int) -> int:
-        """Symbols that the needle and the text from byte `at` on begin with alike, if at least so many; else 0."""
-        width, there = self._type.itemsize, self._bytes
-        if there[at : at + width * least] != needle[: width * least]:
-            return 0
-        length = min(len(needle), len(there) - at)
-        a = np.frombuffer(needle, self._type, length // width)
-        b = np.frombuffer(there, self._type, length // width, at)
-        differ = np.flatnonzero(a[least:] != b[least:])
-        return least + int(differ[0]) if len(differ) else length // width
-
-    def _encoded(self, text: str, *, strange: bool = False) -> bytes | None:
-        """The text as bytes that sort as its symbols do; None for symbols that never occur, unless `strange` is set."""
-        symbols = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-        numbers = np.minimum(np.searchsorted(self._alphabet, symbols), len(self._alphabet) - 1)
-        known = self._alphabet[numbers] == symbols
-        if not strange and not known.all():
-            return None
-        return np.where(known, numbers + 1, 0).astype(self._type).tobytes()  # 0 occurs nowhere
 
 
 def _sorted_places(numbers: np.ndarray, packed: int) -> np.ndarray:

@@ -8,7 +8,7 @@ circuit.py    the parts that carry an answer, and which of them feed which
 """
 
 from .circuit import Circuit, Node, find_circuit
-from .pairs import found_pairs, fresh_pairs, suggested_pairs
+from .pairs import found_pairs, fresh_pairs, written_pairs
 from .patching import Donor, Pair, Patch, PatchMap, pair_of, patch_map
 from .steering import Steer, difference_of_means
 
@@ -26,5 +26,5 @@ __all__ = [
     "fresh_pairs",
     "pair_of",
     "patch_map",
-    "suggested_pairs",
+    "written_pairs",
 ]

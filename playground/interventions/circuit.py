@@ -134,23 +134,16 @@ def _without_each(circuit: torch.Tensor) -> torch.Tensor:
 
 
 class Runs:
-    """Both runs of many pairs, of whatever lengths: shorter prompts are padded behind their last token."""
+    """Both runs of many pairs, all equally long."""
 
     def __init__(self, model: Transformer, pairs: Sequence[Pair]):
-        """Read all prompts once. Raises ValueError for a model without a mask, where padding would be seen."""
-        if not model.config.causal and len({len(pair.ids) for pair in pairs}) > 1:
-            raise ValueError("This model sees later tokens, too, so all prompts must be equally long")
+        """Read all prompts once."""
         self.model, device = model, next(model.parameters()).device
-        T = max(len(pair.ids) for pair in pairs)
-        ids, other = (
-            torch.tensor([[*each, *each[-1:] * (T - len(each))] for each in prompts], device=device)
-            for prompts in ([pair.ids for pair in pairs], [pair.other for pair in pairs])
+        self.ids, other, self.answer, self.foil = (
+            torch.tensor([getattr(pair, name) for pair in pairs], device=device)
+            for name in ("ids", "other", "answer", "foil")
         )
-        self.ids, self.last = ids, torch.tensor([len(pair.ids) - 1 for pair in pairs], device=device)
-        self.answer, self.foil = (
-            torch.tensor([getattr(pair, name) for pair in pairs], device=device) for name in ("answer", "foil")
-        )
-        self.here, self.there = self._run(ids), self._run(other)
+        self.here, self.there = self._run(self.ids), self._run(other)
         self.clean, self.corrupt = self._difference(self.here["final"]), self._difference(self.there["final"])
 
     def _run(self, ids: torch.Tensor) -> Trace:
@@ -159,12 +152,9 @@ class Runs:
         return recorder.trace
 
     def _difference(self, final: torch.Tensor) -> torch.Tensor:
-        """Sums of the logit differences (C,), of final vectors (C · N, T, d) or, of the last token, (C · N, 1, d)."""
-        N = len(self.last)
-        last = self.last.repeat(len(final) // N)
-        chosen = final[:, 0] if final.shape[1] == 1 else final[torch.arange(len(final), device=final.device), last]
-        logits = self.model.head(chosen).float().unflatten(0, (-1, N))  # (C, N, V)
-        row = torch.arange(N, device=final.device)
+        """Sums of the logit differences (C,), of the last of the final vectors (C · N, any, d)."""
+        logits = self.model.head(final[:, -1]).float().unflatten(0, (-1, len(self.ids)))  # (C, N, V)
+        row = torch.arange(len(self.ids), device=final.device)
         return (logits[:, row, self.answer] - logits[:, row, self.foil]).sum(dim=1)
 
     def _share(self, differences: torch.Tensor) -> torch.Tensor:
@@ -198,7 +188,7 @@ class Runs:
             if name != "final":
                 return tap(name, layer, x)
             finals.append(x)
-            return x[:, :1]
+            return x[:, -1:]
 
         self.model(ids, Pass(tap=stop))
         return self._difference(finals[0])
@@ -227,11 +217,9 @@ class Runs:
 
     def _to_logits(self, change: torch.Tensor) -> float:
         """The share that a change (N, T, d) of the last stream takes away by itself."""
-        row = torch.arange(len(self.last), device=change.device)
-        streams = self.here["resid_post", self.model.config.n_layers - 1][row, self.last]
-        readers = [readout(self.model, *each)[0] for each in zip(streams, self.answer.tolist(), self.foil.tolist())]
-        moved = (change[row, self.last].float() * torch.stack(readers)).sum()
-        return float(-moved / (self.clean - self.corrupt)[0])
+        streams = self.here["resid_post", self.model.config.n_layers - 1][:, -1]
+        readers = [readout(self.model, *each) for each in zip(streams, self.answer.tolist(), self.foil.tolist())]
+        return float(-(change[:, -1].float() * torch.stack(readers)).sum() / (self.clean - self.corrupt)[0])
 
     def _to_part(self, change: torch.Tensor, receiver: Node) -> float:
         """The share lost where one part alone reads the changed stream."""

@@ -12,25 +12,19 @@ from ..model import Transformer
 
 
 @torch.no_grad()
-def readout(model: Transformer, stream: torch.Tensor, answer: int, foil: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Reader (d,) and constant, so that logit difference = stream · reader + constant for this last stream (d,).
+def readout(model: Transformer, stream: torch.Tensor, answer: int, foil: int) -> torch.Tensor:
+    """Reader (d,), so that the logit difference is stream · reader + a constant, for this last stream (d,).
 
     Raises ValueError for a post-norm model, whose later norms rescale what a part has written.
     """
-    config, norm, head = model.config, model.final_norm, model.head
-    if config.norm_placement == "post":
+    norm, stream = model.final_norm, stream.float()
+    if model.config.norm_placement == "post":
         raise ValueError("In a post-norm model every layer rescales the stream, so no path is direct. Choose total")
-    stream = stream.float()
-    weights = (head.weight[answer] - head.weight[foil]).float()
-    constant = torch.zeros((), device=stream.device)
-    if head.bias is not None:
-        constant = constant + head.bias[answer] - head.bias[foil]
-    if config.norm == "rmsnorm":
-        return weights * norm.weight * (stream.square().mean() + norm.eps).rsqrt(), constant
-    if norm.bias is not None:
-        constant = constant + norm.bias @ weights
-    reader = weights * norm.weight * (stream.var(unbiased=False) + norm.eps).rsqrt()
-    return reader - reader.mean(), constant  # the mean is taken off the stream first
+    reader = (model.head.weight[answer] - model.head.weight[foil]).float() * norm.weight
+    if model.config.norm == "rmsnorm":
+        return reader * (stream.square().mean() + norm.eps).rsqrt()
+    reader = reader * (stream.var(unbiased=False) + norm.eps).rsqrt()
+    return reader - reader.mean()  # the mean is taken off the stream first
 
 
 def written_by_head(model: Transformer, layer: int, z: torch.Tensor) -> torch.Tensor:

@@ -257,7 +257,7 @@ def patch_map(
     own = float(pair.difference(here["logits"][0, -1]))
     other = float(pair.difference(run(model, [pair.other])["logits"][0, -1]))
     last = here["resid_post", config.n_layers - 1][0, -1]
-    reader = readout(model, last, pair.answer, pair.foil)[0] if direct else None
+    reader = readout(model, last, pair.answer, pair.foil) if direct else None
     effects, rows = [], []
     for layer in layers:
         before = values_of(model, here, part, layer)

@@ -182,14 +182,6 @@ class Limits:
     upload_bytes_per_visitor: int
     """Most bytes of uploads by one visitor, or by all programs at one address."""
 
-    def in_words(self) -> str:
-        """The main limits, as a sentence for the person who starts the server."""
-        return (
-            f"models of at most {self.parameters:,} parameters, runs of at most {self.seconds / 60:,.0f} minutes. "
-            f"{self.jobs} runs at once, {self.waiting} waiting; {self.models_per_visitor} models per visitor, "
-            f"{self.models} in all."
-        )
-
     @property
     def archive_bytes(self) -> int:
         """Most bytes of an uploaded model's zip, and of its contents: the largest model's weights and its texts."""
@@ -265,12 +257,7 @@ class Limits:
             )
         self._at_most("windows to measure the loss on", training.eval_windows, self.eval_windows, "Choose fewer.")
         self._at_most("tokens per sample", training.sample_tokens, self.new_tokens, "Ask for shorter samples.")
-        needed = training_memory(config, training.batch_size)
-        if needed > self.memory:
-            raise LimitError(
-                f"A step of this run would need about {needed / 1e9:.1f} GB; {self.where} has "
-                f"{self.memory / 1e9:.1f} GB for it. Lower the batch, the context or the size."
-            )
+        check_step_memory(config, training.batch_size, self.memory, self.where)
 
     def snapshots(self, config: ModelConfig) -> int:
         """How many moments of a run to keep in half precision: about 40 for a small model, none for one too large."""
@@ -386,13 +373,13 @@ def limits_here(kind: str | None = None, *, strangers: bool = False) -> Limits:
     return replace(limits, jobs=max(2, processors() - 1)) if kind == "class" else limits
 
 
-def check_free_memory(config: ModelConfig, batch_size: int, free: int | None) -> None:
-    """Raise LimitError if a training step of this model needs more than the `free` bytes of memory."""
+def check_step_memory(config: ModelConfig, batch_size: int, most: int | None, where: str) -> None:
+    """Raise LimitError if a training step of this model needs more than `most` bytes, which is what `where` has."""
     needed = training_memory(config, batch_size)
-    if free is not None and needed > free:
+    if most is not None and needed > most:
         raise LimitError(
-            f"Training this model needs about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free. "
-            "Lower the batch or the context, or choose a smaller model."
+            f"A step of this run would need about {needed / 1e9:.1f} GB; {where} has {most / 1e9:.1f} GB for it. "
+            "Lower the batch, the context or the size."
         )
 
 

@@ -42,7 +42,7 @@ from ..training.losses import Interrupted
 from ..training.proof import device_for
 from ..training.skills import judged, judged_in_the_end
 from ..words.corpus import corpus_warning
-from .limits import Limits, check_free_memory
+from .limits import Limits, check_step_memory
 
 LANGUAGE_CHARACTERS = 500_000
 LANGUAGE_VALIDATION = 40_000
@@ -230,7 +230,7 @@ def run_training(
     corpus.check_context(config.context_length)
     if before:
         device = device_for(spec.training, config)[0]
-        check_free_memory(config, spec.training.batch_size, free_memory(device))
+        check_step_memory(config, spec.training.batch_size, free_memory(device), limits.where)
     model = shortened(before.model, config.context_length) if before else Transformer(config, seed=spec.training.seed)
     yield (prepared := Prepared.of(corpus, config, spec.prompt))
     if should_stop():

@@ -5,13 +5,15 @@
 | diverged | a loss is not a number, or it jumped by over half a nat and has not fallen as far since |
 | sees its answers | the model has no causal mask |
 | below best possible | its lowest validation loss is below what the text's own generator loses |
-| overfitting | three validation losses in a row are above the lowest by more than they waver; training still fell |
+| overfitting | the last validation losses are above the lowest by more than they waver; training fell on |
 | learning | in the last third of the evaluations, the later half is lower on average, by more than they waver |
 | levelled off | the validation losses of the last third are all within 0.02 nats |
 | unclear | none of these, or fewer than five evaluations |
 
 An evaluation scores the same windows every time, so a change from one to the next comes from the model. How far losses
 waver is read from the curve itself: by its largest move against the trend that would be claimed.
+
+A rise is three evaluations in a row. Of a run that goes on it takes six, so that hardly any claim is taken back.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ JUMP = 0.5
 FEWEST = 5
 """From this many evaluations on, something can be said about their course."""
 IN_A_ROW = 3
-"""This many evaluations above the lowest make a rise."""
+"""Evaluations above the lowest that make a rise, once a run has ended."""
+LASTS = 2 * IN_A_ROW
+"""Evaluations above the lowest that make a rise while it goes on: a shorter one often ends by itself."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def state_of(history: History, *, causal: bool = True, baselines: Baselines | No
     facts |= {"training": (training[at], training[-1]), "left": None if floor is None else validation[-1] - floor}
     if jump := _jump(history, steps, training, validation):
         return State(DIVERGED, jump[0], **facts, peak=jump[1:])
-    risen = len(validation) >= FEWEST and _above(validation, at) >= IN_A_ROW
+    risen = len(validation) >= FEWEST and _above(validation, at) >= (LASTS if ended is None else IN_A_ROW)
     if risen and training[-1] > training[at]:
         return State(UNCLEAR, best[0], **facts, why=BOTH_ROSE)
     if not causal:
@@ -108,6 +112,15 @@ def state_of(history: History, *, causal: bool = True, baselines: Baselines | No
     if facts["fell"] > max(2 * LITTLE, 2 * wavers):
         return State(LEARNING, **facts)
     return State(LEVEL, **facts) if max(recent) - min(recent) <= 2 * LITTLE else State(UNCLEAR, **facts, why=MIXED)
+
+
+def held_loss(history: History) -> float:
+    """The loss on which a claim rests while a run goes on, in nats per token: the lowest of the last evaluations.
+
+    So what is said of a better one holds until it has been missed three times in a row. NaN where none is a number.
+    """
+    last = history.evaluations["val_loss"][-IN_A_ROW:]
+    return min((loss for loss in last if math.isfinite(loss)), default=math.nan)
 
 
 def risen_for(history: History, every: int = 1) -> int:

@@ -47,7 +47,7 @@ def add_bar(page: Page, kind: type[Job], draw: Callable[[Any], str], *, elem_id:
 def progress(view: Any, share: float, words: str) -> str:
     """The progress bar of a run or a pair: `words` while it trains, otherwise why it waits."""
     if view.state == "waiting":
-        wait = f" · about {theme.duration(view.wait)}" if view.wait and view.wait >= 1 else ""
+        wait = f" · {theme.about(view.wait)}" if view.wait and view.wait >= 1 else ""
         return theme.progress(0.0, f"{ordinal(view.place or 1)} in the queue{wait}")
     if view.state == "training":
         # a place in the queue while it trains: its own is lent to others
@@ -57,7 +57,7 @@ def progress(view: Any, share: float, words: str) -> str:
 
 def left(seconds: float | None) -> str:
     """How long a job still takes, worded to follow other words."""
-    return f" · {theme.duration(seconds)} left" if seconds else ""
+    return f" · {theme.about(seconds)} left" if seconds else ""
 
 
 def just_begun(page: Page, visitor: str, job: type[Job]) -> bool:

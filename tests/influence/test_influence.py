@@ -8,7 +8,6 @@ import torch
 
 from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.data.baselines import IGNORE
-from playground.influence.geometry import GEOMETRIES, PLAIN, Geometry
 from playground.influence.gradients import (
     changes_along,
     log_probability,
@@ -44,8 +43,7 @@ def model_of(config: ModelConfig) -> Transformer:
 def test_the_change_along_a_direction_is_the_product_with_each_examples_gradient(config):
     model = model_of(config)
     inputs, targets, _ = windows_of(CORPUS, 16)
-    gradient = selection_gradient(model, IDS, 20)
-    direction = Geometry(PLAIN, model, CORPUS, TRAINING).direction(gradient)
+    direction = gradient = selection_gradient(model, IDS, 20)
     slopes = changes_along(model, direction, step_length(model, gradient, direction) / 2, inputs[:3], targets[:3])
     for i in range(3):
         one = -product(direction, loss_gradient(model, inputs[i : i + 1], targets[i : i + 1]))
@@ -112,13 +110,13 @@ def test_passages_are_sentences_and_those_that_share_most_with_the_selection_are
     assert most_similar(CORPUS, tokens, [1, 2], 40).tolist() == list(range(40))
 
 
-@pytest.mark.parametrize("geometry", GEOMETRIES)
-def test_passages_that_say_the_same_raise_a_selection(geometry):
-    model = Transformer(DENSE, seed=0)
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_passages_that_say_the_same_raise_a_selection(optimizer):
+    training, model = TRAINING.replace(optimizer=optimizer), Transformer(DENSE, seed=0)
     moments = moments_of(model, 10, TRAINING, [0, 4, 7], lambda step: Transformer(DENSE, seed=step))
     assert [m.step for m in moments] == [4, 7, 10]
     assert sum(m.rate for m in moments) == pytest.approx(sum(TRAINING.rate_at(n) for n in range(1, 11)))
-    *progress, found = measure(moments, CORPUS, TRAINING, IDS[:20], 4, geometry=geometry)
+    *progress, found = measure(moments, CORPUS, training, IDS[:20], 4)
     assert isinstance(found, Measured) and progress[-1].share == 1.0
     sums = found.passages.sums(found.effects)
     best = found.passages.starts[int(np.argmax(sums))]

@@ -76,7 +76,7 @@ def test_every_cell_of_the_map_is_a_pass_with_that_patch(name, part):
 def test_direct_effects_of_all_parts_sum_to_the_logit_difference_and_to_that_of_the_whole_stream(name):
     model, last = roughened(PRE_NORM[name]), VARIANTS[name].n_layers - 1
     pair, here, there = pair_of(model, IDS, OTHER), run(model, [IDS]), run(model, [OTHER])
-    reader, constant = readout(model, here["resid_post", last][0, -1], pair.answer, pair.foil)
+    reader = readout(model, here["resid_post", last][0, -1], pair.answer, pair.foil)
     biases = [block.attention.out.bias for block in model.blocks if block.attention.out.bias is not None]
 
     def parts(*donor):
@@ -84,7 +84,13 @@ def test_direct_effects_of_all_parts_sum_to_the_logit_difference_and_to_that_of_
         return [patch_map(model, pair, part, *donor, direct=True).effects for part in ("residual", "head", "mlp")]
 
     embedded, heads, mlps = parts(Donor.ZERO)
-    rest = float(constant) + sum(float(bias.detach() @ reader) for bias in biases)
+    norm, head = model.final_norm, model.head
+    constant = 0.0
+    if head.bias is not None:
+        constant += float(head.bias[pair.answer] - head.bias[pair.foil])
+    if getattr(norm, "bias", None) is not None:
+        constant += float((norm.bias @ (head.weight[pair.answer] - head.weight[pair.foil])).detach())
+    rest = constant + sum(float(bias.detach() @ reader) for bias in biases)
     lost = embedded[0].sum() + heads.sum() + mlps.sum()
     assert rest - lost == pytest.approx(float(pair.difference(here["logits"][0, -1])), abs=1e-4)
     whole = (there["resid_post", last] - here["resid_post", last])[0, -1] @ reader

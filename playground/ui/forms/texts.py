@@ -25,6 +25,8 @@ from .fields import titled
 from .followed import Followed
 
 EXAMPLES = {**{name: language.title for name, language in LANGUAGES.items()}, SENTENCES: "Twenty sentences"}
+END_MARKS = ".,;:!?…،؛؟۔。"
+"""What ends a sentence is no part of a name."""
 SOURCES = {**EXAMPLES, OWN_TEXT: "My own text"}
 EXAMPLE = "example"
 NOTES = {
@@ -165,7 +167,7 @@ def source_of(values: Mapping[str, Any], limits: Limits) -> Source:
     limits.check_text(text)
     if not text.strip():
         raise TextError("there is no text yet: paste a page or more, or choose an example")
-    return Source(OWN_TEXT, text=text, name=beginning_of(text))
+    return Source(OWN_TEXT, text=text, name=beginning_of(text).rstrip(END_MARKS))
 
 
 def values_of(source: Source) -> dict[str, Any]:

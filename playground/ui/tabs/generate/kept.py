@@ -79,7 +79,11 @@ def readable(text: str) -> str:
 
 
 def by(name: str, rules: SamplingConfig, precision: str, start: int) -> str:
-    """The model that wrote a text, with its sampling rules, in words."""
+    """The model that wrote a text, with its sampling rules, in words.
+
+    The model's name is isolated, so that a right-to-left name leaves the rest in order.
+    """
+    name = f"\N{FIRST STRONG ISOLATE}{name}\N{POP DIRECTIONAL ISOLATE}"
     name = name if precision == PRECISIONS[0] else f"{name} in {precision}"
     since = f", from token {start + 1:,} on" if start else ""
     if rules.greedy:

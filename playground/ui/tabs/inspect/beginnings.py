@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from ....storage import Checkpoint
+from ....interventions.pairs import WRITTEN
 from ...page import Page
 from ...prompts import suggestions
 
-COPYING = {
-    "stories": ("Mia had a red kite. Then Tom has the ", "Mia had a red drum. Then Tom has the "),
-    "copy": ("cage ca", "bdfe ca"),
-}
-"""By language, two prompts: what comes next stands in each of them already, so a head has to fetch it."""
-
-
-def copying(checkpoint: Checkpoint) -> tuple[str, str] | None:
-    """Both prompts of this model's language, if it can read them."""
-    both = COPYING.get(checkpoint.language.name) if checkpoint.language else None
-    return None if both is None or any(map(checkpoint.tokenizer.unknown_parts, both)) else both
+COPYING = {"stories": WRITTEN["stories"][0][0], "copy": WRITTEN["induction"][0][0]}
+"""By language, a prompt: what comes next stands in it already, so a head has to fetch it."""
 
 
 def prompts(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
     """Beginnings that suit the model, one that can be broken first."""
     known = suggestions(page, model_id, visitor)
     try:
-        first = copying(page.registry.get(model_id, visitor))
+        checkpoint = page.registry.get(model_id, visitor)
     except ValueError:
         return known
-    return list(dict.fromkeys([first[0], *known]))[:3] if first else known
+    first = COPYING.get(checkpoint.language.name) if checkpoint.language else None
+    if first is None or checkpoint.tokenizer.unknown_parts(first):
+        return known
+    return list(dict.fromkeys([first, *known]))[:3]

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ....engine import SamplingConfig, generate
-from ....interventions import Pair, found_pairs, pair_of, suggested_pairs
+from ....interventions import Pair, found_pairs, pair_of, written_pairs
 from ....interventions.pairs import SEARCHED
 from ....kept import Kept
 from ....model import Tap
@@ -23,7 +23,6 @@ from ...chart import show
 from ...panel import Slot, move_button
 from ...prompts import read_prompt
 from ...theme import quiet
-from .beginnings import copying
 from .selection import MODEL, At
 from .tested import texts_of
 from .validation import held_out
@@ -82,8 +81,8 @@ def pairs_of(at: At) -> list[Pair]:
     """Pairs that suit the model; none for a model too large to look for them."""
     try:
         check_size(at, SEARCHED, "pairs")
-        find = found_pairs if at.look.checkpoint.language is None else suggested_pairs
-        made = lambda: find(at.look.model, at.look.checkpoint.tokenizer, texts_like(at))  # noqa: E731
+        own = at.look.model, at.look.checkpoint.tokenizer
+        made = lambda: written_pairs(*own) or found_pairs(*own, texts_like(at))  # noqa: E731
         return kept_here.get("pairs", made, owner=at.look.model)
     except ValueError:
         return []
@@ -91,9 +90,6 @@ def pairs_of(at: At) -> list[Pair]:
 
 def suggested_other(at: At) -> str:
     """A second prompt that suits this one; empty where none is known."""
-    both = copying(at.look.checkpoint) if at.chosen.subject == MODEL else None
-    if both and at.chosen.prompt in both:
-        return both[1 - both.index(at.chosen.prompt)]
     return next((text_of(at, pair.other) for pair in pairs_of(at) if pair.ids == at.look.ids), "")
 
 

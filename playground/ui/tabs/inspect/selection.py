@@ -36,6 +36,8 @@ class Selection(Selected):
     """Whether the visitor typed it: then it stays when another model is chosen."""
     view: str = "heads"
     step: str = "embed"
+    all_rows: bool = False
+    """Whether a step shows the vectors of all tokens, or only those beside the chosen one."""
     layer: int | None = None
     head: int | None = None
     query: int | None = None

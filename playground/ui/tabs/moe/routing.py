@@ -29,8 +29,8 @@ TEMPLATE = f"""<div class="stack"><div class="line"><label class="grow"><span cl
 <textarea rows="1" name="prompt" data-resets="token" dir="auto" autocomplete="off" spellcheck="false"
 placeholder="Type a text"></textarea></label>{slot("layers")}</div>
 {slot("routing-ideas", class_="line tight", data_arrows="")}{slot("routing-note")}
-<p class="quiet">Under each token: the expert with the largest weight in each layer, counted from 0. The colour shows
-the expert of the chosen layer. Tap a token to see all its experts.</p>
+<p class="quiet">Under each token: the expert with the largest weight in each layer, counted from 0. Coloured:
+the tokens with the same expert as the framed one, in the chosen layer. Tap a token to follow it.</p>
 {slot("routing-text", id="routing-text", dir="auto")}
 {slot("routing-words", tag="p", class_="quiet")}
 {slot("routing-followed", id="routing-followed")}

@@ -251,8 +251,8 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
         words = f"{config.n_parameters:,} parameters. "
     else:
         words = f"About {float(f'{config.n_parameters:.2g}'):,.0f} parameters. "
-    took = f"{len(runs)} runs: " if len(runs) > 1 else "about " * (seconds >= 1)
-    took = f"{took}{theme.duration(seconds)} here{' (a guess)' * pace.guesses}."
+    took = f"{len(runs)} runs: " if len(runs) > 1 else ""
+    took = f"{took}{theme.about(seconds)} here{' (a guess)' * pace.guesses}."
     words += took[:1].upper() + took[1:]
     if seconds > limits.seconds:
         words += f" It ends after {theme.duration(limits.seconds)} and keeps what it has learned."

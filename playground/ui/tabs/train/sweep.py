@@ -102,7 +102,7 @@ def bar(view: SweepView) -> str:
     """The progress of a running sweep, as HTML."""
     if not view.active:
         return ""
-    left = f" · {theme.duration(view.time_left)} left" if view.time_left else ""
+    left = f" · {theme.about(view.time_left)} left" if view.time_left else ""
     return theme.progress(view.done, view.message or f"{100 * view.done:.0f} % of all runs{left}")
 
 
