@@ -1,7 +1,7 @@
 """Bodies: a request's body is counted before it is parsed or stored, and any fault is answered with a sentence.
 
-Gradio reads bodies of any size into memory, keeps uploads without a bound on their sum, and answers unusable requests
-with a bare 500 and a traceback in the log. Here all of these get a sentence as answer, and a line in the log.
+Gradio reads bodies of any size into memory and keeps uploads without a bound on their sum. It answers unusable requests
+with a bare 500, and a traceback in the log. Here all of these get a sentence as answer, and a line in the log.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where: the address from which a request comes, and whether its page may use the server's own Hub login.
 
-Anybody can write any header into a request. So X-Forwarded-For counts only if a proxy named by the owner wrote it,
-and only a page with the token printed at the server's start may use the Hub login.
+Anybody can write any header into a request. So X-Forwarded-For counts only if a proxy named by the owner wrote it.
+Only a page with the token printed at the server's start may use the Hub login.
 """
 
 from __future__ import annotations
