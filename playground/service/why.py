@@ -1,7 +1,7 @@
 """Why a model wrote something: a search for the passages behind it, and the proof by training without them.
 
-Both are jobs. A search takes seconds; a proof trains twice. Several proofs of one claim, each with a seed of its own,
-give an interval, and all proofs of a model together say how good the ranking's predictions are.
+Both are jobs. A search takes seconds; a proof trains twice. Several proofs of one claim, each with its own seed, give
+an interval. All proofs about a model together say how good the ranking's predictions are.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .texts import TextSpec, text_of
 from .views import View
 
 KEPT_SEARCHES, KEPT_PROOFS = 1, 40
-"""Of one visitor; the oldest leave first."""
+"""Most jobs kept for one visitor; the oldest leave first."""
 SEARCH_SECONDS = 15.0
 NO_RECORD = "Its training settings are not known, so it cannot be trained again. Train a model here"
 LEARNED_SINCE = "The model has learned since this was written. Generate the text again"
@@ -46,25 +46,25 @@ class Question:
 
     model_id: str
     step: int
-    """Of the weights that wrote it."""
+    """The step of the weights that wrote it."""
     ids: tuple[int, ...]
-    """The text's tokens, the prompt's first, up to the last selected one."""
+    """The text's tokens, beginning with the prompt's, up to the last selected one."""
     first: int
-    """The first selected one."""
+    """The index of the first selected token."""
     text: TextSpec
 
 
 @dataclass(frozen=True)
 class Proven:
-    """What one proof came to."""
+    """The result of one proof."""
 
     trial: Trial
     before: float
-    """The selection's log-probability by the model itself, in nats."""
+    """The selection's log-probability according to the model itself, in nats."""
     predicted: float
     """The passages' influence together, in the ranking's own units."""
     said: str = ""
-    """What the model itself writes in place of the selection, each token the likeliest one."""
+    """What the model itself writes in place of the selection, always with the likeliest token."""
 
 
 class WhyJob(Job):
@@ -77,7 +77,7 @@ class WhyJob(Job):
         super().__init__(job_id, visitor, self.NAME, registry.data.folder_of(job_id))
         self.question, self.limits, self.registry = question, limits, registry
         self.result: Any = None
-        """What came of it; None before it is over."""
+        """The result; None before the job is over."""
 
     @property
     def has_result(self) -> bool:
@@ -137,12 +137,12 @@ class WhyJob(Job):
 
     @classmethod
     def _own(cls, noted: Mapping[str, Any]) -> tuple[Any, ...]:
-        """What this kind was asked for besides the question, of its notes."""
+        """What this kind was asked for besides the question, from its notes."""
         return ()
 
 
 class SearchJob(WhyJob):
-    """The search for the passages with most influence on a selection: so short that it gives way to all else."""
+    """The search for the passages with most influence on a selection: so short that it gives way to other jobs."""
 
     kind, gives_way = "search", True
     RESULT, NAME = Ranked, "The search for passages"
@@ -194,7 +194,7 @@ class ProofJob(WhyJob):
 
     @property
     def claim(self) -> tuple:
-        """The same for proofs that differ in nothing but their seed."""
+        """A key that is the same for proofs that differ only in their seed."""
         return self.question, tuple(sorted((each.start, each.end) for each in self.passages))
 
     def expected(self, seconds: Callable[..., float]) -> float:
@@ -276,6 +276,6 @@ def proofs_of(board: Any, visitor: str, model_id: str) -> list[ProofJob]:
 
 
 def corpus_of(board: Any, checkpoint: Checkpoint) -> tuple[TextSpec, Corpus]:
-    """What a model learned from. Raises ValueError where it is not known here."""
+    """The corpus that a model learned from. Raises ValueError if it is not known here."""
     text = TextSpec.of(checkpoint, board.spec_of(checkpoint))
     return text, text_of(checkpoint, text, board.limits)

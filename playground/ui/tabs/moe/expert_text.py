@@ -9,12 +9,12 @@ from collections.abc import Sequence
 def expert_text(
     tokens: Sequence[str], first: Sequence[Sequence[int]], layers: Sequence[int], shown: int, followed: int | None
 ) -> str:
-    """Tokens as HTML with the expert each chose first in every layer under it; everything escaped.
+    """Tokens as HTML; under each, the expert it chose first in every layer. Everything is escaped.
 
     `first` (L, T) are those experts; those that chose the
     followed one's expert in layer `shown` (an index into `layers`) are coloured.
     """
-    spans, stop = [], followed or 0  # one stop of the tab key, arrows inside
+    spans, stop = [], followed or 0  # one stop for the tab key, arrow keys inside
     for t, token in enumerate(tokens):
         tip = ", ".join(f"layer {layer}: expert {row[t]}" for layer, row in zip(layers, first))
         numbers = "".join(f"<i{' class=shown' if i == shown else ''}>{row[t]}</i>" for i, row in enumerate(first))

@@ -38,7 +38,7 @@ def slots(at: At) -> dict[str, Slot]:
 def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
     """One layer's headline, and a table of its experts with their shares and favourite tokens, as HTML.
 
-    Raises ValueError where there is no text, or too little.
+    Raises ValueError if there is no text, or too little.
     """
     windows, what = text_for(at.page, checkpoint, at.chosen.own)
     ids = windows[:, :-1]

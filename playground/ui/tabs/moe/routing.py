@@ -42,7 +42,7 @@ _kept = Kept(entries=96, megabytes=64)
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """Everything of this fold. Raises ValueError where the text cannot be read."""
+    """All slots of this fold. Raises ValueError if the text cannot be read."""
     c, checkpoint = at.chosen, at.mixture
     layer, layers = c.layer, expert_layers(checkpoint.config)
     words = texts_to_route(at.page, c.mixture, at.visitor)
@@ -85,7 +85,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def _beginning(text: str) -> dict[str, Any]:
-    """What trying this text selects."""
+    """The selection after choosing this text to try."""
     return {"prompt": text, "typed": False, "token": 0}
 
 

@@ -1,4 +1,4 @@
-"""Try several values: what the field means, and the panel with the sweep's table and chart."""
+"""Try several values: how the field is read, and the panel with the sweep's table and chart."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def seeds_here(limits: Limits) -> int:
 def runs_of(
     text: str, shape: ModelConfig, config: TrainConfig, limits: Limits
 ) -> list[tuple[ModelConfig, TrainConfig]]:
-    """The runs that this field asks for; one run where it holds no sweep, or none that is possible."""
+    """The runs that this field asks for; a single one if it holds no possible sweep."""
     try:
         sweep = asked_for(text, limits)
         return [sweep.configs(shape, config, value) for value in sweep.values] * sweep.seeds
@@ -99,7 +99,7 @@ def show_sweep(page: Page, asked: Asked) -> Shown:
 
 
 def bar(view: SweepView) -> str:
-    """How far a sweep is that goes on, as HTML."""
+    """The progress of a running sweep, as HTML."""
     if not view.active:
         return ""
     left = f" · {theme.about(view.time_left)} left" if view.time_left else ""
