@@ -97,7 +97,8 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
         raise SystemExit(f"PLAYGROUND_LIMITS: {problem}.") from None
     tune_process(serves=1 if limits.kind == "local" else limits.jobs)  # before there are threads
     if others and limits.kind != "local":
-        print(f"Others can reach this page, so it keeps the limits “{limits.kind}”: {limits.in_words()}")
+        most = f"{limits.parameters:,} parameters, {limits.seconds / 60:,.0f} minutes per run"
+        print(f"Others can reach this page, so it keeps the limits “{limits.kind}”: at most {most}.")
         print("Choose others with --limits local, class or public.", flush=True)
     reach = Reach.here(behind_proxy=arguments.behind_proxy, use_hub_login=arguments.use_hub_login)
     try:

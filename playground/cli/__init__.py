@@ -1,4 +1,4 @@
-"""The shell: parse the command line, run one command, turn every error a user can cause into one sentence."""
+"""The shell: parse the command line, run one command, and turn every error that a user can cause into one sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INTERRUPTED = 130
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse whose complaints are one line without the usage block."""
+    """An argparse parser whose complaints are one line, without the usage block."""
 
     def error(self, message: str):
         self.exit(BAD_ARGUMENTS, f"{self.prog}: {message}\n")
@@ -38,7 +38,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line; returns the exit code. Errors a user can mend are one sentence on standard error."""
+    """Run one command line; returns the exit code. Errors that a user can fix are one sentence on standard error."""
     options = build_parser().parse_args(arguments)
     from safetensors import SafetensorError
 
@@ -51,12 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as problem:
         return _refused(options, str(problem))
     except OSError as problem:
-        if isinstance(problem, BrokenPipeError):  # whoever read our output has seen enough
+        if isinstance(problem, BrokenPipeError):  # the reader of our output has closed it
             print_no_more()
             return 0
         where = f"{problem.filename}: " if problem.filename else ""
         return _refused(options, f"{where}{problem.strerror or problem}")
-    except SafetensorError as problem:  # a full disk, among others
+    except SafetensorError as problem:  # a full disk, for example
         return _refused(options, f"a file could not be written: {problem}")
     except (MemoryError, RuntimeError) as problem:
         if isinstance(problem, RuntimeError) and "allocate" not in str(problem):

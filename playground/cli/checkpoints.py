@@ -1,4 +1,4 @@
-"""Checkpoints named on the command line: opened at the moment that --step asks for, and saved with their card."""
+"""Checkpoints named on the command line: opened as of the step that --step names, and saved with their card."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..words.card import model_card
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments that name a model and a moment of it."""
+    """Add the arguments that name a model and one of its steps."""
     parser.add_argument("folder", metavar="DIR", help="a checkpoint folder, one of Transformers, or a zip")
     parser.add_argument(
         "--step", type=_step, metavar="N", help="a step whose weights were kept, or best (default: the last)"
@@ -19,13 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def opened(options: argparse.Namespace) -> Checkpoint:
-    """The model that is named, at the moment that is asked for. Raises CheckpointError."""
+    """Open the named model, as of the requested step. Raises CheckpointError."""
     checkpoint = open_model(options.folder)
     return checkpoint if options.step is None else checkpoint.at(options.step)
 
 
 def new_folder(name: str) -> Path:
-    """A folder that nothing is in yet. Raises CheckpointError where there is something."""
+    """Check that a folder is empty or missing. Raises CheckpointError otherwise."""
     out = Path(name)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise CheckpointError(f"{out} exists already: choose another --out")
@@ -33,7 +33,7 @@ def new_folder(name: str) -> Path:
 
 
 def save(folder: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint's folder, its model card included."""
+    """Write a checkpoint's folder, including its model card."""
     write_checkpoint(folder, checkpoint, card=model_card(checkpoint))
 
 

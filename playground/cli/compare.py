@@ -1,4 +1,4 @@
-"""Compare two models on a text, in bits per byte, so that their tokens need not be the same."""
+"""Compare two models on a text, in bits per byte, so that they may use different tokens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print which of the two predicts the text better, and by how much."""
     text, names, scores = read_file(options.text, max_bytes=MAX_TEXT_BYTES), [], []
-    for folder in options.folders:  # one after the other: two large ones need not fit into memory at once
+    for folder in options.folders:  # one after the other: two large models need not fit into memory at once
         checkpoint = open_model(folder)
         names.append(checkpoint.name)
         scores.append(scored(checkpoint, text))

@@ -1,4 +1,4 @@
-"""Say what this machine is and what works on it: the lines that a report of something odd needs."""
+"""Say what this machine is and what works on it: the lines to put in a bug report."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ CPU = torch.device("cpu")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """It takes none of its own."""
+    """Add no options: `doctor` has none."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask everything and print it, a line each. Nothing that is broken ends the asking."""
+    """Check everything and print a line for each. A check that fails does not stop the others."""
     facts = {}
     for name, question in _questions().items():
         facts[name] = _asked(question)
@@ -44,7 +44,7 @@ def _questions() -> dict[str, Callable[[], Any]]:
     devices += [torch.device("mps")] * torch.backends.mps.is_available()
     return {
         "python": platform.python_version,
-        "torch": lambda: str(torch.__version__),  # says what it was built for
+        "torch": lambda: str(torch.__version__),  # the version says what torch was built for
         **{library: partial(metadata.version, library) for library in LIBRARIES},
         "system": platform.platform,
         "processor": lambda: f"{processor_name()}, {os.cpu_count()} cores, bfloat16: {has_bf16(CPU)}",
@@ -55,7 +55,7 @@ def _questions() -> dict[str, Callable[[], Any]]:
 
 
 def _asked(question: Callable[[], Any]) -> Any:
-    """The answer, or what went wrong; without the name of anybody's home."""
+    """The answer, or what went wrong; without the path of the home folder."""
     try:
         return str(question()).replace(str(Path.home()), "~")
     except Exception as problem:  # a report about a broken machine is what this command is for

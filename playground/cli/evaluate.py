@@ -1,4 +1,4 @@
-"""Judge a model by a text: its loss, its perplexity, and its bits per byte."""
+"""Evaluate a model on a text: its loss, its perplexity, and its bits per byte."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what the model makes of the text."""
+    """Print the model's score on the text."""
     text, checkpoint = read_file(options.text, max_bytes=MAX_TEXT_BYTES), checkpoints.opened(options)
     found = scored(checkpoint, text)
     if options.json:
@@ -36,13 +36,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def scored(checkpoint: Checkpoint, text: str) -> Score:
-    """The score of a model on a text, computed wherever it would be trained."""
+    """Score a model on a text, on the device where it would be trained."""
     model = checkpoint.model.to(device_for(TrainConfig(), checkpoint.config)[0])
     with threads_for(checkpoint.config.numbers_in_step(1)):
         return score(model, checkpoint.tokenizer, text)
 
 
 def facts_of(found: Score) -> dict[str, float]:
-    """A score for programs."""
+    """The score's values, for programs."""
     facts = {name: getattr(found, name) for name in ("loss", "perplexity", "bits_per_byte", "margin", "unknown")}
     return facts | {"tokens": sum(found.tokens), "bytes": sum(found.bytes), "parts": len(found.total)}

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write, read back, and print how closely they agree."""
+    """Write the folder, read it back, and print how closely the two agree."""
     checkpoint = checkpoints.opened(options)
     parity = export(checkpoint, options.out, prompt=options.prompt, card=exported_card)
     family = family_for(checkpoint.config).name

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     ids = tokenizer.encode(options.prompt)
     if len(ids) > context:
         print(f"The prompt has {len(ids):,} tokens: only the last {context:,}, a full context, count.", file=sys.stderr)
-    # shared with nobody; but a small model then computes in one thread, which other work slows far less
+    # no other requests share it; but a small model then uses one thread, which other work slows far less
     streamed = stream(
         checkpoint.model, tokenizer, ids, options.max_new_tokens, sampling, shared=True, precision=options.precision,
         stop=options.stop, use_cache=not options.no_cache, slide_by=options.slide_by,

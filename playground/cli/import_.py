@@ -22,14 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Read it, write the checkpoint, and say what came."""
+    """Read the model, write the checkpoint, and describe it."""
     out = new_folder(options.out)
     checkpoint = open_model(options.source) if Path(options.source).exists() else _pulled(options.source)
     return written(out, checkpoint, as_json=options.json)
 
 
 def written(out: Path, checkpoint: Checkpoint, *, as_json: bool) -> int:
-    """Write what came from elsewhere, and say what it is."""
+    """Write a model from elsewhere, and describe it."""
     save(out, checkpoint)
     about, loss, parameters = checkpoint.about, checkpoint.history.val_loss, checkpoint.config.n_parameters
     if as_json:
@@ -46,7 +46,7 @@ def written(out: Path, checkpoint: Checkpoint, *, as_json: bool) -> int:
 
 
 def _pulled(name: str) -> Checkpoint:
-    """From the Hub; a name without an owner, or with more than one slash, was more likely meant as a folder."""
+    """Pull from the Hub; a name without an owner, or with several slashes, was probably meant as a folder."""
     try:
         return pull(name)
     except HubError as problem:

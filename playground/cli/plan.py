@@ -1,4 +1,4 @@
-"""What `train` is asked to do: a new run, the same run begun again, or one that continues. Nothing asked is ignored."""
+"""Plan what `train` is to do: a new run, the same run again, or a continued run. No option is ignored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..data.corpus import text_sha256
 from ..data.tokenizers import Tokenizer
 from ..devices import free_memory
 from ..model import PRESETS, ModelConfig, Transformer
-from ..service.limits import check_free_memory
+from ..service.limits import check_step_memory
 from ..storage import CheckpointError, load
 from ..storage.bounds import check_bounds
 from ..storage.opening import open_model
@@ -29,7 +29,7 @@ LANGUAGE_NAMES = (*LANGUAGES, "sentences")
 MAX_VOCABULARY = 1_000_000
 MAX_WINDOWS = 100_000
 MAX_TEXT_BYTES = 100_000_000
-"""Of a text: while it is taken apart, some 35 times as many bytes are in memory."""
+"""Most bytes of a text: splitting it into tokens takes some 35 times as many bytes of memory."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,18 @@ class PlannedRun:
     model: Transformer
     config: TrainConfig
     about: dict
-    """What its checkpoint says of how it was made, enough to make it again."""
+    """The checkpoint's notes on how it was made, enough to make it again."""
     history: History = field(default_factory=History)
-    """Of a run that continues: what came before."""
+    """For a run that continues: its history so far."""
     resume: bool = False
     """Whether the folder holds a state to continue from."""
     notice: str = ""
     exam: Exam | None = None
-    """What a model that is fine-tuned is asked before and after."""
+    """The tests of a fine-tuned model before and after training."""
 
 
 def fresh(options: argparse.Namespace) -> PlannedRun:
-    """A new run. Raises ValueError with a sentence where it cannot be made."""
+    """A new run. Raises ValueError with a sentence if it cannot be made."""
     if options.parent is not None:
         return _tuned(options)
     if options.old_text is not None:
@@ -77,7 +77,7 @@ def fresh(options: argparse.Namespace) -> PlannedRun:
 
 
 def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
-    """What --set changes of a new run's model, and how to train it: all that can be checked before the text is read."""
+    """What --set changes in a new run's model, and its training: all that can be checked before the text is read."""
     preset = PRESET if options.preset is None else options.preset
     _check_place(options)
     if preset not in PRESETS:
@@ -102,7 +102,7 @@ def _check_place(options: argparse.Namespace) -> None:
 
 
 def _config(options: argparse.Namespace, recipe: TrainConfig, changes: dict) -> TrainConfig:
-    """The recipe of a new run with what is asked of it. Raises ValueError."""
+    """A new run's recipe with the requested changes. Raises ValueError."""
     config = _asked(options, recipe.replace(**{"seed": options.seed or 0, **changes}))
     for name in ("batch_size", "eval_windows"):
         if (getattr(config, name) or 0) > MAX_WINDOWS:
@@ -113,7 +113,7 @@ def _config(options: argparse.Namespace, recipe: TrainConfig, changes: dict) -> 
 
 
 def _tuned(options: argparse.Namespace) -> PlannedRun:
-    """A run that trains a model that there is on another text. Raises ValueError with a sentence where it cannot be."""
+    """A run that trains an existing model on another text. Raises ValueError with a sentence if it cannot be made."""
     _check_tuning(options)
     _check_place(options)
     if options.text is None:
@@ -129,7 +129,7 @@ def _tuned(options: argparse.Namespace) -> PlannedRun:
 
     def check_memory(shape: ModelConfig) -> None:
         config, shape = config_for(shape), shape.replace(**model_changes)
-        check_free_memory(shape, config.batch_size, free_memory(device_for(config, shape)[0]))
+        check_step_memory(shape, config.batch_size, free_memory(device_for(config, shape)[0]), "this machine")
 
     checkpoint = open_model(options.parent, check=check_memory)
     model = checkpoint.model
@@ -156,7 +156,7 @@ def _check_tuning(options: argparse.Namespace) -> None:
 
 
 def _exam(corpus: Corpus, about: dict, shape: ModelConfig) -> Exam:
-    """What a fine-tuned model is asked; its old text is --old-text, a language's, or a file that is still the same."""
+    """The tests of a fine-tuned model; its old text is --old-text, a language's, or an unchanged file."""
     parent, old = about["parent"], about["old_text"] and read_file(about["old_text"], max_bytes=MAX_TEXT_BYTES)
     file = (parent.get("source") or {}).get("text")
     if old is None and file and Path(file).is_file():
@@ -167,9 +167,9 @@ def _exam(corpus: Corpus, about: dict, shape: ModelConfig) -> Exam:
 
 
 def resumed(options: argparse.Namespace) -> PlannedRun:
-    """The run that the folder holds, with the changes that are asked for, if they may be made.
+    """The run in the folder, with the requested changes, if they are allowed.
 
-    Raises ValueError that names what cannot be changed, and where there is nothing left to do.
+    Raises a ValueError that names what cannot be changed, or says that nothing is left to do.
     """
     out = Path(options.out)
     if options.parent is not None or options.old_text is not None:
@@ -197,7 +197,7 @@ def resumed(options: argparse.Namespace) -> PlannedRun:
     corpus = _corpus(source, checkpoint.tokenizer if tuned else tokenizer, vocab_size, about["seed"])
     shape = checkpoint.config.replace(**model_changes)
     saved.changes(shape, config, corpus)
-    history = saved.history  # what was judged beside the training stands in the model's record only
+    history = saved.history  # skills judged beside the training are only in the model's record
     history.judged = [record for record in checkpoint.history.judged if record["step"] <= saved.step]
     over = _why_over(saved, config)
     unwritten = over and not begins and checkpoint.history.last_step < saved.step
@@ -213,7 +213,7 @@ def resumed(options: argparse.Namespace) -> PlannedRun:
 
 
 def _why_over(saved: SavedRun, config: TrainConfig) -> str:
-    """Why a run would end at once, and what to give for it to continue; "" if it can make a step."""
+    """Why a run would end at once, and which option would let it continue; "" if it can make a step."""
     if saved.step > config.steps:
         return f"this run has made {saved.step:,} steps already: give --steps more than that, or leave it out"
     if saved.step == config.steps:
@@ -229,12 +229,12 @@ def _why_over(saved: SavedRun, config: TrainConfig) -> str:
 
 
 def _beginning(shape: ModelConfig, about: dict) -> SavedRun:
-    """A run of which no step was saved, as it was when it began."""
+    """A run without any saved step, as it was when it began."""
     return SavedRun(0, 0.0, shape, TrainConfig.from_dict(about["training"]), about["reads"], History(), machine="")
 
 
 def _free(out: Path) -> bool:
-    """Whether a new run may be written there: there is nothing, or a run that was killed before anything was saved."""
+    """Whether a new run may be written there: it is empty, or holds a run that was killed before anything was saved."""
     if not out.exists():
         return True
     if not out.is_dir():
@@ -250,7 +250,7 @@ def _free(out: Path) -> bool:
 
 
 def _asked(options: argparse.Namespace, config: TrainConfig) -> TrainConfig:
-    """The settings with what the options of their own say."""
+    """The settings, with the values from their own options."""
     set_too = {pair.partition("=")[0] for pair in options.set}
     for name, setting in (("steps", "steps"), ("prompt", "sample_prompt")):
         if getattr(options, name) is not None and setting in set_too:

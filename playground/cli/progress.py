@@ -19,7 +19,7 @@ from ..words.training import as_dict
 
 @dataclass(frozen=True)
 class Remark(TrainEvent):
-    """A sentence of the shell's own among a run's events."""
+    """The shell's own sentence among a run's events."""
 
     event: ClassVar[str] = "noticed"
     message: str
@@ -31,7 +31,7 @@ def json_line(event: TrainEvent) -> None:
 
 
 def print_no_more() -> None:
-    """Discard all output from now on, and what is still buffered."""
+    """Discard all further output, and what is still buffered."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -47,7 +47,7 @@ class Progress:
         )
 
     def show(self, event: TrainEvent) -> None:
-        """Print what there is to say of it."""
+        """Print what there is to say about the event."""
         if event.event == "started":
             print(f"{event.n_parameters:,} parameters on {event.device} in {event.precision}.")
         elif event.event == "stepped" and self.live:

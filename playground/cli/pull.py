@@ -1,4 +1,4 @@
-"""Pull a model of the Hub into a checkpoint folder: one of this project, or a GPT-2, Llama, Mixtral or Qwen3."""
+"""Pull a model from the Hub into a checkpoint folder: one of this project, or a GPT-2, Llama, Mixtral or Qwen3."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Pull, check, write, and say what came."""
+    """Pull a model, check it, write it, and describe it."""
     out = new_folder(options.out)
     return written(out, pull(options.repo, revision=options.revision), as_json=options.json)

@@ -1,4 +1,4 @@
-"""train --on hf-jobs: the same command, on hardware of the Hub that is paid by the minute."""
+"""train --on hf-jobs: the same command, on Hub hardware that is paid by the minute."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FLAVOR, TIMEOUT = "cpu-basic", "1h"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Where to train."""
+    """Add the options that say where to train."""
     parser.add_argument("--on", choices=("here", "hf-jobs"), default="here", help="this machine, or a job on the Hub")
     parser.add_argument("--flavor", metavar="NAME", help=f"a job's hardware, such as a10g-small (default: {FLAVOR})")
     parser.add_argument("--timeout", metavar="TIME", help=f"a job's longest time: 300, 30m, 2h (default: {TIMEOUT})")
 
 
 def check_unasked(options: argparse.Namespace) -> None:
-    """Raise ValueError where a run on this machine is given what only a job heeds."""
+    """Raise ValueError if a run on this machine is given options that only a job uses."""
     for name in ("flavor", "timeout"):
         if getattr(options, name) is not None:
             raise ValueError(f"--{name} is for a job on the Hub: add --on hf-jobs, or leave it out")
@@ -58,7 +58,7 @@ def run(options: argparse.Namespace, check) -> int:
 
 
 def arguments(options: argparse.Namespace) -> list[str]:
-    """The command as the job is to run it, without --out."""
+    """The command that the job runs, without --out."""
     again = ["train"]
     if options.text:
         again += ["--text", text_there(Path(options.text))]

@@ -1,4 +1,4 @@
-"""List, open, rename and delete the models of the page, which it keeps in its data folder."""
+"""List, open, rename and delete the page's models, which are kept in the data folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Show what there is, or do what was asked. An ID may be cut short, as long as one model alone begins with it."""
+    """List the models, or do what was asked. An ID may be cut short if only one model begins with it."""
     writes = bool(options.rename or options.delete)
     try:
         data = DataFolder(data_folder(), reading=not writes)

@@ -1,4 +1,4 @@
-"""--set NAME=VALUE: model and training settings by name, typed, with a suggestion for a misspelt one."""
+"""--set NAME=VALUE: read model and training settings by name and type, with a suggestion for a misspelt one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TRAINING = {field.name: field.type for field in dataclasses.fields(TrainConfig)
 
 
 def parse_settings(pairs: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(model settings, training settings) of strings like "d_model=128". Raises ValueError with a sentence."""
+    """(model settings, training settings) from strings such as "d_model=128". Raises ValueError with a sentence."""
     model: dict[str, Any] = {}
     training: dict[str, Any] = {}
     for pair in pairs:

@@ -21,13 +21,13 @@ from .settings import parse_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What to try."""
+    """Add the options that say what to try."""
     parser.add_argument("--sweep", metavar="NAME=A,B,…", help="try these values of a setting, and save the best model")
     parser.add_argument("--seeds", type=int, metavar="N", help=f"with --sweep: seeds of each value (default: {SEEDS})")
 
 
 def asked(options: argparse.Namespace) -> Sweep:
-    """What is to be tried. Raises ValueError with a sentence."""
+    """The sweep to run. Raises ValueError with a sentence."""
     name, equals, values = options.sweep.partition("=")
     if not equals:
         raise ValueError(f"--sweep needs NAME=A,B,…, not {options.sweep!r}")
@@ -44,11 +44,11 @@ def asked(options: argparse.Namespace) -> Sweep:
 
 
 def run(options: argparse.Namespace, should_stop: Callable[[], bool]) -> int:
-    """Train all of them, print the table, and save the best value's first model. 130 where it was interrupted."""
+    """Train all runs, print the table, and save the best value's first model. Returns 130 if interrupted."""
     sweep, out = asked(options), Path(options.out)
     plan = fresh(options)
     shape, config, rows, models = plan.model.config, plan.config.replace(snapshots=0, sample_every=0), [], {}
-    for value in sweep.values:  # a value that does not fit is said before the first run
+    for value in sweep.values:  # report a value that does not fit before the first run
         sweep.configs(shape, config, value)
     make = {"make": lambda shape, seed: copy.deepcopy(plan.model)} if options.parent else {}
     with threads_for(shape.numbers_in_step(config.batch_size)):

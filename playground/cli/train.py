@@ -1,4 +1,4 @@
-"""Train a model on a text file or a synthetic language, or a model that there is on another text, and save it."""
+"""Train a new model on a text file or a synthetic language, or an existing one on another text, and save it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MORE = {
     "diverged": " --set learning_rate=R",
     "time": " --set max_seconds=none",
 }
-"""What a run that ended so needs to continue."""
+"""What a run that ended for this reason needs to continue."""
 TOKENIZERS = ("char", "word", "bpe", "gpt2", "cl100k_base", "o200k_base")
 
 
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _examine(plan: PlannedRun, when: str) -> None:
-    """Note how a model that is fine-tuned does "before" or "after"; once before, however often the run continues."""
+    """Note a fine-tuned model's scores "before" or "after" training; "before" only once, however often it continues."""
     found = plan.about.setdefault("tuning", {}) if plan.exam else {"before": None}
     if when == "after" or when not in found:
         model = plan.model.to(device_for(plan.config, plan.model.config)[0])
@@ -112,7 +112,7 @@ def _examine(plan: PlannedRun, when: str) -> None:
 
 
 def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json: bool) -> History:
-    """Show the events, save what is learned while the folder is this run's, and return all that happened."""
+    """Show the events, save what is learned while this run owns the folder, and return the whole history."""
     model, corpus, about, history = plan.model, plan.corpus, plan.about, plan.history
 
     def keep() -> None:
@@ -127,7 +127,7 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
     def tell(event: TrainEvent) -> None:
         try:
             show(event)
-        except BrokenPipeError:  # the reader has left; the run continues in silence
+        except BrokenPipeError:  # the reader has gone; the run continues in silence
             print_no_more()
 
     for sentence in (plan.notice, corpus_warning(corpus), "" if model.config.causal else states.NO_MASK):
@@ -152,10 +152,10 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
             drop_best(out)
         elif event.event == "best":
             keep_best(out, event.best_step, event.state, tied=model.config.tie_embeddings)
-        if event.event == "started":  # the moments of a future that will not be are forgotten
+        if event.event == "started":  # delete moments after this step, which the run will replace
             drop_after(out, event.step)
         elif event.event == "snapshotted":
             keep_snapshot(out, event.step, event.state, tied=model.config.tie_embeddings)
-        elif event.event in ("saved", "finished"):  # curves and weights of this moment, so that a kill loses little
+        elif event.event in ("saved", "finished"):  # the present curves and weights, so that a kill loses little
             keep()
     return history

@@ -1,7 +1,7 @@
 """Baselines: reference losses that say how good a loss is, from knowing nothing to the best possible.
 
-Each is the loss of a guesser that knows a little more than the one before; all are scored on the windows that judge
-the model, and each has written a text with what it knows.
+Each is the loss of a guesser that knows a little more than the one before; all are scored on the model's
+validation windows, and each has written a text with what it knows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ IGNORE = -100
 NOTHING_LEFT = 0.005
 """Differences from the floor below this many nats do not count."""
 CLEARLY = 0.01
-"""Nats below a baseline, or above it, from which that is said: less may be a matter of how its counts are smoothed."""
+"""A loss this many nats below or above a baseline clearly differs: less may come from how its counts are smoothed."""
 SURE = 1.96
 """Standard errors on either side of a mean that make a 95 % interval."""
 WRITTEN = {"character": 160, "word": 40, "token": 60}
@@ -40,22 +40,22 @@ class Baselines:
     floor: float | None = None
     """The true generator's own loss; None where the text's generator is not known."""
     ngram: float | None = None
-    """Frequencies given the last order − 1 tokens; None where a bigram is the longest that the text supports."""
+    """Frequencies given the last `order` − 1 tokens; None if a bigram is the longest n-gram that the text supports."""
     order: int = 2
     """Tokens of the longest n-gram that the text supports."""
     unit: str = "token"
     """What a token is: a character, a word, or just a token."""
     characters_per_token: float = 1.0
-    """On average in the validation text, so that losses in different tokens can be compared."""
+    """Characters per token on average in the validation text, so that losses in different tokens can be compared."""
     texts: dict[str, str] = field(default_factory=dict)
     """What the guesser of each baseline wrote, by the baseline's name."""
     at_best: dict[str, float] = field(default_factory=dict)
-    """By baseline, what a guesser of its kind would lose with the smoothing that suits the judging text best:
-    only below that has a model shown that it knows more. That of uniform leaves out the tokens that never occur."""
+    """By baseline, what its guesser would lose with the smoothing that suits the validation text best:
+    only below that has a model shown that it knows more. The uniform one leaves out tokens that never occur."""
     tokens: int = 0
-    """That judge; 0 where that was not recorded."""
+    """How many tokens are scored; 0 if that was not recorded."""
     chance: dict[str, float] = field(default_factory=dict)
-    """By the baseline's name, nats by which chance may put a loss on so few tokens beside it; see `_chance`."""
+    """By the baseline's name, how many nats chance may move a loss away from it on so few tokens; see `_chance`."""
 
     def losses(self) -> list[tuple[str, float]]:
         """(name, loss) from worst to best."""
@@ -64,7 +64,7 @@ class Baselines:
         return [(name, loss) for name, loss in known if loss is not None]
 
     def bits_per_character(self, loss: float) -> float:
-        """A loss in nats per token as bits per character, which compares across tokenizers."""
+        """A loss in nats per token, converted to bits per character, which can be compared across tokenizers."""
         return loss / math.log(2) / self.characters_per_token
 
     def learned(self, loss: float) -> float | None:
@@ -74,7 +74,7 @@ class Baselines:
         return min(max((self.bigram - loss) / (self.bigram - self.floor), 0.0), 1.0)
 
     def passed(self, loss: float) -> str | None:
-        """The last baseline, the floor apart, such that this loss lies clearly below it and all before it."""
+        """The last baseline, except the floor, such that this loss lies clearly below it and all before it."""
         best = None
         for name, rung in self.steps():
             if not loss < min(rung, self.at_best.get(name, rung)) - self.clearly(name):
@@ -83,17 +83,22 @@ class Baselines:
         return best
 
     def ahead(self, loss: float) -> str | None:
-        """The next baseline after the last that this loss has passed, the floor apart; None after them all."""
+        """The next baseline for this loss to beat, the best possible loss excluded; None if it has beaten them all."""
         names, passed = [name for name, _ in self.steps()], self.passed(loss)
         return next(iter(names[names.index(passed) + 1 :] if passed else names), None)
 
+    def unsure(self, loss: float) -> str | None:
+        """The best of the baselines that this loss lies below, but not clearly; None where it is clearly below it."""
+        below = [name for name, rung in self.steps() if loss < rung]
+        return below[-1] if below and below[-1] != self.passed(loss) else None
+
     def clearly(self, name: str) -> float:
-        """Nats below a baseline, or above it, from which that may be said."""
+        """The loss clearly differs from this baseline if it is at least this many nats below or above."""
         return max(CLEARLY, self.chance.get(name, 0.0))
 
     def steps(self) -> list[tuple[str, float]]:
-        """The baselines that lie below all before them, the floor apart. Passing any other says nothing, such as the
-        bigram of a text that is too short."""
+        """The baselines, except the floor, that lie below all before them. Passing any other, such as the bigram of a
+        text that is too short, says nothing."""
         steps: list[tuple[str, float]] = []
         for name, rung in self.losses():
             if name != "floor" and (not steps or rung < steps[-1][1]):
@@ -106,9 +111,9 @@ class Baselines:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Baselines:
-        """Baselines from a record, of today or of before there were texts.
+        """Baselines from a record, perhaps an old one without texts.
 
-        Raises ValueError where a loss is no number, a text no text, or the floor not below what knows nothing.
+        Raises ValueError if a loss is not a number, a text is not text, or the floor is not below the uniform loss.
         """
         try:
             made = cls(**values)
@@ -149,10 +154,10 @@ def measure(
     occur: int | None = None,
     write: Callable[[NGram | None], str] = lambda guesser: "",
 ) -> Baselines:
-    """Baselines of windows `inputs`, `targets` (N, T), with the n-gram that the text supports; IGNORE does not count.
+    """Baselines for windows `inputs`, `targets` (N, T), with the n-gram that the text supports; IGNORE does not count.
 
-    `occur` is how many of the tokens are in the text at all. `write` makes a text of a guesser; None is the text's own
-    generator.
+    `occur` is the number of tokens that occur in the text. `write` makes a text from a guesser; None stands for the
+    text's own generator.
     """
     vocab_size = len(best.unigram)
     x, y = inputs.numpy(), targets.numpy()
@@ -186,8 +191,8 @@ def measure(
 
 
 def _chance(surprise: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """By name, how far below a guesser's mean loss, or above it, a model's has to lie to be told from it at 95 %, by
-    the surprise (tokens,) of each guesser at the same tokens, from worst to best.
+    """By name, how far a model's loss must lie from a guesser's mean loss to be told from it at 95 %. Found from each
+    guesser's surprise (tokens,) at the same tokens, guessers from worst to best.
 
     How a model's surprise differs from the guesser's, token by token, is not known beforehand: it is taken to spread
     like that of the guessers before and after it. A model that guesses as well as it believes, g nats

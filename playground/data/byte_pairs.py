@@ -21,15 +21,15 @@ from .errors import TextError
 
 ENCODINGS = ("gpt2", "cl100k_base", "o200k_base")
 MAX_TOKEN = 1000
-"""Characters or bytes of one token in a file."""
+"""Most characters or bytes in one token of a file."""
 MAX_WORK = 30_000_000
-"""Sum of the squared lengths of a vocabulary's tokens, up to which their merges are worked out: a few seconds."""
+"""Merges are worked out only up to this sum of the tokens' squared lengths, which takes a few seconds."""
 AT_ONCE = 100_000
-"""Characters that the library encodes at once: it takes about 200 bytes for each."""
+"""Characters that the library encodes at once: each takes it about 200 bytes."""
 _BETWEEN_LINES = re.compile(r"(?<=\S\n)(?=[A-Za-z])")
 """Where every pattern below cuts, whatever else is in the text."""
 MAX_CUTS = 4
-"""Parts of a pre-tokenizer; each goes over the whole text."""
+"""Most parts of a pre-tokenizer; each goes over the whole text."""
 
 PIECES = r" ?\p{L}+| ?\p{N}{1,3}| ?[^\s\p{L}\p{N}]+|\s+"
 """What a BPE trained here never merges across."""
@@ -63,7 +63,7 @@ _CUTS = {
 
 
 class ByteTokenizer:
-    """A tokenizer whose tokens are bytes, which knows every text."""
+    """A tokenizer whose tokens are strings of bytes, so that it knows every text."""
 
     kind: str
     name: str
@@ -186,7 +186,7 @@ def load_encoding(name: str, *, patience: float = 20.0) -> PublishedEncoding:
 def _try_encoding(name: str, found: list[tiktoken.Encoding]) -> None:
     try:
         found.append(tiktoken.get_encoding(name))
-    except Exception:  # whatever the network layer raises means the same to us: not to be had
+    except Exception:  # whatever the network layer raises means the same here: the encoding cannot be had
         return
 
 
@@ -196,7 +196,7 @@ def _try_encoding(name: str, found: list[tiktoken.Encoding]) -> None:
 def open_library(body: dict[str, Any]) -> BytePairs:
     """The byte-level BPE in a `tokenizer.json`, which may come from a stranger.
 
-    Raises TextError that names an unsuitable part: one that would change how texts are read, take unbounded time, or
+    Raises a TextError that names an unsuitable part: one that would change how texts are read, take unbounded time, or
     lose text in decoding. Strings that look like special tokens are ordinary text.
     """
     try:
@@ -207,7 +207,7 @@ def open_library(body: dict[str, Any]) -> BytePairs:
         raise
     except (KeyError, IndexError, TypeError, AttributeError) as problem:
         raise TextError("a part of it is not what it should be") from problem
-    except BaseException as problem:  # the library has no class of its own for what it refuses
+    except BaseException as problem:  # the library has no error class of its own
         if not isinstance(problem, Exception) and not _panicked(problem):
             raise
         raise TextError(str(problem)[:200]) from problem
@@ -217,7 +217,7 @@ _PARTS = {
     "truncation": ("None",),
     "padding": ("None",),
     "normalizer": ("None",),
-    "post_processor": ("None", "ByteLevel"),  # this one tells where tokens lie in a text, and adds none
+    "post_processor": ("None", "ByteLevel"),  # this one says where tokens lie in a text, and adds none
     "decoder": ("ByteLevel",),
 }
 """The parts of a tokenizer.json that change a text, and which of them are understood."""
@@ -248,7 +248,7 @@ def _check_parts(body: dict[str, Any]) -> None:
 
 
 def _vocabulary(body: dict[str, Any]) -> dict[str, int]:
-    """All tokens with their ids 0, 1, …, the special ones too. Raises TextError where that is no byte-level BPE."""
+    """All tokens with their ids 0, 1, …, including the special ones. Raises TextError if this is no byte-level BPE."""
     vocab, added = body["model"]["vocab"], body.get("added_tokens") or []
     for token in added:
         if not token.get("special"):
@@ -269,14 +269,14 @@ def _vocabulary(body: dict[str, Any]) -> dict[str, int]:
 
 
 def _kind(part: Any) -> str:
-    """What a part calls itself; "None" where there is none, and a dict without a name is "nameless"."""
+    """A part's name; "None" if there is no part, "nameless" for a dict without a name."""
     return str(part.get("type", "nameless") if isinstance(part, dict) else part)[:40]
 
 
 def byte_pairs(tokens: list[bytes], pattern: str = "pieces", special: dict[str, int] | None = None) -> BytePairs:
-    """A byte-level BPE of tokens in the order of their merges, which take the ids that no special token has.
+    """A byte-level BPE from tokens in the order of their merges. They take the ids that no special token has.
 
-    Raises TextError for tokens, special tokens or names of patterns that make no sense.
+    Raises TextError for invalid tokens, special tokens or pattern names.
     """
     if sum(len(token) ** 2 for token in tokens) > MAX_WORK:
         raise TextError("a byte-level tokenizer needs shorter tokens than these")
@@ -289,13 +289,13 @@ def byte_pairs(tokens: list[bytes], pattern: str = "pieces", special: dict[str, 
 
 
 def old_byte_pairs(values: dict[str, Any]) -> BytePairs:
-    """What was saved before the library's own form was: the bytes of each token, in the order of their merges."""
+    """Read the form saved before the library's own: the bytes of each token, in the order of their merges."""
     tokens = [base64.b64decode(token, validate=True) for token in values["tokens"]]
     return byte_pairs(tokens, values.get("pattern", "pieces"), values.get("special"))
 
 
 def _body(ranks: dict[bytes, int], pattern: str, special: dict[str, int]) -> dict[str, Any]:
-    """The `tokenizer.json` of a BPE that merges by these ranks, of texts cut by a pattern."""
+    """The `tokenizer.json` of a BPE that cuts texts by a pattern and merges by these ranks."""
     ordered = sorted(ranks, key=ranks.__getitem__)
     vocab = {_written(token): ranks[token] for token in ordered} | special
     merges = [[*map(_written, _last_merge(token, ranks))] for token in ordered if len(token) > 1]
@@ -340,7 +340,7 @@ def _written(token: bytes) -> str:
 
 
 def _bytes_of(token: str) -> bytes:
-    """The bytes of a token as the library decodes it: what its characters stand for, or else itself."""
+    """The bytes of a token as the library decodes it: what its characters stand for, or else the text itself."""
     if all(character in _BYTE_OF for character in token):
         return bytes(_BYTE_OF[character] for character in token)
     return token.encode()

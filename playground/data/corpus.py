@@ -31,14 +31,14 @@ from .tokenizers import WORD_PATTERN, CharTokenizer, Tokenizer, WordTokenizer, b
 MIN_TOKENS = 64
 VALIDATION_SHARE = 0.1
 WRITING_SEED = 7
-"""Seed of the texts that the guessers write."""
+"""The seed for the texts that the guessers write."""
 WORKED_OUT = 64
-"""Values that a corpus keeps: some for each length of context and number of windows that somebody asked for."""
+"""Most values that a corpus keeps: some for each context length and number of windows that was asked for."""
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """What a model is trained on and judged by. Make one with the `corpus_from_…` functions."""
+    """The text on which a model is trained and validated. Make one with the `corpus_from_…` functions."""
 
     name: str
     """What it is called in charts and cards."""
@@ -48,15 +48,15 @@ class Corpus:
     val: torch.Tensor
     """(tokens,) int64, likewise."""
     sha256: str
-    """Of the text, for run cards."""
+    """The text's SHA-256, for run cards."""
     language: Language | None = None
-    """The generator, where there is one."""
+    """The language that generated the text, if any."""
     documents: bool = False
     """Whether each document is separate."""
     n_characters: int = 0
-    """Length of the text."""
+    """Length of the text in characters."""
     held_out: str | None = None
-    """The text of `val` as it was written; None where decoding `val` gives it back."""
+    """The text of `val` as it was written; None if decoding `val` gives it back."""
     _once: Kept = field(default_factory=lambda: Kept(entries=WORKED_OUT), init=False, repr=False, compare=False)
 
     @property
@@ -130,7 +130,7 @@ class Corpus:
 
     @property
     def is_own_text(self) -> bool:
-        """Whether a visitor brought it: languages draw their parts apart, and so do sentences."""
+        """Whether a visitor brought the text: it is then a stream, and of no language of ours."""
         return not self.documents and self.language is None
 
     def overlap(self) -> float:
@@ -141,19 +141,19 @@ class Corpus:
         return overlap(self.train, self.val, max(round(SNIPPET / per_token), 4))
 
     def other_kind(self) -> OtherKind | None:
-        """How the validation text is another kind of text than the training text, where it clearly is."""
+        """How the validation text differs in kind from the training text; None if it does not clearly differ."""
         return other_kind(self.learned().text, self.judging_text()) if self.is_own_text else None
 
     @property
     def ends(self) -> frozenset[int]:
-        """Tokens that occur only at the end of documents, so that nothing follows them. Empty for a stream."""
+        """Tokens that occur only at the end of documents, with nothing after them. Empty for a stream."""
         if not self.documents:
             return frozenset()
         tokens, after = self.train[:-1], self.train[1:]
         return frozenset(tokens[after < 0].tolist()) - frozenset(tokens[(tokens >= 0) & (after >= 0)].tolist())
 
     def exact_model(self) -> ExactModel | None:
-        """The language's true next-token distribution over this tokenizer's ids, where both are known."""
+        """The language's true next-token distribution over this tokenizer's ids; None if either is unknown."""
         if self.language is None or not isinstance(self.tokenizer, (CharTokenizer, WordTokenizer)):
             return None
         return self._once.get("exact", lambda: ExactModel(self.language.graph, self.tokenizer.encode, self.vocab_size))
@@ -168,12 +168,12 @@ class Corpus:
         return self._once.get(key, lambda: self._by_kind(exact, inputs, targets))
 
     def kinds(self, inputs: torch.Tensor, targets: torch.Tensor) -> Partition | None:
-        """The same for any windows (N, T), without the cache."""
+        """As `partition`, but for any windows (N, T), without the cache."""
         exact = self.exact_model()
         return None if exact is None else self._by_kind(exact, inputs.numpy(), targets.numpy())
 
     def learned(self) -> LearnedText:
-        """The training text, to hold others against."""
+        """The training text, ready to be compared with other texts."""
 
         def compute() -> LearnedText:
             train = self._text(self.train)
@@ -205,7 +205,7 @@ class Corpus:
         return Partition(names, found, losses)
 
     def _guesser(self) -> NGram:
-        """The n-gram that the training text supports. What was chosen is kept; the counts, which are many, are not."""
+        """The n-gram that the training text supports. Its n and m are kept; the counts, which are many, are not."""
         train = self.train.numpy()
         return count_ngrams(
             train, self.vocab_size, self._once.get("strengths", lambda: tune_strengths(train, self.vocab_size))
@@ -241,12 +241,12 @@ class Corpus:
 def corpus_from_text(
     text: str, tokenizer: str | Tokenizer = "char", *, name: str = "your text", vocab_size: int | None = None
 ) -> Corpus:
-    """A stream corpus of a text: the first 90 % to train on, the last 10 % to be judged by.
+    """A stream corpus made from a text: the first 90 % for training, the last 10 % for validation.
 
-    `tokenizer` is a kind to build, or a ready one. Words and byte pairs are learned from the training part alone: words
-    that occur only in the other one are unknown. The characters are those of the whole text: which there are tells
-    nothing of how they follow each other, and who types one of them should not see �.
-    Raises TextError where the text is too short.
+    `tokenizer` is a kind to build, or a ready one. Words and byte pairs are learned from the training part alone:
+    words that occur only in the validation part are unknown. Characters come from the whole text: the list of them does
+    not say how they follow each other, and a visitor who types one should not see �.
+    Raises TextError if the text is too short.
     """
     text = text.replace("\r\n", "\n")
     if not text.strip():
@@ -263,7 +263,7 @@ def corpus_from_text(
 
 
 def parted(n_tokens: int) -> int:
-    """How many of a text's tokens to train on; the rest are for validation. Raises TextError if they are too few."""
+    """How many of a text's tokens are for training; the rest are for validation. Raises TextError if too few."""
     if n_tokens < MIN_TOKENS:
         few = f"{n_tokens} token{'s' * (n_tokens != 1)}"
         raise TextError(f"the text has only {few}: a model needs at least {MIN_TOKENS}, preferably 5,000")
@@ -271,7 +271,7 @@ def parted(n_tokens: int) -> int:
 
 
 def _where_parted(text: str, kind: str) -> int:
-    """The first character of a text that judges: nine tenths of its words come before, or of its characters."""
+    """Where the validation text begins: after nine tenths of the words, or of the characters."""
     if kind != "word":
         return len(text) - max(int(len(text) * VALIDATION_SHARE), 2)
     n_words = sum(1 for _ in re.finditer(WORD_PATTERN, text))
@@ -302,7 +302,7 @@ def corpus_from_language(
     if unit not in ("char", "word"):
         raise TextError(f"a synthetic language needs tokens that are char or word, not {unit!r}")
     language = LANGUAGES[name]
-    # the whole vocabulary, so that the same language always has the same tokens in the same order
+    # all of the language's words, so that it always has the same tokens in the same order
     tokenizer = build_tokenizer(unit, "".join(dict.fromkeys(language.graph.texts)))
     text = language.sample(n_characters, seed=2 * seed)
     held_out = language.sample(n_validation, seed=2 * seed + 1)
@@ -313,9 +313,9 @@ def corpus_from_language(
 def corpus_from_sentences(
     sentences: Sequence[str] = SENTENCES, held_out: Sequence[str] = HELD_OUT, *, name: str = NAME
 ) -> Corpus:
-    """Each sentence a document of its own, in words; those that are `held_out` judge what is learned from the others.
+    """Each sentence is its own document, in words; the `held_out` ones are for validation, the others for training.
 
-    Of sentences none of which is held out, all are learned and judged: then the two losses are one.
+    If none is held out, all sentences serve both purposes, and the two losses are the same.
     """
     text = "\n".join(sentences)
     tokenizer = WordTokenizer.from_text(text.replace("\n", " "))
@@ -325,19 +325,19 @@ def corpus_from_sentences(
         torch.tensor([t for sentence in part for t in (*tokenizer.encode(sentence), -1)], dtype=torch.long)
         for part in (learned, judging or learned)
     )
-    known_by = text_sha256("\n".join((text, "", *judging)))  # how they are parted matters as well
+    known_by = text_sha256("\n".join((text, "", *judging)))  # how they are divided matters as well
     return Corpus(name, tokenizer, train, val, known_by, documents=True, n_characters=len(text))
 
 
 def _equally_long(targets: np.ndarray) -> list[tuple[np.ndarray, int]]:
-    """(rows, counted targets of each): all windows are whole but the last, which may be cut short."""
+    """(number of windows, counted targets in each): all windows are whole but the last, which may be cut short."""
     lengths = (targets >= 0).sum(axis=1)
     return [(np.flatnonzero(lengths == length), int(length)) for length in np.unique(lengths) if length]
 
 
 def real_tokens(targets: torch.Tensor) -> torch.Tensor | None:
     """For the targets (N, T) of a batch or of windows: which inputs (N, T) are tokens of a text (True) and which are
-    padding; None if none is padding. Padding follows a text's last token, which itself has no target.
+    padding (False); None if there is no padding. Padding follows a text's last token, which itself has no target.
 
     >>> real_tokens(torch.tensor([[4, 2, IGNORE, IGNORE]]))  # inputs: three tokens and one of padding
     tensor([[ True,  True,  True, False]])
@@ -348,11 +348,11 @@ def real_tokens(targets: torch.Tensor) -> torch.Tensor | None:
 
 
 def _shifted(chunks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Inputs and targets (N, T) of chunks (N, T + 1) in which −1 is padding: fed as id 0, never counted."""
+    """Inputs and targets (N, T) from chunks (N, T + 1), where −1 is padding: fed as id 0, never counted."""
     inputs, targets = chunks[:, :-1], chunks[:, 1:]
     return inputs.clamp(min=0), targets.masked_fill(targets < 0, IGNORE)
 
 
 def text_sha256(text: str) -> str:
-    """The SHA-256 by which a text is known."""
+    """The SHA-256 that identifies a text."""
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()

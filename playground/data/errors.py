@@ -1,4 +1,4 @@
-"""TextError: what is wrong with a visitor's text, in a sentence that says what to do."""
+"""TextError: what is wrong with a visitor's text, and what to do about it."""
 
 
 class TextError(ValueError):

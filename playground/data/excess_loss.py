@@ -1,7 +1,7 @@
 """The loss above the best possible, and which tokens carry it.
 
-N, T = validation windows and their targets. In our languages every target has a kind, the rule that decides it. What
-the model loses beyond the exact model's own surprise is summed by kind: these sums add up to its loss less the floor.
+N, T = validation windows and their targets. In our languages every target has a kind: the rule that decides it. The
+model's loss beyond the exact model's own surprise is summed by kind; these sums add up to its loss minus the floor.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from .baselines import NOTHING_LEFT
 
 NOTHING, UNCLEAR, MOSTLY, DIVIDED, SPREAD = "nothing", "unclear", "mostly", "divided", "spread"
 """What can be said of an excess: there is none; it is too uncertain; a few parts carry more than half of it, and more
-than their share of the tokens; it divides into few parts; it is spread over many."""
+than their share of the tokens; it divides into few parts; or it is spread over many."""
 KINDS = (NOTHING, UNCLEAR, MOSTLY, DIVIDED, SPREAD)
 
 
 @dataclass(frozen=True)
 class Partition:
-    """The counted targets of some windows, each in one part."""
+    """The counted targets of some windows, each assigned to one part."""
 
     names: tuple[str, ...]
     part: np.ndarray
-    """(N, T) int: its part; −1 where a target does not count."""
+    """(N, T) int: each target's part; −1 if the target does not count."""
     unavoidable: np.ndarray
-    """(N, T) nats that the text's own generator loses."""
+    """(N, T) the loss of the text's own generator, in nats."""
 
     def rows(self, some: np.ndarray) -> Partition:
-        """The same of some windows only."""
+        """The partition of some windows only."""
         return Partition(self.names, self.part[some], self.unavoidable[some])
 
 
@@ -41,23 +41,23 @@ class Part:
     name: str
     share_of_tokens: float
     nats: float
-    """Its sum over the number of all tokens, so that the parts add up to what is left in all."""
+    """Its summed excess ÷ the number of all tokens, so that the parts add up to the whole excess."""
     by_window: np.ndarray
-    """(N,) the same per window, to tell luck from difference."""
+    """(N,) the same per window, to tell chance from a real difference."""
 
 
 @dataclass(frozen=True)
 class ExcessLoss:
-    """What a model loses beyond what it must, by part, the largest first."""
+    """A model's loss above the best possible, by part, the largest first."""
 
     nats: float
-    """Per token, in all."""
+    """The whole excess, per token."""
     error: float
     """Standard error of `nats`, from the spread between windows."""
     parts: tuple[Part, ...]
     unit: str = "token"
     tokens: int = 0
-    """On how many it was counted."""
+    """The number of tokens on which it was measured."""
 
     def kind(self) -> tuple[str, tuple[Part, ...]]:
         """NOTHING, UNCLEAR, MOSTLY, DIVIDED or SPREAD, and the parts that show it."""
@@ -83,13 +83,13 @@ class ExcessLoss:
         return min(max(part.nats / self.nats, 0.0), 1.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: what can be said, and of each part that shows it its name, share and tokens' share."""
+        """Plain values for JSON: what can be said, and the parts that show it, each with its name and shares."""
         kind, parts = self.kind()
         shares = [[p.name, round(self.share(p), 4), round(float(p.share_of_tokens), 4)] for p in parts]
         return {"kind": kind, "parts": shares, "unit": self.unit, "tokens": self.tokens}
 
     def _largest(self) -> tuple[Part, ...]:
-        """The fewest parts that make up half, at most three; never one whose rank is luck without the next."""
+        """The fewest parts that make up half, at most three; a part whose rank may be luck brings the next along."""
         for n in range(1, min(3, len(self.parts)) + 1):
             last, following = self.parts[n - 1], self.parts[n] if n < len(self.parts) else None
             tied = following is not None and last.nats - following.nats < 2 * _error(
@@ -117,7 +117,7 @@ def excess_loss(losses: np.ndarray, partition: Partition, unit: str = "token") -
 
 
 def is_excess(values: Any) -> bool:
-    """Whether these values, of a file, are such as `ExcessLoss.to_dict` gives."""
+    """Whether these values from a file have the form that `ExcessLoss.to_dict` gives."""
     if not isinstance(values, dict) or set(values) != {"kind", "parts", "unit", "tokens"}:
         return False
     texts, parts = (values["kind"], values["unit"]), values["parts"]
@@ -138,6 +138,6 @@ def is_excess(values: Any) -> bool:
 
 
 def _error(by_window: np.ndarray) -> float:
-    """Standard error of the sum over windows."""
+    """The standard error of a sum over windows."""
     n = len(by_window)
     return float(np.sqrt(n) * by_window.std(ddof=1)) if n > 1 else float("inf")

@@ -1,7 +1,7 @@
-"""Judging: what a written text is worth. Those of our languages are parsed, others are held against the text learned.
+"""Judging: how good a written text is. Texts in our languages are parsed; others are compared with the text learned.
 
 A loss is a mean over tokens; a sum with one wrong digit is wrong. So whole sums, stories and lines are counted, with
-the interval that so few of them leave (Wilson 1927).
+an interval for so few of them (Wilson 1927).
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from .languages.grammar import Fault, grammar_of
 LONG = 30
 """Characters in a row that also occur in the learned text: this many or more count as copied."""
 BESIDE = 600
-"""Characters of a held-out text that are looked for, too, which takes half a millisecond each in a million."""
+"""Characters of a held-out text that are looked for, too; each takes half a millisecond in a text of a million."""
 MOST = 20_000
-"""Characters of a text that are judged, from its beginning."""
+"""How many characters of a text are judged, from its beginning."""
 WORDED = 0.8
-"""Share of letters, blanks apart, from which on a text is made of words."""
+"""A text is made of words if letters are at least this share of it, not counting blanks."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
 @dataclass(frozen=True)
 class Share:
-    """How many of all are right, and an interval for that share."""
+    """How many out of how many are right, and an interval for that share."""
 
     right: int
     of: int
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The shares that these counts do not rule out, at 95 % (Wilson 1927); 0 … 1 where nothing was counted."""
+        """The shares that these counts do not rule out, at 95 % (Wilson 1927); 0 … 1 if nothing was counted."""
         if not self.of:
             return 0.0, 1.0
         z, n, share = 1.959964, self.of, self.right / self.of
@@ -54,18 +54,17 @@ class ParsedText:
 
     language: str
     share: Share
-    """Whole sums, stories or lines: how many are without a mistake."""
+    """How many whole sums, stories or lines are without a mistake."""
     faults: tuple[Fault, ...]
-    """Of each line, the first word that cannot come where it does, even in an incomplete last line; places count the
-    characters."""
+    """Each line's first word that cannot come where it does, even in an incomplete last line; places in characters."""
     begun_with: Fault | None = None
-    """The mistake for which the first sum, story or line is not judged: it stands in what the text continues from."""
+    """The mistake because of which the first sum, story or line is not judged: the given beginning made it."""
     foreign: bool = False
-    """Whether what it continues from has letters that the language does not have."""
+    """Whether the given beginning has letters that the language does not have."""
 
     @property
     def fault(self) -> Fault | None:
-        """The first mistake of all."""
+        """The text's very first mistake."""
         return self.faults[0] if self.faults else None
 
 
@@ -87,7 +86,7 @@ def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = Tr
             continue
         if fault is not None and fault.end <= len(begun):
             begun_with = fault
-            continue  # the mistake of whoever wrote the beginning
+            continue  # a mistake in the given beginning
         if reading.whole and (fault or reading.end - reading.start > 1):  # an empty line is no achievement
             right, of = right + (fault is None), of + 1
         if fault is not None:
@@ -99,24 +98,24 @@ def judge(language: Language, text: str, begun: str = "\n", *, spaced: bool = Tr
 
 @dataclass(frozen=True)
 class Compared:
-    """A text held against the text that its writer learned from."""
+    """A text compared with the text that its writer learned from."""
 
     words: Share
-    """Words that occur there."""
+    """How many of its words occur in the text learned."""
     usual: Share
-    """Of the words of a text by the same hand that was held out, those that do."""
+    """The same share for the words of a held-out text by the same author."""
     copied: Share
-    """Characters that stand there word for word in a row of at least LONG; none of none where no row can be as long."""
+    """Characters in runs of at least LONG that also stand there, word for word; 0 of 0 if no run can be that long."""
     strange: tuple[tuple[int, int], ...]
-    """(start, end) of the words that do not occur there."""
+    """(start, end) of each word that does not occur there."""
     sentences: Share = Share(0, 0)
-    """Of its whole sentences, those that stand there as they are, where the text learned is a list of sentences."""
+    """How many of its whole sentences stand there unchanged, if the text learned is a list of sentences."""
     usual_copied: Share = Share(0, 0)
-    """`copied` of a text by the same hand that was held out."""
+    """`copied` for a held-out text by the same author."""
 
 
 def without_divided_word(before: str, after: str) -> tuple[str, str]:
-    """Two parts of one text, without the word that the cut between them divides; unchanged if it divides none.
+    """The two parts of one text, without the word that the cut divides; unchanged if it divides none.
 
     >>> without_divided_word("the n", "eedles fall")
     ('the ', ' fall')
@@ -145,7 +144,7 @@ class LearnedText:
         self.words = Counter(word.lower() for word in _WORD.findall(before))
         letters, written = sum(len(word) * n for word, n in self.words.items()), sum(map(len, before.split()))
         self.worded = letters >= WORDED * written > 0
-        """Whether it is made of words: a table of numbers or code is not."""
+        """Whether the text is made of words: a table of numbers or code is not."""
         known = [word.lower() in self.words for word in _WORD.findall(held_out)]
         self.usual = Share(sum(known), len(known))
         self.held_out = held_out
@@ -157,11 +156,11 @@ class LearnedText:
 
     @property
     def nbytes(self) -> int:
-        """About how much room it takes."""
+        """Rough bytes in memory."""
         return len(self.text) + len(self.held_out) + 100 * len(self.words)
 
     def compare(self, text: str, begun: str = "") -> Compared:
-        """What a text that continues from `begun` has of this one. Cut words at its ends do not count."""
+        """What a text that continues from `begun` has in common with this one. Cut words at its ends do not count."""
         text = text[:MOST]
         within, strange = Share(0, 0), []
         inside = bool(begun) and begun[-1].isalnum()
@@ -181,7 +180,7 @@ class LearnedText:
         return Share(self._copied(text), len(text)) if could else Share(0, 0)
 
     def _sentences(self, begun: str, text: str) -> Share:
-        """Of the sentences that end in a text, how many were learned as they are; none of none without sentences."""
+        """Of the sentences that end in a text, how many are copies of learned ones; 0 of 0 without sentences."""
         if not self.sentences:
             return Share(0, 0)
         begun = begun[begun.rfind(self.ends) + len(self.ends) :]

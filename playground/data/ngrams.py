@@ -1,11 +1,11 @@
-"""Guessers: predict a token from the few before it, by counting. Each can be scored, and can write.
+"""Guessers: predict a token from the few before it, by counting. Each can be scored, and can write a text.
 
-V = vocabulary; N, T = windows and their tokens. An n-gram's probabilities are those of its counts, drawn towards the
-next shorter one's with the weight of m observations (a hierarchy of Dirichlet priors, MacKay and Peto 1995). n and
-every m are chosen on the last tenth of the training text, never on the text that judges.
+V = vocabulary; N, T = windows and their tokens. An n-gram's probabilities are those of its counts, drawn towards those
+of the next shorter n-gram with the weight of m observations (a hierarchy of Dirichlet priors, MacKay and Peto 1995). n
+and every m are chosen on the last tenth of the training text, never on the validation text.
 
-Contexts are numbered: one of a single token by that token; one of k + 1 tokens by the place of its pair, a context of
-k tokens and the token after it, among the pairs of k-token contexts that occur. What never occurred is −1.
+Contexts are numbered: a single token by its id; k + 1 tokens by the place of their pair (a k-token context and the
+token after it) among the pairs that occur. A context that never occurred is −1.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 LONGEST = 5
 """Tokens of the longest n-gram tried."""
 TUNED_ON, TOO_FEW = 20_000, 100
-"""Of the training text's last tenth, at most so many tokens choose n and m; with fewer it is a bigram with m = 1."""
+"""At most this many tokens of the training text's last tenth choose n and m; with fewer, a bigram with m = 1."""
 WORTH = 0.01
-"""Nats by which looking back one token more must help."""
+"""Looking back one more token must help by this many nats."""
 _POWERS, _EVEN = (0.85, 1.0, 1.1), (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7)
-"""How much sharper frequencies may be, and which part of them all alike."""
+"""Smoothings to try: how much sharper the frequencies are, and what share is spread evenly."""
 _STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 1e3, 1e4, 1e5)
 
 
@@ -34,19 +34,19 @@ class _Order:
     codes: np.ndarray
     """(pairs,) int64, ascending: context × V + token, of each pair that occurs."""
     counts: np.ndarray
-    """(pairs,) how often it does."""
+    """(pairs,) how often each pair occurs."""
     seen: np.ndarray
     """(contexts,) how often each context was followed by anything."""
     strength: float = 1.0
-    """m: how many observations the shorter context counts for."""
+    """m: the shorter context counts for this many observations."""
 
     def probability(self, contexts: np.ndarray, tokens: np.ndarray, shorter: np.ndarray) -> np.ndarray:
-        """Of each token after its context, given what the shorter context says; all of one shape."""
+        """Each token's probability after its context, given what the shorter context says; all of one shape."""
         count, seen = self.count(contexts, tokens)
         return (count + self.strength * shorter) / (seen + self.strength)
 
     def count(self, contexts: np.ndarray, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How often each token followed its context, and how often anything did."""
+        """How often each token followed its context, and how often any token did."""
         at = self.place(contexts, tokens)
         return np.where(at >= 0, self.counts[at], 0), np.where(contexts >= 0, self.seen[contexts], 0)
 
@@ -58,13 +58,13 @@ class _Order:
         return mixed / (self.seen[context] + self.strength)
 
     def longer(self, contexts: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Contexts (…, T) of one token more: each of `contexts` (…, T) with the token (…, T) one place after it."""
+        """Contexts (…, T) lengthened by one token: each of `contexts` (…, T) with its next token (…, T)."""
         before = np.full_like(contexts, -1)
         before[..., 1:] = contexts[..., :-1]
         return self.place(before, tokens)
 
     def place(self, contexts: np.ndarray, tokens: np.ndarray) -> np.ndarray:
-        """Index of each pair among those that occur; −1 for those that do not."""
+        """Index of each pair among those that occur; −1 for a pair that does not."""
         wanted = np.where((contexts >= 0) & (tokens >= 0), contexts * self.vocab_size + tokens, -1)
         at = np.minimum(np.searchsorted(self.codes, wanted), len(self.codes) - 1)
         return np.where(self.codes[at] == wanted, at, -1)
@@ -92,7 +92,7 @@ class NGram:
         return np.where(targets >= 0, -np.log(probability), 0.0)
 
     def _by_shorter(self, inputs: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What the guesser of one token less gives the targets (N, T), and the contexts (N, T) of this one."""
+        """Target probabilities (N, T) by the guesser that looks back one token less, and this one's contexts (N, T)."""
         probability, contexts = self.unigram[np.where(targets >= 0, targets, 0)], inputs
         for order in self.orders[:-1]:
             probability = order.probability(contexts, targets, probability)
@@ -100,7 +100,7 @@ class NGram:
         return probability, contexts
 
     def at_best(self, inputs: np.ndarray, targets: np.ndarray) -> float:
-        """The mean loss at the targets (N, T) with the smoothing that turns out to suit them best, of those tried."""
+        """The mean loss at the targets (N, T) with the best of several smoothings."""
         counted, tried = targets >= 0, []
         if not self.orders:
             for power in _POWERS:
@@ -114,7 +114,7 @@ class NGram:
         return float(min(tried))
 
     def next_token(self, before: Sequence[int]) -> np.ndarray:
-        """Probabilities (V,) of what follows these tokens; of more than n − 1 only the last count."""
+        """Probabilities (V,) of what follows these tokens; only the last n − 1 of them count."""
         probability, tokens = self.unigram, np.array(before[max(len(before) - len(self.orders), 0) :], dtype=np.int64)
         contexts = tokens
         for i, order in enumerate(self.orders[: len(tokens)]):
@@ -125,7 +125,7 @@ class NGram:
         return probability
 
     def write(self, n_tokens: int, seed: int, after: int | None = None, without: tuple[int, ...] = ()) -> list[int]:
-        """So many tokens, each sampled from its probabilities, the first after `after`; never one of `without`."""
+        """Write tokens, each sampled from its probabilities, the first following `after`; never one of `without`."""
         rng = np.random.default_rng(seed)
         written = [] if after is None else [after]
         for _ in range(n_tokens):
@@ -141,7 +141,7 @@ def uniform(vocab_size: int) -> NGram:
 
 
 def tune_strengths(tokens: np.ndarray, vocab_size: int) -> list[float]:
-    """Of the n-gram that a text (tokens,) supports, at least a bigram: m for each token it looks back at.
+    """m for each token that the n-gram looks back at: the longest n-gram a text (tokens,) supports, at least a bigram.
 
     Tokens below 0 separate documents.
     """
@@ -177,7 +177,7 @@ def _lengthened(guesser: NGram, contexts: np.ndarray, tokens: np.ndarray, streng
 
 
 def _tuned(tokens: np.ndarray, tail: np.ndarray, vocab_size: int) -> NGram:
-    """As many orders as help to guess the tail, each with the strength that helps most."""
+    """As many orders as help to guess the tail, each with the most helpful strength."""
     guesser, contexts, reached = _unigram(tokens, vocab_size), tokens, np.inf
     judged = tail[None, :-1], np.where(tail[:-1] >= 0, tail[1:], -1)[None]
     while guesser.n < LONGEST:

@@ -9,21 +9,21 @@ from typing import NamedTuple
 import torch
 
 MUCH = 0.25
-"""Share of overlap from which a low validation loss says little; ordinary prose and plays have none."""
+"""From this overlap on, a low validation loss says little; ordinary prose and plays have no overlap."""
 SNIPPET = 60
-"""Characters that have to be the same in a row."""
+"""How many characters in a row have to be the same."""
 
 OTHER = 0.2
-"""Nats per character, surely lost by who goes by another text's frequencies, from which that is another kind. Our own
-prose loses 0.04 so at 5,000 characters and 0.01 at 20,000."""
+"""The texts differ in kind if guessing by the other text's frequencies surely loses this many nats per character. Our
+own prose loses 0.04 that way at 5,000 characters and 0.01 at 20,000."""
 NAMED = 3
-"""Characters that are named where it is."""
+"""How many characters are named if the texts differ in kind."""
 
 
 def overlap(train: torch.Tensor, val: torch.Tensor, length: int, snippets: int = 200) -> float:
     """Share of `snippets` pieces of `length` tokens, evenly spread over `val` (tokens,), that stand in `train`.
 
-    Tokens become letters of a string: Python looks for a piece in it faster than any table of pieces is made.
+    Tokens become letters of a string: Python finds a piece in it faster than a table of pieces could be made.
     """
     length = min(length, len(val))
     learned, judged = _letters(train), _letters(val)
@@ -35,19 +35,19 @@ class OtherKind(NamedTuple):
     """How the end of a text differs from the rest."""
 
     characters: tuple[str, ...]
-    """Those that tell most."""
+    """The characters that tell most."""
     here: float
-    """Share of the end that they are."""
+    """Their share of the end."""
     there: float
-    """Share of the rest."""
+    """Their share of the rest."""
 
 
 def other_kind(learned: str, judging: str) -> OtherKind | None:
-    """How the held-out end of a text differs in kind from the part that is learned; None if it does not clearly differ.
+    """How the held-out end of a text differs in kind from the part learned; None if it does not clearly differ.
 
     The held-out characters get a loss from the character frequencies of the learned part (one added to each count),
-    and one from their own frequencies. The first must be clearly higher. Subtracted before are what chance adds in so
-    short a text, and two standard errors.
+    and one from their own frequencies. The first must be clearly higher, even after subtracting what chance adds in
+    so short a text, and two standard errors.
     """
     known, own, n = Counter(learned), Counter(judging), len(judging)
     if not known or not own:

@@ -1,14 +1,14 @@
-"""Twenty short sentences of our own in 27 words: a whole language small enough to watch every number of.
+"""Twenty short sentences of our own in 27 words: a whole language, small enough to watch every number.
 
-Sixteen are learned from. The other four say nothing that is new: every word of theirs stands in one of the sixteen, in
-a sentence built like theirs, so that whoever has learned how the words are used can guess them, and whoever has learned
+Sixteen are for training. The other four say nothing new: each of their words stands in one of the sixteen, in a
+sentence of the same build. A model that has learned how the words are used can guess them; one that has learned
 sentences by heart cannot.
 """
 
 NAME = "Twenty sentences"
-"""What models that learned them call their text."""
+"""The name of this text in models that learned it."""
 END = "."
-"""Ends each of them, and of what follows nobody learns anything."""
+"""The mark that ends each sentence; what follows it is not learned."""
 
 SENTENCES: tuple[str, ...] = (
     "the cat sees the dog .",

@@ -1,4 +1,4 @@
-"""Text from outside: a visitor's upload, a file, a file of a public Hub repository. All problems become sentences."""
+"""Text from outside: a visitor's upload, a local file, or one in a public Hub repository. All errors are sentences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def decode_upload(data: bytes, *, name: str = "the file", max_bytes: int = MAX_B
 
 
 def read_file(path: str | Path, *, name: str = "", max_bytes: int = MAX_BYTES) -> str:
-    """The text of a local file, which sentences call by its path unless it has a `name`."""
+    """The text of a local file. Error messages call it by its `name`, or else by its path."""
     path, name = Path(path), name or str(path)
     if path.is_dir():
         raise TextError(f"{name} is a folder: name a text file")
@@ -48,7 +48,7 @@ def read_file(path: str | Path, *, name: str = "", max_bytes: int = MAX_BYTES) -
 def read_hub(
     repo: str, filename: str, *, repo_type: str = "dataset", max_bytes: int = MAX_BYTES, endpoint: str | None = None
 ) -> str:
-    """The text of one file of a public Hub repository ("user/name"), its size checked before it is fetched."""
+    """The text of one file in a public Hub repository ("user/name"); its size is checked before it is fetched."""
     from huggingface_hub import HfApi, hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, HFValidationError, RepositoryNotFoundError
 
@@ -78,7 +78,7 @@ def read_hub(
         raise TextError(f"{repo!r} is not a repository's name: write it as user/name") from problem
     except RepositoryNotFoundError as problem:
         raise TextError(f"there is no public {repo_type} {repo} on the Hub: check the spelling") from problem
-    except Exception as problem:  # the network has many ways to fail and one remedy
+    except Exception as problem:  # the network can fail in many ways, all with one remedy
         raise TextError(
             f"{where} could not be fetched from the Hub: check the connection, or paste the text instead"
         ) from problem

@@ -1,6 +1,6 @@
 """Tokenizers: text ↔ ids by characters, by words, and by the byte-level encodings of `byte_pairs`.
 
-All share one interface, `Tokenizer`. What a tokenizer does not know becomes its unknown token, which is visible in
+All share one interface, `Tokenizer`. Text that a tokenizer does not know becomes its unknown token, visible in
 decoded text: `�` for a character, `<unk>` for a word. Byte-level encodings know every text. Strings that look like
 special tokens ("<|endoftext|>") are ordinary text everywhere.
 """
@@ -21,7 +21,7 @@ UNKNOWN_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 UNKNOWN_WORD = "<unk>"
 
 MAX_WORDS = 20_000
-"""Words of a vocabulary, of which the rarest are left out."""
+"""Most words in a vocabulary; rarer ones are left out."""
 WORD_PATTERN = r"\n|[^\W_]+(?:['’][^\W_]+)*|[^\w\s]|_"
 """A line break, a word with its apostrophes, or one punctuation mark."""
 _WORD = re.compile(WORD_PATTERN)
@@ -35,13 +35,13 @@ class Tokenizer(Protocol):
     vocab_size: int
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text; never fails, unknown parts become the unknown token."""
+        """The ids of a text; never fails: unknown parts become the unknown token."""
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids."""
 
     def token_text(self, token: int) -> str:
-        """One token as it stands in a text, whitespace included; bytes that are no character show as �."""
+        """One token as it stands in a text, whitespace included; bytes that do not make a character show as �."""
 
     def unknown_parts(self, text: str) -> list[str]:
         """The characters or words of a text, each once, that this tokenizer does not know."""
@@ -51,7 +51,7 @@ class Tokenizer(Protocol):
 
 
 class _Table:
-    """One id per piece of a text, as it stands in a table of tokens; all others are the unknown one."""
+    """One id per piece of a text, looked up in a table of tokens; pieces not in it become the unknown token."""
 
     def __init__(self, tokens: Sequence[str], unknown: int):
         self.vocab_size, self.unknown = len(tokens), unknown
@@ -84,7 +84,7 @@ class CharTokenizer(_Table):
 
     @classmethod
     def from_text(cls, text: str) -> CharTokenizer:
-        """The characters that occur in a text."""
+        """A tokenizer for the characters that occur in a text."""
         return cls("".join(sorted(set(text))))
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -114,7 +114,7 @@ class WordTokenizer(_Table):
 
     @classmethod
     def from_text(cls, text: str, max_words: int = MAX_WORDS) -> WordTokenizer:
-        """The most frequent words of a text."""
+        """A tokenizer for the most frequent words of a text."""
         return cls(word for word, _ in Counter(_WORD.findall(text)).most_common(max_words - 1))
 
     def decode(self, ids: Iterable[int]) -> str:
@@ -130,7 +130,7 @@ class WordTokenizer(_Table):
 
 
 def build_tokenizer(kind: str, text: str, *, vocab_size: int | None = None) -> Tokenizer:
-    """A tokenizer of a kind (char, word, bpe, or the name of a tiktoken encoding) made for a text."""
+    """A tokenizer made for a text, of this kind: char, word, bpe, or the name of a tiktoken encoding."""
     if kind == "char":
         return CharTokenizer.from_text(text)
     if kind == "word":
@@ -143,7 +143,7 @@ def build_tokenizer(kind: str, text: str, *, vocab_size: int | None = None) -> T
 
 
 def tokenizer_from_dict(values: dict[str, Any]) -> Tokenizer:
-    """The tokenizer whose `to_dict` gave these values; a clear TextError where they make no sense."""
+    """The tokenizer whose `to_dict` gave these values. Raises TextError if they make no sense."""
     try:
         kind = values["kind"]
         if kind == "char":

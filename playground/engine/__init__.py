@@ -2,7 +2,7 @@
 
 generate.py         the loop: prefill, then one token after the other
 inference_model.py  InferenceModel: prefill, decode_one
-request.py          Request: a text to be written, and how far it has come; choose: its next token
+request.py          Request: a text to be written, and its state so far; choose: its next token
 batch.py            ContinuousBatch: all requests of one model share its forward passes
 sampling.py         the rules that turn scores into a choice, and the table that explains one
 spelling.py         the text of tokens that come one by one; stop strings

@@ -4,12 +4,13 @@
     steps = batch.join(Request(model.config, prompt, 100))    # an iterator of DecodeSteps; any number, from any threads
 
 Reading one token costs a small model nearly as much as reading forty, since both read all of its weights. So the newest
-tokens of all requests are one batch ("continuous batching", Yu et al. 2022, "Orca"): each request keeps its own rows of
-the cache, its own rules, seed and stop strings, and writes the tokens that `generate` would write for it alone.
+tokens of all requests form one batch ("continuous batching", Yu et al. 2022, "Orca"): each request keeps its own rows
+of the cache, its own rules, seed and stop strings, and writes the tokens that `generate` would write for it alone.
 
-There is no thread that decodes. A reader who finds no step ready makes a pass for all; the others find theirs ready.
-Joining and leaving take no lock: they leave a mark, and the next pass acts on it. So the garbage collector may close
-an abandoned stream anywhere, even in the middle of a pass. R = rows, the samples of all requests; N = samples of one.
+No thread exists just for decoding. A reader that finds no step ready makes a pass for all; the others find theirs
+ready. Joining and leaving take no lock: they leave a mark, and the next pass acts on it. So the garbage collector may
+close an abandoned stream anywhere, even in the middle of a pass. R = rows, the samples of all requests; N = samples of
+one.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ from .request import Choice, DecodeStep, Request, choose
 _Work = Callable[["list[_Member]"], "dict[_Member, Any]"]
 
 PASSES = 4
-"""Made at once by a reader who finds nothing ready: a hand-over between threads costs as much as reading a token."""
+"""Passes made at once by a reader that finds nothing ready: changing threads costs as much as reading a token."""
 TOKENS_AT_ONCE = 512
-"""In one prefill: so few stay in a core's own cache. 64 windows of 97 tokens take 0.6 of the time of one batch."""
+"""Most tokens in one prefill: so few stay in a core's cache. 64 windows of 97 tokens take 0.6 of one batch's time."""
 SHORT = 64
-"""Tokens of a prefill up to which handing it to another thread costs more than reading it."""
+"""Up to this many tokens, handing a prefill to another thread costs more than reading it."""
 AHEAD = 64
 """Steps that a request may run ahead of its reader, so that a paused reader does not delay the others."""
 
 
 class _Member:
-    """A request in the batch. Its reader sets `gone` and takes from `ready`; all else is the business of the passes."""
+    """A request in the batch. Its reader sets `gone` and takes from `ready`; only the passes touch the rest."""
 
     def __init__(self, request: Request):
         self.request = request
@@ -65,16 +66,16 @@ class ContinuousBatch:
         self._source, self._model = weakref.ref(model), inference_model(model, precision)
         self.hooked = self._model.hooked
         self._members: list[_Member] = []
-        self._passing = threading.Lock()  # held by the one who makes passes; what follows is theirs alone
+        self._passing = threading.Lock()  # held by the thread that makes passes; what follows is its alone
         self._cache = RaggedCache(model.config, device=self._model.device)
-        self._rows: list[tuple[_Member, int]] = []  # of each row of the cache: its member, and which of its samples
-        self._waiting: list[_Member] = []  # whose windows have to be read
+        self._rows: list[tuple[_Member, int]] = []  # for each row of the cache: its member, and which of its samples
+        self._waiting: list[_Member] = []  # members whose windows have to be read
         self._reading: _Reading | None = None
 
     def join(self, request: Request) -> Iterator[DecodeStep]:
-        """The request's steps, as `generate` yields them. The request joins when the first one is asked for.
+        """The request's steps, as `generate` yields them. The request joins when its first step is asked for.
 
-        One with a tap is written by itself: what it edits is no business of its neighbours.
+        A request with a tap is written by itself: its edits must not touch its neighbours.
         """
         if request.tap is not no_tap:
             yield from steps_of(self._source(), request, self._model.precision)
@@ -94,7 +95,7 @@ class ContinuousBatch:
                 elif member.over:
                     return
         finally:
-            member.gone = True  # and no more than that: this may run anywhere, even while this thread makes a pass
+            member.gone = True  # nothing more: this may run anywhere, even while this thread makes a pass
 
     def __len__(self) -> int:
         """How many requests are being written."""
@@ -104,7 +105,7 @@ class ContinuousBatch:
         """Make `times` steps for every request whose reader keeps up."""
         try:
             in_decoding_threads(self._model.config.n_active_parameters, self._model.device, self._steps, times)
-        except Exception as problem:  # no one request is to blame, and the cache may be half written: all end
+        except Exception as problem:  # no one request is to blame, the cache may be half written: all requests end
             for member in self._members:
                 member.problem = problem
 
@@ -116,7 +117,7 @@ class ContinuousBatch:
     def _step(self) -> None:
         """Write a token for each member whose reader keeps up, unless its window still has to be read.
 
-        One group of windows is read at a time: by another thread where one is idle, while all others write on.
+        One group of windows is read at a time: if a thread is idle, by that one, while all others go on writing.
         """
         self._sweep()
         unread = {*self._waiting, *(self._reading.members if self._reading else ())}
@@ -139,7 +140,7 @@ class ContinuousBatch:
                     member.problem = problem
 
     def _sweep(self) -> None:
-        """Forget the members that are over, and the rows of the cache that are no longer needed."""
+        """Forget the finished members, and the cache rows that are no longer needed."""
         leaving = {member for member in self._members if member.over}  # asked once: a reader may leave meanwhile
         for member in leaving:
             self._members.remove(member)
@@ -158,7 +159,7 @@ class ContinuousBatch:
             self._model = inference_model(source, self._model.precision)
 
     def _decode_one(self, members: list[_Member]) -> dict[_Member, torch.Tensor]:
-        """Read the newest token of each sample, all in one pass; logits (N, V) of each member. If it fails, all end."""
+        """Read the newest token of each sample in one pass; logits (N, V) per member. If it fails, all requests end."""
         if not members:
             return {}
         moving, device = set(members), self._model.device
@@ -177,7 +178,7 @@ class ContinuousBatch:
         return {member: own[0] if len(own) == 1 else torch.cat(own) for member, own in rows.items()}
 
     def _each(self, members: list[_Member], work: _Work) -> dict[_Member, Any]:
-        """The results of `work` for all members together. If it fails, for each alone: the one at fault ends alone."""
+        """The results of `work` for all members at once. If it fails, each is tried alone: the one at fault ends."""
         try:
             return work(members)
         except Exception as problem:
@@ -187,7 +188,7 @@ class ContinuousBatch:
         return {member: result for each in members for member, result in self._each([each], work).items()}
 
     def _begin_reading(self) -> _Reading:
-        """Begin to read the window that has waited longest, with others of its kind."""
+        """Begin to read the window that has waited longest, along with others of its kind."""
         members = _alike(self._waiting, self._prefilled_with)[0]
         members = members[: max(1, TOKENS_AT_ONCE // members[0].request.window_length)]
         self._waiting = [member for member in self._waiting if member not in members]
@@ -196,11 +197,11 @@ class ContinuousBatch:
         return _Reading(members, Aside(partial(self._each, members, self._prefill), offered))
 
     def _end_reading(self) -> dict[_Member, torch.Tensor]:
-        """The logits (N, V) of each member whose window has been read; the next pass reads its newest token."""
+        """The logits (N, V) for each member whose window has been read; the next pass reads its newest token."""
         results, self._reading = self._reading.aside.result(), None
         logits = {}
         for member, (its_logits, cache) in results.items():
-            if member in self._members:  # and has not left meanwhile
+            if member in self._members:  # and the member has not left meanwhile
                 logits[member] = its_logits
                 if cache is not None:
                     self._cache.join(cache)
@@ -208,13 +209,13 @@ class ContinuousBatch:
         return logits
 
     def _prefilled_with(self, member: _Member) -> tuple[int, bool]:
-        """Equal for members whose windows can be one batch: their length, and whether a cache is of use afterwards."""
+        """Equal for members whose windows can form one batch: window length, and whether a cache is used afterwards."""
         length = member.request.window_length
         return length, member.request.cached and length < self._model.config.context_length
 
     @torch.inference_mode()
     def _prefill(self, members: list[_Member]) -> dict[_Member, tuple[torch.Tensor, KVCache | None]]:
-        """Read windows of one kind; logits (N, V) of each member, and a cache with its rows if one is of use."""
+        """Read windows of one kind; logits (N, V) for each member, and a cache with its rows if one is of use."""
         (length, keeps), model = self._prefilled_with(members[0]), self._model
         windows = torch.tensor([window for member in members for window in member.request.window], device=model.device)
         cache = KVCache.allocate(model.config, len(windows), length, device=model.device) if keeps else None
@@ -232,7 +233,7 @@ class _Reading:
 
 
 def _alike(members: Iterable[_Member], kind: Callable[[_Member], Any]) -> list[list[_Member]]:
-    """The members in groups of one kind."""
+    """The members, grouped by kind."""
     groups: dict[Any, list[_Member]] = {}
     for member in members:
         groups.setdefault(kind(member), []).append(member)
@@ -249,15 +250,15 @@ _sharing = threading.Lock()
 
 
 def shared_batch(model: Transformer, precision: str = "fp32") -> ContinuousBatch:
-    """The one ContinuousBatch of this model in this precision, for all who ask; it goes when the model does.
+    """The one ContinuousBatch for this model and precision, shared by all callers; it is freed with the model.
 
-    A model with hooks gets a batch of its own each time: kept here, that batch would keep its model for ever.
+    A model with hooks gets a new batch each time: kept here, that batch would keep its model alive for ever.
     """
     with _sharing:
         known = _shared.get(model, {}).get(precision)
     if known is not None:
         return known
-    batch = ContinuousBatch(model, precision)  # copies weights: who writes with another model does not wait for that
+    batch = ContinuousBatch(model, precision)  # copies weights: writing with another model does not wait for that
     if batch.hooked:
         return batch
     with _sharing:

@@ -24,16 +24,16 @@ def generate(
 ) -> Iterator[DecodeStep]:
     """Continue `prompt` token by token; the options are those of `Request`.
 
-    With a `precision` of bf16 or int8, weights are rounded to it (see `model/kernels/packed.py`); the model stays as it
-    is. With a `tap`, every pass is edited as one over the whole text would be. Raises ValueError, before the first
-    step, where prompt or numbers make no sense.
+    With a `precision` of bf16 or int8, weights are rounded to it (see `model/kernels/packed.py`); the model stays
+    unchanged. With a `tap`, every pass is edited as if it read the whole text. Raises ValueError, before the first
+    step, if the prompt or the numbers make no sense.
     """
     return steps_of(model, Request(model.config, prompt, max_new_tokens, sampling, **options), precision)
 
 
 def steps_of(model: Transformer, request: Request, precision: str = "fp32") -> Iterator[DecodeStep]:
-    """Write one request by itself. A `ContinuousBatch` of one writes the same tokens at 0.7 of the speed (0.8 million
-    parameters, one thread): it locks, changes threads, and masks rows that might differ in length."""
+    """Write one request by itself. A `ContinuousBatch` with one request writes the same tokens at 0.7 of the speed (0.8
+    million parameters, one thread): it locks, changes threads, and masks rows that might differ in length."""
     return _steps(inference_model(model, precision), request)
 
 
@@ -53,7 +53,7 @@ def _steps(model: InferenceModel, request: Request) -> Iterator[DecodeStep]:
 
 
 def count_projections(prompt: int, new_tokens: int) -> tuple[int, int]:
-    """(without, with a cache): Q, K and V vectors per layer to write `new_tokens` after `prompt` tokens, and read them.
+    """(without, with a cache): Q, K, V vectors per layer to write `new_tokens` after `prompt` tokens, and to read them.
 
     Without a cache every step projects the whole text so far; with one every token of the text is projected once.
 

@@ -1,4 +1,4 @@
-"""InferenceModel: a model as decoding reads it, with two verbs: `prefill` a text, `decode_one` more token.
+"""InferenceModel: a model prepared for decoding, with two verbs: `prefill` a text, `decode_one` more token.
 
 R = texts, T = tokens, V = vocabulary.
 """
@@ -15,11 +15,11 @@ from ..model.kernels.packed import check_precision
 from ..model.kernels.strip_module_calls import products_of, strip_module_calls
 
 EVERY = 499
-"""Of a large matrix, every nth number is summed to see whether it has changed."""
+"""To see whether a large matrix has changed, every nth of its numbers is summed."""
 
 
 class InferenceModel:
-    """A model in one precision. It shares with the model whatever is not a copy in that precision."""
+    """A model in one precision. It shares with the original whatever is not a copy in that precision."""
 
     def __init__(self, model: Transformer, precision: str = "fp32"):
         self.config, self.precision = model.config, precision
@@ -27,16 +27,16 @@ class InferenceModel:
         self._model = strip_module_calls(model, precision)
         products = products_of(self._model)
         self.nbytes = sum(each.nbytes for each in products)
-        """Bytes of the copies of weights."""
+        """Bytes that the copied weights take."""
         self.in_fp32 = all(each.in_fp32 for each in products)
         """Whether all its products are computed in fp32, whatever its weights were rounded to."""
         self._fingerprint = _fingerprint(model) if self.nbytes else None
         self.hooked = self._model is model
-        """Whether hooks take part: then the model itself is called, as a whole, and shows them every token."""
+        """Whether hooks take part: then the model itself is called, as a whole, and they see every token."""
         self._next_token = None if self.hooked else NextToken(self._model)
 
     def is_current(self, model: Transformer) -> bool:
-        """Whether the model still has the weights that were copied, if any were."""
+        """Whether the model's weights are still those that were copied, if any were."""
         return self._fingerprint is None or self._fingerprint == _fingerprint(model)
 
     def logits(self, ids: torch.Tensor) -> torch.Tensor:
@@ -51,7 +51,7 @@ class InferenceModel:
     def decode_one(self, ids: torch.Tensor, cache: KVCache, tap: Tap = no_tap) -> torch.Tensor:
         """Read one token (R, 1) of each text, which follows those in the cache; logits (R, V) after it.
 
-        It equals `prefill(ids, cache)`; written out for a single token, it takes a small model half the time.
+        Equals `prefill(ids, cache)`; written out for a single token, it takes half the time with a small model.
         """
         if self._next_token is None or tap is not no_tap:
             return self.prefill(ids, cache, tap)
@@ -59,10 +59,10 @@ class InferenceModel:
 
 
 def _fingerprint(model: torch.nn.Module) -> list[tuple]:
-    """Differs once a weight has changed: by torch's count of changes, or by `.data`, which escapes that count.
+    """A value that differs once a weight has changed, even through `.data`, which torch's count of changes misses.
 
-    Through `.data`, a change of fewer than `EVERY` neighbours in a large matrix may be missed: summing every number of
-    60 million takes 11 ms at the beginning of a text, this takes 1.
+    If `.data` changes fewer than `EVERY` neighbours in a large matrix, that may go unnoticed. Summing all of 60 million
+    numbers takes 11 ms at the beginning of a text; this takes 1 ms.
     """
     return [(p.data_ptr(), 0 if p.is_inference() else p._version, _sum(p.detach())) for p in model.parameters()]
 
@@ -75,15 +75,15 @@ _copies = Kept(entries=1000, megabytes=1500)
 
 
 def inference_model(model: Transformer, precision: str = "fp32") -> InferenceModel:
-    """The model for inference in that precision. Copies of weights are kept, bounded, until the model goes.
+    """The model for inference in that precision. A bounded number of weight copies is kept until the model is freed.
 
-    Raises ValueError where there is no such precision, or none on the model's device.
+    Raises ValueError if there is no such precision, or not on the model's device.
     """
     check_precision(precision, next(model.parameters()).device)
     kept = _copies.peek(precision, owner=model)
     if kept is not None and not kept.is_current(model):
         _copies.drop(precision, owner=model)
     found = _copies.get(precision, lambda: InferenceModel(model, precision), owner=model)
-    if not found.nbytes:  # it copies nothing, is made in a millisecond, and may be the model itself
+    if not found.nbytes:  # this one copies nothing, is made in a millisecond, and may be the model itself
         _copies.drop(precision, owner=model)
     return found

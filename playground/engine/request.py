@@ -1,7 +1,7 @@
-"""Request: one text, or N samples of it, to be written: its prompt, its rules, and how far it has come.
+"""Request: a text to be written, perhaps as N samples: its prompt, its rules, and its state so far.
 
-A request never runs the model. `generate` runs it for one request, `ContinuousBatch` for all requests of one model, and
-both in the same three moves, so that both write the same tokens:
+A request never runs the model. `generate` runs it for one request, `ContinuousBatch` for all requests of one model.
+Both make the same three moves, and so write the same tokens:
 
     request.begin()                                  # what has to be read next: `window` or `newest`?
     logits = prefill(request.window, …) if request.needs_prefill else decode_one(request.newest, …)
@@ -30,26 +30,26 @@ class DecodeStep:
     """One generated token (of each sample), and what it took."""
 
     index: int
-    """Number of the generated token, from 0."""
+    """The index of the generated token, from 0."""
     tokens: tuple[int, ...]
     """The chosen token of each of the N samples."""
     logits: torch.Tensor = field(repr=False)
-    """(N, V) raw scores the choice was made from, fp32."""
+    """(N, V) raw scores from which the choice was made, fp32."""
     model_probability: tuple[float, ...]
     """The model's own probability of each chosen token, before any sampling rule."""
     length: int
-    """Tokens so far, prompt and chosen token included."""
+    """How many tokens so far, prompt and chosen token included."""
     cache_length: int
-    """Tokens whose keys and values the choice was made with; 0 without a cache. The chosen token is not among them: it
+    """Tokens whose cached keys and values the choice used; 0 without a cache. The chosen token is not among them: it
     is read at the beginning of the next step, if there is one."""
     projections: int
     """Q, K and V vectors computed so far per layer: three for every token read, per sample."""
     rebuilt: bool
-    """Whether the context was full, so that its oldest tokens fell out and the cache was computed again."""
+    """Whether the context was full, so that its oldest tokens fell out and the cache was computed anew."""
     seconds: float
     """Time this step took."""
     stopped: tuple[bool, ...]
-    """Which samples have met a stop string."""
+    """Which samples have written a stop string."""
 
 
 class Choice(NamedTuple):
@@ -61,18 +61,18 @@ class Choice(NamedTuple):
 
 
 class Request:
-    """A text to be written, and how far it has come.
+    """A text to be written, and its state so far.
 
-    A prompt longer than the context is cropped to its last T tokens. Each of `n_samples` texts has random numbers of
-    its own. With `stop` strings (which need the `tokenizer`), a sample that has written one is over. A model without a
-    causal mask has no cache. A `tap` (such as `inspection.edits_tap`) sees and edits every pass; a `TextTap` also hears
-    where in the text the pass is.
+    A prompt longer than the context is cropped to its last T tokens. Each of the `n_samples` texts has its own
+    random numbers. With `stop` strings (which need the `tokenizer`), a sample that has written one is over. A model
+    without a causal mask has no cache. A `tap` (such as `inspection.edits_tap`) sees and edits every pass; a `TextTap`
+    is also told where in the text the pass reads.
 
     Once the context is full, its oldest `slide_by` tokens fall out (see `window_start`), and the cache is recomputed
-    from the others: even where positions are relative, a cached key of a deeper layer still depends on the tokens that
-    fell out, and positions that are added would all be off. So the tokens always equal those of `use_cache=False`.
+    from the others: even with relative positions, a cached key of a deeper layer still depends on the tokens that
+    fell out, and added positions would all be off. So the tokens always equal those with `use_cache=False`.
 
-    Raises ValueError where prompt or numbers make no sense.
+    Raises ValueError if the prompt or the numbers make no sense.
     """
 
     def __init__(
@@ -98,11 +98,11 @@ class Request:
         self.tap = tap
         self.cached = use_cache and config.causal and getattr(tap, "cacheable", True)
         self.texts = [list(prompt) for _ in range(n_samples)]
-        """All of each sample's text so far: lists, since a tensor for each new token would cost more."""
+        """Each sample's whole text so far: lists, since a tensor for each new token would cost more."""
         self.needs_prefill = True
         """Whether the model has to read the whole `window` next, instead of the `newest` token alone."""
         self.random_numbers: list[float] = []
-        """One for each sample, which decides this step's choice: drawn once, so that a choice can be made again."""
+        """One random number per sample, which decides this step's choice; drawn once, so the choice can be repeated."""
         self.over = False
 
         self._context_length, self._max_new_tokens = config.context_length, max_new_tokens
@@ -121,7 +121,7 @@ class Request:
 
     @property
     def window_length(self) -> int:
-        """Tokens of the window, T + 1 where the context is full."""
+        """How many tokens the window has; T + 1 if the context is full."""
         return len(self.texts[0]) - self._first
 
     @property
@@ -141,7 +141,7 @@ class Request:
         return self.sampling.rules, len(self.texts[0]) if penalises else None
 
     def begin(self) -> None:
-        """Begin a step: let the oldest tokens fall out where the context is full, and say what the model must read."""
+        """Begin a step: if the context is full, let the oldest tokens fall out; say what the model must read."""
         self._began = time.perf_counter()
         slides = self.full
         self._first = window_start(self._prompt_length, len(self.texts[0]), self._context_length, self.slide_by)
@@ -180,15 +180,15 @@ class Request:
 def default_slide(context_length: int) -> int:
     """A quarter of the context, in tokens: how far a window slides unless its request says otherwise.
 
-    By one token at a time, the model sees as much as it can, but has to read its whole window again for every token.
+    Sliding by one token shows the model the most text, but it must read its whole window again for every token.
     """
     return max(1, context_length // 4)
 
 
 def window_start(prompt: int, length: int, context_length: int, slide_by: int) -> int:
-    """Where the window begins that the model sees of `length` tokens, of which the first `prompt` were given.
+    """Where the model's window begins in a text of `length` tokens, the first `prompt` of which were given.
 
-    At the first token, or at the last T of a longer prompt; further on by whole slides, as few as make the rest fit.
+    At the first token, or at the last T tokens of a longer prompt, plus the fewest whole slides that make the rest fit.
 
     >>> [window_start(3, length, context_length=8, slide_by=2) for length in (3, 8, 9, 10, 11)]
     [0, 0, 2, 2, 4]
@@ -198,9 +198,9 @@ def window_start(prompt: int, length: int, context_length: int, slide_by: int) -
 
 
 def choose(requests: Sequence[Request], logits: Sequence[torch.Tensor]) -> list[Choice]:
-    """Choose the next token of every sample of requests with equal `rules`, from logits (N, V) of each.
+    """Choose the next token of every sample in requests with equal `rules`, from each request's logits (N, V).
 
-    Each sample has a random number of its own, so its tokens do not depend on its neighbours. Nothing is changed.
+    Each sample has its own random number, so its tokens do not depend on its neighbours. The requests do not change.
     """
     sampling = requests[0].sampling
     scores = (logits[0] if len(logits) == 1 else torch.cat(list(logits))).float().cpu()  # (ΣN, V)

@@ -33,13 +33,13 @@ class SamplingConfig(Settings):
     OF = "sampling"
 
     temperature: float = 1.0
-    """Divides the scores: below 1 bolder choices become likelier still, above 1 the field evens out."""
+    """Divides the scores: below 1, likely tokens become likelier still; above 1, the chances even out."""
     top_k: int | None = None
     """Keep only the k likeliest tokens; None keeps all."""
     top_p: float = 1.0
-    """Keep the smallest set of likeliest tokens with this much probability (Holtzman et al. 2020); 1 keeps all."""
+    """Keep the fewest likeliest tokens that reach this total probability (Holtzman et al. 2020); 1 keeps all."""
     min_p: float = 0.0
-    """Drop tokens less than this share as likely as the likeliest one (Nguyen et al. 2024); 0 keeps all."""
+    """Drop tokens less likely than this share of the likeliest one's probability (Nguyen et al. 2024); 0 keeps all."""
     repetition_penalty: float = 1.0
     """Make tokens that already occurred less likely (Keskar et al. 2019); 1 leaves them alone."""
     greedy: bool = False
@@ -56,7 +56,7 @@ class SamplingConfig(Settings):
 
     @functools.cached_property
     def rules(self) -> SamplingConfig:
-        """The same with seed 0: equal for all that draw from the same distribution."""
+        """This config with seed 0: equal for all that draw from the same distribution."""
         return self.replace(seed=0)
 
     @functools.cached_property
@@ -76,7 +76,7 @@ SAMPLING_PRESETS: dict[str, SamplingConfig] = {
 
 
 def penalise(scores: torch.Tensor, history: torch.Tensor, penalty: float) -> torch.Tensor:
-    """Scores (N, V) with those of tokens in history (N, T) divided by the penalty where positive, else multiplied."""
+    """Scores (N, V); those of tokens in the history (N, T) are divided by the penalty if positive, else multiplied."""
     if penalty == 1.0:
         return scores
     seen = torch.zeros_like(scores, dtype=torch.bool).scatter_(1, history, True)
@@ -84,18 +84,18 @@ def penalise(scores: torch.Tensor, history: torch.Tensor, penalty: float) -> tor
 
 
 def temper(scores: torch.Tensor, temperature: float) -> torch.Tensor:
-    """Scores (N, V) less each row's highest, divided by the temperature: the constant changes no probability.
+    """Scores (N, V) minus each row's highest, divided by the temperature; the subtraction changes no probability.
 
-    Without it, a temperature near 0 would divide to infinities, whose difference is not a number.
+    Without it, a temperature near 0 would give infinities, whose difference is not a number.
     """
     if temperature == 1.0:
         return scores
-    least = torch.finfo(scores.dtype).tiny  # below, the division would be by 0; the likeliest alone is left long before
+    least = torch.finfo(scores.dtype).tiny  # below this, it would divide by 0; long before, only the likeliest is left
     return (scores - scores.amax(dim=-1, keepdim=True)) / max(temperature, least)
 
 
 def keep_top_k(scores: torch.Tensor, k: int | None) -> torch.Tensor:
-    """Scores (N, V) with all but the k highest at −inf. Equal scores at the edge stay together."""
+    """Scores (N, V) with all but the k highest at −inf. Scores equal to the kth highest all stay."""
     if k is None or k >= scores.shape[-1]:
         return scores
     edge = scores.topk(k, dim=-1).values[:, -1:]
@@ -125,7 +125,7 @@ def keep_min_p(scores: torch.Tensor, p: float) -> torch.Tensor:
 
 
 CUT_OFFS = (("top-k", keep_top_k, "top_k"), ("top-p", keep_top_p, "top_p"), ("min-p", keep_min_p, "min_p"))
-"""In order: each rule's name, the function, and the field of the config that it takes."""
+"""In order: each rule's name, its function, and the config field that it takes."""
 
 
 def probabilities(logits: torch.Tensor, history: torch.Tensor | None, config: SamplingConfig) -> torch.Tensor:
@@ -143,7 +143,7 @@ def probabilities(logits: torch.Tensor, history: torch.Tensor | None, config: Sa
 
 
 class RandomNumbers:
-    """One sample's random numbers from 0 to 1: a generator's, made some at a time, since asking costs the most."""
+    """One sample's random numbers from 0 to 1: a generator makes many at a time, since each call to it is slow."""
 
     AHEAD = 32
 
@@ -152,14 +152,14 @@ class RandomNumbers:
         self._made: list[float] = []
 
     def next(self) -> float:
-        """The next one."""
+        """The next random number."""
         if not self._made:
             self._made = torch.rand(self.AHEAD, generator=self._generator, dtype=torch.float64).flip(0).tolist()
         return self._made.pop()
 
 
 def streams(seed: int, n_samples: int) -> list[RandomNumbers]:
-    """Random numbers for each of N samples. What a sample draws does not depend on how many there are beside it."""
+    """Random numbers for each of N samples. A sample's numbers do not depend on how many others there are."""
     others = (random.Random(f"{seed}, sample {i}").getrandbits(63) for i in range(1, n_samples))
     return [RandomNumbers(own) for own in (seed, *others)]
 
@@ -184,21 +184,21 @@ class ExplainedToken:
     raw_probability: float
     """Softmax of the raw scores."""
     score: float
-    """After repetition penalty and temperature."""
+    """The score after repetition penalty and temperature."""
     tempered_probability: float
-    """Softmax of those."""
+    """Softmax of the adjusted scores."""
     removed_by: str | None
     """top-k, top-p, min-p or greedy; None for candidates still in the draw."""
     probability: float
-    """What it was sampled with."""
+    """The probability with which it was sampled."""
 
 
 def explain(
     logits: torch.Tensor, history: torch.Tensor, config: SamplingConfig, *, rows: int = 20, always: tuple[int, ...] = ()
 ) -> list[ExplainedToken]:
-    """The step table of one choice: raw logits (V,), ids so far (T,). The likeliest `rows` tokens, and `always`.
+    """The table for one choice, from raw logits (V,) and ids so far (T,): the likeliest `rows` tokens, and `always`.
 
-    Recomputes by the same functions as the draw, so its last column is the distribution that was used.
+    Computed by the same functions as the draw, so the last column is the distribution that was used.
     """
     raw = logits[None].float()
     scores = penalise(raw, history[None], config.repetition_penalty)

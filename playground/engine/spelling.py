@@ -10,7 +10,7 @@ from ..data.tokenizers import Tokenizer
 
 
 class Spelling:
-    """Spells a sequence of tokens: what each adds to the text decoded so far.
+    """Spells a sequence of tokens: says what each one adds to the text decoded so far.
 
     >>> from playground.data.tokenizers import WordTokenizer
     >>> words = WordTokenizer.from_text("the cat sat.")
@@ -28,28 +28,28 @@ class Spelling:
             self.add(token)
 
     def add(self, token: int, *, last: bool = False) -> str:
-        """The text that this token adds; with `last`, bytes that no other token will complete show as �."""
+        """The text that this token adds; with `last`, bytes that no later token will complete show as �."""
         if self._bytes is not None:
             return self._bytes.decode(self._tokenizer.token_bytes(token), final=last)
-        # the space before a word depends on the token before it, and on nothing else
+        # the space before a word depends only on the token before it
         before, self._last = self._last, [token]
         return self._tokenizer.decode([*before, token])[len(self._tokenizer.decode(before)) :]
 
     @property
     def incomplete(self) -> str:
-        """The bytes so far that are no whole character yet, as a tokenizer decodes them: �, or nothing."""
+        """The trailing bytes that do not yet make a whole character, as a tokenizer decodes them: �, or nothing."""
         return self._bytes.getstate()[0].decode("utf-8", "replace") if self._bytes is not None else ""
 
 
 class StopFinder:
-    """Watches a text grow for stop strings, keeping no more of it than the longest of them needs."""
+    """Watches a text grow for stop strings, keeping no more of it than the longest string needs."""
 
     def __init__(self, tokenizer: Tokenizer, stop: Sequence[str]):
         self._spelling, self._stop = Spelling(tokenizer), stop
         self._kept, self._tail = max(map(len, stop)) - 1, ""
 
     def met_with(self, token: int) -> bool:
-        """Whether the decoded text with this token at its end holds a stop string that it did not hold before."""
+        """Whether this token completes a stop string in the decoded text."""
         text = self._tail + self._spelling.add(token)
         self._tail = text[max(len(text) - self._kept, 0) :]
         text += self._spelling.incomplete

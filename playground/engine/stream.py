@@ -1,4 +1,4 @@
-"""Streaming: a model's continuation as tokens with their texts, from one iterator for page, endpoints and shell."""
+"""Streaming: a model's continuation as tokens with their texts: one iterator for page, endpoints and shell."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class NewToken(NamedTuple):
     text: str
     """What it adds to the text; empty for bytes whose character is still to be completed."""
     probability: float
-    """The model's own, before any sampling rule."""
+    """The model's own probability, before any sampling rule."""
 
 
 class Streamed(NamedTuple):
@@ -29,7 +29,7 @@ class Streamed(NamedTuple):
 
     step: DecodeStep
     new: tuple[NewToken | None, ...]
-    """A token per sample; None for one that met a stop string before."""
+    """One token per sample; None for a sample that has already written a stop string."""
 
 
 def stream(
@@ -48,8 +48,8 @@ def stream(
 
     The options are those of `Request`. With `shared`, passes are shared with others (`ContinuousBatch`).
 
-    The texts of a sample's tokens make up what the tokenizer decodes from all of them after the prompt. A reader who
-    has enough stops asking. Raises ValueError, before the first step, where prompt or numbers make no sense.
+    The texts of a sample's tokens, joined, are what the tokenizer decodes from all of them after the prompt. To stop,
+    just stop iterating. Raises ValueError, before the first step, if the prompt or the numbers make no sense.
     """
     options |= {"n_samples": n_samples, "tokenizer": tokenizer}
     request = Request(model.config, prompt, max_new_tokens, sampling, **options)

@@ -11,6 +11,7 @@ from . import palette
 from .shapes import (
     FIXED,
     MOST_LABELS,
+    MOST_TOKENS_ALONG,
     SQUARE_ACROSS,
     SQUARE_DOWN,
     UPSIDE_DOWN,
@@ -29,9 +30,9 @@ from .shapes import (
 from .wire import escaped, numbers
 
 _MOST_WRITTEN = 150
-"""Cells up to which each has its number written into it."""
+"""Up to this many cells, each has its number written in it."""
 _NARROW_HEIGHT = 300
-"""Pixels of a pattern on a phone, where its width leaves no room for more."""
+"""Height in pixels of a pattern on a phone, whose width leaves no room for more."""
 
 
 def pattern_map(
@@ -61,7 +62,7 @@ def pattern_map(
     return heatmap(
         trace,
         height or _map_height(len(tokens)),
-        slanted(tokens, "looks at (key)", first=first),
+        slanted(tokens, "looks at (key)", first=first, most=MOST_TOKENS_ALONG),
         names(tokens, "query", first=first, **UPSIDE_DOWN),
         frames=framed(mark),
         square=True,
@@ -83,7 +84,7 @@ def signed_map(
 ) -> Figure:
     """Signed values (R, C) on one diverging scale centred on 0; `blank` (R, C) marks cells not to draw.
 
-    `mark` (row, column) frames a cell. The cells are square where rows and columns are the same.
+    `mark` (row, column) frames a cell. Cells are square if rows and columns are the same tokens.
     """
     values = np.array(values, dtype=np.float64)
     if blank is not None:
@@ -100,7 +101,7 @@ def signed_map(
     return heatmap(
         trace,
         height or _map_height(len(rows)),
-        slanted(columns),
+        slanted(columns, most=MOST_TOKENS_ALONG),
         names(rows, **UPSIDE_DOWN),
         frames=framed(mark),
         square=[*rows] == [*columns],
@@ -118,12 +119,12 @@ def head_grid(
     size: int = 150,
     chosen: int | None = None,
 ) -> Figure:
-    """All heads (N, T, T) as small pictures in one figure; a click's `trace` is the head's index.
+    """All heads (N, T, T) as small pictures in one figure; the `trace` in a click is the head's index.
 
     Args:
         titles: one short name per head, such as L0 H3.
-        tokens: shown on hover where given.
-        size: pixels of height per row of pictures, the title included.
+        tokens: shown on hover if given.
+        size: height in pixels of each row of pictures, including the title.
         chosen: index of the head whose picture is framed.
     """
     patterns = np.asarray(patterns, dtype=np.float64)
@@ -178,7 +179,7 @@ def head_grid(
 
 
 def _blanked(pattern: np.ndarray, causal: bool) -> np.ndarray:
-    """NaN where a query would look at a later key."""
+    """The pattern with NaN where a query would look at a later key."""
     pattern = np.array(pattern, dtype=np.float64)
     if causal:
         pattern[np.triu_indices(len(pattern), 1)] = np.nan
@@ -186,7 +187,7 @@ def _blanked(pattern: np.ndarray, causal: bool) -> np.ndarray:
 
 
 def written(count: int) -> bool | None:
-    """Whether so many cells are few enough to read a number in each."""
+    """Whether there are few enough cells to read a number in each."""
     return True if count <= _MOST_WRITTEN else None
 
 

@@ -1,4 +1,4 @@
-"""Plain bars: one number per name, and two numbers per token in panels above each other."""
+"""Plain bars: one number per name, or several numbers per token in stacked panels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def named_bars(
     *,
     strong: Sequence[bool] | None = None,
 ) -> Figure:
-    """Horizontal bars in the given order; those that are not `strong` are pale."""
+    """Horizontal bars in the given order; those not in `strong` are pale."""
     colors = [palette.DENSE if strong is None or strong[i] else palette.FAINT for i in range(len(labels))]
     hovers = {"hovertext": [escaped(label) for label in labels]}
     rows = list(range(len(labels)))
@@ -34,7 +34,7 @@ def named_bars(
 
 
 def token_bars(labels: Sequence[str], panels: Sequence[tuple[str, np.ndarray]], *, chosen: int | None = None) -> Figure:
-    """One bar per token in each panel (title, numbers (T,)); the chosen token's stand out. A click's x is the token."""
+    """One bar per token in each panel (title, numbers (T,)); the chosen token's stand out. A click's x is its token."""
     count, places = len(panels), list(range(len(labels)))
     colors = [palette.HIGHLIGHT if place == chosen else palette.DENSE for place in places]
     hovers = {"hovertext": [escaped(label) for label in labels]}

@@ -1,4 +1,4 @@
-"""Next-token candidates: before and after training, of two models, and at several temperatures."""
+"""Next-token candidates: before and after training, from two models, or at several temperatures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .shapes import names as named
 from .wire import escaped, numbers, shortened
 
 _ROW = 26
-"""Pixels per candidate."""
+"""Height in pixels of each candidate."""
 
 
 def next_tokens(
@@ -80,7 +80,7 @@ def _bars(
 
 
 def _rows(labels: Sequence[str], chosen: int | None = None) -> dict[str, Any]:
-    """The axis of candidates: one place per row, so that equal texts stay apart; the first on top."""
+    """The axis of candidates: one place per row, so that equal texts stay apart; the first is on top."""
     texts = [("▸ " if i == chosen else "") + shortened(label) for i, label in enumerate(labels)]
     ink = {"size": 12, "color": palette.INK}
     return named(texts, length=16, range=[len(labels) - 0.5, -0.5], ticklabelstandoff=6, tickfont=ink, **FIXED)

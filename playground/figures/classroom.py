@@ -1,4 +1,4 @@
-"""A class in pictures: everybody's curve beside the same baselines, and the spread of runs that differ in one thing."""
+"""A class in pictures: students' curves with the same baselines, and the spread of runs that differ in one thing."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .wire import escaped, shortened
 
 EMPTY = {"showticklabels": False, "showgrid": False}
 NAMED, TALL = 12, 15
-"""The most curves that carry a name, and the height of a name in pixels."""
+"""The most curves that are labelled with a name, and a name's height in pixels."""
 Curve = tuple[str, Sequence[tuple[int, float]]]
-"""Whose it is, and its (step, validation loss)."""
+"""The student's name, and the curve's (step, validation loss) points."""
 
 
 def class_curves(curves: Sequence[Curve], rungs: Sequence[tuple[str, float]] = (), *, height: int = 340) -> Figure:
-    """Every student's validation curve, thin, and the median of those that were measured at a step, thick."""
+    """Every student's validation curve, thin; and, thick, the median of the curves measured at each step."""
     named = _named(curves)
     traces = []
     for i, (name, points) in enumerate(curves):
@@ -63,7 +63,7 @@ def _ends(values: Sequence[float]) -> list[float]:
 
 
 def _named(curves: Sequence[Curve]) -> dict[int, str]:
-    """Place in the list → colour, of the curves whose names are drawn: all, or those that end lowest and highest."""
+    """Index in the list → colour, for curves with a drawn name: all, or those that end lowest and highest."""
     order = sorted((i for i, (_, points) in enumerate(curves) if points), key=lambda i: curves[i][1][-1][1])
     chosen = order if len(order) <= NAMED else order[: NAMED // 2] + order[-NAMED // 2 :]
     return {i: palette.EXPERTS[place % len(palette.EXPERTS)] for place, i in enumerate(chosen)}
@@ -73,13 +73,13 @@ def _names_at_ends(
     curves: Sequence[Curve], named: dict[int, str], low: float, high: float, height: int
 ) -> list[dict[str, Any]]:
     """The students' names at the right ends of their curves, moved apart where they would overlap."""
-    tall = TALL * (high - low) / (height - 68)  # of a name, in nats
+    tall = TALL * (high - low) / (height - 68)  # height of a name, in nats
     order = sorted(named, key=lambda i: curves[i][1][-1][1])
     places: list[float] = []
     for i in order:
         places.append(max(curves[i][1][-1][1], places[-1] + tall if places else low + tall / 2))
     over = max(places[-1] - (high - tall / 2), 0.0) if places else 0.0
-    for place in range(len(places) - 1, -1, -1):  # those that stand too high move down, and push the next
+    for place in range(len(places) - 1, -1, -1):  # names that are too high move down, and push the next
         above = places[place + 1] - tall if place + 1 < len(places) else places[place] - over
         places[place] = min(places[place], above)
     return [
@@ -92,7 +92,7 @@ def _names_at_ends(
 
 
 def medians(curves: Sequence[Curve]) -> list[tuple[int, float]]:
-    """(step, median loss) at the steps at which at least half of the curves, and three, were measured."""
+    """(step, median loss) at steps where at least half of the curves, and at least three, were measured."""
     at: dict[int, list[float]] = {}
     for _, points in curves:
         for step, loss in points:
@@ -108,11 +108,11 @@ def class_spread(
     positive: bool = False,
     height: int = 340,
 ) -> Figure:
-    """A dot for every run; beside several their mean, with its interval as a bar where there are enough.
+    """A dot for every run; beside several runs their mean, with its interval as a bar if there are enough.
 
     Args:
-        groups: (label, losses, whose, mean, half the interval or None).
-        positive: nothing of an interval is drawn below 0, where none of these numbers can lie.
+        groups: (label, losses, students' names, mean, half the interval or None).
+        positive: the numbers cannot be negative, so an interval is cut off at 0.
     """
     traces = []
     for i, (label, losses, owners, mean, margin) in enumerate(groups):

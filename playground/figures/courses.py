@@ -1,4 +1,4 @@
-"""Lines that grow: how much is right along a run, the bits of a game, milliseconds per token."""
+"""Growing lines: the share right during a run, the bits in a game, milliseconds per token."""
 
 from __future__ import annotations
 

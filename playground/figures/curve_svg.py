@@ -1,4 +1,4 @@
-"""The loss curve as SVG, for pages without scripts: a run's report, and a model's card on the Hub."""
+"""The loss curve as SVG, for pages without scripts: a run's report and a model's card on the Hub."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .loss import GUTTER, Run, best_name, bucket_means, bucket_size, called
 _LEFT, _TOP, _BOTTOM = 52, 34, 40
 _DASHES = {"dash": "4 3", "dot": "1 3"}
 _LINE = 15
-"""Pixels between two words below each other."""
+"""Pixels between two labels, one below the other."""
 
 
 def curve_svg(
@@ -32,9 +32,9 @@ def curve_svg(
 
     Args:
         rungs: (name, nats per token) from worst to best, as `Baselines.losses()` gives them.
-        words: what it shows, for those who cannot see it.
-        width, height: in pixels; in a page it shrinks with its place.
-        themed: in the colours of `colours_css`, light and dark; else in the light ones, on white.
+        words: what the picture shows, for readers who cannot see it.
+        width, height: in pixels; in a page the picture shrinks to fit.
+        themed: use the colours of `colours_css`, light and dark; otherwise the light ones, on white.
     """
     series = _series(run)
     losses = [value for each in series for value in each.y] + [value for _, value in rungs]
@@ -69,7 +69,7 @@ def curve_svg(
 
 
 def colours_css() -> str:
-    """The palette as variables: light, and dark where the reader's system is dark."""
+    """The palette as CSS variables: light, and dark if the reader's system is dark."""
     light = " ".join(f"--c{color[1:]}: {color};" for color in palette.DARK)
     dark = " ".join(f"--c{color[1:]}: {partner};" for color, partner in palette.DARK.items())
     return f":root {{ {light} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
@@ -81,7 +81,7 @@ def _ink(color: str) -> str:
 
 @dataclass(frozen=True)
 class _Scale:
-    """From numbers to pixels along one axis."""
+    """Converts numbers to pixels along one axis."""
 
     low: float
     high: float
@@ -91,7 +91,7 @@ class _Scale:
 
     @classmethod
     def over(cls, values: Sequence[float], start: float, end: float, log: bool) -> _Scale:
-        """A scale that holds all of these, with a little room."""
+        """A scale that covers all these numbers, with a little room."""
         low, high = min(values), max(values)
         if log:
             room = (high / low) ** 0.05 if high > low else 1.5
@@ -100,14 +100,14 @@ class _Scale:
         return cls(low - room, high + room, start, end)
 
     def at(self, value: float) -> float:
-        """Where a number lies."""
+        """The pixel of a number."""
         low, high, value = (math.log(each) for each in (self.low, self.high, value)) if self.log else (
             self.low, self.high, value
         )  # fmt: skip
         return self.start + (value - low) / (high - low) * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        """Round numbers along it, four to ten."""
+        """Four to ten round numbers along the axis."""
         if self.log:
             decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)))
             found = [factor * 10.0**decade for decade in decades for factor in (1, 2, 5)]
@@ -132,7 +132,7 @@ class _Series:
     marks: bool = False
 
     def drawn(self, x: _Scale, y: _Scale) -> Iterator[str]:
-        """Its pieces: where a loss is no number, there is a gap."""
+        """The line's pieces: a loss that is not a number leaves a gap."""
         points = [
             (x.at(step), y.at(loss)) if math.isfinite(loss) and (loss > 0 or not y.log) else None
             for step, loss in zip(self.x, self.y)
@@ -161,7 +161,7 @@ def _series(run: Run) -> list[_Series]:
 
 
 def _legend(series: Sequence[_Series], end: float) -> list[str]:
-    """Over the picture, to its right end."""
+    """The legend above the picture, at its right end."""
     parts: list[str] = []
     for each in reversed(series):
         end -= 6.2 * len(each.name)

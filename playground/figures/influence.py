@@ -1,4 +1,4 @@
-"""Predicted against actual effects of removing passages, a point for each proof."""
+"""Predicted against actual effects of removing passages, one point per proof."""
 
 from __future__ import annotations
 

@@ -17,23 +17,23 @@ from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, figure, frame, heat
 from .wire import escaped
 
 _WRITTEN = 14
-"""Tokens up to which numbers stand in the cells."""
+"""Up to this many tokens, numbers stand in the cells."""
 _SHOWN = 0.02
-"""Share of a logit difference from which an edge is drawn."""
+"""An edge is drawn from this share of the logit difference on."""
 _NARROWEST, _STAGE = 300, 96
-"""Pixels: the width of the circuit on a phone, and the height of one of its stages."""
+"""Pixels: the width of a circuit on a phone, and the height of each stage."""
 _PART, _NUMBER, _HEAD = (92, 58), (34, 16), 10
-"""Pixels: width and height of a part's box and of a link's number, and those of an arrow's head."""
+"""Pixels: width and height of a part's box, of a link's number, and of an arrow's head."""
 _STANDOFF = _PART[1] / 2 + 4
 """Pixels from the middle of a part to the tip of an arrow."""
 _WIDE = 3.4
-"""Stages from the middle of a wide circuit to its side: a larger figure would only lengthen its arrows."""
+"""Stages from the middle of a wide circuit to its side: more would only lengthen the arrows."""
 _UNIT = (165, _STAGE)
-"""Pixels of a stage across and up where there is room."""
+"""Width and height of a stage in pixels, if there is room."""
 _STRONG = 0.1
-"""Share from which a link is drawn in a strong colour."""
+"""A link is drawn in a strong colour from this share on."""
 _ALONG = (0.5, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65, 0.3, 0.7, 0.25, 0.75, 0.2, 0.8)
-"""Where on its link a number may stand, the best place first."""
+"""Where on its link a number may stand; the best place comes first."""
 
 
 def patch_picture(found: PatchMap, labels: Sequence[str], part: slice, kept: Sequence[tuple[int, int]] = ()) -> Figure:
@@ -112,7 +112,7 @@ def circuit_picture(found: Circuit, patterns: Mapping[Node, str]) -> Figure:
 
 
 def _words(node: Node | None, found: Circuit, patterns: Mapping[Node, str]) -> str:
-    """What stands in a part's box: its name, its pattern and what is lost without it."""
+    """The words in a part's box: its name, its pattern and what is lost without it."""
     lost = "" if node is None else f"{100 * found.lost[node]:.0f} %"
     return "<br>".join(
         filter(None, (f"<b>{escaped(node_name(node))}</b>", PATTERNS.get(patterns.get(node, ""), ""), lost))
@@ -120,7 +120,7 @@ def _words(node: Node | None, found: Circuit, patterns: Mapping[Node, str]) -> s
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float], share: float, words: str) -> dict[str, Any]:
-    """From under one part's box to the edge of another's, which holds these words."""
+    """An arrow from under one part's box to the edge of another's, which holds these words."""
     (ax, ay), (x, y) = start, end
     lines, width = words.split("<br>"), 1 + 3 * min(share, 1.0)
     half = (
@@ -142,9 +142,9 @@ def _half_width(places: Mapping[Node | None, tuple[float, float]]) -> float:
 def _laid_out(
     stages: Sequence[Sequence[Node]], links: Sequence[Edge]
 ) -> tuple[dict[Node | None, tuple[float, float]], list[np.ndarray]]:
-    """Where each part stands, and each link's number, as [x, y] with a stage as the unit.
+    """Where each part and each link's number stands, as [x, y] in units of a stage.
 
-    Stages move sideways, one at a time, while fewer links run through parts and fewer numbers stand on anything.
+    Stages move sideways, one at a time, as long as this lets fewer links cross parts and fewer numbers overlap.
     """
     widest = max(1.0, *(len(own) - 1 for own in stages)) / 2
     shifts = [0.5 * (-1) ** height if len(own) == 1 else 0.0 for height, own in enumerate(stages)]
@@ -170,9 +170,9 @@ def _laid_out(
 def _spots(
     links: Sequence[tuple[tuple[float, float], tuple[float, float]]], places: Mapping[Node | None, tuple[float, float]]
 ) -> tuple[int, list[np.ndarray]]:
-    """How much is crowded, even on a phone, and where on its link each number stands: the freest spot.
+    """How crowded the circuit is, even on a phone, and the freest spot on each link for its number.
 
-    A link through a part counts, and so does a number on a part, on an arrow's head or on another number.
+    A link through a part counts as crowded; so does a number on a part, on an arrow's head or on another number.
     """
     unit = np.array([_NARROWEST / (2 * _half_width(places)), _STAGE])  # pixels
     parts = {place: np.multiply(place, unit) for place in places.values()}

@@ -1,4 +1,4 @@
-"""The loss curve with its baselines: how far the model has come, and how far there is to go."""
+"""The loss curve with its baselines: how far the model has come, and how far it can still go."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .shapes import Figure, axis, legend, line, lines, note, recorded, rule
 from .wire import escaped
 
 _POINTS = 400
-"""About as many points of the batch loss are drawn; more cannot be told apart on a page."""
+"""About this many points of the batch loss are drawn; more cannot be told apart on a page."""
 
 TALL = 18
-"""Pixels of a label."""
+"""A label's height in pixels."""
 GUTTER = 152
-"""Pixels at the right, where the baselines' names stand."""
+"""Pixels at the right for the baselines' names."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Run:
     kind: str = "dense"
     """dense or moe: picks the colour."""
     best: tuple[int, float] | None = None
-    """(step, validation loss) to be marked; None for none."""
+    """(step, validation loss) of a point to mark; None for none."""
     recorded: bool = False
     """True for a run that happened earlier and ships with the project: the chart says so."""
 
@@ -60,7 +60,7 @@ def loss_curve(
         planned_steps: fixes the end of the step axis and how batch losses are thinned (to about 400 bucket means),
             so that a growing run only ever appends points.
         log_y: spreads out what happens close to a low floor.
-        sayings: by a rung's name, what its label answers when it is hovered over.
+        sayings: by a baseline's name, the text shown when the pointer is over its label.
     """
     traces = [
         line(other.evaluations["step"], other.evaluations["val_loss"], f"{other.name}, validation", color, width=1.8)
@@ -81,7 +81,7 @@ def loss_curve(
             mark = {"size": 11, "symbol": "circle-open", "line": {"width": 2}}
             at_best = line([run.best[0]], [run.best[1]], best_name(run.best), palette.INK, marks=mark)
             traces.append({**at_best, "mode": "markers"})
-    # room at both ends, so that no first or last point is cut off
+    # room at both ends, so that the first and last points are not cut off
     x_axis = axis("step", **({"range": [-0.015 * planned_steps, 1.015 * planned_steps]} if planned_steps else {}))
     curve = run.evaluations["val_loss"] if run is not None else ()
     notes, narrow = gutter_labels(rungs, height, log_y, sayings or {}, curve)
@@ -95,7 +95,7 @@ def loss_curve(
         traces,
         height,
         x_axis,
-        # on a log axis, what is below 0.01 has more decimals
+        # on a log axis, numbers below 0.01 have more decimals
         axis(f"loss{' (log scale)' * log_y}", tickformat=".2~r" if log_y else ".2~f", **_heights(run, rungs, log_y)),
         narrow=narrow,
         margin={"l": 52, "r": GUTTER if rungs else 20, "t": 36, "b": 44},
@@ -103,7 +103,7 @@ def loss_curve(
         annotations=notes,
         **legend("right"),
         hovermode="x unified" if run is not None else "closest",
-        # Another run or another axis is another picture: the zoom starts anew.
+        # Another run or another axis is another picture: the zoom is reset.
         uirevision=f"{run and run.name} {log_y} {planned_steps}",
     )
 
@@ -114,12 +114,12 @@ def best_name(best: tuple[int, float]) -> str:
 
 
 def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -> dict[str, Any]:
-    """What else there is to say of the y axis. The baselines spread it out; the first points have none yet."""
+    """Further settings of the y axis. The baselines spread it out, but with the first points there are none yet."""
     if log_y:
         return {"type": "log", "dtick": "D2"}
     losses = run.evaluations["val_loss"] if run is not None and not rungs else []
     if not rungs and not losses:
-        return {"showticklabels": False}  # where there is nothing to see, plotly would draw from −1 to 4
+        return {"showticklabels": False}  # with nothing to show, plotly would draw from −1 to 4
     return (
         {"autorangeoptions": {"include": [0.75 * losses[0], 1.05 * losses[0]]}}
         if losses and math.isfinite(losses[0])
@@ -128,12 +128,12 @@ def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -
 
 
 def bucket_size(n_steps: int) -> int:
-    """How many steps share a point of the batch loss."""
+    """The number of steps that are averaged into one point of the batch loss."""
     return max(1, -(-n_steps // _POINTS))
 
 
 def bucket_means(values: Sequence[float], bucket: int) -> np.ndarray:
-    """Means (N,) of whole buckets only, so that what was drawn never changes while the run grows."""
+    """Means (N,) of whole buckets only, so that points already drawn never change while the run grows."""
     array = np.asarray(values, dtype=np.float64)
     whole = len(array) // bucket * bucket
     return array[:whole].reshape(-1, bucket).mean(axis=1)
@@ -153,10 +153,10 @@ def gutter_labels(
     sayings: Mapping[str, str] = MappingProxyType({}),
     curve: Sequence[float] = (),
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The baselines' names and losses, as labels right of the picture that do not overlap.
+    """The baselines' names and losses, as labels to the right of the picture that do not overlap.
 
     Also returns the changes for a narrow picture: names above their lines, the best possible loss below its own.
-    There a name that would cover another line, or a name nearer to the curve's end, is left out.
+    There a name that would cover another line, or a name nearer to the curve's end, is left out with its line.
     The best possible loss always stays.
     """
     if not rungs:
@@ -185,15 +185,16 @@ def gutter_labels(
         labels.append(note(text, y=place, color=color, **shift, **answer))
         inside = {"xanchor": "right", "xshift": 0, "yshift": over[i] - place * pixel, "visible": i in seen}
         narrow |= {f"annotations.{i}.{key}": said for key, said in inside.items()}
+        narrow[f"shapes.{i}.visible"] = i in seen
         last = at
     return labels, narrow
 
 
 def called(name: str) -> str:
-    """What a baseline is called."""
+    """A baseline's name on the page."""
     return "best possible" if name == "floor" else name
 
 
 def _place(loss: float, log_y: bool) -> float:
-    """Where a label of this loss stands: plotly takes places of labels (not of lines) on a log axis as exponents."""
+    """The position of a label at this loss: on a log axis plotly takes labels' positions (not lines') as exponents."""
     return math.log10(max(loss, 1e-6)) if log_y else loss

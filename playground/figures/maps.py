@@ -9,11 +9,11 @@ import numpy as np
 
 from ..words.parts import plain_name
 from . import palette
-from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, frame, heatmap, names, slanted
+from .shapes import FIXED, MOST_TOKENS_ALONG, UPSIDE_DOWN, Figure, axis, cells, frame, heatmap, names, slanted
 from .wire import escaped, numbers, shortened
 
 _MOST_GUESSES = 28
-"""More columns than this have no room for words in their cells."""
+"""With more columns than this, cells have no room for words."""
 
 
 # ---- words that are used alike ---------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ def similarity_map(similarity: np.ndarray, words: Sequence[str]) -> Figure:
 
 
 def similarity_order(similarity: np.ndarray) -> list[int]:
-    """An order of the rows in which each word stands next to the most similar one still free."""
+    """An order of the rows: each word is followed by the most similar one not yet placed."""
     values = np.array(similarity, dtype=np.float64)
     count = len(values)
     if count < 3:
@@ -109,7 +109,7 @@ def lens_map(
     return heatmap(
         trace,
         max(200, 120 + 30 * S),
-        slanted(tokens, "after reading"),
+        slanted(tokens, "after reading", most=MOST_TOKENS_ALONG),
         names(stages, length=22, **UPSIDE_DOWN),
         frames=[frame((0, S - 1), chosen)],
         uirevision=f"{S} {T}",
@@ -120,8 +120,8 @@ def lens_map(
 
 
 def gradient_table(records: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[int], np.ndarray]:
-    """Plain names of parts in order of appearance, steps, and norms (parts, steps) of `History.gradients`; NaN where a
-    part was not measured."""
+    """From `History.gradients`: plain names of parts in order of appearance, steps, and norms (parts, steps); NaN where
+    a part was not measured."""
     parts = list(dict.fromkeys(name for record in records for name in record["norms"]))
     steps = [int(record["step"]) for record in records]
     norms = np.array([[record["norms"].get(part, np.nan) for record in records] for part in parts], dtype=np.float64)

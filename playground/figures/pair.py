@@ -1,4 +1,4 @@
-"""Two models' validation losses against the same axis, with the baselines; and the verdict as points about zero."""
+"""Two models' validation losses on one axis, with the baselines; and the verdict as points about zero."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .wire import escaped
 
 @dataclass(frozen=True)
 class Curve:
-    """The validation losses of one model from one seed."""
+    """The validation losses of one model with one seed."""
 
     name: str
     kind: str
@@ -28,9 +28,9 @@ class Curve:
     y: Sequence[float]
     """Nats per token."""
     is_first: bool = True
-    """Whether it is the first seed's; the others are drawn thin behind it."""
+    """Whether it is the first seed's curve; the others are drawn thin behind it."""
     floor: float | None = None
-    """The least that its own windows can cost; None where nobody knows it."""
+    """The lowest possible loss on its own windows; None if unknown."""
 
 
 def pair_curves(
@@ -74,7 +74,7 @@ def difference_lines(
     end: float | None = None,
     height: int = 300,
 ) -> Figure:
-    """Loss of the MoE model minus loss of the dense one during training: each seed, the mean, and its 95 % interval.
+    """The MoE model's loss minus the dense one's during training: each seed, the mean, and its 95 % interval.
 
     Args:
         steps: the N steps at which all pairs were evaluated.
@@ -93,7 +93,7 @@ def difference_lines(
         ]  # fmt: skip
     name = "mean" if len(differences) > 1 else "one seed"
     traces.append(line(steps, mean, name, palette.INK, width=2.2, marks=4, hover="%{y:.4f}"))
-    # differences are far larger in the first fifth of the steps: the picture begins where all fit that fit the rest
+    # differences are far larger in the first fifth of the steps: the picture begins where they fit with the rest
     late = differences[:, np.asarray(steps) >= 0.2 * (steps[-1] if len(steps) else 0)]
     reach = 1.25 * max([abs(float(x)) for x in late.ravel() if math.isfinite(x)] + [1e-3])
     outside = np.flatnonzero((np.abs(differences) > reach).any(axis=0)) if len(differences) else ()
@@ -117,7 +117,7 @@ def difference_lines(
 
 
 def verdict_figure(differences: Sequence[float], mean: float | None, margin: float | None) -> Figure:
-    """Mixture minus dense: a tick per seed, the mean with its 95 % interval, and the line of no difference."""
+    """Mixture minus dense: a tick per seed, the mean with its 95 % interval, and the line for no difference."""
     tick = {"size": 9, "symbol": "line-ns-open", "line": {"width": 2}}
     hover = "%{x:.4f}<extra></extra>"
     places = {"mode": "markers", "hovertemplate": hover}

@@ -78,5 +78,5 @@ DARK = {
 
 
 def of_kind(kind: str) -> str:
-    """The colour of a model of this kind: moe or dense."""
+    """The colour for this kind of model: moe or dense."""
     return MOE if kind == "moe" else DENSE

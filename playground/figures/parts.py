@@ -1,4 +1,4 @@
-"""Numbers of the parts of every layer, written in a map: what each is worth, what each adds."""
+"""Maps with a number for each part of every layer, such as its cost or what it adds."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def part_map(
     margins: np.ndarray | None = None,
     layers: Sequence[int] | None = None,
 ) -> Figure:
-    """Signed numbers of the parts of every layer (L, C), written in their cells; a click gives [layer, column].
+    """Signed numbers for the parts of every layer (L, C), written in the cells; a click gives [layer, column].
 
-    Colour goes with the square root, so that small numbers can be told apart beside large ones.
+    Colour follows the square root, so that small numbers can be told apart beside large ones.
 
     Args:
         hover: plotly's template for a cell, in which %{customdata} is the number.
         margins: (L, C) half the widths of intervals; a number that lies within its own is written in brackets.
-        layers: their numbers, where the rows are not all layers.
+        layers: the layers' numbers, if the rows are not all layers.
     """
     values = np.asarray(values, dtype=np.float64)
     L, C = values.shape

@@ -10,7 +10,7 @@ from .shapes import Figure, axis, bar, figure, note, rule
 
 
 def level_counts(counts: Sequence[int], chosen: int) -> Figure:
-    """How many weights lie on each level from −127 to 127; a line marks the level of the receipt."""
+    """How many weights lie on each level from −127 to 127; a line marks the receipt's level."""
     levels = list(range(-127, 128))
     hover = "level %{x}: %{y:,} weights<extra></extra>"
     words = note(

@@ -1,4 +1,4 @@
-"""The timeline of a run: losses above, what heads attend to below, over the steps, with the chosen moment marked.
+"""The timeline of a run: over the steps, losses above and what heads attend to below, with the chosen moment marked.
 
 The x axis is the square root of the step, as the snapshots are spaced: early steps change most.
 """
@@ -29,7 +29,7 @@ def timeline(
     rungs: Sequence[tuple[str, float]] = (),
     recorded: bool = False,
 ) -> Figure:
-    """Two panels: validation loss and the prompt's own; one line per head, its weight on one kind of token.
+    """Two panels: losses on validation text and prompt; one line per head, its weight on one kind of token.
 
     Args:
         evaluations: columns `step` and `val_loss` of the run's history; may be empty.

@@ -23,7 +23,7 @@ from .wire import numbers
 
 
 def expert_color(expert: int) -> str:
-    """The colour of an expert; with more than eight they repeat, so its number always stands beside it."""
+    """The colour of an expert; beyond eight experts colours repeat, so the expert's number always stands beside it."""
     return palette.EXPERTS[expert % len(palette.EXPERTS)]
 
 
@@ -46,7 +46,7 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
 
 
 def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int]) -> Figure:
-    """Share of visits of every expert along a run (records, E), expert × step; crosses mark those `dead` at its end."""
+    """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end."""
     E = load.shape[1]
     trace = cells(
         load.T,

@@ -1,6 +1,6 @@
 """One helper per shape – heat map, bars, lines – and what stands around them: axes, rules, notes, frames, panels.
 
-The figure functions say what they draw; how it looks, on every page alike, is said here.
+The figure functions say what they draw; this file decides how it looks on every page.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from .wire import escaped, numbers, shortened
 
 Figure = dict[str, Any]
 
+MOST_TOKENS_ALONG = 12
+"""More tokens than this along the bottom of a map look restless; every n-th is named then."""
 MOST_LABELS = 48
-"""More labels than this on an axis cannot be read; every n-th is drawn then."""
+"""More labels than this on an axis cannot be read; then only every n-th is drawn."""
 DASHES = ("solid", "dash", "dot", "dashdot")
 SMALL = {"size": 11, "color": palette.MUTED}
 UPSIDE_DOWN = {"autorange": "reversed"}  # the first row on top
-FIXED = {"fixedrange": True}  # an axis that is not zoomed
+FIXED = {"fixedrange": True}  # an axis that cannot be zoomed
 # axes of a map whose cells are square, from its upper left corner; chart.js puts the colour bar beside it
 SQUARE_ACROSS = {"constrain": "domain", "constraintoward": "left"}
 SQUARE_DOWN = {"constrain": "domain", "constraintoward": "top", "scaleanchor": "x"}
@@ -28,10 +30,10 @@ _CORNER = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", 
 
 
 def figure(traces: Sequence[dict[str, Any]], height: int, *, narrow: Mapping[str, Any] | None = None, **more: Any):
-    """A figure of these traces: no template, transparent, a fixed height.
+    """A figure with these traces: no template, transparent, a fixed height.
 
     Args:
-        narrow: values of the layout by dotted path for places under 440 pixels, such as {"margin.l": 40}.
+        narrow: layout values, by dotted path, for places narrower than 440 pixels, such as {"margin.l": 40}.
         **more: further layout entries.
     """
     base = {
@@ -51,7 +53,7 @@ def figure(traces: Sequence[dict[str, Any]], height: int, *, narrow: Mapping[str
         "hovermode": "closest",
         "uirevision": "keep",
     }
-    # what a saved table calls the places of an axis whose labels leave something out
+    # the names in a saved table, for an axis whose labels leave something out
     whole = {key: spec.pop("whole") for key, spec in more.items() if isinstance(spec, dict) and "whole" in spec}
     meta = {"narrow": dict(narrow or {}), "names": whole}
     base["meta"] = {key: value for key, value in meta.items() if value}
@@ -71,16 +73,27 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
         "ticklabelstandoff": 4,
         "tickfont": SMALL,
         "automargin": True,
-        "ticklabeloverflow": "allow",  # to see whether one is to be hidden costs 40 % of a drawing; ours have room
+        "ticklabeloverflow": "allow",  # checking which labels to hide takes 40 % of the drawing time; ours have room
     }
     if title:
         base["title"] = {"text": title, "font": {"size": 12, "color": palette.MUTED}, "standoff": 8}
     return {**base, **more}
 
 
-def names(texts: Sequence[str], title: str = "", *, first: int | None = None, length: int = 14, **more: Any):
-    """An axis with a place per text, in order; texts are shortened, and with `first` numbered from there on."""
-    stride = max(1, -(-len(texts) // MOST_LABELS))
+def names(
+    texts: Sequence[str],
+    title: str = "",
+    *,
+    first: int | None = None,
+    length: int = 14,
+    most: int = MOST_LABELS,
+    **more: Any,
+):
+    """An axis with a place per text, in order; texts are shortened, and with `first` numbered from there on.
+
+    Of more than `most`, every n-th is named.
+    """
+    stride = max(1, -(-len(texts) // most))
     places = list(range(0, len(texts), stride))
     labels = [escaped(shortened(str(texts[i]), length)) for i in places]
     labels = labels if first is None else [f"{i + first} {label}" for i, label in zip(places, labels)]
@@ -96,7 +109,7 @@ def slanted(texts: Sequence[str], title: str = "", **more: Any) -> dict[str, Any
 
 
 def counted(count: int, title: str, **more: Any) -> dict[str, Any]:
-    """An axis of things that are called by their number, such as experts."""
+    """An axis for numbered things, such as experts."""
     return axis(title, tickvals=list(range(count)), showgrid=False, **FIXED, **more)
 
 
@@ -106,7 +119,7 @@ def layers_down(layers: Sequence[int]) -> dict[str, Any]:
 
 
 def hidden(**more: Any) -> dict[str, Any]:
-    """An axis without anything to read: the bars carry their numbers."""
+    """An axis without labels, since the bars carry their numbers."""
     return axis(showgrid=False, showticklabels=False, **FIXED, **more)
 
 
@@ -117,7 +130,7 @@ def panels(count: int, gap: float = 0.03) -> list[list[float]]:
 
 
 def nth(letter: str, i: int) -> str:
-    """The name of the i-th axis of a kind, from 0: x, x2, x3 …"""
+    """The name of the i-th x or y axis, from 0: x, x2, x3 …"""
     return letter if i == 0 else f"{letter}{i + 1}"
 
 
@@ -142,7 +155,7 @@ def cells(
     Args:
         z: numbers (R, C).
         hover: plotly's template for a cell.
-        ends: the numbers at the ends of the scale; a diverging scale is centred on their middle.
+        ends: the numbers at the two ends of the scale; a diverging scale is centred on their middle.
         bar, ticks: the colour bar's title and its other plotly settings; None for no bar.
         text: texts (R, C) inside the cells; True for the numbers; None for nothing.
         saved: title → numbers (R, C) for a saved table, if the colours show something else.
@@ -165,7 +178,7 @@ def cells(
             "outlinewidth": 0,
             "exponentformat": "power",
             "tickfont": SMALL,
-            "title": {"text": bar, "side": "right", "font": SMALL},
+            "title": {"text": bar, "side": "top", "font": SMALL},
             **(ticks or {}),
         }
     if text is not None:
@@ -187,7 +200,7 @@ def heatmap(
     narrow: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Figure:
-    """A figure of one heat map with its axes and frames around some of its cells, which are `square` if asked for."""
+    """A figure of one heat map with its axes, and frames around some of its cells; `square` makes cells square."""
     more = {"margin": {"l": 8, "r": 8, "t": 8, "b": 8}, **more}
     if square:
         x, y = {**x, **SQUARE_ACROSS}, {**y, **SQUARE_DOWN}
@@ -204,7 +217,7 @@ def frame(
 
 
 def reach(values: Any) -> float:
-    """The largest distance from 0 among the finite numbers: the ends of a diverging scale; 1 where all are 0."""
+    """The largest distance from 0 among the finite numbers, for the ends of a diverging scale; 1 if all are 0."""
     sizes = np.abs(np.asarray(values, dtype=np.float64))
     return float(sizes[np.isfinite(sizes)].max(initial=0.0)) or 1.0
 
@@ -223,7 +236,7 @@ def bar(
     text: Sequence[str] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """A bar for each number at its place; `lying` ones run to the right. `text` stands at their ends."""
+    """A bar for each number at its place; `lying` bars run to the right. `text` stands at the bars' ends."""
     along, across = ("x", "y") if lying else ("y", "x")
     trace = {"type": "bar", along: numbers(values, "f8"), across: places, "hovertemplate": hover}
     trace |= {"orientation": "h"} if lying else {}
@@ -266,14 +279,14 @@ def line(
 
 
 def legend(side: str = "left", **more: Any) -> dict[str, Any]:
-    """A legend in a row over the picture, from its left or its right end."""
+    """A legend in a row above the picture, at its left or its right end."""
     row = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": SMALL}
     row |= {"x": 1, "xanchor": "right"} if side == "right" else {}
     return {"showlegend": True, "legend": {**row, **more}}
 
 
 def lines(traces: Sequence[dict[str, Any]], height: int, x: dict[str, Any], y: dict[str, Any], **more: Any) -> Figure:
-    """A figure of lines on two axes, with a legend over them and one hover for all; `more` says otherwise."""
+    """A figure of lines on two axes, with a legend above and one hover label for all; `more` overrides the layout."""
     more = {"margin": {"l": 52, "r": 12, "t": 36, "b": 44}, **legend(), "hovermode": "x unified", **more}
     narrow = {"margin.l": 42, **more.pop("narrow", {})}
     return figure(traces, height, narrow=narrow, xaxis=x, yaxis=y, **more)
@@ -296,10 +309,10 @@ def rule(
 
 
 def note(text: str, *, color: str = palette.MUTED, size: int = 11, **place: Any) -> dict[str, Any]:
-    """A few words at a place of the picture; by default over its left end."""
+    """A few words at a place in the picture; by default above its left end."""
     return {"text": text, **_CORNER, "showarrow": False, "font": {"size": size, "color": color}, **place}
 
 
 def recorded() -> dict[str, Any]:
-    """The label of a run that happened earlier and ships with the project."""
+    """The label for a run that happened earlier and ships with the project."""
     return note("recorded", yshift=8, bgcolor=palette.BAND, borderpad=4)

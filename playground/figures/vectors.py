@@ -1,4 +1,4 @@
-"""Vectors as rows of coloured numbers, labelled in the colours of their roles, and the turn of rotary positions."""
+"""Vectors as rows of coloured numbers, labelled in their roles' colours, and the rotation by rotary positions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, figure, heatmap, li
 from .wire import escaped, shortened
 
 MOST_NUMBERS = 128
-"""Numbers of a vector that are drawn; the caller's sentence says how many there are."""
+"""Most numbers of a vector that are drawn; the caller's sentence says how many there are."""
 ROLES = {"q": palette.QUERY, "k": palette.KEY, "v": palette.VALUE, "s": palette.SCORES, "": palette.MUTED}
 _MOST_PAIRS = 16
 
@@ -96,7 +96,7 @@ def rotation(before: np.ndarray, after: np.ndarray, angles: np.ndarray) -> Figur
         annotations=[
             note(str(i), x=x, y=y, **known)
             for i, (x, y) in enumerate(tips.tolist())
-            if np.hypot(x, y) > 0.2 * reach_  # the numbers of short arrows would lie on each other
+            if np.hypot(x, y) > 0.2 * reach_  # the numbers of short arrows would overlap
         ],
         uirevision=str(pairs),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# plotly's names of the types that it reads from base64; float16 is not among them.
+# plotly's names for the types that it reads from base64; float16 is not among them.
 _DTYPES = {"f4": np.float32, "f8": np.float64, "i4": np.int32, "i2": np.int16, "u2": np.uint16, "u1": np.uint8}
 
 
@@ -22,7 +22,7 @@ def numbers(values: Any, dtype: str = "f4") -> dict[str, Any]:
 
 
 def numbers_of(encoded: Any) -> np.ndarray | None:
-    """The inverse of `numbers`; plain lists are taken as they are, None for anything that holds no numbers."""
+    """The inverse of `numbers`; plain lists are returned unchanged, None for anything that holds no numbers."""
     if isinstance(encoded, Mapping) and "bdata" in encoded:
         array = np.frombuffer(base64.b64decode(encoded["bdata"]), _DTYPES[encoded["dtype"]])
         shape = encoded.get("shape")
@@ -36,7 +36,7 @@ def numbers_of(encoded: Any) -> np.ndarray | None:
 
 
 def escaped(text: str) -> str:
-    """Text that plotly shows as it is: its labels read a small set of HTML tags."""
+    """Text escaped so that plotly shows it unchanged, since its labels interpret some HTML tags."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

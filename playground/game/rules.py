@@ -1,4 +1,4 @@
-"""Guess the next token: bets on held-out text, scored in points against a bigram, the model and the best possible.
+"""Guess the next token: bets on held-out text, scored in points, against a bigram, the model and the best possible.
 
 V = vocabulary. A bet gives every token a probability, and costs −log2 of the probability of the token that came. With
 this score, honest probabilities are the best strategy (Good 1952, Kelly 1956; Cover and King 1978 had people bet on
@@ -22,19 +22,19 @@ from ..model import Transformer
 from ..training.verdict import mean_interval
 
 SURE = {"guess": 0.25, "think": 0.6, "sure": 0.9}
-"""What a bet on one token gives it; all others share the rest."""
+"""The probability that a bet gives its token; all others share the rest."""
 POINTS = 10
-"""For a bet that was certain, and right."""
+"""Points for a bet that was certain, and right."""
 SHOWN_CHARACTERS, SHOWN_TOKENS = 24, 8
-"""Tokens of a text that stand there before the first bet, where these are characters and where they are longer."""
+"""Tokens shown before the first bet: if they are characters, and if they are longer."""
 LONGEST_CHARACTERS, LONGEST_TOKENS = 160, 60
-"""Tokens among which the bets are looked for, likewise."""
+"""Tokens among which the bets are chosen, likewise."""
 ROUNDS = 10
-"""Bets of one text."""
+"""Bets on one text."""
 OPEN = 0.7
-"""A choice is real where the best player gives no token more than this."""
+"""A choice is real if the best player gives no token more than this."""
 PART = 5000
-"""Tokens of a long held-out text in which a beginning is looked for."""
+"""Tokens of a long held-out text within which a beginning is chosen."""
 YOU, BIGRAM, MODEL, FLOOR = "you", "bigram", "model", "floor"
 
 
@@ -45,9 +45,9 @@ class Passage:
     ids: tuple[int, ...]
     places: tuple[tuple[int, int], ...]
     """(start of the window, place) of each bet, in order: ids[start:place] are known, ids[place] is bet on. Tokens
-    between two bets are shown for nothing."""
+    between two bets are shown without a bet."""
     document_starts: tuple[int, ...] = ()
-    """Where documents begin, each of which knows nothing of the one before."""
+    """Where documents begin; each knows nothing of the one before."""
 
     def window(self, n: int) -> tuple[int, ...]:
         """The tokens that the n-th bet knows."""
@@ -78,11 +78,11 @@ AFTER = 12
 
 
 def passage(corpus: Corpus, context: int, seed: int) -> Passage:
-    """A part of the held-out text, or a new text of a synthetic language, for a model with this context length.
+    """A part of the held-out text, or a new text in a synthetic language, for a model with this context length.
 
     Every token after the first ones can be bet on.
 
-    Raises ValueError where the held-out part has no two tokens.
+    Raises ValueError if the held-out part has fewer than two tokens.
     """
     rng = np.random.default_rng(seed)
     if corpus.documents:
@@ -100,7 +100,7 @@ def passage(corpus: Corpus, context: int, seed: int) -> Passage:
     shown = max(min(shown, len(tokens) // 3, max(context // 2, 1)), 1)
     length = min(shown + longest, len(tokens))
     texts = [corpus.tokenizer.token_text(token) for token in tokens[: len(tokens) - length + 1]]
-    # at the beginning of a line, with the break before it, else of a word; the players read that break, too
+    # at the start of a line, with the break before it, or else of a word; the players read that break, too
     starts = [i for i, text in enumerate(texts) if "\n" in text] or [i for i, text in enumerate(texts) if " " in text]
     start = int(rng.choice(starts or range(len(texts))))
     ids = tuple(tokens[start : start + length])
@@ -108,7 +108,7 @@ def passage(corpus: Corpus, context: int, seed: int) -> Passage:
 
 
 def _documents(corpus: Corpus, context: int, rng: np.random.Generator) -> Passage:
-    """Whole documents in any order, each from its second token on."""
+    """Whole documents in random order, with bets from each one's second token on."""
     ends = [i for i, token in enumerate(corpus.val.tolist()) if token < 0]
     documents = [corpus.val[a:b].tolist() for a, b in zip([0, *(end + 1 for end in ends)], ends)]
     ids: list[int] = []
@@ -129,7 +129,7 @@ def _documents(corpus: Corpus, context: int, rng: np.random.Generator) -> Passag
 
 
 def single(token: int, share: float, vocab_size: int) -> np.ndarray:
-    """What a bet on one token says of all (V,): it has this probability, and all others share the rest."""
+    """The probabilities (V,) in a bet on one token: it has the given one, and all others share the rest."""
     bet = np.full(vocab_size, (1 - share) / max(vocab_size - 1, 1))
     bet[token] = share
     return bet / bet.sum()
@@ -138,7 +138,7 @@ def single(token: int, share: float, vocab_size: int) -> np.ndarray:
 def points(bits: Any, vocab_size: int) -> Any:
     """The whole points of bets with this cost in bits: POINTS for none, 0 for the cost of a uniform guess."""
     exact = POINTS * (1 - np.asarray(bits) / math.log2(max(vocab_size, 2)))
-    return exact.round(6).round() + 0.0  # first to 6 digits, so that equal bets earn the same; + 0.0 makes −0 plain 0
+    return exact.round(6).round() + 0.0  # to 6 digits first, so that equal bets earn the same; + 0.0 turns −0 into 0
 
 
 def stakes(vocab_size: int) -> dict[str, tuple[int, int]]:
@@ -156,7 +156,7 @@ def stakes(vocab_size: int) -> dict[str, tuple[int, int]]:
 
 @torch.inference_mode()
 def model_bets(model: Transformer, window: Sequence[int]) -> np.ndarray:
-    """log2 of the model's probabilities (V,) after these tokens. Raises ValueError where they are no numbers."""
+    """log2 of the model's probabilities (V,) after these tokens. Raises ValueError if they are not numbers."""
     logits = model(torch.tensor([list(window)])).logits[0, -1].double()
     bets = (logits.log_softmax(0) / math.log(2)).numpy()
     if np.isnan(bets).any():
@@ -170,7 +170,7 @@ def counted_bets(bigram: NGram, window: Sequence[int]) -> np.ndarray:
 
 
 def exact_bets(exact: ExactModel, window: Sequence[int]) -> np.ndarray:
-    """log2 of the language's own probabilities (V,) after these tokens, wherever in a text they may stand."""
+    """log2 of the language's own probabilities (V,) after these tokens, which may stand anywhere in a text."""
     belief = exact.anywhere
     for token in window:
         belief = exact.read(belief, token)[1]
@@ -193,7 +193,7 @@ def model_most(model: Transformer, ids: Sequence[int]) -> list[float]:
 
 
 def exact_most(exact: ExactModel, ids: Sequence[int]) -> list[float]:
-    """The largest of the language's own probabilities before each of these tokens, given all those before it."""
+    """The language's own largest next-token probability at each of these tokens, given all those before it."""
     belief, most = exact.anywhere, []
     for token in ids:
         most.append(float(exact.next_token(belief).max()))
@@ -206,22 +206,22 @@ def exact_most(exact: ExactModel, ids: Sequence[int]) -> list[float]:
 
 @dataclass(frozen=True)
 class Bet:
-    """What one player had bet."""
+    """One player's bet on a token."""
 
     bits: float
-    """What it cost: −log2 of the probability of the token that came."""
+    """The bet's cost: −log2 of the probability of the token that came."""
     favourite: int
-    """The token that had the most, or the first of them."""
+    """The token with the largest probability, or the first of several."""
     share: float
     """The favourite's probability."""
     alike: int
-    """How many tokens had that much."""
+    """How many tokens had that probability."""
 
 
 def cost(bets: np.ndarray, token: int) -> Bet:
     """The cost of bets (V,), given as log2 of probabilities, when this token came."""
     favourite = int(bets.argmax())
-    alike = int((bets >= bets[favourite] - 1e-4).sum())  # what is printed of them does not differ
+    alike = int((bets >= bets[favourite] - 1e-4).sum())  # the difference is never printed
     return Bet(max(0.0, float(-bets[token])), favourite, float(2.0 ** bets[favourite]), alike)
 
 
@@ -231,7 +231,7 @@ class Round:
 
     token: int
     bets: Mapping[str, Bet]
-    """By player."""
+    """The bets, by player."""
     right: bool
     """Whether the visitor's token came."""
 
@@ -251,7 +251,7 @@ class Game:
 
     @property
     def window(self) -> tuple[int, ...]:
-        """The tokens that the next bet knows."""
+        """The tokens that may be used for the next bet."""
         return self.passage.window(len(self.rounds))
 
     @property
@@ -260,7 +260,7 @@ class Game:
         return self.passage.ids if self.over else self.passage.ids[: self.passage.places[len(self.rounds)][1]]
 
     def settle(self, chosen: int, share: float, others: Mapping[str, np.ndarray]) -> Round:
-        """Show the next token: what the visitor's bet on one and the others' (V,), as log2, have cost."""
+        """Show the next token and score the bets: the visitor's on one token, and the others' (V,) as log2."""
         token = self.passage.ids[self.passage.places[len(self.rounds)][1]]
         mine = np.log2(single(chosen, share, self.vocab_size))
         bets = {YOU: cost(mine, token)} | {name: cost(bets, token) for name, bets in others.items()}
@@ -269,21 +269,21 @@ class Game:
 
     @property
     def players(self) -> list[str]:
-        """Who has bet."""
+        """The names of those who have bet."""
         return list(self.rounds[-1].bets) if self.rounds else []
 
     def bits(self, player: str) -> np.ndarray:
-        """What every bet of a player has cost."""
+        """The cost of each of a player's bets."""
         return np.array([each.bets[player].bits for each in self.rounds])
 
     def points(self, player: str) -> np.ndarray:
-        """What every bet of a player has earned."""
+        """The points of each of a player's bets."""
         return points(self.bits(player), self.vocab_size)
 
     def behind(self, other: str) -> tuple[float, float]:
-        """How many bits per token the visitor loses more than another player, with half the width of a 95 % interval.
+        """How many more bits per token the visitor loses than another player, with half the width of a 95 % interval.
 
-        By the differences of the two on the same tokens, as if those were independent of each other.
+        Uses their differences on the same tokens, as if these were independent of each other.
         """
         differences = self.bits(YOU) - self.bits(other)
         mean, margin = mean_interval(differences) if len(differences) else (0.0, math.inf)

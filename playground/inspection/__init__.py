@@ -1,4 +1,4 @@
-"""Inspection: traces → numbers. Pure functions, tested against NumPy that shares nothing with them."""
+"""Inspection: traces → numbers. Pure functions, tested against independent NumPy code."""
 
 from .look import Look, look
 

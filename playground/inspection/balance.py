@@ -14,17 +14,17 @@ import numpy as np
 import torch
 
 DEAD_SHARE = 0.01
-"""An expert with a smaller share of the visits than this part of its even share counts as dead."""
+"""An expert counts as dead if its share of the visits is below this fraction of an even share."""
 
 
 @dataclass(frozen=True)
 class Evenness:
-    """How one layer spreads its visits over its experts."""
+    """How evenly one layer spreads tokens over its experts."""
 
     entropy: float
-    """Of the shares, in bits."""
+    """The entropy of the shares, in bits."""
     most: float
-    """What E evenly used experts would have: log2 E."""
+    """The entropy if all E experts were used evenly: log2 E."""
     busiest: int
     """The expert with the largest share."""
     busiest_share: float
@@ -33,7 +33,7 @@ class Evenness:
 
 
 def evenness(load: Sequence[float]) -> Evenness:
-    """Entropy, busiest and dead experts of one layer's shares of visits (E,), which sum to 1."""
+    """Entropy, busiest expert and dead experts, from one layer's shares of visits (E,), which sum to 1."""
     shares = [float(share) for share in load]
     busiest = max(range(len(shares)), key=shares.__getitem__)
     return Evenness(
@@ -48,7 +48,7 @@ def evenness(load: Sequence[float]) -> Evenness:
 def load_over_training(
     records: Sequence[Mapping[str, Any]], n_layers: int, n_experts: int
 ) -> tuple[tuple[int, ...], torch.Tensor] | None:
-    """Steps, and shares of visits (records, L, E) at each, of what `History.load` recorded as {step, load}.
+    """The steps, and the shares of visits (records, L, E) at each, from `History.load`'s records {step, load}.
 
     Records of other shapes are left out; None if none fits.
     """

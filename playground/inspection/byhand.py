@@ -1,7 +1,7 @@
 """One attention head by hand: plain NumPy in float64, nothing hidden. The receipts use it.
 
 T = tokens, d = width of the residual stream, D = width of one head. The head is a dictionary of arrays:
-x (T, d) what attention reads; W_q, W_k, W_v (d, D) with b_q, b_k, b_v (D,); W_o (D, d), the head's share of the output
+x (T, d), what attention reads; W_q, W_k, W_v (d, D) with b_q, b_k, b_v (D,); W_o (D, d), the head's share of the output
 matrix; causal (0 or 1); and, only where the model has them, q_gain, k_gain (D,) with norm_eps, and rotary_base.
 """
 
@@ -14,11 +14,11 @@ def attend(head):
     q = x @ head["W_q"] + head["b_q"]  # (T, D) queries
     k = x @ head["W_k"] + head["b_k"]  # (T, D) keys
     v = x @ head["W_v"] + head["b_v"]  # (T, D) values
-    if "q_gain" in head:  # QK-norm: every query and key gets the length √D, then a gain per number
+    if "q_gain" in head:  # QK-norm: every query and key is scaled to length √D, then by a gain per number
         q = normalise(q, head["q_gain"], head["norm_eps"])
         k = normalise(k, head["k_gain"], head["norm_eps"])
     steps = {"q": q, "k": k, "v": v}
-    if "rotary_base" in head:  # rotary positions: pairs of numbers are turned, the further back the more
+    if "rotary_base" in head:  # rotary positions: pairs of numbers are turned, by an angle that grows with the position
         q, k = turn(q, head["rotary_base"]), turn(k, head["rotary_base"])
         steps.update(q_rotated=q, k_rotated=k)
     scores = q @ k.T / np.sqrt(q.shape[1])  # (T, T) row: query, column: key

@@ -1,7 +1,7 @@
-"""Cost: what a change of the forward pass does to one prediction (`effect`) and to the loss (`edit_cost`).
+"""Cost: what a change to the forward pass does to one prediction (`effect`) and to the loss (`edit_cost`).
 
-The removal map switches every head and sublayer off in turn, `expert_costs` every expert. Losses with and without a
-change are measured on the same windows. N = windows, T = tokens of a window, V = vocabulary, C = changes,
+The removal map switches off every head and sublayer in turn, `expert_costs` every expert. Losses with and without a
+change are measured on the same windows. N = windows, T = tokens per window, V = vocabulary, C = changes,
 L = layers, H = heads, E = experts.
 """
 
@@ -22,12 +22,12 @@ from .edits import Edit, EditCell, SwitchOff, SwitchOffExperts, edits_tap
 from .routing import expert_layers
 
 ROWS_AT_ONCE = 4096
-"""Tokens of a forward pass: enough to keep the CPU busy, few enough to stay in its caches."""
+"""Tokens per forward pass: enough to keep the CPU busy, few enough to stay in its caches."""
 
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """A prediction, and the loss on the prompt, without and with a change."""
+    """The next-token prediction and the loss on the prompt, without a change and with it."""
 
     before: torch.Tensor
     """(V,) next-token probabilities of the unedited model."""
@@ -37,13 +37,13 @@ class Effect:
     """Kullback–Leibler divergence in nats from before to after: the surprise per token that the change adds, if
     `before` is true."""
     loss_before: float | None
-    """Mean loss in nats of the prompt's own tokens after the first; None for a prompt of one token."""
+    """Mean loss in nats on the prompt's tokens after the first; None for a prompt of one token."""
     loss_after: float | None
 
 
 @torch.no_grad()
 def effect(model: Transformer, ids: torch.Tensor, change: Tap, position: int = -1) -> Effect:
-    """Run the prompt ids (1, T) without and with what `change` does; the predictions are those after `position`.
+    """Run the prompt ids (1, T) without and with `change`; the predictions compared are those after `position`.
 
     Raises ValueError for an empty prompt.
     """
@@ -52,7 +52,7 @@ def effect(model: Transformer, ids: torch.Tensor, change: Tap, position: int = -
     runs = [model(ids).logits, model(ids, Pass(tap=change)).logits]
     losses = [loss_of(logits[:, :-1], ids[:, 1:]).item() if ids.shape[1] > 1 else None for logits in runs]
     before, after = (logits[0, position].float() for logits in runs)
-    # in float64 and by logarithms: a probability that fp32 holds as 0 would make it infinite
+    # in float64 and by logarithms: a probability that is 0 in fp32 would make the divergence infinite
     logs = (x.double().log_softmax(dim=-1) for x in (after, before))
     divergence = F.kl_div(*logs, reduction="sum", log_target=True).item()
     return Effect(before.softmax(dim=-1), after.softmax(dim=-1), divergence, *losses)
@@ -68,7 +68,7 @@ class Cost:
     before: float
     after: float
     margin: float
-    """Half the width of the difference's 95 % interval, from its spread between windows; infinite for a single one."""
+    """Half the width of the difference's 95 % interval, from its spread between windows; infinite for one window."""
 
     @property
     def difference(self) -> float:
@@ -78,23 +78,23 @@ class Cost:
 
 @dataclass(frozen=True, eq=False)
 class PartCosts:
-    """What switching off each part of a model costs: of heads and sublayers (`removal_map`), or of experts."""
+    """The cost of switching off each part of a model: heads and sublayers (`removal_map`), or experts."""
 
     before: float
     """Loss of the whole model in nats per token."""
     costs: torch.Tensor
-    """(L, H + 2) by how much it rises without each head, without attention, without the feed-forward layer; or (L, E)
-    without each expert, of the L layers with experts."""
+    """(L, H + 2) the rise in loss without each head, without attention, and without the feed-forward layer; or (L, E)
+    without each expert, for the L layers with experts."""
     margins: torch.Tensor
     """Half the widths of the costs' 95 % intervals, from their spread between windows; of the same shape."""
     first: torch.Tensor
-    """(L, H) or (L, E) the costliest head or expert, and those that these windows cannot tell from it."""
+    """(L, H) or (L, E) True for the costliest head or expert, and for those that these windows cannot tell from it."""
     tokens: int
-    """How many predictions were judged."""
+    """How many predictions were scored."""
 
 
 def edit_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, edits: Sequence[Edit]) -> Cost:
-    """What edits cost on windows (N, T). Raises ValueError for single cells, which belong to one prompt only."""
+    """What edits cost on windows (N, T). Raises ValueError for edits of single cells, which belong to one prompt."""
     if any(isinstance(edit, EditCell) for edit in edits):
         raise ValueError("a single cell belongs to this prompt: its cost can be measured on the prompt only")
     at_once = max(1, ROWS_AT_ONCE // inputs.shape[1])
@@ -108,7 +108,7 @@ def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor)
     """Loss added on windows (N, T) by switching off each head, each layer's attention, each MLP.
 
     All variants share one forward pass. Up to the layer where something is missing, a variant equals the model,
-    so it joins the batch there: without head h, the stream after attention is the whole one minus z_h through h's
+    so it joins the batch there. Without head h, the stream after attention is the whole stream minus z_h through h's
     columns of W_O. So a model of L layers computes its own L blocks, plus (L + 1) / 2 blocks per variant, minus the
     attention of that variant's layer.
     """
@@ -129,7 +129,7 @@ def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor)
 
 
 def expert_costs(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor) -> PartCosts:
-    """What it costs on windows (N, T) to switch off each expert, so that the router's next choice takes over."""
+    """The cost on windows (N, T) of switching off each expert, so that the router's next choice takes over."""
     config = model.config
     whole = window_losses(model, inputs, targets)
     lacking = [
@@ -142,10 +142,10 @@ def expert_costs(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor
 
 
 def costliest(lacking: Sequence[WindowLosses]) -> torch.Tensor:
-    """(C,) which of these losses is the largest, and which cannot be told from it, on the same windows.
+    """(C,) True for the largest of these losses, and for those that cannot be told from it, on the same windows.
 
-    Each is held against the largest by the two's differences on every window; at 95 % for all of them together
-    (Bonferroni). On a single window nothing can be told.
+    Each is compared with the largest by their differences on every window, at 95 % for all of them together
+    (Bonferroni). From a single window nothing can be told.
     """
     first = max(lacking, key=lambda losses: losses.mean)
     others, freedom = max(len(lacking) - 1, 1), len(first.total) - 1
@@ -155,17 +155,17 @@ def costliest(lacking: Sequence[WindowLosses]) -> torch.Tensor:
 
 
 def removed_part(layer: int, column: int, n_heads: int) -> SwitchOff:
-    """The edit that a cell of the map stands for: its heads, then its attention, then its feed-forward layer."""
+    """The edit for a cell of the map; columns are the heads, then attention, then the feed-forward layer."""
     if column < n_heads:
         return SwitchOff(layer, "head", column)
     return SwitchOff(layer, "attention" if column == n_heads else "feed-forward")
 
 
 class Variants:
-    """A tap for one forward pass that lets the batch grow: behind every sublayer come the variants that lack it.
+    """A tap for one forward pass that lets the batch grow: after every sublayer, the variants without it join.
 
-    Rows of the batch: n of the whole model, then for every layer so far n for each head removed, n without attention,
-    n without the feed-forward layer.
+    Rows of the batch: n for the whole model; then, for every layer so far, n for each head removed, n without
+    attention, n without the feed-forward layer.
     """
 
     def __init__(self, model: Transformer):
@@ -189,7 +189,7 @@ class Variants:
         return x
 
     def _without_attention(self, layer: int) -> list[torch.Tensor]:
-        """The stream after attention: without each head, then without any."""
+        """The stream after attention: without each head in turn, then without all of them."""
         block = self.model.blocks[layer]
         post = self.model.config.norm_placement == "post"
         columns = block.attention.out.weight.unflatten(1, (-1, self.model.config.d_head))  # (d, H, D)

@@ -1,9 +1,9 @@
 """Edits: what a tap changes in a forward pass – a head switched off, one weight set, tokens sent to one expert.
 
-An edit is a plain description, which `check` holds against a model's config and `change` carries out. `edits_tap` makes
-one tap of several: `model(ids, Pass(tap=edits_tap(edits, config)))`, `trace(..., edit=…)`, `generate(..., tap=…)`.
-The stored model is never touched. B = batch, T = tokens of a pass, S = tokens it may see, H = heads, D = d_head,
-E = experts, K = experts per token.
+An edit is a plain description, which `check` compares with a model's config and `change` carries out. `edits_tap`
+turns several edits into one tap: `model(ids, Pass(tap=edits_tap(edits, config)))`, `trace(..., edit=…)`, `generate(...,
+tap=…)`. The stored model is never touched. B = batch, T = tokens in a pass, S = tokens it may see, H = heads, D =
+d_head, E = experts, K = experts per token.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ PARTS = ("head", "attention", "feed-forward", "layer")
 
 
 class Seen(dict[str, torch.Tensor]):
-    """What the pass has shown of this layer so far, as edited: those of `REMEMBERED`. And where in the text it is."""
+    """The layer's intermediates so far, as edited, if named in `REMEMBERED`; and where in the text the pass is."""
 
     start = first = 0
     grows = False
-    """As a `TextTap` hears them."""
+    """As `TextTap.begin` is told them."""
 
 
 REMEMBERED = ("scores", "masked_scores", "ff_in", "experts", "expert_weights")
@@ -41,7 +41,7 @@ class SwitchOff:
     part: str = "head"
     """head, attention, feed-forward or layer (both sublayers)."""
     head: int | None = None
-    """Which head, where `part` is head."""
+    """Which head, if `part` is head."""
 
     def check(self, config: ModelConfig) -> None:
         """Raise ValueError unless the model has this part."""
@@ -52,7 +52,7 @@ class SwitchOff:
             _check_head(config, self.head)
 
     def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
-        """Zeros in place of z (B, T, H, D) of the head, or of what the sublayers add (B, T, d)."""
+        """Zeros in place of the head's z in (B, T, H, D), or of what the sublayers add (B, T, d)."""
         if self.part == "head" and name == "z":
             x = x.clone()
             x[:, :, self.head] = 0.0
@@ -76,7 +76,7 @@ class EditCell:
     scale: bool = False
     """Multiply instead of set."""
     renormalise: bool = True
-    """Shrink or stretch the rest of the row so that it sums to 1 again; else the row's sum changes."""
+    """Scale the rest of the row so that it sums to 1 again; otherwise the row's sum changes."""
 
     def check(self, config: ModelConfig) -> None:
         """Raise ValueError unless the model has this cell and the value is one a weight can take."""
@@ -91,7 +91,7 @@ class EditCell:
             raise ValueError(f"{kind} lies between 0 and {most:g}, not {self.value:g}")
 
     def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
-        """The pattern (B, H, T, S) with the new row. Raises ValueError where this prompt has no such cell."""
+        """The pattern (B, H, T, S) with the new row. Raises ValueError if this prompt has no such cell."""
         if name != "pattern":
             return x
         if not seen.grows and max(self.query, self.key) >= x.shape[-1]:
@@ -100,7 +100,7 @@ class EditCell:
             )
         at, column = self.query - seen.first, self.key - seen.start
         if not 0 <= at < x.shape[2] or not 0 <= column < x.shape[3]:
-            return x  # of a text that grows, the cell is in another piece, or has fallen out
+            return x  # the text grows: the cell is in another piece, or has fallen out
         if seen["masked_scores"][:, self.head, at, column].isneginf().any():
             raise ValueError(
                 f"token {self.query} cannot see token {self.key}, which comes after it: its weight is 0 because of the "
@@ -119,14 +119,14 @@ class EditCell:
 
 @dataclass(frozen=True)
 class SwapPattern:
-    """A head's whole pattern replaced: every visible token alike (uniform), or only the one before (previous)."""
+    """Replaces a head's whole pattern: all visible tokens alike (uniform), or only the one before (previous)."""
 
     layer: int
     head: int
     pattern: str = "uniform"
 
     def check(self, config: ModelConfig) -> None:
-        """Raise ValueError unless the model has this head and there is such a pattern."""
+        """Raise ValueError unless the model has this head and the pattern is a known one."""
         _check_layer(config, self.layer)
         _check_head(config, self.head)
         if self.pattern not in PATTERNS:
@@ -151,10 +151,10 @@ class SwapPattern:
 
 @dataclass(frozen=True)
 class RemoveMask:
-    """Every token sees the whole text, those that come after it too."""
+    """Lets every token see the whole text, including the tokens after it."""
 
     layer: int | None = None
-    """One layer; None for all."""
+    """The layer; None for all."""
 
     def check(self, config: ModelConfig) -> None:
         """Raise ValueError if the model has no such layer or no mask."""
@@ -170,13 +170,13 @@ class RemoveMask:
 
 @dataclass(frozen=True)
 class SwitchOffExperts:
-    """What these experts would have added is gone."""
+    """Ablation: these experts contribute nothing."""
 
     layer: int
     experts: tuple[int, ...]
     replaced: bool = True
-    """Whether the router's next choice takes over, as if it had never had them; else they are chosen as before, but
-    their outputs count nothing."""
+    """Whether the router's next choices take over, as if these experts did not exist. Otherwise the router may still
+    choose them, but their outputs are 0."""
 
     def check(self, config: ModelConfig) -> None:
         """Raise ValueError unless the layer has these experts, and enough others to take over."""
@@ -199,7 +199,7 @@ class SwitchOffExperts:
         experts = torch.tensor(self.experts, dtype=torch.long, device=x.device)
         if not self.replaced:
             return x.masked_fill(torch.isin(seen["experts"], experts), 0.0) if name == "expert_weights" else x
-        # and its probabilities, since a balancing bias could still choose an expert of probability 0
+        # and its probabilities too, since a balancing bias could still choose an expert of probability 0
         if name in ("router_logits", "router_probabilities"):
             return x.index_fill(-1, experts, float("-inf"))
         return x
@@ -207,12 +207,12 @@ class SwitchOffExperts:
 
 @dataclass(frozen=True)
 class ForceExpert:
-    """Tokens go to one expert, which counts fully, whatever the router says."""
+    """Sends tokens to one expert, with full weight, whatever the router says."""
 
     layer: int
     expert: int
     positions: tuple[int, ...] | None = None
-    """Of the tokens, from 0; None for all."""
+    """The tokens' positions, from 0; None for all."""
 
     def check(self, config: ModelConfig) -> None:
         """Raise ValueError unless the layer has this expert."""
@@ -259,9 +259,9 @@ class EditsTap(TextTap):
 def edits_tap(edits: Sequence[Edit], config: ModelConfig) -> Tap:
     """A tap that carries out these edits, in their order, in passes over whole texts and in generation.
 
-    It serves one pass after another, not two at the same time. Without edits, or with idle ones alone, it is `no_tap`.
-    Other packages bring edits of their own, with the same methods. Raises ValueError, here or in the pass, where an
-    edit does not fit the model or the prompt.
+    It serves one pass after another, not two at the same time. Without edits, or with only idle ones, it is `no_tap`.
+    Other packages add their own edits, with the same methods. Raises ValueError, here or in the pass, if an edit does
+    not fit the model or the prompt.
     """
     for edit in edits:
         edit.check(config)
@@ -271,7 +271,7 @@ def edits_tap(edits: Sequence[Edit], config: ModelConfig) -> Tap:
 
 # ---- as plain values -------------------------------------------------------------------------------------------------
 
-SavedEdit = SwitchOff | EditCell | SwapPattern | RemoveMask  # what the page offers and links carry
+SavedEdit = SwitchOff | EditCell | SwapPattern | RemoveMask  # the edits that the page offers and links carry
 KINDS: dict[str, type] = {"off": SwitchOff, "cell": EditCell, "pattern": SwapPattern, "mask": RemoveMask}
 _TYPES = {"int": int, "int | None": (int, type(None)), "str": str, "bool": bool, "float": (int, float)}
 
@@ -283,7 +283,7 @@ def to_dict(edit: SavedEdit) -> dict[str, Any]:
 
 
 def from_dict(values: Any) -> SavedEdit:
-    """The edit whose `to_dict` gave these values, which anybody may have written. Raises ValueError."""
+    """The edit whose `to_dict` gave these values. Raises ValueError, since anybody may have written them."""
     try:
         values = dict(values)
         edit = KINDS[values.pop("kind")](**values)
@@ -300,7 +300,7 @@ def from_dict(values: Any) -> SavedEdit:
 
 
 def _renormalised(row: torch.Tensor, key: int, new: torch.Tensor, old: torch.Tensor, scale: bool) -> torch.Tensor:
-    """The row (B, T) with sum 1: a set weight keeps its value and the others share the rest, a scaled one gives way."""
+    """The row (B, T) with sum 1: a set weight keeps its value and the others share the rest; a scaled one gives way."""
     if scale:
         total = row.sum(dim=-1, keepdim=True)
         if (total <= 0).any():

@@ -1,7 +1,7 @@
 """Worked examples small enough to check with pencil and paper: 3 tokens, 4 numbers each, one head of width 2.
 
-Both are real Transformers in float64 that normalise after their sublayers only, so that attention reads the embedding
-as it is; their second head is zero.
+Both are real Transformers in float64. They normalise only after their sublayers, so that attention reads the embedding
+unchanged; their second head is zero.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ class Example:
     """A model written by hand, and its prompt."""
 
     title: str
-    """A word for its button."""
+    """The word on its button."""
     prompt: str
     words: tuple[str, ...]
-    """The vocabulary, after the unknown word."""
+    """The vocabulary, without the unknown word."""
     embedding: Matrix
-    """(words, 4); the unknown word is 0."""
+    """(words, 4); the unknown word's row is 0."""
     w_q: Matrix
-    """(4, 2), likewise w_k and w_v: of head 0."""
+    """(4, 2), like w_k and w_v: the matrices of head 0."""
     w_k: Matrix
     w_v: Matrix
     w_o: Matrix
-    """(2, 4): what head 0 writes."""
+    """(2, 4): maps the result of head 0 to what it writes."""
     up: Matrix = ((0.0,) * 4,) * 4
     """(neurons, 4)"""
     up_bias: Sequence[float] = (0.0,) * 4
     down: Matrix = ((0.0,) * 4,) * 4
     """(neurons, 4): what each neuron writes."""
     head: Matrix | None = None
-    """(words, 4); without one, the embedding."""
+    """(words, 4); None to use the embedding."""
 
 
 EXAMPLES: dict[str, Example] = {
@@ -54,12 +54,12 @@ EXAMPLES: dict[str, Example] = {
         prompt="cat sleeps it",
         words=("cat", "sleeps", "it", "purrs", "rains"),
         embedding=((2, 0, 0, 0), (0, 2, 0, 0), (0, 0, 2, 0), (0, 0, 0, 0), (0, 0, 0, 0)),
-        w_q=((0, 0), (1, 0), (1, 0), (0, 0)),  # a deed and a pronoun ask for an animal
-        w_k=((1, 0), (0, 1), (0, 0), (0, 0)),  # an animal is found by the first number, a deed by the second
+        w_q=((0, 0), (1, 0), (1, 0), (0, 0)),  # a verb and a pronoun ask for an animal
+        w_k=((1, 0), (0, 1), (0, 0), (0, 0)),  # an animal is found by the first number, a verb by the second
         w_v=((1, 0), (0, 1), (0, 0), (0, 0)),
         w_o=((0, 0, 0, 1), (0, 0, 0, 0)),  # whose animal it is
         up=((0, 0, 1, 1), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, -1)),
-        up_bias=(-1, 0, 0, -1),  # a pronoun that stands for something; an animal; a deed; a pronoun for nothing
+        up_bias=(-1, 0, 0, -1),  # a pronoun that stands for something; an animal; a verb; a pronoun for nothing
         down=((0, 0, 0, 2), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 0, -2)),
         head=((-1, -1, -1, 0), (2, -1, -1, 0), (-1, 2, -1, 0), (-1, -1, 1, 2), (-1, -1, 1, -2)),
     ),
@@ -77,7 +77,7 @@ EXAMPLES: dict[str, Example] = {
 
 
 def worked_example(name: str) -> Checkpoint:
-    """A new copy of an example as a checkpoint in float64, so that its numbers come out to all their digits."""
+    """A new copy of an example as a checkpoint, in float64 so that all digits of its numbers are right."""
     from ..storage import Checkpoint
 
     example = EXAMPLES[name]

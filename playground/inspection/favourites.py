@@ -1,4 +1,4 @@
-"""Favourites: the tokens that an expert gets more often than its share of all tokens, and whether training did that.
+"""Favourites: the tokens that an expert gets more often than its share of all tokens, and whether training caused that.
 
 N = tokens of the text, K = experts per token, E = experts, V = vocabulary, R = routers.
 """
@@ -14,31 +14,31 @@ from ..model import Transformer, trace
 from .routing import AT_ONCE
 
 LEAST = 1.01
-"""Lifts that may be no higher are left out: they would be written as no lift at all."""
+"""Lifts that may be no higher than this are left out: rounded, they would read as no lift at all."""
 RANDOM_ROUTERS = 19
-"""A router that beats them all is one that chance brings in one of twenty cases: a test at 5 % (Barnard 1963)."""
+"""How many random routers: chance beats them all in one of twenty cases, a test at 5 % (Barnard 1963)."""
 
 
 @dataclass(frozen=True)
 class Lift:
-    """One token of an expert's favourites."""
+    """One of an expert's favourite tokens."""
 
     token: int
     taken: int
-    """How often it goes to this expert."""
+    """How often the token goes to this expert."""
     count: int
-    """How often it occurs."""
+    """How often the token occurs."""
     lift: float
-    """The share of its occurrences that go there, divided by that of all tokens: 1 for a token like all others."""
+    """The share of its occurrences that go there ÷ the share of all tokens that do: 1 for a token like all others."""
 
 
 @dataclass(frozen=True)
 class Sorting:
-    """How much better an expert is guessed by who knows the token: shares of all tokens, from 0 to 1."""
+    """How much knowing the token helps to guess its expert: shares of all tokens, from 0 to 1."""
 
     learned: float
     random: float
-    """The most that a random router reaches on the same stream."""
+    """The highest share that a random router reaches on the same stream."""
 
     @property
     def is_clear(self) -> bool:
@@ -47,9 +47,9 @@ class Sorting:
 
 
 def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int, most: int = 12) -> list[list[Lift]]:
-    """By expert, the tokens that it gets more often than luck explains, the highest lift first.
+    """For each expert, the tokens that it gets more often than luck explains, the highest lift first.
 
-    By the exact binomial tail of each share, at 5 % for all pairs of token and expert together (Bonferroni).
+    Tested by the exact binomial tail of each share, at 5 % for all pairs of token and expert together (Bonferroni).
     `experts` (N, K) and `tokens` (N,).
     """
     experts = experts.reshape(len(tokens), -1)
@@ -69,7 +69,7 @@ def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int, most: in
 
 @torch.no_grad()
 def sorting(model: Transformer, ids: torch.Tensor, layer: int, first: np.ndarray) -> Sorting:
-    """Hold a layer's first choices (N,) on ids (B, T), N = B · T, against random routers on the same stream."""
+    """Compare a layer's first choices (N,) on ids (B, T), N = B · T, with those of random routers."""
     E, generator = model.config.n_experts, torch.Generator().manual_seed(0)
     read = [trace(model, some, names=["ff_in"])["ff_in", layer].cpu() for some in ids.split(AT_ONCE)]
     stream = torch.cat(read).flatten(0, 1)  # (N, d)
@@ -80,7 +80,7 @@ def sorting(model: Transformer, ids: torch.Tensor, layer: int, first: np.ndarray
 
 
 def sorted_share(first: np.ndarray, tokens: np.ndarray, n_experts: int) -> float:
-    """Share of tokens whose expert is right if each kind's most frequent one is guessed, above a single guess for all.
+    """By how much guessing each token's most frequent expert beats one guess for all, in share of right guesses.
 
     `first` (N,) experts and `tokens` (N,).
     """
@@ -91,7 +91,7 @@ def sorted_share(first: np.ndarray, tokens: np.ndarray, n_experts: int) -> float
 
 
 def _tail(hits: int, count: int, share: float) -> float:
-    """The chance of at least `hits` among `count`, where each comes with the chance `share`, below 1."""
+    """The chance of at least `hits` hits in `count` trials, each a hit with chance `share` < 1."""
     log_factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, count + 1)))))
     k = np.arange(hits, count + 1)
     ways = log_factorial[count] - log_factorial[k] - log_factorial[count - k]

@@ -14,7 +14,7 @@ from ..model import ModelConfig
 
 @dataclass(frozen=True)
 class Matrix:
-    """A part of a parameter that has a name of its own: rows (or columns) of one tensor."""
+    """A named part of a parameter: some rows (or columns) of one tensor."""
 
     title: str
     name: str
@@ -27,12 +27,12 @@ class Matrix:
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
         """The part (rows, columns) of the parameter's tensor; a vector becomes one row."""
         tensor = tensor if tensor.ndim > 1 else tensor[None]
-        tensor = tensor.flatten(0, -2)  # experts below one another
+        tensor = tensor.flatten(0, -2)  # experts are stacked below one another
         return tensor[:, self.start : self.stop] if self.columns else tensor[self.start : self.stop]
 
 
 def head_matrix(config: ModelConfig, kind: str, layer: int, head: int) -> Matrix:
-    """W_q, W_k, W_v (D, d) or W_o (d, D) of one head; of grouped heads, the key and value that this head reads."""
+    """W_q, W_k, W_v (D, d) or W_o (d, D) of one head; for grouped heads, the key and value that this head reads."""
     D, at = config.d_head, f"blocks.{layer}.attention"
     kv = head // (config.n_heads // config.kv_heads)
     title = f"W_{kind} · layer {layer}, head {head if kind in 'qo' else kv}"

@@ -1,4 +1,4 @@
-"""What heads do on one prompt: where their weight lies, and what the prediction owes them.
+"""What heads do on one prompt: where their weight lies, and how much the prediction depends on them.
 
 What a head does in general is another question, which one prompt cannot answer: `roles.py` tests it.
 
@@ -20,13 +20,13 @@ from .cost import Variants
 from .look import Look
 
 HABITS = ("previous", "duplicate", "induction", "first", "itself")
-"""Where a head may look; `HeadScores` says what each means."""
+"""Places where a head may look; `HeadScores` says what each means."""
 EVEN = 0.9
-"""Entropy of rows, as a share of the most possible, from which a head spreads its weight."""
+"""A head spreads its weight if its rows' entropy is at least this share of the most possible."""
 ALIKE = 0.95
-"""Share of the tokens that would have the same entropy if all were looked at alike, from which that is even."""
+"""Weight counts as even if equal weight on this share of the tokens would have the same entropy."""
 NAMED = 0.25
-"""Share of weight from which a habit is named."""
+"""A habit is named from this share of the weight on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,26 +38,26 @@ class HeadScores:
     duplicate: np.ndarray
     """Mean weight on earlier copies of the query token, over tokens that have one."""
     induction: np.ndarray
-    """Mean weight on what followed the latest earlier copy of the query token, where that is not the token itself."""
+    """Mean weight on what followed the latest earlier copy of the query token, unless that is the token itself."""
     first: np.ndarray
-    """Mean weight on the first token: a sink, where a head puts its weight when it has nothing to say."""
+    """Mean weight on the first token: a sink, for a head's weight when it has nothing to say."""
     itself: np.ndarray
     """Mean weight on the query token itself."""
     entropy: np.ndarray
     """Mean entropy of a row in bits: how many tokens it looks at, as a power of 2."""
     evenness: np.ndarray
-    """The same as a share of the most that the row's visible tokens allow: 0 one token, 1 all alike."""
+    """The entropy as a share of the most that the row's visible tokens allow: 0 for one token, 1 for all alike."""
 
     def of(self, layer: int, head: int) -> dict[str, float]:
         """One head's numbers by name."""
         return {name: float(values[layer, head]) for name, values in vars(self).items()}
 
     def telling(self) -> np.ndarray:
-        """How much there is to see (L, H): decisive heads that do not just rest on the first token or on themselves."""
+        """How much there is to see (L, H): high for decisive heads that look beyond the first and own token."""
         return (1 - self.evenness) * (1 - np.maximum(self.first, self.itself))
 
     def ranking(self) -> list[tuple[int, int]]:
-        """(layer, head) of all heads, the most telling first."""
+        """All heads as (layer, head), the most telling first."""
         return ranked(self.telling())
 
 
@@ -71,7 +71,7 @@ _scores: weakref.WeakKeyDictionary[Look, HeadScores] = weakref.WeakKeyDictionary
 
 
 def head_scores(look: Look) -> HeadScores:
-    """The scores of all heads on this prompt, computed once. The first row has no choice, so it does not count."""
+    """The scores of all heads on this prompt, computed once. The first row does not count: it sees one token."""
     if (scores := _scores.get(look)) is None:
         ids, layers = np.array(look.ids), range(look.config.n_layers)
         by_layer = [_habits(look.pattern(layer).float(), ids, look.config.causal) for layer in layers]
@@ -81,7 +81,7 @@ def head_scores(look: Look) -> HeadScores:
 
 
 def _habits(pattern: torch.Tensor, ids: np.ndarray, causal: bool) -> dict[str, np.ndarray]:
-    """Habits and entropies (H,) of one layer's pattern (H, T, T)."""
+    """Habits and entropies (H,) from one layer's pattern (H, T, T)."""
     if len(ids) < 2:
         return dict.fromkeys((*HABITS, "entropy", "evenness"), np.full(len(pattern), np.nan))
     copies = _copies(ids)
@@ -105,12 +105,12 @@ def row_means(pattern: torch.Tensor, first_row: int, causal: bool) -> dict[str, 
 
 
 def _copies(ids: np.ndarray) -> np.ndarray:
-    """(T, T) whether token s, before t, is the same as token t."""
+    """(T, T) whether token s comes before token t and is the same."""
     return np.tril(ids[:, None] == ids[None, :], -1)
 
 
 def _followers(copies: np.ndarray) -> np.ndarray:
-    """(T, T) whether token s, before t, is what followed the latest earlier copy of token t."""
+    """(T, T) whether token s, before t, followed the latest earlier copy of token t."""
     latest = copies & (np.cumsum(copies[:, ::-1], axis=1)[:, ::-1] == 1)
     followers = np.zeros_like(copies)
     followers[:, 1:] = latest[:, :-1]
@@ -133,7 +133,7 @@ class WeightSummary:
     alone: bool = False
     """Whether there is only one token to look at."""
     spread: str = ""
-    """evenly or widely; empty for a head that concentrates its weight."""
+    """evenly or widely; empty if the head concentrates its weight."""
     habits: tuple[tuple[str, float], ...] = ()
     """At most two of `HABITS` with their shares of the weight, the largest first."""
 
@@ -148,20 +148,20 @@ def summary(look: Look, layer: int, head: int) -> WeightSummary:
         return WeightSummary(spread=kind)
     habits = sorted(((name, scores[name]) for name in HABITS if scores[name] >= NAMED), key=lambda habit: -habit[1])[:2]
     if sum(share for _, share in habits) > 1:
-        habits = habits[:1]  # the two are the same tokens in some rows, or are known of different rows
+        habits = habits[:1]  # the two may be the same tokens in some rows, or come from different rows
     return WeightSummary(habits=tuple(habits))
 
 
 def spread(evenness: float, alike: float) -> str:
-    """How weight is spread, by its evenness and by the share of tokens that would have the same entropy if all were
-    looked at alike; empty where it is not."""
+    """How weight is spread, by its evenness and by the share of tokens on which equal weight would have the same
+    entropy; empty if it is not spread."""
     if evenness < EVEN:
         return ""
     return "evenly" if alike >= ALIKE else "widely"
 
 
 def flops_of_moves(look: Look) -> int:
-    """About how many floating-point operations `moves` takes."""
+    """Rough floating-point operations that `moves` takes."""
     config = look.config
     return (1 + config.n_layers * (config.n_heads + 2) // 2) * look.length * config.flops_per_token()
 
@@ -170,7 +170,7 @@ def flops_of_moves(look: Look) -> int:
 def moves(look: Look, query: int = -1) -> np.ndarray:
     """How far the prediction after a token moves without each head (L, H): Kullback–Leibler divergence in nats.
 
-    All heads are taken away in one pass, as for the map of what they are worth.
+    One pass tries every head's removal, as for the removal map.
     """
     ids = torch.tensor([look.ids], device=next(look.model.parameters()).device)
     logits = look.model(ids, Pass(tap=Variants(look.model))).logits[:, query].double().log_softmax(dim=-1).cpu()

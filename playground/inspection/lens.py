@@ -1,4 +1,4 @@
-"""The logit lens: what every layer would already answer, had the model stopped there.
+"""The logit lens: what the model would answer if it stopped after each layer.
 
 S = stages (the embeddings, then one after every layer), T = tokens, V = vocabulary.
 """
@@ -20,13 +20,13 @@ class LogitLens:
     best: torch.Tensor
     """(S, T) the likeliest next token."""
     followed: torch.Tensor
-    """(T,) the tokens that are followed through the stages."""
+    """(T,) the tokens to follow through the stages."""
     followed_probabilities: torch.Tensor
-    """(S, T) how probable each stage finds them."""
+    """(S, T) how probable each stage finds the followed tokens."""
     followed_ranks: torch.Tensor
     """(S, T) their place in each stage's order, 1 for the likeliest."""
     norms: torch.Tensor
-    """(S, T) length of the residual stream, which the final norm takes away before the answer is read."""
+    """(S, T) length of the residual stream, which the final norm removes before the answer is read."""
 
 
 @torch.no_grad()

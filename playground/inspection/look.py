@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..storage import Checkpoint
 
 KEPT_CELLS = 2_000_000
-"""Attention cells (all layers and heads) up to which a trace keeps them; beyond, they are made again when asked for."""
+"""A trace keeps at most this many attention cells (all layers and heads); beyond, they are recomputed on request."""
 _PER_CELL = ("scores", "masked_scores", "pattern")
 
 
@@ -28,13 +28,13 @@ class Look:
     """What a model made of a prompt. Nothing here is ever changed."""
 
     checkpoint: Checkpoint
-    """Whose model, tokenizer and history these are."""
+    """The checkpoint: model, tokenizer and history."""
     ids: tuple[int, ...]
     """The prompt's T tokens."""
     tokens: tuple[str, ...]
-    """Their texts with whitespace visible."""
+    """The tokens' texts, with whitespace visible."""
     trace: Trace
-    """Every intermediate, batch of 1. Of a long prompt without scores and pattern: ask `pattern(layer)` instead."""
+    """Every intermediate, batch of 1. For long prompts, without scores and pattern: call `pattern(layer)` instead."""
 
     @property
     def model(self) -> Transformer:
@@ -48,7 +48,7 @@ class Look:
 
     @property
     def length(self) -> int:
-        """T: how many tokens it read."""
+        """T: how many tokens were read."""
         return len(self.ids)
 
     @property
@@ -61,18 +61,18 @@ class Look:
         return [f"{place} {token}" for place, token in enumerate(self.tokens)]
 
     def token_label(self, token: int) -> str:
-        """Any token of the vocabulary as text with its whitespace visible; an id without one as its number."""
+        """Any token of the vocabulary as text with visible whitespace; an id without a token as its number."""
         if token >= self.checkpoint.tokenizer.vocab_size:
             return f"#{token}"
         return visible(self.checkpoint.tokenizer.token_text(token))
 
     def queries(self, layer: int) -> torch.Tensor:
-        """Queries (H, T, D) as they meet the keys: rotated where positions are rotary."""
+        """Queries (H, T, D) as they meet the keys: rotated if positions are rotary."""
         name = "q_rotated" if ("q_rotated", layer) in self.trace else "q"
         return self.trace[name, layer][0].transpose(0, 1)
 
     def keys(self, layer: int) -> torch.Tensor:
-        """Keys (H, T, D), one for every query head: a shared key stands in each place that uses it."""
+        """Keys (H, T, D), one for every query head: a shared key is repeated for each head that uses it."""
         name = "k_rotated" if ("k_rotated", layer) in self.trace else "k"
         return _per_query_head(self.trace[name, layer][0].transpose(0, 1), self.config)
 
@@ -97,7 +97,7 @@ class Look:
         return scores.softmax(dim=-1)
 
     def kv_head(self, head: int) -> int:
-        """Which key/value head query head `head` reads: its own, or the one its group shares."""
+        """The key/value head that query head `head` reads: its own, or the one its group shares."""
         return head // (self.config.n_heads // self.config.kv_heads)
 
 
@@ -105,7 +105,7 @@ class Look:
 def look(checkpoint: Checkpoint, ids: Sequence[int]) -> Look:
     """Run ids (T,) through the checkpoint's model once, on the CPU, and keep what every step made.
 
-    Raises ValueError when there are no ids or more than the context holds.
+    Raises ValueError if there are no ids, or more than the context holds.
     """
     if not len(ids):
         raise ValueError("the prompt is empty: type something first")

@@ -1,6 +1,6 @@
-"""One real optimizer step on a sentence, on a copy of the model: every parameter before, its gradient, and after.
+"""One real optimizer step on a sentence, in a copy of the model: every parameter before, its gradient, and after.
 
-Also one weight's way through that step by hand. T = tokens.
+Also that step by hand for one weight. T = tokens.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RULES = ("adamw", "muon", "sgd")
 SGD_RATE = 0.1
 """Learning rate of plain gradient descent, which no run here uses."""
 EPSILON = 1e-8
-"""Of torch's AdamW."""
+"""Epsilon of torch's AdamW."""
 
 
 @dataclass(frozen=True)
@@ -28,24 +28,24 @@ class StepReport:
     """One step, in full."""
 
     learning_rates: dict[str, float]
-    """By rule: the peak rates, which is what a run uses after its warm-up."""
+    """Optimizer → its peak learning rate, which a run uses after its warm-up."""
     config: TrainConfig
-    """Its betas, weight decay and clipping."""
+    """The run's settings, for betas, weight decay and clipping."""
     loss_before: float
-    """Mean loss in nats of the sentence's tokens, each predicted from those before it."""
+    """Mean loss in nats on the sentence's tokens, each predicted from those before it."""
     loss_after: float
     gradient_norm: float
     """Length of the whole gradient, before clipping."""
     clipped: float
-    """Factor that clipping put on every gradient; 1 where there was none to do."""
+    """Factor by which clipping multiplied every gradient; 1 if no clipping was needed."""
     norms: dict[str, float]
     """Length of the gradient by part of the model, before clipping."""
     before: dict[str, torch.Tensor]
     gradients: dict[str, torch.Tensor]
-    """After clipping: what the optimizer saw."""
+    """Parameter → gradient after clipping: what the optimizer saw."""
     after: dict[str, torch.Tensor]
     rules: dict[str, str]
-    """Parameter → what moved it."""
+    """Parameter → the optimizer that moved it, by the same names."""
     decays: dict[str, float]
     """Parameter → its weight decay; none for norms and biases, none under SGD."""
 
@@ -59,10 +59,9 @@ def optimizer_step(
 ) -> StepReport:
     """Teach a copy of the model these ids once: forward, loss, backward, clip, step. The model itself is left alone.
 
-    The step is the very first of a fresh optimizer with the run's settings and its peak learning rates; what a real
-    run remembers of earlier gradients is gone with it. `rule` (adamw; muon for the matrices inside the blocks, with
-    AdamW for the rest; or sgd) overrides how the model was trained. Raises ValueError for a text without anything to
-    predict.
+    It is the very first step of a fresh optimizer, with the run's settings and peak learning rates, and without a real
+    run's memory of earlier gradients. `rule` (adamw; muon for the matrices inside the blocks, with AdamW for the rest;
+    or sgd) overrides how the model was trained. Raises ValueError for a text with nothing to predict.
     """
     config = config or TrainConfig()
     rule = rule or config.optimizer
@@ -137,8 +136,8 @@ def first_adamw_step(
 ) -> dict[str, float]:
     """The first step of AdamW (Loshchilov and Hutter 2019) for one weight, in float64.
 
-    Both averages start at 0 and are corrected for it, so the first corrected averages are the gradient and its square
-    themselves: whatever the gradient's size, the weight moves by about the learning rate.
+    Both averages start at 0 and are corrected for that, so the first corrected averages are the gradient and its
+    square. Whatever the gradient's size, the weight moves by about the learning rate.
     """
     m, v = (1 - beta1) * gradient, (1 - beta2) * gradient**2
     m_corrected, v_corrected = m / (1 - beta1), v / (1 - beta2)

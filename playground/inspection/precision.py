@@ -1,6 +1,6 @@
-"""Precision: what a model costs and loses in fp32, bf16 and int8, measured on the same text; nothing of it is changed.
+"""Precision: a model's size, speed and loss in fp32, bf16 and int8, measured on the same text; the model stays as is.
 
-N = windows, T = tokens of a window, V = vocabulary, m = outputs of a matrix, n = its inputs.
+N = windows, T = tokens per window, V = vocabulary, m = outputs of a matrix, n = its inputs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..training.losses import WindowLosses, summed_losses
 from ..training.verdict import difference
 
 LOGITS_AT_ONCE = 4_000_000
-"""Scores that are held of one precision while windows are read."""
+"""Most scores held for one precision while windows are read."""
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,21 @@ class InPrecision:
 
     name: str
     nbytes: int
-    """Bytes of its weights: matrices and the token table in this precision, all else in fp32."""
+    """Bytes of its weights: matrices and token table in this precision, the rest in fp32."""
     tokens_per_second: float
-    """Of greedy decoding, one text, from the lower quartile of seconds per token: other programs may slow the rest."""
+    """Greedy decoding of one text, from the lower quartile of seconds per token: other programs may slow the rest."""
     loss: float
     """Nats per token on the held-out text."""
     margin: float
-    """Half the width of the loss's 95 % interval, from its spread between windows; infinite for a single one."""
+    """Half the width of the loss's 95 % interval, from its spread between windows; infinite for one window."""
     more: float
-    """Loss above that of fp32, on the same tokens."""
+    """Loss minus the loss in fp32, on the same tokens."""
     more_margin: float
     """Half the width of that difference's 95 % interval."""
     logit_difference: float
-    """The largest difference from fp32 between any two scores of the same token."""
+    """The largest difference of any score from that in fp32."""
     parts_at: int | None
-    """The first new token, from 0, at which the greedy text differs from that in fp32; None if it never does."""
+    """Index of the first new token, from 0, where the greedy text differs from that in fp32; None if nowhere."""
 
     @property
     def can_be_told(self) -> bool:
@@ -54,13 +54,13 @@ class InPrecision:
 
 @dataclass(frozen=True)
 class RoundedWeight:
-    """One weight on its way to a level and back."""
+    """One weight rounded to a level, and back."""
 
     row: int
     column: int
     value: float
     largest: float
-    """The largest weight of its row, without its sign."""
+    """The largest absolute weight in its row."""
     scale: float
     """largest / 127."""
     level: int
@@ -76,9 +76,9 @@ class RoundedMatrix:
     name: str
     shape: tuple[int, int]
     counts: tuple[int, ...]
-    """How many weights lie on each level, from −127 to 127."""
+    """How many weights lie on each level from −127 to 127."""
     worst: RoundedWeight
-    """The weight that lies furthest from its level."""
+    """The weight furthest from its level."""
 
     @property
     def middle_half(self) -> int:
@@ -93,20 +93,20 @@ class PrecisionCost:
 
     ways: tuple[InPrecision, ...]
     tokens: int
-    """Predictions that were judged."""
+    """How many predictions were scored."""
     written: int
-    """New tokens of each greedy text."""
+    """How many new tokens each greedy text has."""
     matrix: RoundedMatrix
     prompt: tuple[int, ...]
-    """Tokens that the greedy texts continue from, the beginning of the judging text."""
+    """How many tokens the greedy texts continue from, at the beginning of the held-out text."""
     in_fp32: bool
-    """Whether all products are made in fp32, with weights rounded before: no matrix is large."""
+    """Whether all products are computed in fp32, with rounded weights, because no matrix is large."""
 
 
 def precision_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_tokens: int) -> PrecisionCost:
-    """Measure a model on windows (N, T) and the tokens that follow them, and by greedy texts after the first window.
+    """Measure a model in each precision: its loss on windows (N, T), and greedy texts after the first of them.
 
-    Raises ValueError where there is nothing to judge.
+    Raises ValueError if there are no windows.
     """
     if not len(inputs) or not (targets != IGNORE).any():
         raise ValueError("there is no text to judge the model by")
@@ -152,7 +152,7 @@ def _cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_t
 def _judged(
     model: Transformer, inputs: torch.Tensor, targets: torch.Tensor
 ) -> tuple[dict[str, WindowLosses], dict[str, float]]:
-    """Losses in each precision, and the largest difference between a score and that of fp32."""
+    """Losses in each precision, and the largest difference between a score and its fp32 value."""
     device = next(model.parameters()).device
     models = {name: inference_model(model, name) for name in PRECISIONS}
     totals: dict[str, list[torch.Tensor]] = {name: [] for name in PRECISIONS}
@@ -173,7 +173,7 @@ def _judged(
 def _greedy(
     model: Transformer, prompt: Sequence[int], new_tokens: int
 ) -> tuple[dict[str, list[int]], dict[str, float]]:
-    """Greedy texts, and seconds of a token; taken in turns, so that a busy machine slows all alike."""
+    """Greedy texts, and seconds per token; measured in turns, so that a busy machine slows all alike."""
     ways = {
         name: generate(model, prompt, new_tokens, SamplingConfig(greedy=True), precision=name) for name in PRECISIONS
     }
@@ -183,7 +183,7 @@ def _greedy(
         for name, step in zip(ways, steps):
             texts[name].append(step.tokens[0])
             times[name].append(step.seconds)
-    # the first step reads the prompt, too, and rebuilding a full cache is another matter than reading one token
+    # not comparable: the first step also reads the prompt, and a full cache is rebuilt
     quick = {name: sorted(each[1:] or each)[len(each) // 4] for name, each in times.items()}
     return texts, quick
 
@@ -203,7 +203,7 @@ def weight_bytes(model: Transformer, precision: str) -> int:
 
 
 def _is_rounded(name: str, weight: torch.Tensor) -> bool:
-    """Whether another precision rounds these: matrices and the table of tokens, not what is added or who is chosen."""
+    """Whether other precisions round these weights: matrices and the token table, but not biases or routers."""
     return name.endswith(("weight", "up", "gate", "down")) and weight.ndim >= 2 and not (
         "router" in name or "position_embedding" in name
     )  # fmt: skip
@@ -220,7 +220,7 @@ def _matrix_of(model: Transformer) -> RoundedMatrix:
 
 
 def rounded_matrix(name: str, weight: torch.Tensor) -> RoundedMatrix:
-    """How the weights (m, n) of a matrix fall onto their levels, and the one that lies furthest from its own."""
+    """How a matrix's weights (m, n) fall onto their levels, and the weight furthest from its level."""
     levels, scales = quantise(weight)
     counts = torch.bincount(levels.flatten().long() + 127, minlength=255)
     off = (weight - levels * scales).abs()

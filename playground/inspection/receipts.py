@@ -1,6 +1,7 @@
-"""Receipts: one cell of one head's pattern, every term of it, and how far that is from the model's own forward.
+"""Receipts: one cell of one head's pattern, term by term, and how far that is from the model's own forward pass.
 
-T = tokens, d = d_model, D = d_head. Recomputed in float64 by `byhand.attend`, which shares no code with the model.
+T = tokens, d = d_model, D = d_head. Cells are recomputed in float64 by `byhand.attend`, which shares no code with the
+model.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ class Receipt:
     query: int
     key: int
     q: np.ndarray
-    """(D,) the query as it meets the key: after QK-norm and rotation where the model has them."""
+    """(D,) the query as it meets the key: after QK-norm and rotation if the model has them."""
     k: np.ndarray
     """(D,) the key, likewise."""
     q_unturned: np.ndarray | None
-    """(D,) before rotation; None without rotary positions."""
+    """(D,) query and key before rotation; None without rotary positions."""
     k_unturned: np.ndarray | None
     products: np.ndarray
     """(D,) q · k, term by term."""
@@ -39,23 +40,23 @@ class Receipt:
     visible: bool
     """Whether the mask lets the query see this key."""
     row_maximum: float
-    """Largest visible score of the row, taken off before exp so that nothing overflows."""
+    """Largest visible score in the row, subtracted before exp so that nothing overflows."""
     exponential: float
     """exp(score − row_maximum); 0 where hidden."""
     exponential_sum: float
     """Sum of the row's exponentials."""
     weight: float
-    """exponential / exponential_sum: the cell."""
+    """exponential / exponential_sum: the cell itself."""
     v: np.ndarray
     """(D,) the key token's value."""
     part: np.ndarray
     """(D,) weight · v: this cell's part of the weighted average."""
     z: np.ndarray
-    """(D,) the weighted average of the row, all cells added."""
+    """(D,) the row's weighted average: all cells added."""
     part_out: np.ndarray
-    """(d,) the part through W_O: what this cell adds to the query token's residual stream."""
+    """(d,) that part through W_O: what this cell adds to the query token's residual stream."""
     differences: dict[str, float]
-    """Largest |by hand − model's own forward| of q, k, v, scores, pattern, z and the layer's attention output."""
+    """Largest |by hand − model's own forward pass| for q, k, v, scores, pattern, z and the layer's attention output."""
 
     @property
     def largest_difference(self) -> float:
@@ -64,7 +65,7 @@ class Receipt:
 
 
 def receipt(look: Look, layer: int, head: int, query: int, key: int) -> Receipt:
-    """The receipt of one cell. Raises ValueError where there is no such cell."""
+    """The receipt for one cell. Raises ValueError if there is no such cell."""
     config = look.config
     for name, value, count in (
         ("layer", layer, config.n_layers),
@@ -106,7 +107,7 @@ def receipt(look: Look, layer: int, head: int, query: int, key: int) -> Receipt:
 
 
 def head_arrays(look: Look, layer: int, head: int) -> dict[str, np.ndarray]:
-    """All that `byhand.attend` needs to make this head again: float64 copies of its input and its weights."""
+    """All that `byhand.attend` needs to recompute this head: float64 copies of its input and its weights."""
     config, attention = look.config, look.model.blocks[layer].attention
     parameters = dict(look.model.named_parameters())
     arrays = {"x": _copy(look.trace["attn_in", layer][0])}
@@ -138,7 +139,7 @@ def _differences(look: Look, layer: int, head: int, steps: dict[str, np.ndarray]
     if "q_rotated" in steps:
         own |= {"q_rotated": trace["q_rotated", layer][0, :, head], "k_rotated": trace["k_rotated", layer][0, :, kv]}
     differences = {name: float(np.abs(steps[name] - _copy(tensor)).max()) for name, tensor in own.items()}
-    # the layer's output: this head by hand, the others as the model computed them
+    # the layer's output: this head by hand, the others from the model
     z = _copy(trace["z", layer][0])  # (T, H, D)
     z[:, head] = steps["z"]
     out = look.model.blocks[layer].attention.out

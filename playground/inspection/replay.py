@@ -22,26 +22,25 @@ from .look import Look, look
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What a prompt's numbers did over a run."""
+    """How a prompt's numbers changed over a run."""
 
     steps: tuple[int, ...]
     """The M moments, in optimizer steps."""
     scores: dict[str, np.ndarray]
-    """Habit → (M, L, H) score of every head on this prompt, as `inspection.heads` defines it; NaN where it cannot
+    """Habit → (M, L, H) score of every head on this prompt, as `inspection.heads` defines it; NaN if the prompt cannot
     tell."""
     probabilities: np.ndarray
     """(M, T − 1) how probable each token after the first was, given those before it."""
 
     @property
     def losses(self) -> np.ndarray:
-        """(M,) mean loss in nats of the prompt's own tokens; NaN for a prompt of one token."""
+        """(M,) mean loss in nats on the prompt's tokens; NaN for a prompt of one token."""
         if self.probabilities.shape[1] == 0:
             return np.full(len(self.steps), np.nan)
         return -np.log(np.maximum(self.probabilities, 1e-38)).mean(axis=1)
 
     def most(self, habit: str) -> tuple[float, float]:
-        """Score of the head that has most of a habit in the end, at the first moment and at the end; NaN where this
-        prompt cannot tell."""
+        """First and last score of the head that shows a habit most in the end; NaN if this prompt cannot tell."""
         if np.isnan(self.scores[habit][-1]).all():
             return math.nan, math.nan
         _, _, line = _strongest(self.scores[habit])
@@ -49,7 +48,7 @@ class Replay:
 
 
 NEAR = 0.05
-"""Difference of scores on one prompt's few tokens that tells no head from another."""
+"""Scores on one prompt's few tokens that differ by less than this do not tell heads apart."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,9 @@ class Appearance:
     layer: int
     head: int
     before: int
-    """The last kept step at which its score was less than halfway up."""
+    """The last kept step at which its score was below halfway."""
     after: int
-    """The kept step after that: from there it stayed above."""
+    """The kept step after that: from there on it stayed above."""
     score_before: float
     score_after: float
     final: float
@@ -74,7 +73,7 @@ class Appearance:
 
 
 def replay(checkpoint: Checkpoint, ids: Sequence[int]) -> Replay:
-    """Read ids (T,) at every kept moment. Raises ValueError where none was kept."""
+    """Read ids (T,) at every kept moment. Raises ValueError if none was kept."""
     snapshots = snapshots_of(checkpoint)
     scores: dict[str, list[np.ndarray]] = {habit: [] for habit in HABITS}
     probabilities = []
@@ -89,7 +88,7 @@ def replay(checkpoint: Checkpoint, ids: Sequence[int]) -> Replay:
 
 
 def look_at(checkpoint: Checkpoint, step: int, ids: Sequence[int]) -> Look:
-    """What the model of that moment made of the ids. Its weights are the kept ones, in half precision."""
+    """Look at the ids with the model of that moment. Its weights are the kept ones, in half precision."""
     return look(dataclasses.replace(checkpoint, model=snapshots_of(checkpoint).model(step)), ids)
 
 
@@ -100,22 +99,22 @@ def _next_token_probabilities(seen: Look) -> np.ndarray:
 
 
 def snapshots_of(checkpoint: Checkpoint) -> Snapshots:
-    """The run's snapshots. Raises ValueError, with a way round, where there are none."""
+    """The run's snapshots. If there are none, raises a ValueError that says what to do instead."""
     if checkpoint.snapshots is None or len(checkpoint.snapshots.steps) < 2:
         raise ValueError(
             "this model has no snapshots of its training. Choose the shipped “Copying (with snapshots)”, or train a "
             "small model here"
         )
     history = checkpoint.history
-    if (history.finished or {}).get("reason") == "moment":  # what the run came to afterwards is not this model's past
+    if (history.finished or {}).get("reason") == "moment":  # what the run did afterwards is not this model's past
         return checkpoint.snapshots.until(history.last_step)
     return checkpoint.snapshots
 
 
 def appearance(replayed: Replay, habit: str) -> Appearance | None:
-    """The head with most of a habit in the end, and when it came; None if it has too little, or had as much before.
+    """The head that shows a habit most in the end, and when it took it up; None if it shows too little, or did before.
 
-    It came between the two neighbouring moments where the score passed halfway from its start to its end to stay above.
+    It came between the two neighbouring moments where the score passed halfway from start to end for the last time.
     """
     steps, scores = replayed.steps, replayed.scores[habit]
     (layer, head, line), final = _strongest(scores), np.nan_to_num(scores[-1])
@@ -137,7 +136,7 @@ def appearance(replayed: Replay, habit: str) -> Appearance | None:
 
 
 def _strongest(scores: np.ndarray) -> tuple[int, int, np.ndarray]:
-    """Layer and head of scores (M, L, H) with the most in the end, and that head's line (M,)."""
+    """The layer and head with the highest final score in (M, L, H), and that head's scores (M,)."""
     final = np.nan_to_num(scores[-1])
     layer, head = (int(i) for i in np.unravel_index(int(final.argmax()), final.shape))
     return layer, head, np.nan_to_num(scores[:, layer, head])

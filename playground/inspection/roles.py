@@ -1,4 +1,4 @@
-"""Roles of heads, tested: what each head does over many texts, held against the same text without its cause.
+"""Roles of heads, tested: what each head does over many texts, compared with the same texts without its cause.
 
 N = texts, T = tokens, R = rows that repeat, L = layers, H = heads. Previous-token and induction heads are those of
 Elhage et al. 2021 and Olsson et al. 2022, sinks those of Xiao et al. 2023; that an observed pattern needs an
@@ -7,12 +7,12 @@ intervention beside it is argued by Jain and Wallace 2019.
 A weight on some cell proves little: on a short text the first token, the token before and what followed last time are
 often the same cell, and a head may look there for another reason. So a role is given only where
 
-- the interval of the weight over many texts of the model's own kind leaves out what untrained twins' heads reach;
-- for the roles that are about repetition, the weight goes when the repetition goes: the same text is read again with
-  the earlier copies of the query token replaced, and only what the head gives up then counts;
-- for the roles that say little (evenly, by content), the model is worse without the head.
+- over many texts of the model's own kind, the weight's interval lies above what heads of untrained twins reach;
+- for roles about repetition, the weight goes when the repetition goes: the same text is read again with the earlier
+copies of the query token replaced, and only the weight that the head then gives up counts;
+- for roles that say little (evenly, by content), the model is worse without the head.
 
-Whatever passes none of these is unclear. Beside each stands what the model loses without the head.
+A head that passes none of these is unclear. Beside each role stands what the model loses without the head.
 """
 
 from __future__ import annotations
@@ -33,39 +33,39 @@ from .heads import EVEN, ranked, row_means
 ROLES = (
     "induction", "duplicate", "followed", "previous", "first", "itself", "even", "content", "unclear",
 )  # fmt: skip
-"""Kinds of heads, as `HeadTests.role` tells them: followed looks at what followed last time, but by its place."""
+"""Kinds of heads, as `HeadTests.role` finds them; "followed" looks at what followed last time, but by its place."""
 MOST = 0.4
-"""Share of its weight that a head has to put on one place, on average, to be named for it."""
+"""A head is named for a place if it puts at least this share of its weight there, on average."""
 GIVEN_UP = 0.2
-"""Share of its weight that has to go when the repetition goes."""
+"""This share of the head's weight has to go when the repetition goes."""
 MOVED = 0.1
-"""Share of its weight that has to lie elsewhere in other texts, at the same places, for a head to go by content."""
+"""A head goes by content if this share of its weight lies elsewhere in other texts, at the same positions."""
 MATTERS = 0.01
-"""Nats per token that the model has to lose without a head whose role says little by itself."""
+"""If a role says little by itself, the model has to lose this many nats per token without the head."""
 PLACES = ("previous", "first", "itself")
 REPEATS = ("induction", "duplicate")
 ROWS_PER_TEXT = 4
-"""Rows of each text that are read again without their repetition."""
+"""How many rows of each text are read again without their repetition."""
 LONGEST_MATCH = 3
-"""Tokens that are replaced to end a repetition: a head may go by more than the last one."""
+"""How many tokens are replaced to end a repetition: a head may go by more than the last one."""
 FIRST_ROW = 4
-"""Before it, the first token, the one before and the token itself are much of all that can be seen."""
+"""Rows before this one do not count: there, the first, previous and own tokens are much of what can be seen."""
 TEXTS = 20
 UNTRAINED_MODELS, UNTRAINED_TEXTS = 3, 8
-"""So many initialisations, each of which reads so many of the texts."""
+"""How many untrained models there are, and how many texts each of them reads."""
 TEXT_TOKENS = 64
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Means over texts with half the widths of their 95 % intervals, both (L, H); NaN where no text could tell."""
+    """Means over texts, and half the widths of their 95 % intervals, both (L, H); NaN if no text could tell."""
 
     mean: np.ndarray
     margin: np.ndarray
 
     @property
     def low(self) -> np.ndarray:
-        """Lower ends of the intervals (L, H); −∞ where no text could tell."""
+        """Lower ends of the intervals (L, H); −∞ if no text could tell."""
         return np.where(np.isnan(self.mean), -math.inf, self.mean - self.margin)
 
     def at(self, layer: int, head: int) -> tuple[float, float]:
@@ -74,7 +74,7 @@ class Estimate:
 
 
 def estimate(values: np.ndarray) -> Estimate:
-    """Means and margins over texts of values (N, L, H); texts that could not tell (NaN) are left out."""
+    """Means and margins of values (N, L, H) over the texts; texts that could not tell (NaN) are left out."""
     return Estimate(*mean_interval(values))
 
 
@@ -83,37 +83,37 @@ class HeadStatistics:
     """What every head does, as averages over many texts."""
 
     weights: dict[str, Estimate]
-    """Share of weight on each of `PLACES`; and, in rows that repeat, on each of `REPEATS`: the earlier copy of the
-    token (duplicate) and what followed it (induction)."""
+    """Share of the weight on each of `PLACES`; and, in rows that repeat, on each of `REPEATS`: the token's earlier copy
+    (duplicate) and what followed that copy (induction)."""
     given_up: dict[str, Estimate]
     """How much of the weight on each of `REPEATS` goes when the copy is replaced."""
     evenness: Estimate
-    """Entropy of a row as a share of the most possible."""
+    """A row's entropy as a share of the most possible."""
     moved: Estimate
-    """Share of a row's weight that lies elsewhere in another text, at the same places (total variation)."""
+    """Share of a row's weight that lies elsewhere in another text, at the same positions (total variation)."""
 
 
 @dataclass(frozen=True, eq=False)
 class HeadTests(HeadStatistics):
-    """What every head of a model did over many texts; `given_up` is over these or over random tokens twice, whichever
-    shows more."""
+    """What every head of a model did over many texts. `given_up` is measured on these or on repeated random tokens,
+    whichever shows more."""
 
     effect: Estimate
-    """Nats per token lost without the head, on the same texts; negative where the model is better off."""
+    """Nats per token lost without the head, on the same texts; negative if the model does better without it."""
     first: np.ndarray
-    """(L, H) the head that is missed most, and those that these texts cannot tell from it."""
+    """(L, H) True for the head that is missed most, and for those that these texts cannot tell from it."""
     untrained: dict[str, float]
-    """The most that any head of several models before training puts on each place, and the most that moved there."""
+    """The most weight that any head of several untrained models puts on each place, and the most that moved there."""
     untrained_given_up: dict[str, float]
-    """For duplicate and induction: the most that any of those gives up."""
+    """For duplicate and induction: the most weight that any of those heads gives up."""
     texts: int
     """How many texts of the model's own kind were read."""
     tokens: int
-    """How many predictions the effect is measured on."""
+    """On how many predictions the effect is measured."""
     loss: float
-    """Of the whole model on these texts, nats per token."""
+    """The whole model's loss on these texts, in nats per token."""
     guessing: float
-    """What blind guessing among all tokens loses: ln V."""
+    """The loss of guessing blindly among all tokens: ln V."""
 
     @property
     def roles(self) -> list[list[str]]:
@@ -122,7 +122,7 @@ class HeadTests(HeadStatistics):
         return [[self.role(layer, head) for head in range(H)] for layer in range(L)]
 
     def role(self, layer: int, head: int) -> str:
-        """Which of `ROLES` this head has; unclear where no test stands out."""
+        """Which of `ROLES` this head has; unclear if no test stands out."""
         at = layer, head
         gone = {name: self.given_up[name].low[at] for name in REPEATS}
         name = max(gone, key=gone.__getitem__)
@@ -139,12 +139,12 @@ class HeadTests(HeadStatistics):
         return "unclear"
 
     def matters(self, layer: int, head: int) -> bool:
-        """Whether the model is worse without the head, beyond the interval."""
-        # who knows nothing has nothing to lose
+        """Whether the model is worse without the head, by more than the margin."""
+        # a model that knows nothing has nothing to lose
         return bool(self.loss < self.guessing and self.effect.low[layer, head] > MATTERS)
 
     def ranking(self) -> list[tuple[int, int]]:
-        """(layer, head) of all heads, the one that the model loses most without first."""
+        """All heads as (layer, head); first the one whose absence costs the most loss."""
         return ranked(self.effect.mean)
 
 
@@ -153,9 +153,9 @@ def head_tests(
 ) -> HeadTests:
     """Test every head of a model on texts of its own kind: windows (N, T), or one long text (tokens,) to cut up.
 
-    `worth` says what the heads are worth on text like these, if that is known already; else it is measured on them.
-    `seed` draws the models before training, the tokens that replace others and the random sequences. Raises ValueError
-    where there are not two texts of five tokens.
+    `worth`: what each head is worth on similar text, if already known; otherwise it is measured on these texts.
+    `seed`: for the untrained models, the replacement tokens and the random sequences. Raises ValueError if there are
+    fewer than two texts of five tokens.
     """
     windows = _windows(torch.as_tensor(texts, dtype=torch.long), model.config.context_length)
     trained = _statistics(model, windows, seed)
@@ -192,7 +192,7 @@ def flops_of_tests(config: ModelConfig, length: int) -> int:
 
 
 def _windows(texts: torch.Tensor, context: int) -> torch.Tensor:
-    """At most `TEXTS` windows (N, T), spread over the text or texts."""
+    """At most `TEXTS` windows (N, T), spread over all the text."""
     if texts.ndim == 1:
         T = min(TEXT_TOKENS, context, len(texts) // 2)
         texts = texts[: len(texts) // max(T, 1) * T].view(-1, max(T, 1))
@@ -207,7 +207,7 @@ def _windows(texts: torch.Tensor, context: int) -> torch.Tensor:
 
 
 def _statistics(model: Transformer, windows: torch.Tensor, seed: int) -> HeadStatistics:
-    """Of these windows; what is given up, of these or of random tokens twice, whichever shows more."""
+    """Statistics of these windows; `given_up` from these or from repeated random tokens, whichever shows more."""
     rng = np.random.default_rng(seed)
     own = head_statistics(model, windows.numpy(), rng)
     twice = head_statistics(model, _twice(model.config, windows, rng), rng)
@@ -220,7 +220,7 @@ def _statistics(model: Transformer, windows: torch.Tensor, seed: int) -> HeadSta
 
 
 def _twice(config: ModelConfig, windows: torch.Tensor, rng: np.random.Generator) -> np.ndarray:
-    """(N, 2·n) random tokens of these texts, none of them twice, then the same again."""
+    """(N, 2·n) random, distinct tokens from these texts, then the same sequence again."""
     kinds = np.unique(windows.numpy())
     n = min(len(kinds), config.context_length // 2, TEXT_TOKENS // 2)
     return np.stack([np.tile(rng.permutation(kinds)[:n], 2) for _ in range(len(windows))])
@@ -231,7 +231,7 @@ def _twice(config: ModelConfig, windows: torch.Tensor, rng: np.random.Generator)
 
 @torch.inference_mode()
 def head_statistics(model: Transformer, texts: np.ndarray, rng: np.random.Generator) -> HeadStatistics:
-    """Read texts (N, T) once, and their rows that repeat once more without the repetition."""
+    """The statistics on texts (N, T). Rows that repeat are read a second time without the repetition."""
     device = next(model.parameters()).device
     recorder = Recorder(("pattern",))
     model(torch.from_numpy(texts).to(device), Pass(tap=recorder))
@@ -263,17 +263,17 @@ def head_statistics(model: Transformer, texts: np.ndarray, rng: np.random.Genera
 
 
 def _moved(pattern: torch.Tensor, first_row: int) -> np.ndarray:
-    """How much of a row's weight lies elsewhere in the text before (N, H)."""
+    """How much of a row's weight lies elsewhere than in the previous text (N, H)."""
     if len(pattern) < 2:
         return np.full(pattern.shape[:2], np.nan)
     return (pattern - pattern.roll(1, 0)).abs()[:, :, first_row:].sum(-1).mean(-1).numpy() / 2
 
 
 def _repeats(text: np.ndarray, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """Rows t whose token has an earlier copy s, as (t, s), those first whose last tokens match longest.
+    """Rows t whose token has an earlier copy s, as (t, s), those with the longest match first.
 
-    Only rows that continue as they did then, so that looking there pays, and where what followed the copy is neither
-    the token itself nor the one before.
+    Only rows that continue as after the copy, so that looking there pays. What followed the copy is neither the token
+    itself nor the one before.
     """
     matches = []
     for t in rng.permutation(np.arange(FIRST_ROW, len(text) - 1)).tolist():
@@ -287,7 +287,7 @@ def _repeats(text: np.ndarray, rng: np.random.Generator) -> list[tuple[int, int]
 
 
 def _matched(text: np.ndarray, s: int, t: int) -> int:
-    """How many tokens that end at s are the same as those that end at t, at most `LONGEST_MATCH`."""
+    """How many tokens up to s are the same as those up to t, at most `LONGEST_MATCH`."""
     for length in range(LONGEST_MATCH):
         if s < length or text[s - length] != text[t - length]:
             return length
@@ -295,7 +295,7 @@ def _matched(text: np.ndarray, s: int, t: int) -> int:
 
 
 def _unrepeated(text: np.ndarray, t: int, s: int, rng: np.random.Generator) -> np.ndarray:
-    """The text with the copy, and what stands just before it, replaced by others of its tokens."""
+    """The text with the copy, and what stands just before it, replaced by other tokens of the text."""
     text = text.copy()
     others = text[text != text[t]]
     if len(others):
@@ -305,13 +305,13 @@ def _unrepeated(text: np.ndarray, t: int, s: int, rng: np.random.Generator) -> n
 
 
 def _on_copies(rows: list[torch.Tensor], s: np.ndarray) -> dict[str, np.ndarray]:
-    """Weights (R, L, H) on the earlier copies s (R,) and on what followed them, of rows (R, H, T) of each layer."""
+    """Weights (R, L, H) on the earlier copies s (R,) and on what followed them, from each layer's rows (R, H, T)."""
     weights = torch.stack(rows, dim=1).double().numpy()  # (R, L, H, T)
     which = np.arange(len(s))
     return {"duplicate": weights[which, :, :, s], "induction": weights[which, :, :, s + 1]}
 
 
 def _by_text(values: np.ndarray, texts: np.ndarray) -> Estimate:
-    """Values (R, L, H), those of a text averaged first: its rows are not independent."""
+    """Values (R, L, H), averaged within each text first, since its rows are not independent."""
     means = [values[texts == n].mean(axis=0) for n in np.unique(texts)]
     return estimate(np.array(means).reshape(len(means), *values.shape[1:]))

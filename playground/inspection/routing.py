@@ -17,14 +17,14 @@ AT_ONCE = 16
 
 @dataclass(frozen=True, eq=False)
 class RoutedText:
-    """Where a model sent every token of a text. All on the CPU, nothing here carries a gradient."""
+    """Where a model sent every token of a text. All tensors are on the CPU, without gradients."""
 
     layers: tuple[int, ...]
     """The L blocks that have experts, counted from 0."""
     n_experts: int
     """E."""
     experts: torch.Tensor
-    """(L, B, T, K) the experts visited, heaviest first."""
+    """(L, B, T, K) the experts visited, the heaviest first."""
     weights: torch.Tensor
     """(L, B, T, K) how much each visit counts; sums to 1 over K."""
 
@@ -34,19 +34,19 @@ class RoutedText:
         return torch.stack([_shares(experts, self.n_experts) for experts in self.experts])
 
     def dense_weights(self) -> torch.Tensor:
-        """(L, B, T, E): each expert's weight for each token, 0 where it was not visited."""
+        """(L, B, T, E): each expert's weight for each token, 0 if the token did not use it."""
         weights = torch.zeros(*self.experts.shape[:-1], self.n_experts)
         return weights.scatter_add_(-1, self.experts, self.weights)
 
 
 @torch.no_grad()
 def routing_of(model: Transformer, ids: torch.Tensor, *, edit: Tap = no_tap) -> RoutedText:
-    """Read ids (B, T), none of which is padding, and return where each token went; `edit` may change things on the way.
+    """Read ids (B, T), without padding, and return where each token went; `edit` may change intermediates on the way.
 
     Raises ValueError for a model without experts.
     """
     layers = expert_layers(model.config)
-    passes = [model(some, Pass(tap=edit)).routings for some in ids.split(AT_ONCE)]  # each holds a routing per layer
+    passes = [model(some, Pass(tap=edit)).routings for some in ids.split(AT_ONCE)]  # each has a routing per layer
     experts, weights = (
         torch.stack([torch.cat([getattr(each, name) for each in layer]).cpu() for layer in zip(*passes)])
         for name in ("experts", "weights")
@@ -55,7 +55,7 @@ def routing_of(model: Transformer, ids: torch.Tensor, *, edit: Tap = no_tap) -> 
 
 
 def expert_layers(config: ModelConfig) -> tuple[int, ...]:
-    """The blocks that have experts. Raises ValueError where none has."""
+    """The blocks that have experts. Raises ValueError if none has."""
     layers = tuple(layer for layer in range(config.n_layers) if config.has_experts(layer))
     if not layers:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Sizes: what a model's parts weigh, what a training step keeps of them in memory, and what they compute per token.
+"""Sizes: how large a model's parts are, what a training step keeps in memory for them, and what they compute per token.
 
 B = rows of a batch, T = tokens, d = d_model, H = query heads, Hkv = key/value heads, D = d_head, V = vocabulary.
 """
@@ -13,12 +13,12 @@ COMPARED: dict[str, ModelConfig] = {
     "Post-norm GPT": PRESETS["s3"],
     "GPT-2 small": PRESETS["gpt2-small"],
 }
-"""Models of the teaching texts, and the one that most of them mean."""
+"""Models from the teaching texts, and the one that most of them mean."""
 
 
 def activations(config: ModelConfig, batch: int, length: int) -> dict[str, int]:
-    """Numbers that one block keeps for the backward pass, by part: the largest ones, not all; of a mixture, where the
-    model has any, since there a token has the hidden numbers of each expert that it visits.
+    """How many numbers one block keeps for the backward pass, by part; only the largest parts. In a mixture, the block
+    is one with experts: there, a token has hidden numbers for each expert that it visits.
 
     Queries, keys and values; the scores of every head, which plain attention holds and fused kernels (Dao et al. 2022)
     make again; the weighted average; and the MLP's hidden numbers.

@@ -1,7 +1,7 @@
-"""The walk: one prompt through one layer, step by step; each step returns the numbers that it makes.
+"""The walk: one prompt through one layer, step by step; each step returns the numbers that it computes.
 
-Each function returns the arrays that a picture draws and the facts that a sentence tells. What a step is for, its
-formula and its lines of PyTorch stand in `words/walk`.
+Each function returns the arrays that a picture draws and the facts that a sentence tells. Each step's purpose,
+formula and lines of PyTorch are in `words/walk`.
 
 T = tokens, d = d_model, H = query heads, Hkv = key/value heads, D = d_head, V = vocabulary.
 """
@@ -19,9 +19,9 @@ from ..model import ModelConfig
 from .look import Look
 
 TOP = 10
-"""Candidates, neurons or watched tokens that a step lists."""
+"""How many candidates, neurons or watched tokens a step lists."""
 ACTIVE = 0.01
-"""A neuron whose activation is further than this from zero responds."""
+"""A neuron responds if its activation is further than this from zero."""
 
 Numbers = tuple[dict[str, np.ndarray], dict[str, Any]]
 """Arrays by name, and facts by name."""
@@ -29,7 +29,7 @@ Numbers = tuple[dict[str, np.ndarray], dict[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """One layer, head, query token and key token of a look."""
+    """One layer, head, query token and key token in a look."""
 
     look: Look
     layer: int
@@ -48,7 +48,7 @@ class Selection:
         return self.look.kv_head(self.head)
 
     def rows(self, name: str, layer: int | None = None) -> np.ndarray:
-        """One intermediate of the prompt in this layer (or that given), without its batch axis, in float64."""
+        """One intermediate of the prompt in this layer (or the given one), without its batch axis, in float64."""
         return double(self.look.trace[name, self.layer if layer is None else layer][0])
 
     def projected(self) -> dict[str, np.ndarray]:
@@ -65,9 +65,9 @@ class Step:
     name: str
     at: Selection
     arrays: dict[str, np.ndarray]
-    """What its picture draws; the function of the step says what is what."""
+    """The arrays that its picture draws; the step's function explains them."""
     facts: dict[str, Any]
-    """Numbers, tokens (by place) and heads that a sentence tells."""
+    """The numbers, tokens (by place) and heads that a sentence states."""
 
 
 def step_names(look: Look, layer: int) -> tuple[str, ...]:
@@ -82,9 +82,9 @@ def step(look: Look, name: str, layer: int, head: int, query: int, key: int) -> 
 
 
 def embed(at: Selection) -> Numbers:
-    """stream (T, d): each token's row of the table, with its position where that is added.
+    """stream (T, d): each token's row of the table, plus its position if positions are added.
 
-    same: the places where the query token stands; length: of its row.
+    same: all places of the query token; length: of its row.
     """
     stream, ids = at.rows("resid_pre", 0), at.look.ids
     same = [place for place, token in enumerate(ids) if token == ids[at.query]]
@@ -99,7 +99,7 @@ def arrive(at: Selection) -> Numbers:
 
 
 def normalise(at: Selection) -> Numbers:
-    """stream (T, d): what attention reads. lengths_before and lengths_after (T,) of all vectors."""
+    """stream (T, d): what attention reads. lengths_before and lengths_after (T,): of all vectors."""
     before, after = at.rows("resid_pre"), at.rows("attn_in")
     return {"stream": after}, {"lengths_before": lengths(before), "lengths_after": lengths(after)}
 
@@ -122,7 +122,7 @@ def split(at: Selection) -> Numbers:
 
 
 def normalise_queries(at: Selection) -> Numbers:
-    """q_before, q_after, k_before, k_after (D,) of the query token in this head.
+    """q_before, q_after, k_before, k_after (D,): of the query token in this head.
 
     lengths: of these four; prompt_before and prompt_after (T,): of this head's queries over the prompt.
     """
@@ -138,8 +138,8 @@ def normalise_queries(at: Selection) -> Numbers:
 def rotate(at: Selection) -> Numbers:
     """before, after (D/2, 2): the pairs of this head's query; angles (D/2,) in radians.
 
-    product: rotated query · rotated key; both_later and query_later: the same, were both five places later or only the
-    query; full_circles: pairs that have gone full circle.
+    product: rotated query · rotated key; both_later and query_later: the same if both, or only the query, were five
+    places later; full_circles: pairs that have gone full circle.
     """
     D, query, key = at.config.d_head, at.query, at.key
     unrotated, rotated = at.rows("q")[query, at.head], at.rows("q_rotated")[query, at.head]
@@ -167,16 +167,16 @@ def _rotated(vector: np.ndarray, angles: np.ndarray) -> np.ndarray:
 
 
 def share(at: Selection) -> Numbers:
-    """k (H, D): the key of the key token, as each query head meets it. fellows: heads that share this head's key."""
+    """k (H, D): the key token's key, as each query head meets it. fellows: heads that share this head's key."""
     look = at.look
     fellows = [h for h in range(at.config.n_heads) if look.kv_head(h) == at.kv_head and h != at.head]
     return {"k": double(look.keys(at.layer))[:, at.key]}, {"fellows": fellows}
 
 
 def scores(at: Selection) -> Numbers:
-    """scores (T, T) of this head, the hidden ones too.
+    """scores (T, T): of this head, including the hidden ones.
 
-    score: of query and key; best, best_score: the visible key with the highest; largest_weight and
+    score: of query and key; best, best_score: the visible key with the highest score; largest_weight and
     largest_undivided: the query's largest weight with and without the division by √D.
     """
     row = at.look.scores(at.layer)[at.head, at.query].double()
@@ -194,8 +194,8 @@ def scores(at: Selection) -> Numbers:
 def mask(at: Selection) -> Numbers:
     """scores (T, T) with −inf where a query may not look.
 
-    later: tokens after the query; higher: how many of them score higher than all it may see; weight_on_later: the
-    weight that they get in a model without a mask.
+    later: tokens after the query; higher: how many of them score above all visible ones; weight_on_later: the weight
+    that they get in a model without a mask.
     """
     values, query = double(at.look.scores(at.layer)[at.head]), at.query
     row, weights = values[query], at.look.scores(at.layer)[at.head, query].double().softmax(dim=0)
@@ -212,7 +212,7 @@ def mask(at: Selection) -> Numbers:
 def softmax(at: Selection) -> Numbers:
     """pattern (T, T), rows sum to 1.
 
-    best: the most watched token; half: how many of the visible tokens hold half of the weight.
+    best: the token with the most weight; half: how many visible tokens together hold half of the weight.
     """
     pattern = double(at.look.pattern(at.layer)[at.head])
     row = pattern[at.query]
@@ -224,7 +224,7 @@ def softmax(at: Selection) -> Numbers:
 def mix(at: Selection) -> Numbers:
     """parts (n, D): weight · value of the most watched tokens, the rest in one row; z (D,): their sum.
 
-    A weight is no share of z: what counts is how far a part reaches along it. watched: the tokens with a row of their
+    A weight is not a share of z: what counts is how far a part reaches along z. watched: the tokens with a row of their
     own; others: how many share the last row; weights (T,); shares (T,): of z, which sum to 1, None where z is 0;
     cosine: of z and the part of the token with the largest weight; length: of z.
     """
@@ -248,9 +248,9 @@ def mix(at: Selection) -> Numbers:
 
 
 def project_back(at: Selection) -> Numbers:
-    """written (H, d): what each head adds to the query token; out (d,): their sum and the bias.
+    """written (H, d): what each head adds to the query token; out (d,): their sum plus the bias.
 
-    lengths (H,) of what they write; see `summed` for the others.
+    lengths (H,): of what each head writes; see `summed` for the others.
     """
     z, out = at.rows("z")[at.query], at.rows("attn_out")[at.query]
     weight = double(at.look.model.blocks[at.layer].attention.out.weight)  # (d, H·D)
@@ -263,7 +263,7 @@ def project_back(at: Selection) -> Numbers:
 
 
 def add(at: Selection) -> Numbers:
-    """delta, cosine (T,): ‖after − before‖ of attention, and their cosine; most (T,): what the head watches most.
+    """delta, cosine (T,): ‖after − before‖ of attention, and their cosine; most (T,): the token the head watches most.
 
     written: length of the vector that attention adds at the query.
     lengths: of the residual stream there: before, with that vector added, and after the sublayer.
@@ -283,7 +283,7 @@ def mlp(at: Selection) -> Numbers:
     with experts: 1 where the token is routed.
 
     neurons: which they are; active: how many are beyond ±0.01; or experts and weights: where the token is routed;
-    added, length: of what is added, and of what it is added to; share: of the model's parameters in such layers.
+    added, length: lengths of what is added and of the stream; share: of the model's parameters that are in such layers.
     """
     config, query = at.config, at.query
     facts = {"added": norm(at.rows("ff_out")[query]), "length": norm(at.rows("resid_mid")[query])}
@@ -305,7 +305,7 @@ def mlp(at: Selection) -> Numbers:
 def predict(at: Selection) -> Numbers:
     """probabilities, logits (n,) of the best candidates after the query token; tokens (n,): their ids.
 
-    next_token: what really follows (None after the last token), its next_probability, next_rank (from 1) and
+    next_token: the token that really follows (None after the last), with next_probability, next_rank (from 1) and
     next_loss in nats.
     """
     logits = at.look.trace["logits"][0, at.query].double()

@@ -1,7 +1,7 @@
 """Facts: what a lesson may say of the visitor's own run, model and view; all named in one table.
 
-`loss` is of the lesson's own run, `chosen.loss` of the model that is chosen above all tabs, `green.loss` of the run
-that the lesson calls green. What is not there yet raises NotYet, which says what to do first.
+`loss` is the loss of the lesson's own run, `chosen.loss` that of the model chosen above all tabs, `green.loss` that of
+the run that the lesson calls green. A fact that is not there yet raises NotYet, which says what to do first.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .run_facts import RUN_FACTS
 from .scene import NotYet, Scene, Value
 
 READ = 60
-"""Characters of a prompt that a sentence quotes."""
+"""Most characters of a prompt that a sentence quotes."""
 
 
 def is_fact(name: str, runs: Iterable[str] = ()) -> bool:
@@ -46,7 +46,7 @@ def is_fact(name: str, runs: Iterable[str] = ()) -> bool:
 
 
 def value_of(scene: Scene, name: str) -> Value:
-    """The value of a fact, or of a number that stands for itself. Raises NotYet."""
+    """The value of a fact, or a plain number itself. Raises NotYet."""
     run, _, rest = name.partition(".")
     try:
         if name in SCENE_FACTS:
@@ -61,7 +61,7 @@ def value_of(scene: Scene, name: str) -> Value:
             found = float(name)
     except NotYet:
         raise
-    except ValueError as problem:  # a sentence of the rooms below
+    except ValueError as problem:  # a sentence from the functions below
         raise NotYet(str(problem)) from problem
     if isinstance(found, float) and not math.isfinite(found):
         raise NotYet("That number is not finite here.")
@@ -69,7 +69,7 @@ def value_of(scene: Scene, name: str) -> Value:
 
 
 def written(name: str, value: Value) -> str:
-    """A fact's value as a sentence says it."""
+    """A fact's value as it appears in a sentence."""
     if isinstance(value, str):
         return value
     if isinstance(value, int) or float(value).is_integer():
@@ -82,7 +82,7 @@ def written(name: str, value: Value) -> str:
 
 
 def _next(scene: Scene, temperature: float = 1.0) -> tuple[str, float]:
-    """The likeliest token after the prompt of Generate, and its percent at a temperature."""
+    """The likeliest token after Generate's prompt, and its percent at a temperature."""
     checkpoint = scene.checkpoint()
     ids = checkpoint.tokenizer.encode(scene.generate_prompt or "")[-checkpoint.config.context_length :]
     if not ids:
@@ -96,13 +96,13 @@ def _next(scene: Scene, temperature: float = 1.0) -> tuple[str, float]:
 
 
 def _token(scene: Scene, index: int) -> str:
-    """The query (3) or the key (4) that is chosen, with its place."""
+    """The chosen query (3) or key (4), with its place."""
     look, place = scene.looked[0], scene.looked[index]
     return f"{place} {look.tokens[place]}"
 
 
 def _reads(scene: Scene) -> str:
-    """The prompt of Inspect; of a long one the beginning."""
+    """The prompt in Inspect; if long, only its beginning."""
     look = scene.look()
     text = " ".join(look.checkpoint.tokenizer.decode(look.ids).split())
     return text if len(text) <= READ else f"{text[:READ].rstrip()} and so on"
@@ -140,7 +140,7 @@ def _cost_in_margins(scene: Scene) -> float:
 
 
 def _effect(scene: Scene) -> Effect:
-    """What the changes in force do to the prediction after the token that asks."""
+    """What the changes in force do to the prediction after the query token."""
     look, _layer, _head, query, _key = scene.looked
     listed = scene.edits()
     if not listed:
@@ -149,7 +149,7 @@ def _effect(scene: Scene) -> Effect:
 
 
 def _expected_still(scene: Scene) -> float:
-    """Percent that the changes leave to the token that was expected."""
+    """Percent that the changes leave to the expected token."""
     found = _effect(scene)
     return 100 * float(found.after[int(found.before.argmax())])
 
@@ -172,7 +172,7 @@ def _verdict(scene: Scene) -> Verdict:
 
 
 def _arithmetic(scene: Scene) -> float:
-    """Percent of the dense model's operations per token that the mixture takes."""
+    """The mixture's operations per token, in percent of the dense model's."""
     sides = scene.pair().sides
     if not sides:
         raise NotYet("Press “Train both” first.")
@@ -186,7 +186,7 @@ def _winner(scene: Scene) -> str:
 
 
 def _dead(scene: Scene, kind: str) -> int:
-    """Experts of all layers with next to no tokens at the end of training."""
+    """How many experts in all layers get next to no tokens at the end of training."""
     config, history = scene.balance(kind)
     layers = expert_layers(config)
     if (over := load_over_training(history.load, len(layers), config.n_experts)) is None:
@@ -195,7 +195,7 @@ def _dead(scene: Scene, kind: str) -> int:
 
 
 def _points(scene: Scene, *players: str) -> int:
-    """Points of a player, or of the first minus those of the second."""
+    """A player's points, or the first player's minus the second's."""
     game: Game = scene.game()
     if missing := {*players} - {*game.players}:
         raise NotYet("The best bets on this text are unknown." if missing == {FLOOR} else "Place a first bet.")
@@ -299,7 +299,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "times-500": lambda _: round(count_projections(5, 500)[0] / count_projections(5, 500)[1]),
     "llama-cache": lambda _: PRESETS["llama-7b"].cache_bytes(2048, bytes_per_number=2) / 2**30,
 }
-"""By the name that lesson files use; beside them `slip.NAME`, what is true of a slip, and `slip.NAME.NUMBER`."""
+"""All facts by the names that lesson files use; also `slip.NAME`, whether a slip is true, and `slip.NAME.NUMBER`."""
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
     **dict.fromkeys(("sure", "copied", "next-share", "neurons-percent", "mlp-keeps"), 0),
@@ -309,6 +309,6 @@ DIGITS = {
     "bits-8-cost": 5,
     "weight-back": 6,
 }
-"""Digits after the point, where they are not four."""
+"""Digits after the point, if not four."""
 SLOW = ("head-cost", "head-cost-margins", "role", "role-words")
-"""Finding one of these takes seconds, so no question asks beforehand whether it is there."""
+"""Finding one of these facts takes seconds, so a question does not check beforehand whether it is there."""

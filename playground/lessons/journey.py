@@ -1,4 +1,4 @@
-"""Facts of one token's journey through a model: its vector, where it looks, what MLPs and layers make of it."""
+"""Facts of one token's journey through a model: its vector, where it looks, and what MLPs and layers do with it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def last_looks(look: Look, layer: int, head: int) -> str:
 
 
 def neurons_percent(look: Look, layer: int, query: int) -> float:
-    """Percent of the layer's neurons that respond to a token. Raises ValueError of a layer with experts."""
+    """Percent of the layer's neurons that respond to a token. Raises ValueError for a layer with experts."""
     if look.config.has_experts(layer):
         raise ValueError("This layer has experts instead of one MLP. Choose another model.")
     return 100 * float((look.trace["ff_hidden", layer][0, query].abs() > ACTIVE).float().mean())
@@ -36,21 +36,21 @@ def favourite(look: Look) -> tuple[str, float]:
 
 
 def mlp_keeps(look: Look) -> float:
-    """Percent of its probability that the favourite keeps once no MLP adds anything; more than 100 where it gains."""
+    """Percent of its probability that the favourite keeps without any MLP; more than 100 if it gains."""
     found = _without_mlps(look)
     best = int(found.before.argmax())
     return 100 * float(found.after[best] / found.before[best])
 
 
 def mlp_change(look: Look) -> str:
-    """The favourite's probability with all MLPs, and with none: `31 % → 8 %`."""
+    """The favourite's probability with all MLPs, then with none: `31 % → 8 %`."""
     found = _without_mlps(look)
     best = int(found.before.argmax())
     return f"{percent(float(found.before[best]), 0)} → {percent(float(found.after[best]), 0)}"
 
 
 def settles(look: Look) -> int:
-    """After how many layers the favourite leads in the logit lens, and does so until the end; 0 for the embedding."""
+    """After how many layers the favourite leads in the logit lens and stays ahead; 0 for the embedding."""
     best = logit_lens(look.model, look.trace, torch.zeros(look.length, dtype=torch.long)).best[:, -1].tolist()
     wrong = [stage for stage, token in enumerate(best) if token != best[-1]]
     return wrong[-1] + 1 if wrong else 0

@@ -1,4 +1,4 @@
-"""Judging: whether a step is done, which answer was right, how far off a guess was, and what is said then."""
+"""Judging: whether a step is done, which answer was right, how far off a guess was, and what the page then says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .scene import NotYet, Scene, Unsettled, Value
 
 
 def holds(scene: Scene, condition: Condition | None) -> bool:
-    """Whether all comparisons hold. Raises NotYet where a fact is not there."""
+    """Whether all comparisons hold. Raises NotYet if a fact is missing."""
     return condition is None or all(_compared(scene, *part) for part in condition.parts)
 
 
@@ -35,12 +35,12 @@ def _compared(scene: Scene, left: str, how: str, right: str) -> bool:
 
 
 def first(scene: Scene, cases: tuple[Case, ...]) -> str | None:
-    """What the first case says that holds; None where none does. Raises NotYet."""
+    """What the first case that holds says; None if none does. Raises NotYet."""
     return next((case.says for case in cases if holds(scene, case.when)), None)
 
 
 def filled(scene: Scene, words: str, otherwise: str | None = None) -> str:
-    """The words with every {fact} in its place, or `otherwise` for one that is not there. Raises NotYet without."""
+    """The words with every {fact} filled in, or `otherwise` for a missing one. Without `otherwise`, raises NotYet."""
 
     def one(found: re.Match) -> str:
         try:
@@ -63,12 +63,12 @@ class Judged:
     truth: Value
     """A choice's name, or a number."""
     right: bool | None
-    """None where the visitor's numbers do not decide it."""
+    """None if the visitor's numbers do not decide it."""
     words: str
 
 
 def checked(ask: Ask, guess: Any) -> Value:
-    """A guess as a page sent it. Raises ValueError for one that could not have been made."""
+    """A guess sent by a page. Raises ValueError for one that could not have been made."""
     if ask.kind == "choice":
         if guess not in ask.choices:
             raise ValueError("Choose one of the answers")
@@ -79,12 +79,12 @@ def checked(ask: Ask, guess: Any) -> Value:
 
 
 UNCLEAR, ALIKE = "unclear", "alike"
-"""An answer that a lesson may give besides its choices: whatever difference there is may be chance. Then the choice
-`alike`, "hardly any difference", is right, and no other one is wrong."""
+"""An answer that a lesson may give besides its choices: any difference may be chance. Then the choice `alike`,
+"hardly any difference", is right, and no other is wrong."""
 
 
 def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
-    """The guess beside what the visitor's own numbers say. Raises NotYet where they are not there yet."""
+    """Compare the guess with the visitor's own numbers. Raises NotYet if they are not there yet."""
     answer = first(scene, ask.right)
     if answer is None or (answer == UNCLEAR and guess != ALIKE):
         return Judged(UNCLEAR, None, "A tie." if ALIKE in ask.choices else "Your numbers do not decide this.")
@@ -112,12 +112,12 @@ def _judged_choice(choices: Mapping[str, str], guess: str, truth: str) -> Judged
 
 
 def _inside(choice: str) -> str:
-    """A choice as a sentence's end."""
+    """A choice, worded as the end of a sentence."""
     return choice if choice.endswith((".", "?", "…")) else f"{choice}."
 
 
 def _number(value: float, ask: Ask) -> str:
-    """As exactly as the scale, and to a tenth where a whole scale's value is none of its marks."""
+    """A number as exactly as the scale, or to a tenth if it is not one of a whole-number scale's marks."""
     digits = len(f"{ask.step:.6f}".rstrip("0").partition(".")[2])
     shown = f"{value:,.{digits}f}" if digits else f"{value:,.1f}".removesuffix(".0")
     return shown.replace("-", "−")
@@ -126,7 +126,7 @@ def _number(value: float, ask: Ask) -> str:
 def missing(scene: Scene, step: Step) -> str:
     """The reason why a step's question has to wait, in words; empty if it can be asked.
 
-    The numbers that it names have to be there. Where answering is all there is to do, so has the answer.
+    The numbers that it names have to be there. If the step only asks, the answer has to be there, too.
     """
     ask = step.ask
     facts = re.findall(r"\{([^{}]*)\}", step.say + ask.question)
@@ -147,10 +147,10 @@ def missing(scene: Scene, step: Step) -> str:
 
 
 def said_of(scene: Scene, step: Step, guess: Value | None) -> tuple[list[str], Judged | None]:
-    """What a step that is done says: of the guess first, then what it shows.
+    """What a finished step says: first about the guess, then about what it shows.
 
-    Raises NotYet where the guess cannot be judged, Unsettled where something else stands on the page; a sentence whose
-    facts are not there says so instead.
+    Raises NotYet if the guess cannot be judged, Unsettled if the page shows something else. A sentence whose facts are
+    missing says so instead.
     """
     judged = judge(scene, step.ask, guess) if step.ask is not None and guess is not None else None
     said = [judged.words] if judged else []

@@ -1,6 +1,6 @@
-"""Progress: which lesson is open and where, what was done and guessed, as one small value that the browser keeps.
+"""Progress: which lesson and step are open, what was done and guessed, as one small value that the browser keeps.
 
-The value comes back from the browser, so anybody may have written it: what does not fit a lesson is dropped.
+The value comes back from the browser, so anybody may have written it: parts that do not fit a lesson are dropped.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class Answer:
     truth: Value | None = None
     right: bool | None = None
     done: bool = False
-    """Whether the thing to do was done."""
+    """Whether the step's task was done."""
     told: Annotated[tuple[Words, ...], Field(max_length=12)] = ()
-    """What the page said then; of the open lesson only."""
+    """What the page then said; only for the open lesson."""
 
     def ticked(self, step: Step) -> bool:
-        """Whether nothing is left of the step: guessed where it asks, done where there is something to do."""
+        """Whether the step is complete: its question is answered and its task is done, if it has them."""
         return (step.ask is None or self.guess is not None) and (not step.done or self.done)
 
     def possible(self, step: Step) -> bool:
-        """Whether the step can have been answered like this."""
+        """Whether this can be an answer to the step."""
         try:
             return self.guess is None or (step.ask is not None and checked(step.ask, self.guess) == self.guess)
         except ValueError:
@@ -48,16 +48,16 @@ class Progress:
     """All lessons of one visitor."""
 
     lesson: str = ""
-    """The id of the open one; empty for none."""
+    """The id of the open lesson; empty for none."""
     step: int = 0
     folded: bool = False
     answers: dict[str, dict[str, Answer]] = field(default_factory=dict)
-    """Lesson → step → what was done."""
+    """Lesson → step → answer."""
     before: dict[str, list[Annotated[str, Field(max_length=80)]]] = field(default_factory=dict)
-    """Lesson → the ids of the runs that were there when it was begun, which do not count for it."""
+    """Lesson → the ids of the runs that existed when it was begun, which do not count for it."""
 
     def answer(self, lesson: Lesson, step: Step) -> Answer:
-        """What was done in a step, to be written to."""
+        """The answer in a step, made if needed; callers may change it."""
         return self.answers.setdefault(lesson.id, {}).setdefault(step.id, Answer())
 
     def ticked(self, lesson: Lesson) -> list[bool]:
@@ -74,13 +74,13 @@ class Progress:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for the browser, without what says nothing."""
+        """Plain values for the browser, without empty ones."""
         others = {name: {"__all__": {"told"}} for name in self.answers if name != self.lesson}
         return _PROGRESS.dump_python(self, mode="json", exclude_defaults=True, exclude={"answers": others})
 
     @classmethod
     def from_dict(cls, values: Any) -> Progress:
-        """What a browser sent; what no lesson could have left there is dropped."""
+        """Read what a browser sent; drops what no lesson could have stored."""
         try:
             found = _PROGRESS.validate_python(values)
         except ValidationError:

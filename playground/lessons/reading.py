@@ -1,4 +1,4 @@
-"""A lesson file → Lesson: JSON with no code inside, held to bounds, refused in a sentence that says where and what.
+"""A lesson file → Lesson: JSON without code, checked against bounds; an error says what is wrong, and where.
 
 docs/lessons.md says what a file may hold.
 """
@@ -62,7 +62,7 @@ def _operand(value: str, info: ValidationInfo) -> str:
 
 
 def _with_facts(words: str, info: ValidationInfo) -> str:
-    """Every {…} in the words is a fact."""
+    """Check that every {…} in the words is a fact."""
     for name in re.findall(r"\{([^{}]*)\}", words):
         _fact(name, info.context)
     if re.sub(r"\{[^{}]*\}", "", words).count("{"):
@@ -82,7 +82,7 @@ def _sets(sets: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cases(key: str) -> BeforeValidator:
-    """A value, or a list of cases; the first that holds counts. `key` is the name of a case's value in the file."""
+    """A value, or a list of cases; the first case that holds counts. `key` names a case's value in the file."""
 
     def listed(given: Any) -> Any:
         cases = given if isinstance(given, list) else [given if isinstance(given, dict) else {key: given}]
@@ -103,7 +103,7 @@ Sentences = Annotated[_text(700), AfterValidator(_with_facts)]
 Place = Literal[tuple(PLACES)]
 Number = Annotated[float, Field(allow_inf_nan=False, lt=1e12, gt=-1e12)]
 Controls = Annotated[dict[Literal[SETS], str | int | float | bool | list[StrictStr]], AfterValidator(_sets)]
-"""What controls become, by the names of SETS."""
+"""The values to which controls are set, by the names in SETS."""
 RunName = Annotated[str, StringConstraints(pattern="^[a-z]{1,20}$")]
 
 
@@ -111,16 +111,16 @@ RunName = Annotated[str, StringConstraints(pattern="^[a-z]{1,20}$")]
 
 
 class Part(BaseModel):
-    """An object of a file: nothing may be missing, nothing left over."""
+    """An object in a file: no field may be missing or unknown."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 class Condition(Part):
-    """Comparisons of facts with facts, numbers or words, which all have to hold: `loss < bigram and gap > 0.1`."""
+    """Comparisons of facts with facts, numbers or words; all must hold: `loss < bigram and gap > 0.1`."""
 
     parts: list[tuple[str, str, str]]
-    """(left, operator, right) as they stand in the file."""
+    """(left, operator, right) as in the file."""
 
     @model_validator(mode="before")
     @classmethod
@@ -139,7 +139,7 @@ class Condition(Part):
 
 
 class Case(Part):
-    """Something said, or an answer, with what has to hold for it."""
+    """A sentence or an answer, with the condition for it."""
 
     says: Annotated[_text(700), Written]
     when: Condition | None = None
@@ -149,7 +149,7 @@ Cases = Annotated[list[Case], Field(min_length=1, max_length=8)]
 
 
 class Done(Part):
-    """What the visitor has to do: one of DOINGS. See docs/lessons.md."""
+    """What the visitor has to do: one of DOINGS; see docs/lessons.md."""
 
     run: Literal["finished"] | None = None
     of: RunName = "run"
@@ -168,7 +168,7 @@ class Done(Part):
 
     @property
     def place(self) -> str:
-        """The place that has to be pressed, shown or changed; empty for another doing."""
+        """The place that has to be pressed, shown or changed; empty for other actions."""
         return self.pressed or self.shown or self.changed or ""
 
     @model_validator(mode="after")
@@ -181,28 +181,28 @@ class Done(Part):
 
 
 class Ask(Part):
-    """A question, whose answer the visitor's own numbers decide."""
+    """A question that the visitor's own numbers answer."""
 
     question: Sentences
     kind: Literal["choice", "number"]
     right: Annotated[Cases, _cases("is")]
-    """The first that holds is the answer: a choice's name, or a fact or number."""
+    """The first case that holds gives the answer: a choice's name, or a fact or number."""
     choices: Annotated[dict[str, _text(160)], Field(max_length=6)] = {}
     least: Number = 0.0
     most: Number = 1.0
     step: Annotated[Number, Field(gt=0)] = 0.1
     unit: _text(30) = ""
     near: Annotated[Number, Field(ge=0)] = 0.0
-    """How far off counts as right."""
+    """A guess this far off still counts as right."""
     covers: list[Place] = []
-    """Names in PLACES: where the answer stands, covered until the guess."""
+    """Names from PLACES: where the answer stands, covered until the guess."""
     until: Literal["guess", "done"] = "guess"
-    """`done` covers them until the step is done, too: what stands there before would pass for the answer."""
+    """With `done`, they stay covered until the step is done: what stands there before might pass for the answer."""
 
     @model_validator(mode="before")
     @classmethod
     def _flat(cls, given: Any) -> Any:
-        """In the file, the name of the choices or of the scale says the kind."""
+        """Read the file's form, where the name of the choices or of the scale gives the kind."""
         kinds = [kind for kind in ("choices", "number") if kind in given]
         if len(kinds) != 1:
             raise ValueError("it needs “choices” or “number”")
@@ -238,15 +238,15 @@ class Step(Part):
     point: Place | None = None
     ask: Ask | None = None
     done: Done | None = None
-    """None where answering is all."""
+    """None if the step only asks."""
     show: Annotated[list[Annotated[Cases, _cases("say")]], Field(max_length=8)] = []
-    """Of each group the first case that holds is said."""
+    """From each group, the page says the first case that holds."""
     then: Place | None = None
-    """What it points at once it is done; None for where it was done."""
+    """The place pointed at once the step is done; None for the place where it was done."""
 
     @property
     def doing(self) -> str:
-        """Which of DOINGS it waits for; empty for none."""
+        """Which of DOINGS the step waits for; empty for none."""
         return self.done.kind if self.done else ""
 
     @model_validator(mode="after")
@@ -259,7 +259,7 @@ class Step(Part):
 
 
 class Needed(Part):
-    """What a run has to be: its text's name, what an own text holds, its mask."""
+    """What is required of a run: its text's name, what an own text holds, its mask."""
 
     text: _text(60) = ""
     holds: _text(160) = ""
@@ -267,7 +267,7 @@ class Needed(Part):
 
 
 class Lesson(Part):
-    """A path of a few steps."""
+    """A sequence of a few steps."""
 
     id: Annotated[str, StringConstraints(pattern="^[a-z0-9-]{1,40}$")]
     number: int
@@ -275,11 +275,11 @@ class Lesson(Part):
     about: _text(700)
     steps: Annotated[list[Step], Field(min_length=5, max_length=9)]
     scene: Controls = {}
-    """What the panels hold as it begins; whatever it does not name is as in a new page."""
+    """The panels' values as it begins; those not named are as on a new page."""
     runs: dict[RunName, Needed] = {}
-    """Names of runs → what the visitor's run has to be to count as that one."""
+    """Names of runs → what the visitor's run needs to count as that one."""
     prompt: _text(160) = ""
-    """What facts on a run's writing go on from; empty for the run's own."""
+    """The prompt for facts about a run's writing; empty for the run's own."""
     group: _text(60) = ""
     """Its heading in the list of lessons; empty for the main path."""
 
@@ -297,7 +297,7 @@ class Lesson(Part):
 
 @lru_cache(maxsize=1)
 def all_lessons() -> tuple[Lesson, ...]:
-    """The lessons that ship and those in VARIABLE's folder, by number; a file that cannot be read is left out."""
+    """The shipped lessons and those in VARIABLE's folder, by number; unreadable files are left out."""
     found = {path.stem: read_lesson(path.read_bytes(), path.stem) for path in sorted(FILES.glob("*.json"))}
     folder = os.environ.get(VARIABLE)
     for path in sorted(Path(folder).glob("*.json"))[:MOST_LESSONS] if folder else ():
@@ -311,7 +311,7 @@ def all_lessons() -> tuple[Lesson, ...]:
 
 
 def find_lesson(name: Any) -> Lesson | None:
-    """The lesson of this id, or number."""
+    """The lesson with this id or number."""
     return next((lesson for lesson in all_lessons() if str(name) in (lesson.id, str(lesson.number))), None)
 
 

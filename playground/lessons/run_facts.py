@@ -1,4 +1,4 @@
-"""Facts of a run: its losses beside the baselines, and what its model writes after the lesson's prompt."""
+"""Facts of a run: its losses and baselines, and what its model writes after the lesson's prompt."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..storage import Checkpoint
 from .scene import NotYet, Scene, Value
 
 SAID, WRITTEN = 48, 240
-"""Tokens of a short answer, and of a text whose copied part is measured."""
+"""Tokens in a short answer, and in a text whose copied part is measured."""
 
 _said = Kept(entries=300, megabytes=4)
 
 
 def measured(read: Callable[[RunView, Mapping[str, float]], Value]) -> Callable[[Scene, str], Value]:
-    """A number of a run, from what there is to show of it and its last evaluation. Raises NotYet before the first."""
+    """A number about a run, from its view and its last evaluation. Raises NotYet before the first evaluation."""
 
     def find(scene: Scene, run: str) -> Value:
         view = scene.run(run)[0]
@@ -33,7 +33,7 @@ def measured(read: Callable[[RunView, Mapping[str, float]], Value]) -> Callable[
 
 
 def baseline(name: str) -> Callable[[Scene, str], float]:
-    """The loss of a baseline of the run's text. Raises NotYet where it is not measured, or unknown."""
+    """The loss of a baseline on the run's text. Raises NotYet if it is not measured, or unknown."""
 
     def find(scene: Scene, run: str) -> float:
         found = scene.run(run)[0].baselines
@@ -50,7 +50,7 @@ _loss = measured(lambda view, last: last["val_loss"])
 
 
 def _right(scene: Scene, run: str) -> float:
-    """Percent of its last text that follows the grammar."""
+    """Percent of the run's last text that follows the grammar."""
     judged = [record for record in scene.run(run)[0].history.judged if record["of"]]
     if not judged:
         raise NotYet("Its samples are not checked yet. Wait a moment.")
@@ -61,7 +61,7 @@ def _right(scene: Scene, run: str) -> float:
 
 
 def _writer(scene: Scene, run: str) -> tuple[Checkpoint, str]:
-    """The run's model, and the prompt to go on from."""
+    """The run's model, and the prompt to continue."""
     of_run, checkpoint = scene.run(run)
     if checkpoint is None:
         raise NotYet("Wait until the model is trained.")
@@ -84,7 +84,7 @@ def answer(scene: Scene, run: str) -> str:
 
 
 def word(scene: Scene, run: str) -> str:
-    """The first word of that."""
+    """The first word of `answer`."""
     found = re.search(r"\w+", answer(scene, run))
     return found[0].lower() if found else "nothing"
 
@@ -106,7 +106,7 @@ def sure(scene: Scene, run: str) -> float:
 
 
 def copied(scene: Scene, run: str) -> float:
-    """Percent of a longer text of the run's model that stands word for word in what it learned from."""
+    """Percent of a longer text by the run's model that stands word for word in its training text."""
     _, checkpoint = scene.run(run)
     learned = learned_by(checkpoint.model) if checkpoint is not None else None
     if learned is None:
@@ -139,4 +139,4 @@ RUN_FACTS: dict[str, Callable[[Scene, str], Value]] = {
     "copied": copied,
     "name": lambda scene, run: scene.run(run)[0].name,
 }
-"""By the names that lesson files use."""
+"""The facts, by the names that lesson files use."""

@@ -20,27 +20,27 @@ Value = float | int | str
 
 
 class NotYet(ValueError):
-    """Something that a fact is about is not there yet; the sentence says what to do."""
+    """Something that a fact needs is not there yet; the sentence says what to do."""
 
 
 class Unsettled(NotYet):
-    """What stands on the page just now is not what a step is about: nothing of it is said before it is."""
+    """The page does not now show what a step is about; the step says nothing until it does."""
 
 
 class Scene:
-    """What one visitor has on the page at one moment. Every method raises NotYet where a page has no such thing."""
+    """What one visitor has on the page at one moment. Every method raises NotYet if the page has no such thing."""
 
     place: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """Layer, head, query and key that are chosen in Inspect."""
+    """The layer, head, query and key chosen in Inspect."""
     generate_prompt: str = ""
     dice: str = "thrown"
-    """none where Generate is greedy, kept where it keeps its seed."""
+    """thrown; none if Generate is greedy, kept if it keeps its seed."""
     lesson_prompt: str = ""
     visitor: str = ""
-    """Whose page it is: the order of choices hangs on it."""
+    """Whose page it is; the order of choices depends on it."""
 
     def run(self, name: str) -> tuple[RunView, Checkpoint | None]:
-        """The run of this name, and its model once there is one; `chosen` for the model above all tabs."""
+        """The run with this name, and its model once there is one; `chosen` for the model above all tabs."""
         return _absent()
 
     def checkpoint(self) -> Checkpoint:
@@ -56,7 +56,7 @@ class Scene:
         return _absent()
 
     def held_out(self, look: Look) -> Any:
-        """Windows and targets to judge a change by."""
+        """Windows and targets for measuring a change."""
         return _absent()
 
     def role(self, look: Look) -> str:
@@ -64,11 +64,11 @@ class Scene:
         return _absent()
 
     def appeared(self, look: Look) -> Appearance | None:
-        """When the habit of looking at what followed last time came up."""
+        """When the habit of looking at what followed last time appeared."""
         return _absent()
 
     def pair(self) -> PairView:
-        """The pair that this lesson has trained with a balance loss, else the one that is shown."""
+        """The pair that this lesson has trained with a balance loss, or else the one shown."""
         return _absent()
 
     def balance(self, kind: str) -> tuple[ModelConfig, History]:
@@ -76,7 +76,7 @@ class Scene:
         return _absent()
 
     def game(self) -> Game:
-        """Of bets on the next token."""
+        """The game of bets on the next token."""
         return _absent()
 
     def precision(self) -> PrecisionCost:
@@ -85,14 +85,14 @@ class Scene:
 
     @functools.cached_property
     def looked(self) -> tuple[Look, int, int, int, int]:
-        """What Inspect looks at, with a layer, a head, a query and a key that are there. Raises NotYet."""
+        """What Inspect looks at, with a valid layer, head, query and key. Raises NotYet."""
         look = self.look()
         ends = (look.config.n_layers, look.config.n_heads, look.length, look.length)
         return look, *(min(max(at, 0), end - 1) for at, end in zip(self.place, ends))
 
     @functools.cached_property
     def receipt(self) -> Receipt:
-        """The arithmetic of the chosen cell. Raises NotYet."""
+        """The arithmetic for the chosen cell. Raises NotYet."""
         return receipt(*self.looked)
 
 

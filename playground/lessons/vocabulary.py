@@ -8,14 +8,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Place:
-    """Something on the page that a step points at."""
+    """A thing on the page that a step can point at."""
 
     selector: str
     tab: str
     view: str = ""
-    """The view of Inspect that it stands in."""
+    """The view of Inspect that contains it."""
     opens: tuple[tuple[str, Any], ...] = ()
-    """Fields of its panel's selection that bring it to light, and their values."""
+    """Fields of its panel's selection that make it visible, and their values."""
 
 
 TABS = ("train", "generate", "inspect", "moe")
@@ -107,7 +107,7 @@ def _place(where: str, selector: str) -> Place:
 
 
 PLACES = {name: _place(where, selector) for where, name, selector in _PLACES}
-"""By the name that lesson files use."""
+"""The places, by the names that lesson files use."""
 
 DO = {
     "run": "Press *Train*. This step is done when the run ends.",
@@ -129,7 +129,7 @@ DO = {
     "cost": "Wait a moment: the page is reading many texts.",
     "edits": "Press *Switch it off*.",
 }
-"""What brings about what a step waits for, by its doing, place or fact."""
+"""The control that brings about what a step waits for, by its action, place or fact."""
 
 _RUN = (
     "source size text steps causal seed dropout learning_rate optimizer n_layers n_heads d_model context_length "

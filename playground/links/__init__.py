@@ -3,8 +3,8 @@
     ?run=1q1YqVrJ…                                          text, settings and the losses they led to
     ?tab=inspect&model=stories&prompt=Mia&layer=2&head=0&cell=7,3
 
-What may be trained is for the limits of the place where a link is opened. All that is wrong with one becomes a
-LinkError, a sentence meant to be shown.
+The limits of the place where a link is opened decide what may be trained. Anything wrong with a link becomes a
+LinkError, a sentence to show.
 """
 
 from .card import HASH_LETTERS, LINKED, SEEN_ONLY, RunCard, chosen_losses, text_hash

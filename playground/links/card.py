@@ -1,7 +1,7 @@
-"""Run cards: all that it takes to repeat a run, and the losses by which one knows that it was repeated.
+"""Run cards: all that it takes to repeat a run, and the losses that show whether it was repeated.
 
-Settings are kept as differences from the nearest preset, a text by its hash. Whatever a card says is checked here for
-its form and by ModelConfig and TrainConfig for its sense.
+Settings are kept as differences from the nearest preset, a text as its hash. Here a card is checked for its form;
+ModelConfig and TrainConfig check that its values make sense.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ SENTENCES, OWN_TEXT, HUB_FILE = "sentences", "text", "hub"
 TOKENIZERS = ("char", "word", "bpe", "gpt2", "cl100k_base", "o200k_base")
 
 SEEN_ONLY = ("eval_every", "sample_every", "sample_prompt", "sample_tokens", "sample_temperature")
-"""Training settings that change what is seen of a run, not what it learns."""
+"""Training settings that change what is shown of a run, not what it learns."""
 LINKED = (
     "steps", "batch_size", "accumulation", "optimizer", "learning_rate", "muon_learning_rate",
     "muon_momentum", "schedule",
     "warmup_steps", "final_fraction", "weight_decay", "beta1", "beta2", "gradient_clip", "precision", "seed",
     "eval_windows", "patience", *SEEN_ONLY,
 )  # fmt: skip
-"""Training settings that a link may hold; where and for how long something runs is not for a link to say."""
+"""Training settings that a link may hold; a link must not say where or for how long something runs."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class RunCard:
     text: str
     """A language's name, `sentences`, `text` (the visitor's own) or `hub`."""
     model: ModelConfig
-    """Its vocab_size follows from the text and does not count."""
+    """The model; its vocab_size follows from the text and does not count."""
     training: TrainConfig
-    """Only the settings in LINKED count."""
+    """The training settings; only those in LINKED count."""
     tokenizer: str = "char"
-    """How the text was taken apart, one of TOKENIZERS."""
+    """How the text was split into tokens, one of TOKENIZERS."""
     vocab_size: int | None = None
-    """Of a byte-pair vocabulary learned from the text."""
+    """Size of a byte-pair vocabulary learned from the text."""
     text_hash: str = ""
     """The beginning of the text's SHA-256, see `text_hash`; empty if unknown."""
     hub: tuple[str, str, str] | None = None
@@ -59,7 +59,7 @@ class RunCard:
     losses: tuple[tuple[int, float, float], ...] = ()
     """(step, training loss, validation loss) of a few evaluations, the last one among them."""
     machine: str = ""
-    """The kind of machine that came to these losses, see `machine_kind`."""
+    """The kind of machine on which these losses were measured, see `machine_kind`."""
 
     def __post_init__(self) -> None:
         if self.text not in (*LANGUAGES, SENTENCES, OWN_TEXT, HUB_FILE):
@@ -76,7 +76,7 @@ class RunCard:
 
     @property
     def base(self) -> str:
-        """The preset that it differs least from."""
+        """The preset from which the card differs least."""
         sizes_first = sorted(PRESETS, key=lambda name: name not in ("small", "tiny", "medium"))
         return min(sizes_first, key=lambda name: sum(map(len, self._changes(name))))
 
@@ -84,7 +84,7 @@ class RunCard:
         return _differences(self.model, self.training, PRESETS[preset], recipe_for(preset))
 
     def differing(self, other: RunCard) -> list[str]:
-        """Names of what differs between the two and changes what is learned."""
+        """Names of the settings that differ between two cards and change what is learned."""
         names = ("text", "tokenizer", "vocab_size", "hub")
         model, training = _differences(self.model, self.training, other.model, other.training)
         found = [name for name in names if getattr(self, name) != getattr(other, name)]
@@ -121,23 +121,23 @@ class RunCard:
             return _from_record(record)
         except LinkError:
             raise
-        except ValueError as problem:  # of ModelConfig and TrainConfig, which name the setting
+        except ValueError as problem:  # from ModelConfig and TrainConfig, which name the setting
             raise LinkError(f"its settings make no sense: {problem}") from problem
         except (TypeError, KeyError, IndexError, AttributeError, OverflowError) as problem:
             raise LinkError("what it holds is not a run") from problem
 
 
 def text_hash(text: str) -> str:
-    """What links hold in place of a text: the beginning of the SHA-256 of its UTF-8, line ends made regular."""
+    """What links hold in place of a text: the beginning of its UTF-8's SHA-256, after making line ends regular."""
     regular = text.replace("\r\n", "\n").encode("utf-8", errors="surrogatepass")
     return hashlib.sha256(regular).hexdigest()[:HASH_LETTERS]
 
 
 def chosen_losses(evaluations: Mapping[str, Sequence[float]], every: int, steps: int) -> tuple:
-    """A few of a run's evaluations for its card: those that a repeated run makes, too, spread to the last.
+    """A few of a run's evaluations for its card: only ones that a repeated run also makes, spread up to the last.
 
-    `evaluations` has the columns of `training.History`. A run that was stopped was evaluated where it stopped; nobody
-    else will be there.
+    `evaluations` has the columns of `training.History`. A stopped run was also evaluated where it stopped, but a
+    repeated run is not.
     """
     rows = [
         (int(step), float(train), float(val))
@@ -185,15 +185,15 @@ def _from_record(record: dict[str, Any]) -> RunCard:
 
 
 _OPTIONAL = {"tokenizer": "tokenizer", "vocab_size": "vocab_size", "hash": "text_hash", "machine": "machine"}
-"""What may stand in a record as it is → the field of the card."""
+"""A record's entry that is copied unchanged → the card's field."""
 
 
 def _differences(
     model: ModelConfig, training: TrainConfig, other: ModelConfig, others: TrainConfig
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings in which a model differs from another and its training from the other's, as far as links hold them.
+    """The settings in which one model and its training differ from another's, as far as links hold them.
 
-    Whole numbers are written as such: a page makes 0 of 0.0.
+    Whole numbers are written without a point: a page turns 0.0 into 0.
     """
     mine = {name: value for name, (value, _) in model.differences(other).items() if name != "vocab_size"}
     trained = {name: getattr(training, name) for name in LINKED if getattr(training, name) != getattr(others, name)}
@@ -202,7 +202,7 @@ def _differences(
 
 
 def _fingerprint(model: ModelConfig, training: TrainConfig) -> int:
-    """Changes if a preset does, so that an old link does not quietly come to mean something else."""
+    """Changes if a preset does, so that an old link does not silently change its meaning."""
     mine, trained = _differences(model, training, ModelConfig(), TrainConfig())
     trained.pop("sample_prompt", None)
     return zlib.crc32(json.dumps(mine | trained, sort_keys=True).encode()) & 0xFFFFFF

@@ -1,4 +1,4 @@
-"""Letters: a record as a version, then deflated JSON and its checksum in URL-safe base64; short, and safe to unpack."""
+"""Letters: a record as a version, deflated JSON and a checksum in URL-safe base64; short, and safe to unpack."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ VERSION = "1"
 MAX_LETTERS = 2000
 MAX_JSON = 6000
 
-# What links of version 1 are packed with: never to be changed, or they can no longer be read.
+# The dictionary with which links of version 1 are packed. If it changed, they could no longer be read.
 _WORDS = (
     b'"schedule":"constant""optimizer":"adamw""positions":"sinusoidal""norm_placement":"post""activation":"swiglu"'
     b'"norm":"layernorm""attention_layout":"separate_heads""sample_tokens":"sample_temperature":"accumulation":'
@@ -29,11 +29,11 @@ _WORDS = (
 
 
 class LinkError(ValueError):
-    """What is wrong with a link, in a sentence meant to be shown."""
+    """What is wrong with a link, as a sentence to show."""
 
 
 def packed(data: bytes) -> str:
-    """The letters of some JSON. Raises LinkError where they would be too many."""
+    """JSON as letters. Raises LinkError if there would be too many."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15, zdict=_WORDS)
     found = packer.compress(data) + packer.flush() + zlib.crc32(data).to_bytes(4, "big")
     letters = VERSION + base64.urlsafe_b64encode(found).decode().rstrip("=")
@@ -43,7 +43,7 @@ def packed(data: bytes) -> str:
 
 
 def unpacked(letters: str) -> dict[str, Any]:
-    """The record inside, its size bounded before and while it is inflated. Raises LinkError."""
+    """The record inside; its size is bounded before and during inflation. Raises LinkError."""
     if not isinstance(letters, str) or len(letters) > MAX_LETTERS:
         raise LinkError(f"it is longer than the {MAX_LETTERS:,} letters that a link may have")
     broken = LinkError("a part of it was lost or changed on the way: ask for it again, and copy all of it")
@@ -73,6 +73,6 @@ def _no_constant(name: str) -> float:
 
 
 def cut(text: Any) -> str:
-    """Untrusted text, made fit for a sentence."""
+    """Untrusted text, cut so that it fits in a sentence."""
     shown = "".join(c if c.isprintable() else "?" for c in str(text)[:40])
     return shown + ("…" if len(str(text)) > 40 else "")

@@ -1,4 +1,4 @@
-"""Repetition: whether a run came to the losses of the card it repeats."""
+"""Repetition: whether a run reached the losses on the card that it repeats."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .card import RunCard
 
 @dataclass(frozen=True)
 class Gap:
-    """A loss that is not the card's."""
+    """A loss that differs from the card's."""
 
     step: int
     split: str
@@ -28,21 +28,21 @@ class Repetition:
     over: bool
     """Whether no more evaluations will come."""
     compared: tuple[tuple[int, float, float], ...]
-    """(step, training loss, validation loss) of the card's losses at steps where the run was evaluated, too."""
+    """(step, training loss, validation loss) from the card, for steps where this run was evaluated, too."""
     missing: int
     """How many of the card's losses are at other steps."""
     ended_early: bool
-    """Whether all of those are after the run's last evaluation."""
+    """Whether all of those steps are after the run's last evaluation."""
     gaps: tuple[Gap, ...]
-    """The losses that are not the card's, in the order of steps."""
+    """The losses that differ from the card's, in the order of steps."""
     theirs: str
-    """The kind of machine of the card's losses; "" where the card does not say."""
+    """The kind of machine that gave the card's losses; "" if the card does not say."""
     mine: str
-    """The kind of machine of this run."""
+    """The kind of machine that trains this run."""
 
 
 def repetition(card: RunCard, evaluations: Mapping[str, Sequence[float]], machine: str, *, over: bool) -> Repetition:
-    """Compare the evaluations of a run of the same text and settings with the losses of a card.
+    """Compare the losses on a card with the evaluations of a run with the same text and settings.
 
     Args:
         evaluations: columns of `training.History.evaluations`.

@@ -1,4 +1,4 @@
-"""Views: where to look in a tab, as readable words of a URL's query."""
+"""Views: where to look in a tab, as readable words in a URL's query."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class View:
     model: str | None = None
     """A shipped model's name, or the id of one of the visitor's own."""
     dense: str | None = None
-    """The model beside it, named likewise."""
+    """The model to compare with, named the same way."""
     prompt: str | None = None
     layer: int | None = None
     """From 0."""
     head: int | None = None
     """From 0."""
     cell: tuple[int, int] | None = None
-    """(query, key) of a map, from 0."""
+    """(query, key) of a cell in a map, from 0."""
     view: str | None = None
-    """One of the views that the tab has."""
+    """The view within the tab."""
     step: str | None = None
     """A step of the walk."""
     subject: str | None = None
-    """A worked example instead of the model."""
+    """A worked example to show instead of the model."""
     edits: tuple[str, ...] | None = None
     """Changes in force, each the JSON of an edit."""
     rules: tuple[tuple[str, float], ...] = ()
@@ -64,13 +64,13 @@ _FORMS = {
     "edits": (r"(?s).*", "its changes cannot be read"),
     "rules": (f"{_RULE}(,{_RULE})*", "its rules of writing cannot be read"),
 }
-"""What the words of a query look like, and the complaint where one does not."""
+"""The form of a query's words, and the complaint about one that does not have it."""
 RENAMED_STEPS = {"calm": "qk_norm", "turn": "rotate", "blend": "mix", "change": "add", "think": "mlp"}
-"""Steps of the walk that older links know by another name."""
+"""Steps of the walk that have other names in older links."""
 
 
 def _read(name: str, text: str) -> Any:
-    """A word of a query as the field of a View. Raises LinkError."""
+    """Read a word of a query as the field of a View. Raises LinkError."""
     pattern, complaint = _FORMS[name]
     wrong = LinkError(complaint.format(name=name, text=cut(text)))
     if not re.fullmatch(pattern, text):

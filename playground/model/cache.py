@@ -13,9 +13,9 @@ class KVCache:
     """Keys and values of every layer for `length` tokens, with room for `capacity`.
 
     B = batch, Hkv = key/value heads, S = capacity, D = d_head. Pass it to `model(ids, Pass(cache=cache))`: ids are
-    taken as the tokens that follow, and the cache has grown by their number when the call returns. It belongs to its
-    maker; the model never holds one. Only a causal model can use a cache: without the mask, a new token would change
-    the keys and values of all earlier ones.
+    the tokens that follow the cached ones, and the call adds their keys and values to the cache. Whoever makes a
+    cache keeps it; the model never holds one. Only a causal model can use a cache: without the mask, a new token would
+    change the keys and values of all earlier ones.
     """
 
     def __init__(self, layers: list[torch.Tensor]):
@@ -23,7 +23,7 @@ class KVCache:
         self.length = 0
 
     def adopt(self, layers: list[torch.Tensor]) -> None:
-        """Use these tensors from now on: per layer (B, 2·Hkv, S, D), all heads' keys, then their values."""
+        """Use these tensors from now on, one per layer: (B, 2·Hkv, S, D), all heads' keys, then all heads' values."""
         self.layers, half = layers, layers[0].shape[1] // 2
         self.keys = [layer.narrow(1, 0, half) for layer in layers]  # views, per layer (B, Hkv, S, D)
         self.values = [layer.narrow(1, half, half) for layer in layers]
@@ -70,7 +70,7 @@ class KVCache:
         return self.keys[layer].narrow(2, 0, end), self.values[layer].narrow(2, 0, end)
 
     def of_next(self, table: torch.Tensor) -> torch.Tensor:
-        """The rows (B or 1, …) of a table of positions for the next token of each text."""
+        """The rows (B or 1, …) of a position table for the next token of each text."""
         return table.narrow(0, self.length, 1)
 
     def places(self, n_tokens: int) -> slice | torch.Tensor:
@@ -79,7 +79,7 @@ class KVCache:
 
     @property
     def seen(self) -> torch.Tensor | None:
-        """Which keys a single next token may see, (B, 1, 1, S); None where that is all of them."""
+        """Which keys a single next token may see, (B, 1, 1, S); None if it may see them all."""
         return None
 
     def advance(self, n_tokens: int) -> None:
@@ -87,7 +87,7 @@ class KVCache:
         self.length += n_tokens
 
     def split(self, sizes: Sequence[int]) -> list[KVCache]:
-        """The texts in groups of these sizes, as caches of the same numbers."""
+        """Divide the texts into groups of these sizes: one cache per group, sharing this one's memory."""
         parts = [KVCache(list(layers)) for layers in zip(*(layer.split(sizes) for layer in self.layers))]
         for part in parts:
             part.length = self.length
@@ -103,10 +103,10 @@ class KVCache:
 class RaggedCache(KVCache):
     """A cache whose rows hold texts of different lengths and are read on by one token each, all in one forward pass.
 
-    R = rows in use, the first ones of the room there is. Rows join once their windows are read, and leave; a pass
-    reads one token (R, 1) for every row, at that row's own position; `length` is the longest row's. Only rows that are
-    `going` grow by it: the others will be given the same token again. (Orca's "selective batching", Yu et al. 2022,
-    section 4.2, with the padding that a dense kernel needs.)
+    R = rows in use, always the first ones. A row joins once its window is read, and leaves when its text is done. A
+    pass reads one token (R, 1) for every row, at that row's own position; `length` is the longest row's. Only rows that
+    are `going` keep the token: the others will be given the same token again. (Orca's "selective batching", Yu et al.
+    2022, section 4.2, with the padding that a dense kernel needs.)
     """
 
     def __init__(self, config: ModelConfig, *, device: torch.device | str = "cpu"):
@@ -121,7 +121,7 @@ class RaggedCache(KVCache):
         return len(self.lengths)
 
     def join(self, read: KVCache) -> None:
-        """Copy the rows of a cache behind those in use."""
+        """Copy the rows of another cache in after those in use."""
         first, n, length = self.rows, read.keys[0].shape[0], read.length
         self._make_room(first + n, length + 1)
         for own, new in zip(self.layers, read.layers):
@@ -129,7 +129,7 @@ class RaggedCache(KVCache):
         self.lengths = torch.cat((self.lengths, self.lengths.new_full((n,), length)))
 
     def leave(self, row: int) -> None:
-        """Forget a row; the last one takes its place."""
+        """Forget a row; the last row takes its place."""
         last = self.rows - 1
         if row != last:
             length = int(self.lengths[last])
@@ -139,7 +139,7 @@ class RaggedCache(KVCache):
         self.lengths = self.lengths[:last]
 
     def begin(self, going: torch.Tensor) -> None:
-        """Say which rows (R,) the next pass reads on; the others stay unchanged."""
+        """Say which rows (R,) the next pass extends; the others stay unchanged."""
         self._going = going.long()
         self.length = int(self.lengths.max())  # every row is read up to the longest one's length
         self._make_room(self.rows, self.length + 1)
@@ -169,7 +169,7 @@ class RaggedCache(KVCache):
         self.lengths += self._going
 
     def _make_room(self, rows: int, tokens: int) -> None:
-        """Grow, by half as much again at least, where the rows or their tokens have no room."""
+        """Grow, by at least half as much again, if the rows or their tokens do not fit."""
         have_rows, _, have_tokens, _ = self.keys[0].shape
         if rows <= have_rows and tokens <= have_tokens:
             return

@@ -37,11 +37,11 @@ GPT2_SMALL_PARAMETERS = 124_439_808  # Radford et al. 2019, the released "small"
 
 @dataclass(frozen=True)
 class ModelConfig(Settings):
-    """The shape of one decoder-only transformer. Frozen and validated: a config that exists can be built.
+    """The shape of one decoder-only transformer. Frozen and validated: any config that exists can be built.
 
-    Make variants with `replace`: `config.replace(d_model=256)`. Fields left at `None` follow the others
-    (`n_kv_heads` → `n_heads`, `head_width` → `d_model` / `n_heads`, `d_ff` → 4·`d_model`) and stay `None`, so that they
-    still follow after a `replace`; read the resolved numbers from `kv_heads`, `ff_width` and `d_head`.
+    Make variants with `replace`: `config.replace(d_model=256)`. Fields left at `None` are derived from the others
+    (`n_kv_heads` → `n_heads`, `head_width` → `d_model` / `n_heads`, `d_ff` → 4·`d_model`) and stay `None`, so that
+    `replace` derives them anew; read the resolved numbers from `kv_heads`, `ff_width` and `d_head`.
     """
 
     OF = "a model"
@@ -78,7 +78,7 @@ class ModelConfig(Settings):
     activation: str = "gelu"
     """Feed-forward nonlinearity: relu, gelu, relu2 (squared ReLU) or swiglu (gated, three matrices)."""
     gelu_tanh: bool = False
-    """GELU by its tanh approximation, which GPT-2 was trained with."""
+    """Use the tanh approximation of GELU, with which GPT-2 was trained."""
     qk_norm: bool = False
     """RMS-normalise every query and key head before the dot product (Henry et al. 2020)."""
 
@@ -93,7 +93,7 @@ class ModelConfig(Settings):
     tie_embeddings: bool = False
     """Use the token embedding itself as the output layer's matrix."""
     scale_embeddings: bool = False
-    """Multiply token embeddings by √d_model, as in the original transformer."""
+    """Whether to multiply token embeddings by √d_model, as in the original transformer."""
 
     n_experts: int = 0
     """Feed-forward experts per MoE layer; 0 makes a dense model."""
@@ -106,7 +106,7 @@ class ModelConfig(Settings):
     shared_expert: bool = False
     """One more expert that every token visits (Dai et al. 2024)."""
     balance: str = "switch"
-    """How load is spread: switch (a loss), bias (no loss, DeepSeek-V3), constant (a famous slip), none."""
+    """How load is balanced: switch (a loss), bias (no loss, DeepSeek-V3), constant (a famous slip), none."""
     balance_weight: float = 0.01
     """Factor of the balance loss."""
     router_z_weight: float = 0.0
@@ -117,7 +117,7 @@ class ModelConfig(Settings):
     dropout: float = 0.0
     """Probability of zeroing a number after the embedding, in the attention weights and after each sublayer."""
     causal: bool = True
-    """Hide the future from each position. Off, to see what goes wrong without it."""
+    """Hide the future from each position. Switch it off to see what goes wrong without it."""
     attention_layout: str = "fused"
     """fused: one projection makes all of Q, K, V. separate_heads: a list of small heads. Same function."""
 
@@ -217,16 +217,16 @@ class ModelConfig(Settings):
         return self.n_parameters - idle * self._feedforward_parameters(self.expert_width) if idle else self.n_parameters
 
     def numbers_in_step(self, batch_size: int) -> int:
-        """Numbers of one activation of a training step, (batch, context, d_model): what its operations go through."""
+        """How many numbers one activation (batch, context, d_model) of a training step holds."""
         return batch_size * self.context_length * self.d_model
 
     def flops_per_token(self, length: int | None = None, *, training: bool = False) -> int:
-        """Floating-point operations of the matrix products for one token that attends to `length` keys.
+        """Floating-point operations in the matrix products for one token that attends to `length` keys.
 
         A product of (1, n) with (n, m) counts 2·n·m (one multiply and one add each). `length` defaults to the whole
-        context, which is also what a forward over a full window does per token, masked cells included. Decoding one
-        token from the cache costs the same as one token of a forward pass. Training costs three forwards: one
-        forward, and a backward of twice its products (Kaplan et al. 2020, section 2.1).
+        context, which is also the cost per token of a forward pass over a full window, masked cells included. Decoding
+        one token from the cache costs the same as one token of a forward pass. Training costs three times as much: one
+        forward pass, and a backward pass with twice as many products (Kaplan et al. 2020, section 2.1).
         """
         keys = self.context_length if length is None else length
         attention = 2 * self._attention_matrices()
@@ -239,7 +239,7 @@ class ModelConfig(Settings):
         return 3 * forward if training else forward
 
     def cache_bytes(self, length: int | None = None, *, batch: int = 1, bytes_per_number: int = 4) -> int:
-        """Bytes of the keys and values of `length` tokens: 2 · layers · kv heads · d_head · length · batch · bytes."""
+        """Bytes for the keys and values of `length` tokens: 2 · layers · kv heads · d_head · length · batch · bytes."""
         tokens = self.context_length if length is None else length
         return 2 * self.n_layers * self.kv_heads * self.d_head * tokens * batch * bytes_per_number
 

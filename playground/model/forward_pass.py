@@ -13,16 +13,16 @@ from .trace import Recorder, Tap, Trace, chain, no_tap
 
 @dataclass(frozen=True)
 class Pass:
-    """`model(ids, Pass(...))`: B = batch, T = tokens. Nothing given is an ordinary evaluation."""
+    """`model(ids, Pass(...))`: B = batch, T = tokens. With nothing given, the pass is an ordinary evaluation."""
 
     cache: KVCache | None = None
-    """Keys and values of the tokens before these; it has grown by T when the call returns."""
+    """Keys and values of the tokens before these; the call adds those of the T new ones."""
     tap: Tap = no_tap
     """Sees each named intermediate and may replace it, see `trace.py`."""
     generator: torch.Generator | None = None
-    """Switches dropout and router noise on, and draws them."""
+    """Switches dropout and router noise on, and draws their random numbers."""
     mask: torch.Tensor | None = None
-    """(B, T), True for real tokens and False for the padding that follows them; None where all are real.
+    """(B, T), True for real tokens and False for the padding that follows them; None if all are real.
 
     No expert computes or counts padding. Attention needs no mask for it: a causal model never lets a real token
     see what follows.

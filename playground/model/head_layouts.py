@@ -8,7 +8,7 @@ from .config import ModelConfig
 
 
 def fuse_heads(state: dict[str, torch.Tensor], config: ModelConfig) -> dict[str, torch.Tensor]:
-    """A separate-heads state dict as the fused layout's, number for number."""
+    """Turn a separate-heads state dict into the fused layout's, with exactly the same numbers."""
     fused = {name: tensor for name, tensor in state.items() if ".attention.heads." not in name}
     for layer in range(config.n_layers):
         at = f"blocks.{layer}.attention"

@@ -1,9 +1,8 @@
 """Matched pairs: the width at which a dense model and a mixture of experts cost the same, found by bisection.
 
-There is nothing to learn from a larger model being better. So one of the two has a free width (the dense model's
-feed-forward layer, or the experts'), and it is set so that both have equally many parameters that one token uses,
-equally many in all, or equally many floating-point operations per token. All three are counted by `ModelConfig` itself
-and grow with the width.
+That a larger model does better teaches nothing. So one of the two has a free width (the dense model's feed-forward
+layer, or the experts'). It is set so that both use equally many parameters per token, have equally many in all, or
+take equally many floating-point operations per token. `ModelConfig` counts all three, and all grow with the width.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 from .config import ModelConfig
 
 EQUAL = ("active", "total", "flops")
-"""What may be made equal: parameters that one token uses, all parameters, or operations."""
+"""What may be made equal: the parameters that one token uses, all parameters, or operations."""
 WIDEST = 1 << 20
 TOLERANCE = 0.02
 """Two models whose costs are further apart than this share are no pair."""
@@ -24,7 +23,7 @@ COUNTS: dict[str, tuple[str, Callable[[ModelConfig], int]]] = {
     "total": ("parameters in all", lambda config: config.n_parameters),
     "flops": ("operations per token", lambda config: config.flops_per_token()),
 }
-"""By what may be made equal: what it is called, and how it is counted."""
+"""For each thing that may be made equal: what it is called, and how it is counted."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +35,16 @@ class MatchedPair:
     equal: str
     """One of EQUAL."""
     counted: tuple[int, int]
-    """What was made equal: the dense model's number, the mixture's."""
+    """The numbers that were made equal: the dense model's, then the mixture's."""
 
     @property
     def difference(self) -> float:
-        """How far the mixture's number is from the dense one's, as a share of it."""
+        """How far the mixture's number is from the dense model's, as a share of the latter."""
         return self.counted[1] / self.counted[0] - 1
 
 
 def match_dense(moe: ModelConfig, equal: str = "active") -> MatchedPair:
-    """The dense model (its `d_ff`) that costs what this mixture does. Raises ValueError where there is none."""
+    """Choose the dense model's `d_ff` so that it costs what this mixture does. Raises ValueError if none does."""
     _check(moe, equal)
     plain = moe.replace(n_experts=0, d_expert=None, shared_expert=False)
     return _solve(
@@ -57,12 +56,12 @@ def match_dense(moe: ModelConfig, equal: str = "active") -> MatchedPair:
 
 
 def match_experts(dense: ModelConfig, mixture: ModelConfig, equal: str = "active") -> MatchedPair:
-    """The mixture (its `d_expert`) that costs what this dense model does.
+    """Choose the mixture's `d_expert` so that it costs what this dense model does.
 
     Args:
         mixture: says how many experts there are, how many a token visits, and in which blocks.
 
-    Raises ValueError where there is none.
+        Raises ValueError if no width fits.
     """
     _check(mixture, equal)
     plain = dense.replace(n_experts=0, d_expert=None, shared_expert=False)
@@ -77,7 +76,7 @@ def match_experts(dense: ModelConfig, mixture: ModelConfig, equal: str = "active
 def _solve(
     equal: str, at_width: Callable[[int], tuple[ModelConfig, ModelConfig]], what: str, remedy: str
 ) -> MatchedPair:
-    """The width from 1 to WIDEST at which both cost most nearly the same; ValueError with `what` where none fits."""
+    """The width from 1 to WIDEST at which both cost most nearly the same; ValueError naming `what` if none fits."""
     count = COUNTS[equal][1]
 
     def pair_at(width: int) -> MatchedPair:

@@ -44,7 +44,7 @@ class MixtureOfExperts(nn.Module):
         self.kernel = apply_experts  # `hide_experts` wraps it
 
     def forward(self, x: torch.Tensor, given: Pass, layer: int) -> tuple[torch.Tensor, LayerRouting]:
-        """Output (B, T, d) of x (B, T, d), and where its tokens went."""
+        """The output (B, T, d) for x (B, T, d), and where its tokens went."""
         routing = self.route(x, given, layer)
         if given.mask is None:
             out = self.apply_experts(x, routing.experts, routing.weights)
@@ -57,7 +57,7 @@ class MixtureOfExperts(nn.Module):
         return given.tap("ff_out", layer, out), routing
 
     def route(self, x: torch.Tensor, given: Pass, layer: int) -> LayerRouting:
-        """The experts of each token of x (B, T, d), and their weights."""
+        """Choose the experts of each token of x (B, T, d), and their weights."""
         logits = self.router(x)  # (B, T, E)
         if given.generator is not None and self.config.router_noise > 0:
             noise = torch.empty_like(logits).normal_(generator=given.generator)
@@ -77,7 +77,7 @@ class MixtureOfExperts(nn.Module):
         return LayerRouting(logits, probabilities, experts, weights, given.mask)
 
     def apply_experts(self, x: torch.Tensor, experts: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        """The weighted sum of each token's experts' outputs, (B, T, d), from x (B, T, d) and two (B, T, K)."""
+        """The weighted sum (B, T, d) of each token's experts' outputs, given x (B, T, d), ids and weights (B, T, K)."""
         names = ("up", "gate", "down", "up_bias", "gate_bias", "down_bias")
         tokens, *matrices = x.flatten(0, 1), *map(self._parameters.get, names)
         device = x.device.type
@@ -88,14 +88,14 @@ class MixtureOfExperts(nn.Module):
 
 
 def hide_experts(model: nn.Module) -> None:
-    """Keep torch.compile out of the experts: their rows change with every batch, compiled kernels need fixed shapes."""
+    """Keep torch.compile out of the experts: their row counts vary by batch, and compiled kernels need fixed shapes."""
     for part in model.modules():
         if isinstance(part, MixtureOfExperts):
             part.kernel = torch.compiler.disable(apply_experts)
 
 
 def heaviest_first(experts: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
-    """Chosen experts (…, K) in the order of the weight they get, by the router's logits (…, E)."""
+    """Sort the chosen experts (…, K) by the weight they get, read from the router's logits (…, E)."""
     return experts.gather(-1, logits.gather(-1, experts).argsort(dim=-1, descending=True))
 
 
@@ -118,13 +118,13 @@ class LayerRouting:
 
     @property
     def probabilities(self) -> torch.Tensor:
-        """(B, T, E), the softmax of the logits; the layer itself only needs that of the chosen experts."""
+        """(B, T, E), the softmax of all logits; the layer itself only needs those of the chosen experts."""
         if self._probabilities is None:
             self._probabilities = self.logits.softmax(dim=-1)
         return self._probabilities
 
     def real(self, x: torch.Tensor) -> torch.Tensor:
-        """x (B, T, …) of the real tokens only, (n, …)."""
+        """The rows of x (B, T, …) that belong to real tokens, (n, …)."""
         return x.flatten(0, 1) if self.mask is None else x[self.mask]
 
     def fraction_routed(self) -> torch.Tensor:
@@ -138,7 +138,7 @@ class LayerRouting:
 
 
 def auxiliary_loss(routings: list[LayerRouting], config: ModelConfig) -> torch.Tensor:
-    """Mean over the MoE layers of the weighted losses that keep experts in use, ()."""
+    """The weighted losses that keep experts in use, averaged over the MoE layers, ()."""
     total = torch.zeros((), device=routings[0].logits.device)
     for routing in routings:
         if config.balance in ("switch", "constant"):
@@ -152,8 +152,8 @@ def balance_loss(routing: LayerRouting, kind: str) -> torch.Tensor:
     """The term that keeps experts evenly used, (); 1 for a perfectly even router of either kind.
 
     switch: E · Σ fraction routed · mean probability (Fedus et al. 2021, section 2.2), fractions over all K choices.
-    constant: E · Σ mean probability · 1/E, which a well-known walkthrough uses. Probabilities sum to 1, so it is 1
-    whatever the router does, and its gradient is zero; kept to show just that.
+    constant: E · Σ mean probability · 1/E, which a well-known walkthrough uses. Probabilities sum to 1, so this is 1
+    whatever the router does, with a gradient of zero; it is kept to show just that.
     """
     mean_probability = routing.mean_probability()  # (E,)
     E = mean_probability.shape[0]

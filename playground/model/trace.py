@@ -3,7 +3,7 @@
 A tap is any callable `tap(name, layer, x) -> x`. The forward pass calls it with each named intermediate and continues
 with what it returns, so a tap that returns x unchanged records and one that returns something else edits. `layer` is
 None for what belongs to the whole model. TransformerLens has the same names, with `hook_` before them, for embed, q, k,
-v, pattern, z, attn_out, resid_pre, resid_mid and resid_post (under pre-norm). The others are ours; there, positions is
+v, pattern, z, attn_out, resid_pre, resid_mid and resid_post (under pre-norm). The others are ours. There, positions is
 pos_embed, q_rotated and k_rotated are rot_q and rot_k, masked_scores is attn_scores, ff_hidden is mlp.hook_post and
 ff_out is mlp_out, while attn_in and expert_weights are other tensors: before the norm, and of all experts.
 
@@ -45,7 +45,7 @@ def no_tap(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
 
 
 class TextTap:
-    """A tap for texts that are read piece by piece, as generation does: it knows where in its text a pass is.
+    """A tap for texts that are read piece by piece, as in generation: it knows where in its text each pass reads.
 
     It serves one pass after another, not two at the same time.
     """
@@ -53,12 +53,12 @@ class TextTap:
     cacheable = True
     """Whether the keys and values of earlier tokens stay valid when later tokens are read."""
     start = first = 0
-    """Where in the text the window begins that the model sees, and where this pass's first token is."""
+    """Where in the text the model's window begins, and where this pass's first token is."""
     grows = False
-    """Whether the text grows, so that a place beyond its end may still come."""
+    """Whether the text grows, so that a place beyond its end may still be reached."""
 
     def begin(self, start: int, first: int) -> None:
-        """Hear, before a pass, where it is."""
+        """Be told, before a pass, where in the text it reads."""
         self.start, self.first, self.grows = start, first, True
 
     def __call__(self, name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""The transformer: one forward pass, which trains, decodes with a cache, is traced and is edited.
+"""The transformer: one forward pass for training, for decoding with a cache, for tracing and for editing.
 
 A token's way: embed → (attention, MLP) × n_layers → norm → logits. Everything is here but the mixture of experts
 (`moe.py`) and the kernels, whose plain formulas stand beside them.
@@ -34,11 +34,11 @@ class ModelOutput(NamedTuple):
     logits: torch.Tensor
     """(B, T, V): one score for every possible next token, at every position."""
     balance_loss: torch.Tensor | None
-    """The term that a mixture of experts adds to the training loss, weighted already; None for a dense model."""
+    """The term that a mixture of experts adds to the training loss, already weighted; None for a dense model."""
     expert_load: torch.Tensor | None = None
     """(MoE layers, E): share of the routed tokens that each expert got; None for a dense model."""
     routings: tuple[LayerRouting, ...] = ()
-    """Where each MoE layer sent its tokens, with its gradient."""
+    """Where each MoE layer sent its tokens; gradients flow through it."""
 
 
 class Transformer(nn.Module):
@@ -65,9 +65,9 @@ class Transformer(nn.Module):
         self.initialise(seed)
 
     def forward(self, ids: torch.Tensor, given: Pass = PLAIN) -> ModelOutput:
-        """Logits (B, T, V) for the token that follows each of ids (B, T), or the last of them.
+        """Logits (B, T, V) for the token that follows each of ids (B, T), or only the last.
 
-        Raises ValueError where the tokens do not fit the context or the cache.
+        Raises ValueError if the tokens do not fit the context or the cache.
         """
         config, cache = self.config, given.cache
         self.check_room(ids.shape[1], cache)
@@ -100,7 +100,7 @@ class Transformer(nn.Module):
         return ModelOutput(logits, auxiliary_loss(routings, config), load, tuple(routings))
 
     def check_room(self, n_tokens: int, cache: KVCache | None = None) -> None:
-        """Raise ValueError where so many more tokens do not fit the context or the cache."""
+        """Raise ValueError if that many more tokens do not fit the context or the cache."""
         end = n_tokens if cache is None else cache.length + n_tokens
         if end > self.config.context_length:
             raise ValueError(f"{end} tokens do not fit the context of {self.config.context_length}")
@@ -111,7 +111,7 @@ class Transformer(nn.Module):
     def shift_selection(self, expert_load: torch.Tensor, rate: float = 1e-3) -> None:
         """Balance without a loss: after a training step, make overloaded experts a little harder to choose.
 
-        `expert_load` (MoE layers, E) is the step's own. Each expert's selection bias moves by `rate`, down where
+        `expert_load` (MoE layers, E) comes from that step. Each expert's selection bias moves by `rate`, down where
         it got more than its even share (Wang et al. 2024; DeepSeek-V3). Does nothing unless `balance` is "bias".
         """
         if self.config.balance != "bias":
@@ -138,7 +138,7 @@ class Transformer(nn.Module):
                 if writes_residual and self.config.scale_residual_init:
                     std /= math.sqrt(2 * self.config.n_layers)
                 parameter.data.normal_(0.0, std, generator=rng)
-                if writes_residual and self.config.zero_init_outputs:  # drawn all the same: the rest stays the same
+                if writes_residual and self.config.zero_init_outputs:  # drawn anyway: the other weights stay the same
                     parameter.data.zero_()
 
 
@@ -181,7 +181,7 @@ class Attention(nn.Module):
     """Multi-head causal self-attention (Vaswani et al. 2017, 3.2), with grouped-query heads (Ainslie et al. 2023).
 
     With `attention_layout="separate_heads"` the heads are a list of small modules, each with its own three matrices;
-    with "fused" one matrix makes all of Q, K and V. `fuse_heads` carries weights from lists to one matrix.
+    with "fused" one matrix makes all of Q, K and V. `fuse_heads` converts weights from the first layout to the second.
     """
 
     def __init__(self, config: ModelConfig):
@@ -189,7 +189,7 @@ class Attention(nn.Module):
         self.config = config
         d, H, Hkv, D = config.d_model, config.n_heads, config.kv_heads, config.d_head
         if config.attention_layout == "fused":
-            self.qkv = Linear(d, (H + 2 * Hkv) * D, bias=config.qkv_bias)  # rows: all Q heads, all K, all V
+            self.qkv = Linear(d, (H + 2 * Hkv) * D, bias=config.qkv_bias)  # rows: all Q heads, then all K, then all V
         else:
             self.heads = nn.ModuleList(Head(config) for _ in range(H))
         if config.qk_norm:
@@ -206,7 +206,7 @@ class Attention(nn.Module):
             q = given.tap("q_rotated", layer, rotate(q, *rotary))
             k = given.tap("k_rotated", layer, rotate(k, *rotary))
         if given.last_only and layer == self.config.n_layers - 1:
-            q = q[:, -1:]  # of the other tokens, only keys and values are still needed
+            q = q[:, -1:]  # only the keys and values of the other tokens are still needed
         q, k, v = q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)  # (B, H, T, D)
         if given.cache is not None:
             k, v = given.cache.append(layer, k, v)  # (B, Hkv, S, D)
@@ -225,7 +225,7 @@ class Attention(nn.Module):
             q, k, v = (torch.stack(parts, dim=2) for parts in zip(*projections))
             return q, k, v
         H, Hkv, D = self.config.n_heads, self.config.kv_heads, self.config.d_head
-        # split_with_sizes is what split calls after a detour that takes three times as long for a single token
+        # split ends up calling split_with_sizes, after a detour that takes three times as long for a single token
         return self.qkv(x).view(x.shape[0], x.shape[1], H + 2 * Hkv, D).split_with_sizes((H, Hkv, Hkv), dim=2)
 
     def explicit(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, given: Pass, layer: int) -> torch.Tensor:
@@ -319,8 +319,8 @@ def make_norm(config: ModelConfig) -> nn.Module:
 def dropout(x: torch.Tensor, probability: float, generator: torch.Generator | None) -> torch.Tensor:
     """Zero each number of x with this probability and scale the rest by 1/(1 − p) (Srivastava et al. 2014).
 
-    Without a generator, x itself: evaluation, decoding and inspection need no mode to be switched, and two trainings
-    in two threads cannot disturb each other's randomness.
+    Without a generator, returns x itself: evaluation, decoding and inspection need no mode switch. Two trainings in two
+    threads cannot disturb each other's random numbers.
     """
     if generator is None or probability == 0.0:
         return x
@@ -329,7 +329,7 @@ def dropout(x: torch.Tensor, probability: float, generator: torch.Generator | No
 
 
 def causal_mask(n_queries: int, n_keys: int, device: torch.device | str = "cpu") -> torch.Tensor:
-    """(T, S): True where a query may look. The last query is the last key's own token."""
+    """(T, S): True where a query may look. The last query and the last key belong to the same token."""
     return torch.ones(n_queries, n_keys, dtype=torch.bool, device=device).tril(n_keys - n_queries)
 
 

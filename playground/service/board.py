@@ -8,7 +8,7 @@ those at work where others wait.
 
 Jobs are in threads of the server, each reachable by its visitor alone; pages come and go, and follow them. What is
 needed to find a job again is noted in the data folder when it is asked for, when it begins and when it is over: after a
-restart those that waited or worked stand in line again, in the old order, and go on once their visitor's page is back.
+restart those that waited or worked are queued again, in the old order, and continue once their visitor's page is back.
 """
 
 from __future__ import annotations
@@ -81,15 +81,15 @@ class Board:
         return self.begin(job, spec.source.title, share)
 
     def compare(self, visitor: str, spec: ComparisonSpec, *, share: str = "") -> ComparisonJob:
-        """Begin a comparison for this visitor, or put it in line. Raises LimitError."""
+        """Begin or queue a comparison for this visitor. Raises LimitError."""
         spec.check(spec.matched(), self.limits)
         job = ComparisonJob(new_id(), visitor, "", spec, self.limits, self.registry)
         return self.begin(job, spec.source.title, share)
 
     def begin(self, job: K, title: str, share: str = "", *, keep: int | None = None) -> K:
-        """Put a new job in line, called after its number and `title` where it has no name. Raises LimitError.
+        """Queue a new job; one without a name is named after its number and `title`. Raises LimitError.
 
-        With `keep`, only so many of its visitor's latest jobs of its kind stay, this one included.
+        With `keep`, only that number of the visitor's latest jobs of this kind stay, this one included.
         """
         self._look_up(job.visitor)  # reads files, so without the lock
         with self._lock:
@@ -106,7 +106,7 @@ class Board:
         return self._noted(job)
 
     def sweep(self, visitor: str, spec: RunSpec, sweep: Sweep, *, share: str = "") -> SweepJob:
-        """Begin a sweep in place of the visitor's last one, or put it in line. Raises ValueError, or LimitError."""
+        """Begin or queue a sweep that replaces the visitor's last one. Raises ValueError or LimitError."""
         for value in sweep.values:
             self.limits.check_training(*sweep.configs(spec.model, spec.training, value))
         spec = replace(spec, training=spec.training.replace(sample_every=0, snapshots=0))
@@ -128,7 +128,7 @@ class Board:
         return self._noted(job)
 
     def use_best(self, visitor: str, run_id: str | None) -> RunJob:
-        """Let a run's best weights be its model from now on. Raises ValueError where there are no better ones."""
+        """Make a run's best weights its model. Raises ValueError if none are better."""
         job = self.find(visitor, run_id)
         if job is None:
             raise ValueError("Only the best weights of your own runs can be used.")
@@ -139,7 +139,7 @@ class Board:
         return self._noted(job)
 
     def stop(self, visitor: str, run_id: str | None = None, *, kind: type[K] = RunJob) -> K | None:
-        """Stop this visitor's job (the latest active one unless named), in line or at work; None if there is none."""
+        """Stop this visitor's job (the latest active one unless named), queued or running; None if there is none."""
         job = self.find(visitor, run_id, kind=kind) if run_id else self.active(visitor, kind=kind)
         if job is not None and job.active:
             job.stop()
@@ -252,7 +252,7 @@ class Board:
         return jobs, models and (*models, self.data.problem)
 
     def counts(self) -> dict[str, int]:
-        """How many jobs work, wait, and are remembered."""
+        """The numbers of jobs that are running, waiting and remembered."""
         with self._lock:
             jobs = list(self._jobs.values())
         working, waiting = sum(job.at_work for job in jobs), sum(job.state == "waiting" for job in jobs)
@@ -290,7 +290,7 @@ class Board:
         return checkpoint, self.source_of(checkpoint)
 
     def _fill(self) -> None:
-        """Let those in line begin for whom there is a place, and tell the others where they stand."""
+        """Start the queued jobs for which there is a place, and tell the others their position."""
         with self._lock:
             self._filled = time.monotonic()
             jobs = list(self._jobs.values())

@@ -28,7 +28,7 @@ from .views import NAMES, PairView, SideView
 
 @dataclass(frozen=True)
 class ComparisonSpec:
-    """A comparison as it was asked for."""
+    """A requested comparison."""
 
     source: Source
     dense: ModelConfig
@@ -86,7 +86,7 @@ def run_comparison(
 ) -> Iterator[Any]:
     """Read the text, match the pair, train and judge it: Paired, then events of `compare`, and Laddered once.
 
-    `should_stop(side)` is asked after every step of a side. Raises ValueError with a sentence where text, models and
+    `should_stop(side)` is called after every step of a side. Raises ValueError with a sentence if text, models and
     settings do not fit together or exceed a limit.
     """
     corpus = corpus_for(spec, limits)
@@ -105,7 +105,7 @@ def run_comparison(
 
 
 class ComparisonJob(TrainingJob):
-    """One comparison: its thread, and all that it has brought forth so far."""
+    """One comparison: its thread and its results so far."""
 
     kind = "comparison"
     runner: ClassVar[Callable[..., Iterator[Any]]] = staticmethod(run_comparison)

@@ -68,7 +68,7 @@ class Job:
 
     @property
     def worked(self) -> float:
-        """Seconds since it began, without those in which it has lent its place to others."""
+        """Seconds since the job began, without those in which it lent its place to others."""
         return time.monotonic() - self.began - self.rested
 
     def rest_of(self, done: float) -> float | None:
@@ -91,7 +91,7 @@ class Job:
         return self.rest_of(self._done) if self._state == "training" else None
 
     def expected(self, seconds: Callable[..., float]) -> float:
-        """About how many seconds it takes from its beginning; `seconds(config, training)` is what a training takes."""
+        """Rough seconds for the whole job; `seconds(config, training)` estimates one training."""
         raise NotImplementedError
 
     @property
@@ -100,7 +100,7 @@ class Job:
         return self.share.rpartition(" ")[0]
 
     def left(self, seconds: Callable[..., float]) -> float:
-        """About how many seconds it needs its place for; see `expected`."""
+        """Rough seconds for which the job still needs its place; see `expected`."""
         if not self.active or self.state == "stopping":
             return 1.0
         left = self.time_left
@@ -111,7 +111,7 @@ class Job:
         raise NotImplementedError
 
     def let_go(self, model_id: str) -> None:
-        """One of its models has left the house; others stay."""
+        """Called when one of the job's models has been removed; its others stay."""
         with self._lock:
             self.models[model_id] = False
             self.emptied = not self.has_result
@@ -175,14 +175,14 @@ class Job:
         return not self.active and not self.busy
 
     def seen_as(self) -> dict[str, Any]:
-        """What every view of it holds: the fields of `View`."""
+        """The fields of `View`, which every view of a job holds."""
         names = ("id", "name", "state", "message", "time_left", "place", "wait", "version", "busy")
         return {name: getattr(self, name) for name in names} | {"done": self._done}
 
     # ---- its life ----------------------------------------------------------------------------------------------------
 
     def queue(self, ended: Callable[[], None], noting: Callable[[], None]) -> None:
-        """Stand in line: `go` will call `start`, which begins; `ended` is called when the thread has let go.
+        """Join the queue: `go` will call `start`, which begins the job; `ended` is called when its thread has ended.
 
         `noting` is called in the thread, before it works, to note down that it does.
         """

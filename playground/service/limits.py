@@ -154,11 +154,11 @@ class Limits:
     jobs_per_visitor: int
     """Runs of one visitor at the same time, those that wait for a place included."""
     jobs_per_address: int
-    """Runs from one address at the same time; more wait in line. A class may come from one."""
+    """Runs from one address at the same time; more wait in the queue. A class may come from one address."""
     calls_per_address: int
     """Calls from one address that wait in gradio's queue or are being answered: of programs, for the most part."""
     jobs: int
-    """Runs of all visitors at the same time; more wait in line."""
+    """Runs of all visitors at the same time; more wait in the queue."""
     waiting: int
     """Runs of all visitors that wait for a place."""
     seeds: int
@@ -182,14 +182,6 @@ class Limits:
     upload_bytes_per_visitor: int
     """Of the uploads of one visitor, or of all programs at one address."""
 
-    def in_words(self) -> str:
-        """The main limits, as a sentence for the person who starts a server."""
-        return (
-            f"models of at most {self.parameters:,} parameters, runs of at most {self.seconds / 60:,.0f} minutes. "
-            f"{self.jobs} runs at once, {self.waiting} waiting; {self.models_per_visitor} models per visitor, "
-            f"{self.models} in all."
-        )
-
     @property
     def archive_bytes(self) -> int:
         """Most bytes of an uploaded model's zip, and of its contents: the largest model's weights and its texts."""
@@ -197,7 +189,7 @@ class Limits:
 
     @property
     def file_bytes(self) -> int:
-        """Of an uploaded file: a text or a model's zip. A little more, so that whoever reads it names the limit."""
+        """Most bytes of an uploaded text or zip; slightly more than their own limits, which then cause the error."""
         return max(self.text_bytes, self.archive_bytes) + 1024
 
     # ---- checks: each returns nothing or raises LimitError -----------------------------------------------------------
@@ -216,7 +208,7 @@ class Limits:
             )
 
     def check_body(self, size: int, escaped: int = 0) -> None:
-        """A request with a text in it, of so many bytes of JSON, `escaped` of which belong to the signs of escapes."""
+        """Raise LimitError if a request's JSON has too many bytes; `escaped` of its `size` are escape signs."""
         most = min(self.text_bytes, BODY_TEXT)
         if size - escaped > most + BODY_SPARE or size > JSON_ESCAPES * most + BODY_SPARE:
             remedy = "Upload it as a file, or use a part of it." if most < self.text_bytes else "Use a part of it."
@@ -265,12 +257,7 @@ class Limits:
             )
         self._at_most("windows to measure the loss on", training.eval_windows, self.eval_windows, "Choose fewer.")
         self._at_most("tokens per sample", training.sample_tokens, self.new_tokens, "Ask for shorter samples.")
-        needed = training_memory(config, training.batch_size)
-        if needed > self.memory:
-            raise LimitError(
-                f"A step of this run would need about {needed / 1e9:.1f} GB; {self.where} has "
-                f"{self.memory / 1e9:.1f} GB for it. Lower the batch, the context or the size."
-            )
+        check_step_memory(config, training.batch_size, self.memory, self.where)
 
     def snapshots(self, config: ModelConfig) -> int:
         """How many moments of a run to keep in half precision: about 40 of a small model, none of one too large."""
@@ -386,13 +373,13 @@ def limits_here(kind: str | None = None, *, strangers: bool = False) -> Limits:
     return replace(limits, jobs=max(2, processors() - 1)) if kind == "class" else limits
 
 
-def check_free_memory(config: ModelConfig, batch_size: int, free: int | None) -> None:
-    """Raise LimitError if a training step of this model needs more than the `free` bytes of memory."""
+def check_step_memory(config: ModelConfig, batch_size: int, most: int | None, where: str) -> None:
+    """Raise LimitError if a training step of this model needs more than `most` bytes, which is what `where` has."""
     needed = training_memory(config, batch_size)
-    if free is not None and needed > free:
+    if most is not None and needed > most:
         raise LimitError(
-            f"Training this model needs about {needed / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free. "
-            "Lower the batch or the context, or choose a smaller model."
+            f"A step of this run would need about {needed / 1e9:.1f} GB; {where} has {most / 1e9:.1f} GB for it. "
+            "Lower the batch, the context or the size."
         )
 
 

@@ -97,7 +97,7 @@ class Line:
             job.stands(place, wait)
 
     def next(self, jobs: Sequence[Job], limits: Limits) -> Iterator[Job]:
-        """Those for whom there is a place, as long as whoever asks lets each begin, or go on, at once."""
+        """The jobs for which there is a place now. The caller must start or continue each before the next."""
         programs = min(TRAININGS_WITHOUT_PAGE, max(limits.jobs - 1, 1))
         most = limits.jobs, limits.jobs_per_visitor, limits.jobs_per_address
         for job in self.order(jobs):

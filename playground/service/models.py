@@ -62,13 +62,13 @@ class Entry:
 
     @property
     def bytes(self) -> int:
-        """Of its weights in memory; none before it is opened."""
+        """Bytes of its weights in memory; 0 before it is opened."""
         parameters = self.checkpoint.model.parameters() if self.checkpoint else ()
         return sum(parameter.numel() * parameter.element_size() for parameter in parameters)
 
     @property
     def shipped(self) -> bool:
-        """Whether it came with the project."""
+        """Whether the model ships with the project."""
         return self.owner is None
 
 
@@ -155,7 +155,7 @@ class Registry:
         return entry is not None and entry.owner is not None and entry.owner == visitor
 
     def models(self, visitor: str | None) -> list[Entry]:
-        """What this visitor may choose: own runs, the newest first, then the shipped ones."""
+        """The models that this visitor may choose: own ones, the newest first, then the shipped ones."""
         with self._lock:
             own = [e for e in self._entries.values() if not e.shipped and e.owner == visitor]
             return own[::-1] + [e for e in self._entries.values() if e.shipped]
@@ -302,7 +302,7 @@ class Registry:
         }
 
     def remove(self, model_id: str, visitor: str) -> None:
-        """Let go of a visitor's own model."""
+        """Delete a visitor's own model."""
         with self._lock:
             entry = self._entry(model_id, visitor)
             if not self.owns(model_id, visitor):

@@ -290,9 +290,9 @@ class RunJob(TrainingJob):
 
     @classmethod
     def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> RunJob:
-        """The run of a row of the index, with what was noted of it, when the server comes up again.
+        """Restore a run after a restart from a row of the index and the notes kept with it.
 
-        One that was at work when the server ended has what it had saved as its model, and waits to go on.
+        A run that was training when the server ended has its last saved state as its model, and waits to continue.
         """
         repeats = RunCard.from_letters(noted["repeats"]) if noted["repeats"] else None
         spec = RunSpec.from_dict(noted["spec"])

@@ -42,7 +42,7 @@ from ..training.losses import Interrupted
 from ..training.proof import device_for
 from ..training.skills import judged, judged_in_the_end
 from ..words.corpus import corpus_warning
-from .limits import Limits, check_free_memory
+from .limits import Limits, check_step_memory
 
 LANGUAGE_CHARACTERS = 500_000
 LANGUAGE_VALIDATION = 40_000
@@ -71,7 +71,7 @@ class Source:
 
     @property
     def pasted(self) -> str:
-        """Its text as it goes back into a form: the whole, or nothing where that is too much for a page."""
+        """The source's text for a form; empty if it is too long for a page."""
         return self.text if len(self.text) <= MOST_PASTED else ""
 
     @property
@@ -85,7 +85,7 @@ class Source:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """A run as it was asked for. The model's vocab_size is a guess until the text has been read."""
+    """A requested run. The model's vocab_size is a guess until the text has been read."""
 
     source: Source
     model: ModelConfig
@@ -175,7 +175,7 @@ class Predicted:
 
 @dataclass(frozen=True)
 class Laddered:
-    """The reference losses are known."""
+    """Event: the baselines' losses are known."""
 
     baselines: Baselines
     warning: str = ""
@@ -229,7 +229,7 @@ def run_training(
     corpus.check_context(config.context_length)
     if before:
         device = device_for(spec.training, config)[0]
-        check_free_memory(config, spec.training.batch_size, free_memory(device))
+        check_step_memory(config, spec.training.batch_size, free_memory(device), limits.where)
     model = shortened(before.model, config.context_length) if before else Transformer(config, seed=spec.training.seed)
     yield (prepared := Prepared.of(corpus, config, spec.prompt))
     if should_stop():
@@ -318,7 +318,7 @@ def _language(name: str, unit: str) -> Corpus:
 
 
 def warm_up(language: str, unit: str) -> None:
-    """Make a language's text ready in the background: the first press of Train need not wait for it."""
+    """Prepare a language's text in the background, so that the first press of Train need not wait for it."""
     threading.Thread(target=_language, args=(language, unit), daemon=True).start()
 
 

@@ -83,7 +83,7 @@ class Store:
         return self._db is not None or self.path.exists()
 
     def rows(self, query: str, *values: object) -> list[sqlite3.Row]:
-        """What a query finds; nothing where there is no file."""
+        """The rows that a query finds; none if there is no file."""
         if not self.there:
             return []
         with self._lock, _in_words():
@@ -91,7 +91,7 @@ class Store:
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it counts, or nothing."""
+        """One transaction: all of its changes are made, or none."""
         with self._lock, _in_words():
             db = self._opened()
             db.execute("BEGIN IMMEDIATE")
@@ -104,7 +104,7 @@ class Store:
                 raise
 
     def wipe(self) -> None:
-        """Empty the log, in which deleted rows may still stand."""
+        """Empty the log, which may still hold deleted rows."""
         with self._lock, _in_words():
             self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

@@ -41,7 +41,7 @@ class TextSpec:
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, spec: Any = None) -> TextSpec:
-        """Of a model, and of the run or comparison that made it, if one here did."""
+        """The text of a model, and of the run or comparison that made it, if this server did."""
         sha256 = str(checkpoint.about.get("text_sha256") or "")
         return cls(sha256) if spec is None else cls(sha256, spec.source, spec.tokenizer, spec.vocab_size)
 
@@ -125,7 +125,7 @@ def _decoded(corpus: Corpus) -> str:
 
 
 def beside_the_run(found: Unseen, checkpoint: Checkpoint, windows: int) -> str:
-    """That its run's validation loss is another number than that of so many windows; empty where they are all."""
+    """A note that the run's own validation loss was measured on other windows; empty if it was not."""
     loss, corpus = checkpoint.history.val_loss, found.corpus
     if loss is None or not math.isfinite(loss):
         return ""

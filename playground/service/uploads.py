@@ -134,7 +134,7 @@ class Uploads(Room):
                     os.unlink(path)
 
     def counts(self) -> dict[str, int]:
-        """What there is now, uploads under way included, and how much there may be; sizes in bytes."""
+        """The current number and bytes of uploads, including those under way, and the bytes allowed."""
         with self._lock:
             self._forget_deleted()
             return {

@@ -18,7 +18,7 @@ _learned = Kept(entries=50, megabytes=64)
 
 @dataclass(frozen=True)
 class Verdict:
-    """What there is to say of a text, and which of its words to underline."""
+    """A judgement of a text in words, and the words in it to underline."""
 
     words: str
     marks: tuple[tuple[int, int, str], ...] = ()
@@ -61,7 +61,7 @@ def verdicts_on(checkpoint: Checkpoint, texts: Sequence[str], begun: str) -> lis
 
 
 def in_words(verdicts: Sequence[Verdict | None], *, details: bool = False) -> str:
-    """All of them, or their details, as sentences, numbered where there are several."""
+    """The verdicts, or their details, as sentences, numbered if there are several."""
     said = [(i, found.details if details else found.words) for i, found in enumerate(verdicts, 1) if found is not None]
     return " ".join(words if len(verdicts) == 1 else f"Text {i}: {words}" for i, words in said if words)
 

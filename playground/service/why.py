@@ -129,7 +129,7 @@ class WhyJob(Job):
 
     @classmethod
     def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> WhyJob:
-        """The job of a row of the index, when the server comes up again."""
+        """Restore a job after a restart from a row of the index."""
         question = TypeAdapter(Question).validate_python(noted["question"])
         job = cls(row["id"], row["visitor"], question, *cls._own(noted), limits, registry)
         job.result = TypeAdapter(cls.RESULT | None).validate_python(noted["result"])
@@ -233,7 +233,7 @@ class ProofJob(WhyJob):
 
 
 def search(board: Any, visitor: str, question: Question, *, share: str = "") -> SearchJob:
-    """Begin a search, or put it in line. Raises LimitError."""
+    """Begin a search, or queue it. Raises LimitError."""
     job = SearchJob(new_id(), visitor, question, board.limits, board.registry)
     return board.begin(job, "", share, keep=KEPT_SEARCHES)
 

@@ -81,7 +81,7 @@ class Parcel:
 
 
 def work(sent: bytes) -> Iterator[bytes]:
-    """One slice, in the worker: train for some seconds, yielding pickled Parcels. Ends after a state was sent."""
+    """Train one slice in the worker for some seconds, yielding pickled Parcels. Ends after sending a state."""
     slice_ = pickle.loads(sent)
     torch.set_num_threads(1)  # OpenMP's threads do not survive a fork
     began = monotonic()

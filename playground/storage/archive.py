@@ -1,7 +1,7 @@
-"""Archives: a checkpoint folder as one zip file, and back again from a file that anybody may have made.
+"""Archives: a checkpoint folder as one zip file, and back again, from a zip file that anybody may have made.
 
-Nothing is written that was not checked first: the table of contents before it is read, names and stated sizes before
-anything is inflated, true sizes while it is. Only a checkpoint's own five files come out of one, nothing ever runs.
+Everything is checked before it is written: the table of contents before it is read, names and stated sizes before
+anything is inflated, true sizes during inflation. Only a checkpoint's own files come out; nothing ever runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .errors import A_PICKLE, PICKLES, CheckpointError
 from .json_files import MAX_BYTES
 
 FILES = {**MAX_BYTES, "model.safetensors": None, "README.md": 1_000_000}
-"""What a checkpoint's archive may hold, and how many bytes of each; None leaves it to the archive's own bound."""
+"""The files that a checkpoint's archive may hold, with most bytes; None leaves only the archive's own bound."""
 OF_TRANSFORMERS = {
     "generation_config.json": 100_000,
     "tokenizer_config.json": 4_000_000,
@@ -29,10 +29,10 @@ OF_TRANSFORMERS = {
     "vocab.json": 16_000_000,
     "merges.txt": 16_000_000,
 }
-"""Files beside the first three of them in a folder that Transformers saved."""
+"""Further files, beside the first three above, in a folder that Transformers saved."""
 MAX_CONTENTS = 64_000
 _CHUNK = 1 << 20
-# what zipfile raises for files that somebody has bent, sizes and places beyond the file among them
+# what zipfile raises for tampered files, such as sizes and places beyond the file
 _DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError)
 _LEFT_BY_SYSTEMS = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
 
@@ -51,7 +51,7 @@ def pack_folder(folder: Path, path: Path, *, inside: str) -> Path:
     def fill(partial: Path) -> None:
         with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
             for file in sorted(p for p in folder.iterdir() if p.is_file()):
-                # random numbers do not get smaller, they only take time
+                # weights do not compress, it would only take time
                 method = zipfile.ZIP_STORED if file.suffix == ".safetensors" else zipfile.ZIP_DEFLATED
                 archive.write(file, f"{inside}/{file.name}", compress_type=method)
 
@@ -59,11 +59,11 @@ def pack_folder(folder: Path, path: Path, *, inside: str) -> Path:
 
 
 def unpack(path: str | Path, folder: str | Path, *, max_bytes: int, files: dict[str, int | None] | None = None) -> Path:
-    """Inflate a zip's known files into a new folder. Raises CheckpointError for whatever should not be inside.
+    """Inflate a zip's known files into a new folder. Raises CheckpointError for anything that should not be inside.
 
     Args:
         max_bytes: of all files together, inflated.
-        files: name → most bytes (None: `max_bytes`) of what may be inside; a checkpoint's files unless given.
+        files: name → most bytes (None: `max_bytes`) of each file that may be inside; a checkpoint's files unless given.
     """
     folder, known = Path(folder), FILES if files is None else files
     _check_contents(Path(path))
@@ -84,7 +84,7 @@ def unpack(path: str | Path, folder: str | Path, *, max_bytes: int, files: dict[
 
 
 def _check_contents(path: Path) -> None:
-    """Look at the last bytes of a zip, which say how large its table of contents is: it is read as a whole."""
+    """Check how large the zip's table of contents is, as its last bytes say: the table is read as a whole."""
     size = path.stat().st_size
     with open(path, "rb") as file:
         file.seek(max(size - 65_600, 0))
@@ -98,7 +98,7 @@ def _check_contents(path: Path) -> None:
 
 
 def _checked(entries: Iterable[zipfile.ZipInfo], known: dict[str, int | None], max_bytes: int) -> dict:
-    """File name → entry. Every name, kind and stated size is looked at before anything is inflated."""
+    """File name → entry. Every name, kind and stated size is checked before anything is inflated."""
     found: dict[str, zipfile.ZipInfo] = {}
     tops, total = set(), 0
     for entry in entries:
@@ -156,7 +156,7 @@ def _inflate(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, target: Path) -> 
 
 
 def file_name(name: str) -> str:
-    """A name that every system takes for a file, without an ending."""
+    """A file name that every system accepts, without an ending."""
     plain = "".join(c if c.isalnum() and c.isascii() else "-" for c in name.lower())
     return "-".join(filter(None, plain.split("-")))[:60] or "model"
 

@@ -1,7 +1,8 @@
-"""Bounds: how large a model may be that is opened here, asked of its config before anything is built from it.
+"""Bounds: how large a model may be to be opened here, judged by its config before anything is built from it.
 
-They are far above what a processor can run in reasonable time; a place may be narrower. What follows from the config
-alone, so that a file of a few bytes can ask for it, is bounded in bytes: the tables of positions and the cache.
+The bounds are far above what a processor can run in reasonable time; a caller may set narrower ones. A file of a few
+bytes can demand large position tables and a large cache, since both follow from the config alone: their bytes are
+bounded.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from ..model import ModelConfig
 from .errors import CheckpointError
 
 Check = Callable[[ModelConfig], None]
-"""Raises a ValueError for a config that is too much for a place."""
+"""Raises a ValueError for a config that is too large for the caller."""
 MAX_PARAMETERS = 1_000_000_000
-MAX_TABLE = 1 << 24  # numbers: 131,072 positions of heads that are 128 wide
+MAX_TABLE = 1 << 24  # numbers: 131,072 positions for heads of width 128
 MAX_CACHE_BYTES = 2_000_000_000
 _MOST = {
     "context_length": 131_072,
@@ -27,9 +28,9 @@ _MOST = {
 
 
 def roomy(config: ModelConfig) -> ModelConfig:
-    """The config, of rotary positions with no longer a context than keys and values have room for: a power of two.
+    """The config; if positions are rotary, its context is cut to a power of two for which keys and values have room.
 
-    No weight depends on how far such a model may look back.
+    No weight of such a model depends on its context length.
     """
     longest = MAX_CACHE_BYTES // config.cache_bytes(1)
     if config.positions != "rotary" or config.context_length <= longest or longest < 1:

@@ -1,15 +1,15 @@
-"""What a checkpoint contains: a model with all that belongs to it, in memory and as a folder from which it rebuilds.
+"""What a checkpoint contains: a model with all that belongs to it, in memory and as a folder.
 
 config.json         the ModelConfig, and a format number
 tokenizer.json      the tokenizer
 model.safetensors   the weights
 history.json        the run's curves and samples, its baselines, and how it was made
-README.md           perhaps: a model card, written by whoever saves (words/card.py)
+README.md           perhaps: a model card, written by the caller (words/card.py)
 snapshots.safetensors  perhaps: the weights at many moments of the run, see snapshots.py
-best.safetensors       perhaps: those of its lowest validation loss, where that was not the last
+best.safetensors       perhaps: the weights at the lowest validation loss, if that was not the last
 
-JSON and safetensors only; nothing is ever unpickled. The state from which a run continues is beside these files in the
-folder of a run (training/autosave.py) and is no part of the checkpoint.
+JSON and safetensors only; nothing is ever unpickled. A run's folder also holds the state from which it continues
+(training/autosave.py), which is no part of the checkpoint.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Checkpoint:
     tokenizer: Tokenizer
     history: History
     name: str = "model"
-    """What to call it."""
+    """The model's name."""
     about: dict[str, Any] = field(default_factory=dict)
-    """How it was made: corpus, baselines ("ladder"), training settings, prompt. Plain values, any may be missing."""
+    """How it was made: corpus, baselines ("ladder"), training settings, prompt. Plain values; any may be missing."""
     snapshots: Snapshots | None = None
-    """The weights at many moments of the run, where they were kept."""
+    """The weights at many moments of the run, if they were kept."""
 
     @property
     def config(self) -> ModelConfig:
@@ -60,22 +60,22 @@ class Checkpoint:
 
     @property
     def training(self) -> TrainConfig | None:
-        """The settings that it was trained with; None where they are not known."""
+        """The settings with which the model was trained; None if they are not known."""
         settings = self.about.get("training")
         try:
             return TrainConfig.from_dict(settings) if settings else None
-        except (ValueError, TypeError):  # another program's, or another version's
+        except (ValueError, TypeError):  # settings from another program or another version
             return None
 
     @property
     def baselines(self) -> Baselines | None:
-        """The reference losses of its text; None where they are not known."""
+        """The reference losses of its training text; None if they are not known."""
         ladder = self.about.get("ladder")
         return Baselines.from_dict(ladder) if ladder else None
 
     @property
     def language(self) -> Language | None:
-        """The synthetic language of its text; None for any other text."""
+        """The synthetic language that it was trained on; None for any other text."""
         return LANGUAGES.get(str(self.about.get("language")))
 
     @property
@@ -84,9 +84,9 @@ class Checkpoint:
         return best_kept(self.history, self.snapshots)
 
     def at(self, step: int | str) -> Checkpoint:
-        """The same as it was after a step whose weights were kept, or after the "best"; its record ends there.
+        """The checkpoint after an earlier step whose weights were kept, or the "best" one; its record ends there.
 
-        Raises CheckpointError that names the steps there are.
+        Raises a CheckpointError that names the kept steps.
         """
         last = self.history.last_step
         if step == "best":
@@ -103,12 +103,12 @@ class Checkpoint:
 
 
 def best_kept(history: History, snapshots: Snapshots | None) -> tuple[int, float] | None:
-    """(step, validation loss) of kept weights that are better than the last ones; None where there are none."""
+    """(step, validation loss) of kept weights that are better than the last ones; None if there are none."""
     lowest, step = history.best, snapshots.best if snapshots else None
     if step is None or lowest is None or step >= history.last_step:
         return None
     losses = dict(zip(history.evaluations["step"], history.evaluations["val_loss"]))
-    # files hold six digits, and a run that was killed may have kept what it did not come to tell
+    # files hold six digits, and a killed run may have kept weights that it did not record
     return (step, losses[step]) if abs(losses.get(step, math.inf) - lowest[1]) < 1e-4 else None
 
 
@@ -122,17 +122,17 @@ def save(
     about: dict[str, Any] | None = None,
     half: bool = False,
 ) -> Path:
-    """Write a checkpoint folder of these parts, named as the folder unless said otherwise; see `write_checkpoint`."""
+    """Write a checkpoint folder from these parts, by default named after the folder; see `write_checkpoint`."""
     parts = Checkpoint(model, tokenizer, history or History(), name or Path(folder).name, about or {})
     return write_checkpoint(folder, parts, half=half)
 
 
 def write_checkpoint(folder: str | Path, checkpoint: Checkpoint, *, card: str = "", half: bool = False) -> Path:
-    """Write a checkpoint folder in one move: killed at any moment it leaves the old one or the new one, whole.
+    """Write a checkpoint folder in one move: if the process is killed, the old or the new one is left whole.
 
     `card` becomes its README.md. `half` stores weights as float16, which loses about three decimal digits; they are
-    loaded as float32 again. Files that the folder held besides are kept. What is saved can be loaded: a record too
-    long for that loses every second entry until it fits; a config too large for it raises CheckpointError.
+    loaded as float32 again. Other files in the folder are kept. What is saved can be loaded: a record too
+    long for that loses every second entry until it fits; a config too large for that raises CheckpointError.
     """
     folder, model = Path(folder), checkpoint.model
     check_bounds(model.config)
@@ -155,7 +155,7 @@ def write_checkpoint(folder: str | Path, checkpoint: Checkpoint, *, card: str = 
 def load(folder: str | Path, *, check: Check = check_bounds) -> Checkpoint:
     """Read a checkpoint folder, checking everything before memory is allocated for it.
 
-    Raises CheckpointError, or what `check` raises for a config that is too much for this place.
+    Raises CheckpointError, or what `check` raises for a config that is too large for the caller.
     """
     folder = Path(folder)
     check_folder_is_there(folder, "a checkpoint")
@@ -188,7 +188,7 @@ def _load(folder: Path, check: Check) -> Checkpoint:
 
 
 def record_of(folder: Path) -> tuple[History, str, dict[str, Any]]:
-    """The history, name and notes of a checkpoint's folder. Raises CheckpointError where they cannot be used."""
+    """The history, name and notes in a checkpoint's folder. Raises CheckpointError if they cannot be used."""
     record = current_file(folder, "history.json")
     values = read_json(record) if record.is_file() else {}
     try:
@@ -202,14 +202,14 @@ def record_of(folder: Path) -> tuple[History, str, dict[str, Any]]:
 
 
 def with_weights(config: ModelConfig, tensors: dict[str, torch.Tensor]) -> Transformer:
-    """A model of this config with these weights, all of which it must have."""
+    """A model with this config and these weights; none may be missing."""
     model = Transformer(config)
     model.load_state_dict(tensors)
     return model
 
 
 def check_fits(tokenizer: Tokenizer, config: ModelConfig) -> None:
-    """Raise CheckpointError where a model has no row for some of a tokenizer's tokens."""
+    """Raise CheckpointError if the model has no row for some of the tokenizer's tokens."""
     if tokenizer.vocab_size > config.vocab_size:
         raise CheckpointError(
             f"the tokenizer has {tokenizer.vocab_size} tokens but the model only {config.vocab_size}: "
@@ -218,7 +218,7 @@ def check_fits(tokenizer: Tokenizer, config: ModelConfig) -> None:
 
 
 def config_of(folder: Path) -> ModelConfig:
-    """The config of a checkpoint's folder. Raises CheckpointError where it has none that can be used."""
+    """The config in a checkpoint's folder. Raises CheckpointError if there is no usable one."""
     values = read_json(current_file(folder, "config.json"))
     if not isinstance(values, dict):
         raise CheckpointError("config.json is not a table of settings")
@@ -231,7 +231,7 @@ def config_of(folder: Path) -> ModelConfig:
 
 
 def _record(checkpoint: Checkpoint) -> bytes:
-    """What history.json holds; six significant digits are plenty for curves, and make the file half as large."""
+    """The content of history.json; six significant digits are plenty for curves, and halve the file."""
     history = checkpoint.history.thinned().to_dict()
     while True:
         record = finite({"name": checkpoint.name, "about": checkpoint.about, **history}, digits=6)
@@ -245,7 +245,7 @@ def _record(checkpoint: Checkpoint) -> bytes:
 
 
 def _every_second(entries: Any) -> Any:
-    """The last entry, the one before the one before it, and so on; of a table, of each column."""
+    """Every second entry, counted back from the last; for a table, of each column."""
     if isinstance(entries, dict):
         return {name: _every_second(column) for name, column in entries.items()}
     return entries[-1::-2][::-1]

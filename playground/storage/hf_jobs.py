@@ -1,11 +1,11 @@
-"""Hugging Face Jobs: run a training command on hired hardware with `huggingface_hub.run_job`, and fetch the model.
+"""Hugging Face Jobs: run a training command on rented hardware with `huggingface_hub.run_job`, and fetch the model.
 
     job, model = submit(["train", "--language", "stories"], "stories", flavor="a10g-small")
     for line in follow(job): print(line)
     checkpoint = hub.pull(model)
 
-The code goes into a private data set, USER/playground-jobs, which the job mounts at the commit it was made for; the
-trained model is pushed by the job itself to a private model repository, since nothing on a job's disk outlives it.
+The code goes into a private data set, USER/playground-jobs, which the job mounts at the commit it was made for. The
+job itself pushes the trained model to a private model repository, since its disk is lost when it ends.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ IMAGE = "python:3.12"
 MOUNT = "/playground"
 WORK = "/tmp/run"
 NOT_NEEDED = re.compile(r"playground/ui/|.*__pycache__")
-PAGE_ONLY = re.compile(r"gradio\b|plotly\b")  # requirements that a job can do without
+PAGE_ONLY = re.compile(r"gradio\b|plotly\b")  # requirements that a job does not need
 
 
 def submit(
@@ -35,8 +35,8 @@ def submit(
 ) -> tuple[JobInfo, str]:
     """Upload code (and the text, if it is a file) and start `python -m playground ARGUMENTS` on this hardware.
 
-    It uses one GPU, however many the flavor has; `timeout` is as the Hub writes it: 300 (seconds), 30m, 2h. Returns the
-    job and the model repository, user/`name`, that it will push to. Raises HubError.
+    It uses one GPU, however many the flavor has; `timeout` is written as on the Hub: 300 (seconds), 30m, 2h. Returns
+    the job and the model repository, user/`name`, that it will push to. Raises HubError.
     """
     from huggingface_hub import CommitOperationAdd, HfApi, Volume
 
@@ -70,7 +70,7 @@ def submit(
 
 
 def follow(job: JobInfo) -> Iterator[str]:
-    """The job's log, line by line, until it is over. Raises HubError where it ended otherwise than completed."""
+    """The job's log, line by line, until the job ends. Raises HubError if the job did not complete."""
     from huggingface_hub import HfApi
 
     token, where = login(), {"job_id": job.id, "namespace": job.owner.name}
@@ -111,5 +111,5 @@ def job_files(flavor: str, text: Path | None = None, root: Path = ROOT) -> dict[
 
 
 def text_there(text: Path) -> str:
-    """Where the job finds a text that was sent with it."""
+    """The path at which the job finds the text that was sent with it."""
     return f"{MOUNT}/texts/{text.name}"

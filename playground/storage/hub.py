@@ -1,10 +1,10 @@
-"""The Hub: push a checkpoint as a model repository, pull one, find those that others made.
+"""The Hub: push a checkpoint as a model repository, or pull one.
 
     pushed = push(checkpoint, "anna/tales", page)    # with the stored login, or token=…
     checkpoint = pull("anna/tales")
 
-A repository holds the files of a checkpoint and what `page` makes of it, a model card and the curve's picture:
-safetensors and JSON only. A pulled one may also be a GPT-2, Llama, Mixtral or Qwen3 of Transformers.
+A repository holds a checkpoint's files (safetensors and JSON only) and what `page` makes for it: a model card and the
+curve's picture. A pulled one may also be a GPT-2, Llama, Mixtral or Qwen3 from Transformers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .tensors import MAX_HEADER_BYTES
 from .transformers_import import WEIGHTS
 
 TAG = "transformer-playground"
-"""What every model of this project carries on the Hub."""
+"""The tags that every model of this project carries on the Hub."""
 OURS = ("config.json", "tokenizer.json", "history.json", "model.safetensors")
 _OF_TRANSFORMERS = (
     "config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors.index.json", "adapter_config.json",
@@ -34,11 +34,11 @@ _OF_TRANSFORMERS = (
 _TOKEN = re.compile(r"[\x21-\x7e]{1,4096}")
 
 Page = Callable[[Checkpoint, str], Mapping[str, bytes]]
-"""(checkpoint, user/name) → name → content of the files that people see of a repository, README.md among them."""
+"""(checkpoint, user/name) → name → content of the files that people see in a repository, README.md among them."""
 
 
 class HubError(CheckpointError):
-    """What went wrong between here and the Hub, in a sentence meant to be shown. Never holds a token."""
+    """What went wrong between here and the Hub, as a sentence to show. Never holds a token."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,18 @@ class Pushed:
     url: str
     """The page of the repository."""
     created: bool
-    """Whether the repository was new."""
+    """Whether the push created the repository."""
     files: dict[str, int]
-    """Name → bytes of what the repository now holds of this checkpoint."""
+    """File name → bytes, for the checkpoint's files in the repository."""
 
 
 def push(
     checkpoint: Checkpoint, repo_id: str, page: Page, *, token: str | None = None, private: bool = False
 ) -> Pushed:
-    """Put a checkpoint into a model repository ("user/name", or "name" for one's own), made if there is none.
+    """Put a checkpoint into a model repository ("user/name", or "name" for your own), created if needed.
 
     `token` defaults to the stored login (`hf auth login`, or the variable HF_TOKEN). All files arrive in one commit.
-    Raises HubError; a repository that holds something else than a model of this project is left alone.
+    Raises HubError; a repository that holds anything but a model of this project is left alone.
     """
     from huggingface_hub import CommitOperationAdd, HfApi
 
@@ -84,7 +84,7 @@ def push(
 
 
 def check_name(repo_id: str) -> None:
-    """Raise HubError unless this may be a repository's name, before anybody is asked for a login."""
+    """Raise HubError unless this can be a repository's name; called before a login is asked for."""
     from huggingface_hub.utils import validate_repo_id
 
     with exchange(repo_id):
@@ -93,7 +93,7 @@ def check_name(repo_id: str) -> None:
 
 def write_repository(checkpoint: Checkpoint, folder: Path, repo_id: str, page: Page) -> Path:
     """The folder as `push` uploads it."""
-    # where a text lies on its owner's disk is nobody else's business
+    # the path of a text on its owner's disk is private
     about = {name: value for name, value in checkpoint.about.items() if name != "source"}
     checkpoint = replace(checkpoint, about=about)
     write_checkpoint(folder, checkpoint)
@@ -111,12 +111,12 @@ def pull(
     max_parameters: int = MAX_PARAMETERS,
     check: Check = check_bounds,
 ) -> Checkpoint:
-    """The checkpoint of a model repository: one of this project, or a GPT-2, Llama, Mixtral or Qwen3 of Transformers.
+    """The checkpoint in a model repository: one of this project, or Transformers' GPT-2, Llama, Mixtral or Qwen3.
 
-    Sizes are asked for before anything is fetched, and files are checked before memory is allocated for them. `cache`
+    Sizes are checked before anything is fetched, and files are checked before memory is allocated for them. `cache`
     is where downloads are kept (default: the Hub's own cache). Without a token the stored login is used, if there is
-    one; False uses none. Raises HubError or CheckpointError, or what `check` raises for a config that is too much for
-    this place.
+    one; False uses none. Raises HubError or CheckpointError, or what `check` raises for a config that is too large
+    for the caller.
     """
     from huggingface_hub import HfApi, hf_hub_download
 
@@ -141,7 +141,7 @@ def pull(
         for name in names:
             fetch(name)
         checkpoint = open_folder(folder, check=fits)
-    except CheckpointError as problem:  # where the files lie here is nothing to whoever asked for them
+    except CheckpointError as problem:  # the local path would mean nothing to the user
         raise type(problem)(str(problem).replace(str(folder), repo_id)) from problem
     name = repo_id.split("/")[-1] if "imported_from" in checkpoint.about else checkpoint.name
     sane = sanitise(replace(checkpoint, name=name))
@@ -165,7 +165,7 @@ _BY_ERROR = {
     "LocalEntryNotFoundError": _UNREACHABLE,
     "EntryNotFoundError": "{0} lacks a file that it should have: check its Files page",
 }
-"""Of huggingface_hub.errors."""
+"""Errors from huggingface_hub.errors."""
 _BY_STATUS = {
     401: _REFUSED,
     402: "the Hub needs a payment method or a subscription for {0}. Choose free hardware, or add one",
@@ -191,7 +191,7 @@ def exchange(subject: str, token: str | bool | None = None) -> Iterator[None]:
 
 
 def _sentence(problem: Exception) -> str:
-    """What a person should know and do, by what huggingface_hub raised and the Hub's HTTP status."""
+    """What a person should know and do, given huggingface_hub's error and the Hub's HTTP status."""
     response = getattr(problem, "response", None)
     status = getattr(response, "status_code", None)
     if status == 401 and "Invalid credentials" in str(response.headers.get("x-error-message")):
@@ -209,7 +209,7 @@ def _sentence(problem: Exception) -> str:
 
 
 def login(token: str | None = None) -> str:
-    """The token to use: this one, or the stored login's. Raises HubError where there is none that could be one."""
+    """The token to use: the given one, or the stored login's. Raises HubError if there is no valid one."""
     from huggingface_hub import get_token
 
     if token is None:
@@ -223,7 +223,7 @@ def login(token: str | None = None) -> str:
 
 
 def _free_or_ours(api, repo_id: str) -> bool:
-    """Whether the repository is still to be made. Raises HubError where it holds what is not ours to replace."""
+    """Whether the repository has yet to be made. Raises HubError if it holds anything that is not ours to replace."""
     from huggingface_hub.errors import RepositoryNotFoundError
 
     try:
@@ -237,7 +237,7 @@ def _free_or_ours(api, repo_id: str) -> bool:
 
 
 def _wanted(sizes: dict[str, int], repo_id: str) -> list[str]:
-    """The files to fetch. Raises HubError where there is no model that could be opened."""
+    """The files to fetch. Raises HubError if there is no model that could be opened."""
     names = [name for name in sizes if name in (*OURS, *_OF_TRANSFORMERS) or WEIGHTS.fullmatch(name)]
     if not any(WEIGHTS.fullmatch(name) for name in names):
         pickled = next((name for name in sorted(sizes) if name.lower().endswith(PICKLES)), None)
@@ -252,7 +252,7 @@ def _wanted(sizes: dict[str, int], repo_id: str) -> list[str]:
 
 def _check_sizes(sizes: dict[str, int], max_parameters: int, repo_id: str) -> None:
     weights = sum(size for name, size in sizes.items() if name.endswith(".safetensors"))
-    if weights > 4 * max_parameters * 1.25 + MAX_HEADER_BYTES:  # a quarter for what GPT-2 stores besides its weights
+    if weights > 4 * max_parameters * 1.25 + MAX_HEADER_BYTES:  # a quarter for what GPT-2 stores besides weights
         raise HubError(
             f"{repo_id} has {weights / 1e6:,.0f} MB of weights; models of at most {max_parameters:,} parameters can be "
             "opened here"

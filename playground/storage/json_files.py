@@ -1,7 +1,7 @@
-"""Values: JSON files of sane size and depth, read and written.
+"""Values: read and write JSON files of sane size and depth.
 
-What a file would take as Python objects is bounded before it is parsed, by its bytes and by the signs that begin a
-value in it.
+The memory that a file would take as Python objects is bounded before parsing: by its bytes, and by its signs that
+begin a value.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 from .errors import CheckpointError
 
 MAX_BYTES = {"config.json": 100_000, "tokenizer.json": 16_000_000, "history.json": 16_000_000}
-"""Of the files that have a bound of their own."""
+"""Most bytes of the files that have a bound of their own."""
 _OTHERS = 1_000_000
 MAX_VALUES = {"config.json": 20_000, "tokenizer.json": 650_000, "history.json": 400_000}
-"""How many values each may hold, roughly: commas and opening brackets, those inside of strings included."""
+"""Roughly how many values each may hold: commas and opening brackets, those inside strings included."""
 MAX_DEPTH = 40
 _MAX_DIGITS = 18  # what fits 64 bits
 
 
 def read_json(path: Path) -> Any:
-    """The values of a JSON file. Raises CheckpointError where there are none, or far too many."""
+    """The values in a JSON file. Raises CheckpointError if there are none, or far too many."""
     most = MAX_BYTES.get(path.name, _OTHERS)
     if path.stat().st_size > most:
         raise CheckpointError(f"{path.name} has more than {most / 1e6:g} MB, which is too large to be what it says")
@@ -31,7 +31,7 @@ def read_json(path: Path) -> Any:
 
 
 def parse_json(data: bytes, name: str, most: int) -> Any:
-    """The values of JSON text, of which there may be `most`. Raises CheckpointError."""
+    """The values in JSON text. Raises CheckpointError, also for more than `most` values."""
     if count_values(data) > most:
         raise CheckpointError(f"{name} holds far more values than such a file has")
     try:
@@ -46,7 +46,7 @@ def parse_json(data: bytes, name: str, most: int) -> Any:
 
 
 def count_values(data: bytes) -> int:
-    """How many values JSON text holds, roughly and at most."""
+    """An upper estimate of how many values JSON text holds."""
     return sum(map(data.count, (b",", b"[", b"{")))
 
 
@@ -61,7 +61,7 @@ def write_json(path: Path, values: Any) -> None:
 
 
 def finite(value: Any, digits: int | None = None) -> Any:
-    """The same with null for every NaN or infinity, and perhaps rounded to this many significant digits."""
+    """The values with null for every NaN or infinity, and perhaps rounded to this many significant digits."""
     if isinstance(value, float):
         if not math.isfinite(value):
             return None
@@ -74,7 +74,7 @@ def finite(value: Any, digits: int | None = None) -> Any:
 
 
 class _Odd(ValueError):
-    """JSON, but nothing that anybody would write in earnest."""
+    """Valid JSON, but nothing that anybody would write in earnest."""
 
 
 def _whole(digits: str) -> int:
@@ -93,7 +93,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _depth(values: Any) -> int:
-    """How many tables and lists lie within one another."""
+    """How deeply tables and lists are nested."""
     deepest, level = 0, [values]
     while level := [part for part in level if isinstance(part, (dict, list))]:
         deepest += 1

@@ -1,4 +1,4 @@
-"""Opening: whatever a model lies in, this project's folder, one that Transformers saved, or a zip file of either."""
+"""Opening: open a model from this project's folder, from one that Transformers saved, or from a zip file of either."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def open_model(path: str | Path, *, check: Check = check_bounds) -> Checkpoint:
 
 
 def open_folder(folder: str | Path, *, check: Check = check_bounds) -> Checkpoint:
-    """The model in a folder: of this project, or one that Transformers has saved."""
+    """The model in a folder, saved by this project or by Transformers."""
     read = transformers_import.import_folder if _is_theirs(Path(folder)) else checkpoint.load
     return read(folder, check=check)
 
@@ -44,17 +44,17 @@ def load_archive(path: str | Path, *, max_bytes: int, check: Check = check_bound
 
 
 def check_folder(folder: Path, check: Check) -> None:
-    """Raise what opening a folder would raise for its config alone; its other files need not be there yet."""
+    """Raise whatever opening the folder would raise for its config alone; its other files need not be there yet."""
     config = transformers_import.config_of(folder)[1] if _is_theirs(folder) else checkpoint.config_of(folder)
     check(config)
     check_bounds(config)
 
 
 def sanitise(opened: Checkpoint) -> Checkpoint:
-    """The same with only that of its record which has the right form: a page shows it, and anybody may have written it.
+    """The checkpoint with only the sound part of its record: a page shows it, and anybody may have written it.
 
-    Names and texts lose control characters and what is beyond a sane length; records and notes of another form are left
-    out, and of very many only some are kept.
+    Names and texts lose control characters and are cut to a sane length. Records and notes of the wrong form are left
+    out; if there are very many, only some are kept.
     """
     return replace(
         opened,
@@ -66,7 +66,7 @@ def sanitise(opened: Checkpoint) -> Checkpoint:
 
 
 def _is_theirs(folder: Path) -> bool:
-    """Whether Transformers has saved it: its config.json names a kind of model there."""
+    """Whether Transformers saved the folder: its config.json then names a model type."""
     config = current_file(folder, "config.json")
     values = read_json(config) if config.is_file() else None
     return isinstance(values, dict) and "model_type" in values and "format" not in values

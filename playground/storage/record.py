@@ -1,4 +1,4 @@
-"""What a checkpoint says about its run: only records of the right form are kept, and of a stranger's only sane ones."""
+"""A checkpoint's records of its run: only those of the right form are kept, and from a stranger only sane ones."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MAX_RECORDS = 500
 
 
 def sanitised_history(history: History, *, own: bool = False) -> History:
-    """The same with only records of the right form: numbers that are numbers, texts without control characters.
+    """The history with only records of the right form: numbers that are numbers, texts without control characters.
 
-    Of a stranger's, only finite numbers at rising steps stay, of very many records only some, and no changes of
-    settings. A history of one's `own` may hold NaN: its run may have diverged.
+    A stranger's history keeps only finite numbers at rising steps, only some of very many records, and no changes of
+    settings. Our `own` may hold NaN, since a run may have diverged.
     """
     is_number, columns, some = (_is_float, _at_steps, list) if own else (_is_number, _finite, _some)
     return replace(
@@ -61,7 +61,7 @@ def sanitised_history(history: History, *, own: bool = False) -> History:
 
 
 def sound_notes(about: Any) -> dict[str, Any]:
-    """What a record notes about its run, without a prompt or baselines of another form than theirs."""
+    """A record's notes on its run, without a prompt or baselines of the wrong form."""
     if not isinstance(about, dict):
         return {}
     fine = {"prompt": lambda value: isinstance(value, str), "ladder": lambda value: _baselines(value) is not None}
@@ -69,7 +69,7 @@ def sound_notes(about: Any) -> dict[str, Any]:
 
 
 def sanitised_notes(about: dict[str, Any]) -> dict[str, Any]:
-    """A stranger's notes for a page: those that are known, as far as they have the right form."""
+    """A stranger's notes, for a page: only known ones of the right form."""
     texts = ("corpus", "language", "text_sha256")
     notes = {key: single_line(about[key]) for key in texts if isinstance(about.get(key), str)}
     if isinstance(about.get("prompt"), str):
@@ -81,7 +81,7 @@ def sanitised_notes(about: dict[str, Any]) -> dict[str, Any]:
 
 
 def single_line(text: str, longest: int = MAX_NAME) -> str:
-    """A name as it can be shown: without control characters, of a sane length."""
+    """A name fit to be shown: without control characters, of a sane length."""
     return "".join(c if c.isprintable() else " " for c in text[: 2 * longest]).strip()[:longest]
 
 
@@ -95,12 +95,12 @@ def _some(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _numbers(by_name: dict[str, Any]) -> dict[str, Any]:
-    """JSON writes null for NaN."""
+    """Numbers from JSON, which has null in place of NaN."""
     return {name: math.nan if value is None else value for name, value in by_name.items()}
 
 
 def _finite(columns: dict[str, list[float]]) -> dict[str, list[float]]:
-    """The rows whose every number is finite, as many as a chart can show; none if steps do not rise."""
+    """The rows with only finite numbers, as many as a chart can show; none if steps do not rise."""
     rows = [i for i, row in enumerate(zip(*columns.values())) if all(map(_is_number, row))]
     if any(columns["step"][b] <= columns["step"][a] for a, b in pairwise(rows)):
         rows = []

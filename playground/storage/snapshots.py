@@ -1,9 +1,8 @@
 """Snapshots: the weights of a run at many moments, in half precision, as safetensors beside it.
 
-A running job writes one file per moment; a checkpoint that ships carries all of them in one `snapshots.safetensors`,
-whose tensors are called `step/name`. The moment of the lowest validation loss, where that is not the last, has a file
-of this kind for itself, `best.safetensors`, in full precision. All are read the same way, and checked against the
-config before use.
+A running job writes one file per moment; a finished checkpoint carries all of them in one `snapshots.safetensors`,
+whose tensors are called `step/name`. The moment of the lowest validation loss, if it is not the last, has a file of
+its own, `best.safetensors`, in full precision. All are read the same way, and checked against the config before use.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from .tensors import State, check_belongs, expected_shapes, read_header, read_te
 FILE, BEST = "snapshots.safetensors", "best.safetensors"
 FOLDER = "snapshots"
 MOST = 48
-"""Moments kept of a run that is trained on and on; the densest go first."""
+"""Most moments kept of a run, however long; beyond that, the densest go first."""
 
 
 class Snapshots:
-    """The moments of one run that were kept. Files are opened only when a moment is asked for."""
+    """The kept moments of one run. Files are opened only when a moment is asked for."""
 
     def __init__(self, config: ModelConfig, places: dict[int, tuple[Path, str]], best: int | None = None):
         self.config, self.best = config, best  # the step whose weights were kept because they were the best
-        self._places = dict(sorted(places.items()))  # step → file, and what stands before its tensors' names
+        self._places = dict(sorted(places.items()))  # step → file, and the prefix of its tensors' names
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -40,17 +39,17 @@ class Snapshots:
         return tuple(self._places)
 
     def until(self, step: int) -> Snapshots:
-        """Those up to a step."""
+        """The snapshots up to a step."""
         return Snapshots(self.config, {at: place for at, place in self._places.items() if at <= step}, self.best)
 
     def model(self, step: int) -> Transformer:
-        """A model of its own with the weights of that moment, as float32. Raises CheckpointError where it cannot."""
+        """A new model with the weights of that moment, as float32. Raises CheckpointError if they cannot be read."""
         model = Transformer(self.config)
         model.load_state_dict(self.weights(step))
         return model
 
     def weights(self, step: int) -> State:
-        """The state dict of that moment, as float32. Raises CheckpointError where it cannot."""
+        """The state dict of that moment, as float32. Raises CheckpointError if it cannot be read."""
         if step not in self._places:
             raise CheckpointError(f"no weights were kept after step {step:,}")
         path, prefix = self._places[step]
@@ -74,7 +73,7 @@ class Snapshots:
 
 
 def find_snapshots(folder: str | Path | None, config: ModelConfig) -> Snapshots | None:
-    """What a run's or a checkpoint's folder holds, or None. Reads headers only."""
+    """The snapshots in a run's or a checkpoint's folder, or None. Reads headers only."""
     if folder is None:
         return None
     folder = Path(folder)
@@ -87,7 +86,7 @@ def find_snapshots(folder: str | Path | None, config: ModelConfig) -> Snapshots 
 
 
 def _moments(file: Path) -> dict[int, tuple[Path, str]]:
-    """The moments in a file whose tensors are called `step/name`; none where there is no such file."""
+    """The moments in a file whose tensors are called `step/name`; none if there is no such file."""
     if not file.is_file():
         return {}
     found = (name.partition("/") for name in read_header(file))
@@ -95,7 +94,7 @@ def _moments(file: Path) -> dict[int, tuple[Path, str]]:
 
 
 def keep_best(folder: str | Path, step: int, state: State, *, tied: bool = False) -> None:
-    """Put the best moment of a run beside it, in place of the one that was the best before."""
+    """Write a run's best moment into its folder, in place of the former best."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     tensors = _stored(state, tied, torch.float32, f"{step}/")
@@ -103,26 +102,26 @@ def keep_best(folder: str | Path, step: int, state: State, *, tied: bool = False
 
 
 def drop_best(folder: str | Path) -> None:
-    """The last moment is the best again: the one that was kept is no more."""
+    """Delete the kept best moment, since the last one is the best again."""
     (Path(folder) / BEST).unlink(missing_ok=True)
 
 
 def keep_snapshot(folder: str | Path, step: int, state: State, *, tied: bool = False) -> None:
-    """Add one moment of a run to its folder, in half precision; of more than `MOST`, the one closest to its neighbours
-    goes. A crash leaves the file whole or not there."""
+    """Add one moment of a run to its folder, in half precision; beyond `MOST` moments, the one closest to its
+    neighbours goes. After a crash the file is either whole or missing."""
     folder = Path(folder) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{step:08d}.safetensors"
     write_file(path, lambda partial: save_file(_stored(state, tied), partial))
     steps = sorted(int(p.stem) for p in folder.glob("*.safetensors"))
     while len(steps) > MOST:
-        # the gap between neighbours, seen from the start of the run: early moments lie densely on purpose
+        # the gap between neighbours relative to the step: early moments lie densely on purpose
         spare = min(range(1, len(steps) - 1), key=lambda i: (steps[i + 1] - steps[i - 1]) / (steps[i] + 1))
         (folder / f"{steps.pop(spare):08d}.safetensors").unlink(missing_ok=True)
 
 
 def drop_after(folder: str | Path, step: int) -> None:
-    """Forget the moments after this step, because the run continues from here differently."""
+    """Delete the moments after this step, because the run continues differently from here."""
     for path in (Path(folder) / FOLDER).glob("*.safetensors"):
         if path.stem.isdecimal() and int(path.stem) > step:
             path.unlink(missing_ok=True)
@@ -137,6 +136,6 @@ def save_snapshots(folder: str | Path, moments: Iterable[tuple[int, State]], *, 
 
 
 def _stored(state: State, tied: bool, dtype: torch.dtype = torch.float16, prefix: str = "") -> State:
-    """Tensors as they are stored; a tied head is the embedding."""
+    """The tensors to store, without a tied head, which is the embedding."""
     own = {name: tensor for name, tensor in state.items() if not (tied and name == "head.weight")}
     return {prefix + name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in own.items()}

@@ -2,8 +2,8 @@
 
     deploy(compare("anna/playground", hardware="t4-small"))
 
-A Space gets what it needs to run and nothing else: the app, the package, the shipped checkpoints. Files that have not
-changed are not sent again, and files of ours that are gone here go there, too.
+A Space gets only what it needs to run: the app, the package, the shipped checkpoints. Unchanged files are not sent
+again, and files of ours that were deleted here are deleted there, too.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ NEEDED = (
 )  # fmt: skip
 LEFTOVERS = (".*", "*/.*", "*__pycache__*", "*.pyc", "*~", "*.orig", "*.rej")
 OURS = ["playground/*", "checkpoints/*", "docs/*"]
-"""Deleted there once it is gone here; everything else in a Space may be its owner's."""
+"""Files that are deleted there once they are gone here; everything else in a Space may be its owner's."""
 ZERO_TORCH = "2.11.0"  # the newest that ZeroGPU's documentation lists
 CPU_WHEELS = "https://download.pytorch.org/whl/cpu"
 
 
 @dataclass(frozen=True)
 class Change:
-    """What becomes of one file that is not the same here and there."""
+    """What to do about one file that differs between here and the Space."""
 
     path: str
     action: str
@@ -50,9 +50,9 @@ class Deployment:
     space_id: str
     hardware: str
     sleep_seconds: int | None
-    """Idle seconds after which paid hardware is let go; None for hardware that sleeps by its own rules."""
+    """Idle seconds after which paid hardware is released; None for hardware with its own rules for sleeping."""
     creates: bool
-    """Whether the Space is new."""
+    """Whether the Space has yet to be made."""
     changes: tuple[Change, ...]
     files: dict[str, bytes] = field(repr=False)
     """Path → content of all that the Space needs."""
@@ -94,7 +94,7 @@ def compare(space_id: str, *, hardware: str = FREE, sleep_minutes: int = 15, roo
 
 
 def needed_files(root: Path = ROOT, hardware: str = FREE) -> dict[str, bytes]:
-    """Path → content of all that a Space of this hardware needs, and of nothing else."""
+    """Path → content of everything that a Space on this hardware needs, and nothing else."""
     found = {path.relative_to(root).as_posix(): path for pattern in NEEDED for path in root.glob(pattern)}
     files = {n: path.read_bytes() for n, path in found.items() if path.is_file() and not _matches(n, LEFTOVERS)}
     for required in ("app.py", "requirements.txt", "README.md", "playground/__init__.py"):
@@ -105,9 +105,9 @@ def needed_files(root: Path = ROOT, hardware: str = FREE) -> dict[str, bytes]:
 
 
 def requirements_for(hardware: str, text: str) -> str:
-    """requirements.txt as this hardware's builder accepts it. gradio comes from the card's sdk_version everywhere.
+    """requirements.txt as this hardware's builder accepts it. gradio always comes from the card's sdk_version.
 
-    ZeroGPU knows certain releases of torch only; a Space without GPU is spared the gigabytes of CUDA's libraries.
+    ZeroGPU knows only certain torch releases; a Space without a GPU is spared gigabytes of CUDA libraries.
     """
     lines = [line for line in text.splitlines() if not re.match(r"gradio\b", line)]
     if hardware == ZERO:
@@ -118,9 +118,9 @@ def requirements_for(hardware: str, text: str) -> str:
 
 
 def deploy(deployment: Deployment, *, private: bool = False) -> str | None:
-    """Make the Space if it is new, `private` or not, send the changes in one commit, and ask for the hardware.
+    """Make the Space if it is new (`private` or not), send the changes in one commit, and request the hardware.
 
-    Returns the commit, None where nothing has changed. Raises HubError.
+    Returns the commit; None if nothing has changed. Raises HubError.
     """
     from huggingface_hub import HfApi
 
@@ -148,7 +148,7 @@ def deploy(deployment: Deployment, *, private: bool = False) -> str | None:
 
 
 def address_of(space_id: str) -> str:
-    """The Space's page."""
+    """The address of the Space's page."""
     from huggingface_hub import HfApi
 
     return f"{HfApi().endpoint}/spaces/{space_id}"

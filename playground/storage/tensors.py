@@ -1,6 +1,6 @@
-"""Tensors in safetensors files: which ones a config needs, which ones a file says it holds, and reading them.
+"""Tensors in safetensors files: which ones a config needs, which ones a file claims to hold, and reading them.
 
-A header is bounded and checked before a byte of the numbers is read: https://huggingface.co/docs/safetensors.
+A header's size is bounded, and it is checked before any numbers are read: https://huggingface.co/docs/safetensors.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ class Stored:
     """One tensor of a file."""
 
     dtype: str
-    """As safetensors calls it."""
+    """The name that safetensors uses."""
     shape: tuple[int, ...]
 
 
 def expected_shapes(config: ModelConfig) -> Shapes:
-    """Name → shape of every tensor in a checkpoint of this config; a tied head and position tables are not among them.
+    """Name → shape of every tensor in a checkpoint with this config, except a tied head and position tables.
 
-    One block of each kind is built, without memory; the others have the same shapes.
+    One block of each kind is built, without allocating memory; the others have the same shapes.
     """
     dense = _shapes_of_one_block(config.replace(n_experts=0))
     mixture = _shapes_of_one_block(config) if config.n_experts else {}
@@ -59,7 +59,7 @@ def _shapes_of_one_block(config: ModelConfig) -> Shapes:
 
 
 def read_header(path: Path) -> dict[str, Stored]:
-    """Name → what is stored under it. Raises CheckpointError for a file that is not as its header says.
+    """Name → what is stored under it. Raises CheckpointError for a file that does not match its header.
 
     The header's length, JSON and keys are checked here; safetensors itself checks types, shapes and offsets.
     """
@@ -87,7 +87,7 @@ def read_header(path: Path) -> dict[str, Stored]:
 
 
 def check_belongs(header: dict[str, Stored], expected: Shapes, file: str) -> None:
-    """Raise CheckpointError unless a header holds just these tensors, as numbers that can be loaded."""
+    """Raise CheckpointError unless a header lists exactly these tensors, in number types that can be loaded."""
     missing, extra = sorted(expected.keys() - header.keys()), sorted(header.keys() - expected.keys())
     if missing or extra:
         what = f"lacks {missing[0]}" if missing else f"holds {_cut(extra[0])}, which the config does not know"
@@ -107,7 +107,7 @@ def check_belongs(header: dict[str, Stored], expected: Shapes, file: str) -> Non
 
 
 def read_tensors(path: Path, names: Iterable[str]) -> State:
-    """These tensors of a file whose header was found in order, as float32. Raises CheckpointError for NaN and inf."""
+    """Read these tensors as float32 from a file whose header was checked. Raises CheckpointError for NaN and inf."""
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
             tensors = {name: file.get_tensor(name).float() for name in names}

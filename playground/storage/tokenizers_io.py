@@ -1,9 +1,8 @@
 """Tokenizers to and from Hugging Face's tokenizer.json, so that AutoTokenizer reads what our models read.
 
-What comes in is a byte-level BPE that cuts texts in published ways, which the library then runs, or a table that this
-module has written. Everything else is refused by its name, nothing is approximated.
-What goes out reads and writes every text as ours does, but for one rule that stays ours: strings that look like special
-tokens are ordinary text.
+Two forms can be read: a byte-level BPE that cuts texts in published ways, which the library then runs, or a table that
+this module has written. Everything else is refused by name; nothing is approximated. What is written reads every text
+as ours does, except for one rule that only we keep: strings that look like special tokens are ordinary text.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from .json_files import read_json
 
 _OF_WORDS = decoders.Sequence(
     [
-        decoders.WordPiece(prefix="\0", cleanup=False),  # a space between any two
+        decoders.WordPiece(prefix="\0", cleanup=False),  # a space between any two words
         decoders.Fuse(),
         decoders.Replace(Regex(r" (?=[\n.,;:!?)\]}])|(?<=[\n(\[{]) "), ""),
     ]
@@ -43,7 +42,7 @@ _OF_WORDS = decoders.Sequence(
 
 
 def tokenizer_files(tokenizer: Tokenizer) -> dict[str, Any]:
-    """The files that AutoTokenizer needs, by name, as plain values. Raises CheckpointError where there can be none."""
+    """The files that AutoTokenizer needs, by name, as plain values. Raises CheckpointError if they cannot be made."""
     if isinstance(tokenizer, CharTokenizer):
         body = _by_table(tokenizer.characters, UNKNOWN_CHARACTER, r"[\s\S]", decoders.Fuse())
     elif isinstance(tokenizer, WordTokenizer):
@@ -70,13 +69,13 @@ def _by_table(tokens: Iterable[str], unknown: str, pattern: str, decoder: decode
 
 @functools.cache
 def _word_pattern() -> str:
-    r"""WORD_PATTERN for Oniguruma, whose \w and \s know another Unicode than Python's: both are spelt out as ranges."""
+    r"""WORD_PATTERN for Oniguruma, whose \w and \s use another Unicode version than Python's: both become ranges."""
     letters, spaces = _ranges(r"[^\W_]"), _ranges(r"\s")
     return rf"\n|[{letters}]+(?:['’][{letters}]+)*|[^_{letters}{spaces}]|_"
 
 
 def _ranges(kind: str) -> str:
-    """The characters that Python's regular expressions count to this kind, as ranges of a character class."""
+    """The characters that Python's regular expressions put in this class, as ranges of a character class."""
     every = "".join(map(chr, range(sys.maxunicode + 1)))
     found = [match.span() for match in re.finditer(f"{kind}+", every)]
     return "".join(rf"\x{{{first:X}}}-\x{{{end - 1:X}}}" for first, end in found)
@@ -86,7 +85,7 @@ def _ranges(kind: str) -> str:
 
 
 def tokenizer_from_files(folder: Path) -> Tokenizer:
-    """A tokenizer of ours that reads just like the folder's. Raises CheckpointError that names what it cannot read."""
+    """A tokenizer of ours that reads just like the folder's. Raises a CheckpointError naming what it cannot read."""
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise CheckpointError(f"{folder} has no tokenizer.json: save its fast tokenizer beside the model")
@@ -101,7 +100,7 @@ def tokenizer_from_files(folder: Path) -> Tokenizer:
 
 
 def _check_beside(settings: Any) -> None:
-    """Refuse settings beside a tokenizer.json by which Transformers would change what it reads."""
+    """Refuse settings beside a tokenizer.json that would make Transformers read texts differently."""
     if not isinstance(settings, dict):
         raise CheckpointError("tokenizer_config.json is not a table of settings")
     for name in ("add_prefix_space", "add_bos_token", "add_eos_token", "do_lower_case"):
@@ -123,7 +122,7 @@ def _tokenizer(body: dict[str, Any]) -> Tokenizer:
 
 
 def _from_table(body: dict[str, Any]) -> Tokenizer:
-    """The tokenizer of characters or of words that `_by_table` has written."""
+    """The character or word tokenizer that `_by_table` has written."""
     vocab = body["model"]["vocab"]
     ordered = sorted(vocab, key=vocab.__getitem__)
     if [vocab[token] for token in ordered] != list(range(len(ordered))):
@@ -141,7 +140,7 @@ def _from_table(body: dict[str, Any]) -> Tokenizer:
 
 
 def _without_letters(body: dict[str, Any]) -> dict[str, Any]:
-    """The same with one mark for each class of ranges: another Python knows more letters."""
+    """The pattern with a mark in place of each class of ranges, since another Python may know more letters."""
     split = dict(body["pre_tokenizer"])
     pattern = re.sub(r"(\\x\{[0-9A-F]{1,6}\}-?){2,}", "…", split["pattern"]["Regex"])
     return {**body, "pre_tokenizer": {**split, "pattern": {"Regex": pattern}}}

@@ -1,8 +1,8 @@
-"""To Hugging Face Transformers: folders that its Auto classes open with no custom code, and the proof of it.
+"""To Hugging Face Transformers: folders that its Auto classes open without custom code, and a proof that they do.
 
 Reading and writing needs only safetensors and JSON. The proof that Transformers computes the same needs Transformers
-itself, which is not among the app's requirements: it would double the time the app takes to start for the one moment
-in which a visitor exports. Where it is not installed, the folder is read back by our own importer.
+itself, which is not among the app's requirements: it would double the app's start-up time for the one moment in
+which a visitor exports. If it is not installed, our own importer reads the folder back.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ class Parity:
     """How closely an exported folder, read back, agrees with the model it was made from."""
 
     transformers: str | None
-    """The version of Transformers that read it back; None where it is not installed, and our own importer did."""
+    """The version of Transformers that read it back; None if it is not installed and our own importer did so."""
     largest_difference: float
-    """Of any logit, on random tokens."""
+    """The largest difference in any logit, on random tokens."""
     same_text: bool
     """Whether both continue a prompt with the same greedy text, each with its own tokenizer."""
     tokens: int
@@ -47,7 +47,7 @@ class Parity:
     texts: int
     """How many texts were read and written by both tokenizers."""
     other_texts: int
-    """How many of them came out otherwise."""
+    """How many of the texts came out differently."""
 
 
 def export(
@@ -59,7 +59,7 @@ def export(
 ) -> Parity:
     """Write a folder that AutoModelForCausalLM and AutoTokenizer open; read it back and compare.
 
-    `card` makes its README.md.
+    `card` makes the README.md.
 
     Raises CheckpointError if the config or the tokenizer has no counterpart, if the folder is not empty, or if the
     written model does not compute the same (then it is removed).
@@ -95,7 +95,7 @@ def export(
 def compare(checkpoint: Checkpoint, folder: str | Path, *, prompt: str | None = None, new_tokens: int = 32) -> Parity:
     """Open an exported folder, with Transformers if it is installed; compare logits, greedy text and the tokenizers.
 
-    The text is begun, continued and written down by the folder's own tokenizer there, and by ours here.
+    The prompt and its continuation go through the folder's own tokenizer there, and through ours here.
     """
     config, model, ours = checkpoint.config, checkpoint.model, checkpoint.tokenizer
     theirs = tokenizers.Tokenizer.from_file(str(Path(folder) / "tokenizer.json"))  # which AutoTokenizer wraps
@@ -135,7 +135,7 @@ def _greedy(model: Transformer, prompt: list[int], room: int) -> list[int]:
 
 
 def _texts(prompt: str, history: History, count: int = 200) -> list[str]:
-    """Texts to try tokenizers on: the run's own, and what is made by chance of their characters and of odd ones."""
+    """Texts to try tokenizers on: the run's own, and random ones made of their characters and of odd ones."""
     own = [prompt, *(sample["text"] for sample in history.samples[-5:])]
     odd = "aé漢я1²①٣_'’.,;:!?()[]{}<>|\"-– \t\n\r\x1c\u00a0\u0301\u200d\ufffd😀"
     characters = "".join(own)[:500] + odd

@@ -1,12 +1,12 @@
-"""The families of Transformers that models of ours belong to: who fits, and how settings translate.
+"""The families of Transformers to which our models belong: which ones fit, and how settings translate.
 
-GPT-2 ("Language Models are Unsupervised Multitask Learners", Radford et al. 2019) stands for itself. The other four are
+GPT-2 ("Language Models are Unsupervised Multitask Learners", Radford et al. 2019) stands alone. The other four share
 one block: Llama ("LLaMA", Touvron et al. 2023) is rotary positions, RMSNorm and SwiGLU; Mixtral ("Mixtral of Experts",
 Jiang et al. 2024) puts experts in every block; Qwen3 ("Qwen3 Technical Report", Yang et al. 2025) also RMS-normalises
 every query and key head before it is rotated, and Qwen3-MoE puts experts in every k-th block.
 
-A family is a table of settings (their name → ours), which serves both directions, and the constants of our settings
-that all of its models share. Tensors are in transformers_tensors.py, what Transformers' own settings mean in
+A family is a table of settings (their name → ours), used in both directions, and the values of our settings that all
+its models share. Tensors are in transformers_tensors.py, the meaning of Transformers' settings in
 transformers_settings.py.
 """
 
@@ -23,7 +23,7 @@ from .tensors import State
 from .transformers_settings import off, on, understood
 
 Config = dict[str, Any]
-"""What a config.json of Transformers holds."""
+"""The content of a Transformers config.json."""
 
 
 @dataclass(frozen=True)
@@ -33,59 +33,59 @@ class Family:
     name: str
     """Its model_type."""
     title: str
-    """How people call it."""
+    """The family's usual name."""
     architecture: str
-    """The class that opens it."""
+    """The Transformers class that opens it."""
     settings: dict[str, str]
-    """Their name → ours, of the settings that are the same on both sides."""
+    """Their name → ours, for settings that are the same on both sides."""
     constants: Config
-    """Our name → the value that all of its models have."""
+    """Our setting's name → the value that all models of the family have."""
     defaults: Config
-    """What it takes a setting for that its config.json leaves out; of all settings that are read."""
+    """For every setting that is read: the value that Transformers assumes if config.json leaves it out."""
     only: dict[str, Callable[[Any], bool]]
-    """Settings that may be there if they have one of these values."""
+    """Settings that may be present if they have one of these values."""
     needs: Callable[[ModelConfig], Iterator[tuple[bool, str]]]
-    """(whether a config has it, what it is) for what the family needs beside its constants."""
+    """(whether a config meets it, its description), for each further thing that the family needs."""
     more_out: Callable[[ModelConfig], Config]
-    """The settings of config.json that are not the same on both sides."""
+    """Makes the settings of config.json that differ between the two sides."""
     more_in: Callable[[Config], Config]
-    """Ours of them; raises ValueError for what has no counterpart."""
+    """Makes our settings from theirs; raises ValueError for one without a counterpart."""
     rows: Callable[[ModelConfig], Iterator[tensors.Row]]
     fill: Callable[[State, ModelConfig], State] = field(default=lambda state, config: state)
-    """Adds to a state what the family has and ours leaves out."""
+    """Adds tensors that the family has and ours leaves out."""
 
     def missing(self, config: ModelConfig) -> list[str]:
-        """What would have to be otherwise for a config to fit, as name=value; nothing if it fits."""
+        """What would have to change for a config to fit, as name=value; empty if it fits."""
         of_experts = ("shared_expert", "moe_every")
         fixed = {name: value for name, value in self.constants.items() if config.n_experts or name not in of_experts}
         wrong = [f"{name}={value}" for name, value in fixed.items() if getattr(config, name) != value]
         return wrong + [need for fits, need in self.needs(config) if not fits]
 
     def config_out(self, config: ModelConfig) -> Config:
-        """config.json of a model that fits."""
+        """The config.json for a model that fits."""
         resolved = {"n_kv_heads": config.kv_heads, "d_ff": config.ff_width, "d_expert": config.expert_width}
         values = {theirs: resolved.get(ours, getattr(config, ours)) for theirs, ours in self.settings.items()}
         head = {"model_type": self.name, "architectures": [self.architecture]}
         return head | values | {"bos_token_id": None, "eos_token_id": None} | self.more_out(config)
 
     def config_in(self, values: Config) -> ModelConfig:
-        """Our config of a config.json. Raises ValueError for what has no counterpart."""
+        """Our config, made from a config.json. Raises ValueError for settings without a counterpart."""
         values = understood(values, self.defaults, self.only)
         same = {ours: values[theirs] for theirs, ours in self.settings.items()}
         return ModelConfig(**self.constants | same | self.more_in(values))
 
     def state_out(self, state: State, config: ModelConfig) -> State:
-        """Their tensors by their names, of ours in the fused layout."""
+        """Their tensors, by their names, made from ours in the fused layout."""
         return tensors.state_out(self.rows(config), self.fill(state, config))
 
     def state_in(self, found: State, config: ModelConfig) -> State:
-        """Our tensors, of theirs by their short names."""
+        """Our tensors, made from theirs by their short names."""
         return tensors.state_in(self.rows(config), found, config)
 
 
 def family_for(config: ModelConfig) -> Family:
-    """The family a config belongs to. Raises CheckpointError that says what would take it to the nearest one."""
-    # among equally near ones the later, which has more of what a model may have
+    """The family a config belongs to. Raises a CheckpointError that says what is missing for the nearest one."""
+    # of equally near families the later one, which has more options
     nearest = min(reversed(FAMILIES), key=lambda family: len(family.missing(config)))
     if missing := nearest.missing(config):
         raise CheckpointError(
@@ -240,7 +240,7 @@ def _like_llama(
     more_out: Callable[[ModelConfig], Config] = lambda config: {},
     more_in: Callable[[Config], Config] = _llama_in,
 ) -> Family:
-    """A family whose blocks are Llama's, with what differs."""
+    """A family whose blocks are Llama's, given what differs."""
     return Family(
         name, title, architecture, _LLAMA_SETTINGS | (settings or {}), _LLAMA_CONSTANTS | constants,
         _LLAMA_DEFAULTS | (defaults or {}), _ONLY, needs, lambda config: _llama_out(config) | more_out(config), more_in,
@@ -283,7 +283,7 @@ _QWEN3_MOE = _like_llama(
         "num_local_experts": 128, "norm_topk_prob": False, "mlp_only_layers": None,
     },
     needs=_needs_experts,
-    # the weights of the chosen experts sum to 1, as ours do
+    # the weights of the chosen experts sum to 1, as they do here
     more_out=lambda config: _QWEN_OUT | {"norm_topk_prob": True, "mlp_only_layers": []},
     more_in=_qwen3_moe_in,
 )  # fmt: skip

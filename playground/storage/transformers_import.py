@@ -1,4 +1,4 @@
-"""From Hugging Face Transformers: a folder that it has saved, of one of the families, as a model of ours."""
+"""From Hugging Face Transformers: turn a folder that it saved, of one of the families, into a model of ours."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from .transformers_families import FAMILIES, Family
 from .transformers_tensors import short_name
 
 WEIGHTS = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors")
-"""What Transformers calls a model's weights, in one file or in several."""
+"""Transformers' file names for a model's weights, in one file or in several."""
 
 
 def import_folder(folder: str | Path, *, check: Check = check_bounds) -> Checkpoint:
-    """Read a model of one of the FAMILIES that Transformers has saved as safetensors, in one file or in several.
+    """Read a model of one of the FAMILIES that Transformers saved as safetensors, in one file or in several.
 
-    Raises CheckpointError, or what `check` raises for a config that is too much for this place.
+    Raises CheckpointError, or what `check` raises for a config that is too large for the caller.
     """
     folder = Path(folder)
     check_folder_is_there(folder, "a model that Transformers has saved")
@@ -43,7 +43,7 @@ def import_folder(folder: str | Path, *, check: Check = check_bounds) -> Checkpo
 
 
 def config_of(folder: Path) -> tuple[Family, ModelConfig]:
-    """The family of a folder's config.json, and its config as ours. Raises CheckpointError where there is none."""
+    """The family named in a folder's config.json, and the config as ours. Raises CheckpointError if there is none."""
     if not (folder / "config.json").is_file():
         raise CheckpointError(f"{folder} is not a model: it has no config.json")
     values = read_json(folder / "config.json")
@@ -66,11 +66,11 @@ def config_of(folder: Path) -> tuple[Family, ModelConfig]:
 
 
 Weights = dict[str, tuple[Path, str, Stored]]
-"""Name without its prefix → file, full name, and what is stored there."""
+"""Name without prefix → file, full name, and what is stored there."""
 
 
 def _weights_in(folder: Path) -> Weights:
-    """What the weights' headers say. Raises CheckpointError where there are none, or one has a tensor of another."""
+    """What the weight files' headers say. Raises CheckpointError if there are none, or if two share a tensor."""
     files = sorted(path for path in folder.glob("*.safetensors") if WEIGHTS.fullmatch(path.name))
     if not files:
         refuse_pickles(folder)
@@ -86,13 +86,13 @@ def _weights_in(folder: Path) -> Weights:
 
 
 def _their_shapes(family: Family, config: ModelConfig) -> Shapes:
-    """Short name → shape of every tensor that the family has of such a model."""
+    """Short name → shape of every tensor that the family stores for such a model."""
     ours = {name: torch.empty(shape, device="meta") for name, shape in expected_shapes(config).items()}
     return {short_name(name): tuple(tensor.shape) for name, tensor in family.state_out(ours, config).items()}
 
 
 def _stored(weights: Weights, config: ModelConfig) -> dict[str, Stored]:
-    """Without what Transformers does not read either: masks and tables that older versions saved, a tied head."""
+    """Leave out what Transformers does not read either: masks and tables from older versions, a tied head."""
     spare = re.compile(
         r"h\.\d+\.attn\.(masked_)?bias|layers\.\d+\.self_attn\.rotary_emb\.inv_freq|rotary_emb\.inv_freq"
         + (r"|lm_head\.weight" if config.tie_embeddings else "")
@@ -101,7 +101,7 @@ def _stored(weights: Weights, config: ModelConfig) -> dict[str, Stored]:
 
 
 def _tensors(weights: Weights, names: Shapes) -> State:
-    """These tensors by their short names, as float32."""
+    """Read these tensors, by their short names, as float32."""
     found: State = {}
     for path in sorted({weights[name][0] for name in names}):
         here = {weights[name][1]: name for name in names if weights[name][0] == path}

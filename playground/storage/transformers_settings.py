@@ -1,7 +1,6 @@
-"""Settings of Transformers' config.json: which are understood, and what those that are left out stand for.
+"""Settings of Transformers' config.json: which are understood, and which values stand in for omitted ones.
 
-A setting that changes what a model computes and has no counterpart here is refused by its name, and so is one that
-nobody here has heard of.
+A setting that changes what a model computes and has no counterpart here is refused by name, and so is an unknown one.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Any
 
 Fine = Callable[[Any], bool]
 
-# about the file, the training, the text that is made, and what else comes back beside the scores
+# settings about the file, the training, generation, and outputs besides the scores
 _HARMLESS = {
     "_attn_implementation_autoset", "_name_or_path", "_num_labels", "architectures", "attention_dropout",
     "attention_probs_dropout_prob", "attn_pdrop", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
@@ -33,9 +32,9 @@ _HARMLESS = {
 
 
 def understood(values: dict[str, Any], defaults: dict[str, Any], only: dict[str, Fine]) -> dict[str, Any]:
-    """A family's settings, those left out by their defaults. Raises ValueError that names what is not understood.
+    """A family's settings, with defaults for omitted ones. Raises a ValueError that names what is not understood.
 
-    `defaults` are the settings that are translated, `only` those that must have certain values, and may be left out.
+    `defaults` are the settings that are translated; `only` are those that must have certain values if present.
     """
     for name, value in values.items():
         if name in defaults or name in _HARMLESS or name == "model_type":
@@ -51,19 +50,19 @@ def unset(value: Any) -> bool:
 
 
 def off(value: Any) -> bool:
-    """Whether a setting says that something is not there."""
+    """Whether a setting says that something is absent."""
     return not value
 
 
 def on(value: Any) -> bool:
-    """Whether a setting says that something is there."""
+    """Whether a setting says that something is present."""
     return value is True
 
 
 _ANYWHERE: dict[str, Fine] = {
     "add_cross_attention": off,
     "cross_attention_hidden_size": off,
-    "is_decoder": lambda value: isinstance(value, bool),  # the models here are decoders whatever it says
+    "is_decoder": lambda value: isinstance(value, bool),  # the models here are decoders, whatever the setting says
     "is_encoder_decoder": off,
     "pruned_heads": off,
     "rope_interleaved": off,

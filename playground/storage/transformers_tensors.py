@@ -1,7 +1,7 @@
 """Tensors of Transformers' models: one table per family, whose rows translate in both directions.
 
-A row is (our name, their names, how): one tensor of ours, the tensors it is there, and how to get from one to the
-others. Theirs are the names of the published checkpoints, which every version of Transformers reads.
+A row is (our name, their names, how): one tensor of ours, its counterparts there, and how to convert between them.
+Their names are those of the published checkpoints, which every version of Transformers reads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .tensors import State
 
 @dataclass(frozen=True)
 class How:
-    """How one tensor of ours is taken apart into theirs, and put together from them."""
+    """How one of our tensors is split into theirs, and put together from them."""
 
     apart: Callable[[torch.Tensor], Sequence[torch.Tensor]]
     together: Callable[[Sequence[torch.Tensor]], torch.Tensor]
@@ -30,16 +30,16 @@ Row = tuple[str, list[str], How]
 _SAME = How(lambda ours: [ours], lambda theirs: theirs[0])
 _TRANSPOSED = How(lambda ours: [ours.T], lambda theirs: theirs[0].T)
 _STACKED = How(lambda ours: [matrix.T for matrix in ours], lambda theirs: torch.stack([matrix.T for matrix in theirs]))
-"""Ours are (E, in, out), theirs one (out, in) for each expert."""
+"""Our experts are one tensor (E, in, out), theirs one (out, in) for each expert."""
 
 
 def state_out(rows: Iterator[Row], state: State) -> State:
-    """Their tensors by their names, of ours in the fused layout."""
+    """Their tensors, by their names, made from ours in the fused layout."""
     return {name: part for ours, theirs, how in rows for name, part in zip(theirs, how.apart(state[ours]))}
 
 
 def state_in(rows: Iterator[Row], found: State, config: ModelConfig) -> State:
-    """Our tensors, of theirs by their short names."""
+    """Our tensors, made from theirs by their short names."""
     state = {ours: how.together([found[short_name(name)] for name in theirs]) for ours, theirs, how in rows}
     if config.tie_embeddings:
         state["head.weight"] = state["embedding.weight"]
@@ -47,7 +47,7 @@ def state_in(rows: Iterator[Row], found: State, config: ModelConfig) -> State:
 
 
 def short_name(name: str) -> str:
-    """A tensor's name without that of the model around it, which some files have and some do not."""
+    """A tensor's name without the prefix for the whole model, which only some files have."""
     return name.removeprefix("transformer.").removeprefix("model.")
 
 
@@ -79,7 +79,7 @@ def gpt2_rows(config: ModelConfig) -> Iterator[Row]:
 
 
 def filled_for_gpt2(state: State, config: ModelConfig) -> State:
-    """The state with all that a GPT-2 has: zeros for biases left out, a table of positions, scaled embeddings."""
+    """The state with everything that a GPT-2 has: zeros for missing biases, a position table, scaled embeddings."""
     filled, width = dict(state), config.d_model
     if config.scale_embeddings:
         filled["embedding.weight"] = state["embedding.weight"] * math.sqrt(width)

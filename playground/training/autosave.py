@@ -1,8 +1,8 @@
-"""Autosave: everything a run needs to continue exactly where it was, in one file that is replaced in one move.
+"""Autosave: everything a run needs to continue exactly where it stopped, in one file that is replaced in one move.
 
 The file is safetensors. As tensors it holds the weights (`model/`), the optimizers' state (`optimizer/`), the random
-states (`generator/`), the weights of the lowest validation loss (`best/`, where they are not the model's) and the
-curves of the steps (`steps/`); all else is JSON in its metadata. Nothing in it can run. `resume.py` reads it.
+states (`generator/`), the weights with the lowest validation loss (`best/`, if they are not the model's present ones)
+and the curves of the steps (`steps/`); all else is JSON in its metadata. Nothing in it can run. `resume.py` reads it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Autosave:
 
 
 def save(run: Run, folder: Path) -> Saved:
-    """Write the run's state into `folder`. A kill at any moment leaves the previous file or the new one, whole."""
+    """Write the run's state into `folder`. If the process is killed, the previous file or the new one is left whole."""
     tensors = {f"model/{name}": tensor for name, tensor in run.model.state_dict().items()}
     for i, optimizer in enumerate(run.optimizers):
         for index, state in optimizer.state_dict()["state"].items():
@@ -93,13 +93,13 @@ def save(run: Run, folder: Path) -> Saved:
 
 
 def owned(folder: Path) -> FileLock:
-    """The folder's lock, made and taken: one process at a time trains into it. `release` gives it back, and so does the
+    """Take the folder's lock, so that one process at a time trains into it. `release` gives it back, and so does the
     end of the process.
 
-    What an owner before left half-written is gone. Raises ValueError where somebody else holds it.
+    Half-written files of an earlier owner are removed. Raises ValueError if another process holds the lock.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    # by whichever thread: a page's runs begin in one and may end in another
+    # from any thread: a page's runs begin in one and may end in another
     lock = FileLock(folder / LOCK, timeout=0, thread_local=False)
     try:
         lock.acquire()
@@ -112,14 +112,14 @@ def owned(folder: Path) -> FileLock:
 
 
 def machine_of(run: Run) -> str:
-    """Where a run computes and with how many digits; on a CPU, also among how many threads each sum is divided."""
+    """A run's device and precision; on a CPU, also the number of threads among which each sum is divided."""
     threads = f", threads: {torch.get_num_threads()}" if run.device.type == "cpu" else ""
     precision = str(run.dtype).removeprefix("torch.")
     return f"{precision} on {run.device.type}{threads}"
 
 
 def reads(corpus: Corpus) -> dict[str, str]:
-    """What a run learns from, as two fingerprints: of the text and its parts, and of how it is taken apart."""
+    """What a run learns from, as two fingerprints: one of the text and its split, one of the tokenizer."""
     tokenizer = json.dumps(corpus.tokenizer.to_dict(), sort_keys=True).encode()
     return {
         "text": f"{corpus.sha256} {len(corpus.train)} {len(corpus.val)}",

@@ -1,4 +1,4 @@
-"""The batches of a step: where their padding is, and how much each counts.
+"""The batches of one training step: where their padding is, and how much each one counts.
 
 B = batch, T = context length.
 """
@@ -20,19 +20,19 @@ class Batch(NamedTuple):
     inputs: torch.Tensor
     """(B, T)"""
     targets: torch.Tensor
-    """(B, T), IGNORE where none counts."""
+    """(B, T), IGNORE where a target does not count."""
     mask: torch.Tensor | None
-    """(B, T), False for padding; None where there is none."""
+    """(B, T), False for padding; None if there is none."""
     weight: float
-    """Which part of the step's tokens are this pass's."""
+    """This pass's share of the step's tokens."""
 
 
 def weighed(
     passes: Sequence[tuple[torch.Tensor, torch.Tensor]], device: torch.device
 ) -> tuple[list[Batch], int | None]:
-    """A step's forward passes, given inputs and targets (B, T) of each.
+    """A step's forward passes, given the inputs and targets (B, T) of each.
 
-    Also how many targets count in all of them; None for a single pass, whose mean is its own.
+    Also returns how many targets count in all passes together; None for a single pass.
     """
     counted = sum(int((y != IGNORE).sum()) for _, y in passes) if len(passes) > 1 else None
     masks = [real_tokens(y) for _, y in passes]

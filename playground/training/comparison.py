@@ -23,14 +23,14 @@ SIDES = ("dense", "moe")
 
 @dataclass(frozen=True)
 class PairPlan:
-    """What is compared with what. Both sides share everything that is not said to differ."""
+    """The two models to compare. Everything not named here is the same for both."""
 
     dense: ModelConfig
     """The model without experts."""
     moe: ModelConfig
     """The model with experts."""
     training: TrainConfig
-    """Of both. The seed also draws the first weights; further seeds count up from it."""
+    """Settings for both. The seed also draws the first weights; further seeds count up from it."""
     seeds: int = 1
     """How many pairs are trained, one after the other."""
 
@@ -59,7 +59,7 @@ class SideEvent:
 
 @dataclass(frozen=True)
 class Trained:
-    """One of the two is done (or was stopped), and this is what it loses on the validation windows."""
+    """One of the two is done (or was stopped); holds its losses on the validation windows."""
 
     seed: int
     side: str
@@ -114,7 +114,7 @@ def compare(
 
 
 def _in_turns(runs: dict[str, Iterator[TrainEvent]]) -> Iterator[tuple[str, TrainEvent]]:
-    """Events of both, a step at a time, always of the one that has made fewer."""
+    """Events of both, a step at a time; the one with fewer steps goes next."""
     going, progress = dict(runs), dict.fromkeys(runs, -1)
     while going:
         side = min(going, key=progress.__getitem__)

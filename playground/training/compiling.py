@@ -12,7 +12,7 @@ from .proof import first_line
 
 
 def compiled(model: Transformer, ids: torch.Tensor, mask: torch.Tensor | None) -> tuple[Callable, str | None]:
-    """The compiled forward, tried on ids (B, T) and their mask, or the plain one and a sentence where this machine
+    """The compiled forward pass, tried on ids (B, T) and their mask; or the plain one and the error, if this machine
     cannot compile."""
     try:
         hide_experts(model)

@@ -38,8 +38,8 @@ class TrainConfig(Settings):
     batch_size: int = 16
     """Windows per forward pass."""
     accumulation: int = 1
-    """Forward passes per optimizer step, whose gradient is that of one large batch; only the loss that balances experts
-    by switching is taken of each pass by itself."""
+    """Forward passes per optimizer step; their gradient is that of one large batch. Only the loss that balances experts
+    (switch) is computed for each pass by itself."""
     optimizer: str = "muon"
     """muon (orthogonalised momentum for the matrices, AdamW for the rest) or adamw (for everything)."""
     learning_rate: float = 3e-3
@@ -53,8 +53,8 @@ class TrainConfig(Settings):
     warmup_steps: int = 20
     """Steps over which the rate rises from zero; in a shorter run it rises to the last step."""
     final_fraction: float = 0.0
-    """Where the rate falls to, as a fraction of the peak; it would be there one step after the last, so that none is
-    made for nothing."""
+    """Where the rate falls to, as a fraction of the peak. It would get there one step after the last, so that no step
+    is wasted."""
     weight_decay: float = 0.1
     """Decoupled decay of matrices and embeddings; norms and biases are left alone."""
     beta1: float = 0.9
@@ -70,7 +70,7 @@ class TrainConfig(Settings):
     compile: bool = False
     """Let torch.compile write kernels first: 15 s and more before the first step, faster steps after."""
     seed: int = 0
-    """Of the batches and of dropout. The model has its own."""
+    """Draws the batches and dropout. The model has its own seed."""
     eval_every: int = 100
     """Steps between evaluations; 0 evaluates only at the end."""
     eval_windows: int | None = 128
@@ -84,11 +84,11 @@ class TrainConfig(Settings):
     sample_temperature: float = 0.8
     """How adventurous the samples are."""
     snapshots: int = 0
-    """How many times the weights are kept along the way, densely at first."""
+    """How many times the weights are kept along the way, at first more often."""
     autosave_seconds: float = 10.0
-    """Seconds between saves, where a folder for them is given."""
+    """Seconds between saves, if a folder for them is given."""
     patience: int = 0
-    """Stop once so many evaluations in a row say that validation has risen while training falls; 0 for never. See
+    """Stop once this many evaluations in a row say that validation rises while training falls; 0 for never. See
     `states.risen_for`."""
     max_seconds: float | None = None
     """Stop after this many seconds of training, keeping what was learned."""
@@ -139,5 +139,5 @@ ON_RESUME: dict[str, tuple[str, str]] = {
     )
     for name in names.split()
 }
-"""Whether a run that was saved may continue with another value of a setting, and why: never, noted in the run's record,
-noticed (noted, and said aloud), or freely."""
+"""Whether a saved run may continue with another value of a setting: never, noted in the run's record,
+noticed (noted, and shown to the user), or freely."""

@@ -1,4 +1,4 @@
-"""TrainEvents: what happened in a training run, as small frozen records. Everything that shows a run reads these."""
+"""TrainEvents: what happened in a training run, as small frozen records. Everything that displays a run reads them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 @dataclass(frozen=True)
 class TrainEvent:
-    """Base of all events. `seconds` is wall time of the run, resumed parts included, its reader's own time left out."""
+    """Base of all events. `seconds` is wall time of the run, earlier parts included, its reader's own time not."""
 
     event: ClassVar[str]
 
@@ -59,7 +59,7 @@ class Stepped(TrainEvent):
     gradient_norm: float
     """Length of the whole gradient before clipping."""
     tokens_per_second: float
-    """Over the steps of the last second, at least the last step; evaluations are not counted."""
+    """Over the steps of the last second, or the last step if it took longer; evaluations are not counted."""
     time_left: float
     """Estimated seconds to the last step."""
 
@@ -75,8 +75,8 @@ class Evaluated(TrainEvent):
 
 @dataclass(frozen=True)
 class BestKept(TrainEvent):
-    """The best weights so far are kept, because an evaluation was worse than an earlier one, or a resumed run had a
-    better one before. They are the best as long as `History.best` names the same step."""
+    """The best weights so far were kept, because an evaluation was worse than an earlier one, perhaps before a resume.
+    They are the best as long as `History.best` names the same step."""
 
     event: ClassVar[str] = "best"
     best_step: int
@@ -96,7 +96,7 @@ class GradientsMeasured(TrainEvent):
 
 @dataclass(frozen=True)
 class LoadMeasured(TrainEvent):
-    """Share of visits each expert got in the last step, per MoE layer."""
+    """The share of token visits that each expert got in the last step, per MoE layer."""
 
     event: ClassVar[str] = "load"
     load: list[list[float]]
@@ -153,7 +153,7 @@ class Noticed(TrainEvent):
     kind: str
     """DEVICE_FAULT, NOT_COMPILED, NO_GPU, OTHER_MACHINE or NOT_SAVED."""
     facts: dict[str, Any]
-    """By kind: the fields of a `proof.Fault`; `error`; nothing; `before` and `now` (see
+    """In the order of these kinds: the fields of a `proof.Fault`; `error`; nothing; `before` and `now` (see
     `autosave.machine_of`) and `settings` (name → before, now); `error`."""
 
 
@@ -165,8 +165,8 @@ class Finished(TrainEvent):
     reason: str
     """done, stopped, time, risen (validation, for too long) or diverged."""
     steps: int
-    """Planned in all."""
+    """Steps planned in all."""
     val_loss: float | None
-    """Of the model's weights, where they were evaluated, else the last one."""
+    """The validation loss of the model's weights if they were evaluated, else the last one."""
     weights_step: int | None = None
-    """Where a divergence spoiled the weights: the step of the last good ones, which the model holds again."""
+    """If divergence spoiled the weights: the step of the last good ones, which the model holds again."""

@@ -30,7 +30,7 @@ _RECORDS: dict[type[TrainEvent], tuple[str, tuple[str, ...]]] = {
     SkillMeasured: ("judged", ("step", "right", "of", "left")),
 }
 _NUMBERS = ("norms", "load")
-"""What of the records is numbers only."""
+"""Those parts of the records that are numbers only."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class History:
     judged: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, event: TrainEvent) -> None:
-        """Take in one event; those that draw no curve leave no trace."""
+        """Take in one event; events that belong to no curve leave no trace."""
         kind = type(event)
         if kind in _COLUMNS:
             for name, column in getattr(self, _COLUMNS[kind][0]).items():
@@ -74,13 +74,13 @@ class History:
 
     @property
     def best(self) -> tuple[int, float] | None:
-        """(step, validation loss) of the best evaluation; None where none gave a number."""
+        """(step, validation loss) of the best evaluation; None if no loss was a number."""
         evaluated = zip(self.evaluations["val_loss"], self.evaluations["step"])
         loss, step = min(((loss, step) for loss, step in evaluated if math.isfinite(loss)), default=(None, 0))
         return None if loss is None else (int(step), loss)
 
     def until(self, step: float) -> History:
-        """A copy that ends with this step, for a run that uses its weights of that step."""
+        """A copy that ends with this step, for a run whose weights from that step are used."""
         kept = History()
         for table, _ in _COLUMNS.values():
             columns = getattr(self, table)
@@ -95,7 +95,7 @@ class History:
         return replace(self.until(math.inf), finished=self.finished)
 
     def thinned(self, points: int = 400) -> History:
-        """A copy whose step curves keep about `points` evenly spread entries, for files and for the wire."""
+        """A copy whose step curves keep about `points` evenly spread entries, for files and for the browser."""
         n = len(self.steps["step"])
         kept = [i for i in range(n) if i % -(-n // points) == 0 or i == n - 1]
         return replace(self, steps={name: [column[i] for i in kept] for name, column in self.steps.items()})
@@ -106,9 +106,9 @@ class History:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> History:
-        """The inverse of `to_dict`; null, as which files hold what is not a finite number, is read as NaN.
+        """The inverse of `to_dict`. Files store non-finite numbers as null, which is read as NaN.
 
-        Raises ValueError where columns are missing, uneven or no numbers.
+        Raises ValueError if columns are missing, of unequal length or not numbers.
         """
         if not isinstance(values, dict):
             raise ValueError("a history is a table of columns")
@@ -134,7 +134,7 @@ class History:
 
 
 def _numbers(value: Any) -> Any:
-    """The same lists and tables with NaN for null."""
+    """The same lists and tables with NaN in place of null."""
     if isinstance(value, list):
         return [_numbers(each) for each in value]
     if isinstance(value, dict):

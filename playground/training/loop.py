@@ -3,11 +3,11 @@
 One training step, in the order of `Run.loop`:
 
 1. `gradient` draws the batches, runs the model forwards, takes the loss and runs backwards.
-2. `update` measures the gradient's length and clips it; then either every optimizer steps or, where a number
-   overflowed, none does, and the routers' biases move with them.
+2. `update` measures the gradient's length and clips it; then every optimizer steps, or none if a number
+overflowed. The routers' biases move with them.
 3. The step's event is put into the run's history and handed on; where it is due, both splits are evaluated.
 4. The model is at rest. Each observer (`samples.py`, `autosave.py`) may look at it and report what it saw, as events;
-   it may not change anything. Whoever consumes the events reads on when it likes.
+   it may not change anything. The consumer takes the next event when it likes.
 
 Weights change in step 2, when a saved run is restored, and when a loss that is not a number sends the run back to its
 last good weights. On the same kind of machine a run repeats to the last digit: everything it draws comes from the
@@ -59,7 +59,7 @@ from .states import risen_for
 from .weights import Weights
 
 Observer = Callable[["Run", TrainEvent], Iterator[TrainEvent]]
-"""Called while the model is at rest: after Started (of a run that begins), every Stepped, and just before Finished."""
+"""Called while the model is at rest: after Started (unless resumed), after every Stepped, and just before Finished."""
 
 
 def train(
@@ -75,10 +75,10 @@ def train(
 
     With `folder`, the run's state is saved there every `autosave_seconds`, and no other run may use the folder until
     the last event was taken; with `resume` it first continues from what that folder holds, on the same curve.
-    `should_stop` is asked before every step and during evaluations. Whatever the end, the model holds what was learned
-    and lives on the CPU again.
+    `should_stop` is asked before every step and during evaluations. However the run ends, the model holds what was
+    learned and is back on the CPU.
 
-    Raises ValueError before the first event where model, corpus, config and what is to be resumed do not fit together.
+    Raises ValueError before the first event if model, corpus, config and the run to resume do not fit together.
     Until the first event is asked for, the model is neither changed nor moved.
     """
     folder = Path(folder) if folder is not None else None
@@ -106,7 +106,7 @@ def _events(run: Run, saved: SavedRun | None, observers: list[Observer], held: E
             for event in run.loop(observers):
                 handed_over = time.perf_counter()
                 yield event
-                run.began += time.perf_counter() - handed_over  # what the reader does meanwhile is not training
+                run.began += time.perf_counter() - handed_over  # the reader's own time is not training
         finally:
             run.model.to("cpu")
 
@@ -143,8 +143,8 @@ class Run:
         self.seconds_before, self.began = 0.0, time.perf_counter()
         self.notices = [(DEVICE_FAULT, asdict(fault))] if fault else []  # kinds and facts of Noticed
         self.changes: dict[str, list] = {}  # settings that differ from the saved run's: name → [before, now]
-        self.good: Weights | None = None  # the last with finite losses, restored when a step gives NaN
-        self.best: Weights | None = None  # of the lowest validation loss
+        self.good: Weights | None = None  # the last weights with finite losses, restored when a step gives NaN
+        self.best: Weights | None = None  # the weights with the lowest validation loss
         self.told_best: int | None = None  # the step of the last BestKept
 
     # ---- the loop --------------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class Run:
         yield from self._end(reason, restored, evaluate_last, observers)
 
     def record(self, event: TrainEvent) -> TrainEvent:
-        """Put an event into the history; returns it, to be handed on."""
+        """Put an event into the history and return it."""
         self.history.add(event)
         return event
 
@@ -219,7 +219,7 @@ class Run:
         self.pace = Pace(self.seconds)
 
     def reason_to_hurry(self) -> str:
-        """Why no further step should be made, however many are planned; "" to continue."""
+        """Why the run must end before its planned last step; "" to continue."""
         if self.should_stop():
             return "stopped"
         if self.config.patience and risen_for(self.history, self.config.eval_every) >= self.config.patience:
@@ -227,7 +227,7 @@ class Run:
         return "time" if self.config.max_seconds is not None and self.seconds >= self.config.max_seconds else ""
 
     def reason_to_end(self) -> str:
-        """The reason to make no further step; empty to continue."""
+        """Why no further step is made, the planned end included; "" to continue."""
         return "done" if self.step >= self.config.steps else self.reason_to_hurry()
 
     def _end(
@@ -251,7 +251,7 @@ class Run:
     # ---- one step --------------------------------------------------------------------------------------------------
 
     def gradient(self) -> tuple[float, torch.Tensor | None]:
-        """Draw the next batches and leave the gradient of their mean loss in the parameters.
+        """Draw the next batches, and store the gradient of their mean loss in the parameters.
 
         Returns that loss, in nats per token, and the load (L, E): each expert's share of visits; None for a dense
         model.
@@ -273,10 +273,10 @@ class Run:
         return total.item(), torch.stack(loads).sum(dim=0) if loads else None
 
     def update(self, loss: float, load: torch.Tensor | None) -> float | None:
-        """Let every optimizer step, or none; returns the gradient's length before clipping, and forgets the gradient.
+        """Let every optimizer step, or none; return the gradient's length before clipping, and clear the gradient.
 
-        None, and nothing has changed, where loss or gradient is not a number. In fp16 an overflow of the gradient only
-        costs this step: its length is given as 0, and the scaler lowers its scale.
+        Returns None and changes nothing if the loss or the gradient is not a number. In fp16 an overflow of the
+        gradient only costs this step: its length is given as 0, and the scaler lowers its scale.
         """
         parameters = [p for p in self.model.parameters() if p.grad is not None]
         length = torch.nn.utils.get_total_norm([p.grad for p in parameters])
@@ -316,7 +316,7 @@ class Run:
     # ---- evaluations -----------------------------------------------------------------------------------------------
 
     def _evaluate(self, step: int, should_stop: Callable[[], str] = lambda: "") -> Iterator[TrainEvent]:
-        """Score both splits, by the weights of `step`; raises Interrupted where the run should end meanwhile."""
+        """Score both splits with the weights of `step`. Raises Interrupted if the run has to end meanwhile."""
         losses = {split: evaluate(self.model, *windows, should_stop)
                   for split, windows in self.windows.items()}  # fmt: skip
         if all(map(math.isfinite, losses.values())):
@@ -345,7 +345,7 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """Wall time of the run, earlier parts included, the reader's time between two events left out."""
+        """Wall time of the run, including parts before a resume, without the reader's time between two events."""
         return self.seconds_before + time.perf_counter() - self.began
 
     @property

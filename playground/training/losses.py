@@ -1,6 +1,6 @@
-"""Losses: cross-entropy in nats of a batch, of each of many windows, and its mean over all of them.
+"""Losses: cross-entropy in nats: a batch's, that of each of many windows, and the mean over all of them.
 
-N = windows, T = tokens of a window, V = vocabulary. Targets that are IGNORE do not count anywhere.
+N = windows, T = tokens per window, V = vocabulary. Targets that are IGNORE do not count anywhere.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from ..data.corpus import real_tokens
 from ..model import ModelConfig, Pass, Tap, Transformer, no_tap
 
 WINDOWS_AT_ONCE, LOGITS_AT_ONCE = 64, 1 << 26
-"""Windows that go through the model together, and the most scores of next tokens that these may come to."""
+"""Windows that go through the model together, and the most next-token scores that they may produce."""
 
 
 def windows_at_once(config: ModelConfig) -> int:
-    """How many windows of such a model go through it together."""
+    """The number of windows that a model of this config reads in one pass."""
     return min(WINDOWS_AT_ONCE, max(LOGITS_AT_ONCE // (config.context_length * config.vocab_size), 1))
 
 
 def loss_of(logits: torch.Tensor, targets: torch.Tensor, counted: int | None = None) -> torch.Tensor:
     """Mean cross-entropy of logits (N, T, V) against targets (N, T), to learn from.
 
-    Where these are only some of a batch's rows, `counted` is how many targets the whole batch has: then this is their
-    part of its mean.
+    If these are only some of a batch's rows, `counted` says how many targets the whole batch has. The result is then
+    their part of its mean.
     """
     logits, targets = logits.flatten(0, 1).float(), targets.flatten()
     if counted is None:
@@ -70,7 +70,7 @@ def window_losses(
     at_once: int | None = None,
     should_stop: Callable[[], str] = lambda: "",
 ) -> WindowLosses:
-    """A model's loss on each of the windows (N, T), in the precision of its weights, with the changes that `tap` makes.
+    """A model's loss on each of the windows (N, T), in the precision of its weights, with `tap`'s changes.
 
     Calls `should_stop` between passes, and raises Interrupted if it gives a reason.
     """
@@ -87,20 +87,20 @@ def window_losses(
 
 @torch.no_grad()
 def token_losses(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, *, tap: Tap = no_tap) -> torch.Tensor:
-    """What a model loses on each target (N, T), in nats, with what `tap` changes; 0 where none counts."""
+    """The model's loss on each target (N, T), in nats, with `tap`'s changes; 0 where a target does not count."""
     device = next(model.parameters()).device
     logits = model(inputs.to(device), Pass(tap=tap, mask=_mask(targets, device))).logits
     return _per_token(logits, targets.to(device)).cpu()
 
 
 def _mask(targets: torch.Tensor, device: torch.device) -> torch.Tensor | None:
-    """Which inputs of these targets (N, T) are tokens, not padding; None where all are."""
+    """Which of the inputs for these targets (N, T) are tokens, not padding; None if all are."""
     mask = real_tokens(targets)
     return None if mask is None else mask.to(device)
 
 
 def summed_losses(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """Loss of each window (N,), summed over its tokens in float64, of logits (N, T, V) and targets (N, T)."""
+    """Each window's loss (N,), summed over its tokens in float64, from logits (N, T, V) and targets (N, T)."""
     return _per_token(logits, targets).sum(dim=1, dtype=torch.float64)
 
 

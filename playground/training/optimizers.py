@@ -21,9 +21,9 @@ NEWTON_SCHULZ_STEPS = 5
 
 
 class _NeverCompiled(torch.optim.Optimizer):
-    """An optimizer whose methods are torch's own without the wrapper that keeps torch's compiler away from them.
+    """An optimizer with torch's own methods, but without the wrapper that keeps torch's compiler away from them.
 
-    That wrapper imports the compiler to tell it so: 2.5 seconds and 76 MB. The compiler never sees an optimizer here,
+    To do so, that wrapper imports the compiler: 2.5 seconds and 76 MB. Here the compiler never sees an optimizer,
     only models.
     """
 
@@ -33,11 +33,11 @@ class _NeverCompiled(torch.optim.Optimizer):
     zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
 
     MEMORY: ClassVar[tuple[str, ...]]
-    """What is remembered of each parameter. All but `step`, which is a number, has the parameter's shape."""
+    """What is remembered for each parameter. All but `step`, a number, have the parameter's shape."""
 
 
 class AdamW(_NeverCompiled, torch.optim.AdamW):
-    """`torch.optim.AdamW` (Loshchilov and Hutter 2019), the same numbers to the last bit."""
+    """`torch.optim.AdamW` (Loshchilov and Hutter 2019), never compiled: the same numbers to the last bit."""
 
     MEMORY = ("step", "exp_avg", "exp_avg_sq")
 
@@ -50,7 +50,7 @@ class Muon(_NeverCompiled):
     """Momentum whose update is made orthogonal (Jordan et al. 2024), for matrices (n, m) and stacks of them (E, n, m).
 
     The same update as `torch.optim.Muon`, but all matrices of one shape go through the Newton–Schulz iteration as one
-    batch, in fp32 where the CPU has no bfloat16, and a parameter may be several matrices below one another:
+    batch, in fp32 if the CPU has no bfloat16. A parameter may be several matrices stacked below one another:
     `parts` says for each of `params` how many (default: one).
     """
 
@@ -111,7 +111,7 @@ def orthogonalise(stack: torch.Tensor) -> torch.Tensor:
     """Matrices (…, n, m), n ≤ m, with their singular values brought near 1 by Newton–Schulz iterations: x ← (A + B·G +
     C·G²)·x, where G = x·xᵀ.
 
-    In bfloat16, directions weaker than its rounding of the strongest come out as noise.
+    In bfloat16, directions weaker than the rounding error of the strongest one become noise.
     """
     x = stack / stack.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
     # bfloat16 has too few digits for the square of a matrix to stand for it
@@ -124,7 +124,7 @@ def orthogonalise(stack: torch.Tensor) -> torch.Tensor:
 
 
 def _orthogonalise_wide(x: torch.Tensor) -> torch.Tensor:
-    """The same, with products of (n, n) only: every step multiplies x from the left, so the factors are gathered first.
+    """The same, with (n, n) products only: every step multiplies x from the left, so the factors are multiplied first.
 
     A step with factor Q turns G = x·xᵀ into Q·G·Q, since both are polynomials of the first G: symmetric, and commuting.
     """
@@ -144,7 +144,7 @@ def _polynomial(gram: torch.Tensor) -> torch.Tensor:
 
 
 def make_optimizers(model: Transformer, config: TrainConfig) -> list[_NeverCompiled]:
-    """The run's optimizers; each group remembers its peak rate as `peak_lr`. Norms and biases do not decay."""
+    """Make the run's optimizers; each group remembers its peak rate as `peak_lr`. Norms and biases do not decay."""
     matrices, parts, decaying, others = [], [], [], []
     for name, parameter in model.named_parameters():
         bias = name.endswith("bias")

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections import deque
 
+MINUTE = 60.0
+"""Seconds of steps that a forecast rests on: others may come and go on the machine."""
+
 
 class Pace:
-    """Seconds per step, over the last second and over the whole run."""
+    """Seconds per step, over the last second, the last minute and the whole run."""
 
     def __init__(self, began: float):
         """`began`: the run's seconds when its first step begins."""
         self.began, self.seconds, self.steps = began, 0.0, 0
         self._recent: deque[float] = deque()
+        self._minute: deque[float] = deque()
+        self._in_minute = 0.0
 
     def add(self, seconds: float) -> None:
         """Count one more step, which took `seconds`."""
@@ -19,6 +24,10 @@ class Pace:
         self._recent.append(seconds)
         while sum(self._recent) - self._recent[0] >= 1.0:
             self._recent.popleft()
+        self._minute.append(seconds)
+        self._in_minute += seconds
+        while self._in_minute - self._minute[0] >= MINUTE:
+            self._in_minute -= self._minute.popleft()
 
     @property
     def per_step(self) -> float:
@@ -26,9 +35,9 @@ class Pace:
         return sum(self._recent) / len(self._recent)
 
     def time_left(self, now: float, steps: int) -> float:
-        """Estimated seconds of so many further steps, with what happens between them: evaluations, samples.
+        """Estimated seconds for further steps at the last minute's pace, evaluations and samples included.
 
         now: the run's seconds.
         """
         between = (now - self.began - self.seconds) / self.steps
-        return (self.per_step + max(between, 0.0)) * steps
+        return (self._in_minute / len(self._minute) + max(between, 0.0)) * steps

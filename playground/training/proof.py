@@ -1,9 +1,9 @@
 """A device proves itself: before a GPU is trusted, it computes what the CPU computes, on two tiny models.
 
-A GPU may be there and still be of no use: a driver that lacks a kernel, a library built for another chip, an operation
-that is wrong on one platform. `device_for` therefore lets a dense model and a mixture of experts decode, run forwards
-and backwards and make optimizer steps, once per process, there and on the CPU, and takes the CPU where they
-fail or differ.
+A GPU may be present and still be of no use: its driver lacks a kernel, a library is built for another chip, or an
+operation is wrong on that platform. So once per process, `device_for` takes a dense model and a mixture of experts. On
+both devices they decode, run forwards and backwards, and make optimizer steps. If the GPU fails or differs, the CPU is
+used.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .config import TrainConfig
 from .optimizers import make_optimizers
 
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.1, torch.float16: 0.1}
-"""Largest relative error: the norm of the difference to the CPU's fp32 result ÷ that result's norm, by dtype."""
+"""Largest relative error, by dtype: the norm of the difference from the CPU's fp32 result ÷ that result's norm."""
 STEP_TOLERANCE = 0.05
 """The same for the optimizer's steps: Muon computes in bfloat16 on some devices (2 % off) and in fp32 on others."""
 
@@ -35,23 +35,23 @@ _MIXTURE = _DENSE.replace(
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a device: it fails, or one part of training computes something else."""
+    """What is wrong with a device: it fails, or one part of training gives other results."""
 
     device: str
     precision: str
     part: str = ""
-    """What is computed wrongly; empty where it failed."""
+    """What is computed wrongly; empty if the device failed."""
     off: float = 0.0
-    """Length of the difference, in lengths of what is right."""
+    """Length of the difference, relative to the length of the right result."""
     error: str = ""
-    """How it failed, in its own words."""
+    """The error message, if it failed."""
 
     def __str__(self) -> str:
         return f"{self.device}, {self.precision}: {self.error or f'{self.part} is {self.off:.1%} off'}"
 
 
 def device_for(config: TrainConfig, model: ModelConfig) -> tuple[torch.device, Fault | None]:
-    """Where to train this model, and what is wrong with the device if that is not where `config.device` points.
+    """Where to train this model, and what is wrong with the device that `config.device` names, if that is not it.
 
     Raises ValueError for a device or precision that this machine does not have.
     """
@@ -90,13 +90,13 @@ def _fault(device: torch.device, dtype: torch.dtype) -> Fault | None:
 
 @cache
 def _right(config: ModelConfig) -> dict[str, list[torch.Tensor]]:
-    """What the CPU answers in fp32."""
+    """The CPU's results in fp32."""
     return dict(_answers(config, torch.device("cpu"), torch.float32))
 
 
 def _answers(config: ModelConfig, device: torch.device, dtype: torch.dtype) -> Iterator[tuple[str, list[torch.Tensor]]]:
-    """Each part of training and decoding with the tensors it gives on the device, all from numbers drawn on the CPU."""
-    rng = torch.Generator().manual_seed(42)  # at which rounding is far from sending a token to another expert
+    """The tensors that each part of training and decoding gives on the device, all from numbers drawn on the CPU."""
+    rng = torch.Generator().manual_seed(42)  # so that rounding is far from sending a token to another expert
     model = Transformer(config)
     parameters = list(model.parameters())
     with torch.no_grad():
@@ -119,24 +119,24 @@ def _answers(config: ModelConfig, device: torch.device, dtype: torch.dtype) -> I
 
     before = [p.detach().clone() for p in parameters]
     optimizers = make_optimizers(model, TrainConfig(optimizer="muon"))  # the embeddings are AdamW's there
-    for step in gradients:  # the same everywhere: of a rounding error Adam's first step makes a whole one
+    for step in gradients:  # the same everywhere: Adam's first step would turn a rounding error into a full step
         for parameter, gradient in zip(parameters, step):
             parameter.grad = gradient.to(device)
         for optimizer in optimizers:
             optimizer.step()
     yield "the optimizer's step", [now.detach() - then for now, then in zip(parameters, before)]
 
-    with mixed(dtype, device):  # dropout draws other numbers on other devices: enough that they are some
+    with mixed(dtype, device):  # dropout draws other numbers on other devices: check only that it drew some
         noisy = model(x, Pass(generator=torch.Generator(device).manual_seed(0)))
     yield "dropout", [noisy.logits.isfinite().float()]
 
 
 def _distance(got: list[torch.Tensor], right: list[torch.Tensor]) -> float:
-    """The largest length of a difference, in lengths of what is right; NaN where a number is none."""
+    """The largest length of a difference, relative to the right result's length; NaN if any number is NaN."""
     lengths = [((a.cpu().float() - b).norm() / b.norm()).item() for a, b in zip(got, right, strict=True)]
     return max(lengths) if all(length == length for length in lengths) else float("nan")
 
 
 def first_line(problem: Exception) -> str:
-    """What an error says first, or its name where it says nothing."""
+    """The first line of an error's message, or the error's name if it has none."""
     return (str(problem).strip().splitlines() or [type(problem).__name__])[0]

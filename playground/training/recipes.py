@@ -1,4 +1,4 @@
-"""Recipes: TrainConfigs by the names of the model presets they belong to."""
+"""Recipes: one TrainConfig for each model preset, by the preset's name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECIPES: dict[str, TrainConfig] = {
         steps=300, batch_size=12, learning_rate=3e-2, muon_momentum=0.9, beta2=0.95, eval_every=50, eval_windows=240
     ),
     # the optimizers of the teaching systems: torch's defaults but for what they name, no warm-up, one rate throughout.
-    # Where their sources drop numbers out differs from `ModelConfig.dropout`, so losses with dropout are not theirs.
+    # Their sources apply dropout in other places than `ModelConfig.dropout`, so losses with dropout differ from theirs.
     "s2": _PLAIN.replace(steps=500, batch_size=32, learning_rate=3e-4, weight_decay=0.01, eval_every=100),
     "s5": _PLAIN.replace(
         steps=450, batch_size=8, learning_rate=3e-3, weight_decay=0.0, gradient_clip=0.0, eval_every=30
@@ -35,42 +35,42 @@ RECIPES["s5-moe"] = RECIPES["s5"]
 
 @dataclass(frozen=True)
 class OwnText:
-    """What suits a text of a visitor's own."""
+    """What suits a visitor's own text."""
 
     size: str
     """The preset."""
     context_length: int
-    """As long as the preset's, or as the part that judges allows."""
+    """The preset's, or shorter if the validation part is too short for it."""
     training: TrainConfig
 
 
 TOKENS_PER_STEP = 2048
 PASSES = {"tiny": 16, "small": 8, "medium": 8}
-"""How often a text is read: more is learned by heart, and what is small learns slower."""
+"""How often a text is read: more passes only learn it by heart, and a small model learns more slowly."""
 MANY = 1000
-"""Different tokens, above which most are so rare that they are soon known by heart: half as many passes do."""
+"""Above this many different tokens, most are so rare that they are soon known by heart: half as many passes do."""
 PIECES = range(20_000, 200_000)
-"""So many tokens of byte pairs are learned better by the smallest model again: by 0.04 nats at 28,000, 0.16 at 62,000
-and 0.05 at 128,000; more were not tried."""
+"""With this many byte-pair tokens the smallest model does better again: by 0.04 nats at 28,000, 0.16 at 62,000 and
+0.05 at 128,000; more were not tried."""
 FEWEST_STEPS, MOST_STEPS = 16, 800
 BY_HEART = 30_000
-"""Characters below which a text is learned by heart. Its held-out part gains little after some fifty steps, but only
+"""A text of fewer characters is learned by heart. Its validation part gains little after some fifty steps, but only
 then does the model begin to write readable text."""
 PATIENCE = 5
-"""Evaluations, of twenty, after which a run on a longer own text stops when validation has risen."""
+"""A run on a longer own text stops after this many evaluations, of twenty, with a risen validation loss."""
 
 
 def learns_by_heart(tokens: int, vocabulary: int) -> bool:
-    """Whether a text of so many tokens, of so many kinds, is short enough to be read until the model can say it."""
+    """Whether a text with so many tokens, so many of them different, is short enough to be learned by heart."""
     return tokens < (BY_HEART if vocabulary < 256 else 1_000)
 
 
 def for_own_text(tokens: int, vocabulary: int, size: str | None = None) -> OwnText:
-    """Size and training for a text of so many tokens, of which the last tenth judges; measured by `benchmarks lengths`.
+    """Size and training for a text of so many tokens, the last tenth for validation; measured by `benchmarks lengths`.
 
-    A short text is learned better by the smallest model; of words and pieces, which are many, the wider one soon.
-    With a `size`, the training that suits it. A text below BY_HEART tokens is read until the model can say it: sooner
-    at a higher rate and in shorter windows, of which more begin where a prompt does.
+    The smallest model learns a short text better. With the many tokens of words and pieces, the wider one soon does.
+    If a `size` is given, the training suits it. A text below BY_HEART tokens is read until the model can say it. That
+    comes sooner at a higher rate and in shorter windows, more of which begin where a prompt does.
     """
     by_heart = learns_by_heart(tokens, vocabulary)
     if size is None:
@@ -93,5 +93,5 @@ def for_own_text(tokens: int, vocabulary: int, size: str | None = None) -> OwnTe
 
 
 def recipe_for(name: str) -> TrainConfig:
-    """The recipe of a preset, or the default where it has none of its own."""
+    """A preset's recipe, or the default if it has none of its own."""
     return RECIPES.get(name, TrainConfig())

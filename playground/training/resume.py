@@ -1,7 +1,7 @@
-"""Resume: continue a saved run exactly, or say that its last digits will differ, or refuse and name what differs.
+"""Resume: continue a saved run exactly, or say that its last digits will differ, or refuse and say why.
 
 The last digits differ on another machine. `config.ON_RESUME` says which settings may change; the model, the text and
-the tokenizer may not. All of the file is checked (`SavedRun.check`) before anything is changed (`restore`).
+the tokenizer may not. The whole file is checked (`SavedRun.check`) before anything is changed (`restore`).
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ class SavedRun:
     reads: dict[str, str]
     """Fingerprints of the text and the tokenizer, see `autosave.reads`."""
     history: History
-    """All of it, to the last step."""
+    """The whole history, to the last step."""
     machine: str
     """What it was trained with, see `autosave.machine_of`."""
     file: Path = Path(autosave.FILE)
     best: Mapping[str, Any] | None = None
-    """Step and validation loss of the best weights."""
+    """The step and validation loss of the best weights."""
     scaler: Mapping[str, Any] = field(default_factory=dict)
     tensors: Mapping[str, torch.Tensor] = field(default_factory=dict, repr=False)
-    """By the names that `autosave` describes, without the curves."""
+    """Named as `autosave` describes, without the curves."""
 
     @classmethod
     def of(cls, folder: Path) -> SavedRun:
-        """What `folder` holds. Raises ValueError where it holds no run, or one of another version of this program."""
+        """The run in `folder`. Raises ValueError if there is none, or one from another version of this program."""
         path = folder / autosave.FILE
         if not path.exists():
             raise ValueError(f"there is nothing to resume in {folder}: it has no {autosave.FILE}")
@@ -84,7 +84,7 @@ class SavedRun:
 
     @property
     def weights(self) -> dict[str, torch.Tensor]:
-        """Of the model."""
+        """The model's weights."""
         return _under(self.tensors, "model/")
 
     def changes(self, model: ModelConfig, training: TrainConfig, corpus: Corpus) -> dict[str, list]:
@@ -137,7 +137,7 @@ class SavedRun:
         return state
 
     def _generator_states(self, run: Run) -> dict[str, torch.Tensor]:
-        """By name; on another kind of device, which has another kind of state, dropout continues from its seed."""
+        """Generators' states by name. On another kind of device their form differs: dropout restarts from its seed."""
         states = {name: self.tensors[f"generator/{name}"] for name in run.generators}
         if states["dropout"].numel() != run.generators["dropout"].get_state().numel():
             del states["dropout"]

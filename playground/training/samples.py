@@ -1,4 +1,4 @@
-"""Samples and snapshots: observers of the loop that look at the model while it rests between two steps."""
+"""Samples and snapshots: observers of the loop that look at the model between two steps."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 def snapshot(run: Run, event: TrainEvent) -> Iterator[TrainEvent]:
-    """The weights, at `snapshots` moments."""
+    """Keep the weights, at `snapshots` moments."""
     if not isinstance(event, Finished) and run.step in run.config.snapshot_steps():
         state = {name: t.detach().to("cpu", torch.float16) for name, t in run.model.state_dict().items()}
         yield Snapshotted(run.step, run.seconds, state)
 
 
 def sample(run: Run, event: TrainEvent) -> Iterator[TrainEvent]:
-    """How the model continues the prompt, every `sample_every` steps, and where the run ends unless it diverged."""
+    """Let the model continue the prompt every `sample_every` steps, and at the end unless the run diverged."""
     config, tokenizer = run.config, run.corpus.tokenizer
     ended = isinstance(event, Finished) and event.reason != "diverged" and config.sample_every > 0
     due = ended or (not isinstance(event, Finished) and run.due(config.sample_every))
@@ -35,6 +35,6 @@ def sample(run: Run, event: TrainEvent) -> Iterator[TrainEvent]:
         written.append(step.tokens[0])
         if written[-1] in run.corpus.ends:
             break  # the model never learned what follows a document's end
-    shown = tokenizer.decode(prompt) if config.sample_prompt else ""  # else the first token is part of the sample
+    shown = tokenizer.decode(prompt) if config.sample_prompt else ""  # otherwise the first token is part of the sample
     text = tokenizer.decode(prompt + written)[len(shown) :]
     yield Sampled(run.step, run.seconds, prompt=shown, text=text)

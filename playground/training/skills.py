@@ -1,7 +1,7 @@
-"""Skills: how much of what a model writes is right while it learns, and what carries the loss that is left.
+"""Skills: how much of what a model writes is right while it learns, and where the remaining loss comes from.
 
-A loss falls smoothly; a skill appears at some step. So a handful of sums, stories or lines is written from time to time
-and parsed. In a run of a minute or more that takes a thirtieth of the training's time at most, on any machine.
+A loss falls smoothly; a skill appears at some step. So from time to time the model writes a handful of sums, stories or
+lines, which are parsed. In a run of a minute or more that takes at most a thirtieth of the training time.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .losses import token_losses
 MOST_TIME = 0.03
 """Share of the training's own time that judging may take."""
 WRITTEN, AT_THE_END = 16, 32
-"""Units that are written at a time while it learns, and when it has."""
+"""How many units the model writes at a time, while it learns and when it has finished."""
 TEMPERATURE = 1.0
-"""At which they are written: as often as the model itself thinks."""
+"""The units are sampled at this temperature: from the model's own probabilities."""
 LONGEST = {"char": 320, "word": 80}
-"""Tokens within which a unit has to end, by tokenizer. Of what the languages write, one in ten thousand is longer."""
+"""Tokens within which a unit has to end, by tokenizer. One in ten thousand of the languages' own units is longer."""
 WINDOWS = 16
 """Validation windows on which the excess loss is measured."""
 
@@ -41,10 +41,10 @@ def judged(
     partition: Callable[[], Partition | None],
     at: type[TrainEvent] = Evaluated,
 ) -> Iterator[TrainEvent]:
-    """The same events, and after some of kind `at`, when the model rests, a SkillMeasured.
+    """Pass the events on, and after some of kind `at`, when the model rests, add a SkillMeasured.
 
-    `partition` says how the loss on the validation windows (at most `context_windows`) is shared out: that of the
-    corpus, as soon as somebody has worked it out; before that it is None, and nothing is judged.
+    `partition` says how the loss on the validation windows (at most `context_windows`) is divided. It is the corpus's,
+    once that has been worked out; before that it is None, and nothing is judged.
     """
     spent = last = 0.0  # seconds: in all, and the last time
     for event in events:
@@ -59,7 +59,7 @@ def judged(
         share = share_right(model, corpus, WRITTEN, seed=event.step, until=began + room)
         last = time.perf_counter() - began
         spent += last
-        if not share.of:  # it ran out of time: wait until there is twice as much
+        if not share.of:  # judging ran out of time: wait until there is twice as much
             last *= 2
         yield SkillMeasured(event.step, event.seconds, share.right, share.of, excess)
 
@@ -67,17 +67,17 @@ def judged(
 def judged_in_the_end(
     event: TrainEvent, model: Transformer, corpus: Corpus, context_windows: int | None, partition: Partition | None
 ) -> SkillMeasured:
-    """The finished model judged more thoroughly, after the event that says that it is finished."""
+    """Judge the finished model more thoroughly, after the event that says it is finished."""
     share = share_right(model, corpus, AT_THE_END, seed=event.step)
     excess = excess_records(model, corpus, context_windows, partition)
     return SkillMeasured(event.step, event.seconds, share.right, share.of, excess)
 
 
 def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0, until: float = math.inf) -> Share:
-    """How many of `n` sums, stories or lines that the model writes are right; none of none without a grammar.
+    """How many of `n` sums, stories or lines that the model writes are right; 0 of 0 without a grammar.
 
-    Each begins after a line break. One that is longer than any should be counts where it is wrong by then. None are
-    judged where the clock (`time.perf_counter`) passes `until`.
+    Each begins after a line break. An unfinished one that is too long counts if it is already wrong. If the clock
+    (`time.perf_counter`) passes `until`, none are judged.
     """
     tokenizer = corpus.tokenizer
     if corpus.language is None or tokenizer.kind not in LONGEST or not model.config.causal:
@@ -98,7 +98,7 @@ def share_right(model: Transformer, corpus: Corpus, n: int, seed: int = 0, until
             if not over[i]:
                 rows[i].append(token)
                 over[i] = token == begun[0]
-        if step.index % 32 == 31:  # what is wrong already need not be finished
+        if step.index % 32 == 31:  # a unit that is already wrong need not be finished
             over = [done or found(row).fault is not None for done, row in zip(over, rows)]
             if all(over):
                 break

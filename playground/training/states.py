@@ -1,17 +1,19 @@
-"""States: what a run's losses say about it, as a kind and the numbers behind it. One place for page, shell and reports.
+"""States: what a run's losses say about it, as a kind and the numbers behind it. Page, shell and reports all use it.
 
 | kind | rule, first that holds |
 |---|---|
-| diverged | a loss is not a number, or it jumped by over half a nat and has not come down again by as much |
+| diverged | a loss is not a number, or it jumped by over half a nat and has not fallen as far since |
 | sees its answers | the model has no causal mask |
 | below best possible | its lowest validation loss is below what the text's own generator loses |
-| overfitting | three validation losses in a row are above the lowest by more than they waver; training fell on |
+| overfitting | the last validation losses are above the lowest by more than they waver; training fell on |
 | learning | in the last third of the evaluations, the later half is lower on average, by more than they waver |
 | levelled off | the validation losses of the last third are all within 0.02 nats |
 | unclear | none of these, or fewer than five evaluations |
 
-An evaluation scores the same windows every time, so a change from one to the next is the model's own. How far losses
+An evaluation scores the same windows every time, so a change from one to the next comes from the model. How far losses
 waver is read from the curve itself: by its largest move against the trend that would be claimed.
+
+A rise is three evaluations in a row. Of a run that goes on it takes six, so that hardly any claim is taken back.
 """
 
 from __future__ import annotations
@@ -30,16 +32,18 @@ if TYPE_CHECKING:
 LEARNING, LEVEL, OVERFITTING, DIVERGED = "learning", "levelled off", "overfitting", "diverged"
 UNMASKED, BELOW, UNCLEAR = "sees its answers", "below best possible", "unclear"
 UNMEASURED, FEW, CUT, BOTH_ROSE, MIXED = "unmeasured", "too few evaluations", "cut", "both losses rose", "mixed"
-"""Why a run is unclear. Of one that is CUT, only the weights of one moment, `since`, are here."""
+"""Why a run is unclear. If it is CUT, only the weights of one moment, `since`, are known."""
 
 LITTLE = 0.01
 """Changes of the validation loss below this many nats do not matter; a claim needs twice as much."""
 JUMP = 0.5
-"""Nats that no batch explains: a loss that is above the lowest before it by more has jumped."""
+"""A loss has jumped if it is this many nats above the lowest before it: more than any batch explains."""
 FEWEST = 5
-"""Evaluations, from which on there is something to be said about their course."""
+"""From this many evaluations on, something can be said about their course."""
 IN_A_ROW = 3
-"""Evaluations above the lowest that make a rise."""
+"""Evaluations above the lowest that make a rise, once a run has ended."""
+LASTS = 2 * IN_A_ROW
+"""Evaluations above the lowest that make a rise while it goes on: a shorter one often ends by itself."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +52,9 @@ class State:
 
     kind: str
     since: int | None = None
-    """The step after which it is so."""
+    """The step after which the state holds."""
     now: float | None = None
-    """The last validation loss; None where nothing was measured."""
+    """The last validation loss; None if nothing was measured."""
     lowest: tuple[int, float] | None = None
     """Step and validation loss of the best evaluation."""
     training: tuple[float, float] | None = None
@@ -60,7 +64,7 @@ class State:
     fell: float | None = None
     """Nats by which the validation loss is lower in the later half of the evaluations since `since`."""
     left: float | None = None
-    """Nats above the floor, where that is known."""
+    """Nats above the floor, if that is known."""
     over: bool = False
     """Whether the run has ended."""
     why: str = ""
@@ -86,14 +90,14 @@ def state_of(history: History, *, causal: bool = True, baselines: Baselines | No
     facts |= {"training": (training[at], training[-1]), "left": None if floor is None else validation[-1] - floor}
     if jump := _jump(history, steps, training, validation):
         return State(DIVERGED, jump[0], **facts, peak=jump[1:])
-    risen = len(validation) >= FEWEST and _above(validation, at) >= IN_A_ROW
+    risen = len(validation) >= FEWEST and _above(validation, at) >= (LASTS if ended is None else IN_A_ROW)
     if risen and training[-1] > training[at]:
         return State(UNCLEAR, best[0], **facts, why=BOTH_ROSE)
     if not causal:
         return State(UNMASKED, **facts)
     if floor is not None and best[1] < floor - 2 * LITTLE:
         return State(BELOW, **facts)
-    if ended == "moment":  # what came of it afterwards is cut off
+    if ended == "moment":  # what followed is cut off
         return State(UNCLEAR, int(max(history.last_step, steps[-1])), **facts, why=CUT)  # files keep few steps
     if risen:
         return State(OVERFITTING, best[0], **facts)
@@ -110,12 +114,21 @@ def state_of(history: History, *, causal: bool = True, baselines: Baselines | No
     return State(LEVEL, **facts) if max(recent) - min(recent) <= 2 * LITTLE else State(UNCLEAR, **facts, why=MIXED)
 
 
-def risen_for(history: History, every: int = 1) -> int:
-    """How many of the last evaluations say, one after the other, that the run is overfitting: above the lowest by more
-    than they waver, at a training loss below that moment's.
+def held_loss(history: History) -> float:
+    """The loss on which a claim rests while a run goes on, in nats per token: the lowest of the last evaluations.
 
-    Only those at multiples of `every` steps count: another one, made where a run was stopped, would tell a resumed run
-    from one that was not.
+    So what is said of a better one holds until it has been missed three times in a row. NaN where none is a number.
+    """
+    last = history.evaluations["val_loss"][-IN_A_ROW:]
+    return min((loss for loss in last if math.isfinite(loss)), default=math.nan)
+
+
+def risen_for(history: History, every: int = 1) -> int:
+    """How many of the last evaluations in a row say that the run is overfitting. Each is above the lowest by more than
+    losses waver, while the training loss is below its value then.
+
+    Only those at multiples of `every` steps count. Otherwise the one made when a run was stopped would make a resumed
+    run differ from an uninterrupted one.
     """
     columns = (history.evaluations[name] for name in ("step", "train_loss", "val_loss"))
     regular = [row for row in zip(*columns) if every and row[0] % every == 0 and math.isfinite(row[2])]
@@ -127,22 +140,22 @@ def risen_for(history: History, every: int = 1) -> int:
 
 
 def _above(validation: Sequence[float], at: int) -> int:
-    """How many of the last evaluations are above the lowest, number `at`, further than losses have lately fallen."""
+    """How many of the last evaluations are above the lowest, number `at`, by more than losses have lately fallen."""
     after = validation[at + 1 :]
     fallen = max((a - b for a, b in pairwise(after[-2 * IN_A_ROW :])), default=0.0)
     return _in_a_row([loss - validation[at] > max(2 * LITTLE, 2 * fallen) for loss in after])
 
 
 def _in_a_row(holds: Sequence[bool]) -> int:
-    """How many of the last ones hold, up to the first that does not."""
+    """How many at the end are true, counted backwards to the first that is not."""
     return next((n for n, held in enumerate(reversed(holds)) if not held), len(holds))
 
 
 def _jump(
     history: History, steps: Sequence[int], training: Sequence[float], validation: Sequence[float]
 ) -> tuple[int, int, float] | None:
-    """(step before, step, loss) of the highest jump, of the validation loss together with the training loss, or of a
-    step's own loss above the first one's; None where there was none, or losses have since fallen further below where it
+    """(step before, step, loss) of the highest jump: of the validation and training losses together, or of a step's
+    loss above the first step's. None if there was none, or if losses have since fallen further below where the jump
     began than it rose above."""
     jumps, best = [], 0
     for i, loss in enumerate(validation):

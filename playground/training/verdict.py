@@ -1,7 +1,7 @@
 """Verdicts: whether one of two models is better, from paired losses, with the uncertainty.
 
-S = seeds, W = validation windows. All differences are mixture minus dense, in nats per token: below zero the mixture is
-better.
+S = seeds, W = validation windows. All differences are mixture minus dense, in nats per token: below zero, the mixture
+is better.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .losses import WindowLosses
 
 CERTAINTY = 95
 ON_ITS_WAY = 0.01
-"""A model is still learning if more than this share of its whole improvement came in the last fifth of its steps."""
+"""A model is still learning if more than this share of its improvement came in the last fifth of its steps."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Verdict:
     """The difference in loss between two models trained in the same way, and its uncertainty."""
 
     difference: float
-    """MoE minus dense, nats per token; below zero the MoE model is better."""
+    """MoE minus dense, nats per token; below zero, the MoE model is better."""
     margin: float
     """Half the width of the difference's 95 % interval; infinite if there is no estimate."""
     seeds: int
@@ -46,7 +46,7 @@ class StillLearning:
     spans: tuple[tuple[int, int], tuple[int, int]]
     """From which step to which."""
     fell: tuple[float, float]
-    """Nats between these, means over the seeds."""
+    """Fall in nats between these steps, means over the seeds."""
     seeds: int
 
 
@@ -56,11 +56,11 @@ def still_learning(
     """How far both models were still improving at the end; None unless both clearly were.
 
     A model was still improving if its loss fell clearly during the last fifth of its steps: by more than the two models
-    differ, and by more than `ON_ITS_WAY` of its whole fall. Then their difference is one of speed, and says little
-    about where the two would end.
+    differ, and by more than `ON_ITS_WAY` of its whole fall. Then their difference is one of speed. It says little about
+    where the two would end.
 
     Args:
-        steps: of the evaluations, first the dense model's, then the MoE model's; the same for every seed.
+        steps: steps of the evaluations, first the dense model's, then the MoE model's; the same for every seed.
         losses: at those steps, first the dense model's for each seed, then the MoE model's. Their means are judged.
     """
     spans, fell, learned = [], [], []
@@ -93,10 +93,10 @@ def judge(dense: Sequence[WindowLosses], moe: Sequence[WindowLosses]) -> Verdict
 
 
 def difference(one: WindowLosses, other: WindowLosses) -> tuple[float, float]:
-    """Other minus one in nats per token, on the same windows, and half the width of its 95 % interval.
+    """`other` minus `one` in nats per token, on the same windows, and half the width of the 95 % interval.
 
-    The interval is Student's t over the windows' own differences, as of a ratio of sums (Cochran 1977, section 6.3),
-    since windows may differ in length. Infinite for a single window, which cannot tell.
+    The interval is Student's t over the windows' own differences. Windows may differ in length, so it is that of a
+    ratio of sums (Cochran 1977, section 6.3). It is infinite for a single window, which says nothing of the spread.
     """
     n, tokens, found = len(one.total), one.tokens.sum().clamp(min=1).item(), other.mean - one.mean
     if n < 2:
@@ -108,7 +108,8 @@ def difference(one: WindowLosses, other: WindowLosses) -> tuple[float, float]:
 def mean_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Means of values (N, …) and half the widths of their 95 % intervals (…), Student's t; NaNs are left out.
 
-    Infinite where a single value is left, which tells nothing of the spread; the mean is NaN where none is.
+    A half-width is infinite if only one value is left, which says nothing of the spread. The mean is NaN if none is
+    left.
     """
     values = np.asarray(values, dtype=np.float64)
     counts = np.isfinite(values).sum(axis=0)
@@ -123,10 +124,10 @@ def mean_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def student_t(freedom: int, inside_share: float = CERTAINTY / 100) -> float:
     """The factor on a standard error that makes a 95 % interval, at this many degrees of freedom; to 1e-12.
 
-    `inside_share` makes another than 95 %, as for several intervals that are to hold together.
+    `inside_share` sets another share than 95 %, as for several intervals that must hold together.
 
     The share of Student's distribution within ± t is a finite sum for whole degrees of freedom (Abramowitz and Stegun
-    1964, 26.7.3 and 26.7.4), which grows with t: the point is found by halving.
+    1964, 26.7.3 and 26.7.4). It grows with t, so t is found by bisection.
     """
 
     def inside(t: float) -> float:

@@ -17,9 +17,9 @@ class Weights:
     step: int
     """Optimizer steps done then."""
     val_loss: float | None
-    """None where they were not evaluated."""
+    """Their validation loss; None if they were not evaluated."""
     state: Mapping[str, torch.Tensor]
-    """By the names of the state dict."""
+    """The tensors, by their names in the state dict."""
 
     @classmethod
     def of(cls, model: Transformer, step: int, val_loss: float | None) -> Weights:

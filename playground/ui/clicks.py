@@ -10,7 +10,7 @@ Click = Mapping[str, Any]
 
 
 def cell_of(click: Click, *, rows: int, columns: int) -> tuple[int, int]:
-    """Row and column that were clicked, in what has so many. Raises ValueError for any other."""
+    """The row and column that were clicked, in a map of this size. Raises ValueError if they are outside it."""
     place = click.get("index")
     if not isinstance(place, (list, tuple)) or len(place) != 2:
         raise ValueError(_NOWHERE)
@@ -18,7 +18,7 @@ def cell_of(click: Click, *, rows: int, columns: int) -> tuple[int, int]:
 
 
 def index_of(click: Click, count: int) -> int:
-    """Which of so many things in a row was clicked: its index, or the second number of two. Raises ValueError."""
+    """The index, below `count`, of the thing clicked; of a pair of numbers, the second. Raises ValueError."""
     place = click.get("index")
     if isinstance(place, (list, tuple)) and len(place) == 2:
         _within(place[0], sys.maxsize)
@@ -27,7 +27,7 @@ def index_of(click: Click, count: int) -> int:
 
 
 def trace_of(click: Click, count: int) -> int:
-    """Which of a chart's so many traces was clicked. Raises ValueError."""
+    """The index, below `count`, of the chart's trace that was clicked. Raises ValueError."""
     return _within(click.get("trace"), count)
 
 

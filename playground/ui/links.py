@@ -62,7 +62,7 @@ def _opened(page: Page, view: View, note: gr.HTML, visitor: str, *, waiting: boo
 
 
 def carried(page: Page, visitor: str, model_id: str | None) -> str:
-    """A note before copying: what a link to this model carries. Empty for a model that ships. HTML."""
+    """A note on the contents of a link to this model, as HTML; empty for a model that ships."""
     if not model_id or model_id.startswith("shipped-"):
         return ""
     job = page.board.find(visitor, model_id)
@@ -92,7 +92,7 @@ def check_rules(rules: Sequence[tuple[str, float]], limits: Limits) -> None:
 
 
 def is_here(page: Page, query: dict[str, str], visitor: str | None) -> bool:
-    """Whether the address names a model of this visitor's own that is here still: its run need not be repeated."""
+    """Whether the address names a model that this visitor still has, so that its run need not be repeated."""
     return "model" in query and page.registry.has(query["model"], visitor)
 
 
@@ -103,7 +103,7 @@ def _here(page: Page, name: str | None, visitor: str | None) -> str | None:
 
 
 def query_of(request: gr.Request | None) -> dict[str, str]:
-    """The words after the question mark of the page's address, one value each."""
+    """The query parameters of the page's address, one value each."""
     return dict(getattr(request, "query_params", ()))
 
 

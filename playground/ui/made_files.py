@@ -21,7 +21,7 @@ _files = Kept(entries=32, megabytes=500)
 
 
 def made(make: Callable[[Path], tuple[Path, str]]) -> tuple[str, str]:
-    """What `make` writes into an empty folder, as a link and what it says of it. Raises ValueError on a full disk."""
+    """A link to the file that `make` writes into an empty folder, and its words. Raises ValueError on a full disk."""
     for parent in (None, MEMORY if MEMORY.is_dir() else None):
         try:
             with tempfile.TemporaryDirectory(prefix="playground-take-", dir=parent) as folder:
@@ -35,7 +35,7 @@ def made(make: Callable[[Path], tuple[Path, str]]) -> tuple[str, str]:
 
 
 def held(name: str, content: bytes) -> str:
-    """The link of a file, which is in memory from now on."""
+    """Keep a file in memory and return its link."""
     token = secrets.token_urlsafe(18)
     _files.get(token, lambda: content)
     return f"made/{token}/{quote(name)}"

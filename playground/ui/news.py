@@ -36,9 +36,10 @@ def news_route(page: Page) -> Route:
 
 
 def news(page: Page, visitor: str) -> dict[str, object]:
-    """The word, the pause (None at rest), a word for the models alone, and the models of runs that are over.
+    """A word that changes with any news, one for the models alone, the pause until the next check (None at rest), and
+    the models of finished runs.
 
-    Each of these with a mark that changes with its weights, its name, and the tab where it was trained.
+    Each model comes with a mark that changes with its weights, its name, and the tab where it was trained.
     """
     news = page.board.news(visitor)
     going = [job for job in page.board.of(visitor, kind=Job) if not job.settled]

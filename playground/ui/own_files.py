@@ -26,7 +26,7 @@ FOR_GOOD, ASK_AGAIN = "public, max-age=31536000, immutable", "no-cache"
 
 
 class Body:
-    """A body and its compressed form. For any number of threads."""
+    """A response body and its compressed form. Thread-safe."""
 
     def __init__(self, content: bytes, media_type: str):
         self.content, self.media_type = content, media_type
@@ -41,8 +41,8 @@ class Body:
         return 2 * len(self.content)
 
     def answer(self, asked: Headers, caching: str) -> Response:
-        """The response to a request with these headers; `caching` is its Cache-Control. The first one is slow: it
-        compresses."""
+        """The response to a request with these headers; `caching` is its Cache-Control. The first response is slow,
+        because it compresses."""
         tag = f'W/"{self.version}"'
         headers = {"etag": tag, "cache-control": caching, "vary": "Accept-Encoding"}
         if tag in asked.get("if-none-match", ""):
@@ -70,7 +70,7 @@ def served_path(path: Path) -> str:
 
 
 def files_route() -> Route:
-    """For the `routes` of gradio's `app_kwargs`: what `served_path` has named, and nothing else."""
+    """A route to pass in gradio's `app_kwargs`: it serves the files named by `served_path`, and nothing else."""
 
     def answer(request: Request) -> Response:
         path = _files.get(request.path_params["name"])

@@ -69,7 +69,7 @@ class Page:
         self.uploads = Uploads(self.limits)
 
     def open(self, tab: str) -> gr.Tabs:
-        """What a handler with `page.tabs` among its outputs returns to show another tab."""
+        """The update that a handler returns for `page.tabs` to show another tab."""
         return gr.Tabs(selected=tab)
 
     def model_list(self, visitor: str | None, chosen: str | None) -> gr.Dropdown:
@@ -78,7 +78,7 @@ class Page:
         return gr.Dropdown(choices=self.models_of(visitor, value), value=value)
 
     def models_of(self, visitor: str | None, chosen: str | None) -> list[tuple[str, str]]:
-        """(name, id) of what this visitor may choose: one that others shared is there as long as it is chosen."""
+        """(name, id) of the models that this visitor may choose; a shared one is listed only while it is chosen."""
         choices = self.registry.choices(visitor)
         if chosen in (None, *(model_id for _, model_id in choices)) or not self.registry.has(chosen, visitor):
             return choices
@@ -129,18 +129,18 @@ class Page:
         return self.registry.data.lasting and self.registry.owns(model_id, visitor)
 
     def sender_of(self, request: Request) -> tuple[str, str]:
-        """The address that an upload comes from, and its visitor as the page says; empty for a program."""
+        """The address of an upload, and its visitor according to the page; an empty visitor for a program."""
         visitor = request.headers.get(VISITOR_HEADER, "")
         return self.reach.origin_of(request), visitor if self.registry.data.knows(visitor) else ""
 
     def share_of(self, request: Any, visitor: str = "") -> str:
-        """From where a request comes, as work is shared out fairly: its network, open pages apart from programs.
+        """The share to which a request counts when work is divided fairly: its network, with pages apart from programs.
 
-        `visitor` is whose panel or form asks; empty for a program.
+        `visitor` is the one whose panel or form sent the request; empty for a program.
         """
         return f"{self.reach.origin_of(request)} {'pages' if visitor in self.opened else 'programs'}"
 
     def finish(self) -> None:
-        """Do what was put off until all tabs are built."""
+        """Run what `later` postponed until all tabs are built."""
         for wire in self._later:
             wire()

@@ -68,7 +68,7 @@ start(); /* 'select', 'change' */"""
 
 @dataclass(frozen=True)
 class Asked:
-    """What a browser sent; anybody may have written it."""
+    """A request from a browser; its content may be forged."""
 
     visitor: str
     selection: dict[str, Any]
@@ -93,7 +93,7 @@ class Slot:
 
     @property
     def digest(self) -> str:
-        """Differs whenever `depends_on` does."""
+        """A hash of `depends_on`."""
         return hashlib.blake2b(repr(self.depends_on).encode(errors="replace"), digest_size=9).hexdigest()
 
 
@@ -193,7 +193,7 @@ class Panels:
         self._slow_acts |= {name} if slow else set()
 
     def post(self, path: str, answer: Callable[[Request], Awaitable[Response]]) -> None:
-        """Another route that panels post to: one that streams."""
+        """Add a route to which panels post and that streams its answer."""
         self._others.append(Route(path, answer, methods=["POST"]))
 
     def routes(self) -> list[Route]:
@@ -289,7 +289,7 @@ def slot(name: str, *, tag: str = "div", **attributes: str) -> str:
 
 
 def blank(template: str, note: str, said: str) -> dict[str, Slot]:
-    """All slots of a part of a template, empty but for the one called `note`, which says why, as HTML."""
+    """All slots of a part of a template, empty except `note`, which gives the reason as HTML."""
     empty = dict.fromkeys(re.findall(r'data-slot="([\w-]+)"', template), Slot(None, lambda: None))
     return empty | {note: Slot(said, lambda: said)}
 
@@ -305,7 +305,7 @@ def move_button(text: str, move: Mapping[str, Any], *, kind: str = "ghost", **at
 
 
 def deed_button(text: str, deed: str, *, kind: str = "ghost", **attributes: str | bool) -> str:
-    """A button that does something on the server: the deed of that name (`Panels.act`). Escaped."""
+    """A button that starts the deed of this name on the server (`Panels.act`). Escaped."""
     return button(text, kind=kind, data_do=deed, **attributes)
 
 
@@ -317,9 +317,9 @@ def chip(text: str, move: Mapping[str, Any]) -> str:
 def choice(
     name: str, label: str, options: Mapping[str, str], chosen: str = "", *, resets: str = "", said: str = ""
 ) -> str:
-    """A drop-down: value → text; `resets` names the fields that a choice sets back. Escaped.
+    """A drop-down with options value → text; `resets` names the fields that a choice resets. Escaped.
 
-    Where no label is to be seen, `said` is what is read out in its place.
+    `said` is the label for screen readers if no label is visible.
     """
     more = {"data-resets": resets, "aria-label": said}
     attributes = attributes_html({"name": name, **{key: text for key, text in more.items() if text}})
@@ -346,7 +346,7 @@ def switch(name: str, label: str, options: Mapping[str, str]) -> str:
 
 
 def attributes_html(given: Mapping[str, str | bool]) -> str:
-    """Attributes of an element, each after a space: name (with _ for -) → text, or whether it is there. Escaped."""
+    """HTML attributes, each after a space, from name (with _ for -) → text, or whether to set it. Escaped."""
     parts = []
     for name, value in given.items():
         name = name.rstrip("_").replace("_", "-")

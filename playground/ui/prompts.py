@@ -37,9 +37,9 @@ def read_prompt(page: Page, checkpoint: Checkpoint, prompt: str) -> tuple[list[i
 
 
 def suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
-    """Beginnings that suit the model and that it can read: its own prompt, its language's, words of what it learned.
+    """Prompts that suit the model and that it can read: its own, its language's, words from its training text.
 
-    Never words of what it writes: a model that has learned little writes none that its text has.
+    Never words from its own writing: a model that has learned little writes none that occur in its text.
     """
     try:
         checkpoint = page.registry.get(model_id, visitor)

@@ -15,7 +15,7 @@ LONGEST = 160
 
 
 def quoted(content: Any, **facts: Any) -> Any:
-    """What a slot shows, where a chart or a saved table carries the line.
+    """A slot's content; a chart or a table that can be saved also gets the line of facts.
 
     Args:
         **facts: by name, in the order of the line: model, step, prompt, layer, head …; None is left out. A chart's own

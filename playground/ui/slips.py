@@ -8,9 +8,14 @@ from ..words.slips import slip_sentences
 
 
 def slips(*names: str) -> str:
-    """These slips as HTML, each folded; those whose numbers cannot be computed here are left out. Escaped."""
+    """Textbook slips as HTML, folded into one; those whose numbers cannot be computed here are left out. Escaped."""
     pairs = [[html.escape(part) for part in pair] for name in names if (pair := slip_sentences(name))]
-    return "".join(
-        f'<details class="slip"><summary>Textbook slip: {says}</summary><p>{truth}</p></details>'
-        for says, truth in pairs
-    )
+    if not pairs:
+        return ""
+    says, truths = zip(*pairs)
+    if len(pairs) == 1:
+        inside = f"Textbook slip: {says[0]}</summary><p>{truths[0]}</p>"
+    else:
+        told = "".join(f"<p><b>{mistake}</b> {truth}</p>" for mistake, truth in pairs)
+        inside = f"{len(pairs)} textbook slips</summary>{told}"
+    return f'<details class="slip"><summary>{inside}</details>'

@@ -16,7 +16,7 @@ PATH = "/status"
 
 
 def status_route(blocks: gr.Blocks) -> Route:
-    """The route that answers for this page."""
+    """The route that reports the server's status."""
 
     def answer(request: Request) -> JSONResponse:
         sessions = len(request.app.state_holder.session_data)

@@ -206,8 +206,23 @@ def quiet(text: str) -> str:
     return f'<p class="quiet-line">{html.escape(text)}</p>'
 
 
+FORECASTS = (2, 3, 5, 10, 15, 20, 30, 45, 60, 90)
+"""Minutes that a forecast may name; it names the next one that is not less."""
+
+
+def about(seconds: float) -> str:
+    """A forecast in seconds, as coarse as it is sure: a machine that others use keeps no closer promise."""
+    if not math.isfinite(seconds):
+        return "a long time"
+    if seconds < 50:
+        return "under a minute"
+    if seconds > 60 * FORECASTS[-1]:
+        return f"{math.ceil(seconds / 3600)} hours"
+    return "about " + next(f"{n} min" for n in FORECASTS if seconds <= 60 * n)
+
+
 def duration(seconds: float) -> str:
-    """Seconds as a person says them."""
+    """Seconds in words, such as “12 s” or “3 min”."""
     if not math.isfinite(seconds):
         return "a long time"
     if seconds < 1:

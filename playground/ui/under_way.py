@@ -21,13 +21,13 @@ TWICE = 1.0
 """Seconds within which a second press of a button is a double click."""
 # seconds between looks at what has not taken its first step, at what soon ends, and at what goes on for a while
 FIRST_TICK, TICK, SLOW_TICK = 0.2, 0.4, 1.5
-WAIT_TICK = 3.0  # of those in line
+WAIT_TICK = 3.0  # of jobs in the queue
 LONG = 15.0  # seconds left that make the difference
 _BAR = f"""{slot("stop")}{slot("bar")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}"""
 
 
 def add_bar(page: Page, kind: type[Job], draw: Callable[[Any], str], *, elem_id: str, stop_id: str) -> None:
-    """The panel in place of the button that begins a job, and what its own buttons do; `draw(view)` is the bar."""
+    """Add the panel that replaces a job's start button while it runs, with its buttons; `draw(view)` gives the bar."""
 
     def show(asked: Asked) -> Shown:
         job = page.board.active(asked.visitor, kind=kind)
@@ -45,9 +45,9 @@ def add_bar(page: Page, kind: type[Job], draw: Callable[[Any], str], *, elem_id:
 
 
 def progress(view: Any, share: float, words: str) -> str:
-    """The bar of a run or a pair: `words` while it trains, else what it waits for."""
+    """The progress bar of a run or a pair: `words` while it trains, else the reason why it waits."""
     if view.state == "waiting":
-        wait = f" · about {theme.duration(view.wait)}" if view.wait and view.wait >= 1 else ""
+        wait = f" · {theme.about(view.wait)}" if view.wait and view.wait >= 1 else ""
         return theme.progress(0.0, f"{ordinal(view.place or 1)} in the queue{wait}")
     if view.state == "training":
         # a place in the line while it trains: its own is lent to others
@@ -57,7 +57,7 @@ def progress(view: Any, share: float, words: str) -> str:
 
 def left(seconds: float | None) -> str:
     """How long a job still takes, after other words."""
-    return f" · {theme.duration(seconds)} left" if seconds else ""
+    return f" · {theme.about(seconds)} left" if seconds else ""
 
 
 def just_begun(page: Page, visitor: str, job: type[Job]) -> bool:
@@ -87,9 +87,9 @@ def notices(page: Page, visitor: str, kind: type[Job], shown: str = "") -> Slot:
 
 
 def tick(time_left: float | None, *, waits: bool = False) -> float:
-    """Seconds until the next look at work that has so many seconds left: each look takes time from the training.
+    """Seconds until the page next checks a job with `time_left` seconds to go. Each check takes time from training.
 
-    None is work that has not begun: its first point is waited for, but not by those who still stand in line.
+    `time_left` is None before the first step: the page then checks often, unless the job `waits` in the queue.
     """
     if waits:
         return WAIT_TICK

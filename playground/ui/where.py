@@ -25,14 +25,14 @@ _COOKIE = "playground-owner"
 
 @dataclass(frozen=True)
 class Reach:
-    """How visitors reach this server, and who of them is its owner."""
+    """How visitors reach this server, and which of them is its owner."""
 
     behind_proxy: bool = False
     """Whether all requests come through a proxy that appends the address it was asked from to X-Forwarded-For."""
     on_space: bool = False
-    """Whether that is a Space's, which has further machines between it and this one."""
+    """Whether that proxy is a Space's, which has further machines between itself and this one."""
     owner: str = ""
-    """The token that makes a page the owner's; empty where no page may use the stored Hub login."""
+    """The secret that makes a page the owner's; empty if no page may use the stored Hub login."""
 
     @classmethod
     def here(cls, *, behind_proxy: bool = False, use_hub_login: bool = False) -> Reach:
@@ -53,7 +53,7 @@ class Reach:
             return ""
 
     def is_owner(self, request: gr.Request | Request) -> bool:
-        """Whether the page was opened by the link that was printed at the start."""
+        """Whether the page was opened with the link that was printed at the start."""
         try:
             shown = request.cookies.get(_COOKIE, "")
         except AttributeError:
@@ -81,7 +81,7 @@ def path_within(scope: Mapping[str, Any]) -> str:
 
 
 def trust_no_address() -> None:
-    """Keep uvicorn from reading client addresses from headers: it trusts every client on the same machine."""
+    """Keep uvicorn from reading client addresses from headers, because it trusts every client on the same machine."""
     os.environ.setdefault("FORWARDED_ALLOW_IPS", "")
 
 

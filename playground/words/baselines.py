@@ -101,6 +101,26 @@ def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:
     return Result(headline, number, " ".join((*details, excess * (loss <= baselines.uniform))).strip())
 
 
+def passed_headline(baselines: Baselines, loss: float, state: str) -> str:
+    """Which baselines a run's loss has passed when it is over; `state` is what its course says, or empty."""
+    passed, ahead, unsure = baselines.passed(loss), baselines.ahead(loss), baselines.unsure(loss)
+    if passed is None:
+        said = "no better than guessing"
+    elif unsure is not None and baselines.clearly(unsure) > CLEARLY:
+        return f"Below the {unsure} baseline, but too little text to be sure."
+    elif unsure is not None:
+        said = f"it beats the {passed} baseline and about equals the {unsure}"
+    else:
+        said = f"it beats the {passed} baseline{f', but not the {ahead}' if ahead else ''}"
+    return f"{state}: {said}." if state else f"{said[0].upper()}{said[1:]}."
+
+
+def passed_so_far(baselines: Baselines, loss: float) -> str:
+    """Which baseline a run that goes on has passed, and nothing that one evaluation may turn round."""
+    passed = baselines.passed(loss)
+    return f"So far it beats the {passed} baseline." if passed else "So far it is no better than guessing."
+
+
 def slips_of(token: str, unit: str, mean: float, context: int) -> str:
     """Why many units (stories, sums) of about `mean` tokens are wrong although the loss is nearly the best possible."""
     why = f"one slip spoils a whole {unit}"

@@ -5,6 +5,9 @@ from __future__ import annotations
 from ..inspection.edits import Edit, EditCell, RemoveMask, SwapPattern, SwitchOff
 from .heads import head_name
 
+SEEN = "Next and the chosen head's pattern show edits; most pictures do not."
+"""Where edits in force are seen."""
+
 
 def edit_words(edit: Edit) -> str:
     """What the edit does, briefly. Those of experts are not named anywhere."""

@@ -152,6 +152,11 @@ def next_words(now: float, before: float | None = None) -> str:
     return share(now) if before is None or share(now) == share(before) else f"{share(now)}, was {share(before)}"
 
 
+def cell_words(tokens: Sequence[str], query: int, key: int, weight: float) -> str:
+    """The weight of one cell of a pattern, and between which tokens it is."""
+    return f"Framed: {weight:.4f}, from token {query} “{tokens[query]}” to token {key} “{tokens[key]}”."
+
+
 def products_words(products: np.ndarray, dot: float) -> str:
     """Which of the products that sum up to q · k make up most of it, as a sentence; empty where none stands out."""
     order = np.argsort(-np.abs(products), kind="stable")

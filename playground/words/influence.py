@@ -32,9 +32,11 @@ def copied_result(copied: Copied, start: int, end: int) -> Result:
     within = any(match.start <= start and end <= match.end for match in copied.matches)
     headline = "These words are part of a copied piece." if within else "These words are not copied as a whole."
     number = f"Of the whole answer, {percent(copied.share, 0)} is copied."
-    if copied.usual is not None:
-        same = ", so this share means little" if copied.usual > copied.share - SAME else ""
-        number += f" For unseen text it would be {percent(copied.usual, 0)}{same}."
+    if copied.usual is None:
+        return Result(headline, number)
+    number += f" For unseen text it would be {percent(copied.usual, 0)}."
+    if copied.usual > copied.share - SAME:
+        return Result(headline, "Unseen text is copied about as much, so copying says little here.", number)
     return Result(headline, number)
 
 

@@ -61,15 +61,23 @@ def gradient_words(typical: float, usual: float) -> str:
     return f"{what}; typically ±{brief(usual)} over all weights of the model."
 
 
-def step_words(largest: float, farthest: float, rounding: bool) -> str:
+def step_headline(before: float, after: float) -> str:
+    """What one step does to the loss on its prompt."""
+    if f"{before:.4f}" == f"{after:.4f}":
+        return f"One step leaves the loss at {after:.4f}."
+    return f"One step {'lowers' if after < before else 'raises'} the loss from {before:.4f} to {after:.4f}."
+
+
+def step_words(title: str, largest: float, farthest: float, rounding: bool) -> str:
     """Whether the largest move shows on the scale of the largest weight."""
     if not farthest:
-        return "No weight moved."
+        return f"No weight moved in {title}."
     share = "All weights were 0"
     if largest:
         seen = "too little to see; training takes many steps" if farthest < 0.05 * largest else "enough to see"
         share = f"That is {brief(100 * farthest / largest)} % of the largest weight ({brief(largest)}): {seen}"
-    return f"The largest move is {brief(farthest)}. {share}.{' Its gradient is only rounding error.' * rounding}"
+    moved = f"Largest move in {title}: {brief(farthest)}. {share}."
+    return moved + " Its gradient is only rounding error." * rounding
 
 
 ADAM = "Adam divides by the gradient's own size, so in its first step every weight moves by about the rate."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
-UNDERLINED = "A red underline marks the first mistake of a line, or a word that is not in the text."
+UNDERLINED = "Red underlines mark each line's first mistake, or a word not in the text."
 FEW = 100
 """Below this many words, a share also names its counts."""
 
@@ -39,8 +39,8 @@ def parsed_summary(parsed: ParsedText) -> str:
     share = parsed.share
     words = [f"{language.judged.capitalize()}: {share.right:,} of {share.of:,}."] if share.of else []
     if parsed.begun_with is not None:
-        why = "has characters outside the language" if parsed.foreign else "does not fit the language"
-        words.append(f"The prompt {why}, so the first {unit} is not checked.")
+        why = "has characters that this language lacks" if parsed.foreign else f"begins no {unit} of this language"
+        words.append(f"Your prompt {why}, so only later {LANGUAGES[parsed.language].units[1]} are checked.")
     elif not words:
         words.append(f"No complete {unit} yet.")
     if parsed.fault is not None:

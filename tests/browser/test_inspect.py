@@ -91,6 +91,40 @@ def test_find_a_head_check_a_weight_switch_it_off(address, chromium_page):
     expect(page.locator("[data-slot=next]")).to_have_text("Next: k 99.98 %")
 
 
+# the smallest contrast between a letter of the lens and its cell, whose colour the scale gives
+CONTRAST = """() => {
+  const plot = document.querySelector('[data-slot=lens-map] .chart-plot'), stops = plot._fullData[0].colorscale;
+  const behind = (z) => {
+    const i = Math.max(stops.findIndex(([at]) => at >= z), 1), [[low, a], [high, b]] = [stops[i - 1], stops[i]];
+    const [from, to] = [a, b].map((hex) => [1, 3, 5].map((n) => parseInt(hex.slice(n, n + 2), 16)));
+    return from.map((start, n) => start + (z - low) / (high - low) * (to[n] - start));
+  };
+  const light = (color) => {
+    const [r, g, b] = color.map((n) => (n /= 255) <= 0.04045 ? n / 12.92 : ((n + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  return Math.min(...[...plot.querySelectorAll('.heatmap-label')].map((each) => {
+    const ink = light(getComputedStyle(each.querySelector('tspan')).fill.match(/[0-9]+/g).map(Number));
+    const cell = light(behind(each.__data__.z));
+    return (Math.max(ink, cell) + 0.05) / (Math.min(ink, cell) + 0.05);
+  }));
+}"""
+
+
+def test_code_stays_in_its_card_and_the_letters_of_a_map_are_read_in_both_schemes(address, chromium_page):
+    page = opened(chromium_page, address, model="stories", prompt=PROMPT, view="steps", step="predict")
+    page.locator(".how summary", has_text="Formula and code").click()
+    right = "selector => document.querySelector(selector).getBoundingClientRect().right"
+    assert page.evaluate(right, ".how .code") < page.evaluate(right, ".card:has(.how)")
+    page.click("details[data-fold=lens] > summary")
+    drawn(page, "lens-map")
+    plot = "document.querySelector('[data-slot=lens-map] .chart-plot')"
+    for scheme, strongest in (("light", "#07505c"), ("dark", "#c5f3fa")):
+        page.evaluate("scheme => document.body.classList.toggle('dark', scheme === 'dark')", scheme)
+        page.wait_for_function(f"{plot}._fullData[0].colorscale[4][1] === '{strongest}'")
+        assert page.evaluate(CONTRAST) > 4.5, scheme
+
+
 def test_the_address_leads_back_to_what_is_shown(address, chromium_page):
     page = opened(chromium_page, address, model="stories", prompt=PROMPT, layer="1", head="2", cell="3,1", view="walk")
     page.wait_for_url("**view=steps**")

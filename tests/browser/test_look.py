@@ -81,7 +81,7 @@ def test_no_number_is_printed_over_another_words_can_be_read_and_things_have_nam
     page.wait_for_selector("#moe-curve [data-state=drawn]")
     for name in ("routing", "experts", "breaking", "figures"):
         page.locator(f"#moe-{name} > summary").click()
-    page.wait_for_selector("#moe-panel [data-slot=sources] [data-state=drawn]")
+    page.wait_for_selector("#moe-panel [data-slot=favourites] table")
     page.wait_for_selector("#both-texts .sample")
     look(dark=True)
     assert not look.found, "\n".join(dict.fromkeys(look.found))

@@ -110,7 +110,7 @@ def test_what_cannot_be_tuned_is_refused(here, tmp_path, capsys, more, sentence)
 def test_a_model_without_room_and_options_of_tuning_without_a_model_are_refused(here, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(plan, "free_memory", lambda device: 100_000)
     monkeypatch.setattr("playground.storage.checkpoint.read_tensors", lambda *_: pytest.fail("weights were read"))
-    check_refused(capsys, tuning(here, tmp_path / "m"), "needs about 0.0 GB, and 0.0 GB are free")
+    check_refused(capsys, tuning(here, tmp_path / "m"), "this machine has 0.0 GB for it")
     assert limits.training_memory(CONFIG, 4) > 100_000
     arguments = ["train", "--old-text", here / "old.txt", "--out", tmp_path / "m"]
     check_refused(capsys, arguments, "--old-text is for a model that is trained on")

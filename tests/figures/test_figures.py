@@ -134,6 +134,7 @@ def test_rungs_the_best_moment_and_differences_are_drawn_where_they_fit():
     for those, named in ((rungs, [0, 3]), (apart, [0, 1, 2, 3])):
         narrow = loss_curve(run(20), those)["layout"]["meta"]["narrow"]
         assert [i for i in range(4) if narrow[f"annotations.{i}.visible"]] == named
+        assert [i for i in range(4) if narrow[f"shapes.{i}.visible"]] == named, "no line without its name"
     layout = loss_curve(run(30), RUNGS, log_y=True)["layout"]
     assert [shape["y0"] for shape in layout["shapes"]] == [value for _, value in RUNGS]
     assert [10 ** note["y"] for note in layout["annotations"]] == pytest.approx([value for _, value in RUNGS])

@@ -1,10 +1,7 @@
 """Receipts: the worked example to all its digits, each number against loops, and the head that is taken home."""
 
 import cmath
-import inspect
-import io
 import math
-import subprocess
 import sys
 
 import numpy as np
@@ -12,11 +9,11 @@ import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
-from playground.inspection import Look, byhand, look
+from playground.inspection import Look, look
 from playground.inspection.byhand import attend
 from playground.inspection.edits import SwitchOff, edits_tap
 from playground.inspection.example import EXAMPLES, worked_example
-from playground.inspection.receipts import head_arrays, packed_head, receipt
+from playground.inspection.receipts import head_arrays, receipt
 from playground.model import ModelConfig, Transformer, trace
 from playground.storage import Checkpoint
 from playground.training import History
@@ -179,38 +176,3 @@ def test_a_long_prompt_keeps_no_patterns_and_makes_the_same_ones(monkeypatch):
         assert torch.allclose(long.pattern(layer), short.trace["pattern", layer][0], atol=1e-6)
         assert torch.allclose(long.scores(layer), short.trace["scores", layer][0], atol=1e-5)
     assert receipt(long, 1, 2, 5, 1).largest_difference < 2e-5
-
-
-ARRAYS, SCRIPT = "head.npz", "head.py"
-NAMES = ("one key head, qk-norm, relu2", "separate heads", "sees the future")
-
-
-def take_home(look: Look, layer: int, head: int) -> dict[str, bytes]:
-    return {ARRAYS: packed_head(look, layer, head), SCRIPT: inspect.getsource(byhand).encode()}
-
-
-def run(folder, files: dict[str, bytes]) -> subprocess.CompletedProcess:
-    """Run the script in a folder of its own where torch and this package cannot be imported."""
-    for name, contents in files.items():
-        (folder / name).write_bytes(contents)
-    for barred in ("torch", "playground"):
-        (folder / f"{barred}.py").write_text("raise ImportError('not here')")
-    return subprocess.run([sys.executable, SCRIPT], cwd=folder, capture_output=True, text=True, timeout=60, env={})
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_script_runs_alone_and_agrees(tmp_path, name):
-    done = run(tmp_path, take_home(look_at(VARIANTS[name]), 1, 2))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("largest difference from the model's own forward") == 2
-    assert "7 tokens, width 16, 4 per head" in done.stdout
-
-
-def test_the_script_fails_where_the_numbers_do_not_agree(tmp_path):
-    files = take_home(look_at(VARIANTS["rotary"]), 0, 1)
-    arrays = dict(np.load(io.BytesIO(files[ARRAYS])))
-    arrays["W_q"] = arrays["W_q"] + 0.2
-    changed = io.BytesIO()
-    np.savez(changed, **arrays)
-    done = run(tmp_path, {**files, ARRAYS: changed.getvalue()})
-    assert done.returncode != 0 and "AssertionError: pattern" in done.stderr

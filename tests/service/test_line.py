@@ -131,7 +131,7 @@ def test_no_network_keeps_the_line_or_all_places_for_itself(tmp_path):
     board = house(tmp_path, ScriptedRunner(), jobs=2, waiting=6)
     for number in range(7):
         board.start(known(f"crowd {number}"), small_spec(steps=10_000), by_program=True, share="an office programs")
-    with pytest.raises(LimitError, match=r"wait.*line"):
+    with pytest.raises(LimitError, match=r"wait.*queue"):
         board.start(known("crowd 9"), small_spec(), by_program=True, share="an office programs")
     pages = [board.start(who, small_spec(steps=10_000), share=f"{who} pages") for who in (ANNA, BERT, CARLA)]
     assert all(page.active for page in pages) and board.counts()["waiting"] <= 6

@@ -63,4 +63,4 @@ def test_what_cannot_be_tuned_is_said(learned, monkeypatch):
     with pytest.raises(ValueError, match="no longer here"):
         tune(board, parent, visitor=BERT)
     monkeypatch.setattr(runs, "free_memory", lambda device: 1000)
-    assert "GB are free" in ended(tune(board, parent)).view().message
+    assert "GB for it" in ended(tune(board, parent)).view().message

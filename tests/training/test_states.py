@@ -13,6 +13,8 @@ from playground.training.states import (
     CUT,
     DIVERGED,
     FEW,
+    IN_A_ROW,
+    LASTS,
     LEARNING,
     LEVEL,
     MIXED,
@@ -20,11 +22,13 @@ from playground.training.states import (
     UNCLEAR,
     UNMASKED,
     UNMEASURED,
+    held_loss,
     risen_for,
     state_of,
 )
 
 FALLING = [4.0, 2.5, 1.8, 1.4, 1.2, 1.1, 1.03, 0.99]
+DONE = {"reason": "done"}
 LADDER = Baselines(uniform=4.0, unigram=3.0, bigram=2.0, floor=0.9)
 
 
@@ -49,10 +53,14 @@ def spiral(n: int = 18) -> list[float]:
         (made_up([2.5, 0.9, 0.25, 0.19498, 0.185, 0.17, 0.16316]), LEARNING, 150),
         (made_up([*FALLING, 0.985, 0.9836, 0.985, 0.984, 0.9845, 0.984]), LEVEL, 400),
         (made_up([0.9, 0.01, 0.0004, *[0.0] * 4]), LEVEL, 150),
-        (made_up([*FALLING, 1.05, 1.1, 1.2, 1.3], [*FALLING, 0.8, 0.6, 0.4, 0.3]), OVERFITTING, 350),
-        (made_up([4.6, 2.0, 1.9, 2.6, 2.7, 2.8, 2.9], [4.6, 2.0, 1.6, 1.0, 0.6, 0.3, 0.2]), OVERFITTING, 100),
-        (made_up([3.9, 7.0, 8.0, 8.5, 9.0, 8.7], [3.7, 3.3, 2.9, 2.7, 2.5, 2.4]), OVERFITTING, 0),
-        (made_up([*FALLING, 1.05, 1.1, 1.2, 1.3]), BOTH_ROSE, 350),
+        (made_up([*FALLING, 1.05, 1.1, 1.2, 1.3], [*FALLING, 0.8, 0.6, 0.4, 0.3], finished=DONE), OVERFITTING, 350),
+        (
+            made_up([4.6, 2.0, 1.9, 2.6, 2.7, 2.8, 2.9], [4.6, 2.0, 1.6, 1.0, 0.6, 0.3, 0.2], finished=DONE),
+            OVERFITTING,
+            100,
+        ),
+        (made_up([3.9, 7.0, 8.0, 8.5, 9.0, 8.7], [3.7, 3.3, 2.9, 2.7, 2.5, 2.4], finished=DONE), OVERFITTING, 0),
+        (made_up([*FALLING, 1.05, 1.1, 1.2, 1.3], finished=DONE), BOTH_ROSE, 350),
         (made_up([4.0, 3.0, 2.8, 2.3, 2.6, 2.25, 2.55, 2.2, 2.5, 2.3, 2.45, 2.24]), MIXED, 400),
         (made_up([4.0, 2.0, math.nan]), DIVERGED, 50),
         (made_up(FALLING, finished={"reason": "diverged"}), DIVERGED, 350),
@@ -117,7 +125,10 @@ def test_one_rise_is_no_overfitting_and_evaluations_in_a_row_are():
     """A text of words: after one rise in the middle of the warm-up, overfitting was said four steps before the best."""
     validation = [5.0, 3.758, 3.974, 3.407, 3.571, 3.746, 3.842, 3.95]
     history = made_up(validation, [5.0, 3.7, 3.2, 2.9, 2.5, 2.1, 1.8, 1.5])
-    said = [state_of(history.until(step)) for step in history.evaluations["step"]]
+    ends = [history.until(step) for step in history.evaluations["step"]]
+    for each in ends:
+        each.finished = DONE
+    said = list(map(state_of, ends))
     assert [state.kind for state in said] == [UNCLEAR] * 6 + [OVERFITTING] * 2 and said[6].since == 150
     assert state_of(made_up([5.0, 3.0, 2.0, 1.99, 1.985, 2.4], [5.0, 3.0, 2.0, 1.5, 1.0, 0.5])).kind != OVERFITTING
     rises = [1.05, 1.1, 0.995, 1.2, 1.25, 1.3, 1.35]
@@ -126,3 +137,21 @@ def test_one_rise_is_no_overfitting_and_evaluations_in_a_row_are():
     assert risen_for(history) == 3 and risen_for(history.until(500)) == 0
     assert risen_for(made_up([*FALLING, 1.05, 1.1, 1.2, 1.3])) == 0  # training rose as well: not learned by heart
     assert risen_for(made_up([])) == 0 == risen_for(made_up([math.nan, math.nan]))
+
+
+def test_what_is_said_of_a_run_that_goes_on_lasts():
+    """A run of 110 steps was said to overfit since step 20, and eight evaluations later it was at its best."""
+    falling, rise = [3.4, 1.0, 0.5, 0.2, 0.05], [0.08, 0.1, 0.12, 0.13, 0.14, 0.15]
+    course = falling + rise[: LASTS - 1] + [0.04, 0.03]
+    learned = [3.4, 0.9, 0.4, 0.1, 0.04, *[0.03 - 0.001 * i for i in range(LASTS + 1)]]
+    for seen in range(1, len(course) + 1):
+        assert state_of(made_up(course[:seen], learned[:seen])).kind != OVERFITTING
+    assert state_of(made_up(falling + rise, learned[: 5 + LASTS])).kind == OVERFITTING, "but a rise that lasts is one"
+    ended = made_up((falling + rise)[: 5 + IN_A_ROW], learned[: 5 + IN_A_ROW], finished=DONE)
+    assert state_of(ended).kind == OVERFITTING, "the end waits for nothing"
+
+
+def test_a_loss_that_was_reached_holds_until_it_is_missed_three_times():
+    held = [held_loss(made_up([2.0, 1.0, 1.3, 1.2, 1.4][:seen])) for seen in range(1, 6)]
+    assert held == [2.0, 1.0, 1.0, 1.0, 1.2]
+    assert math.isnan(held_loss(made_up([]))) and held_loss(made_up([1.0, math.nan])) == 1.0

@@ -187,11 +187,15 @@ def test_tokens_per_second_are_those_of_the_last_second():
     for seconds in [0.01] * 200 + [0.4] * 3:
         pace.add(seconds)
     assert pace.per_step == pytest.approx(0.4) and pace.seconds == pytest.approx(3.2) and pace.steps == 203
+    assert pace.time_left(3.2, 203) == pytest.approx(3.2), "a forecast rests on the last minute"
     for _ in range(100):
         pace.add(0.01)
     assert pace.per_step == pytest.approx(0.01)
     pace.add(5.0)
     assert pace.per_step == 5.0, "at least the last step"
+    for _ in range(13):
+        pace.add(5.0)
+    assert pace.time_left(pace.seconds, 10) == pytest.approx(50), "what was quicker is over a minute ago"
 
 
 def test_the_history_has_every_event_before_it_is_handed_on_and_until_a_step_is_that_of_a_run_that_ended_there():

@@ -1,11 +1,7 @@
 """How often a page looks, what keeps its places, and what whoever runs the server reads."""
 
-from playground.service.comparisons import ComparisonJob
-from playground.service.job import Job
 from playground.service.limits import AWAY_SECONDS
-from playground.service.run_job import RunJob
-from playground.service.training_job import TrainingJob
-from playground.ui.under_way import KINDS, LONG, tick
+from playground.ui.under_way import LONG, tick
 
 from .raw import RawCaller, web
 from .runs import known, until
@@ -26,11 +22,6 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
     assert told["limits"]["models_per_visitor"] == 100 and told["caches"]["bytes"] <= told["caches"]["most_bytes"]
     assert told["page"]["sessions"] > 0 and told["page"]["threads"] > 1
     assert all(isinstance(number, int) for part in told.values() for number in part.values())
-
-
-def test_whatever_kind_of_job_goes_on_other_tabs_say_where_it_is_seen():
-    kinds = {*Job.__subclasses__(), *TrainingJob.__subclasses__()} - {TrainingJob}
-    assert {RunJob, ComparisonJob} <= {kind.job for kind in KINDS} >= kinds
 
 
 def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_takes_long_or_waits():

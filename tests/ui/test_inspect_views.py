@@ -63,12 +63,14 @@ def test_one_token_an_example_and_escaped_texts(tab, view):
 
 def test_a_click_in_a_steps_picture_chooses_what_it_draws(tab):
     def click(step: str, **click) -> dict:
-        at = {"layer": 1, "head": 0, "query": 5, "key": 0}
+        at = {"layer": 1, "head": 0, "query": 5, "key": 0, "all_rows": step == "norm"}
         return tab.shown("abcabc", {"slot": "step-chart", **click}, view="steps", step=step, **at).selection
 
     chosen = click("softmax", index=[4, 2])
     assert (chosen["query"], chosen["key"]) == (4, 2)
-    assert click("embed", index=[3, 7])["query"] == 3 and click("output", index=[2, 0])["head"] == 2
+    assert click("norm", index=[3, 7])["query"] == 3
+    assert click("embed", index=[0, 7])["query"] == 3, "of three rows at first, the last is the chosen one"
+    assert click("output", index=[2, 0])["head"] == 2
     assert click("add", index=[0, 4])["query"] == 4 and click("mlp", index=[0, 1])["query"] == 5
     for odd in (None, [99, 0], "x", [0.5, 0]):
         with pytest.raises(ValueError, match="Click again"):
@@ -116,6 +118,9 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(tab):
         difference = made["training-weight"].rpartition("in the model</td><td>")[2].partition("<")[0].replace("−", "-")
         assert abs(float(difference)) < 1e-7
     assert np.abs(drawn(made["training-step"])).max() > 0
+    headline = made["training-headline"]
+    assert "One step lowers the loss from" in headline and "Largest move in output layer" in headline
+    assert made["training-slips"].count("<details") == 1 and made["training-slips"].count("<p>") == 3
 
 
 # ---- through training ------------------------------------------------------------------------------------------------

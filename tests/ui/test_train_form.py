@@ -1,11 +1,13 @@
 """The Train tab's form: every size is a run that can be made, and a change says what it changes."""
 
+import dataclasses
+import re
 from pathlib import Path
 
 import pytest
 
 import playground
-from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
+from playground.data import Baselines, corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.model import PRESETS
 from playground.service.limits import LOCAL, PUBLIC
 from playground.service.models import Registry
@@ -17,6 +19,7 @@ from playground.studies.finetune import tuning_config
 from playground.training import Evaluated, History, Sampled, Stepped
 from playground.training.recipes import BY_HEART
 from playground.training.states import OVERFITTING
+from playground.ui import theme
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.forms.excerpts import beginning_of, contents_of
@@ -136,6 +139,8 @@ def test_a_pasted_text_gives_the_prompt_its_beginning():
     assert beginning_of("one  two\tthree\n") == "one  two\tthree"
     assert beginning_of("a lighthousekeeper's extraordinary granddaughter") == "a lighthousekeeper's extraordinary"
     assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
+    for text, name in (("القطة تجلس.\n", "القطة تجلس"), ("Is it so? Yes.\n", "Is it so? Yes"), ("…\n", "")):
+        assert texts.source_of(own_text(text * 200), LOCAL).name == name, "without the mark at its end"
     source = Source(texts.OWN_TEXT, text="Once there was a queen who ruled. " * 100, name="queen.txt")
     for typed, used in (("", "Once there was a"), ("The queen", "The queen")):
         spec = form.run_spec(filled(source=texts.OWN_TEXT, prompt=typed), source, LOCAL)
@@ -143,6 +148,17 @@ def test_a_pasted_text_gives_the_prompt_its_beginning():
 
 
 # ---- sizes, other texts, names ---------------------------------------------------------------------------------------
+
+
+def test_the_headline_of_a_finished_run_is_not_so_far_and_agrees_with_its_figure():
+    """“So far: it beats the bigram baseline” stood over a finished run at 0.022, far below the 5-gram's 0.13."""
+    little = Baselines(3.09, 2.63, 0.85, ngram=0.13, order=5, tokens=120, chance={"5-gram": 0.15})
+    view = RunView(id="x", name="Run 1", state="training", baselines=little)
+    for step, loss in enumerate((3.4, 0.5, 0.06, 0.13, 0.022)):
+        view.history.add(Evaluated(step, 1.0, train_loss=loss, val_loss=loss))
+    assert "So far" in verdict.headline(view) and "bigram" in verdict.headline(view)
+    over = dataclasses.replace(view, state="finished")
+    assert "So far" not in verdict.headline(over) and "5-gram" in verdict.headline(over)
 
 
 def test_a_size_is_chosen_only_where_the_shape_is_its_own():
@@ -325,3 +341,10 @@ def test_a_forecast_counts_evaluations_and_samples(parts):
     assert took - fewer == pytest.approx(30 * parts[2], rel=0.02) and fewer > 40 * step
     assert pace.seconds(spec.model, rarer.replace(steps=80), len(text)) > 1.8 * fewer
     assert pace.seconds(spec.model, rarer, 2 * len(text)) > fewer, "more to evaluate"
+
+
+@pytest.mark.parametrize(("seconds", "minutes"), [(130, 3), (170, 3), (200, 5), (1300, 30)])
+def test_a_forecast_names_whole_minutes_and_none_too_few(seconds, minutes):
+    """“About 9 s” took three and a half minutes."""
+    assert re.findall(r"\d+", theme.about(seconds)) == [str(minutes)]
+    assert not re.findall(r"\d", theme.about(9)) and "hours" in theme.about(9000)

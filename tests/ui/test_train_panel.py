@@ -143,9 +143,9 @@ def test_whoever_waits_reads_the_place_and_may_leave(served):
     anna.train(Steps=100_000)
     bert.train(Steps=20)
     bert.look()
-    assert bert.text("headline").startswith("First") and "the line" in bert.bar.look()["stop"]
-    assert "in line" in bert.bar.slots["bar"]
-    assert "in line" not in str(anna.look())
+    assert bert.text("headline").startswith("First") and "queue" in bert.bar.look()["stop"]
+    assert "in the queue" in bert.bar.slots["bar"]
+    assert "in the queue" not in str(anna.look())
     bert.do("stop_run")
     assert bert.bar.look()["stop"] == ""
     bert.train(Steps=20)

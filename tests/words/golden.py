@@ -98,6 +98,12 @@ def of_baselines() -> Iterator[Case]:
     ):
         for loss in losses:
             yield f"how good is loss {loss:g} on {name}", baselines.how_good(of, loss)
+    for loss in (3.999, 2.5, 1.7, 1.495, 1.04):
+        yield f"loss {loss:g} at the end, on a language", baselines.passed_headline(KNOWN, loss, "")
+        yield f"loss {loss:g} as it learns, on a language", baselines.passed_so_far(KNOWN, loss)
+    yield "still falling at loss 1.7", baselines.passed_headline(KNOWN, 1.7, "Still falling")
+    yield "levelled off at loss 3.999", baselines.passed_headline(KNOWN, 3.999, "Levelled off")
+    yield "few words, at loss 5.15", baselines.passed_headline(NEAR, 5.15, "")
     yield "stories longer than the context", baselines.slips_of("character", "story", 191.4, 128)
     yield "sums with slips", baselines.slips_of("character", "sum", 8.0, 64)
     yield "the size of loss 0.69 on a language", baselines.size_of_loss(KNOWN, math.log(2))
@@ -189,6 +195,7 @@ def of_heads() -> Iterator[Case]:
         yield f"without a head: {before} to {after}", heads.without_words("k", before, after)
         yield f"next token: {before} to {after}", heads.next_words(after, before)
     yield "without a head, after an earlier token", heads.without_words("k", 0.1, 0.5, "24 “␣”")
+    yield "a cell of a pattern", heads.cell_words(tokens, 4, 1, 0.25)
     yield "one product", heads.products_words(np.array([2.0, -0.1, -0.2]), 1.7)
     yield "three products", heads.products_words(np.array([2.0, 1.0, 0.5, -0.2]), 3.3)
 
@@ -344,6 +351,7 @@ def of_edits() -> Iterator[Case]:
                  EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
                  SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
         yield repr(edit), edits.edit_words(edit)
+    yield "where edits are seen", edits.SEEN
 
 
 def of_interventions() -> Iterator[Case]:

@@ -111,7 +111,9 @@ def of_inspect() -> Iterator[Case]:
     for typical, usual in ((0.02, 0.0), (1e-9, 0.1), (0.0, 0.1)):
         yield f"a gradient of {typical}, usually {usual}", inspect.gradient_words(typical, usual)
     for largest, farthest, rounding in ((0.5, 0.001, True), (0.5, 0.1, False), (0.0, 0.1, False), (0.5, 0.0, False)):
-        yield f"a largest move of {farthest} from {largest}", inspect.step_words(largest, farthest, rounding)
+        yield f"a largest move of {farthest} from {largest}", inspect.step_words("W_q", largest, farthest, rounding)
+    for after in (0.3, 1.0, 1.2):
+        yield f"a loss of 1 before a step, {after} after it", inspect.step_headline(1.0, after)
     yield "AdamW", inspect.ADAM + inspect.ADAM_SMALL
     yield "SGD", inspect.SGD
     yield "Muon", inspect.muon_words("each head")

@@ -11,12 +11,12 @@ from .graph import Graph
 
 
 class Belief(NamedTuple):
-    """Where in its graph the generator may stand, given what was seen: places about to emit, and their weights."""
+    """Where in its graph the generator may stand, given the tokens seen: places about to emit, and their weights."""
 
     places: np.ndarray
-    """(n,) int: each is one token inside one edge's text."""
+    """(n,) int: places, each one token inside one edge's text."""
     weights: np.ndarray
-    """(n,) float: probability of each, sums to 1."""
+    """(n,) float: each place's probability; they sum to 1."""
 
 
 class ExactModel:
@@ -27,8 +27,8 @@ class ExactModel:
     A window cut out of a long text may start anywhere, so the belief before it is the stationary distribution over all
     places: the best any reader of just this window could do.
 
-    `encode` must cut an edge's text into the same tokens alone as within a longer text, which holds for characters, and
-    for words where edges end at word boundaries.
+    `encode` must cut an edge's text into the same tokens by itself as within a longer text. That holds for characters,
+    and for words if edges end at word boundaries.
     """
 
     def __init__(self, graph: Graph, encode: Callable[[str], list[int]], vocab_size: int):
@@ -56,14 +56,14 @@ class ExactModel:
         return (probability, self._moved_on(said)) if probability else (0.0, belief)
 
     def losses(self, windows: np.ndarray, *, shared_prefix: int = 6) -> np.ndarray:
-        """Surprise in nats (N, T) of tokens 1 … T of each window (N, T + 1), given what it shows before them."""
+        """Surprise in nats (N, T) at tokens 1 … T of each window (N, T + 1), given the window's tokens before them."""
         one_kind = np.zeros(len(self.tokens), dtype=np.int64)
         return self.losses_and_kinds(windows, one_kind, shared_prefix=shared_prefix)[0]
 
     def losses_and_kinds(
         self, windows: np.ndarray, kinds: np.ndarray, *, shared_prefix: int = 6
     ) -> tuple[np.ndarray, np.ndarray]:
-        """What `losses` returns, and the likeliest kind (N, T) of each token's place.
+        """What `losses` returns, and the likeliest kind (N, T) for each token's place.
 
         `kinds` (places,) gives every place's kind.
         Beliefs of the first few tokens are wide but shared by many windows, so they are computed once.
@@ -90,7 +90,7 @@ class ExactModel:
         return out, found
 
     def _said(self, belief: Belief, token: int) -> Belief:
-        """The places of a belief that emit this token, with their weights as they were."""
+        """The places in a belief that emit this token, with unchanged weights."""
         emits = self.tokens[belief.places] == token
         return Belief(belief.places[emits], belief.weights[emits])
 

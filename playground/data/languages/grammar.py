@@ -18,13 +18,13 @@ from .exact import ExactModel
 from .graph import CHANCE, Language
 
 NEXT, WORD, SPELLING, ENDS = "what happens next", "which word comes next", "spelling", "ends of words or numbers"
-"""Kinds of characters that no rule of the language's own decides."""
+"""Kinds of characters that none of the language's own rules decides."""
 _WORDS = re.compile(WORD_PATTERN)
 _FEW, _MANY = 3, 50
-"""As many possible words are named; of more than so many only those count that begin most like the wrong one."""
+"""At most this many possible words are named; if there are more, only those that begin most like the wrong one."""
 
 Place = tuple[int, int]
-"""(edge, word of its text)."""
+"""(edge, index of a word in its text)."""
 
 
 class Word(NamedTuple):
@@ -40,16 +40,16 @@ class Fault(NamedTuple):
 
     start: int
     end: int
-    """Its characters in the text."""
+    """Where the word begins and ends in the text, in characters."""
     word: str
     kind: str
-    """Which kind of word should come there."""
+    """The kind of word that should come there."""
     rule: str
-    """Why it cannot."""
+    """Why the word cannot come there."""
 
 
 class Reading(NamedTuple):
-    """One unit of a text: a story, a sum, a line."""
+    """One unit of a text: a story, a sum or a line."""
 
     start: int
     end: int
@@ -68,9 +68,9 @@ class Grammar:
         begins = np.unique(np.append(graph.target[ends_line], 0))
         self._opening: dict[str, list[Place]] = {}  # of a unit, by its first word
         once = {graph.texts[e] if ends_line[e] else e: (e, i) for e, i in self._enter(begins)}  # where a line ends, so
-        for place in once.values():  # does the reading: which state follows does not matter
+        for place in once.values():  # ends the unit: which state follows does not matter
             self._opening.setdefault(self._word(place).text, []).append(place)
-        self._kinds: dict[str, set[str]] = {}  # of each word, wherever it may stand
+        self._kinds: dict[str, set[str]] = {}  # the places of each word, wherever it may stand
         for edge in dict(zip(graph.texts, range(len(graph.texts)))).values():
             kinds = self.kinds_of_characters(edge)
             for word in self._words[graph.texts[edge]]:
@@ -92,7 +92,7 @@ class Grammar:
         return found
 
     def kinds_of_characters(self, edge: int) -> list[str]:
-        """The kind of each character of an edge's text."""
+        """The kind of each character in an edge's text."""
         text = self.language.graph.texts[edge]
         kinds = list(_plain_kinds(text))
         for start, end, kind in self._marks(edge):
@@ -144,7 +144,7 @@ class Grammar:
         return None
 
     def _explained(self, live: Iterable[Place], word: re.Match) -> Fault:
-        """What should have stood there: the places that begin most like the word, of its own kinds if there are any."""
+        """What should have stood there: the places that begin most like the word, if possible of its own kinds."""
         places = {self._word(place).text: place for place in live}  # one of each word
         alike = {text: _shared(text, word[0]) for text in places}
         if len(places) > _MANY:
@@ -158,7 +158,7 @@ class Grammar:
         )
         most = (
             0 if word[0] in self._kinds else max(alike[text] for text in same)
-        )  # a slip of the pen has its neighbours
+        )  # a misspelt word is judged by its neighbours
         kind = next(kinds[text] for text in same if alike[text] >= most)
         possible = tuple(sorted(text for text in same if alike[text] >= most and kinds[text] == kind))
         if word[0].isalpha() and word[0] not in self._kinds and self.language.spelled:
@@ -186,7 +186,7 @@ class Grammar:
         return self._words[self.language.graph.texts[place[0]]][place[1]]
 
     def _kind(self, place: Place, shared: int) -> str:
-        """The kind of a word at its first character that differs, or at its last."""
+        """The kind of a word, read at its first differing character, or at its last."""
         word = self._word(place)
         return self.kinds_of_characters(place[0])[word.start + min(shared, len(word.text) - 1)]
 
@@ -203,7 +203,7 @@ def grammar_of(language: Language) -> Grammar:
 
 @lru_cache(maxsize=20_000)
 def _plain_kinds(text: str) -> tuple[str, ...]:
-    """The kinds of characters where no rule says more."""
+    """The kinds of characters about which no rule says more."""
     kinds = []
     for i, character in enumerate(text):
         if not character.isalnum():

@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 
 Mark = tuple[int, int, str]
-"""(first character, one after the last, kind): a part of an edge's text that a rule decides."""
+"""(first character, one after the last, kind): a part of an edge's text, decided by a rule."""
 CHANCE = "free choices"
-"""The kind of what no rule decides: to be guessed by frequency only."""
+"""The kind of text that no rule decides: it can only be guessed by frequency."""
 
 Choice = tuple[float, str, Hashable]
 """(weight, text to emit, next state): one way to continue from a state."""
@@ -21,7 +21,7 @@ Choice = tuple[float, str, Hashable]
 class Graph:
     """All states reachable from `start`, and for each its choices, weights normalised to probabilities.
 
-    A text is a walk: choose among the state's choices, write its text, go to its next state, for ever. Generators with
+    A text is a walk: pick one of the state's choices, write its text, go to its next state, for ever. Generators of
     stories or lines simply return to their start state.
     """
 
@@ -50,7 +50,7 @@ class Graph:
 
     @cached_property
     def visits(self) -> np.ndarray:
-        """Stationary probability (states,) with which a long walk stands in each state, counted per choice made."""
+        """Stationary probability (states,) of each state in a long walk, counted once per choice."""
         visits = np.full(len(self.states), 1.0 / len(self.states))
         for _ in range(100_000):
             moved = np.bincount(self.target, visits[self.source] * self.probability, minlength=len(visits))
@@ -67,26 +67,26 @@ class Language:
 
     name: str
     title: str
-    """As shown on a button."""
+    """The name shown on a button."""
     note: str
     """One sentence: what a model must learn to predict it."""
     prompt: str
     """A beginning that a trained model can continue."""
     build: Callable[[], Graph]
     units: tuple[str, str] = ("line", "lines")
-    """What ends with a line break and is right or wrong as a whole: one, and several."""
+    """The unit that ends with a line break and is right or wrong as a whole: its name, in singular and plural."""
     spelled: bool = False
-    """Whether a word that occurs nowhere is misspelled, whatever else it is."""
+    """Whether a word that occurs nowhere in the language counts as misspelled."""
     right: str = "right"
-    """What is said of those without a mistake."""
+    """The word for units without a mistake, such as "right"."""
     mark: Callable[[Hashable, str], Iterable[Mark]] = lambda state, text: ()
-    """The parts of an edge's text that a rule decides, given the state that it leaves."""
+    """The parts of an edge's text that a rule decides, given the state that the edge leaves."""
     broken: Callable[[str, str, tuple[str, ...]], str] = lambda kind, word, possible: f"the rule of {kind} is broken"
-    """Why a word cannot stand where it does: the kind of what should, the word, and the few that could (or none)."""
+    """Why a word cannot stand where it does, given the kind that should, the word, and the few that could (or none)."""
 
     @property
     def judged(self) -> str:
-        """As "sums right": what is counted."""
+        """What is counted, such as "sums right"."""
         return f"{self.units[1]} {self.right}"
 
     @cached_property
@@ -97,7 +97,7 @@ class Language:
     def sample(self, n_characters: int, seed: int) -> str:
         """At least n_characters of text, from the start state, ending with a whole edge."""
         graph, rng = self.graph, np.random.default_rng(seed)
-        # plain lists: taken one by one, numbers of an array cost twenty times as much
+        # plain lists: taking numbers one by one from an array is twenty times as slow
         cumulative = np.cumsum(graph.probability).tolist()
         first_edge, target, texts = graph.first_edge.tolist(), graph.target.tolist(), graph.texts
         pieces: list[str] = []

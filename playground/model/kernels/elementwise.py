@@ -83,7 +83,7 @@ squared_relu = with_backward(squared_relu_reference, SquaredReLUWithBackward)
 def rotate_reference(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
     """Turn each pair of numbers of x (B, T, H, D) by its position's angle, with cosines and sines (T, 1, D).
 
-    The tables are `transformer.rotary_table`'s, whose sines carry the signs of the rotation matrix. They get no
+    Both tables come from `transformer.rotary_table`; the sines carry the signs of the rotation matrix. They get no
     gradient.
     """
     return x * cosines + torch.roll(x, x.shape[-1] // 2, dims=-1) * sines
@@ -111,7 +111,7 @@ rotate = with_backward(rotate_reference, RotationWithBackward)
 
 
 def activate(config: ModelConfig, x: torch.Tensor, gate: torch.Tensor | None = None) -> torch.Tensor:
-    """The MLP's nonlinearity, number by number; with swiglu (Shazeer 2020) x is scaled by SiLU of a `gate` like it."""
+    """The MLP's nonlinearity, number by number; swiglu (Shazeer 2020) scales x by the SiLU of a `gate` of x's shape."""
     if gate is not None:
         return F.silu(gate) * x
     if config.activation == "relu":
@@ -124,7 +124,7 @@ def activate(config: ModelConfig, x: torch.Tensor, gate: torch.Tensor | None = N
 def activation_backward(
     config: ModelConfig, grad: torch.Tensor, x: torch.Tensor, gate: torch.Tensor | None
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """The gradients for x and gate from `grad`, that of `activate`'s result, which is overwritten."""
+    """The gradients for x and gate, from the gradient `grad` of `activate`'s result; `grad` is overwritten."""
     if gate is not None:
         grad_gate = torch.ops.aten.silu_backward(grad * x, gate)
         return grad.mul_(F.silu(gate)), grad_gate
@@ -142,5 +142,5 @@ def _gelu_formula(config: ModelConfig) -> str:
 
 @functools.cache
 def _constant(number: float, dtype: torch.dtype) -> torch.Tensor:
-    """A number as addcmul wants it."""
+    """A number in the form that addcmul wants."""
     return torch.tensor(number, dtype=dtype)

@@ -3,11 +3,11 @@
 N = tokens, E = experts, K = experts per token, R = rows, d = d_model, f = width of one expert.
 
 The fast way sorts the N·K routed rows by expert (`Dispatch`), so that each expert is one product over its own run of
-rows: a token costs K experts, however many there are. Its backward is written out: left to autograd, the many small
-steps between the products make a pass on a CPU 4 % longer. With 8 experts, the loop makes a step 40 to 60 % longer.
+rows: a token costs K experts, however many there are. Its backward pass is written out: with
+autograd's, a pass on a CPU takes 4 % longer. With 8 experts, the plain loop makes a step 40 to 60 % longer.
 
-A CPU's bfloat16 products compile themselves for every new number of rows, which takes longer than the product: there,
-each expert's run is padded to a multiple of `RUN`, with rows of weight 0.
+On a CPU, bfloat16 products are compiled anew for every number of rows, which takes longer than the product. So each
+expert's run is padded there to a multiple of `RUN`, with rows of weight 0.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def apply_experts_reference(
 ) -> torch.Tensor:
     """The weighted sum of each token's experts' outputs, (N, d), from x (N, d) and experts and weights (N, K).
 
-    `up` and `gate` (E, d, f), `down` (E, f, d), their biases (E, f) and (E, d); None where there is none.
+    `up` and `gate` (E, d, f), `down` (E, f, d), their biases (E, f) and (E, d); None for no bias.
     """
     out = torch.zeros_like(x)
     for e in range(config.n_experts):
@@ -58,14 +58,14 @@ def _linear(rows: torch.Tensor, matrices: torch.Tensor, biases: torch.Tensor | N
 class Dispatch:
     """The routed rows of N tokens, sorted by expert.
 
-    tokens  (R,)    the token of each row; a row that pads a run is token 0's
+    tokens  (R,)    the token of each row; a row that only pads a run has token 0
     rows    (N·K,)  the places of the first token's K rows, then of the second's, …
     starts  (N,)    where each token's part of `rows` begins
     ends    (E,)    where each expert's run of rows ends
     """
 
     def __init__(self, experts: torch.Tensor, n_experts: int, run: int = 1):
-        """`experts` (N, K): those of each token; the rows of each expert are padded to a multiple of `run`."""
+        """`experts` (N, K): each token's experts; the rows of each expert are padded to a multiple of `run`."""
         K, device = experts.shape[-1], experts.device
         by_expert, order = experts.reshape(-1).sort()  # within one expert's run, any order will do
         self.tokens, places = order // K, torch.arange(len(by_expert), device=device)
@@ -90,7 +90,7 @@ class Dispatch:
         return x.index_select(0, self.tokens)
 
     def collect(self, rows: torch.Tensor, weights: torch.Tensor | None = None) -> torch.Tensor:
-        """(R, d) → (N, d): the sum of each token's rows, each times its weight of `weights` (N, K).
+        """(R, d) → (N, d): the sum of each token's rows, each times its weight from `weights` (N, K).
 
         `embedding_bag` does exactly that, rows of a table summed with weights, in one pass and without a copy.
         """
@@ -102,12 +102,12 @@ class Dispatch:
         return weights.new_zeros(len(self.tokens)).index_copy_(0, self.rows, weights.reshape(-1)).unsqueeze(1)
 
     def unsorted(self, numbers: torch.Tensor, like: torch.Tensor) -> torch.Tensor:
-        """Numbers (R,) of the rows → in the shape (N, K) of `like`."""
+        """One number per row (R,) → the shape (N, K) of `like`."""
         return numbers.index_select(0, self.rows).view_as(like)
 
 
 class GroupedExperts(HandWritten):
-    """`apply_experts_reference` in few products."""
+    """`apply_experts_reference`, computed in few products."""
 
     @staticmethod
     def pays(*inputs):
@@ -151,7 +151,7 @@ apply_experts = with_backward(apply_experts_reference, GroupedExperts)
 
 
 def _product(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, dispatch: Dispatch) -> torch.Tensor:
-    """rows (R, n) times each one's expert's matrix of `weight` (E, n, m), plus its bias of (E, m): (R, m)."""
+    """Each row of (R, n) times its expert's matrix in `weight` (E, n, m), plus that expert's bias in (E, m): (R, m)."""
     if _fits(rows, weight.shape[1], weight.shape[2]):
         out = F.grouped_mm(rows, weight, offs=dispatch.ends)
     else:
@@ -163,24 +163,24 @@ def _product(rows: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None
 
 
 def _outer(rows: torch.Tensor, grad: torch.Tensor, dispatch: Dispatch) -> torch.Tensor:
-    """The gradient (E, n, m) of `_product`'s weight, from its rows (R, n) and its result's gradient (R, m)."""
+    """The gradient (E, n, m) for `_product`'s weight, from its rows (R, n) and its result's gradient (R, m)."""
     if _fits(rows, rows.shape[1], grad.shape[1]):
         return F.grouped_mm(rows.mT, grad, offs=dispatch.ends)
     return torch.stack([x.mT @ g for x, g in zip(rows.split(dispatch.counts), grad.split(dispatch.counts))])
 
 
 def _sums(rows: torch.Tensor, dispatch: Dispatch) -> torch.Tensor:
-    """(R, m) → (E, m): each expert's rows summed."""
+    """(R, m) → (E, m): the sum of each expert's rows."""
     return torch.stack([each.sum(dim=0) for each in rows.split(dispatch.counts)])
 
 
 def _run(rows: torch.Tensor) -> int:
-    """What the number of an expert's rows is padded to a multiple of."""
+    """The number of rows of each expert is padded to a multiple of this."""
     return RUN if rows.is_cpu and rows.dtype is torch.bfloat16 else 1
 
 
 def _fits(rows: torch.Tensor, *sizes: int) -> bool:
-    """Whether torch's grouped product takes it: it wants rows of whole 16 bytes and, on a GPU, an Ampere or newer."""
+    """Whether torch's grouped product can be used: rows must be multiples of 16 bytes, a GPU Ampere or newer."""
     aligned = all(size * rows.element_size() % 16 == 0 for size in sizes)
     known = rows.dtype in (torch.float32, torch.bfloat16, torch.float16)
     return aligned and known and (not rows.is_cuda or torch.cuda.get_device_capability(rows.device) >= (8, 0))

@@ -1,7 +1,7 @@
-"""torch's own layers without what they do for nothing here: drawing weights twice, and detours for a single token.
+"""torch's own layers without work that is wasted here: drawing weights twice, and detours for a single token.
 
-`Transformer.initialise` draws all weights itself. A model that is built for its shapes alone, on torch's meta device,
-then does not make torch load its compiler, which takes seconds.
+`Transformer.initialise` draws all weights itself. So a model built only for its shapes, on torch's meta device, does
+not make torch load its compiler, which takes seconds.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from torch import nn
 
 
 class Linear(nn.Linear):
-    """x (…, n) · weightᵀ + bias: (…, m), weight being (m, n). Its memory starts as it was found."""
+    """x (…, n) · weightᵀ + bias: (…, m), weight being (m, n). The weights start uninitialised."""
 
     def reset_parameters(self) -> None:
         pass
 
 
 class Embedding(nn.Embedding):
-    """ids → rows of the table. Its memory starts as it was found."""
+    """ids → rows of the table, which starts uninitialised."""
 
     def reset_parameters(self) -> None:
         pass
 
 
 class LayerNorm(nn.LayerNorm):
-    """Layer normalisation (Ba et al. 2016) without the detour that takes half of the time of a single token."""
+    """Layer normalisation (Ba et al. 2016) without the detour that takes half the time for a single token."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)

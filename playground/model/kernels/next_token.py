@@ -1,6 +1,6 @@
-"""NextToken: `Transformer.forward` for one more token of each text, written out. A small model's takes half the time.
+"""NextToken: `Transformer.forward` for one more token of each text, written out. It halves a small model's time.
 
-R = texts read on by one token each, d = d_model, V = vocabulary, H = query heads, Hkv = key/value heads, D = d_head,
+R = texts, each extended by one token, d = d_model, V = vocabulary, H = query heads, Hkv = key/value heads, D = d_head,
 S = all tokens a query may see.
 """
 
@@ -18,10 +18,10 @@ from .elementwise import RMSNormWithBackward, RotationWithBackward
 
 
 class NextToken:
-    """Rows instead of windows, no tap, nothing that only training needs. `InferenceModel.prefill` is the plain form."""
+    """Rows instead of windows, no tap, nothing that only training needs. `InferenceModel.prefill` is the plain way."""
 
     def __init__(self, model: Any):
-        """`model`: as `strip_module_calls` returns it."""
+        """`model`: what `strip_module_calls` returned."""
         self.model, self.config = model, model.config
         self.scale = math.sqrt(self.config.d_model) if self.config.scale_embeddings else None
         self.gains = [self._gains(block.attention) for block in model.blocks] if self.config.qk_norm else None
@@ -76,7 +76,7 @@ class NextToken:
         return F.scaled_dot_product_attention(q, k, v, cache.seen, enable_gqa=Hkv < H).view(-1, H * D)
 
     def add_mlp(self, sums: torch.Tensor, mlp: Any, x: torch.Tensor) -> torch.Tensor:
-        """`sums` (R, d) with the output of the MLP or of the experts for x (R, d) added in place."""
+        """Add the output of the MLP or of the experts for x (R, d) to `sums` (R, d) in place, and return it."""
         if not hasattr(mlp, "router"):
             return mlp.down.add_to(sums, mlp.hidden(x))
         rows = x[:, None]
@@ -88,7 +88,7 @@ class NextToken:
 
 
 def _normed(x: torch.Tensor, gains: torch.Tensor, eps: float) -> torch.Tensor:
-    """`rms_norm` of each of x (…, heads, D) with gains of its own (heads, D)."""
+    """`rms_norm` of every head in x (…, heads, D), each with its own gains from (heads, D)."""
     if x.is_cpu:
         return RMSNormWithBackward.value(x, gains, eps)
     return F.rms_norm(x, x.shape[-1:], None, eps) * gains

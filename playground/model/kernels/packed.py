@@ -1,17 +1,17 @@
-"""Packed: a copy of a weight matrix as decoding reads it fastest, in fp32, bf16 or int8; the model is unchanged.
+"""Packed: a copy of a weight matrix in the form that decoding reads fastest: fp32, bf16 or int8. The model stays as is.
 
 R = rows, n = inputs, m = outputs. Decoding reads every weight once per token and multiplies it with one row, so speed
-is how fast the weights arrive: their order in memory, and the bytes of each one.
+depends on how fast the weights arrive: on their order in memory, and on the bytes each one takes.
 
-    fp32  the same numbers in oneDNN's blocks, where there is oneDNN
+    fp32  the same numbers in oneDNN's blocks, if oneDNN is available
     bf16  each number rounded to the upper half of its bits, 8 of them significant
     int8  a whole number from −127 to 127 for each weight and a scale for each output; a row of inputs gets 256 levels
           of its own (the vector-wise products of Dettmers et al. 2022, "LLM.int8()", section 2)
 
-Matrices of fewer than `LARGE` numbers are rounded the same way and multiplied in fp32, where that is quickest: so no
-precision makes a small model slower. A product takes and gives fp32 whatever its weights are, and no row's result
-depends on the rows beside it. The private operations of torch used here are each tried once: where one is missing or
-wrong, its plain form takes its place.
+Matrices of fewer than `LARGE` numbers are rounded the same way and multiplied in fp32, the quickest way for them: so
+no precision slows a small model down. A product takes and gives fp32 whatever its weights are, and no row's result
+depends on the rows beside it. The private operations of torch used here are each tried once: if one is missing or
+wrong, the plain operation takes its place.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ PRECISIONS = ("fp32", "bf16", "int8")
 LARGE = 250_000
 """Numbers in a matrix from which its order in memory matters: about as many as a core's own cache holds."""
 MANY_ROWS = 64
-"""Rows from which the arithmetic and no longer the memory is the limit: there the weights are read as they are."""
+"""From this many rows on, arithmetic is the limit rather than memory, and the weights are read as they are."""
 
 
 def check_precision(precision: str, device: torch.device) -> None:
-    """Raises ValueError where there is no such precision, or none on this device."""
+    """Raise ValueError if there is no such precision, or not on this device."""
     if precision not in PRECISIONS:
         raise ValueError(f"there is no precision {precision!r} to decode with: choose {', '.join(PRECISIONS)}")
     if precision == "int8" and device.type != "cpu":
@@ -40,7 +40,7 @@ def check_precision(precision: str, device: torch.device) -> None:
 
 
 def rounded(rows: torch.Tensor, precision: str) -> torch.Tensor:
-    """Weights (…, n), each row what its own product is computed with, as fp32."""
+    """The weights (…, n) with which products in this precision are really computed, as fp32."""
     if precision == "bf16":
         return rows.bfloat16().float()
     if precision == "int8":
@@ -50,7 +50,7 @@ def rounded(rows: torch.Tensor, precision: str) -> torch.Tensor:
 
 
 def quantise(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Levels (…, n) from −127 to 127 and scales (…, 1), level · scale being the nearest such number to each weight.
+    """Levels (…, n) from −127 to 127 and scales (…, 1), so that level · scale comes nearest to each weight.
 
     >>> levels, scales = quantise(torch.tensor([[0.5, -1.27, 0.004]]))
     >>> levels.tolist(), round(scales.item(), 4)
@@ -64,7 +64,7 @@ def quantise(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def product(weight: torch.Tensor, bias: torch.Tensor | None, precision: str) -> Product:
-    """x (…, n) → x·weightᵀ + bias (…, m), of weight (m, n), in the order and precision asked for."""
+    """x (…, n) → x·weightᵀ + bias (…, m), for weight (m, n), in the order and precision asked for."""
     weight = weight.detach()
     if precision != "fp32" and weight.numel() < LARGE:
         return Rounded(weight, bias, precision)
@@ -92,12 +92,12 @@ class Product:
         return x @ self.transposed if self.bias is None else F.linear(x, self.weight, self.bias)
 
     def add_to(self, sums: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """`sums` (R, m) with the product of x (R, n) added in place."""
+        """Add the product of x (R, n) to `sums` (R, m) in place, and return it."""
         return sums.addmm_(x, self.transposed) if self.bias is None else sums.add_(self(x))
 
 
 class Rounded(Product):
-    """The weights as they come back from a precision, multiplied in fp32: a small matrix stays in the caches anyway."""
+    """Weights rounded to a precision but multiplied in fp32: a small matrix stays in the processor's caches anyway."""
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None, precision: str):
         super().__init__(rounded(weight, precision), bias)
@@ -112,7 +112,7 @@ class Copied(Product):
 
 
 class Packed(Copied):
-    """A copy in the blocks that oneDNN's product for one row reads; many rows are multiplied as ever."""
+    """A copy in the blocks that oneDNN's product for one row reads; many rows are multiplied as usual."""
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         super().__init__(weight, bias)
@@ -180,9 +180,9 @@ class Levels(Copied):
 
 
 def _row_levels(rows: torch.Tensor, top: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Inputs (R, n) as whole numbers from 0 to `top` (R, n), with each row's scale (R, 1) and its zero's level (R, 1).
+    """Inputs (R, n) as whole numbers from 0 to `top` (R, n), with each row's scale and zero's level, both (R, 1).
 
-    The range always holds 0, which is a level itself: as fbgemm chooses them for one row alone.
+    The range always includes 0, and 0 is exactly a level, as when fbgemm quantises a single row.
     """
     least, most = rows.amin(dim=-1, keepdim=True).clamp_(max=0), rows.amax(dim=-1, keepdim=True).clamp_(min=0)
     scale = (most - least) / top
@@ -206,9 +206,9 @@ def packs(dtype: torch.dtype) -> bool:
 
 @functools.cache
 def _fbgemm_levels() -> int:
-    """Up to which level an input may go for fbgemm to sum right here, 255 or 127; 0 where there is no fbgemm.
+    """The highest input level at which fbgemm sums correctly on this machine: 255 or 127; 0 without fbgemm.
 
-    Processors without VNNI sum pairs of products in 16 bits, which 255 · 127 · 2 overflows: so it is tried.
+    Processors without VNNI sum pairs of products in 16 bits, where 255 · 127 · 2 overflows: so it is tried out.
     """
 
     def sums_right(top: int) -> bool:

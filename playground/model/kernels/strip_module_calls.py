@@ -17,18 +17,18 @@ from .layers import Linear
 from .packed import Product, product, rounded
 
 FEW = 16
-"""Tokens up to which one expert after the other is quicker than sorting tokens by expert."""
+"""Up to this many tokens, one expert after the other is quicker than sorting tokens by expert."""
 
 
 def strip_module_calls(module: nn.Module, precision: str = "fp32") -> Any:
     """A twin that is called like the module, runs the same `forward` code on the same weights, and starts quicker.
 
     Every call of an nn.Module looks for hooks, and every `self.weight` goes through `__getattr__`: some microseconds
-    each, which together are a third of the time of a small model's decoding step. The twin's parts are plain
+    each, together a third of the time of a small model's decoding step. The twin's parts are plain
     attributes and its call is its `forward`. It is made in about a millisecond and shares the module's tensors, so that
     training the module trains the twin, except for `products_of`: large matrices may be copies in another order, and
-    with another precision all are. Parts replaced in the module later stay unknown to it. A module whose call does
-    more than its class's `forward`, because of a hook, say, has no twin: it is returned itself.
+    in another precision all are. The twin does not notice parts replaced in the module later. A module whose call
+    does more than its class's `forward`, because of a hook, say, is returned as it is.
     """
     if any(map(does_more, module.modules())):
         if precision != "fp32":
@@ -41,7 +41,7 @@ def strip_module_calls(module: nn.Module, precision: str = "fp32") -> Any:
 
 
 def products_of(part: Any) -> list[Product]:
-    """The products of a twin that hold copies of weights."""
+    """Those products of a twin that hold copies of weights."""
     if isinstance(part, Product):
         return [part] if part.nbytes else []
     if isinstance(part, (nn.Module, Experts)):
@@ -83,7 +83,7 @@ def _stripped(kind: type[nn.Module]) -> type[nn.Module]:
 
 
 def _embedding(table: torch.Tensor, precision: str) -> Callable[[torch.Tensor], torch.Tensor]:
-    """ids → rows of the table as they come back from the precision: those of a tied head are the very same."""
+    """ids → rows of the table, rounded to the precision; a tied head has the very same rounded rows."""
     if table.numel() < packed.LARGE:
         table = rounded(table, precision)
         return lambda ids: F.embedding(ids, table)

@@ -12,11 +12,11 @@ import torch
 class HandWritten(torch.autograd.Function):
     """A formula whose backward is written out, because autograd's own takes more passes over the numbers.
 
-    It gives first derivatives only: whoever wants second ones takes the plain formula.
+    It gives first derivatives only: for second ones, use the plain formula.
     """
 
     value: Callable[..., torch.Tensor]
-    """Used where no gradient is wanted, so it may work in place. The plain formula, unless a subclass has another."""
+    """The formula if no gradient is wanted, so it may work in place; the plain one unless a subclass overrides it."""
 
     @staticmethod
     def pays(x: torch.Tensor, *others: Any) -> bool:

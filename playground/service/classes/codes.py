@@ -51,7 +51,7 @@ def new_code() -> str:
 
 
 def regular(code: object) -> str:
-    """A code as somebody has typed it, in the form in which it is kept."""
+    """A typed code in the form in which codes are stored; empty if it is not text."""
     return "-".join(re.findall(r"[a-z]+", code.lower())) if isinstance(code, str) and len(code) < 200 else ""
 
 

@@ -30,7 +30,7 @@ ENOUGH = 3
 
 @dataclass(frozen=True)
 class Group:
-    """Runs alike in all but their seed."""
+    """Runs that differ only in their seed."""
 
     label: str
     losses: tuple[float, ...]

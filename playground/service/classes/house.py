@@ -118,7 +118,7 @@ class Classes:
             _touch(db, klass.id)
 
     def delete(self, klass: Klass) -> None:
-        """Let go of a class and of all that its students did. Of two who do so at once both succeed."""
+        """Delete a class and all data of its students. If two do so at once, both succeed."""
         with self.store.change() as db:
             db.execute("DELETE FROM classes WHERE id = ?", (klass.id,))
         self.store.wipe()
@@ -191,7 +191,7 @@ class Classes:
         return member
 
     def member(self, visitor: object) -> Member | None:
-        """The class that this visitor joined last, if it is still there."""
+        """The visitor's membership in the class joined last, if that class still exists."""
         if not self.store.there or not visitor:
             return None
         rows = self.store.rows(
@@ -202,7 +202,7 @@ class Classes:
         return Member(self._klass(rows[0]), rows[0]["student"], rows[0]["number"], rows[0]["name"]) if rows else None
 
     def latest_of(self, member: Member) -> Run | None:
-        """The run of a student that was heard of last."""
+        """The student's most recently reported run."""
         latest = "SELECT * FROM runs WHERE student = ? ORDER BY at DESC, id DESC LIMIT 1"
         return next(map(_run, self.store.rows(latest, member.id)), None)
 
@@ -239,7 +239,7 @@ class Classes:
     def progress(
         self, visitor: object, lesson: str, step: int, steps: int, answers: Sequence[tuple[int, str, str, str]] = ()
     ) -> None:
-        """How far a visitor is in a lesson; counts where the visitor is a student of a class that goes on.
+        """Record how far a visitor is in a lesson, if the visitor is a student of a class that has not ended.
 
         Args:
             answers: (step, question, the visitor's guess, what was found).

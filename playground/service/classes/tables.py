@@ -13,7 +13,7 @@ from .members import Klass
 
 
 def results_csv(classes: Classes, klass: Klass) -> str:
-    """A row for every run, and one for every student without any."""
+    """CSV with a row for every run, and one for every student without runs."""
     head = ("number", "name", "joined (UTC)", "lesson", "lesson step", "lesson steps", "text", "seed", "step", "steps",
             "state", "validation loss", "best possible loss", "above it", "size", "parameters", "it wrote")  # fmt: skip
     rows = []

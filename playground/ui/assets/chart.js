@@ -71,15 +71,38 @@
       ? { tickvals: kept.map((i) => axis.tickvals[i]), ticktext: kept.map((i) => axis.ticktext[i]), ...(angle ? { tickangle: angle } : {}) } : null;
   }
 
-  // The size at which the words of a map's cells fit into them, or no words; null where they do as they are.
+  // The words of a map's cells as text of their own, each black or white: whichever is read better on its cell.
+  function inked(trace) {
+    if (trace.type !== "heatmap" || !trace.texttemplate) return;
+    const stops = trace.colorscale.map(([at, color]) => [at, [1, 3, 5].map((i) => parseInt(color.slice(i, i + 2), 16) / 255)]);
+    const ink = (z) => {
+      const at = Math.min(Math.max((z - trace.zmin) / (trace.zmax - trace.zmin), 0), 1);
+      const above = Math.max(stops.findIndex(([place]) => place >= at), 1);
+      const [[low, from], [high, to]] = stops.slice(above - 1, above + 1), way = (at - low) / (high - low);
+      const [red, green, blue] = from.map((start, i) => {
+        const part = start + way * (to[i] - start);
+        return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+      });
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
+    };
+    const given = trace.texttemplate === "%{text}" ? trace.text : null;
+    trace.text = Array.from(grid(trace.z), (row, i) => Array.from(row, (z, j) =>
+      Number.isFinite(z) ? `<span style="color: ${ink(z)}">${given ? given[i][j] : z.toFixed(2)}</span>` : ""));
+    trace.texttemplate = "%{text}";
+  }
+
+  // What changes in a map whose cells are too small for its words or for gaps between them.
   function legible(trace, x, y) {
-    if (trace.type !== "heatmap" || !trace.texttemplate) return null;
-    const across = Math.abs(x.l2p(1) - x.l2p(0)), down = Math.abs(y.l2p(1) - y.l2p(0));
-    const words = trace.texttemplate === "%{text}" ? trace.text.flat().map(bare)
-      : Array.from(grid(trace.z), (row) => Array.from(row, (value) => (Number.isFinite(value) ? value.toFixed(2) : ""))).flat();
-    const wanted = trace.textfont.size, widest = Math.max(...words.map((text) => wide(text, wanted, x.tickfont.family))) / wanted;
-    const most = Math.min(wanted, Math.floor((across - 4) / widest), Math.floor(down / 1.15));
-    return most === wanted ? null : most < 8 ? { texttemplate: "" } : { textfont: { ...trace.textfont, size: most } };
+    if (trace.type !== "heatmap") return null;
+    const rows = grid(trace.z), across = x._length / rows[0].length, down = y._length / rows.length;
+    const change = { ...(trace.xgap && across < 6 && { xgap: 0 }), ...(trace.ygap && down < 6 && { ygap: 0 }) };
+    if (trace.texttemplate) {
+      const wanted = trace.textfont.size, widest = Math.max(...trace.text.flat().map((text) => wide(bare(text), wanted, x.tickfont.family))) / wanted;
+      const most = Math.min(wanted, Math.floor((across - 4) / widest), Math.floor(down / 1.15));
+      if (most < 8) change.texttemplate = "";
+      else if (most < wanted) change.textfont = { ...trace.textfont, size: most };
+    }
+    return Object.keys(change).length ? change : null;
   }
 
   window.playgroundChart = (element, props, trigger, watch) => {
@@ -101,7 +124,7 @@
       if (width < 440) for (const [path, value] of Object.entries(layout.meta?.narrow ?? {})) place(layout, path, value);
       if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger must still scroll the page
       const data = figure.data.map((trace) => tinted(trace, dark));
-      data.forEach((trace, i) => Object.assign(trace, fitting?.traces[i]));
+      data.forEach((trace, i) => inked(Object.assign(trace, fitting?.traces[i])));
       for (const [axis, change] of Object.entries(fitting?.axes ?? {})) Object.assign(layout[axis], change);
       return { data, layout };
     };

@@ -81,10 +81,10 @@ def answers_html(rows: Sequence[Mapping[str, Any]], students: int) -> str:
 
 
 def histogram(given: Sequence[str], ask: Ask | None) -> list[tuple[str, int]]:
-    """(answer, how often it was given): every choice in its order, numbers in equal ranges from the least to the most.
+    """(answer, how often it was given): choices in the question's order, numbers in equal ranges from the lowest.
 
     Args:
-        ask: the question; None where its lesson is not here any more.
+        ask: the question; None if its lesson no longer exists.
     """
     if ask is not None and ask.choices:
         counts = Counter(given)

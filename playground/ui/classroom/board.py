@@ -20,7 +20,7 @@ _KEEP = "The only way back to this board. Anyone who has it is the teacher."
 
 
 class Board:
-    """What a teacher sees and presses. Everything checks the teacher's secret again."""
+    """The teacher's board and its buttons. Every call checks the teacher's secret again."""
 
     def __init__(self, page: Page, classes: Classes):
         self.page, self.classes = page, classes
@@ -55,7 +55,7 @@ class Board:
         return {"save": held(f"class-{name}.csv", table(self.classes, self._taught(asked)).encode())}
 
     def end(self, asked: Asked) -> None:
-        """Press End it now, and be sure."""
+        """End the class now: the visitor has pressed the button and confirmed."""
         self.classes.end(self._taught(asked))
 
     def delete(self, asked: Asked) -> dict:

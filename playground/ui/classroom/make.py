@@ -44,7 +44,7 @@ MAKE = f"""<fieldset data-for="start" class="stack" id="class-making">
 
 
 def make(page: Page, classes: Classes, asked: Asked) -> dict[str, Any]:
-    """Press Make the class. Raises ValueError."""
+    """Press Make the class: create it from the form. Raises ValueError."""
     given = asked.selection
     lesson = find_lesson(given["lesson"]) if given.get("lesson") else None
     spec = None if given.get("source") == NO_RUN else preset(given, page, lesson)

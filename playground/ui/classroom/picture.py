@@ -94,12 +94,12 @@ def loss_in_words(run: Run) -> str:
 
 
 def names_of(students: Sequence[Student], hidden: bool) -> dict[int, str]:
-    """What each student's number is called on the board."""
+    """Student number → name on the board."""
     return {s.number: f"Student {s.number}" if hidden else s.name for s in students}
 
 
 def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool) -> str:
-    """The class's title, its code in large letters, and how many there are."""
+    """The class's title, its code in large letters, and the number of its students."""
     words = " ".join(f"<span>{word}</span>" for word in klass.code.split("-"))
     runs = [s.latest for s in students if s.latest is not None]
     going = sum(at_work(run, now) for run in runs)
@@ -186,7 +186,7 @@ def table_html(klass: Klass, students: Sequence[Student], hidden: bool, now: flo
 
 
 def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
-    """Everybody's last run on one ladder: those whose losses may be compared, of the text that most learn from."""
+    """Everybody's last run in one chart: those with comparable losses, on the text that most students use."""
     names = names_of(students, hidden)
     last = [(names[s.number], s.latest.report) for s in students if s.latest is not None and s.latest.report.curve]
     keys = [report.text_key for _, report in last]

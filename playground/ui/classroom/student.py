@@ -85,7 +85,7 @@ class Students:
     # ---- what they see -----------------------------------------------------------------------------------------------
 
     def show(self, member: Member, chosen: Selection) -> Shown:
-        """The strip of a member."""
+        """The view of a student's strip."""
         klass = member.klass
         run = self.classes.latest_of(member)
         known = (klass.id, klass.ended, klass.title, member.name, run and (run.report.step, run.report.loss))

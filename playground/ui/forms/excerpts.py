@@ -31,7 +31,7 @@ def note_of(source: str, note: str) -> str:
 
 
 def contents_of(text: str, *, by_heart: bool = False) -> str:
-    """How long a text is, and what a model will make of it: whether it learns it by heart."""
+    """A text's length, and whether a model will memorise it, as HTML; empty for an empty text."""
     if not text.strip():
         return ""
     counts = Counter(text)

@@ -74,7 +74,7 @@ class Field:
         return gr.Slider(self.least, self.upper(limits), step=self.step, **{"buttons": ["reset"], **looks})
 
     def shown(self, value: Any) -> str:
-        """A value as the page says it."""
+        """A value as the page writes it."""
         if self.choices:
             return str(next((title for title, v in self.choices if v == value), value))
         if self.is_switch:
@@ -125,7 +125,7 @@ def said(value: Any) -> str:
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values of a field mean the same: a page makes 0 of 0.0."""
+    """Whether two values of a field are equal; a page turns 0.0 into 0."""
     if isinstance(a, (int, float)) and isinstance(b, (int, float)):
         return abs(a - b) <= 1e-9 * max(abs(a), abs(b), 1e-9)
     return a == b

@@ -27,10 +27,10 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Follows:
-    """What a form holds from now on, by the names of its components."""
+    """A form's new contents, by the names of its components."""
 
     fields: Mapping[str, Any] = field(default_factory=dict)
-    """Values for fields that follow; those that a visitor has touched meanwhile keep theirs."""
+    """Values for fields that follow; a field that the visitor has touched in the meantime keeps its own."""
     shows: Mapping[str, Any] = field(default_factory=dict)
     """Values or `gr.update(…)` for everything else."""
 
@@ -70,8 +70,7 @@ class Followed:
     def on(self, cause: str, *events: Callable[..., Any], whole_texts: bool | str = False) -> None:
         """Call `follow` with this cause whenever one of these events happens.
 
-        `whole_texts` says whether `follow` needs the pasted text for this, or names the switch that says so; if not, it
-        is not sent.
+        `whole_texts`: whether to send the pasted text, because `follow` needs it, or the switch that decides.
         """
         said = f"{self._form}, {json.dumps(cause)}, {json.dumps(whole_texts)}"
         touched = f"(...now) => playground.form.touched({said}, now)"
@@ -118,7 +117,7 @@ def held(component: gr.components.Component, value: Any) -> Any:
 
 
 def uploaded(given: Any) -> str | None:
-    """Where the file of a `gr.File` lies that a browser sent the value of; None for anything but an upload."""
+    """The path of the file that a browser uploaded to a `gr.File`; None for any other value."""
     path = given.get("path") if isinstance(given, dict) else None
     if not isinstance(path, str) or "\0" in path:
         return None

@@ -118,7 +118,7 @@ def first_values(source: str = FIRST_SOURCE, own: Own = UNKNOWN) -> dict[str, An
 
 
 def comparison_spec(values: Mapping[str, Any], source: Source, limits: Limits, own: Own = UNKNOWN) -> ComparisonSpec:
-    """The comparison that the form describes. Raises ValueError where a setting makes no sense or is out of bounds."""
+    """The comparison that the form describes. Raises ValueError if a setting is invalid or out of bounds."""
     given, equal = read(FIELDS, values, limits), values["equal"]
     if equal not in EQUAL:
         raise ValueError(f"What is equal must be one of {', '.join(EQUAL)}, not {equal!r}")

@@ -186,9 +186,9 @@ def best_size(own: Own) -> str:
 
 
 def base_values(base: Any, source: str, own: Own = UNKNOWN) -> dict[str, Any]:
-    """The settings of a size with this text; of the first size for anything else.
+    """The settings of a size with this text; those of the first size if `base` is no size.
 
-    `own` is one's own text, from whose length the settings follow.
+    `own` is the visitor's own text; the settings follow from its length.
     """
     if source == OWN_TEXT and own.tokens:
         suits = suited(base if base in SIZES else "small", own)
@@ -237,7 +237,7 @@ def nearest(values: Mapping[str, Any], source: str, own: Own = UNKNOWN) -> str:
 
 
 def model_config(values: Mapping[str, Any]) -> ModelConfig:
-    """The model that these settings describe, its vocabulary estimated; the `parent` where one is trained further.
+    """The config that these settings describe, with an estimated vocabulary; the `parent`'s if one is trained further.
 
     Raises ValueError.
     """
@@ -301,13 +301,13 @@ def values_of(spec: RunSpec) -> dict[str, Any]:
 
 
 def written(own: Own, size: str = "") -> str:
-    """What the form remembers of the text that its settings were chosen for last: it, and the size that was best, or
+    """A note for the form of the text for which its settings were last chosen, and of the size that suited it best, or
     BY_HAND."""
     return f"{own.tokens} {own.tokenizer} {own.vocabulary} {size or best_size(own)}"
 
 
 def remembered(values: Mapping[str, Any]) -> tuple[Own, str]:
-    """The inverse of `written`; nothing where it was written by nobody."""
+    """The inverse of `written`; an empty text and the first size if there is no such note."""
     found = re.fullmatch(r"(\d{1,12}) (\w{1,20}) (\d{1,9}) (\w{1,20})", str(values.get("suited") or ""))
     if not found:
         return Own(tokenizer=values.get("tokenizer") or "char"), FIRST_SIZE

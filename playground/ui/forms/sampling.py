@@ -28,7 +28,7 @@ FIRST_PRESET = "balanced"
 
 
 def first_values(limits: Limits) -> dict[str, Any]:
-    """What the form opens with."""
+    """The values with which the form opens."""
     rules = SAMPLING_PRESETS[FIRST_PRESET].to_dict()
     values = {name: rules[name] for name in RULES} | {"top_k": rules["top_k"] or 0}
     return values | {"new_tokens": min(200, limits.new_tokens), "samples": 1, "seed": 0}

@@ -25,6 +25,8 @@ from .fields import titled
 from .followed import Followed
 
 EXAMPLES = {**{name: language.title for name, language in LANGUAGES.items()}, SENTENCES: "Twenty sentences"}
+END_MARKS = ".,;:!?…،؛؟۔。"
+"""What ends a sentence is no part of a name."""
 SOURCES = {**EXAMPLES, OWN_TEXT: "My own text"}
 EXAMPLE = "example"
 NOTES = {
@@ -71,12 +73,12 @@ _GUESSED_VOCABULARY = {
 
 
 def expected_vocabulary(source: Any, tokenizer: str) -> int:
-    """How many tokens there will be; of a text that has not been read, about how many."""
+    """The number of different tokens; a rough guess for a text that has not been read."""
     return _KNOWN_VOCABULARY.get((source, tokenizer)) or _GUESSED_VOCABULARY.get(tokenizer, 64)
 
 
 def knows_vocabulary(source: Any, tokenizer: str) -> bool:
-    """Whether `expected_vocabulary` is sure."""
+    """Whether `expected_vocabulary` knows the number exactly."""
     return (source, tokenizer) in _KNOWN_VOCABULARY
 
 
@@ -165,11 +167,11 @@ def source_of(values: Mapping[str, Any], limits: Limits) -> Source:
     limits.check_text(text)
     if not text.strip():
         raise TextError("there is no text yet: paste a page or more, or choose an example")
-    return Source(OWN_TEXT, text=text, name=beginning_of(text))
+    return Source(OWN_TEXT, text=text, name=beginning_of(text).rstrip(END_MARKS))
 
 
 def values_of(source: Source) -> dict[str, Any]:
-    """What the form has to hold for this text, by name; a text that is too long for a page is left out."""
+    """The form's values for this text, by name, without a text that is too long for a page."""
     hub = source.kind == HUB_FILE
     return {
         "source": OWN_TEXT if hub else source.kind,
@@ -185,7 +187,7 @@ def values_of(source: Source) -> dict[str, Any]:
 
 
 def note_html(source: str) -> str:
-    """What is said of a choice: why one would take it, and what it looks like."""
+    """The note on a text to choose: why to choose it, and what it looks like."""
     return note_of(source, NOTES[source])
 
 
@@ -203,7 +205,7 @@ def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
 
 
 def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
-    """One's own text in the form; nothing is known where there is none yet, or none that can be read here."""
+    """The visitor's own text in the form; without a length if there is none yet, or none that can be read here."""
     pieces, parent = pieces_of(values), values.get("parent")
     if values["source"] != OWN_TEXT or values["own_kind"] == "hub":
         return Own(tokenizer=pieces)
@@ -217,7 +219,7 @@ def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
 
 
 def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, Any]:
-    """The choice with all that belongs to one's own text, by name; `prefix` sets apart the ids of a second one."""
+    """The choice of text and the fields for an own text, by name; `prefix` distinguishes the ids of a second choice."""
     c: dict[str, Any] = {}
     with gr.Column(elem_id=f"{prefix}source", elem_classes="text-choice"):
         c["learn"] = gr.Radio(

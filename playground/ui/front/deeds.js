@@ -93,7 +93,10 @@
       else if (choose) news.choose(choose.dataset.choose);
       else if (fold) unfold(fold.dataset.unfold ?? "");
       else if (tab) openTab(tab.dataset.openTab ?? "");
-      else if (copied) address.copy(address.link(root.dataset.tab ?? root.dataset.panel), copied);
+      else if (copied) {
+        address.copy(address.link(root.dataset.tab ?? root.dataset.panel), copied);
+        root.querySelector("[data-slot=carried]")?.classList.add("copied-link"); // what it carries is said with it
+      }
     });
     root.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       const field = /** @type {HTMLElement} */ (event.target);

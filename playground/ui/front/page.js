@@ -83,7 +83,7 @@
     const names = Object.entries(SHOWS).filter(([, place]) => document.querySelector(place)).map(([name]) => name).join(" ");
     if (document.body && document.body.dataset.shows !== names) document.body.dataset.shows = names;
     const model = /** @type {HTMLInputElement | null} */ (document.querySelector("#model input"));
-    const dir = /[\u0590-\u08ff]/.test(model?.value ?? "") ? "rtl" : "ltr"; // a long Arabic name is cut at its own end
+    const dir = /^\P{L}*[\u0590-\u08ff]/u.test(model?.value ?? "") ? "rtl" : "ltr"; // a name that begins in Arabic is cut at its own end
     if (model && model.dir !== dir) model.dir = dir;
   }).observe(document, { childList: true, subtree: true, attributeFilter: ["data-new"] });
 

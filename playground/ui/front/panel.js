@@ -180,6 +180,7 @@
       }
       const again = focused && [...at.querySelectorAll("button, summary, a")].find((each) => markOf(each) === focused);
       if (again) /** @type {HTMLElement} */ (again).focus();
+      document.dispatchEvent(new Event("playground-drawn"));
     }
 
     /** What tells an element from its neighbours, also once it was drawn again.

@@ -89,6 +89,7 @@
     marks.addEventListener("shown", (/** @type {CustomEvent} */ { detail }) => {
       const sample = root.panel.selection().why?.sample ?? 0;
       mark("copied", sample, detail?.copied ?? []);
+      box.toggleAttribute("data-asked", Boolean(detail?.asked));
       mark("asked", sample, detail?.asked ? [detail.asked] : []);
     });
     root.addEventListener("written", () => {

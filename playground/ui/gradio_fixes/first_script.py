@@ -36,9 +36,9 @@ SCRIPTS = (
 
 
 def scripts_first(*, lasting: bool) -> Middleware:
-    """For the `middleware` of gradio's `app_kwargs`. `lasting`: whether visitors' work outlives this server.
+    """Starlette middleware to pass in gradio's `app_kwargs`. `lasting`: whether visitors' work outlives this server.
 
-    The page is told by which start of the server it was made, so that it notices another one.
+    The page carries a mark of this start of the server, so that it notices a restart.
     """
     started = f'<meta name="playground-server" content="{STARTED}" data-lasting="{"yes" if lasting else ""}">'
     tags = started + "".join(f'<script src="{served_path(path)}"></script>' for path in SCRIPTS)

@@ -29,16 +29,16 @@ STRANGE = "This was sent something that the page never sends. Reload the page an
 
 
 def disk_refusal(problem: Exception) -> str:
-    """What a visitor is told of a disk that takes nothing more; empty for any other problem."""
+    """The error message for a disk that cannot be written; empty for any other problem."""
     words = disk_problem(problem) if isinstance(problem, OSError) else ""
     return DISK.format(words[:1].upper() + words[1:]) if words else ""
 
 
 class QuietRefusals(gr.Blocks):
-    """Blocks that refuse in a sentence."""
+    """Blocks whose errors are sentences for the visitor."""
 
     async def process_api(self, block_fn: Any, inputs: Any, *arguments: Any, **named: Any) -> Any:
-        """All of one answer: what was sent, the handler, and what goes back."""
+        """As in gradio, with errors turned into sentences, and logged if the fault is ours."""
         try:
             check_sendable([inputs, getattr(named.get("event_data"), "_data", None)])
             return await super().process_api(block_fn, inputs, *arguments, **named)

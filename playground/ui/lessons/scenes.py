@@ -35,7 +35,7 @@ HABIT = "induction"
 
 
 class Here(Scene):
-    """A visitor at a step. Of another model than the step's nothing is said."""
+    """A visitor at a step. Facts exist only about the step's own model."""
 
     def __init__(self, page: Page, lesson: Lesson, step: Step, progress: Progress, values: dict):
         self.page, self.lesson, self.step, self.answer = page, lesson, step, progress.answer(lesson, step)
@@ -52,7 +52,7 @@ class Here(Scene):
     # ---- whom it is about ----------------------------------------------------------------------------------------
 
     def about(self) -> str | None:
-        """The id of the model that the step is about: of those it names the first that is there."""
+        """The id of the model that the step is about: the first existing one of those that the step names."""
         named = self.step.sets.get("model", ())
         ids = map(self._id_of, [named] if isinstance(named, str) else named)
         return next((model for model in ids if model and self.page.registry.has(model, self.visitor)), None)
@@ -84,7 +84,7 @@ class Here(Scene):
         return jobs[-1] if jobs else None
 
     def pair_ids(self) -> str:
-        """Both models of the pair that the step is about, as Dense vs MoE names it; empty for none of this lesson."""
+        """The ids of the step's pair of models, as Dense vs MoE writes them; empty if this lesson has none."""
         model, pairs = self.about(), [job.model_ids for job in self._jobs(ComparisonJob)]
         return next((f"{pair['dense']} {pair['moe']}" for pair in pairs if pair["moe"] == model), "")
 

@@ -350,7 +350,7 @@ def covered(lesson: Lesson, progress: Progress, at: Step) -> dict[str, list[str]
 
 
 def where(step: Step, answer: Answer) -> Place | None:
-    """The place that a step points at; once it is done, what came of it."""
+    """The place to which a step points; once the step is done, the place of its result."""
     came = step.then or (step.done and step.done.place) or ("curve" if step.doing == "run" else "")
     return PLACES.get(came if came and answer.told else step.point)
 

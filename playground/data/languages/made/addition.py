@@ -18,7 +18,7 @@ DIGITS = ("the last digit of a sum", "the digit before the last", "the first of 
 
 
 def mark(state: Hashable, text: str) -> Iterator[Mark]:
-    """The numbers are anybody's choice; each digit after = is certain."""
+    """Mark the two numbers, which are chance, and each digit after =, which is certain."""
     plus, equals, end = text.index("+"), text.index("="), len(text) - 1
     yield 0, plus, CHANCE
     yield plus + 1, equals, CHANCE

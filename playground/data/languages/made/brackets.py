@@ -1,4 +1,4 @@
-"""brackets: nested pairs of three kinds. What closes is certain; a model must keep a stack."""
+"""brackets: nested pairs of three kinds. The closing bracket is certain; a model must keep a stack."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ CLOSING, END = "closing brackets", "ends of lines"
 
 
 def mark(stack: Hashable, text: str) -> Iterator[Mark]:
-    """Which bracket opens is anybody's choice; which one closes is certain."""
+    """Which bracket opens is a random choice; which one closes is certain."""
     yield 0, 1, CLOSING if text in PAIRS.values() else CHANCE if text in PAIRS else END
 
 
 def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
-    """Why this word cannot come here."""
+    """Why this word cannot occur here."""
     closing = [each for each in possible if each in PAIRS.values()]
     if word in PAIRS:
         return (

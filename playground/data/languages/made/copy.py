@@ -23,8 +23,8 @@ COPIED = "copied letters"
 
 
 def mark(state: Hashable, text: str) -> Iterator[Mark]:
-    """The first word is anybody's choice, its length too; the second is certain."""
-    half = len(text) // 2  # after the space: where it stands is a choice, too
+    """The first word and its length are random choices; the second word is certain."""
+    half = len(text) // 2  # after the space: where the space stands is a choice, too
     yield 0, half, CHANCE
     yield half, len(text), COPIED
 

@@ -1,4 +1,4 @@
-"""stories: who has what where, with pronouns and things that change hands. Reads like very small stories."""
+"""stories: who has what where, with pronouns and things that change hands. The text reads like very small stories."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def him(person: str) -> str:
 
 
 def choices(state: Hashable) -> Iterator[Choice]:
-    """The sentences that may come next. A state remembers just what later sentences still need."""
+    """The sentences that may come next. A state holds only the facts that later sentences need."""
     scene, *memory = state
     if scene == "start":
         for hero in PEOPLE:
@@ -107,7 +107,7 @@ _OWN_SCENES, _FREE_SCENES = ("wish", "sorry", "play", "end"), ("start", "has")
 
 
 def mark(state: Hashable, text: str) -> Iterator[Mark]:
-    """Names, pronouns, things and places: which of them earlier sentences decide."""
+    """Mark the names, pronouns, things and places that earlier sentences decide."""
     scene = state[0]
     free = [*PLACES, *THINGS.values()] if scene in ("start", "home") else []
     for phrase in free:

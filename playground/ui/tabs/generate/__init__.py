@@ -72,7 +72,7 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <div class="line tight"><p class="written-state" role="status"></p>{why.BUTTON}<span class="grow"></span>
 <p class="written-by quiet"></p></div>
 <p class="written-said quiet"></p>
-<p class="quiet">Darker means less likely. Click one, or select words and ask <i>Why?</i></p>
+<p class="quiet">A stronger tint means less likely. Click one, or select words and ask <i>Why?</i></p>
 <details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}</div></div>
 {why.TEMPLATE}
@@ -82,7 +82,7 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 
 
 def build(page: Page) -> None:
-    """The panel, in the layout."""
+    """Add the panel to the layout."""
     played, reasons = game.Game(page), why.Why(page)
     panel = page.panels.add(
         "generate",
@@ -144,5 +144,5 @@ def _advanced(page: Page, changed: list[str]) -> str:
 
 
 def selected(value: Any) -> Selection:
-    """What the panel shows, from its component's value."""
+    """The panel's selection, from its component's value."""
     return Selection.read(value if isinstance(value, dict) else {})

@@ -48,10 +48,9 @@ spellcheck="false" maxlength="{TYPED}"></label></div></div>"""
 
 TEMPLATE = f"""<div class="two"><div class="card">{slot("game-note")}
 <div data-slot="game-board" data-own>{_BOARD}</div>
-<button type="button" class="ghost play-again" data-do="another-text">Play again</button></div>
-<div class="card">{slot("game-result")}{slot("game-summary")}
+<button type="button" class="ghost play-again" data-do="another-text">Play again</button>
 <details><summary>Details</summary>{chart_place("game-chart", height=220, save_name="bits")}{slot("game-bits")}{_RULES}
-</details></div></div>"""
+</details></div><div class="card">{slot("game-result")}{slot("game-summary")}</div></div>"""
 
 
 class Game:
@@ -99,7 +98,11 @@ class Game:
 
 
 def _note(position: Position, checkpoint: Checkpoint) -> str:
-    notes = [theme.quiet(f"A text that is new to the model: {position.words}.")]
+    rounds = len(position.game.passage.places)
+    notes = [
+        theme.quiet(f"A text that is new to the model: {position.words}."),
+        theme.quiet(f"{rounds} rounds, {rules.POINTS * rounds} points at most."),
+    ]
     notes += [theme.notice(said, "warning") for said in (position.warning, no_mask(checkpoint)) if said]
     return "".join(notes)
 
@@ -130,9 +133,7 @@ def latest(position: Position, tokenizer: Tokenizer) -> str:
     """What came last, and what it earned everybody."""
     game = position.game
     if not game.rounds:
-        return theme.quiet(
-            f"{len(game.passage.places)} rounds, {rules.POINTS * len(game.passage.places)} points at most."
-        )
+        return ""
     last = game.rounds[-1]
     came = f"“{_label(tokenizer, last.token)}” came"
     return f'<h3 role="status">{html.escape(came)}: {signed(game.points(YOU)[-1], 0, plus=True)}</h3>'

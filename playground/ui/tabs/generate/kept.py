@@ -79,7 +79,11 @@ def readable(text: str) -> str:
 
 
 def by(name: str, rules: SamplingConfig, precision: str, start: int) -> str:
-    """Who wrote a text, and how."""
+    """The model that wrote a text, with its sampling rules, in words.
+
+    The model's name is isolated, so that a right-to-left name leaves the rest in order.
+    """
+    name = f"\N{FIRST STRONG ISOLATE}{name}\N{POP DIRECTIONAL ISOLATE}"
     name = name if precision == PRECISIONS[0] else f"{name} in {precision}"
     since = f", from token {start + 1:,} on" if start else ""
     if rules.greedy:
@@ -89,7 +93,7 @@ def by(name: str, rules: SamplingConfig, precision: str, start: int) -> str:
 
 
 def rules_in_words(rules: SamplingConfig, *always: str) -> list[str]:
-    """Each rule that is not neutral, as "top-p 0.95"; those named in `always` come first, whatever they are."""
+    """Each rule that is not neutral, as "top-p 0.95"; those named in `always` come first, even if neutral."""
     neutral = SamplingConfig(seed=rules.seed)
     changed = [name for name in SamplingConfig.__dataclass_fields__ if getattr(rules, name) != getattr(neutral, name)]
     titles = {

@@ -48,7 +48,7 @@ class Selection(Selected):
 
     @classmethod
     def first(cls, limits: Limits) -> Selection:
-        """As the panel opens."""
+        """The selection with which the panel opens."""
         return cls(**form.first_values(limits))
 
     @classmethod
@@ -64,7 +64,7 @@ class Selection(Selected):
         return not self.temperature
 
     def sampling(self, limits: Limits, **changes: Any) -> SamplingConfig:
-        """The rules of writing. Raises ValueError where a number makes no sense."""
+        """The sampling rules. Raises ValueError if a number is out of range."""
         values = {name: form.BY_NAME[name].read(getattr(self, name), limits) for name in form.RULES}
         return form.sampling({**values, **changes})
 

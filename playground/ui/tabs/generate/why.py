@@ -38,13 +38,15 @@ AROUND = 30
 """Characters that are shown on either side."""
 MATCHES, RAISING, LOWERING = 4, 6, 2
 """Pieces and passages that are shown."""
+MOSTLY = 0.95
+"""Of a text of which more is copied, only the piece around the selection is underlined: all would be."""
 CHECKED = 0.25
 """Passages are chosen for the proof that have at least this part of the strongest one's influence."""
 
 BUTTON = '<button type="button" class="link why-button" data-do="why" data-reveal="why-copied" hidden>Why?</button>'
 TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">{slot("why-title", tag="h2")}
 <span class="grow"></span>{move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
-<div data-slot="why-marks" data-own hidden></div>
+<div data-slot="why-marks" data-own hidden></div>{slot("why-bar", class_="why-bar")}
 <div class="two"><div class="stack">{slot("why-copied", class_="stack")}</div>
 <fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
 {slot("why-proven", class_="stack")}{slot("why-proof", class_="stack")}
@@ -131,7 +133,7 @@ class Why:
             self._page.board.stop(asked.visitor, kind=kind)
 
     def slots(self, asked: Asked, model_id: str, checkpoint: Checkpoint, sent: Any) -> tuple[dict[str, Slot], bool]:
-        """The panel, where words were asked about; and whether there are proofs to compare."""
+        """The panel's slots for the selected words, and whether there are proofs to compare."""
         if not isinstance(sent, dict):
             return {}, False
         page, visitor, refused = self._page, asked.visitor, sent.get("refused")
@@ -154,13 +156,15 @@ class Why:
             "why-marks": Slot(about, lambda: _marks(checkpoint, chosen, found()[0]), slow=True),
         }
         if known is None:
-            return slots | {name: Slot(None, lambda: "") for name in ("why-passages", "why-proven", "why-proof")}, False
+            nothing = dict.fromkeys(("why-bar", "why-passages", "why-proven", "why-proof"), Slot(None, lambda: ""))
+            return slots | nothing, False
         question, corpus = known
         job, proofs = _job(page, visitor, question), proofs_of(page.board, visitor, model_id)
         going = next((each for each in page.board.of(visitor, kind=ProofJob) if not each.settled), None)
         failed = page.board.failed(visitor, kind=ProofJob)
         mine = [each for each in proofs if each.question == question]
         state = job and (job.id, job.version), refused
+        slots["why-bar"] = Slot(state, lambda: _under_way(job, "Reading the training text") if _searches(job) else "")
         slots["why-passages"] = Slot((*about, state), lambda: _passages_html(job, corpus, refused or ""))
         ready = job is not None and job.result is not None and bool(job.result.raising)
         marks = ready, len(mine), len(proofs), going and (going.id, going.version), failed and failed.id
@@ -174,6 +178,11 @@ def _job(page: Page, visitor: str, question: Question) -> SearchJob | None:
     """The latest search for this."""
     jobs = [job for job in page.board.of(visitor, kind=SearchJob) if job.question == question]
     return jobs[-1] if jobs else None
+
+
+def _searches(job: SearchJob | None) -> bool:
+    """Whether it has yet to come to something."""
+    return job is not None and job.state != "failed" and job.result is None
 
 
 def _title(checkpoint: Checkpoint, chosen: Chosen) -> str:
@@ -210,7 +219,9 @@ def _place(checkpoint: Checkpoint, chosen: Chosen) -> tuple[int, int]:
 def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, Any]:
     """First and last token of each copied piece, and of the selection, for the text above."""
     _, ends = _spelled(checkpoint, chosen)
-    spans = [(bisect_right(ends, match.start), bisect_left(ends, match.end)) for match in found.matches]
+    start, end = _place(checkpoint, chosen)
+    shown = [match for match in found.matches if found.share < MOSTLY or (match.start < end and start < match.end)]
+    spans = [(bisect_right(ends, match.start), bisect_left(ends, match.end)) for match in shown]
     return {"copied": spans, "asked": [chosen.first, chosen.last]}
 
 
@@ -250,8 +261,8 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
         why = refused or (job.message if job else "")
         said = f'<p class="quiet">{html.escape(why)}</p>' if why else ""
         return said + '<button type="button" class="ghost why-again" data-do="why">Find the passages</button>'
-    if job.result is None:
-        return _under_way(job, "Reading the training text")
+    if _searches(job):
+        return ""
     ranked, most = job.result, max((each.effect for each in job.result.raising), default=0.0)
     rule = rule_sentence(ranked)
     raising = "".join(
@@ -282,7 +293,7 @@ def _passage(each: Passage, corpus: Corpus, most: float, number: int | None) -> 
 
 def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
     view = job.view()
-    stop = deed_button("Stop", "stop-why", kind="stop", disabled=view.state == "stopping")
+    stop = deed_button("Stop", "stop-why", kind="link", disabled=view.state == "stopping")
     return progress(view, view.done, f"{doing} …{left(view.time_left)}") + stop
 
 

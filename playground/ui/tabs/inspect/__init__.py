@@ -25,7 +25,7 @@ from ...links import carried_slot
 from ...page import Page
 from ...panel import Asked, Shown, Slot, chip, choice, slot, switch
 from ...quoted import model_facts
-from . import circuits, cost, edits, heads, kv_cache, patch, roles, steer, steps, strip, training
+from . import circuits, cost, edits, heads, patch, roles, steer, steps, strip, training
 from .beginnings import prompts
 from .looks import Looks
 from .selection import MODEL, VIEWS, At, Selection, parsed, within
@@ -36,7 +36,7 @@ MODULES = {
     "steps": (steps,),
     "heads": (heads, roles, edits, patch, steer, circuits),
     "training": (training,),
-    "cost": (cost, kv_cache),
+    "cost": (cost,),
 }
 """The modules that draw each view."""
 WITHIN = {"steps": steps.within, "training": training.within}
@@ -54,14 +54,14 @@ placeholder="Type a prompt"></textarea></label>
 <div class="line tight ideas"><div class="given grow">{slot("edits-in-force")}
 {slot("ideas", class_="chips", data_arrows="")}</div>
 {choice("subject", "Look into", SUBJECTS)}<button type="button" class="ghost" data-copy-link>Copy link</button></div>
-{slot("carried")}
+{slot("edits-seen", tag="p", class_="quiet")}{slot("carried")}
 {strip.TEMPLATE}
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
 <div class="line views">{switch("view", "View", VIEWS)}</div>"""
 
 
 def build(page: Page) -> None:
-    """The panel, in the layout."""
+    """Add the panel to the layout."""
     views = "".join(
         f'<section data-for="{name}">{"".join(module.TEMPLATE for module in modules)}</section>'
         for name, modules in MODULES.items()

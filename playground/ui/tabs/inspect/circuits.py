@@ -14,21 +14,16 @@ from ...panel import Slot, slot
 from .pairs import PAIRS, answers_of, check_size, kept_here, pair_here, texts_like, with_headline
 from .selection import At
 from .tested import roles_of
-from .words import not_edited
 
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
-{slot("circuit-edits")}
 {slot("circuit-headline", tag="h3")}{chart_place("circuit", height=400, save_name="circuit")}</div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The graph, where it is unfolded."""
+    """The slots of the circuit's graph; empty while its fold is closed."""
     if not at.chosen.circuit:
         return {}
-    return {
-        "circuit-edits": Slot(bool(at.chosen.edits), lambda: not_edited(at)),
-        **with_headline("circuit", (*at.about, at.chosen.other), lambda: _graph(at)),
-    }
+    return with_headline("circuit", (*at.about, at.chosen.other), lambda: _graph(at))
 
 
 def _graph(at: At) -> tuple[dict[str, Any], Result]:

@@ -9,6 +9,7 @@ from ....words.numbers import percent
 from ... import theme
 from ...panel import Slot, slot
 from ...slips import slips
+from . import kv_cache
 from .selection import At
 
 BATCH = 32
@@ -20,19 +21,22 @@ TEMPLATE = f"""<div class="card"><h3>Parameters by component</h3>{slot("cost-par
 <p class="quiet">The largest parts of one block, for {BATCH} texts, in 32 bits.</p>{slot("cost-memory")}</details>
 <details class="fold"><summary>Operations per token</summary>
 <p class="quiet">For the last of these tokens. A multiplication and an addition count as two.</p>
-{slot("cost-operations")}</details>"""
+{slot("cost-operations")}</details>
+{kv_cache.TEMPLATE}{slot("cost-slips")}"""
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """Three tables, each with what textbooks get wrong about it."""
+    """Three tables, what the KV cache saves, and what textbooks get wrong about cost."""
     look = at.look
     name = look.checkpoint.name or "this model"
     about = (name, look.config)
     here = (name, look.config, look.config.context_length)
     return {
-        "cost-parameters": Slot(about, lambda: components({name: look.config, **COMPARED}) + slips("size", "words")),
-        "cost-memory": Slot(about, lambda: memory(here, LARGE) + slips("bytes")),
-        "cost-operations": Slot(about, lambda: operations(here, LARGE) + slips("compute")),
+        "cost-parameters": Slot(about, lambda: components({name: look.config, **COMPARED})),
+        "cost-memory": Slot(about, lambda: memory(here, LARGE)),
+        "cost-operations": Slot(about, lambda: operations(here, LARGE)),
+        "cost-slips": Slot("", lambda: slips("size", "words", "bytes", "compute")),
+        **kv_cache.slots(at),
     }
 
 

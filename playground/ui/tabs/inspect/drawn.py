@@ -36,7 +36,7 @@ def window_words(look: Look, part: slice) -> str:
 
 
 def window_buttons(length: int, query: int, most: int = MOST_TOKENS) -> str:
-    """Earlier and Later, which choose a token in the window before or after; nothing where all is shown."""
+    """The buttons Earlier and Later, which select a token in the window before or after; empty if all are shown."""
     if length <= most:
         return ""
     part, stride = window(length, query, most), most // 2

@@ -52,7 +52,7 @@ TEMPLATE = f"""<details class="fold" data-fold="change"><summary>Edit the model 
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """What is unfolded of it."""
+    """The slots of the folds that are open."""
     c, shown = at.chosen, {}
     if c.change:
         place = (*at.about, c.layer, c.head, c.query, c.key)

@@ -19,6 +19,7 @@ from ....words.heads import (
     ORDERS,
     ROLE_NAMES,
     attends_headline,
+    cell_words,
     describe_pattern,
     head_name,
     lies_on,
@@ -37,7 +38,7 @@ HEIGHT = 440
 
 TEMPLATE = f"""<div class="two"><div class="card stays">
 {slot("headline")}{slot("head-buttons", class_="line tight")}
-<div data-reveal="receipt">{chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}</div></div>
+{chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}{slot("cell", class_="line tight")}</div>
 <section>{receipt.TEMPLATE}
 <div class="card"><h3>All heads{slot("grid-order", tag="span", class_="not-in-lessons")}</h3>
 {chart_place("grid", height=516, save_name="heads", clickable=True)}</div></section></div>
@@ -56,12 +57,13 @@ _effects = Kept(entries=512, megabytes=8)
 
 def slots(at: At) -> dict[str, Slot]:
     """The chosen head and the grid; the receipt and the comparison where they are open."""
-    c = at.chosen
+    c, look = at.chosen, at.look
     head = (*at.about, c.layer, c.head)
     shown = {
-        "headline": Slot((*head, c.query, known(at.look) is None), lambda: headline(at)),
-        "head-buttons": Slot((*head, c.edits, c.why), lambda: buttons(at)),
-        "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*pattern(at))),
+        "headline": Slot((*head, c.query, known(look) is None), lambda: headline(at)),
+        "head-buttons": Slot((*head, c.edits), lambda: buttons(at)),
+        "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*drawn(look, weights(at), c.query, c.key))),
+        "cell": Slot((*head, c.query, c.key, c.edits, c.why), lambda: cell_line(at)),
         "grid-order": Slot(at.about, lambda: f", {ORDERS[order(at.look)]}"),
         "grid": Slot((*head, window(at.look.length, c.query), known(at.look) is None), lambda: show(*grid(at))),
     }
@@ -117,30 +119,32 @@ def details_of(at: At) -> list[str]:
 
 
 def buttons(at: At) -> str:
-    """Switch the head off or on again; open or close the receipt."""
+    """Switch the head off or on again."""
     off = to_dict(SwitchOff(at.chosen.layer, "head", at.chosen.head))
     listed = [to_dict(edit) for edit in at.edits]
     if off in listed:
-        switch = move_button("Restore it", {"edits": [each for each in listed if each != off]})
-    else:
-        switch = move_button("Switch it off", {"edits": [*listed, off]})
-    opens = {} if at.chosen.why else {"data_reveal": "receipt"}
-    return switch + move_button(
-        "Why this weight?", {"why": not at.chosen.why}, aria_expanded=str(at.chosen.why).lower(), **opens
+        return move_button("Restore it", {"edits": [each for each in listed if each != off]})
+    return move_button("Switch it off", {"edits": [*listed, off]})
+
+
+def cell_line(at: At) -> str:
+    """The chosen cell in words, and the button that opens its receipt or brings it into sight."""
+    c, tokens = at.chosen, at.look.tokens
+    words = cell_words(tokens, c.query, c.key, float(weights(at)[c.query, c.key]))
+    opens = move_button(
+        "Why this weight?", {"why": True}, kind="link", aria_pressed=str(c.why).lower(), data_reveal="receipt"
     )
+    return f'<span class="quiet"><bdi>{html.escape(words)}</bdi></span>{opens}'
 
 
-def pattern(at: At) -> tuple[dict[str, Any], str]:
-    """The head's pattern, with the edits in force, and what to look for in it."""
+def weights(at: At) -> np.ndarray:
+    """The head's pattern (T, T), with the edits in force."""
     look, c = at.look, at.chosen
-    weights = look.pattern(c.layer)[c.head].float().cpu().numpy()
-    if at.edits:
-        tap = edits_tap(at.edits, look.config)
-        weights = trace(look.model, torch.tensor([look.ids]), edit=tap, names=["pattern"])["pattern", c.layer][
-            0, c.head
-        ]
-        weights = weights.float().numpy()
-    return drawn(look, weights, c.query, c.key)
+    if not at.edits:
+        return look.pattern(c.layer)[c.head].float().cpu().numpy()
+    tap = edits_tap(at.edits, look.config)
+    traced = trace(look.model, torch.tensor([look.ids]), edit=tap, names=["pattern"])
+    return traced["pattern", c.layer][0, c.head].float().numpy()
 
 
 def drawn(look: Look, weights: np.ndarray, query: int, key: int) -> tuple[dict[str, Any], str]:

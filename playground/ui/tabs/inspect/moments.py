@@ -82,7 +82,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """A click in the timeline chooses the nearest moment, a cell of the pattern its query and key."""
+    """A click on the timeline selects the nearest moment; a click on the pattern selects a query and a key."""
     if click.get("slot") == "moments-timeline":
         step = step_at(min(number_of(click, "x"), 1e9))
         return {"moment": int(np.abs(np.array(snapshots_of(at.look.checkpoint).steps) - step).argmin())}
@@ -116,7 +116,7 @@ def look_then(look: Look, step: int) -> Look:
 
 
 def index_of_moment(moment: int | None, count: int) -> int:
-    """Which snapshot; the last one unless another is chosen."""
+    """The index of the chosen snapshot; the last one's if none is chosen."""
     return count - 1 if moment is None else min(max(moment, 0), count - 1)
 
 

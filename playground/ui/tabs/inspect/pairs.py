@@ -38,7 +38,7 @@ kept_here = Kept(entries=256, megabytes=64)
 
 
 def read(at: At, text: str) -> list[int]:
-    """A prompt as ids, the last of them where it is longer than the context. Raises ValueError for an empty one."""
+    """A prompt's token ids, at most the last ones that fit the context. Raises ValueError for an empty prompt."""
     return read_prompt(at.page, at.look.checkpoint, text)[0][-at.look.config.context_length :]
 
 
@@ -53,7 +53,7 @@ def text_of(at: At, ids: tuple[int, ...]) -> str:
 
 
 def check_size(at: At, tokens: int, what: str) -> None:
-    """Raise ValueError for a worked example, and where reading so many tokens would take too long."""
+    """Raise ValueError for a worked example, or if reading this many tokens would take too long."""
     if at.chosen.subject != MODEL:
         raise ValueError("This example was written by hand for one prompt. Choose a trained model under “Look into”")
     if tokens * at.look.config.flops_per_token() > HEAD_TESTS_FLOPS:
@@ -61,7 +61,7 @@ def check_size(at: At, tokens: int, what: str) -> None:
 
 
 def texts_like(at: At) -> torch.Tensor:
-    """Windows (N, T) of text like that of training."""
+    """Windows (N, T) of text like the training text."""
 
     def gathered() -> torch.Tensor:
         judged = held_out(at.page, at.look, TEXT_TOKENS)
@@ -109,7 +109,7 @@ def answers_of(at: At, pair: Pair) -> tuple[str, str]:
 
 
 def ideas(at: At) -> str:
-    """A button for every suggested pair; what is steered with follows it. Without any, how to make one."""
+    """A button for each suggested pair; it also resets the choices for steering. Without any pair, how to make one."""
     pairs = pairs_of(at)
     if not pairs:
         return quiet(NO_PAIRS)

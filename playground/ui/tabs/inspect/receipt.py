@@ -16,14 +16,15 @@ from ....words.inspect import receipt_proof, receipt_words
 from ....words.numbers import signed
 from ... import theme
 from ...chart import chart_place, show
-from ...panel import Slot, slot
+from ...panel import Slot, move_button, slot
 from .selection import At
 
 AGREES = 1e-3
 """Differences below this are rounding: 32-bit numbers hold about seven digits."""
 
 
-TEMPLATE = f"""<div class="card" data-if="why"><h3>Why this weight?</h3>
+_CLOSE = move_button("×", {"why": False}, kind="link close", aria_label="Close")
+TEMPLATE = f"""<div class="card" data-if="why"><div class="line"><h3 class="grow">Why this weight?</h3>{_CLOSE}</div>
 {chart_place("receipt-products", height=150, save_name="products", toolbar=False)}
 {slot("receipt", class_="receipt-paper")}</div>"""
 
@@ -45,7 +46,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def products_picture(r: Receipt) -> dict[str, Any] | None:
-    """The products that sum up to q · k, number by number."""
+    """Bars of the products that sum to q · k, one per number."""
     names = [str(i) for i in range(len(r.products))]
     return show(product_bars(names, r.products), products_words(r.products, r.dot))
 

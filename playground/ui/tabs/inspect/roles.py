@@ -45,7 +45,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """A row of the map chooses its head."""
+    """Select the head whose row in the map was clicked."""
     if click.get("slot") != "roles-map":
         return None
     drawn = heads(at.look)

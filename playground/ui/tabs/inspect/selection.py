@@ -36,6 +36,8 @@ class Selection(Selected):
     """Whether the visitor typed it: then it stays when another model is chosen."""
     view: str = "heads"
     step: str = "embed"
+    all_rows: bool = False
+    """Whether a step shows the vectors of all tokens, or only those beside the chosen one."""
     layer: int | None = None
     head: int | None = None
     query: int | None = None
@@ -114,12 +116,12 @@ class At:
 
     @property
     def owner(self) -> tuple[int, int]:
-        """Layer and head."""
+        """The chosen layer and head."""
         return self.chosen.layer, self.chosen.head
 
     @property
     def about(self) -> tuple:
-        """What every picture of this prompt depends on."""
+        """The values on which every picture of this prompt depends."""
         return self.chosen.model, self.chosen.subject, self.weights, self.look.ids
 
     @functools.cached_property

@@ -35,15 +35,13 @@ from .pairs import (
 )
 from .selection import At
 from .validation import held_out
-from .words import not_edited
 
 STRENGTHS, A_SIDE = 9, 4
 STRONGEST = 2.0
 
 _AREA = '<label class="field-label grow">{label}<textarea name="{name}" rows="2" dir="auto"></textarea></label>'
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
-<div class="card stack">{slot("steer-edits")}
-{slot("steer-ideas", class_="chips", data_arrows="")}
+<div class="card stack">{slot("steer-ideas", class_="chips", data_arrows="")}
 <div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>
 <div class="line">{slot("steer-layer")}<label class="field-label temperature">Strength
 <input type="range" name="strength" min="0" max="{STRONGEST:g}" step="0.1"><output data-of="strength"></output></label>
@@ -92,14 +90,13 @@ def _sides(at: At, pair: Pair) -> tuple[str, str]:
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The curve and the texts at five strengths, where they are unfolded."""
+    """The slots of the curve and of the texts at five strengths; empty while their folds are closed."""
     c = at.chosen
     if not c.steer:
         return {}
     about = (*at.about, c.other, c.towards, c.away, c.steer_layer, c.strength)
     layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
     return {
-        "steer-edits": Slot(bool(c.edits), lambda: not_edited(at)),
         "steer-ideas": Slot(at.about[:3], lambda: ideas(at), slow=True),
         "steer-layer": Slot((len(layers), c.steer_layer), lambda: choice("steer_layer", "Layer", layers)),
         **with_headline("steer-curve", about, lambda: _curve(at)),

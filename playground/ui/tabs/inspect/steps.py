@@ -15,9 +15,9 @@ from ...panel import Slot, choice, move_button, slot
 from ...slips import slips
 from . import lens
 from .drawn import clicked_cell, window_buttons, window_words
-from .pictures import HEIGHT, MAPS, VECTORS, most_tokens, part_drawn, picture, reading
+from .pictures import FEW_ROWS, HEIGHT, MAPS, VECTORS, most_tokens, part_drawn, picture, reading
 from .selection import At
-from .words import coloured, not_edited
+from .words import coloured
 
 LABELS = {
     "embed": "embed", "arrive": "earlier layers", "norm": "norm", "project": "Q K V", "split": "heads",
@@ -34,7 +34,7 @@ TEMPLATE = f"""<div class="card"><div class="line step-bar">
 <button type="button" class="ghost" data-step="-1" data-of="step" data-keys>← Back</button>
 {slot("step-heading", class_="step grow", aria_live="polite")}{slot("step-head", class_="line tight")}
 <button type="button" class="primary" data-step="1" data-of="step" data-keys>Next →</button></div>
-{slot("step-row", class_="seg many", role="radiogroup", aria_label="Step")}{slot("step-edits")}
+{slot("step-row", class_="seg many", role="radiogroup", aria_label="Step")}
 <div class="two"><div>{chart_place("step-chart", height=HEIGHT, save_name="step", clickable=True)}
 {slot("step-window", class_="line tight")}</div>{slot("step-how", class_="how")}</div></div>
 {lens.TEMPLATE}"""
@@ -44,7 +44,7 @@ def slots(at: At) -> dict[str, Slot]:
     """The row of steps, the chosen step's picture and its words; the lens where it is open."""
     look, c = at.look, at.chosen
     names, experts = step_names(look, c.layer), look.config.has_experts(c.layer)
-    place = (*at.about, c.step, c.layer, c.head, c.query, c.key)
+    place = (*at.about, c.step, c.layer, c.head, c.query, c.key, c.all_rows)
 
     @functools.cache
     def here() -> tuple[Step, Described]:
@@ -58,15 +58,14 @@ def slots(at: At) -> dict[str, Slot]:
         ),
         "step-heading": Slot((*at.about, c.step, c.layer), lambda: heading(here()[1], c.step, names, experts)),
         "step-chart": Slot(place, lambda: chart(at, *here())),
-        "step-window": Slot((*at.about, c.step, c.query), lambda: _window(at)),
+        "step-window": Slot((*at.about, c.step, c.query, c.all_rows), lambda: _window(at)),
         "step-how": Slot(place, lambda: words(here()[1], c.step, experts)),
-        "step-edits": Slot(bool(c.edits), lambda: not_edited(at)),
         **lens.slots(at),
     }
 
 
 def within(at: At) -> dict[str, Any]:
-    """The fields of this view, held to what this model and prompt have."""
+    """The fields of this view, limited to values that exist for this model and prompt."""
     return {"step": nearest(at.chosen.step, step_names(at.look, at.chosen.layer)), **lens.within(at)}
 
 
@@ -112,7 +111,7 @@ def label_of(name: str, experts: bool) -> str:
 
 
 def pickers(n_layers: int, n_heads: int) -> str:
-    """The layer and the head whose steps are shown."""
+    """Controls to choose the layer and the head whose steps are shown, as HTML."""
     layers, heads = ({str(i): str(i) for i in range(count)} for count in (n_layers, n_heads))
     return choice("layer", "Layer", layers, resets="key") + choice("head", "Head", heads, resets="key")
 
@@ -128,17 +127,20 @@ def heading(here: Described, name: str, names: tuple[str, ...], experts: bool) -
 def chart(at: At, made: Step, here: Described) -> dict[str, Any] | None:
     """The step's picture and how to read it."""
     name = at.chosen.step
-    part = window_words(at.look, part_drawn(name, at)) if most_tokens(name) else ""
+    part = window_words(at.look, part_drawn(name, at)) if most_tokens(name, at) else ""
     return show(picture(made, here.labels, at), reading(name, at) + part)
 
 
 def _window(at: At) -> str:
-    most = most_tokens(at.chosen.step)
-    return window_buttons(at.look.length, at.chosen.query, most) if most else ""
+    c, most = at.chosen, most_tokens(at.chosen.step, at)
+    buttons = window_buttons(at.look.length, c.query, most) if most else ""
+    if c.step in VECTORS and at.look.length > FEW_ROWS:
+        buttons += move_button("Fewer rows" if c.all_rows else "More rows", {"all_rows": not c.all_rows})
+    return buttons
 
 
 def words(here: Described, name: str, experts: bool) -> str:
-    """Why the step is there and what to look for; formula and code folded; what textbooks get wrong."""
+    """The step's purpose and what to look for, with formula and code folded, and textbook mistakes."""
     more = ""
     if name in MAPS:
         more = move_button("Why this weight?", {"view": "heads", "why": True}, kind="link", data_visit="")

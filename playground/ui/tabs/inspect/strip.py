@@ -10,7 +10,7 @@ import torch
 from ....inspection.cost import Effect, effect
 from ....inspection.edits import edits_tap, to_dict
 from ....kept import Kept
-from ....words.edits import edit_words
+from ....words.edits import SEEN, edit_words
 from ....words.heads import head_name, next_words
 from ....words.numbers import percent
 from ...panel import Slot, choice, move_button, slot
@@ -34,6 +34,7 @@ def slots(at: At) -> dict[str, Slot]:
         "tokens": Slot(shade, lambda: tokens(at)),
         "strip-words": Slot((*at.about, c.strip, *at.owner, c.query), lambda: words(at)),
         "edits-in-force": Slot((*at.about, c.edits), lambda: in_force(at)),
+        "edits-seen": Slot(bool(c.edits), lambda: SEEN if c.edits else ""),
     }
 
 
@@ -87,7 +88,7 @@ def tokens(at: At) -> str:
 
 
 def token_button(token: str, place: int, weight: float, *, chosen: bool, strongest: bool) -> str:
-    """A token, shaded; the one with the strongest weight is underlined."""
+    """A token as a button, shaded by its weight; the one with the strongest weight is underlined."""
     move = html.escape(json.dumps({"query": place, "key": None}), quote=True)
     classes = " ".join(name for name, there in (("token", True), ("chosen", chosen), ("strongest", strongest)) if there)
     said = html.escape(f"{place} {token}, {100 * weight:.1f} %", quote=True)

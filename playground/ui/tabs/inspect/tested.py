@@ -53,7 +53,7 @@ def roles_of(page: Page, look: Look) -> Tested:
 
 
 def known(look: Look) -> Tested | None:
-    """The same, if somebody has asked for it already."""
+    """What `roles_of` returns, if it has been computed already."""
     return _kept.peek("tests", owner=look.model)
 
 
@@ -67,7 +67,7 @@ def judged_by(page: Page, look: Look) -> Judged | None:
 
 
 def texts_of(look: Look, judged: Judged | None) -> tuple[torch.Tensor, str]:
-    """Windows (N, T) of text like that which the model learned, else of what it writes itself, and which, in words."""
+    """Windows (N, T) of text like the training text, or of the model's own writing; and which of the two, in words."""
     if judged is None:
         return _written(look), "text that the model wrote itself, since its training text is not available"
     lengths = (judged.targets != IGNORE).sum(dim=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import html
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ....words.inspect import (
     gradient_words,
     muon_words,
     norms_words,
+    step_headline,
     step_words,
     weights_words,
 )
@@ -30,11 +32,10 @@ from ....words.parts import plain_name
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import cell_of
-from ...panel import Slot, choice, slot, switch
+from ...panel import Slot, choice, slot
 from ...slips import slips
 from . import moments
 from .selection import At
-from .words import not_edited
 
 TRAINED = "trained"
 RULES = {TRAINED: "As in its training", "adamw": "AdamW", "muon": "Muon", "sgd": "Plain SGD"}
@@ -48,21 +49,23 @@ ROUNDING = 1e-6
 """A gradient this small beside that of all weights is rounding: 32-bit numbers that should sum to zero."""
 
 _PICTURES = "".join(
-    f'<div class="card"><h3>{title}</h3>'
+    f"<div><h3>{title}</h3>"
     f"{chart_place(f'training-{name}', height=280, save_name=f'weights-{name}', clickable=True)}</div>"
     for name, title in PICTURES.items()
 )
-TEMPLATE = f"""<div class="line">{switch("training", "Training", SWITCH)}</div>
-<section data-for="training:step">{slot("training-edits")}{slot("training-problem")}
+TEMPLATE = f"""<div class="line">{choice("training", "Show", SWITCH)}</div>
+<section data-for="training:step">{slot("training-problem")}
 <section data-unless="training-problem">
-<div class="card"><h3>One real optimizer step on this prompt</h3>
+<div class="card">{slot("training-headline")}
+<div class="line">{choice("optimizer", "Optimizer", RULES)}{slot("training-matrix")}</div>{slot("training-cards")}
 <p class="quiet">A copy of the model predicts each token of the prompt, then takes one step.
-The model itself does not change.</p>
-<div class="line">{switch("optimizer", "Optimizer", RULES)}{slot("training-matrix")}</div>{slot("training-cards")}</div>
-<div class="two">{_PICTURES}<div class="card"><h3>Gradient norm by part</h3>
-{chart_place("training-norms", height=300, save_name="gradient-norms")}</div></div>
-<div class="card"><div class="line tight"><h3 class="grow">One weight by hand</h3>
-{slot("training-place", class_="line tight")}</div>{slot("training-weight")}</div>
+The model itself does not change.</p></div>
+<details class="fold"><summary>Weights, gradient and step of this matrix</summary>
+<div class="two">{_PICTURES}</div></details>
+<details class="fold"><summary>Gradient norm by part</summary>
+{chart_place("training-norms", height=300, save_name="gradient-norms")}</details>
+<details class="fold"><summary>One weight by hand</summary><div class="card">
+{slot("training-place", class_="line tight")}{slot("training-weight")}</div></details>
 {slot("training-slips")}</section></section>
 {moments.TEMPLATE}"""
 
@@ -72,11 +75,10 @@ _steps = Kept(entries=48)
 def slots(at: At) -> dict[str, Slot]:
     """One optimizer step, or the prompt through training."""
     c = at.chosen
-    edits = {"training-edits": Slot(bool(c.edits), lambda: not_edited(at))}
     if c.training == "moments":
         return moments.slots(at)
     if problem := unable(at.look):
-        return {**edits, "training-problem": Slot(problem, lambda: theme.notice(problem))}
+        return {"training-problem": Slot(problem, lambda: theme.notice(problem))}
     part = chosen_matrix(at.look, at.owner, c.matrix)
     rows, columns = shape_of(at.look, part)
     step = (*at.about, c.optimizer)
@@ -90,10 +92,10 @@ def slots(at: At) -> dict[str, Slot]:
         return show(*picture(part, report(), name, c.row, c.column))
 
     return {
-        **edits,
         "training-problem": Slot("", lambda: ""),
         "training-matrix": Slot(at.about, lambda: choice("matrix", "Weights", matrices(at.look))),
         "training-place": Slot((rows, columns), lambda: place_fields(rows, columns)),
+        "training-headline": Slot((*step, part), lambda: headline(part, report()), slow=True),
         "training-cards": Slot(step, lambda: step_cards(at.look, report()), slow=True),
         **{f"training-{name}": Slot(place, functools.partial(drawn, name), slow=True) for name in PICTURES},
         "training-weight": Slot(place, lambda: weight_receipt(part, report(), c.row, c.column), slow=True),
@@ -126,7 +128,7 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def unable(look: Look) -> str:
-    """Why no step can be taken on this prompt; empty where it can."""
+    """The reason why no training step is possible on this prompt; empty if one is."""
     if look.length < 2:
         return "One token has nothing after it to learn from. Type at least two."
     if look.config.n_parameters > MOST_PARAMETERS:
@@ -144,7 +146,7 @@ def step_of(look: Look, rule: str) -> StepReport:
 
 
 def matrices(look: Look) -> dict[str, str]:
-    """The head's four matrices, then every parameter: its name in the code → in plain words."""
+    """The head's four matrices, then every parameter: name in the code → name in plain words."""
     return {**HEAD_MATRICES, **{name: plain_name(name) for name, _ in look.model.named_parameters()}}
 
 
@@ -175,10 +177,8 @@ def place_fields(rows: int, columns: int) -> str:
 
 def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tuple[dict[str, Any], str]:
     """One of the pictures of a matrix and its sentence."""
-    before, gradient, step = (
-        part.of(tensor) for tensor in (report.before[part.name], report.gradients[part.name], report.step(part.name))
-    )
-    values = {"before": before, "gradient": gradient, "step": step}[name].numpy()
+    tensor = {"before": report.before, "gradient": report.gradients}.get(name, {part.name: report.step(part.name)})
+    values = part.of(tensor[part.name]).numpy()
     drawn = values[:MOST_DRAWN, :MOST_DRAWN]
     rows, columns = ([str(n) for n in range(length)] for length in drawn.shape)
     mark = (i, j) if i < drawn.shape[0] and j < drawn.shape[1] else None
@@ -186,17 +186,14 @@ def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tupl
     for side, length in (("yaxis", drawn.shape[0]), ("xaxis", drawn.shape[1])):
         ticks = list(range(0, length, 8 if length > 12 else 1))
         figure["layout"][side] |= {"tickvals": ticks, "ticktext": [str(n) for n in ticks], "tickangle": 0}
-    usual = rounding_beside(part, report)
-    if name == "step":
-        rounding = bool(usual and gradient.any())
-        words = step_words(float(before.abs().max()), float(step.abs().max()), rounding)
-    else:
-        typical = _typical(values)
-        before_words = weights_words(part.title, values.shape, typical)
-        words = before_words if name == "before" else gradient_words(typical, usual)
+    typical = _typical(values)
+    words = {
+        "before": weights_words(part.title, values.shape, typical),
+        "gradient": gradient_words(typical, rounding_beside(part, report)),
+    }.get(name, "")
     if drawn.shape != values.shape:
         words += f" Shown: the first {drawn.shape[0]} × {drawn.shape[1]}."
-    return figure, words
+    return figure, words.strip()
 
 
 def _typical(values: np.ndarray) -> float:
@@ -211,7 +208,16 @@ def rounding_beside(part: Matrix, report: StepReport) -> float:
     return usual if own.double().square().mean().sqrt().item() < ROUNDING * usual else 0.0
 
 
-# ---- numbers ---------------------------------------------------------------------------------------------------------
+# ---- numbers and words -----------------------------------------------------------------------------------------------
+
+
+def headline(part: Matrix, report: StepReport) -> str:
+    """What the step does to the loss, and how far it moves the weights of one matrix."""
+    before, step = part.of(report.before[part.name]), part.of(report.step(part.name))
+    rounding = bool(rounding_beside(part, report) and part.of(report.gradients[part.name]).any())
+    words = step_words(part.title, float(before.abs().max()), float(step.abs().max()), rounding)
+    said = html.escape(step_headline(report.loss_before, report.loss_after))
+    return f'<h2>{said}</h2><p class="num">{html.escape(words)}</p>'
 
 
 def step_cards(look: Look, report: StepReport) -> str:
@@ -234,7 +240,7 @@ def step_cards(look: Look, report: StepReport) -> str:
 
 
 def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
-    """One weight's way through the step, by hand in float64, beside what PyTorch did."""
+    """One weight's update, computed by hand in float64, beside PyTorch's result."""
     before, gradient, after = (
         part.of(x[part.name])[i, j].item() for x in (report.before, report.gradients, report.after)
     )

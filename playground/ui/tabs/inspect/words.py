@@ -5,19 +5,11 @@ from __future__ import annotations
 import html
 import re
 
-from ... import theme
-from .selection import At
-
 _ROLE = re.compile(r"\{([qkvs]):([^{}]*)\}")
 _QUOTED = re.compile("“([^”]*)”")
 
 
 def coloured(text: str) -> str:
-    """`{q:Q}` becomes Q in the colour of queries, “token” stands in its own direction; escaped."""
+    """Escaped HTML in which `{q:Q}` is a Q in the colour of queries, and “token” keeps its own writing direction."""
     isolated = _QUOTED.sub(r"“<bdi>\1</bdi>”", html.escape(text, quote=False))
     return _ROLE.sub(r'<span class="\1">\2</span>', isolated)
-
-
-def not_edited(at: At) -> str:
-    """A notice where edits are in force that a view does not apply."""
-    return theme.notice("This view shows the model without your edits.") if at.chosen.edits else ""

@@ -57,7 +57,7 @@ _kept = Kept(entries=64, megabytes=4)
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """Everything of this fold. Raises ValueError where the prompt makes no sense."""
+    """All slots of this fold. Raises ValueError if the prompt cannot be read."""
     c, checkpoint = at.chosen, at.mixture
     layers = expert_layers(checkpoint.config)
     ids, notes = read_prompt(at.page, checkpoint, c.begin or "")
@@ -152,7 +152,7 @@ def worth(at: At, checkpoint: Checkpoint) -> dict[str, Any] | None:
 
 
 def edit_for(how: str, layer: Any, experts: Any, positions: tuple[int, ...] | None = None) -> Edit:
-    """The edit that the controls describe. Raises ValueError for what none can be."""
+    """The edit that the controls describe. Raises ValueError if there is no such edit."""
     chosen = tuple(experts or ())
     if not all(isinstance(e, int) and not isinstance(e, bool) for e in [layer, *chosen]):
         raise ValueError("Choose a layer and experts by their numbers")

@@ -169,7 +169,7 @@ def within(here: At) -> At:
 
 
 def texts_to_route(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
-    """A few lines of the model's language, where it has one, then beginnings that it knows."""
+    """A few lines of the model's language, if it has one, then prompts that suit it."""
     known = suggestions(page, model_id, visitor)
     try:
         language = page.registry.get(model_id, visitor).language

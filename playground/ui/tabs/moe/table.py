@@ -28,10 +28,10 @@ BYTES = 4
 
 
 def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = None) -> str:
-    """The rows that are known. Everything is escaped.
+    """The table of both models, with the rows that are known. Escaped.
 
     Args:
-        speeds: tokens per second in training of each side, recorded while they trained in turns or timed here.
+        speeds: each side's tokens per second in training, recorded during their training or timed here.
     """
     if view is None or not view.sides:
         return theme.notice("Both models appear here, side by side, once there are two.")

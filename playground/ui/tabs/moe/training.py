@@ -32,7 +32,7 @@ _FIELDS = tuple(field.name for field in form.FIELDS)
 
 
 class Comparing:
-    """The form and its handlers. Holds the components and what all visitors share; of a visitor it keeps nothing."""
+    """The form and its handlers. Holds the components and shared values, and nothing about single visitors."""
 
     def __init__(self, page: Page):
         self.page, self.board, self.c = page, page.board, controls(page)
@@ -86,7 +86,7 @@ class Comparing:
         return dict(zip(_WORDS, words(named, self.page.limits, self.board.pace)))
 
     def train(self, values: Values, asked: Asked) -> Begins:
-        """Press Train both: check, and begin or stand in line. What is wrong is said above the button."""
+        """Press Train both: check, and begin or queue the comparison. An error appears above the button."""
         page, visitor, named = self.page, asked.visitor, texts.with_source(values)
         try:
             if just_begun(page, visitor, ComparisonJob):

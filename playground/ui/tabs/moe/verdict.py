@@ -119,7 +119,7 @@ def facts(view: PairView) -> str:
 
 
 def speed_fact(speeds: dict[str, float | None] | None) -> str:
-    """The mixture's training speed, likewise; a gap where it is not known yet."""
+    """The MoE model's training speed as a multiple of the dense one's; a dash if not yet known."""
     known = speeds and all(speeds.values())
     return _fact(speeds["moe"] / speeds["dense"] if known else None, "the training speed")
 
@@ -153,7 +153,7 @@ def interval(view: PairView) -> tuple[dict[str, Any] | None, str]:
 
 
 def curve(view: PairView, kind: str) -> tuple[dict[str, Any], str]:
-    """The difference along training with its interval, or the losses themselves."""
+    """Chart and sentence of the difference during training with its interval, or of both losses."""
     end = max((side.planned_steps for side in view.sides.values()), default=None)
     if kind == "difference":
         figure, words = _difference(view, end)

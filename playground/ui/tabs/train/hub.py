@@ -94,7 +94,7 @@ def pull(page: Page, asked: Asked) -> dict[str, Any]:
 
 
 def login(page: Page, asked: Asked) -> str | bool | None:
-    """The token to use; None is the stored login, False none at all."""
+    """The Hub token to use; None means the stored login, False no token at all."""
     if own := signed_in(asked.request):
         return own
     typed = asked.selection.get("token")

@@ -81,7 +81,7 @@ class LinkedRuns:
 
 
 def has_link(view: RunView, spec: RunSpec | None) -> bool:
-    """Whether others can be led to it: it ships with the project, or can be trained again."""
+    """Whether a link can lead others to this model: it ships with the project, or can be trained again."""
     return view.id.startswith("shipped-") or bool(run_letters(view, spec))
 
 

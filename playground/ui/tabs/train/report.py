@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 
 from ....figures.curve_svg import colours_css, curve_svg
+from ....model import ModelConfig
 from ....service.views import RunView
 from ....words.training import in_steps
 from ... import theme
@@ -62,7 +63,7 @@ def report_html(view: RunView, *, letters: str = "") -> str:
     sections = [
         _section("How it learned", _curve(view), _baselines(view)),
         _section("What it wrote", watch.samples(view)) if view.history.samples else "",
-        _section("Where the parameters are", watch.parameter_table(view.config)) if view.config else "",
+        _section("Where the parameters are", _parameters(view.config)) if view.config else "",
         _section("Its evaluations", _evaluations(view)) if view.history.evaluations["step"] else "",
         _section("Its settings", _settings(view)),
         _section("To repeat it", _repeat(view, letters)) if letters else "",
@@ -102,6 +103,11 @@ def _baselines(view: RunView) -> str:
             of_step = f", that of step {view.used:,}"
         rows.append((f"this model{of_step}", f"{view.of_model.val_loss:.4f}"))
     return theme.table(("baseline", "loss (nats per token)"), rows, total=True)
+
+
+def _parameters(config: ModelConfig) -> str:
+    counts = [*config.parameters_by_component().items(), ("total", config.n_parameters)]
+    return theme.table(("component", "parameters"), [(name, f"{n:,}") for name, n in counts if n], total=True)
 
 
 def _evaluations(view: RunView) -> str:

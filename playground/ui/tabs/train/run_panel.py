@@ -86,22 +86,22 @@ class Selection(Selected):
 
 @dataclass(frozen=True, eq=False)
 class At:
-    """What the panel draws from."""
+    """The run and the selection from which the panel is drawn."""
 
     page: Page
     running: Running
     visitor: str
     chosen: Selection
     view: RunView | None
-    """None where no model is here at all."""
+    """None if there is no model at all."""
     job: RunJob | None
-    """The run itself; None of a model that came with its record alone."""
+    """The run itself; None if only its record exists."""
     jobs: list[RunJob]
-    """All of the visitor's."""
+    """All runs of the visitor."""
 
     @property
     def own(self) -> bool:
-        """Whether it is the visitor's own, to be renamed and deleted."""
+        """Whether the run is the visitor's own, which they may rename and delete."""
         return self.view.learned and self.page.registry.owns(self.view.id, self.visitor)
 
     @property

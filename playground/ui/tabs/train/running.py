@@ -48,7 +48,7 @@ class Running:
     # ---- the form ----------------------------------------------------------------------------------------------------
 
     def train(self, values: Values, asked: Asked) -> Begins:
-        """Press Train: check, and begin or stand in line. What is wrong is said under its field."""
+        """Press Train: check, and begin or queue the run. An error appears under its field."""
         page, visitor = self.page, asked.visitor
         try:
             if just_begun(page, visitor, RunJob):
@@ -83,7 +83,7 @@ class Running:
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------
 
     def resume(self, asked: Asked) -> None:
-        """Press Resume: go on with a run, or train a finished one for as many steps again."""
+        """Press Resume: continue a run, or train a finished one for as many steps again."""
         job = self.board.find(asked.visitor, _run(asked))
         self.board.resume(asked.visitor, _run(asked), more_steps=job.planned_first if job else 0)
 
@@ -97,7 +97,7 @@ class Running:
         return {"move": {"rename": ""}}
 
     def delete(self, asked: Asked) -> None:
-        """Press Delete, and be sure: a run leaves with its model and its files."""
+        """Delete a run with its model and its files: the visitor has pressed the button and confirmed."""
         self.board.delete(asked.visitor, _run(asked))
 
     def forget(self, asked: Asked) -> dict:
@@ -110,7 +110,7 @@ class Running:
     # ---- what there is to show ---------------------------------------------------------------------------------------
 
     def view_of(self, visitor: str, model_id: str | None) -> RunView | None:
-        """What there is to show of a model: its run, or the one that it remembers."""
+        """The view of a model's run: the run on this server, or the one recorded in the model."""
         job = self.board.find(visitor, model_id)
         if job is None:
             return recorded(self.page, model_id, visitor)

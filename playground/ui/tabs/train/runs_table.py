@@ -25,11 +25,11 @@ def runs_table(
     beside: Sequence[str] = (),
     alike: Collection[str] = (),
 ) -> str:
-    """This visitor's runs, the newest first: results, and what differs, marked where it is not the shown run's.
+    """This visitor's runs, the newest first: results and settings that differ, marked if unlike the shown run's.
 
     Args:
-        beside: the runs that are drawn beside the one that is shown.
-        alike: those that can be, since they learned from the same text.
+        beside: the runs drawn beside the shown one.
+        alike: runs that may be drawn beside it, because they learned from the same text.
     """
     if not views:
         return ""

@@ -128,7 +128,7 @@ class Settings:
         return form.changes(self._base(named), form.size_values(size, OWN_TEXT))
 
     def words(self, named: Values) -> Values:
-        """What is said of these settings."""
+        """The texts beside the form for these settings."""
         changes = form.changes(named, self._base(named))
         count = f"Advanced · {len(changes)} changed" if changes else "Advanced"
         whose = "" if named.get("parent") else named.get("base") or ""
@@ -153,8 +153,8 @@ class Settings:
         return {"contents": texts.contents_html(named, self.limits) + lacking}
 
     def suited(self, named: Values) -> Values:
-        """The form's values as they are once it has followed one's own text, which takes it a moment: size and steps
-        follow from the text's length, and what the visitor has set stays."""
+        """The form's values after it has followed the visitor's own text: size and steps come from its length, and what
+        the visitor has set stays."""
         if named["source"] != OWN_TEXT:
             return named
         own, (_, last) = texts.own_in(named, self.limits), form.remembered(named)
@@ -171,7 +171,7 @@ class Settings:
         return named, texts.chosen(source) | self._of_text(named)
 
     def choose_size(self, asked: Values) -> tuple[Values, Values]:
-        """Another position of the dial; one's own text is still read in the same pieces."""
+        """Switch to another size; the visitor's own text is still read in the same tokens."""
         named = asked | {"base": asked["size"], "suited": form.written(form.remembered(asked)[0], form.BY_HAND)}
         pieces = {"tokenizer": named["tokenizer"]} if named["source"] == OWN_TEXT else {}
         return named | self._base(named) | pieces, {}
@@ -251,8 +251,8 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
         words = f"{config.n_parameters:,} parameters. "
     else:
         words = f"About {float(f'{config.n_parameters:.2g}'):,.0f} parameters. "
-    took = f"{len(runs)} runs: " if len(runs) > 1 else "about " * (seconds >= 1)
-    took = f"{took}{theme.duration(seconds)} here{' (a guess)' * pace.guesses}."
+    took = f"{len(runs)} runs: " if len(runs) > 1 else ""
+    took = f"{took}{theme.about(seconds)} here{' (a guess)' * pace.guesses}."
     words += took[:1].upper() + took[1:]
     if seconds > limits.seconds:
         words += f" It ends after {theme.duration(limits.seconds)} and keeps what it has learned."

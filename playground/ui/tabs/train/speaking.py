@@ -116,7 +116,7 @@ def nearly_best(view: RunView) -> bool:
 
 
 def why_faulty(view: RunView) -> str:
-    """Why a model with hardly any loss left still writes so much that is wrong; empty for any other."""
+    """Why a model close to the best possible loss still makes many mistakes; empty for any other model."""
     found = [*shares(view).values()]
     if not found or not nearly_best(view) or found[-1].right >= MOSTLY * found[-1].of:
         return ""
@@ -156,5 +156,5 @@ def verdict_line(found: Verdict | None) -> str:
 
 
 def emphasised(text: str) -> str:
-    """Escaped, with *this* in italics."""
+    """Escaped text in which *this* is in italics, as HTML."""
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(text))

@@ -71,7 +71,7 @@ def _value(text: str) -> Any:
 
 
 def show_sweep(page: Page, asked: Asked) -> Shown:
-    """The view: the visitor's latest sweep. It stands above the run until a run or another model is chosen."""
+    """The view: the visitor's latest sweep. It is above the run until a run or another model is chosen."""
     job = next(reversed(page.board.of(asked.visitor, kind=SweepJob)), None)
     if job is None:
         return Shown({"there": False}, {})
@@ -102,7 +102,7 @@ def bar(view: SweepView) -> str:
     """How far a sweep is that goes on, as HTML."""
     if not view.active:
         return ""
-    left = f" · {theme.duration(view.time_left)} left" if view.time_left else ""
+    left = f" · {theme.about(view.time_left)} left" if view.time_left else ""
     return theme.progress(view.done, view.message or f"{100 * view.done:.0f} % of all runs{left}")
 
 

@@ -69,7 +69,7 @@ def template(page: Page) -> str:
 
 
 def show(page: Page, asked: Asked) -> Shown:
-    """The view: which files there are of the chosen model."""
+    """The view: the files available for the chosen model."""
     chosen = Selection.read(asked.selection)
     if not chosen.take:
         return Shown(chosen.to_dict(), {})
@@ -147,10 +147,10 @@ def bring(page: Page, asked: Asked) -> dict[str, Any]:
 
 
 def received(path: Path, page: Page) -> Checkpoint:
-    """The model of an uploaded zip, within this place's limits, under a name that tells where it came from.
+    """The model in an uploaded zip, within this server's limits, with “(uploaded)” after its name.
 
-    The file stays: gradio stores uploads by what they hold, so whoever sends the same one is given the same path, and
-    it clears away old ones itself. Raises ValueError.
+    The file stays: gradio names uploads by their contents, so equal files share a path, and it deletes old ones
+    itself. Raises ValueError.
     """
     limits = page.limits
     if path.suffix.lower() != ".zip":

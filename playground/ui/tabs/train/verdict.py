@@ -8,9 +8,9 @@ import math
 from ....data import LANGUAGES
 from ....model import PRESETS, ModelConfig
 from ....service.views import RunView
-from ....training.states import BELOW, DIVERGED, LEARNING, LEVEL, OVERFITTING, UNMASKED
+from ....training.states import BELOW, DIVERGED, LEARNING, LEVEL, OVERFITTING, UNMASKED, held_loss
 from ....words import states
-from ....words.baselines import equally_likely
+from ....words.baselines import equally_likely, passed_headline, passed_so_far
 from ....words.judging import judged_headline
 from ....words.training import MEMORISES, ended_early, in_steps
 from ... import theme
@@ -32,17 +32,15 @@ def headline(view: RunView) -> str:
     state, shares = view.standing, speaking.shares(view)
     if state.kind in (DIVERGED, UNMASKED, BELOW, OVERFITTING):
         return states.headline(state)
-    if shares and ([*shares.values()][-1].right or not view.active):
+    if shares and (not view.active or any(share.right for share in shares.values())):
         last, language = [*shares.values()][-1], LANGUAGES[view.language]
         return judged_headline(last, language, nearly_best=bool(speaking.why_faulty(view)))
+    if view.active:
+        return passed_so_far(view.baselines, held_loss(view.history)) if view.baselines else "Learning …"
     if view.baselines is None:
         return states.headline(state)
-    begun = {LEARNING: "Still falling" if state.over else "Learning", LEVEL: "Levelled off"}.get(state.kind, "So far")
-    loss = view.of_model.val_loss
-    passed, ahead = view.baselines.passed(loss), view.baselines.ahead(loss)
-    if passed is None:
-        return f"{begun}: no better than guessing yet."
-    return f"{begun}: it beats the {passed} baseline{f', but not the {ahead}' if ahead else ''}."
+    course = {LEARNING: "Still falling", LEVEL: "Levelled off"}.get(state.kind, "")
+    return passed_headline(view.baselines, view.of_model.val_loss, course)
 
 
 def about(view: RunView) -> str:
@@ -114,7 +112,7 @@ def _ended(view: RunView) -> str:
 
 
 def bar(view: RunView) -> str:
-    """How far a run is that goes on."""
+    """The progress bar of a run in training."""
     done, planned = view.history.last_step, view.planned_steps or 0
     words = f"Step {done:,} of {planned:,}{left(view.latest.time_left if view.latest else None)}"
     return progress(view, done / planned if planned else 0.0, words)

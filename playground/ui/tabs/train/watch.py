@@ -33,7 +33,7 @@ SAMPLES = 12
 
 
 def facts(view: RunView | None) -> dict[str, Any]:
-    """What a saved picture has to say of the run."""
+    """The facts about the run that a saved picture carries."""
     return {} if view is None else {"model": view.name, "step": view.history.last_step}
 
 
@@ -166,12 +166,11 @@ def samples(view: RunView | None) -> str:
         soon = "once it has begun" if waiting and view.place else "in a moment"
         return theme.notice(f"The first sample comes {soon}." if waiting else "This run kept no samples.")
     rows = []
-    for i, sample in enumerate(found):
+    for sample in found:
         prompt, text = str(sample["prompt"]), str(sample["text"])
         found = speaking.judged(view, text, prompt)
-        fresh = " newest" if i == 0 else ""
         rows.append(
-            f'<li class="sample-row{fresh}"><span class="sample-step">step {int(sample["step"]):,}</span>'
+            f'<li class="sample-row"><span class="sample-step">step {int(sample["step"]):,}</span>'
             f'<p class="sample" dir="auto"><span class="prompt">{html.escape(prompt)}</span>'
             f"{speaking.marked(text, found)}</p>"
             f"{speaking.verdict_line(found)}</li>"
