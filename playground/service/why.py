@@ -18,7 +18,6 @@ from ..influence.gradients import log_probability
 from ..influence.passages import copies_of, passages_of
 from ..influence.proof import Trial, prove, said_instead
 from ..influence.ranking import Passage, Progress, Ranked, moments_of, rank
-from ..kept import Kept
 from ..processes import threads_for
 from ..storage import Checkpoint
 from ..training import TrainConfig
@@ -30,14 +29,13 @@ from .models import Registry
 from .texts import TextSpec, text_of
 from .views import View
 
-KEPT_SEARCHES, KEPT_PROOFS = 1, 40
+KEPT_SEARCHES, KEPT_PROOFS = 8, 40
 """Most jobs kept for one visitor; the oldest leave first."""
-SEARCH_SECONDS = 15.0
+SEARCH_SECONDS, TOLD_EVERY = 15.0, 0.3
+"""About how long a search takes; and the time between two reports of a job's progress."""
 NO_RECORD = "Its training settings are not known, so it cannot be trained again. Train a model here"
 LEARNED_SINCE = "The model has learned since this was written. Generate the text again"
 STOPPED = "Stopped: there is nothing to show."
-
-_ranked = Kept(entries=64, megabytes=16)
 
 
 @dataclass(frozen=True)
@@ -93,9 +91,13 @@ class WhyJob(Job):
         """Begin, in a thread of its own."""
 
         def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
+            told = 0.0
             try:
                 with threads_for(self._checkpoint().config.numbers_in_step(16)):
-                    yield from self._events(should_stop)
+                    for event in self._events(should_stop):
+                        if not isinstance(event, Progress) or time.monotonic() - told > TOLD_EVERY:
+                            told = time.monotonic()
+                            yield event
             except Interrupted:
                 raise ValueError(STOPPED) from None
 
@@ -153,24 +155,13 @@ class SearchJob(WhyJob):
 
     def _events(self, should_stop: Callable[[], bool]) -> Iterator[Progress | Ranked]:
         checkpoint, question = self._checkpoint(), self.question
-        known = _ranked.peek(question, owner=checkpoint.model)
-        if known is not None:
-            yield known
-            return
         corpus = text_of(checkpoint, question.text, self.limits)
         training, snapshots = checkpoint.training, checkpoint.snapshots
         kept = snapshots.steps if snapshots is not None else ()
         opened = (lambda step: snapshots.model(step)) if snapshots is not None else (lambda step: None)
         moments = moments_of(checkpoint.model, question.step, training, kept, opened)
-        ids, last = list(question.ids), 0.0
-        found = rank(moments, corpus, training or TrainConfig(), ids, question.first, should_stop=should_stop)
-        for event in found:
-            if isinstance(event, Progress) and time.monotonic() - last < 0.3:
-                continue
-            last = time.monotonic()
-            if isinstance(event, Ranked):
-                _ranked.get(question, lambda ranked=event: ranked, owner=checkpoint.model)
-            yield event
+        ids, settings = list(question.ids), training or TrainConfig()
+        return rank(moments, corpus, settings, ids, question.first, should_stop=should_stop)
 
 
 class ProofJob(WhyJob):
@@ -225,15 +216,8 @@ class ProofJob(WhyJob):
             seed=self.seed,
             should_stop=lambda: should_stop() or self.worked > most,
         )
-        last = 0.0
         for event in trained:
-            if isinstance(event, Trial):
-                yield Proven(event, before, foretold, said)
-            elif time.monotonic() - last > 0.5:
-                last = time.monotonic()
-                yield event
-            elif should_stop():
-                raise Interrupted("stopped")
+            yield Proven(event, before, foretold, said) if isinstance(event, Trial) else event
 
     def noted(self) -> dict[str, Any]:
         """See `Job.noted`."""

@@ -70,9 +70,7 @@ class Chosen:
         """Read the selection that a browser sent. Raises ValueError."""
         text = Beginning.read(sent, page.limits, checkpoint)
         first, last = (sent.get(name) for name in ("first", "last"))
-        if not all(isinstance(n, int) and not isinstance(n, bool) for n in (first, last)):
-            raise ValueError("Select some words of the text first")
-        if not 0 <= first <= last < len(text.tokens):
+        if not (type(first) is type(last) is int and 0 <= first <= last < len(text.tokens)):
             raise ValueError("Select some words of the text first")
         return cls(text, first, last)
 
