@@ -7,6 +7,7 @@ strengths mean the same in every layer. d = d_model, N = windows, T = tokens.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,12 @@ from ..training.losses import window_losses
 
 SIDE_BY_SIDE = (-0.5, 0.0, 0.5, 0.75, 1.0)
 """Parts of the chosen strength whose texts are compared."""
+TRIED, LAYERS = (1.0, 0.8, 0.6, 0.4, 0.2), 8
+"""Strengths of which the largest bearable one is suggested, and layers that are tried, spread over the model."""
+BEARABLE = 0.1
+"""Nats per token by which a suggested strength raises the validation loss, at most."""
+TURNED = -math.log(2)
+"""Difference of the answers' logits from which the other answer is at least half as probable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +105,44 @@ def steering_curve(
         effects.append(float(logits[answers[0]] - logits[answers[1]]))
         losses.append(window_losses(model, *windows, tap=tap).mean)
     return SteeringCurve(tuple(strengths), tuple(effects), tuple(losses))
+
+
+@dataclass(frozen=True, order=True)
+class Setting:
+    """A layer and a strength to begin with; the largest of several is the best."""
+
+    turns: bool
+    """Whether the other answer is likely then, and was not before."""
+    effect: float
+    """By how much the difference of the answers' logits moves, in nats."""
+    layer: int
+    strength: float
+
+
+def suggested_setting(
+    model: Transformer,
+    towards: Sequence[Sequence[int]],
+    away: Sequence[Sequence[int]],
+    ids: Sequence[int],
+    answers: tuple[int, int],
+    windows: tuple[torch.Tensor, torch.Tensor],
+) -> Setting:
+    """The largest strength of each layer that the loss on windows bears, and of these the one that does most."""
+    L, d = model.config.n_layers, model.config.d_model
+    found = [Setting(False, 0.0, L - 1, TRIED[-1])]
+    plain = steering_curve(model, torch.zeros(d), 0, (0.0,), ids, answers, windows)
+    for layer in sorted({round(i * (L - 1) / (LAYERS - 1)) for i in range(LAYERS)}):
+        try:
+            direction = difference_of_means(model, towards, away, layer)
+        except ValueError:  # both sides are the same here
+            continue
+        for strength in TRIED:
+            curve = steering_curve(model, direction, layer, (strength,), ids, answers, windows)
+            if curve.losses[0] - plain.losses[0] <= BEARABLE:
+                (before,), (after,) = plain.effects, curve.effects
+                found.append(Setting(before < TURNED < after, after - before, layer, strength))
+                break
+    return max(found)
 
 
 def steering_tap(model: Transformer, direction: torch.Tensor, layer: int, strength: float) -> Tap:

@@ -10,7 +10,15 @@ import torch
 from ....figures.interventions import steering_picture
 from ....interventions.pairs import fresh_pairs
 from ....interventions.patching import Pair, pair_of
-from ....interventions.steering import SIDE_BY_SIDE, difference_of_means, steering_curve, steering_tap
+from ....interventions.steering import (
+    SIDE_BY_SIDE,
+    TRIED,
+    Setting,
+    difference_of_means,
+    steering_curve,
+    steering_tap,
+    suggested_setting,
+)
 from ....words.interventions import steered_result
 from ....words.numbers import signed
 from ....words.result import Result
@@ -38,6 +46,8 @@ from .validation import held_out
 
 STRENGTHS, A_SIDE = 9, 4
 STRONGEST = 2.0
+SETTING_TOKENS = 512
+"""Tokens of held-out text on which each layer and strength is tried."""
 
 _AREA = '<label class="field-label grow">{label}<textarea name="{name}" rows="2" dir="auto"></textarea></label>'
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
@@ -60,8 +70,9 @@ def opening(at: At) -> dict[str, Any]:
         moved["other"] = suggested_other(at)
     if c.towards is None:
         moved |= dict(zip(("towards", "away"), _suggested_sides(at, moved.get("other", c.other))))
-    if c.steer and (c.steer_layer is None or not 0 <= c.steer_layer < at.look.config.n_layers):
-        moved["steer_layer"] = at.look.config.n_layers - 1
+    elif c.steer and (c.steer_layer is None or not 0 <= c.steer_layer < at.look.config.n_layers):
+        setting = _setting(at, c.prompt, c.other, c.towards, c.away)
+        moved |= {"steer_layer": setting.layer, "strength": setting.strength}
     return moved
 
 
@@ -87,6 +98,23 @@ def _sides(at: At, pair: Pair) -> tuple[str, str]:
     both = [dict.fromkeys(line for line, said in last if said == each and line) for each in (pair.foil, pair.answer)]
     towards, away = ([line for line in side if line not in other][:A_SIDE] for side, other in (both, both[::-1]))
     return "\n".join(towards), "\n".join(away)
+
+
+def _setting(at: At, prompt: str, other: str, towards: str, away: str) -> Setting:
+    """What steering begins with: measured, or the last layer where that is not possible."""
+    look = at.look
+
+    def find() -> Setting:
+        pair = pair_of(look.model, *(read(at, text) for text in (prompt, other)))
+        judged, sides = held_out(at.page, look, SETTING_TOKENS), (lines_of(at, towards), lines_of(at, away))
+        windows = judged.inputs, judged.targets
+        return suggested_setting(look.model, *sides, pair.ids, (pair.foil, pair.answer), windows)
+
+    try:
+        check_size(at, 8 * SETTING_TOKENS * look.config.n_layers, "this")
+        return kept_here.get(("setting", prompt, other, towards, away), find, owner=look.model)
+    except ValueError:  # what is wrong is said where it is drawn
+        return Setting(False, 0.0, look.config.n_layers - 1, TRIED[-1])
 
 
 def slots(at: At) -> dict[str, Slot]:
