@@ -257,7 +257,8 @@ def _manage(at: At) -> str:
         "Delete everything that this page keeps of you: models, runs, comparisons, texts, lessons, your place in a "
         "class? Nothing of it can be brought back."
     )
-    kept = theme.quiet(kept_words(at.page.limits, lasting=at.page.registry.data.lasting))
+    lasting = at.page.registry.data.lasting  # where nothing lasts, the form says so already
+    kept = theme.quiet(kept_words(at.page.limits, lasting=True)) if lasting else ""
     return "".join(parts) + f"{kept}{deed_button('Delete my data', 'forget_me', kind='link', data_sure=sure)}"
 
 

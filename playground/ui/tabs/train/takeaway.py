@@ -167,11 +167,9 @@ def received(path: Path, page: Page) -> Checkpoint:
 
 def why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str:
     """Why the chosen model cannot be exported to Transformers; empty if it can."""
+    checkpoint = page.registry.get(model_id, visitor)
     try:
-        family_for(page.registry.get(model_id, visitor).config)
+        family_for(checkpoint.config)
     except ValueError as problem:
-        return (
-            f"Can’t export to Transformers: {problem}. Train Tiny, Small or Medium unchanged, or change that under "
-            "Advanced."
-        )
+        return f"“{checkpoint.name}” can’t be exported to Transformers: {problem}. Tiny, Small and Medium as they are trained here can."
     return ""
