@@ -171,5 +171,8 @@ def why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str:
     try:
         family_for(checkpoint.config)
     except ValueError as problem:
-        return f"“{checkpoint.name}” can’t be exported to Transformers: {problem}. Tiny, Small and Medium as they are trained here can."
+        return (
+            f"“{checkpoint.name}” can’t be exported to Transformers: {problem}. "
+            "Tiny, Small and Medium as they are trained here can."
+        )
     return ""
