@@ -17,6 +17,7 @@ from playground.data import LANGUAGES, Baselines, corpus_from_sentences
 from playground.data.judging import LearnedText, Share, judge
 from playground.data.overlap import OtherKind
 from playground.data.tokenizers import CharTokenizer
+from playground.game.rules import FLOOR, MODEL
 from playground.influence.proof import Trial
 from playground.influence.ranking import Passage, Ranked
 from playground.influence.verbatim import Copied, Match
@@ -49,6 +50,7 @@ from playground.words import (
     edits,
     examples,
     excess_loss,
+    game,
     heads,
     influence,
     interventions,
@@ -68,6 +70,7 @@ from playground.words import (
     walk,
 )
 from playground.words.result import Result
+from tests.game.test_rules import played
 from tests.inspection.test_receipts import look_at
 from tests.model.configs import TINY, VARIANTS
 from tests.words.golden_pictures import of_experts, of_inspect, of_pictures  # noqa: F401
@@ -432,6 +435,20 @@ def of_card_and_shell() -> Iterator[Case]:
     state = state_kinds.state_of(mine.history, baselines=Baselines.from_dict(known))
     yield "info", "\n".join(shell.checkpoint_lines(mine, state))
     yield "the best step", "\n".join(shell.best_lines(Facts(best=(5, 1.05))))
+
+
+def of_game() -> Iterator[Case]:
+    bigram = [1.5] * 10
+    near, better, worse = [*bigram[1:], 1.4], [*bigram[:4], 0.5, *bigram[5:]], [*bigram[:7], 3.0, *bigram[8:]]
+    for name, you, model in (("all level", bigram, bigram), ("one point", near, bigram), ("you lead", better, worse),
+                             ("the model leads", worse, better), ("both lead", better, better)):  # fmt: skip
+        over = played(you, model)
+        yield f"a game: {name}", f"{game.result(over, 'word {}'.format)}\n{game.in_bits(over)}\n{game.luck(over)}"
+        for each in over.rounds:
+            each.bets[FLOOR] = each.bets[MODEL]
+        yield f"{name}, the model is the best possible player", f"{game.in_bits(over)}\n{game.luck(over)}"
+    yield "a game: a clear difference", game.in_bits(played([3.0, 3.1] * 5, [1.0, 1.2] * 5))
+    yield "a game: one bet", game.in_bits(played([1.0], [2.0])).rstrip()
 
 
 def of_walk() -> Iterator[Case]:
