@@ -10,7 +10,7 @@ import numpy as np
 from ..interventions.circuit import Circuit, Edge, Node
 from ..interventions.patching import PatchMap
 from ..interventions.steering import SteeringCurve
-from ..words.interventions import PATTERNS, node_name, part_name
+from ..words.interventions import PLACE_NAMES, node_name, part_name
 from ..words.numbers import signed
 from . import palette
 from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, figure, frame, heatmap, line, lines, names, reach, slanted
@@ -73,16 +73,16 @@ def steering_picture(curve: SteeringCurve) -> Figure:
     return lines([effect, loss], 280, axis("strength"), left, yaxis2=right, margin=margin)
 
 
-def circuit_picture(found: Circuit, patterns: Mapping[Node, str]) -> Figure:
+def circuit_picture(found: Circuit, weight_on: Mapping[Node, str]) -> Figure:
     """The circuit, first layer at the bottom, answer on top; each part and link shows the share lost without it.
 
     Args:
-        patterns: attention patterns of heads, as `interventions.circuit.patterns_of` finds them.
+        weight_on: where each head's weight lies, as `interventions.circuit.places_of` finds it.
     """
     stages = sorted({_stage(node) for node in found.nodes})
     shown = [edge for edge in found.edges if edge.share >= _SHOWN]
     places, spots = _laid_out([[node for node in found.nodes if _stage(node) == stage] for stage in stages], shown)
-    words = {node: _words(node, found, patterns) for node in places}
+    words = {node: _words(node, found, weight_on) for node in places}
     notes = [_arrow(places[edge.sender], places[edge.receiver], edge.share, words[edge.receiver]) for edge in shown]
     wide = _half_width(places)
     notes += [
@@ -102,11 +102,11 @@ def circuit_picture(found: Circuit, patterns: Mapping[Node, str]) -> Figure:
     )
 
 
-def _words(node: Node | None, found: Circuit, patterns: Mapping[Node, str]) -> str:
-    """The words in a part's box: its name, its pattern and what is lost without it."""
+def _words(node: Node | None, found: Circuit, weight_on: Mapping[Node, str]) -> str:
+    """The words in a part's box: its name, where its weight lies and what is lost without it."""
     lost = "" if node is None else f"{100 * found.lost[node]:.0f} %"
     return "<br>".join(
-        filter(None, (f"<b>{escaped(node_name(node))}</b>", PATTERNS.get(patterns.get(node, ""), ""), lost))
+        filter(None, (f"<b>{escaped(node_name(node))}</b>", PLACE_NAMES.get(weight_on.get(node, ""), ""), lost))
     )
 
 

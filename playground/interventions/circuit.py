@@ -20,8 +20,8 @@ from .patching import ROWS_AT_ONCE, Pair
 
 KEPT = 0.9
 """Share of the logit difference that a circuit has to keep."""
-PATTERN = 0.2
-"""Share of its weight for which a head's pattern of attention is named."""
+NAMED_FROM = 0.2
+"""Share of a head's weight from which its place is named."""
 MOST_EDGES_OF = 12
 """Parts of a circuit up to which its edges are measured."""
 
@@ -74,10 +74,10 @@ def nodes_of(config: ModelConfig) -> list[Node]:
     return [Node(layer, head) for layer in range(config.n_layers) for head in heads]
 
 
-def patterns_of(tests: HeadTests, nodes: Sequence[Node]) -> dict[Node, str]:
+def places_of(tests: HeadTests, nodes: Sequence[Node]) -> dict[Node, str]:
     """Where each head puts most of its weight over many texts: previous, first, itself, induction or duplicate.
 
-    Heads alone that put at least PATTERN there, and more than any untrained head does, by the interval's lower end.
+    Heads alone that put at least NAMED_FROM there, and more than any untrained head does, by the interval's lower end.
     """
     found = {}
     for node in nodes:
@@ -85,7 +85,7 @@ def patterns_of(tests: HeadTests, nodes: Sequence[Node]) -> dict[Node, str]:
             continue
         low = {name: float(each.low[node.layer, node.head]) for name, each in tests.weights.items()}
         name = max(low, key=low.__getitem__)
-        if low[name] > max(PATTERN, tests.untrained[name]):
+        if low[name] > max(NAMED_FROM, tests.untrained[name]):
             found[node] = name
     return found
 

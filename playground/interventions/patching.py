@@ -223,11 +223,11 @@ class PatchMap:
         way = self.other - self.here
         return self.effects / way if abs(way) > 1e-6 else np.full_like(self.effects, np.nan)
 
-    @property
-    def strongest(self) -> tuple[int, int]:
-        """Row and token of the largest effect."""
-        row, place = np.unravel_index(int(np.abs(self.effects).argmax()), self.effects.shape)
-        return int(row), int(place)
+    def strongest_in(self, part: slice = slice(None)) -> tuple[int, int]:
+        """Row and token of the largest effect, of all tokens or of this part of them."""
+        effects = np.abs(self.effects[:, part])
+        row, column = np.unravel_index(int(effects.argmax()), effects.shape)
+        return int(row), int(column) + (part.start or 0)
 
 
 def passes_of(config: ModelConfig, part: str, length: int) -> int:

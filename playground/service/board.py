@@ -265,7 +265,8 @@ class Board:
         active = [job for job in self.of(visitor, kind=Job) if job.active]
         mine = [job for job in active if not job.gives_way]
         if len(mine) >= self.limits.jobs_per_visitor:
-            raise LimitError(f"You already have a {mine[-1].kind} in progress. Stop it, or wait until it is done.")
+            busy = f"{mine[-1].kind} in progress{mine[-1].where}"
+            raise LimitError(f"You already have a {busy}. Stop it, or wait until it is done.")
         self._line.check(self._jobs.values(), share, self.limits.waiting)
         for job in active:
             if job.gives_way:

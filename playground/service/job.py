@@ -68,6 +68,11 @@ class Job:
         self._state, self._message, self._version, self._done = "waiting", "", 0, 0.0
 
     @property
+    def where(self) -> str:
+        """Where to find it, to follow *in progress*; empty for one that its tab shows whatever is chosen."""
+        return ""
+
+    @property
     def worked(self) -> float:
         """Seconds since the job began, without those in which it lent its place to others."""
         return time.monotonic() - self.began - self.rested

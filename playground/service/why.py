@@ -116,6 +116,13 @@ class WhyJob(Job):
                 self.result, self._state, self._message = event, "finished", ""
             self._version += 1
 
+    @property
+    def where(self) -> str:
+        """See `Job.where`."""
+        names = {entry.id: entry.name for entry in self.registry.models(self.visitor)}
+        name = names.get(self.question.model_id)
+        return f" on Generate, with “{name}” chosen" if name else ""
+
     def _checkpoint(self) -> Checkpoint:
         checkpoint = self.registry.get(self.question.model_id, self.visitor)
         if checkpoint.history.last_step != self.question.step:

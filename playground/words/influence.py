@@ -41,8 +41,17 @@ def copied_result(copied: Copied, start: int, end: int) -> Result:
 
 
 def times(count: int) -> str:
-    """How often a piece occurs."""
-    return "once in the training text" if count == 1 else f"{count:,} times in the training text"
+    """How often a whole piece occurs."""
+    return f"This whole piece: {_often(count)} in the training text."
+
+
+def selected_times(count: int) -> str:
+    """How often the selected words occur."""
+    return f"The selected words: {_often(count)} in the training text." if count else ""
+
+
+def _often(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
 
 
 def ranked_result(ranked: Ranked) -> Result:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..interventions.circuit import PATTERN, Circuit, Node
+from ..interventions.circuit import NAMED_FROM, Circuit, Node
 from ..interventions.patching import Donor, PatchMap
 from ..interventions.steering import SteeringCurve
-from .numbers import share, signed
+from .numbers import percent, share, signed
 from .result import Result
 
 PART_NAMES = {"residual": "Residual stream", "head": "Heads", "mlp": "MLPs", "expert": "Experts"}
@@ -25,14 +25,16 @@ ASSUMPTIONS = {
     Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
 }
 """What a donor takes for granted."""
-PATTERNS = {"previous": "previous token", "induction": "induction", "duplicate": "duplicate token",
+PLACE_NAMES = {"previous": "previous token", "induction": "after a copy", "duplicate": "earlier copy",
                "first": "first token", "itself": "current token"}  # fmt: skip
-"""Of attention, as `interventions.circuit.patterns_of` names them."""
+"""Where a head puts most of its weight, as `interventions.circuit.places_of` finds it. Roles need more than that."""
 SHARES = "Each number is the share of the logit difference lost without that part or link."
 NAMED = (
-    f"A head is named after a pattern that takes over {100 * PATTERN:.0f} % of its weight, if no untrained head "
-    "reaches that."
+    f"Under a head's name is where over {100 * NAMED_FROM:.0f} % of its weight is, on many texts. "
+    "No untrained head has as much there. A role needs more: see “Head roles”."
 )
+TINY = 0.2
+"""Nats between the two logit differences below which a share of the way from one to the other says little."""
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
 
 
@@ -43,9 +45,12 @@ def part_name(part: str, layer: int, index: int | None) -> str:
     return f"expert {index} of layer {layer}" if part == "expert" else f"layer {layer}"
 
 
-def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str], donor: Donor, direct: bool) -> Result:
-    """The strongest cell of a map; `tokens` of the prompt, `answers` of the two prompts."""
-    row, place = found.strongest
+def patched_result(
+    found: PatchMap, tokens: list[str], answers: tuple[str, str], donor: Donor, direct: bool, part: slice = slice(None)
+) -> Result:
+    """The strongest cell of a map; `tokens` of the prompt, of which `part` is shown, `answers` of the two prompts."""
+    row, place = found.strongest_in(part)
+    shown = " in view" if (row, place) != found.strongest_in() else ""
     where = f"{part_name(found.part, *found.rows[row])} at {place} “{tokens[place]}”"
     effect, (answer, foil) = found.effects[row, place], answers
     leads = [(answer, foil) if gap >= 0 else (foil, answer) for gap in (found.here, found.other)]
@@ -53,10 +58,17 @@ def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str],
     runs += f"In the other prompt, “{leads[1][0]}” leads “{leads[1][1]}” by {signed(abs(found.other))}."
     details = " ".join(filter(None, (runs, ASSUMPTIONS[donor], DIRECT if direct else "")))
     if abs(effect) < 0.005:
-        return Result("No single cell changes the answer.", "", details)
-    way = found.shares[row, place]
-    to = f", {share(min(way, 1.0))} of the way to “{foil}”" if way > 0 else ""
-    return Result(f"Strongest: {where}.", f"It moves the logit difference by {signed(effect)} nats{to}.", details)
+        return Result(f"No {'cell in view' if shown else 'single cell'} changes the answer.", "", details)
+    way, to = found.shares[row, place], ""
+    if leads[0] == leads[1]:
+        details = f"Both prompts predict “{leads[0][0]}”: choose prompts with different continuations. {details}"
+    elif abs(found.other - found.here) < TINY:
+        details = f"Both prompts predict almost the same: choose prompts with different continuations. {details}"
+    elif way > 0:
+        to = f", {share(way) if way < 1 else percent(way, 0)} of the way to “{foil}”"
+    return Result(
+        f"Strongest{shown}: {where}.", f"It moves the logit difference by {signed(effect)} nats{to}.", details
+    )
 
 
 def kept_words(part: str, layer: int, index: int | None, token: str) -> str:
@@ -94,8 +106,8 @@ def node_name(node: Node | None) -> str:
     return f"MLP {node.layer}" if node.head is None else f"head {node.layer}.{node.head}"
 
 
-def circuit_result(found: Circuit, patterns: Mapping[Node, str], answer: str) -> Result:
-    """How small the circuit of an answer is, what it keeps, also on fresh prompts; `patterns` of its heads."""
+def circuit_result(found: Circuit, places: Mapping[Node, str], answer: str) -> Result:
+    """How small the circuit of an answer is, what it keeps, also on fresh prompts; `places` of its heads' weight."""
     n, parts = len(found.nodes), found.parts
     they = "It keeps" if n == 1 else "Together they keep"
     kept = f"{they} {share(min(found.kept, 1.0))} of the logit difference on {found.pairs} {_pairs(found.pairs)}"
@@ -106,7 +118,7 @@ def circuit_result(found: Circuit, patterns: Mapping[Node, str], answer: str) ->
             f", and {share(min(max(found.fresh, 0.0), 1.0))} on {found.fresh_pairs} fresh {_pairs(found.fresh_pairs)}."
         )
     feeds = [edge for edge in found.edges if edge.receiver is not None]
-    named = f"{SHARES} {NAMED}" if patterns else SHARES
+    named = f"{SHARES} {NAMED}" if places else SHARES
     details = (
         f"{named} The search drops one part at a time. None of these can be dropped, but another set may work as well."
     )
@@ -114,10 +126,10 @@ def circuit_result(found: Circuit, patterns: Mapping[Node, str], answer: str) ->
         most = max(feeds, key=lambda edge: edge.share)
         lost = f"{share(min(max(most.share, 0.0), 1.0))} of the difference is lost"
         names = [
-            f"{node_name(node)}{f' ({PATTERNS[name]})' if (name := patterns.get(node)) in PATTERNS else ''}"
+            f"{node_name(node)}{f' ({PLACE_NAMES[name]})' if (name := places.get(node)) in PLACE_NAMES else ''}"
             for node in (most.sender, most.receiver)
         ]
-        details = f"Strongest link: {names[0]} to {names[1]}. Without this link, {lost}. {details}"
+        details = f"Strongest link between parts: {names[0]} to {names[1]}. Without it, {lost}. {details}"
     verb = "carries" if n == 1 else "carry"
     return Result(f"{n} of {parts} parts {verb} the answer “{answer}”.", kept + fresh, details)
 

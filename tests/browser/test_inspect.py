@@ -202,4 +202,13 @@ def test_patch_from_another_prompt_read_the_changed_text_and_find_it_again_by_it
     page.reload()
     expect(texts).to_have_text([plain, patched])
     other.fill("ab")
-    expect(page.locator("[data-slot=patch-map]")).to_contain_text("make them equally long")
+    expect(page.locator("[data-slot=patch-map] .notice", has_text="make them equally long")).to_be_visible()
+
+
+def test_a_circuit_without_a_second_prompt_says_so_and_offers_pairs(address, chromium_page):
+    page = opened(chromium_page, address, prompt="a typed prompt", typed="true")
+    page.click("details[data-fold=circuit] > summary")
+    expect(page.locator("[data-slot=circuit] .notice", has_text="There is no second prompt yet.")).to_be_visible()
+    page.locator("[data-slot=circuit-ideas] button").first.click()
+    drawn(page, "circuit")
+    expect(page.locator("[data-slot=circuit-headline]")).to_contain_text("carry the answer")

@@ -1,5 +1,7 @@
 """Patch, steer, circuit: what these parts of Inspect show, keep and refuse."""
 
+import re
+
 import pytest
 
 from playground.inspection.example import EXAMPLES
@@ -37,7 +39,8 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
     assert "of 6 parts carry the answer “" in made["circuit-headline"]
     notes = made["circuit"]["figure"]["layout"]["annotations"]
-    assert any("head 1.0</b><br>induction" in note["text"] for note in notes)
+    assert any("head 1.0</b><br>after a copy" in note["text"] for note in notes)
+    assert not any("induction" in note["text"] for note in notes), "by the rule of the roles, it goes by position"
     assert any("previous token" in note["text"] for note in notes) and any(note["showarrow"] for note in notes)
 
 
@@ -54,6 +57,29 @@ def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(
     assert plain.split("</samp>")[0] != patched.split("</samp>")[0], "the patch changes what is written"
     assert len(made["patch-map"]["figure"]["layout"]["shapes"]) == 1
     assert tab.shown(opened["at"], click, **{**chosen, "part": "head", "kept": kept}).selection["kept"] == []
+
+
+def test_patched_stories_are_written_to_the_end_of_a_sentence_and_name_whom_they_are_about():
+    tab = Inspecting(load(CHECKPOINTS / "stories"))
+    cell = {"part": "residual", "layer": 1, "index": None, "place": 2}
+    chosen = {"view": "heads", "patch": True, "other": "Mia lived near the f", "kept": [cell]}
+    texts = re.findall("<samp>(.*?)</samp>", tab.made("Max lived near the f", **chosen)["patch-kept"], re.DOTALL)
+    assert len(texts) == 2 and all(text.endswith((".", "!", "?")) for text in texts)
+    assert "So Mia gave it" in texts[1] and "Mia" not in texts[0]
+
+
+def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_chosen():
+    tab = Inspecting(load(CHECKPOINTS / "stories"))
+    prompt = 'Tom lived by the sea. He had a blue ball. Then Ana came to the sea. Ana asked, "May I have the ball?" So '
+    chosen = {"view": "heads", "patch": True, "other": prompt.replace("Tom", "Max")}
+    first = tab.made(prompt, **chosen)
+    assert "Shown: tokens 0 to 63" in first["patch-map"]["summary"]
+    assert first["patch-map-headline"] == "Strongest: layer 3 at 1 “o”."
+    then = tab.made(prompt, **chosen, query=len(prompt) - 2)
+    start, stop = map(int, re.search(r"tokens (\d+) to (\d+)", then["patch-map"]["summary"]).groups())
+    place = int(re.match(r"Strongest in view: layer \d at (\d+) ", then["patch-map-headline"])[1])
+    assert 1 < start <= place <= stop
+    assert abs(drawn(then["patch-map"]))[:, place - start].max() == abs(drawn(then["patch-map"])).max()
 
 
 @pytest.mark.parametrize(

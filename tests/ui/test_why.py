@@ -38,6 +38,7 @@ def test_from_the_question_to_the_proof(house):
     assert house.made("why-title", why=why) == "Why “dog”?"
     copied = house.made("why-copied", why=why)
     assert "<h3>These words are part of a copied piece.</h3>" in copied and "the whole answer, 95 % is copied" in copied
+    assert "The selected words: 11 times in the" in copied and "This whole piece: 10 times" in copied
     assert "<mark>the dog ran in the sun. a bird sang </mark>" in copied and '"copied">Underlined text<' in copied
     assert house.made("why-marks", why=why) == {"copied": [(0, 35)], "asked": [4, 6]}
     passages = house.made("why-passages", why=why)
@@ -54,6 +55,16 @@ def test_from_the_question_to_the_proof(house):
     assert len(proof.passages) == 1
     with pytest.raises(ValueError, match="No passage"):
         house.why.prove(asked(why=why))
+
+
+def test_a_refusal_says_with_which_model_the_proof_in_progress_is_shown(house, monkeypatch):
+    house.why.ask(house.asked(model=house.model_id, words=words(house)))
+    until(lambda: not house.page.board.active(house.visitor, kind=SearchJob))
+    monkeypatch.setattr(SearchJob, "active", True)
+    monkeypatch.setattr(SearchJob, "gives_way", False)
+    (name,) = [each.name for each in house.page.registry.models(house.visitor) if each.id == house.model_id]
+    with pytest.raises(ValueError, match=re.escape(f"in progress on Generate, with “{name}” chosen. Stop it")):
+        house.page.board.start(house.visitor, small_spec())
 
 
 def test_a_search_that_ended_without_a_result_can_be_asked_for_again(house, monkeypatch):

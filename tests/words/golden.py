@@ -345,8 +345,16 @@ def of_edits_and_patches() -> Iterator[Case]:
         yield f"a direct map: {donor.value}, {interventions.DONOR_NAMES[donor]}", told
     away = PatchMap("mlp", ((0, None),), np.array([[2.0]]), 2.0, -1.5)
     yield "a map: away from the other", interventions.patched_result(away, ["a"], ("x", "y"), Donor.OTHER, False)
+    far = PatchMap("mlp", ((0, None),), np.array([[0.0, 1.0, 2.0]]), 2.0, -1.5)
+    for part in (slice(0, 1), slice(0, 2)):
+        told = interventions.patched_result(far, ["a", "b", "c"], ("x", "y"), Donor.OTHER, False, part)
+        yield f"a map that shows {part.stop} of 3 tokens", told
     nothing = PatchMap("mlp", ((0, None),), np.zeros((1, 1)), 2.0, 2.0)
     yield "a map: nothing", interventions.patched_result(nothing, ["a"], ("x", "y"), Donor.ZERO, False)
+    for here, other, effect in ((12.68, 12.61, -0.07), (0.63, 0.16, -0.6), (0.05, -0.05, -0.1), (0.3, -0.2, -0.6)):
+        found = PatchMap("mlp", ((0, None),), np.array([[effect]]), here, other)
+        told = interventions.patched_result(found, ["a"], ("x", "y"), Donor.OTHER, False)
+        yield f"a map: {here:g} here, {other:g} there", told
     for sign in (1, 0, -1):
         curve = SteeringCurve((-2.0, 0.0, 2.0), (0.0, 1.0, 1.0 + sign), (1.5, 1.2, 1.3))
         yield f"steering: {sign}", interventions.steered_result(curve, ("x", "y"))
@@ -386,6 +394,8 @@ def of_influence() -> Iterator[Case]:
     yield "the legend", f"Underlined text {influence.LEGEND}"
     yield "a piece that occurs once", influence.times(1)
     yield "a piece that occurs often", influence.times(1200)
+    yield "selected words that occur often", influence.selected_times(1200)
+    yield "selected words that occur nowhere", influence.selected_times(0)
     one = (Passage(0, 9, 1.0),)
     ranked = Ranked(one, (), 300, 1200, 8, -1.0, (("who owns what", 0.45), ("free choices", 0.4)))
     for correlation in (0.2, 0.5):

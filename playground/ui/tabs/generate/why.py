@@ -23,6 +23,7 @@ from ....words.influence import (
     ranked_result,
     rule_sentence,
     score_sentence,
+    selected_times,
     times,
 )
 from ....words.result import Result
@@ -150,7 +151,7 @@ class Why:
 
         slots = {
             "why-title": Slot(title, lambda: html.escape(title)),
-            "why-copied": Slot(about, lambda: _copied_html(*found(), *_place(checkpoint, chosen)), slow=True),
+            "why-copied": Slot(about, lambda: _copied_html(*found(), checkpoint, chosen), slow=True),
             "why-marks": Slot(about, lambda: _marks(checkpoint, chosen, found()[0]), slow=True),
         }
         if known is None:
@@ -232,14 +233,16 @@ def _said(result: Result) -> str:
     return f"<h3>{html.escape(result.headline)}</h3>{number}{details}"
 
 
-def _copied_html(found: Copied, corpus: Corpus, start: int, end: int) -> str:
-    """The selection's own piece first, then the longest others."""
-    text = corpus.learned().text
+def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen) -> str:
+    """How often the selection occurs; its own piece first, then the longest others."""
+    text, (start, end) = corpus.learned().text, _place(checkpoint, chosen)
+    selected = _spelled(checkpoint, chosen)[0][start:end]
+    counted = theme.quiet(selected_times(text.count(selected))) if selected else ""
     order = lambda match: (match.end <= start or end <= match.start, match.start - match.end)  # noqa: E731
     first, *more = [_source(match, text) for match in sorted(found.matches, key=order)[:MATCHES]] or [""]
     sources = first + (f"<details><summary>Other copied pieces</summary>{''.join(more)}</details>" if more else "")
     legend = f'<p class="quiet"><span class="copied">Underlined text</span> {LEGEND}</p>'
-    return f"{_said(copied_result(found, start, end))}{legend if sources else ''}{sources}"
+    return f"{_said(copied_result(found, start, end))}{counted}{legend if sources else ''}{sources}"
 
 
 def _source(match: Match, text: str) -> str:

@@ -11,19 +11,24 @@ from ....words.interventions import circuit_result
 from ....words.result import Result
 from ...chart import chart_place
 from ...panel import Slot, slot
-from .pairs import PAIRS, answers_of, check_size, kept_here, pair_here, texts_like, with_headline
+from .pairs import PAIRS, answers_of, check_size, ideas, kept_here, pair_here, texts_like, with_headline
 from .selection import At
 from .tested import roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
-{slot("circuit-headline", tag="h3")}{chart_place("circuit", height=400, save_name="circuit")}</div></details>"""
+{slot("circuit-ideas", class_="chips", data_arrows="")}{slot("circuit-headline", tag="h3")}
+{chart_place("circuit", height=400, save_name="circuit")}</div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The slots of the circuit's graph; empty while its fold is closed."""
+    """The slots of the circuit's graph, and pairs to choose from where none is chosen; empty while folded."""
     if not at.chosen.circuit:
         return {}
-    return with_headline("circuit", (*at.about, at.chosen.other), lambda: _graph(at))
+    about = (*at.about, at.chosen.other)
+    return {
+        "circuit-ideas": Slot(about, lambda: "" if at.chosen.other else ideas(at), slow=True),
+        **with_headline("circuit", about, lambda: _graph(at)),
+    }
 
 
 def _graph(at: At) -> tuple[dict[str, Any], Result]:
@@ -38,7 +43,7 @@ def _graph(at: At) -> tuple[dict[str, Any], Result]:
 
     found = kept_here.get(("circuit", pair), search, owner=look.model)
     try:
-        patterns = circuit.patterns_of(roles_of(at.page, look).tests, found.nodes)
+        places = circuit.places_of(roles_of(at.page, look).tests, found.nodes)
     except ValueError:  # a model too large to test its heads here
-        patterns = {}
-    return circuit_picture(found, patterns), circuit_result(found, patterns, answers_of(at, pair)[0])
+        places = {}
+    return circuit_picture(found, places), circuit_result(found, places, answers_of(at, pair)[0])

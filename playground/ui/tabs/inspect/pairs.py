@@ -27,10 +27,12 @@ from .selection import MODEL, At
 from .tested import texts_of
 from .validation import held_out
 
-NEW_TOKENS, PAIRS = 60, 16
+PAIRS, MOST_NEW, SENTENCES, OTHERS = 16, 180, 120, 60
+"""Pairs, and tokens that are written, at most; characters at least, to the end of a sentence or of any other text."""
 ENOUGH_TEXTS, TEXT_TOKENS = 8, 8192
 """Texts from which the model needs to write none itself; tokens of the text that is read."""
 NO_PAIRS = "To make a pair, type a second prompt of the same length that differs in one token."
+END = (".", "!", "?", "…", "。")
 RULES = SamplingConfig(temperature=0.5, seed=1)
 
 kept_here = Kept(entries=256, megabytes=64)
@@ -153,12 +155,20 @@ def with_headline(
 
 
 def written(at: At, tap: Tap) -> str:
-    """How the model continues the prompt, with a seed of its own."""
-    new = min(NEW_TOKENS, at.page.limits.new_tokens)
-    model, ids = at.look.model, at.look.ids
+    """How the model continues the prompt, with a seed of its own; to the end of a sentence if it writes sentences."""
+    most = min(MOST_NEW, at.page.limits.new_tokens)
+    model, ids, token_text = at.look.model, at.look.ids, at.look.checkpoint.tokenizer.token_text
 
     def write() -> list[int]:
-        return [step.tokens[0] for step in generate(model, ids, new, RULES, tap=tap)]
+        new, characters, sentences = [], 0, False
+        for step in generate(model, ids, most, RULES, tap=tap):
+            new.append(step.tokens[0])
+            said = token_text(step.tokens[0])
+            characters, ends = characters + len(said), said.strip().endswith(END)
+            sentences = sentences or ends
+            if characters >= (SENTENCES if sentences else OTHERS) and (ends or not sentences):
+                break
+        return new
 
     device = next(model.parameters()).device
     new_ids = in_decoding_threads(at.look.config.n_active_parameters, device, write)

@@ -51,7 +51,8 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     """A cell of the map is a patch to keep, or to take back."""
     if click.get("slot") != "patch-map":
         return None
-    found, part = _patched(at), window(at.look.length, at.chosen.query)
+    found = _patched(at)
+    part = _shown(at, found)
     row, column = cell_of(click, rows=len(found.rows), columns=part.stop - part.start)
     layer, index = found.rows[row]
     cell = {"part": found.part, "layer": layer, "index": index, "place": part.start + column}
@@ -75,6 +76,12 @@ def _patched(at: At) -> PatchMap:
     return kept_here.get(("map", pair, part, donor, direct), patch, owner=look.model)
 
 
+def _shown(at: At, found: PatchMap) -> slice:
+    """The tokens that the map shows: around the strongest cell, or around the token that was chosen above."""
+    last = at.look.length - 1
+    return window(at.look.length, found.strongest_in()[1] if at.chosen.query == last else at.chosen.query)
+
+
 def _donor(at: At) -> Donor:
     return Donor(at.chosen.donor) if at.chosen.donor in {each.value for each in Donor} else Donor.OTHER
 
@@ -84,7 +91,8 @@ def _texts_for(at: At, donor: Donor) -> torch.Tensor | None:
 
 
 def _map(at: At) -> tuple[dict[str, Any], Result]:
-    found, part = _patched(at), window(at.look.length, at.chosen.query)
+    found = _patched(at)
+    part = _shown(at, found)
     kept = [
         (row, cell["place"])
         for cell in at.chosen.kept
@@ -92,7 +100,9 @@ def _map(at: At) -> tuple[dict[str, Any], Result]:
         if [*each, found.part] == [cell.get(name) for name in ("layer", "index", "part")]
         and isinstance(cell.get("place"), int)
     ]
-    words = patched_result(found, at.look.tokens, answers_of(at, pair_here(at)), _donor(at), at.chosen.path == "direct")
+    words = patched_result(
+        found, at.look.tokens, answers_of(at, pair_here(at)), _donor(at), at.chosen.path == "direct", part
+    )
     more = "" if kept else " Click a cell to keep its patch."
     more += " Your edits are not part of this map." if at.edits else ""
     words = replace(words, details=f"{words.details}{more}{window_words(at.look, part)}")
