@@ -22,7 +22,7 @@ __all__ = [name for names in _HOMES.values() for name in names]
 
 
 def __getattr__(name: str) -> Any:
-    """A name from its home, imported when it is asked for: torch takes seconds, in which a shell is to be quiet."""
+    """A name from its module, imported on first use: torch takes seconds, which many commands do not need."""
     home = next((home for home, names in _HOMES.items() if name in names), None)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

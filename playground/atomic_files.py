@@ -1,10 +1,10 @@
-"""Whole: files and folders are written so that a kill at any moment leaves the old one or the new one, never a half.
+"""Whole files: files and folders are written so that a kill leaves the old one or the new one, never a half.
 
-A file is written beside its place, flushed to the disk, and moved there in one move. A folder that is new is moved
-there in one move, too. Into a folder that exists already its new files are written under a name that nobody reads, and
-count from the one move that calls it `.committed`; then they go to their places one by one. Readers ask `current_file`
-where a file is, the next writer finishes what a killed one had begun. All of it by `os.replace`, which is one move on
-every system.
+A file is written beside its place, flushed to the disk, and put there in one move. A new folder is put in place in one
+move, too. For an existing folder, the new files are written into a subfolder that nobody reads. They count from the one
+move that renames it to `.committed`; then they go to their places one by one. Readers ask `current_file` where a file
+is; the next writer finishes what a killed one had begun. Every move is an `os.replace`, which is atomic on every
+system.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from safetensors import SafetensorError
 
 COMMITTED = ".committed"
 ENDINGS = ("partial", "new")
-"""Of the names of what is being written."""
-_ABANDONED = 3600.0  # seconds after which a half-written file is taken to have no writer any more
+"""Endings of the names of unfinished files and folders."""
+_ABANDONED = 3600.0  # seconds after which a half-written file is taken to be abandoned
 _TRIES = 20
 
 T = TypeVar("T")
 
 
 def write_file(path: str | Path, write: Callable[[Path], object]) -> Path:
-    """Have `write` fill a file, and put it at `path` in one move. Raises OSError where that cannot be done."""
+    """Have `write` fill a file, and put it at `path` in one move. Raises OSError if that fails."""
     path = Path(path)
     partial = _beside(path, "partial")
     try:
@@ -49,9 +49,9 @@ def write_file(path: str | Path, write: Callable[[Path], object]) -> Path:
 
 
 def write_folder(folder: str | Path, fill: Callable[[Path], T]) -> T:
-    """Have `fill` write files into an empty folder, and let all of them count in one move; return what it returns.
+    """Have `fill` write files into an empty folder, and make all of them count in one move; return `fill`'s result.
 
-    Files of other names that the folder holds already are kept. Raises OSError where it cannot be done.
+    Files in the folder with other names are kept. Raises OSError if that fails.
     """
     folder = Path(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def write_folder(folder: str | Path, fill: Callable[[Path], T]) -> T:
 
 
 def recover_commit(folder: Path) -> None:
-    """Move what counts already to its place, if a writer was killed before it could."""
+    """Move files that already count to their places, if a writer was killed before it could."""
     committed = folder / COMMITTED
     if committed.is_dir():
         for file in sorted(committed.iterdir()):
@@ -86,13 +86,13 @@ def recover_commit(folder: Path) -> None:
 
 
 def current_file(folder: Path, name: str) -> Path:
-    """Where a folder's file of this name is, or would be."""
+    """The present path of a folder's file with this name, which may not exist."""
     newer = folder / COMMITTED / name
     return newer if newer.is_file() else folder / name
 
 
 def read_folder(folder: Path, names: Iterable[str], read: Callable[[], T]) -> T:
-    """What `read` makes of these files; it is asked again where a writer has replaced some of them meanwhile."""
+    """The result of `read` on these files; read again if a writer has replaced some of them meanwhile."""
     names = tuple(names)
     for _ in range(_TRIES):
         before = _stamps(folder, names)
@@ -108,7 +108,7 @@ def read_folder(folder: Path, names: Iterable[str], read: Callable[[], T]) -> T:
 
 
 def bytes_of(folder: Path) -> int:
-    """Bytes of all files in a folder, while others may write and move some."""
+    """Bytes of all files in a folder, even while others write and move some."""
     total = 0
     for inside, _, names in os.walk(folder):
         for name in names:
@@ -118,18 +118,18 @@ def bytes_of(folder: Path) -> int:
 
 
 def forget_halves(folder: Path) -> None:
-    """Remove what killed writers left half-written; for who alone writes into the folder."""
+    """Remove half-written files of killed writers; only for the folder's sole writer."""
     for ending in ENDINGS:
         _forget(folder.glob(f".*.{'[0-9a-f]' * 8}.{ending}"), older=-math.inf)
 
 
 def _as_os_error(problem: BaseException) -> BaseException:
-    """What safetensors raises where a disk is full is none by itself."""
+    """Turn what safetensors raises on a full disk into an OSError."""
     return OSError(str(problem)) if isinstance(problem, SafetensorError) else problem
 
 
 def _beside(path: Path, ending: str) -> Path:
-    """A name that nobody else writes to; what writers who were killed left under such names goes."""
+    """A name to which nobody else writes; removes what killed writers left under such names."""
     _forget(path.parent.glob(f".{glob.escape(path.name)}.*.{ending}"), older=_ABANDONED)
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{ending}")
 
@@ -144,20 +144,20 @@ def _forget(halves: Iterable[Path], *, older: float) -> None:
 
 
 def _new_file(path: Path) -> int:
-    """Make an empty file and say which permissions it has: safetensors would give its owner alone any."""
+    """Make an empty file and return its permissions: safetensors would let only the owner read it."""
     with open(path, "xb") as file:
         return os.fstat(file.fileno()).st_mode & 0o777
 
 
 def _flush(path: Path, mode: int) -> None:
     path.chmod(mode)
-    with open(path, "rb+") as file:  # Windows flushes only what may be written
+    with open(path, "rb+") as file:  # Windows flushes only files opened for writing
         os.fsync(file.fileno())
 
 
 def _flush_folder(folder: Path) -> None:
     if os.name == "nt":
-        return  # a folder cannot be opened there, and its entries are the system's own business
+        return  # folders cannot be opened there, and the system itself takes care of their entries
     at = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(at)
@@ -170,7 +170,7 @@ def _stamps(folder: Path, names: tuple[str, ...]) -> list[tuple[int, int, int] |
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """What changes when another file takes this one's place, and not when it is moved."""
+    """A value that changes when another file takes this one's place, but not when the file is moved."""
     try:
         found = path.stat()
     except OSError:

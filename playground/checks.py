@@ -1,4 +1,4 @@
-"""Checks of a config's fields: by the type that each declares and the bounds it is given, in the same words for all."""
+"""Checks of a config's fields: by each field's declared type and given bounds, with the same error messages for all."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
 MOST_WHOLE = 2**63 - 1
-"""No whole number is larger: what torch counts and seeds with has 64 bits."""
+"""The largest whole number: torch counts and seeds with 64 bits."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Between which numbers a field lies."""
+    """The numbers between which a field must lie."""
 
     least: float = -math.inf
     most: float = math.inf
@@ -22,7 +22,7 @@ class Bounds:
     """Whether finite bounds themselves are left out."""
 
     def hold(self, value: float) -> bool:
-        """Whether the number lies between them."""
+        """Whether the number lies within the bounds."""
         if self.open and value in (self.least, self.most):
             return False
         return self.least <= value <= self.most
@@ -38,10 +38,10 @@ Same = TypeVar("Same", bound="Settings")
 
 
 class Settings:
-    """What all settings can do: dataclasses whose fields are plain values."""
+    """The base of all settings: dataclasses whose fields are plain values."""
 
     OF: ClassVar[str]
-    """What they are settings of, in words."""
+    """What the settings are for, in words."""
 
     def replace(self: Same, **changes: Any) -> Same:
         """A copy with some fields changed, validated again. Unknown names raise ValueError."""
@@ -49,7 +49,7 @@ class Settings:
         return dataclasses.replace(self, **changes)
 
     def differences(self: Same, other: Same) -> dict[str, tuple[Any, Any]]:
-        """Fields in which the two differ: name → (here, there)."""
+        """Fields in which two settings differ: name → (here, there)."""
         names = (field.name for field in dataclasses.fields(self))
         return {n: (getattr(self, n), getattr(other, n)) for n in names if getattr(self, n) != getattr(other, n)}
 
@@ -65,17 +65,17 @@ class Settings:
 
 
 def check_fields(config: Any, limits: Mapping[str, Bounds | Sequence[str]] | None = None) -> None:
-    """Check every field of a dataclass, whose annotations are strings, and raise ValueError with a sentence.
+    """Check every field of a dataclass (its annotations are strings). Raises ValueError with a sentence.
 
     Args:
-        limits: field → the bounds of a number, or the words that a text may be.
+        limits: field → a number's bounds, or a text's allowed words.
     """
     for field in dataclasses.fields(config):
         check_value(field.name, getattr(config, field.name), str(field.type), (limits or {}).get(field.name))
 
 
 def check_value(name: str, value: Any, kind: str, limit: Bounds | Sequence[str] | None = None) -> None:
-    """Check one value; `kind` is int, float, bool or str, with "| None" where there need not be any."""
+    """Check one value; `kind` is int, float, bool or str, with "| None" if the value may be missing."""
     kind, _, optional = kind.partition(" | ")
     if optional and value is None:
         return
@@ -98,14 +98,14 @@ def check_value(name: str, value: Any, kind: str, limit: Bounds | Sequence[str] 
 
 
 def check_names(config: type, values: Mapping[str, Any], whose: str) -> None:
-    """Raise ValueError where `values` names a field that the dataclass does not have."""
+    """Raise ValueError if `values` names a field that the dataclass does not have."""
     unknown = sorted(set(values) - {field.name for field in dataclasses.fields(config)})
     if unknown:
         raise ValueError(f"{whose} has no setting called {', '.join(map(repr, unknown))}")
 
 
 def _shown(value: Any) -> str:
-    """The value as in a program, cut where it is long; a huge number takes long even to write."""
+    """The value as in a program, cut if long; a huge number would even take long to write."""
     if isinstance(value, int) and abs(value) > MOST_WHOLE:
         return "a number with too many digits"
     shown = repr(value)

@@ -16,7 +16,7 @@ PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 
 
 def processors() -> int:
-    """How many this process may use: fewer than there are where somebody has shared them out."""
+    """How many processors this process may use, which may be fewer than the machine has."""
     allowed = getattr(os, "sched_getaffinity", None)  # which only Linux has
     return len(allowed(0)) if allowed else os.cpu_count() or 1
 
@@ -38,11 +38,11 @@ def free_memory(device: torch.device) -> int | None:
 
 
 APPLE_GPU_FROM = 2e10
-"""FLOPs of a training step (forward and backward of one batch) from which `auto` takes Apple's GPU.
+"""From this many FLOPs in a training step (one batch forward and backward), `auto` takes Apple's GPU.
 
-Not measured: no such machine was to be had. The reasoning: a step of a few layers starts about a thousand kernels,
-which costs a GPU some 20 ms however small they are, and Apple's processors alone do some 200 GFLOP a second; below
-100 ms of arithmetic there is little to win. Our `tiny` and `small` stay below it.
+Not measured, since no such machine was available. A step of a few layers starts about a thousand kernels, which costs a
+GPU some 20 ms however small they are. Apple's processors alone do some 200 GFLOP a second. So below 100 ms of
+arithmetic there is little to gain. Our `tiny` and `small` stay below that.
 """
 
 
@@ -53,7 +53,7 @@ def pick_device(name: str = "auto", work: float = math.inf) -> torch.device:
     """
     if name == "auto":
         if on_zerogpu():
-            return torch.device("cpu")  # there torch claims a GPU everywhere; those who were lent it ask for cuda
+            return torch.device("cpu")  # there torch always claims a GPU; functions that were lent it ask for cuda
         if torch.cuda.is_available():
             return torch.device("cuda")
         return torch.device("mps" if torch.backends.mps.is_available() and work >= APPLE_GPU_FROM else "cpu")
@@ -79,9 +79,9 @@ DECLARED = "PLAYGROUND_BF16"
 
 
 def has_fast_bf16(device: torch.device) -> bool:
-    """Whether bfloat16 products are taken to be fast: what `PLAYGROUND_BF16` declares, else what the hardware has.
+    """Whether bfloat16 products count as fast: as `PLAYGROUND_BF16` declares, or else as the hardware suggests.
 
-    Declared, either way of computing can be tried anywhere. Raises ValueError where it is neither 1 nor 0.
+    With the variable, either way of computing can be tried on any machine. Raises ValueError if it is neither 1 nor 0.
     """
     declared = os.environ.get(DECLARED, "")
     if declared not in ("", "0", "1"):
@@ -90,7 +90,7 @@ def has_fast_bf16(device: torch.device) -> bool:
 
 
 def has_bf16(device: torch.device) -> bool:
-    """Whether bfloat16 products run in hardware: they are several times slower than fp32 where they do not."""
+    """Whether bfloat16 products run in hardware; if not, they are several times slower than fp32."""
     if device.type == "cuda":
         return torch.cuda.get_device_capability(device) >= (8, 0)
     if device.type == "cpu":
@@ -99,7 +99,7 @@ def has_bf16(device: torch.device) -> bool:
 
 
 def pick_precision(precision: str, device: torch.device) -> torch.dtype:
-    """The dtype of matrix products. `auto`: bf16 where the hardware has it, fp16 on older GPUs, else fp32."""
+    """The dtype for matrix products. `auto`: bf16 if the hardware has it, fp16 on older GPUs, else fp32."""
     if precision == "auto":
         if has_fast_bf16(device):
             return torch.bfloat16

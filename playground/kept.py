@@ -1,7 +1,7 @@
-"""Kept: what was worked out for one visitor, for all who ask the same: made once, bounded, gone with its model.
+"""Kept: a cache of results that any visitor may ask for again: each made once, bounded, removed with its model.
 
-Every cache of the page is one, and all of them share one budget of memory: beyond it the least recently used value of
-all leaves first. What is kept is never more than what can be made again.
+Every cache of the page is a `Kept`, and all share one memory budget: beyond it, the least recently used value of all
+leaves first. Only values that can be made again are kept.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ import numpy as np
 import torch
 
 CACHE_BYTES = 1_500_000_000
-"""What all that is kept may take together."""
+"""Most bytes that all kept values may take together."""
 
 
 class Kept:
-    """The latest values by key, the least recently used out first. For any number of threads.
+    """The latest values by key; the least recently used leave first. Safe to use from several threads.
 
     A value may belong to an owner, commonly a model, and leaves with it: when nothing else refers to the owner any
     more, or when `forget(owner)` is called for values that themselves refer to it.
     """
 
     def __init__(self, *, entries: int, megabytes: float = 256):
-        """Keep at most so many values that together take at most so much; the newest stays however large it is."""
+        """Keep at most this many values with at most this many megabytes; the newest stays, however large it is."""
         self.entries, self.bytes = entries, int(megabytes * 1e6)
         self._belongs: weakref.WeakKeyDictionary[Any, dict[Hashable, _Entry]] = weakref.WeakKeyDictionary()
         self._under_way: dict[tuple[int, Hashable], Future] = {}
         _everywhere.add(self)
 
     def get(self, key: Hashable, make: Callable[[], Any], *, owner: Any = None) -> Any:
-        """The value of this key (and owner), kept or made now.
+        """The value for this key (and owner), kept or made now.
 
-        Whoever asks while another thread makes it waits for that one. An exception of `make` reaches all who wait, and
-        is not kept: the next one to ask tries again.
+        A caller waits if another thread is making the value. An exception from `make` reaches all waiting callers but
+        is not kept: the next caller tries again.
         """
         owner = self if owner is None else owner
         with _lock:
@@ -48,7 +48,7 @@ class Kept:
             if entry is not None:
                 entry.used = next(_uses)
                 return entry.value
-            flight = id(owner), key  # the owner lives as long as somebody who asks holds it
+            flight = id(owner), key  # the owner lives as long as a caller holds it
             made = self._under_way.get(flight)
             mine = made is None
             if mine:
@@ -71,18 +71,18 @@ class Kept:
         return value
 
     def peek(self, key: Hashable, *, owner: Any = None) -> Any:
-        """The value if it is kept, else None; nothing is made."""
+        """The value if it is kept, else None; makes nothing."""
         with _lock:
             entry = self._belongs.get(self if owner is None else owner, {}).get(key)
             return None if entry is None else entry.value
 
     def drop(self, key: Hashable, *, owner: Any = None) -> None:
-        """Let go of one value."""
+        """Drop one value."""
         with _lock:
             self._belongs.get(self if owner is None else owner, {}).pop(key, None)
 
     def forget(self, owner: Any) -> None:
-        """Let go of all that belongs to this owner, and of what is being made for it once it is made."""
+        """Drop all values of this owner, and any that are now being made for it."""
         with _lock:
             self._belongs.pop(owner, None)
             for flight in [flight for flight in self._under_way if flight[0] == id(owner)]:
@@ -97,7 +97,7 @@ class Kept:
 
     @property
     def nbytes(self) -> int:
-        """What the values take together."""
+        """Bytes that the values take together."""
         with _lock:
             return sum(entries[key].size for entries, key in self._all())
 
@@ -105,7 +105,7 @@ class Kept:
         return [(entries, key) for entries in list(self._belongs.values()) for key in entries]
 
     def _leave(self, flight: tuple[int, Hashable], made: Future) -> bool:
-        """Take a value off those under way; False where it was forgotten meanwhile."""
+        """Remove a value from those being made; False if it was forgotten meanwhile."""
         if self._under_way.get(flight) is not made:
             return False
         del self._under_way[flight]
@@ -118,7 +118,7 @@ class Kept:
 
 
 def _leave_until(enough: Callable[[int, int], bool], found: list[tuple[dict[Hashable, _Entry], Hashable]]) -> None:
-    """Let the least recently used of these leave until their number and bytes are few enough, or one is left."""
+    """Drop the least recently used of these until their number and bytes are within bounds, or one is left."""
     count, size = len(found), sum(entries[key].size for entries, key in found)
     if enough(count, size):
         return
@@ -134,7 +134,7 @@ def _again(entries: int, megabytes: float) -> Kept:
 
 
 def counts() -> dict[str, int]:
-    """How many values are kept, their bytes, and how many there may be."""
+    """How many values are kept, their bytes, and the bounds."""
     with _lock:
         caches = list(_everywhere)
         return {
@@ -145,7 +145,7 @@ def counts() -> dict[str, int]:
 
 
 def forget(owner: Any) -> None:
-    """Let go of everything that any `Kept` holds for this owner: its model has left the house."""
+    """Drop everything that any `Kept` holds for this owner, because its model was removed."""
     for kept in list(_everywhere):
         kept.forget(owner)
 
@@ -153,7 +153,7 @@ def forget(owner: Any) -> None:
 def size_of(value: Any) -> int:
     """Bytes of the tensors, arrays, texts and numbers in a value, each counted once; a model's own weights are not.
 
-    An object that knows its `nbytes` is asked; dataclasses, mappings, lists, tuples and sets are looked into.
+    Uses an object's `nbytes` if it has one; looks into dataclasses, mappings, lists, tuples and sets.
     """
     return _size(value, set())
 
@@ -183,7 +183,7 @@ def _size(value: Any, seen: set[int]) -> int:
 
 
 class Latest(OrderedDict):
-    """A dictionary of the `most` keys that were set last; the others have left. For any number of threads."""
+    """A dictionary of the `most` keys set last; older ones are dropped. Safe to use from several threads."""
 
     def __init__(self, most: int):
         super().__init__()
@@ -204,6 +204,6 @@ class _Entry:
     used: int
 
 
-_lock = threading.RLock()  # of all: an owner may be collected, and take its values along, while this thread has it
+_lock = threading.RLock()  # one for all; an owner may be collected while this thread holds it
 _uses = itertools.count()
 _everywhere: weakref.WeakSet[Kept] = weakref.WeakSet()

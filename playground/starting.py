@@ -1,4 +1,4 @@
-"""Starting: seconds of imports, in which somebody may change their mind."""
+"""Starting: imports take seconds, during which a user may press Ctrl+C."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from contextlib import contextmanager
 def ended_by_an_interrupt() -> Iterator[None]:
     """Ctrl+C ends the program at once and without a word: there is nothing to save yet.
 
-    Python's own way is an error in the midst of somebody's import, which torch's C++ ends with an abort.
+    Python would raise an error in the middle of an import, which torch's C++ turns into an abort.
     """
-    listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # a shell may have it ignored: as it is
+    listens = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # a shell may have it ignored: leave it so
     if listens:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:

@@ -1,7 +1,7 @@
 """Guessers: predict a token from the few before it, by counting. Each can be scored, and can write a text.
 
-V = vocabulary; N, T = windows and their tokens. An n-gram's probabilities are those of its counts, drawn towards those
-of the next shorter n-gram with the weight of m observations (a hierarchy of Dirichlet priors, MacKay and Peto 1995). n
+V = vocabulary; N, T = windows and their tokens. An n-gram's probabilities follow its counts, drawn towards those of
+the next shorter n-gram with the weight of m observations (a hierarchy of Dirichlet priors, MacKay and Peto 1995). n
 and every m are chosen on the last tenth of the training text, never on the validation text.
 
 Contexts are numbered: a single token by its id; k + 1 tokens by the place of their pair (a k-token context and the

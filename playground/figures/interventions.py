@@ -86,20 +86,11 @@ def circuit_picture(found: Circuit, weight_on: Mapping[Node, str]) -> Figure:
     notes = [_arrow(places[edge.sender], places[edge.receiver], edge.share, words[edge.receiver]) for edge in shown]
     wide = _half_width(places)
     notes += [
-        {
-            **{"x": float(spot[0]), "y": float(spot[1]), "text": f"{100 * edge.share:.0f} %", "showarrow": False},
-            **{"bgcolor": palette.PAPER, "font": {"size": 11, "color": palette.MUTED}},
-        }
+        _box(spot, f"{100 * edge.share:.0f} %", 11, palette.MUTED, bgcolor=palette.PAPER)
         for edge, spot in zip(shown, spots)
     ]
-    for node, (x, y) in places.items():
-        notes.append(
-            {
-                **{"x": x, "y": y, "text": words[node], "showarrow": False},
-                **{"bgcolor": palette.BAND, "bordercolor": palette.FAINT, "borderpad": 4},
-                "font": {"size": 12, "color": palette.INK},
-            }
-        )
+    around = {"bgcolor": palette.BAND, "bordercolor": palette.FAINT, "borderpad": 4}
+    notes += [_box(place, words[node], 12, palette.INK, **around) for node, place in places.items()]
     return figure(
         [{"type": "scatter", "x": [0], "y": [0], "mode": "none", "hoverinfo": "skip"}],
         120 + _STAGE * len(stages),
@@ -117,6 +108,11 @@ def _words(node: Node | None, found: Circuit, weight_on: Mapping[Node, str]) -> 
     return "<br>".join(
         filter(None, (f"<b>{escaped(node_name(node))}</b>", PLACE_NAMES.get(weight_on.get(node, ""), ""), lost))
     )
+
+
+def _box(place: Sequence[float], text: str, size: int, color: str, **more: Any) -> dict[str, Any]:
+    x, y = map(float, place)
+    return {"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": size, "color": color}, **more}
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float], share: float, words: str) -> dict[str, Any]:

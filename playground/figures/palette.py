@@ -1,7 +1,7 @@
 """The colours of the product, by what they mean, for light and dark pages; figures, words and formulas share them.
 
 A figure is always drawn with the light colours. On a dark page the chart component replaces each light colour by its
-dark partner, so every value on the left of `DARK` is distinct and means one thing.
+dark partner. So every value on the left of `DARK` is distinct and means one thing.
 """
 
 from __future__ import annotations

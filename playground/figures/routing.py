@@ -22,11 +22,6 @@ from .shapes import (
 from .wire import numbers
 
 
-def expert_color(expert: int) -> str:
-    """The colour of an expert; beyond eight experts colours repeat, so the expert's number always stands beside it."""
-    return palette.EXPERTS[expert % len(palette.EXPERTS)]
-
-
 def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int]) -> Figure:
     """One token in every layer: each expert's weight (L, E), with frames around the experts used (L, K)."""
     L, E = weights.shape

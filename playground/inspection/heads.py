@@ -53,7 +53,7 @@ class HeadScores:
         return {name: float(values[layer, head]) for name, values in vars(self).items()}
 
     def telling(self) -> np.ndarray:
-        """How much there is to see (L, H): high for decisive heads that look beyond the first and own token."""
+        """How much there is to see (L, H): high for decisive heads that look past the first and own token."""
         return (1 - self.evenness) * (1 - np.maximum(self.first, self.itself))
 
     def ranking(self) -> list[tuple[int, int]]:

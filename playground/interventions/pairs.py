@@ -56,8 +56,9 @@ SEARCHED = 2 * AT_MOST * sum(LENGTHS)
 """Tokens that a search reads at most."""
 AT_ONCE = 256
 """Prompts of one forward pass."""
-VARIATIONS, UNLIKELY = 256, 5.0
-"""Words that are tried in a pair's place, and nats by which one may make the prompt less probable."""
+VARIATIONS, UNLIKELY, FEWEST = 256, 5.0, 4
+"""Words that are tried in a pair's place; nats by which one may make the prompt less probable; and the likeliest words,
+which may even if it is more."""
 
 Span = tuple[int, int]
 
@@ -129,7 +130,9 @@ def fresh_pairs(
     prompts = [pair.ids, pair.other, *((*pair.ids[:start], *word, *pair.ids[stop:]) for word in chosen)]
     own, other, *said = _said(model, prompts)
     least = min(own.likely, other.likely) - UNLIKELY
-    clear = [(ids, each.answer) for ids, each in zip(prompts[2:], said) if each.sure >= SURE and each.likely > least]
+    sure = [(ids, each) for ids, each in zip(prompts[2:], said) if each.sure >= SURE]
+    least = min([least, *sorted((each.likely for _, each in sure), reverse=True)[:FEWEST]])
+    clear = [(ids, each.answer) for ids, each in sure if each.likely >= least]
     found = []
     for ids, answer in clear:
         others = [each for each in clear if each[1] != answer]

@@ -260,6 +260,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "mlp-keeps": lambda scene: mlp_keeps(scene.look()),
     "mlp-change": lambda scene: mlp_change(scene.look()),
     "settles": lambda scene: settles(scene.look()),
+    "leads-from": lambda scene: settles(scene.look()) - 1,
     "edits": lambda scene: len(scene.edits()),
     "expects": lambda scene: scene.look().token_label(int(_effect(scene).before.argmax())),
     "expects-after": _expected_still,

@@ -1,7 +1,7 @@
 """Taps: how the forward pass is watched and edited, and the Trace of everything a Recorder saw.
 
 A tap is any callable `tap(name, layer, x) -> x`. The forward pass calls it with each named intermediate and continues
-with what it returns, so a tap that returns x unchanged records and one that returns something else edits. `layer` is
+with what it returns. So a tap that returns x unchanged only records; one that returns something else edits. `layer` is
 None for what belongs to the whole model. TransformerLens has the same names, with `hook_` before them, for embed, q, k,
 v, pattern, z, attn_out, resid_pre, resid_mid and resid_post (under pre-norm). The others are ours. There, positions is
 pos_embed, q_rotated and k_rotated are rot_q and rot_k, masked_scores is attn_scores, ff_hidden is mlp.hook_post and

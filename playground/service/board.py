@@ -1,14 +1,14 @@
-"""Board: who may run now, who waits and for how long; the one place where visitors' jobs start, stop and go on.
+"""Board: who may run now, who waits and for how long; the one place where visitors' jobs start, stop and continue.
 
-There are `Limits.jobs` places; a job holds one as long as its thread works, be it only to put things away. Whoever asks
-for more joins a line (line.py). No address has more than `Limits.jobs_per_address` places, and programs have only a
-few. Where the line is full, a visitor from a network with fewer jobs in it takes the last place of the network with the
-most. A page that is open keeps the places of its visitor's jobs; one that is gone loses them after `AWAY_SECONDS`,
-those at work where others wait.
+There are `Limits.jobs` places; a job holds one as long as its thread works, even if it only saves results. Other jobs
+wait in a queue (line.py). No address has more than `Limits.jobs_per_address` places, and programs have only a few. If
+the queue is full, a visitor from a network with fewer jobs in it takes the last place of the network with the most. An
+open page keeps the places of its visitor's jobs. A closed one loses them after `AWAY_SECONDS`; a job at work is then
+stopped only if others wait.
 
-Jobs are in threads of the server, each reachable by its visitor alone; pages come and go, and follow them. What is
-needed to find a job again is noted in the data folder when it is asked for, when it begins and when it is over: after a
-restart those that waited or worked are queued again, in the old order, and continue once their visitor's page is back.
+Jobs run in threads of the server, and only their own visitor can reach them; pages come and go. What is needed to find
+a job again is noted in the data folder when it is requested, when it begins and when it is over. After a restart, jobs
+that waited or worked are queued again in the old order, and continue once their visitor's page is back.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from .sweeps import SweepJob
 K = TypeVar("K", bound=Job)
 
 LOOKED_AT = 0.25
-"""Seconds for which nobody who waits need look at the line again: jobs that join or end move it at once."""
+"""Seconds for which waiting pages need not check the queue again: jobs that join or end update it at once."""
 MOST_TRIES = 3
-"""Server stops that a job may meet without progress in between. After these it no longer starts by itself."""
+"""After this many server stops without progress in between, a job no longer starts by itself."""
 
 
 class Board:
@@ -52,12 +52,12 @@ class Board:
         self.data = registry.data
         self._lock = threading.RLock()
         self._jobs: dict[str, Job] = {}
-        self._looked_up: set[str] = set()  # visitors whose jobs of before a restart are here
+        self._looked_up: set[str] = set()  # visitors whose jobs from before a restart were read again
         self.told: Callable[[RunJob], None] | None = None
-        """Hears of every run: see `RunJob.told`."""
+        """Called for every run: see `RunJob.told`."""
         registry.on_leaving, registry.on_opening = self._left, self._opened
         self._began = time.monotonic()
-        self._filled = 0.0  # when the line last moved, or was seen not to
+        self._filled = 0.0  # when the queue was last updated or checked
         self._stand_in_line_again()
 
     # ---- what visitors ask for ---------------------------------------------------------------------------------------
@@ -72,7 +72,7 @@ class Board:
         share: str = "",
         name: str = "",
     ) -> RunJob:
-        """Begin a run, perhaps to repeat one; without a name it is called after its text. Raises LimitError."""
+        """Begin a run, perhaps to repeat another; without a name it is named after its text. Raises LimitError."""
         name = tidy_name(name) if name.strip() else ""
         self.limits.check_training(spec.model, spec.training)
         spec = replace(spec, training=spec.training.replace(max_seconds=self.limits.seconds))
@@ -95,7 +95,7 @@ class Board:
         with self._lock:
             self._make_room(job.visitor, share)
             earlier = self.of(job.visitor, kind=type(job))
-            again = bool(earlier) and earlier[-1].state == "failed"  # the number of one that came to nothing is free
+            again = bool(earlier) and earlier[-1].state == "failed"  # the number of a job without a result is free
             job.number = max(max((each.number for each in earlier), default=0) + (not again), 1)
             job.name, job.share = job.name or f"{job.kind.capitalize()} {job.number} · {title}", share
             self._clear_away(job.visitor)
@@ -114,7 +114,7 @@ class Board:
         return self.begin(job, spec.source.title, share, keep=1)
 
     def resume(self, visitor: str, run_id: str | None, *, more_steps: int = 0) -> RunJob:
-        """Go on with a stopped run, or train a finished one for `more_steps` longer."""
+        """Continue a stopped run, or train a finished one for `more_steps` longer."""
         self._look_up(visitor)
         with self._lock:
             job = self.find(visitor, run_id)
@@ -132,7 +132,7 @@ class Board:
         job = self.find(visitor, run_id)
         if job is None:
             raise ValueError("Only the best weights of your own runs can be used.")
-        best = job.best()  # reads and tries a model: nobody else waits for that
+        best = job.best()  # reads and runs a model, so nobody else should wait for that
         with self._lock:
             job.use(*best)
         self.registry.save(job.id)
@@ -148,7 +148,7 @@ class Board:
         return None
 
     def rename(self, visitor: str, model_id: str, name: str) -> None:
-        """Call one of this visitor's models, and the run it came from, something else. Raises ValueError."""
+        """Rename one of this visitor's models, and the run it came from. Raises ValueError."""
         name = self.registry.rename(model_id, visitor, name)
         for job in self.of(visitor, kind=Job):
             if model_id in job.models:
@@ -163,7 +163,7 @@ class Board:
             self.registry.remove(model_id, visitor)
 
     def forget_visitor(self, visitor: str) -> None:
-        """Delete all that is kept of this visitor's work; jobs that go on are stopped and leave nothing behind."""
+        """Delete everything kept for this visitor; running jobs are stopped and leave nothing behind."""
         for job in self.of(visitor, kind=Job):
             job.unwanted = True
             job.stop()
@@ -174,7 +174,7 @@ class Board:
         self._fill()
 
     def keep_house(self) -> None:
-        """From now on, look every hour for what nobody uses any more."""
+        """From now on, remove every hour what nobody uses any more."""
 
         def hourly() -> None:
             while True:
@@ -185,7 +185,7 @@ class Board:
             threading.Thread(target=hourly, name="house", daemon=True).start()
 
     def forget_unused(self) -> None:
-        """Let go of what nobody has used for as long as this kind of place keeps it."""
+        """Remove what has been unused for longer than this kind of server keeps it."""
         if self.limits.keep_days is None:
             return
         since = time.time() - self.limits.keep_days * 24 * 3600
@@ -202,28 +202,28 @@ class Board:
     # ---- what there is -----------------------------------------------------------------------------------------------
 
     def find(self, visitor: str | None, run_id: str | None, *, kind: type[K] = RunJob) -> K | None:
-        """This visitor's run of that id; None for anyone else's."""
+        """This visitor's run with that id; None for anyone else's."""
         return next((job for job in self.of(visitor, kind=kind) if job.id == run_id), None)
 
     def source_of(self, checkpoint: Checkpoint) -> Source | None:
-        """What the run or comparison learned from that made this very checkpoint; None where none here did."""
+        """The source of the run or comparison that made this very checkpoint; None if none here did."""
         spec = self.spec_of(checkpoint)
         return None if spec is None else spec.source
 
     def spec_of(self, checkpoint: Checkpoint) -> RunSpec | ComparisonSpec | None:
-        """The run or comparison that made this very checkpoint, as it was asked for; None where none here did."""
+        """The spec of the run or comparison that made this very checkpoint; None if none here did."""
         with self._lock:
             made = [(job, model_id) for job in self._jobs.values() for model_id in job.learned]
         return next((job.spec for job, model_id in made if self.registry.here(model_id) is checkpoint), None)
 
     def active(self, visitor: str | None, *, kind: type[K] = RunJob) -> K | None:
-        """The visitor's job that is going on now, or waits to."""
+        """The visitor's job that is running or waiting."""
         return next((job for job in reversed(self.of(visitor, kind=kind)) if job.active), None)
 
     def of(self, visitor: str | None, *, kind: type[K] = RunJob) -> list[K]:
         """All of this visitor's jobs that are still remembered, the oldest first.
 
-        Asking is the sign that somebody is there, which keeps the places of jobs that wait or work.
+        A call shows that somebody is there, which keeps the places of waiting and running jobs.
         """
         self._look_up(visitor)
         with self._lock:
@@ -236,7 +236,7 @@ class Board:
             return sorted((job for job in mine if isinstance(job, kind)), key=lambda job: job.turn[1])
 
     def failed(self, visitor: str | None, *, kind: type[K] = RunJob) -> K | None:
-        """This visitor's latest job, if nothing came of it and nothing new was asked since."""
+        """This visitor's latest job, if it gave no result and nothing new was requested since."""
         return next((job for job in self.of(visitor, kind=kind)[-1:] if job.state == "failed"), None)
 
     def dismiss(self, visitor: str | None, kind: type[Job] = RunJob) -> None:
@@ -246,7 +246,7 @@ class Board:
                 self._forget(job)
 
     def news(self, visitor: str | None) -> tuple:
-        """Something that is another one whenever any of this visitor's jobs or models has changed."""
+        """A value that differs whenever any of this visitor's jobs or models has changed."""
         jobs = tuple((job.id, job.version, job.settled) for job in self.of(visitor, kind=Job))
         models = self.registry.news(visitor)
         return jobs, models and (*models, self.data.problem)
@@ -261,7 +261,7 @@ class Board:
     # ---- places and the line -----------------------------------------------------------------------------------------
 
     def _make_room(self, visitor: str, share: str) -> None:
-        """Stop what gives way to this visitor's next job. Raises LimitError where they may not join the line."""
+        """Stop jobs that give way to this visitor's next one. Raises LimitError if it may not join the queue."""
         active = [job for job in self.of(visitor, kind=Job) if job.active]
         mine = [job for job in active if not job.gives_way]
         if len(mine) >= self.limits.jobs_per_visitor:
@@ -286,12 +286,12 @@ class Board:
         job.queue(partial(self._ended, job), partial(self._noted, job))
 
     def _parent(self, job: RunJob) -> tuple[Checkpoint, Source | None]:
-        """The model that a run trains further, and what that learned from."""
+        """The model that a run trains further, and the text from which that model learned."""
         checkpoint = self.registry.get(job.spec.parent, job.visitor)
         return checkpoint, self.source_of(checkpoint)
 
     def _fill(self) -> None:
-        """Start the queued jobs for which there is a place, and tell the others their position."""
+        """Start the queued jobs for which there is a place, and tell the others their positions."""
         with self._lock:
             self._filled = time.monotonic()
             jobs = list(self._jobs.values())
@@ -305,7 +305,7 @@ class Board:
     # ---- how jobs go -------------------------------------------------------------------------------------------------
 
     def _ended(self, job: Job) -> None:
-        """A job's thread has let go of its place."""
+        """Called when a job's thread has given up its place."""
         with self._lock:
             for model_id in job.learned if job.unwanted else ():
                 self.registry.remove(model_id, job.visitor)
@@ -317,7 +317,7 @@ class Board:
             self.pace.learn(job.view(), job.spec.training, job.tokens)
 
     def _left(self, entry: Entry) -> None:
-        """A model has left the registry: its files go along, and with the last one its job."""
+        """Called when a model has left the registry: delete its files and, with its last model, the job."""
         with self._lock:
             job = next((job for job in self._jobs.values() if entry.id in job.models), None)
             if job is not None:
@@ -327,7 +327,7 @@ class Board:
             self.data.delete(entry.id)
 
     def _opened(self, entry: Entry, model: Transformer) -> None:
-        """A model was read from its files again: the text that it learned from may judge it again."""
+        """Called when a model was read from its files: make its training text available for judging again."""
         job = self._jobs.get(entry.id)
         if isinstance(job, RunJob):
             threading.Thread(target=job.read_text, args=(model,), daemon=True).start()
@@ -335,7 +335,7 @@ class Board:
     # ---- what outlives the server ------------------------------------------------------------------------------------
 
     def _noted(self, job: K) -> K:
-        """Note down what has to be known of a job after a restart."""
+        """Note what is needed to find a job again after a restart."""
         self.data.keep("job", job.id, partial(self._write, job))
         return job
 
@@ -344,10 +344,10 @@ class Board:
             return
         note(job, self.data)
         if self._jobs.get(job.id) is not job:
-            self.data.delete(job.id)  # it was forgotten meanwhile
+            self.data.delete(job.id)  # the job was deleted meanwhile
 
     def _stand_in_line_again(self) -> None:
-        """What waited or worked when the server ended waits in its old order; what ended it often does not."""
+        """Queue the jobs that waited or worked when the server ended, in the old order, unless they often ended it."""
         rows = self.data.rows("SELECT * FROM jobs WHERE state != 'over' ORDER BY round, turn")
         last = self.data.rows("SELECT max(round) AS round, max(turn) AS turn FROM jobs")
         self._line = Line(rows, last[0] if last else None)
@@ -364,7 +364,7 @@ class Board:
             self._noted(job)
 
     def _look_up(self, visitor: str | None) -> None:
-        """Have the visitor's jobs here that were over when the server was started."""
+        """Read this visitor's jobs that were already over when the server started."""
         if not isinstance(visitor, str) or visitor in self._looked_up:
             return
         rows = self.data.rows("SELECT * FROM jobs WHERE visitor = ? AND state = 'over' ORDER BY turn", visitor)
@@ -375,13 +375,13 @@ class Board:
             self._looked_up.add(visitor)
 
     def _found(self, row: Mapping[str, Any]) -> Job | None:
-        """The job of a row of the index; None where its notes cannot be read."""
+        """The job for a row of the index; None if its notes cannot be read."""
         job = found(row, self.limits, self.registry)
         with self._lock:
             return job and self._jobs.setdefault(job.id, job)
 
     def _clear_away(self, visitor: str) -> None:
-        """Jobs that came to nothing are of interest until the visitor's next one, and must not pile up meanwhile."""
+        """Remove jobs without a result: they matter only until the visitor's next one, and must not pile up."""
         over = [job for job in self._jobs.values() if not job.has_result and job.settled]
         for job in over[:-FAILED_RUNS] + [job for job in over if job.visitor == visitor]:
             self._forget(job)

@@ -1,4 +1,4 @@
-"""From a run of this house to the card that repeats it, and back."""
+"""From a run on this server to the card that repeats it, and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def card_of(view: RunView, spec: RunSpec) -> RunCard:
 
 
 def run_letters(view: RunView, spec: RunSpec | None) -> str:
-    """The letters of a link to this run; empty where there is no run to link to."""
+    """The letters of a link to this run; empty if there is no run to link to."""
     if spec is None or spec.parent or view.state != "finished" or not view.corpus_key:
         return ""
     try:
@@ -31,21 +31,21 @@ def run_letters(view: RunView, spec: RunSpec | None) -> str:
 
 
 def machine_of(view: RunView) -> str:
-    """The kind of machine that a run was made on."""
+    """The kind of machine on which a run was trained."""
     device, _, precision = view.device.partition(", ")
     numbers = view.config.numbers_in_step(view.settings.get("batch_size", 0)) if view.config else 0
     return machine_kind(device, precision, threads_used(numbers))
 
 
 def spec_of(card: RunCard, text: str = "") -> RunSpec:
-    """The run that a card describes; a visitor's own text stands in no card and is given beside it."""
+    """The run that a card describes; a visitor's own text is never in a card and is given separately."""
     repo, filename, repo_type = card.hub or ("", "", "dataset")
     source = Source(card.text, text=text, repo=repo, filename=filename, repo_type=repo_type)
     return RunSpec(source, card.model, card.training, card.tokenizer, card.vocab_size)
 
 
 def settings_card(spec: RunSpec, text_hash: str | None = None) -> RunCard:
-    """The card of a run that nobody has trained yet; the hash of its own text is worked out where it is not known."""
+    """The card of a run that nobody has trained yet; the hash of its own text is computed if unknown."""
     source = spec.source
     if text_hash is None:
         text_hash = links.text_hash(source.text) if source.text else ""

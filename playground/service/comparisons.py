@@ -1,6 +1,6 @@
-"""Comparisons: a dense model and a mixture trained side by side, as a visitor's work that pages leave and find again.
+"""Comparisons: a dense model and a mixture trained side by side, as a job that a visitor can leave and find again.
 
-`run_comparison` is the iterator, `ComparisonJob` its thread; what a page shows of it is a `views.PairView`.
+`run_comparison` is the iterator, `ComparisonJob` its thread; a page shows it as a `views.PairView`.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class ComparisonSpec:
     equal: str = "active"
     """One of `matched_pair.EQUAL`."""
     adapts: str = "dense"
-    """Whose width is set so that the two are equal: dense or moe."""
+    """The model whose width is set so that the two are equal: dense or moe."""
     seeds: int = 3
     tokenizer: str = "word"
     vocab_size: int | None = None
-    """Of a byte-level vocabulary to be trained; None for its default."""
+    """Size of a byte-level vocabulary to be trained; None for its default."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """The spec as plain values, for JSON."""
         return dataclasses.asdict(self)
 
     @classmethod
@@ -57,7 +57,7 @@ class ComparisonSpec:
         return cls(**{**values, **parts})
 
     def check(self, matched: MatchedPair, limits: Limits) -> None:
-        """Raise LimitError where it asks for too much."""
+        """Raise LimitError if the spec asks for too much."""
         limits.check_comparison(self.seeds)
         for config in (matched.dense, matched.moe):
             limits.check_training(config, self.training)
@@ -72,7 +72,7 @@ class ComparisonSpec:
 
 @dataclass(frozen=True)
 class Paired:
-    """Event: the pair is matched and the text is read, so training begins."""
+    """Event: the pair is matched and the text has been read, so training begins."""
 
     matched: MatchedPair
     prepared: Prepared
@@ -112,18 +112,18 @@ class ComparisonJob(TrainingJob):
 
     def __init__(self, job_id: str, visitor: str, name: str, spec: ComparisonSpec, limits: Limits, registry: Registry):
         super().__init__(job_id, visitor, name, spec, limits, registry)
-        self._matched = spec.matched()  # as far as it is known before the text was read
+        self._matched = spec.matched()  # as far as known before the text is read
         self.models = {new_id(): False for _ in SIDES}
         self._histories: dict[str, list[History]] = {side: [] for side in SIDES}
         self._reasons: dict[str, list[str]] = {side: [] for side in SIDES}
         self._steps = spec.training.steps
         self._latest: dict[str, Stepped] = {}
-        self._per_step = dict.fromkeys(SIDES, 0.0)  # seconds, for what is left
+        self._per_step = dict.fromkeys(SIDES, 0.0)  # expected seconds for the rest
         self._verdict: Verdict | None = None
 
     @property
     def model_ids(self) -> dict[str, str]:
-        """dense and moe → the id of its model of the first pair, in the registry or not."""
+        """dense and moe → the id of that side's model in the first pair, in the registry or not."""
         return dict(zip(SIDES, self.models))
 
     def start(self) -> None:
@@ -139,7 +139,7 @@ class ComparisonJob(TrainingJob):
         self.begin("Reading the text …", events, self._take)
 
     def view(self) -> PairView:
-        """A consistent copy of what is known."""
+        """A consistent copy of the comparison's present state."""
         with self._lock:
             sides = {side: self._side(side) for side in SIDES} if self._prepared else {}
             return PairView(
@@ -168,7 +168,7 @@ class ComparisonJob(TrainingJob):
 
     @property
     def time_left(self) -> float | None:
-        """Seconds, from how long the steps so far took."""
+        """Expected seconds, from the time that the steps so far took."""
         if len(self._latest) < len(SIDES):
             return None
         left, ended = 0.0, {side for side in SIDES if any(reason != "done" for reason in self._reasons[side])}
@@ -176,14 +176,14 @@ class ComparisonJob(TrainingJob):
             done = self._histories[side][-1].last_step
             if side in ended:
                 continue
-            # where one was stopped, no further pair begins
+            # once a side was stopped, no further pair begins
             whole = 0 if ended else self._steps * (self.spec.seeds - len(self._histories[side]))
             remaining = self._steps - done
             left += self._per_step[side] * (whole + remaining)
         return left
 
     def _withheld(self) -> str:
-        """Why there is no verdict on all that was asked for."""
+        """Why there is no verdict on all the requested pairs."""
         pair = max(len(self._histories["dense"]), 1)
         ended = {side: self._reasons[side][-1] for side in SIDES if len(self._reasons[side]) == pair}
         early = {side: reason for side, reason in ended.items() if reason != "done"}
@@ -218,9 +218,9 @@ class ComparisonJob(TrainingJob):
     def found(
         cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry
     ) -> ComparisonJob:
-        """The comparison of a row of the index, with what was noted of it, when the server comes up again.
+        """The comparison for a row of the index and its notes, after a restart.
 
-        One that was at work when the server ended begins again, to the same digits.
+        One that was at work when the server ended begins again, and gives the same digits.
         """
         spec = ComparisonSpec.from_dict(noted["spec"])
         job = cls(row["id"], row["visitor"], row["name"], spec, limits, registry)
@@ -234,7 +234,7 @@ class ComparisonJob(TrainingJob):
             job._reasons = noted["reasons"]
             job._verdict = Verdict(**noted["verdict"]) if noted["verdict"] else None
         else:
-            job._notices = []  # what begins again says it again
+            job._notices = []  # one that begins again will say it again
         return job
 
     # ---- events ------------------------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ class ComparisonJob(TrainingJob):
         return self._withheld() or "Stopped. Both models are saved."
 
     def _keep(self, event: Trained) -> None:
-        """Put one of the first pair into the registry."""
+        """Put one model of the first pair into the registry."""
         with self._lock:
             history = self._histories[event.side][0].copied()
         model_id, other = (self.model_ids[side] for side in sorted(SIDES, key=lambda side: side != event.side))

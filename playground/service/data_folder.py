@@ -1,11 +1,11 @@
-"""The data folder: what outlives the server. Models, runs, comparisons, texts, lessons' progress and classes.
+"""The data folder: what outlives the server: models, runs, comparisons, texts, progress in lessons, and classes.
 
-playground.sqlite3   the index of it all (store.py)
-work/<id>/           a folder per model and job: its checkpoint, and the state from which a run goes on
-.lock                one server at a time keeps its work here
+playground.sqlite3   the index of everything (store.py)
+work/<id>/           a folder per model and job: its checkpoint, and the state from which a run continues
+.lock                only one server at a time uses the folder
 
-A write that the disk refuses costs nobody anything: what was to be written stays in memory, is tried again every few
-seconds, and `problem` says so meanwhile.
+A write that the disk refuses loses nothing: the data stays in memory and is tried again every few seconds; meanwhile
+`problem` says so.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ VARIABLE = "PLAYGROUND_DATA"
 """The environment variable that names the data folder."""
 LOCK, WORK, TABLES = ".lock", "work", ("models", "jobs")
 DELETION = "deletion of"
-"""A kind of what is kept: that something is not."""
+"""A kind of change: something is deleted."""
 PREFIX = "playground-data-"
-"""Of the temporary folder of a server that keeps nothing."""
+"""Prefix of the temporary folder of a server that keeps nothing."""
 SENT = "playground-sent-"
-"""Of the temporary folder of what visitors upload."""
+"""Prefix of the temporary folder for visitors' uploads."""
 NAME_CHARACTERS = 60
-"""Of a model."""
+"""Most characters in a model's name."""
 LETTERS = 24
-"""Of an id, and of each half of a visitor's secret."""
+"""Characters in an id, and in each half of a visitor's secret."""
 
 
 def new_id() -> str:
-    """An id that cannot be guessed: of a job, of a model."""
+    """An unguessable id for a job or a model."""
     while (drawn := secrets.token_urlsafe(3 * LETTERS // 4)).startswith("-"):
-        pass  # the shell would take it for an option
+        pass  # the shell would take a leading - for an option
     return drawn
 
 
 def data_folder() -> Path:
-    """Where a server keeps what outlives it: what `PLAYGROUND_DATA` names, a Space's disk, or the user's own folder."""
+    """Where a server keeps its data: the folder named by `PLAYGROUND_DATA`, a Space's disk, or the user's folder."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named).expanduser()
@@ -75,17 +75,17 @@ def data_folder() -> Path:
 
 
 def keeps_for_good() -> bool:
-    """Whether the data folder is still there after this machine was restarted: not on a Space without a disk."""
+    """Whether the data folder survives a restart of this machine: not on a Space without a disk."""
     return not os.environ.get("SPACE_ID") or bool(os.environ.get(VARIABLE)) or Path("/data").is_dir()
 
 
 class DataFolder:
-    """One server's data folder. For any number of threads."""
+    """One server's data folder; safe to use from several threads."""
 
     def __init__(self, path: Path | None = None, *, reading: bool = False):
-        """Take the folder into use; None for a temporary one that goes with the server.
+        """Open the folder; None for a temporary one that is removed with the server.
 
-        Raises BusyError where another server uses it, unless it is only read. Nothing is written before there is
+        Raises BusyError if another server uses it, unless it is only read. Nothing is written before there is
         something to keep.
         """
         self.lasting = path is not None and keeps_for_good()
@@ -95,24 +95,24 @@ class DataFolder:
         self._owned: FileLock | None = None
         self._late: dict[tuple[str, str], Callable[[], None]] = {}
         self._key: bytes | None = None
-        self._deleted = Latest(1000)  # ids; none is used again
+        self._deleted = Latest(1000)  # deleted ids; none is used again
         self.problem = ""
-        """Why something could not be written, as a sentence without paths; empty while all is."""
+        """Why something could not be written, as a sentence without paths; empty if all is written."""
         if self.path.exists() and not reading:
             self._own()
         self.store = Store(self.path / FILE)
 
     @property
     def work(self) -> Path:
-        """The folder of the folders of models and jobs."""
+        """The folder that contains the models' and jobs' folders."""
         return self.path / WORK
 
     def folder_of(self, work_id: str) -> Path:
-        """Where a model's or a job's files lie, or will."""
+        """The folder for a model's or a job's files, which may not exist yet."""
         return self.work / work_id
 
     def close(self) -> None:
-        """Let go of it; a temporary one is removed."""
+        """Close the folder; a temporary one is removed."""
         self.store.close()
         if self._owned is not None:
             self._owned.release()
@@ -121,7 +121,7 @@ class DataFolder:
             self._ends()
 
     def _own(self) -> None:
-        """Make the folder where it is not there, and be the only server in it."""
+        """Make the folder if needed, and lock it for this server."""
         with self._lock:
             if self._owned is not None:
                 return
@@ -132,16 +132,16 @@ class DataFolder:
             except Timeout:
                 raise BusyError(self.path) from None
             except OSError:
-                return  # of a folder that nobody can write to, nobody has to be kept out
+                return  # a folder that cannot be written to needs no lock
             self._owned = lock
 
     # ---- writing -----------------------------------------------------------------------------------------------------
 
     def keep(self, kind: str, work_id: str, write: Callable[[], None]) -> bool:
-        """Write something; where that cannot be done now, later. Returns whether it was written.
+        """Write something now or, if that fails, later. Returns whether it was written.
 
-        The newest of a kind and id counts: what waited to be written before is not. Of what is deleted meanwhile,
-        nothing is written later either.
+        Only the newest write of a kind and id counts: earlier ones that still wait are dropped. So are those for
+        anything that is deleted meanwhile.
         """
         with self._lock:
             self._late.pop((kind, work_id), None)
@@ -151,7 +151,7 @@ class DataFolder:
         except (OSError, StoreError) as problem:
             with self._lock:
                 deleted = kind != DELETION and work_id in self._deleted
-            if deleted:  # while it was written: no trouble of the disk's
+            if deleted:  # deleted while it was written: the disk is not at fault
                 shutil.rmtree(self.folder_of(work_id), ignore_errors=True)
                 return False
             with self._lock:
@@ -165,7 +165,7 @@ class DataFolder:
         return True
 
     def change(self, kind: str, work_id: str, *statements: tuple[str, tuple], wipe: bool = False) -> None:
-        """Carry these (statement, values) out in the index, now or later, and `wipe` what they deleted: see `keep`."""
+        """Execute these (statement, values) on the index, now or later, and `wipe` what they deleted: see `keep`."""
 
         def write() -> None:
             with self.store.change() as db:
@@ -177,7 +177,7 @@ class DataFolder:
         self.keep(kind, work_id, write)
 
     def rows(self, query: str, *values: object) -> list:
-        """What a query of the index finds; nothing where it cannot be read."""
+        """The rows that a query of the index finds; none if it cannot be read."""
         try:
             return self.store.rows(query, *values)
         except StoreError as problem:
@@ -195,7 +195,7 @@ class DataFolder:
         return self.keep("folder", folder.name, write)
 
     def delete(self, work_id: str) -> None:
-        """Remove all that is kept of a model or job: its rows, its folder, and what waited to be written."""
+        """Remove all that is kept of a model or job: its rows, its folder, and writes that still wait."""
         with self._lock:
             self._deleted[work_id] = None
             for late in [late for late in self._late if late[1] == work_id]:
@@ -205,19 +205,19 @@ class DataFolder:
             self.change(DELETION, work_id, *((f"DELETE FROM {table} WHERE id = ?", (work_id,)) for table in TABLES))
 
     def models(self) -> list[dict[str, Any]]:
-        """The models that are kept, the newest first: id, name, bytes, when they were used, and their folders."""
+        """The kept models, the newest first: id, name, bytes, time of last use, and folder."""
         rows = self.store.rows("SELECT id, name, bytes, used FROM models ORDER BY made DESC")
         return [{**row, "folder": str(self.folder_of(row["id"]))} for row in rows]
 
     def rename(self, model_id: str, name: str) -> str:
-        """Note that a model is called something else; returns the name, tidied. Raises ValueError."""
+        """Rename a model in the index; returns the name, tidied. Raises ValueError."""
         name = tidy_name(name)
         renamed = ((f"UPDATE {table} SET name = ? WHERE id = ?", (name, model_id)) for table in TABLES)
         self.change("name", model_id, *renamed)
         return name
 
     def _catch_up(self) -> None:
-        """Try again what could not be written, until all of it is."""
+        """Retry failed writes until all have succeeded."""
         while True:
             time.sleep(RETRY_SECONDS)
             with self._lock:
@@ -227,7 +227,7 @@ class DataFolder:
                     self._own()
                     write()
                 except (OSError, StoreError):
-                    break  # nor will there be room for the others
+                    break  # there will be no room for the others either
                 with self._lock:
                     if self._late.get((kind, work_id)) is write:
                         del self._late[kind, work_id]
@@ -243,12 +243,12 @@ class DataFolder:
         self.change("lessons", visitor, ("REPLACE INTO lessons VALUES (?, ?, ?)", (visitor, progress, time.time())))
 
     def lessons(self, visitor: str) -> str:
-        """What was noted last; empty where nothing was."""
+        """The progress noted last; empty if there is none."""
         rows = self.rows("SELECT progress FROM lessons WHERE visitor = ?", visitor)
         return rows[0]["progress"] if rows else ""
 
     def forget_lessons(self, *, visitor: str = "", before: float = 0.0) -> None:
-        """Delete what was noted of this visitor, and of all who did nothing since then (in seconds of `time.time`)."""
+        """Delete the progress of this visitor, and of all who did nothing since then (in seconds of `time.time`)."""
         if self.store.there:
             gone = "DELETE FROM lessons WHERE visitor = ? OR used < ?", (visitor, before)
             self.change("deletion of lessons", visitor, gone, wipe=True)
@@ -256,22 +256,22 @@ class DataFolder:
     # ---- who a visitor is --------------------------------------------------------------------------------------------
 
     def new_visitor(self) -> str:
-        """The secret by which a new visitor is known: 24 random letters and this server's signature under them."""
+        """A new visitor's secret: 24 random letters and this server's signature for them."""
         drawn = new_id()
         return drawn + self._signature(drawn)
 
     def knows(self, visitor: object) -> bool:
-        """Whether this server, before or after a restart, has issued that secret."""
+        """Whether this server has issued that secret, perhaps before a restart."""
         if not isinstance(visitor, str) or len(visitor) != 2 * LETTERS or not visitor.isascii():
             return False
         return hmac.compare_digest(self._signature(visitor[:LETTERS]), visitor[LETTERS:])
 
     def shared_id(self, model_id: str) -> str:
-        """The id by which whoever is given it may use a visitor's model: its own, with this server's signature."""
+        """An id with which anyone may use a visitor's model: the model's own, with this server's signature."""
         return f"{model_id}.{self._signature(f'shared {model_id}')}"
 
     def unshared_id(self, shared: str) -> str:
-        """The model's own id; empty where `shared` is none that this server has given out."""
+        """The model's own id; empty if this server did not issue `shared`."""
         model_id = shared.partition(".")[0]
         known = "." in shared and shared.isascii() and hmac.compare_digest(self.shared_id(model_id), shared)
         return model_id if known else ""
@@ -297,7 +297,7 @@ class DataFolder:
 
 
 def tidy_name(name: object) -> str:
-    """A model's name as it is kept. Raises ValueError for what is none."""
+    """A model's name in the form that is kept. Raises ValueError if it is not a valid name."""
     tidied = " ".join(name.split()) if isinstance(name, str) else ""
     if not 1 <= len(tidied) <= NAME_CHARACTERS:
         raise ValueError(f"A name has from 1 to {NAME_CHARACTERS} characters.")
@@ -309,9 +309,9 @@ class BusyError(OSError):
 
 
 def folder_for_uploads() -> Path:
-    """A temporary folder of this server's own for what visitors upload; it goes with the server, or at the next start.
+    """This server's own temporary folder for uploads; removed with the server, or at the next start.
 
-    Gradio's own is shared by all servers, and what was uploaded to one that was killed stays in it for good.
+    Gradio's folder is shared by all servers, and uploads to a killed server would stay in it for good.
     """
     path = Path(tempfile.mkdtemp(prefix=SENT))
     lock = FileLock(path / LOCK, timeout=0, thread_local=False)
@@ -335,7 +335,7 @@ def forget_crashed_servers() -> None:
                 continue
             lock.release()
         elif not left.is_dir() or time.time() - left.stat().st_mtime < 24 * 3600:
-            continue  # of a server that works, or of something else
+            continue  # belongs to a running server, or to something else
         shutil.rmtree(left, ignore_errors=True)
 
 
@@ -349,7 +349,7 @@ _FULL, _CANNOT_WRITE = "the disk of this page's server is full", "this page's se
 
 
 def disk_problem(problem: BaseException) -> str:
-    """What is wrong with the disk, as half a sentence, if that stopped a write; else empty."""
+    """What is wrong with the disk, as half a sentence, if it stopped a write; otherwise empty."""
     if "full" in str(problem) or "No space" in str(problem) or getattr(problem, "errno", None) == errno.EDQUOT:
         return _FULL
     return _CANNOT_WRITE if getattr(problem, "errno", None) in (errno.EROFS, errno.EACCES, errno.EIO) else ""

@@ -1,4 +1,4 @@
-"""Games: who bets on which text, and what was bet so far. The next token stays here until a bet on it has come."""
+"""Games: who bets on which text, and the bets so far. The next token stays on the server until there is a bet on it."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from .runs import LANGUAGE_CHARACTERS, Source
 from .texts import Unseen, unseen
 
 COUNTED = 2_000_000
-"""Tokens of a training text that the bigram counts, from its end."""
+"""How many tokens at the end of a training text the bigram counts."""
 ALL_LISTED, LISTED = 100, 24
-"""With so many different tokens all are listed to bet on; of more, so many that followed the last one most often."""
+"""Up to this many different tokens, all are listed to bet on; of more, this many that followed the last most often."""
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What a text is drawn from, and who bets on it beside the visitor and the model."""
+    """The source of a text, and the players besides the visitor and the model."""
 
     unseen: Unseen
-    """Without a training part."""
+    """The corpus, without its training part."""
     bigram: NGram
     exact: ExactModel | None
     warning: str
@@ -67,7 +67,7 @@ class Seat:
     """One visitor's game with one model."""
 
     name: str = ""
-    """Unguessable; bets name it, so that none falls on another text."""
+    """Unguessable name of the game; bets carry it, so that none counts for another text."""
     game: Game | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -78,33 +78,33 @@ class Position:
 
     name: str
     game: Game
-    """With its whole text: not for the page."""
+    """The game with its whole text: not for the page."""
     shown: list[str]
-    """Texts of the tokens so far."""
+    """The texts of the tokens so far."""
     candidates: list[tuple[int, str]]
-    """(token, text) to bet on, none of which says what comes."""
+    """(token, text) to bet on; the list does not give away the next token."""
     all_listed: bool
     words: str
-    """What the text is."""
+    """A description of the text."""
     warning: str
 
 
 class Games:
-    """The games of all visitors, the latest of each with each model; for any number of threads.
+    """Each visitor's latest game with each model; safe to use from several threads.
 
-    A slow question about the model before may arrive after the next game was opened, so each model has its own seat.
+    A slow request about the previous model may arrive after the next game was opened, so each model has its own seat.
     """
 
     def __init__(self) -> None:
         self._seats = Kept(entries=GAMES)
-        # those of languages are shared by all models of theirs, others leave with their model
+        # a language's table is shared by all its models; others leave with their model
         self._tables = Kept(entries=64, megabytes=192)
         self._names = Kept(entries=GAMES)
 
     def open(
         self, visitor: str, model_id: str, checkpoint: Checkpoint, source: Source | None, *, anew: bool = False
     ) -> Position:
-        """This visitor's game with this model: the one under way, or a new one. Raises ValueError without a text."""
+        """This visitor's game with this model: the current one, or a new one. Raises ValueError if there is no text."""
         table, seat = self._table(checkpoint, source), self._seats.get((visitor, model_id), Seat)
         with seat.lock:
             if anew or seat.game is None:
@@ -119,18 +119,18 @@ class Games:
         return seat.game if seat else None
 
     def mark(self, visitor: str, model_id: str) -> tuple[str, int] | None:
-        """Differs whenever something else is to be shown of this visitor's game with this model; None before it."""
+        """A value that differs whenever this visitor's game with this model looks different; None before the game."""
         seat = self._seats.peek((visitor, model_id))
         if seat is None or seat.game is None:
             return None
         return seat.name, len(seat.game.rounds)
 
     def bet(self, visitor: str, model_id: str, checkpoint: Checkpoint, source: Source | None, sent: Any) -> Position:
-        """Settle what the page sent, which anybody may have written. Raises ValueError where it is no bet.
+        """Settle the bet that the page sent, which anybody may have written. Raises ValueError if it is no valid bet.
 
         Args:
-            sent: {"game": its name, "round": bets before it, "choice": token, "sure": a name in SURE}; a token is its
-                id, or its text as it was typed.
+            sent: {"game": its name, "round": bets before it, "choice": token, "sure": a name in SURE}; a token is given
+            by its id, or by its text as typed.
         """
         if not isinstance(sent, Mapping):
             raise ValueError(_NO_BET)
@@ -142,7 +142,7 @@ class Games:
             turn = sent.get("round")
             if type(turn) is not int or not 0 <= turn <= len(game.rounds):
                 raise ValueError(_NO_BET)
-            if turn < len(game.rounds) or game.over:  # sent twice, or from another window: the token is shown already
+            if turn < len(game.rounds) or game.over:  # sent twice, or from another window: the token is already shown
                 return _position(seat, table, checkpoint.tokenizer)
             if sent.get("sure") not in list(SURE):
                 raise ValueError(_NO_BET)
@@ -170,7 +170,7 @@ class Games:
 
 
 def _name(checkpoint: Checkpoint) -> tuple:
-    """What models of a language have in common that share a table."""
+    """The name of the table that models of the same language share."""
     alphabet = json.dumps(checkpoint.tokenizer.to_dict(), sort_keys=True).encode()
     return checkpoint.language.name, checkpoint.config.vocab_size, hashlib.sha256(alphabet).hexdigest()
 
@@ -209,7 +209,7 @@ def _position(seat: Seat, table: Table, tokenizer: Tokenizer) -> Position:
 
 
 def _texts(tokenizer: Tokenizer, game: Game) -> list[str]:
-    """The text of every token shown; documents and words apart, as they are read."""
+    """The text of every token shown, with breaks between documents and spaces between words."""
     said: list[str] = []
     for i, token in enumerate(game.shown):
         text = tokenizer.token_text(token)
@@ -220,7 +220,7 @@ def _texts(tokenizer: Tokenizer, game: Game) -> list[str]:
 
 
 def candidates(bigram: NGram, tokenizer: Tokenizer, known: tuple[int, ...]) -> tuple[list[int], bool]:
-    """Tokens to bet on in an order that tells nothing, and whether these are all there are."""
+    """Tokens to bet on, in an order that gives nothing away, and whether these are all tokens."""
     texts = [tokenizer.token_text(token) for token in range(min(tokenizer.vocab_size, ALL_LISTED + 1))]
     if len(texts) <= ALL_LISTED:
         unknown = {"char": len(texts) - 1, "word": 0}.get(tokenizer.kind)
@@ -230,18 +230,18 @@ def candidates(bigram: NGram, tokenizer: Tokenizer, known: tuple[int, ...]) -> t
 
 
 def _order(text: str) -> tuple[bool, str, str]:
-    """Letters first, then what else there is."""
+    """Letters first, then everything else."""
     bare = text.strip()
     return not bare[:1].isalpha(), bare.casefold(), text
 
 
 def typed_text(text: str) -> str:
-    """What a visitor typed for a token, with the signs by which white space is shown read as white space."""
+    """A token's text as a visitor typed it, with the signs for white space turned back into white space."""
     return text.translate(str.maketrans("␣⏎⇥", " \n\t"))
 
 
 def _token(key: Any, tokenizer: Tokenizer) -> int:
-    """A token by its id, or by its text. Raises ValueError."""
+    """A token, given by its id or its text. Raises ValueError."""
     if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < tokenizer.vocab_size:
         return key
     if not isinstance(key, str) or not key:

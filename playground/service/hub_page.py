@@ -1,4 +1,4 @@
-"""What people see of a model's repository on the Hub: its card and the picture of its curve."""
+"""The page of a model's repository on the Hub: its card and the picture of its curve."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PICTURE = "curve.svg"
 
 
 def hub_page(checkpoint: Checkpoint, repo_id: str) -> dict[str, bytes]:
-    """Name → content of README.md, and of the curve's picture where there is a curve. For `storage.hub.push`."""
+    """Name → content of README.md and, if there is a curve, of its picture. For `storage.hub.push`."""
     baselines = checkpoint.baselines
     picture = curve_picture(checkpoint.history, baselines.losses() if baselines else ())
     card = model_card(checkpoint, repo_id=repo_id, picture=PICTURE if picture else None)
@@ -26,7 +26,7 @@ def hub_page(checkpoint: Checkpoint, repo_id: str) -> dict[str, bytes]:
 def curve_picture(history: History, rungs: Sequence[tuple[str, float]] = ()) -> bytes | None:
     """Validation and training loss in nats per token over steps, and the baselines `rungs` (name, nats), as an SVG.
 
-    None where the history holds fewer than two points to draw.
+    None if the history holds fewer than two points to draw.
     """
     if max(np.isfinite(losses).sum() for losses in (history.steps["loss"], history.evaluations["val_loss"])) < 2:
         return None

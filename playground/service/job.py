@@ -1,7 +1,8 @@
-"""Job: something long that a visitor has begun, in a thread of the server: it waits, works, is stopped, is looked at.
+"""Job: a visitor's long piece of work, in a thread of the server: it can wait, work, be stopped and be looked at.
 
-Runs (`run_job`), comparisons (`comparisons`), sweeps and what *Why?* asks are kinds of it. A kind says which events its
-thread consumes (`start`), what each one changes, and what a page sees of it (`view`); the board says when it may begin.
+Runs (`run_job`), comparisons (`comparisons`), sweeps and the searches and proofs of *Why?* are kinds of job. A kind
+says which events its thread consumes (`start`), what each event changes, and what a page sees of the job (`view`). The
+board says when it may begin.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ class Job:
     """One piece of work: its thread, its state and its messages."""
 
     kind: ClassVar[str] = "run"
-    """What it is called in sentences and names."""
+    """The kind's name in sentences and in jobs' names."""
     gives_way: ClassVar[bool] = False
-    """Whether it ends as soon as its visitor begins something else."""
+    """Whether the job ends as soon as its visitor begins something else."""
 
     def __init__(self, job_id: str, visitor: str, name: str, folder: Path):
         self.id, self.visitor, self.name, self.folder = job_id, visitor, name, folder
@@ -33,33 +34,33 @@ class Job:
         self.seen: float | None = self.began
         """When its visitor's page last looked; None after a restart, before it has."""
         self.by_program = False
-        """Whether a program asked for it, not a page."""
+        """Whether a program requested it, not a page."""
         self.share = ""
-        """From where it was asked for, see `Board`."""
+        """The address from which it was requested, see `Board`."""
         self.turn = 0, 0
-        """Its round in the line, and when it was asked for: who is less begins first, see `Line`."""
+        """Its round in the queue and the time of its request: the smaller begins first, see `Line`."""
         self.number = 0
-        """Of its visitor's jobs of this kind."""
+        """Its number among the visitor's jobs of this kind."""
         self.place: int | None = None
-        """In the line, from 1; None for one that does not wait."""
+        """Its place in the queue, from 1; None for a job that does not wait."""
         self.wait: float | None = None
         """Seconds until there should be a place for it."""
         self.tries = 0
-        """How many times the server ended while it was at work, since it last got further."""
+        """How many times the server ended while the job was at work, since it last made progress."""
         self.unwanted = False
-        """Whether its visitor has asked to forget it."""
+        """Whether its visitor has asked to delete it."""
         self.models: dict[str, bool] = {}
         """The ids of the models that it trains, and whether each is in the registry now."""
         self.emptied = False
-        """Whether all that it brought forth has left the house."""
+        """Whether all that the job produced has been removed."""
         self._lock = threading.Lock()
-        self._stop = threading.Event()  # a new one per attempt: a thread whose own is not this any more was given up
-        self._turn = threading.Event()  # set while it may work; cleared, it rests after its next event
+        self._stop = threading.Event()  # a new one per attempt: a thread with another one was given up
+        self._turn = threading.Event()  # set while the job may work; once cleared, it rests after its next event
         self._turn.set()
         self.turn_began = self.began
-        """When it last began to work, or to rest."""
+        """When the job last began to work, or to rest."""
         self.rested = 0.0
-        """Seconds for which it has lent its place to others."""
+        """Seconds for which the job has lent its place to others."""
         self._working = False
         self._ended: Callable[[], None] = lambda: None
         self._noting: Callable[[], None] = lambda: None
@@ -77,22 +78,22 @@ class Job:
         return time.monotonic() - self.began - self.rested
 
     def rest_of(self, done: float) -> float | None:
-        """Seconds for what is left, if it is as quick as the share `done` was; None before anything was done."""
+        """Expected seconds for the rest, at the speed of the share `done`; None before anything was done."""
         return self.worked * (1 - done) / done if done else None
 
     @property
     def learned(self) -> list[str]:
-        """The ids of those of its models that are here."""
+        """The ids of its models that are in the registry."""
         return [model_id for model_id, here in self.models.items() if here]
 
     @property
     def has_result(self) -> bool:
-        """Whether there is something to keep already."""
+        """Whether there is already a result to keep."""
         return bool(self.learned)
 
     @property
     def time_left(self) -> float | None:
-        """Seconds until it is done, from how long the part so far took; None before that can be told."""
+        """Expected seconds until the job is done, from the time so far; None before that can be estimated."""
         return self.rest_of(self._done) if self._state == "training" else None
 
     def expected(self, seconds: Callable[..., float]) -> float:
@@ -112,7 +113,7 @@ class Job:
         return left if left is not None else max(self.expected(seconds) - self.worked, 1.0)
 
     def start(self) -> None:
-        """Its turn has come: call `begin`."""
+        """Called when the job's turn has come: call `begin`."""
         raise NotImplementedError
 
     def let_go(self, model_id: str) -> None:
@@ -126,11 +127,11 @@ class Job:
         """Called when one of the job's models was renamed."""
 
     def noted(self) -> dict[str, Any]:
-        """What has to be known of it to find it again after a restart, as plain values."""
+        """What is needed to find the job again after a restart, as plain values."""
         return {}
 
     def _find_over(self, noted: Mapping[str, Any]) -> None:
-        """Be over, as it was when that was noted."""
+        """Set the job to the finished state in its notes."""
         self._state, self._message = "finished" if self.has_result else "failed", noted["message"]
 
     def put_away(self) -> None:
@@ -166,12 +167,12 @@ class Job:
 
     @property
     def resting(self) -> bool:
-        """Whether it has lent its place to others in the middle of its work."""
+        """Whether the job has lent its place to others in the middle of its work."""
         return self._working and not self._turn.is_set()
 
     @property
     def at_work(self) -> bool:
-        """Whether it takes up a place."""
+        """Whether the job takes up a place."""
         return self.busy and not self.resting
 
     @property
@@ -189,16 +190,16 @@ class Job:
     def queue(self, ended: Callable[[], None], noting: Callable[[], None]) -> None:
         """Join the queue: `go` will call `start`, which begins the job; `ended` is called when its thread has ended.
 
-        `noting` is called in the thread, before it works, to note down that it does.
+        `noting` is called in the thread before it works, to note that it does.
         """
         self._ended, self._noting = ended, noting
-        # in the context of whoever asked: on ZeroGPU their request says whose quota a run may use
+        # in the requester's context: on ZeroGPU the request says whose quota a run may use
         self._context = contextvars.copy_context()
         self.seen = time.monotonic()
         self._set(state="waiting", message="Waiting for a place …")
 
     def stands(self, place: int, wait: float) -> None:
-        """Where in the line it is now, and for how many seconds more."""
+        """Take in the job's present place in the queue, and its expected waiting time in seconds."""
         with self._lock:
             changed = self.wait is None or place != self.place or abs(wait - self.wait) >= 1
             if changed and (self._state == "waiting" or self.resting):
@@ -206,7 +207,7 @@ class Job:
                 self._version += 1
 
     def go(self) -> None:
-        """There is a place: begin, or go on after a rest."""
+        """Called when there is a place: begin, or continue after a rest."""
         with self._lock:
             began, self.turn_began = self.turn_began, time.monotonic()
             if rested := self.resting:
@@ -232,10 +233,10 @@ class Job:
         events: Callable[[Callable[[], bool]], Iterator[Any]],
         take: Callable[[Any], None],
     ) -> None:
-        """Consume `events(should_stop)` in a thread of its own, handing each to `take`; not once it was stopped.
+        """Consume `events(should_stop)` in a new thread, handing each to `take`; does nothing if the job was stopped.
 
-        `take` says how it goes by `_set`: "training" when that begins (until then Stop gives all up), "finished" with
-        the last event. A thread that was stopped lets go of its place at its next event, so events come often.
+        `take` sets the state by `_set`: "training" when that begins (until then Stop gives everything up), "finished"
+        with the last event. A stopped thread gives up its place at its next event, so events must come often.
         """
         with self._lock:
             if self._state != "waiting":
@@ -254,7 +255,7 @@ class Job:
         thread.start()
 
     def stop(self) -> None:
-        """Ask it to end after the current step, or to leave the line; what was learned is kept."""
+        """Ask the job to end after the current step, or to leave the queue; what was learned is kept."""
         with self._lock:
             self._stop.set()
             self._turn.set()
@@ -267,14 +268,14 @@ class Job:
             self._version += 1
 
     def leave(self, message: str) -> None:
-        """Give the place in the line up for this reason."""
+        """Give up the place in the queue, for this reason."""
         with self._lock:
             if self._state == "waiting":
                 self._give_up(message)
                 self._version += 1
 
     def _give_up(self, message: str) -> None:
-        """It does not begin, or go on; with the lock."""
+        """End a job that has not begun, or that rests. The caller holds the lock."""
         self._state, self._message = "finished" if self.has_result else "failed", message
         self.place = self.wait = None
         self.attempt_over()
@@ -284,10 +285,10 @@ class Job:
             self._noting()
             for event in events(stop.is_set):
                 if self._stop is not stop:
-                    return  # stopped while preparing: nobody waits for this any more
+                    return  # stopped while preparing: nobody waits for this event any more
                 take(event)
                 if self._state == "training":
-                    self._turn.wait()  # a run's clock stands still while its reader does something else
+                    self._turn.wait()  # a run's clock stops while its reader does something else
         except ValueError as problem:
             self._fail(stop, str(problem).replace(str(self.folder), "the run's folder"))
         except Exception:
@@ -302,7 +303,7 @@ class Job:
             self._ended()
 
     def _fail(self, stop: threading.Event, message: str) -> None:
-        if stop is self._stop and self.active:  # not a thread that was given up, nor what follows a finished run
+        if stop is self._stop and self.active:  # ignore a thread that was given up, and what follows a finished run
             self.attempt_over()
             self._set(state="finished" if self.has_result else "failed", message=message)
 

@@ -1,7 +1,7 @@
-"""Limits: every bound on what a visitor may ask for, in one place; one set each for a local start, a class, a Space.
+"""Limits: every bound on what a visitor may ask for, in one place; one set each for a local start, a class and a Space.
 
-What is asked for is checked here in Python, how much goes on at once in board.py and models.py, whatever the page's
-sliders allow: a raw API call meets the same sentences.
+Requests are checked here in Python, and how much runs at once in board.py and models.py, whatever the page's sliders
+allow. A raw API call meets the same error messages.
 """
 
 from __future__ import annotations
@@ -18,91 +18,91 @@ if TYPE_CHECKING:
 
 
 SNAPSHOTS = 40
-"""Moments of a run that are kept, where there is room."""
+"""Most moments kept of a run, if there is room."""
 AWAY_SECONDS = 50.0
-"""A place is kept so long for a page that gives no sign of life; an open one gives one every 20 seconds (page.js)."""
+"""How long a place is kept for a page without a sign of life; an open page gives one every 20 seconds (page.js)."""
 TURN_SECONDS, REST_SECONDS = 5.0, 60.0
-"""A job works at least so long before it lends its place to another network; it rests no longer than this."""
+"""A job works at least this long before it lends its place to another network, and rests no longer than this."""
 RETURN_SECONDS = 600.0
-"""After a restart a place in the line is kept so long for a page to come back."""
+"""How long a place in the queue is kept after a restart, for a page to come back."""
 RETRY_SECONDS = 10.0
-"""What could not be written to the disk is tried again so often."""
+"""Seconds between retries of failed writes to the disk."""
 USED_SECONDS = 600.0
-"""When a model was last used is noted no more often."""
+"""Seconds between notes of when a model was last used."""
 INDEX_BYTES = 500_000_000
-"""Of the index of the data folder, classes included: beyond it nothing more is taken in."""
+"""Most bytes of the data folder's index, including classes: beyond it nothing more is accepted."""
 FAILED_RUNS = 16
-"""Runs of all visitors that came to nothing and are still there to say why."""
+"""Most failed runs, of all visitors, that are still remembered to say why."""
 PAGES = 500
-"""Open pages of which is remembered what they were sent and asked last; one that was forgotten begins anew."""
+"""Open pages whose last answer and request are remembered; a forgotten page starts afresh."""
 QUEUED_EVENTS = 500
-"""Presses of buttons that wait for their handler, of all visitors."""
+"""Button presses, of all visitors, that may wait for their handler."""
 STEP_PARAMETERS = 8_000_000
-"""Of a model whose training step is looked at: a larger one takes too long to copy and step at every look."""
+"""Most parameters of a model whose training step is shown: a larger one takes too long to copy and train each time."""
 REPLAY_NUMBERS = 250_000_000
-"""Parameters that are read for one look through training, all moments together."""
+"""Most parameters read for one look through training, all moments together."""
 HEADS_AT_ONCE_FLOPS = 1e11
-"""Operations up to which a prompt is read without each head in turn before it is drawn: some tenths of a second."""
+"""Up to this many operations, a prompt is read without each head in turn before drawing: some tenths of a second."""
 HEAD_TESTS_FLOPS = 1e12
-"""Operations up to which every head of a model is tested: some ten seconds."""
+"""Up to this many operations, every head of a model is tested: some ten seconds."""
 EDITS = 24
-"""Changes to a model in force at once."""
+"""Most changes to a model in force at once."""
 PATCHES = 12
-"""Patches kept at once."""
+"""Most patches kept at once."""
 WRITERS = 64
-"""Texts that are written at the same moment, of all visitors: those of one model share its passes."""
+"""Texts written at the same time for all visitors; those of one model share its passes."""
 TEXTS_AT_ONCE = 4
-"""Texts of one visitor that are written at the same moment, in as many windows."""
+"""Texts written at the same time for one visitor, in as many windows."""
 LANE = 4
-"""Calls of the same handler at work at the same moment, where it says nothing else."""
+"""Calls of one handler that run at the same time, unless it says otherwise."""
 THREADS = 96
-"""Handlers at work at the same moment, more than writers: whoever writes is in a thread only between two updates."""
+"""Handlers that run at the same time, more than writers: a writer needs a thread only between two updates."""
 PRECISION_TOKENS = 2048
-"""Predictions that a model is judged by in each precision."""
+"""Predictions on which a model is scored in each precision."""
 PRECISION_WRITTEN = 64
-"""Tokens that it writes in each."""
+"""Tokens that it writes in each precision."""
 GAMES = 500
-"""Games of bets on the next token that are remembered, of one visitor with one model each; others begin anew."""
+"""Remembered games of bets on the next token, each of one visitor with one model; forgotten ones begin anew."""
 TYPED = 60
-"""Characters of a token that is typed."""
+"""Most characters of a typed token."""
 LESSON_RUNS = 24
-"""Runs that a browser remembers as older than a lesson."""
+"""Most runs that a browser remembers as older than a lesson."""
 LESSON_WORDS = 1200
-"""Characters of a sentence of a lesson that a browser keeps."""
+"""Most characters of a lesson's sentence that a browser keeps."""
 BODY_SPARE = 1_000_000
-"""Bytes of a request beside its text: the other values of the form it stands in."""
+"""Bytes of a request besides its text: the form's other values."""
 BODY_TEXT = 10_000_000
-"""Bytes of a text that comes within a request: it is read in memory, several times over. A file may have more."""
+"""Most bytes of a text within a request, which is copied in memory several times. A file may have more."""
 JSON_ESCAPES = 3
 """Bytes of JSON for each byte of a text, at most: “é” has two in UTF-8 and six as \\u00e9."""
 BODIES, BODIES_PER_ADDRESS = 256_000_000, 64_000_000
-"""Bytes of all requests that are being read and answered, and of those from one address."""
+"""Most bytes of all requests that are being read and answered, and of those from one address."""
 SMALL_BODY = 65_536
-"""Bytes of a request that finds room however much goes on: what a click sends."""
+"""A request of at most this many bytes always finds room: what a click sends."""
 BODY_SECONDS = 300.0
-"""So long a request may take to come in."""
+"""Most seconds that a request may take to arrive."""
 MULTIPART_SPARE = 65_536
-"""Bytes of an upload beside its file."""
+"""Bytes of an upload besides its file."""
 TRAININGS_WITHOUT_PAGE = 1
-"""Runs that programs train at once, so that pages find a place, too."""
+"""Most runs that programs train at once, so that pages find a place, too."""
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
 
 CLASSES, CLASSES_PER_ADDRESS = 1000, 40
-"""Classes of a house at once, and of one address, those that have ended and are still to be read included."""
+"""Most classes on a server at once, and from one address, including ended ones that can still be read."""
 CLASS_DAYS = 31
-"""The longest that a class may last."""
+"""Most days that a class may last."""
 CLASS_ALONE_DAYS = 1
 """Days after which a class that nobody has joined is deleted."""
 CLASS_KEPT_DAYS = 7
-"""So long after its end a class can still be read by its teacher; then it is deleted."""
+"""Days after its end for which a teacher can still read a class; then it is deleted."""
 CLASS_TEXT = 200_000
-"""Characters of a text that a class brings along."""
+"""Most characters of a text that a class carries."""
 CLASS_TITLE, STUDENT_NAME, MODEL_SENTENCE, ANSWER = 80, 40, 160, 300
-"""Characters of a class's title, a student's name, what a student's model wrote, and an answer."""
+"""Most characters of a class's title, a student's name, a student's sample, and an answer."""
 STUDENTS = 200
-"""Students of one class."""
+"""Most students in one class."""
 CLASS_RUNS = 12
 """Runs of one student that a class remembers; the oldest leaves first."""
 CLASS_ANSWERS = 400
@@ -110,11 +110,11 @@ CLASS_ANSWERS = 400
 CURVE_POINTS = 80
 """Points of a run's curve that a class remembers."""
 WRONG_CODES, WRONG_SECONDS = 60, 600.0
-"""Codes and teacher's links that one address may get wrong within so many seconds."""
+"""How many codes and teacher's links one address may get wrong, within how many seconds."""
 
 
 class LimitError(ValueError):
-    """A request beyond a limit, in a sentence that names the limit and a way round it."""
+    """A request beyond a limit; the sentence names the limit and a way round it."""
 
 
 @dataclass(frozen=True)
@@ -124,63 +124,63 @@ class Limits:
     kind: str
     """One of KINDS."""
     where: str
-    """How sentences call this place."""
+    """This place's name in sentences."""
     parameters: int
-    """Of a model to be trained or loaded."""
+    """Most parameters of a model to be trained or loaded."""
     context: int
-    """Tokens of a model's context."""
+    """Most tokens in a model's context."""
     vocabulary: int
-    """Different tokens."""
+    """Most different tokens."""
     layers: int
-    """Blocks in a stack."""
+    """Most blocks in a stack."""
     batch: int
-    """Windows per forward pass, times accumulation."""
+    """Most windows per forward pass, times accumulation."""
     steps: int
-    """Optimizer steps of a run, resumed parts included."""
+    """Most optimizer steps in a run, including resumed parts."""
     seconds: float
-    """Wall-clock of a run between two presses of a button."""
+    """Most wall-clock seconds of a run between two presses of a button."""
     eval_windows: int
-    """Windows that a training or validation loss is measured on: nothing is stopped in the middle of a measurement."""
+    """Most windows for measuring a training or validation loss: a measurement cannot be stopped in the middle."""
     memory: int
-    """Bytes that a training step may need, as `training_memory` estimates them."""
+    """Most bytes that a training step may need, as `training_memory` estimates them."""
     text_bytes: int
-    """Of a text to learn from, as UTF-8."""
+    """Most bytes of a text to learn from, as UTF-8."""
     prompt: int
-    """Characters of a prompt."""
+    """Most characters of a prompt."""
     new_tokens: int
-    """Tokens generated at one press of a button."""
+    """Most tokens generated at one press of a button."""
     samples: int
-    """Continuations generated at once."""
+    """Most continuations generated at once."""
     jobs_per_visitor: int
-    """Runs of one visitor at the same time, those that wait for a place included."""
+    """Most runs of one visitor at the same time, including waiting ones."""
     jobs_per_address: int
-    """Runs from one address at the same time; more wait in the queue. A class may come from one address."""
+    """Most runs from one address at the same time; more wait in the queue. A class may come from one address."""
     calls_per_address: int
-    """Calls from one address that wait in gradio's queue or are being answered: of programs, for the most part."""
+    """Most calls from one address that wait in gradio's queue or are being answered; mainly programs' calls."""
     jobs: int
-    """Runs of all visitors at the same time; more wait in the queue."""
+    """Most runs of all visitors at the same time; more wait in the queue."""
     waiting: int
-    """Runs of all visitors that wait for a place."""
+    """Most runs of all visitors that wait for a place."""
     seeds: int
-    """Pairs of models trained in one comparison."""
+    """Most pairs of models trained in one comparison."""
     models_per_visitor: int
-    """Models kept for one visitor; the least recently used leaves first."""
+    """Most models kept for one visitor; the least recently used leaves first."""
     models: int
-    """Models kept for all visitors."""
+    """Most models kept for all visitors."""
     model_bytes: int
-    """Of the weights of all visitors' models that are in memory at once."""
+    """Most bytes of weights in memory at once, over all visitors' models."""
     disk_bytes: int
-    """Of the files of all visitors' models together."""
+    """Most bytes of all visitors' model files together."""
     keep_days: float | None
-    """So long a model is kept that nobody uses; None for good."""
+    """Days for which an unused model is kept; None for ever."""
     snapshot_bytes: int
-    """Of the moments of one run that are kept to look back at."""
+    """Most bytes of the kept moments of one run."""
     upload_bytes: int
-    """Of the uploads of all visitors, under way or stored: a file is deleted an hour or two after it came."""
+    """Most bytes of all visitors' uploads, under way or stored; a file is deleted an hour or two after it came."""
     upload_bytes_per_address: int
-    """Of the uploads from one address, such as a school's."""
+    """Most bytes of uploads from one address, such as a school's."""
     upload_bytes_per_visitor: int
-    """Of the uploads of one visitor, or of all programs at one address."""
+    """Most bytes of uploads by one visitor, or by all programs at one address."""
 
     @property
     def archive_bytes(self) -> int:
@@ -195,7 +195,7 @@ class Limits:
     # ---- checks: each returns nothing or raises LimitError -----------------------------------------------------------
 
     def check_text(self, text: str) -> None:
-        """A text to learn from."""
+        """Check a text to learn from."""
         # the cheap test first: a character takes at least one byte
         self.check_size(len(text) if len(text) > self.text_bytes else len(text.encode("utf-8", errors="surrogatepass")))
 
@@ -217,7 +217,7 @@ class Limits:
             )
 
     def check_upload(self, size: int) -> None:
-        """A request of so many bytes with a file in it."""
+        """Check a request of this many bytes that contains a file."""
         if size > self.file_bytes + MULTIPART_SPARE:
             raise LimitError(
                 f"The file is too large: {self.where} takes texts of at most {self.text_bytes / 1e6:.1f} MB and models "
@@ -225,7 +225,7 @@ class Limits:
             )
 
     def check_prompt(self, prompt: str) -> None:
-        """A prompt to continue."""
+        """Check a prompt to continue."""
         if len(prompt) > self.prompt:
             asked, most = f"{len(prompt):,}", f"{self.prompt:,}"
             raise LimitError(f"The prompt has {asked} characters; {self.where} takes at most {most}. Shorten it.")
@@ -236,14 +236,14 @@ class Limits:
         self._at_most("samples at once", samples, self.samples, "Ask for fewer.")
 
     def check_model(self, config: ModelConfig) -> None:
-        """A model to be built."""
+        """Check a model to be built."""
         self._at_most("layers", config.n_layers, self.layers, "Choose fewer.")
         self._at_most("tokens of context", config.context_length, self.context, "Choose a shorter context.")
         self._at_most("different tokens", config.vocab_size, self.vocabulary, "Choose a smaller vocabulary.")
         self._at_most("parameters", config.n_parameters, self.parameters, "Choose a smaller size.")
 
     def check_training(self, config: ModelConfig, training: TrainConfig) -> None:
-        """A run to be started: its model, its settings, and the memory that the two need together."""
+        """Check a run to be started: its model, its settings, and the memory that the two need together."""
         self.check_model(config)
         self._at_most("windows per step", training.batch_size * training.accumulation, self.batch, "Lower the batch.")
         if training.steps < 1:
@@ -260,12 +260,12 @@ class Limits:
         check_step_memory(config, training.batch_size, self.memory, self.where)
 
     def snapshots(self, config: ModelConfig) -> int:
-        """How many moments of a run to keep in half precision: about 40 of a small model, none of one too large."""
+        """How many moments of a run to keep in half precision: about 40 for a small model, none for one too large."""
         count = min(SNAPSHOTS, self.snapshot_bytes // (2 * config.n_parameters))
         return count if count >= 4 else 0
 
     def check_comparison(self, seeds: int) -> None:
-        """How often a pair is to be trained."""
+        """Check how many pairs are to be trained."""
         self._at_most("seeds", seeds, self.seeds, "Choose fewer: three already tell luck from difference.")
 
     def _at_most(self, what: str, asked: int, most: int, remedy: str) -> None:
@@ -306,7 +306,7 @@ LOCAL = Limits(
     upload_bytes_per_visitor=4_000_000_000,
 )
 
-# fifty visitors of one machine: six models for each of them, runs short enough for a line to move
+# fifty visitors on one machine: six models for each, and runs short enough for the queue to move
 CLASS = replace(
     LOCAL,
     kind="class",
@@ -358,10 +358,10 @@ VARIABLE = "PLAYGROUND_LIMITS"
 
 
 def limits_here(kind: str | None = None, *, strangers: bool = False) -> Limits:
-    """The limits of this place: of the `kind` that was asked for, here or by VARIABLE; else what the place suggests.
+    """The limits of this place: for the `kind` given here or in VARIABLE, or else for what the place suggests.
 
     A Hugging Face Space is PUBLIC; a server that `strangers` can reach, over a public link or from the network, is a
-    CLASS; anything else is LOCAL. Raises ValueError for a kind that there is not.
+    CLASS; anything else is LOCAL. Raises ValueError for an unknown kind.
     """
     kind = kind or os.environ.get(VARIABLE) or None
     if kind is not None and kind not in KINDS:
@@ -369,7 +369,7 @@ def limits_here(kind: str | None = None, *, strangers: bool = False) -> Limits:
     if kind is None:
         kind = "public" if os.environ.get("SPACE_ID") else "class" if strangers else "local"
     limits = KINDS[kind]
-    # models this small train on a processor each, and the page needs one, too
+    # models this small train on one processor each, and the page needs one, too
     return replace(limits, jobs=max(2, processors() - 1)) if kind == "class" else limits
 
 

@@ -1,9 +1,9 @@
-"""Line: in which order those who wait for a place begin, and who may.
+"""Line: the queue. It decides in which order waiting jobs begin, and which may join.
 
-It is fair: networks (`Job.share`: an address, its pages and its programs apart) take turns, the one with the fewest at
-work first. Within a network, every visitor's first job comes before anybody's second, in the order in which they were
-asked for, and newcomers never pass those of an earlier round. A job that works for long lends its place for a while to
-a network that has none.
+It is fair: networks (`Job.share`: an address, pages and programs counted separately) take turns; the one with the
+fewest jobs at work comes first. Within a network, every visitor's first job comes before anybody's second, in the order
+in which they were requested, and newcomers never pass jobs of an earlier round. A job that works for long lends its
+place for a while to a network that has none.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .limits import (
 )
 
 NETWORKS = 10_000
-"""Networks of which is remembered when they last had their turn."""
+"""How many networks' last turns are remembered."""
 
 
 class Line:
@@ -43,8 +43,8 @@ class Line:
         self._served = Latest(NETWORKS)  # network → when it last had its turn
 
     def join(self, job: Job, others: Iterable[Job]) -> None:
-        """Give a job its turn, after those of its visitor's `others` that are not over."""
-        # a visitor's rounds follow each other; a newcomer joins the one that is going on (start-time fair queueing)
+        """Give a job its turn, after the visitor's `others` that are not over."""
+        # a visitor's rounds follow each other; a newcomer joins the current round (start-time fair queueing)
         job.turn = max([self._round, *(other.turn[0] + 1 for other in others)]), next(self._clock)
 
     def order(self, jobs: Iterable[Job]) -> list[Job]:
@@ -67,10 +67,10 @@ class Line:
         return [*rested, *line[:first], *(job for job in resting if job not in rested), *line[first:]]
 
     def make_room(self, jobs: Sequence[Job], places: int) -> None:
-        """Where others wait for one of so many places: stop those at work whose visitors are away, what they have
-        learned kept, and let the one that has worked longest rest if a network waits that has nothing at work.
+        """If jobs wait for one of this many places: stop running jobs whose visitors are away, keeping what they have
+        learned. If a waiting network has no job at work, let the job that has worked longest rest.
 
-        No more rest than there are places, so that at most twice as many are in memory.
+        No more jobs rest than there are places, so that at most twice as many are in memory.
         """
         busy, line = [job for job in jobs if job.busy], self.order(jobs)
         at_work = [job for job in busy if job.at_work]
@@ -87,7 +87,7 @@ class Line:
             min(long, key=lambda job: job.turn_began).rest()
 
     def foretell(self, jobs: Sequence[Job], places: int, seconds: Callable[..., float]) -> None:
-        """Tell those who wait where they stand and for how long; `seconds` as in `Job.expected`."""
+        """Tell waiting jobs their place and waiting time; `seconds` as in `Job.expected`."""
         free = [job.left(seconds) for job in jobs if job.at_work]
         free = [0.0] * (places - len(free)) + free
         heapq.heapify(free)
@@ -105,7 +105,7 @@ class Line:
             at_work = [other for other in busy if other.at_work]
             if job.seen is None or (job.by_program and sum(other.by_program for other in at_work) >= programs):
                 continue
-            # also those that were stopped and still work: pressing Train and Stop in turns gains no second place
+            # also stopped jobs that still work: pressing Train and Stop in turn gains no second place
             mine = sum(other.visitor == job.visitor for other in busy)
             near = sum(other.network == job.network for other in busy)
             if all(map(operator.lt, (len(at_work), mine, near), most)):
@@ -129,7 +129,7 @@ class Line:
         last.leave("The queue was full, and most in it came from your network: start again in a few minutes.")
 
     def give_up(self, jobs: Sequence[Job], began: float) -> None:
-        """Let those leave whose pages are away; `began` is when the server did, which may have come up again."""
+        """Remove waiting jobs whose pages are away; `began` is when the server started, perhaps after a restart."""
         for job in self.order(jobs):
             away = time.monotonic() - (began if job.seen is None else job.seen)
             if away > (RETURN_SECONDS if job.seen is None else AWAY_SECONDS):
@@ -137,5 +137,5 @@ class Line:
 
 
 def _long(job: Job, seconds: float) -> bool:
-    """Whether it has worked, or rested, for longer than this."""
+    """Whether the job has worked, or rested, for longer than this."""
     return time.monotonic() - job.turn_began > seconds

@@ -1,8 +1,8 @@
-"""Registry: the models of the page. Shipped checkpoints belong to everyone, a visitor's models to that visitor alone.
+"""Registry: the page's models. Shipped checkpoints belong to everyone, a visitor's models to that visitor alone.
 
-A visitor's model is saved in the data folder and read again when it is asked for, also after a restart. Where memory
-gets short, the least recently used are put down to their files; where a visitor, or the house, has too many of them,
-the least recently used leave for good, of the house's first those of whoever has most.
+A visitor's model is saved in the data folder and read again on request, also after a restart. If memory gets short,
+the least recently used models are unloaded, and only their files remain. If a visitor, or the server, has too many
+models, the least recently used are removed; on the server, those of the address with the most go first.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ class Entry:
     """One model that a visitor may choose."""
 
     id: str
-    """`shipped-…` or an unguessable id."""
+    """`shipped-…`, or an unguessable id."""
     name: str
-    """As shown in lists."""
+    """The name shown in lists."""
     owner: str | None
     """The visitor it belongs to; None for shipped ones."""
     folder: Path
-    """Where its files lie, or will."""
+    """The folder for its files, which may not exist yet."""
     checkpoint: Checkpoint | None = None
-    """None for one that nobody has opened yet, or that was put down."""
+    """None for a model that nobody has opened yet, or that was unloaded."""
     has_experts: bool = False
-    """Whether it is a mixture of experts."""
+    """Whether the model is a mixture of experts."""
     share: str = ""
-    """From where it was made: whoever has most there gives way first, see `Board`."""
+    """The address from which it was made: the one with most models gives way first, see `Board`."""
     made: float = field(default_factory=time.time)
     used: float = field(default_factory=time.time)
-    """When it was last asked for."""
+    """When the model was last used."""
     disk_bytes: int = 0
-    """Of its files."""
+    """Bytes of its files."""
     saved: bool = False
-    """Whether these hold all of it."""
+    """Whether its files hold all of it."""
     noted: float = 0.0
-    """When the index was last told when it was used."""
+    """When its last use was last noted in the index."""
     opening: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @property
@@ -73,14 +73,14 @@ class Entry:
 
 
 class Registry:
-    """All models, by id. Threads may use it at the same time; the models in it never change."""
+    """All models, by id. Safe to use from several threads; the models in it never change."""
 
     def __init__(self, limits: Limits, shipped: Path = SHIPPED_FOLDER, data: DataFolder | None = None):
         self.limits, self.data = limits, data or DataFolder()
         self._lock = threading.RLock()
         self._entries: dict[str, Entry] = {}
         self.on_leaving: Callable[[Entry], None] = lambda entry: self.data.delete(entry.id)
-        """Called with a model that has left for good, to clean up after it."""
+        """Called with a model that was removed for good, to clean up after it."""
         self.on_opening: Callable[[Entry, Transformer], None] = lambda entry, model: None
         """Called when a visitor's model was read from its files."""
         for folder in sorted(config.parent for config in shipped.glob("*/config.json")):
@@ -104,16 +104,16 @@ class Registry:
             )
 
     def get(self, model_id: str | None, visitor: str | None) -> Checkpoint:
-        """The model, its tokenizer, its history. Raises ValueError for what this visitor does not have.
+        """The checkpoint of a model. Raises ValueError if this visitor does not have it.
 
-        A shared id (`DataFolder.shared_id`) gives it to anybody, but not the text that its run learned from.
+        A shared id (`DataFolder.shared_id`) gives anybody the model, but not the text that its run learned from.
         """
         entry = self._entry(model_id, visitor)
         entry.used = time.time()
         if not entry.shipped and entry.saved and entry.used - entry.noted > USED_SECONDS:
             entry.noted = entry.used
             self._note(entry)
-        with entry.opening:  # whoever else asks for this one waits; nobody else does
+        with entry.opening:  # other requests for this model wait; no others do
             if entry.checkpoint is None:
                 entry.checkpoint = self._opened(entry)
                 if not entry.shipped:
@@ -123,7 +123,7 @@ class Registry:
         return checkpoint if entry.id == model_id else replace(checkpoint)  # whose text `Board.source_of` knows
 
     def here(self, model_id: str) -> Checkpoint | None:
-        """A model that is in memory now."""
+        """The model, if it is in memory now."""
         entry = self._entries.get(model_id)
         return entry and entry.checkpoint
 
@@ -150,18 +150,18 @@ class Registry:
         return True
 
     def owns(self, model_id: str | None, visitor: str | None) -> bool:
-        """Whether it is this visitor's own, to be renamed, deleted and shared."""
+        """Whether the model is this visitor's own, to be renamed, deleted and shared."""
         entry = self._entries.get(model_id) if isinstance(model_id, str) else None
         return entry is not None and entry.owner is not None and entry.owner == visitor
 
     def models(self, visitor: str | None) -> list[Entry]:
-        """The models that this visitor may choose: own ones, the newest first, then the shipped ones."""
+        """The models that this visitor may choose: first their own, the newest first, then the shipped ones."""
         with self._lock:
             own = [e for e in self._entries.values() if not e.shipped and e.owner == visitor]
             return own[::-1] + [e for e in self._entries.values() if e.shipped]
 
     def choices(self, visitor: str | None, *, experts: bool | None = None) -> list[tuple[str, str]]:
-        """The same as (label, id), for a drop-down; only mixtures, or only those that are none, where that is said."""
+        """These models as (label, id), for a drop-down; on request only mixtures, or only dense models."""
         found = [e for e in self.models(visitor) if experts in (None, e.has_experts)]
         return [(e.name, e.id) for e in found]
 
@@ -175,7 +175,7 @@ class Registry:
     def add(
         self, visitor: str, checkpoint: Checkpoint, *, model_id: str | None = None, share: str = "", save: bool = True
     ) -> str:
-        """Take in a visitor's model (in place of the one with this id, if there is one) and return its id.
+        """Add a visitor's model (in place of the one with this id, if any) and return its id.
 
         If the visitor or the server then has too many models, the least recently used ones leave. With `save=False`
         nothing is written until a later call of `save`: for a model that will still change.
@@ -216,7 +216,7 @@ class Registry:
 
         checkpoint = entry.checkpoint
         if self._entries.get(entry.id) is not entry or checkpoint is None:
-            return  # it has left meanwhile, or was saved
+            return  # removed meanwhile, or saved already
         write_checkpoint(entry.folder, checkpoint)
         entry.disk_bytes = bytes_of(entry.folder)
         values = (entry.id, entry.owner, entry.share, entry.name, entry.has_experts, entry.disk_bytes, entry.made)
@@ -227,11 +227,11 @@ class Registry:
             self.data.delete(entry.id)
 
     def _note(self, entry: Entry) -> None:
-        """Tell the index when a model was used."""
+        """Note in the index when a model was used."""
         self.data.change("use", entry.id, ("UPDATE models SET used = ? WHERE id = ?", (entry.used, entry.id)))
 
     def _surplus(self, newest: Entry) -> list[Entry]:
-        """Who has to leave for good, now that this one came."""
+        """The models to remove for good, now that this one was added."""
         own = [e for e in self._entries.values() if not e.shipped]
         mine = [e for e in own if e.owner == newest.owner]
         leaving = sorted((e for e in mine if e is not newest), key=lambda e: e.used)
@@ -249,7 +249,7 @@ class Registry:
         return leaving
 
     def _put_down(self, keep: Entry) -> None:
-        """Let go of the weights of saved models where all together take too much memory."""
+        """Unload saved models' weights if all together take too much memory."""
         with self._lock:
             loaded = sorted((e for e in self._entries.values() if e.checkpoint and not e.shipped), key=lambda e: e.used)
             size = sum(entry.bytes for entry in loaded)
@@ -262,7 +262,7 @@ class Registry:
                     forget(model)
 
     def forget_unused(self, since: float) -> None:
-        """Let those models leave that nobody has used since then (in seconds of `time.time`)."""
+        """Remove the models that nobody has used since then (in seconds of `time.time`)."""
         with self._lock:
             old = [e for e in self._entries.values() if not e.shipped and e.used < since]
             for entry in old:
@@ -271,12 +271,12 @@ class Registry:
             self._leaves(entry)
 
     def news(self, visitor: str | None) -> tuple:
-        """Something that is another one whenever this visitor's models have changed; empty where there is none."""
+        """A value that differs whenever this visitor's models have changed; empty if there are none."""
         with self._lock:
             return tuple((e.id, e.name) for e in self._entries.values() if e.owner == visitor)
 
     def rename(self, model_id: str, visitor: str, name: str) -> str:
-        """Call a visitor's own model something else; returns the name, tidied. Raises ValueError."""
+        """Rename a visitor's own model; returns the name, tidied. Raises ValueError."""
         name = tidy_name(name)
         with self._lock:
             entry = self._entry(model_id, visitor)
@@ -288,7 +288,7 @@ class Registry:
         return self.data.rename(model_id, name)
 
     def counts(self) -> dict[str, int]:
-        """How many models there are, the bytes of those that are in memory, and of the files of visitors' models."""
+        """How many models there are, the bytes of those in memory, and the bytes of visitors' model files."""
         with self._lock:
             entries = list(self._entries.values())
         return {
@@ -311,13 +311,13 @@ class Registry:
         self._leaves(entry)
 
     def forget_visitor(self, visitor: str) -> None:
-        """Let go of all of a visitor's models."""
+        """Remove all of a visitor's models."""
         for entry in self.models(visitor):
             if not entry.shipped:
                 self.remove(entry.id, visitor)
 
     def _leaves(self, entry: Entry) -> None:
-        """Clean up after a model, and let go of what was worked out from it."""
+        """Clean up after a model, and drop results computed from it."""
         self.on_leaving(entry)
         if entry.checkpoint is not None:
             forget(entry.checkpoint.model)
@@ -337,7 +337,7 @@ class Registry:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """The JSON of a checkpoint's file, without reading its weights; empty where there is none."""
+    """The JSON in a checkpoint's file, without reading the weights; empty if there is no such file."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

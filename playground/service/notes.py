@@ -1,4 +1,4 @@
-"""Notes: what is noted of a job in the data folder, and the job that is found by it after a restart."""
+"""Notes: what is noted about a job in the data folder, and how the job is found again after a restart."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .why import ProofJob, SearchJob
 logger = logging.getLogger(__name__)
 
 FILE = "job.json"
-"""In a job's folder; the index has what is looked up or sorted by."""
+"""The file in a job's folder; the index holds only the values used for look-up and sorting."""
 _KINDS = RunJob, ComparisonJob, SearchJob, ProofJob, SweepJob
 _FOUND: dict[str, Callable[..., Job]] = {kind.kind: kind.found for kind in _KINDS}
 
 
 def note(job: Job, data: DataFolder) -> None:
-    """Write down what has to be known of a job after a restart. Raises OSError or StoreError."""
+    """Note what is needed to find a job again after a restart. Raises OSError or StoreError."""
     state = "waiting" if job.state == "waiting" else "over" if job.settled else "working"
     noted = json.dumps(job.noted())
     job.folder.mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ def note(job: Job, data: DataFolder) -> None:
 
 
 def found(row: Mapping[str, Any], limits: Limits, registry: Registry) -> Job | None:
-    """The job of a row of the index; None where its notes cannot be read."""
+    """The job for a row of the index; None if its notes cannot be read."""
     try:
         noted = json.loads((registry.data.folder_of(row["id"]) / FILE).read_text(encoding="utf-8"))
         job = _FOUND[row["kind"]](row, noted, limits, registry)

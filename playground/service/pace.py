@@ -1,4 +1,4 @@
-"""Pace: how long a run will take here, from how long the last ones took."""
+"""Pace: how long a run will take here, judged by the last ones."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from ..model import ModelConfig
 from ..training import TrainConfig
 from .views import RunView
 
-OVERHEAD = 0.006  # seconds of a step that do not grow with the model
-FIRST_RATE = 3.0e10  # floating-point operations per second of one processor, until a run has shown what is true
-MOST_PROCESSORS = 4  # more do not make steps this small quicker
-PER_TOKEN = 1.6e-4  # seconds that a layer takes for one token of a sample, however small it is
-MOST_FACTOR = 10.0  # how far off the reckoning of evaluations and samples may be: more is an accident
+OVERHEAD = 0.006  # seconds per step that do not grow with the model
+FIRST_RATE = 3.0e10  # floating-point operations per second of one processor, until a run has shown the true figure
+MOST_PROCESSORS = 4  # more processors do not make steps this small quicker
+PER_TOKEN = 1.6e-4  # seconds that a layer, however small, takes for one token of a sample
+MOST_FACTOR = 10.0  # how far off the estimate for evaluations and samples may be: more is an accident
 
 
 class Pace:
-    """A guess of this machine's speed that every run improves: at steps, and at what comes between them."""
+    """An estimate of this machine's speed, improved by every run: for steps, and for what comes between them."""
 
     def __init__(self) -> None:
         self._rate = FIRST_RATE * min(processors(), MOST_PROCESSORS)
-        self._longer = {"evaluation": 1.0, "sample": 1.0}  # than is reckoned
+        self._longer = {"evaluation": 1.0, "sample": 1.0}  # than estimated
         self.guesses = True
-        """Whether no run has shown yet how fast this machine is."""
+        """Whether no run has yet shown how fast this machine is."""
 
     def seconds(self, config: ModelConfig, training: TrainConfig, tokens: int = 0) -> float:
-        """About how long a run takes, evaluations and samples included, on a text of so many tokens (0: a long one)."""
+        """About how long a run takes, with evaluations and samples, on a text of this many tokens (0: a long one)."""
         reckoned = _between(config, training, tokens, self._rate)
         times = {
             "evaluation": max(_times(training.steps, training.eval_every), 1),
@@ -48,7 +48,7 @@ class Pace:
         self._rate = self._mixed(self._rate, shown)
         ends = {0: 0.0} | dict(zip(steps["step"], steps["seconds"]))
         took = [end - ends[at] for at, end in zip(looks["step"], looks["seconds"]) if at in ends]
-        # what follows the last step is not in its time
+        # the time does not include what follows the last step
         inside = sum(seconds for at, seconds in zip(looks["step"], took) if at < history.last_step)
         samples = sum(record["step"] < history.last_step for record in history.samples)
         left = steps["seconds"][-1] - step * len(steps["step"]) - inside
@@ -64,23 +64,23 @@ class Pace:
 
 
 def _work(config: ModelConfig, training: TrainConfig) -> float:
-    """Floating-point operations of a step."""
+    """Floating-point operations in a step."""
     windows = training.batch_size * training.accumulation
     return windows * config.context_length * config.flops_per_token(training=True)
 
 
 def _times(steps: int, every: int) -> int:
-    """How often there is what happens every so many steps, before the first, and after the last."""
+    """How often something happens that is due every `every` steps, before the first, and after the last."""
     return 1 - (-steps // every) if every else 0
 
 
 def _between(config: ModelConfig, training: TrainConfig, tokens: int, rate: float) -> dict[str, float]:
-    """Seconds of an evaluation of both parts of a text and of a sample, at so many operations per second."""
+    """Seconds for an evaluation of both parts of a text and for a sample, at this many operations per second."""
     context, forward = config.context_length, config.flops_per_token() / rate
     windows = training.eval_windows or 128
     parts = (tokens * (1 - VALIDATION_SHARE), tokens * VALIDATION_SHARE) if tokens else (float("inf"),) * 2
     scored = sum(min(windows * context, part) for part in parts)
-    # whenever the context is full, what remains of it after the slide is read anew
+    # whenever the context is full, what remains after the slide is read anew
     written, slide = training.sample_tokens, default_slide(context)
     slides = -(-max(training.sample_tokens - context, 0) // slide)
     writing = written * config.n_layers * PER_TOKEN + (written + slides * (context - slide)) * forward

@@ -13,12 +13,12 @@ _kept = Kept(entries=64, megabytes=4)
 
 
 def seen(checkpoint: Checkpoint) -> tuple[PrecisionCost, str] | None:
-    """The costs if already measured, and in words the text they were measured on and why the run's own loss differs."""
+    """The costs, if already measured; and, in words, the text used and why the run's own loss differs."""
     return _kept.peek(_key(checkpoint), owner=checkpoint.model)
 
 
 def measured(source: Source | None, checkpoint: Checkpoint, most: int) -> tuple[PrecisionCost, str]:
-    """What `seen` returns, measured now if it is not known; with texts of at most `most` tokens.
+    """What `seen` returns, measured now if unknown, with greedy texts of at most `most` tokens.
 
     Raises ValueError if the model's validation text is unknown.
     """
@@ -37,4 +37,4 @@ def measured(source: Source | None, checkpoint: Checkpoint, most: int) -> tuple[
 
 
 def _key(checkpoint: Checkpoint) -> int:
-    return checkpoint.history.last_step  # which its best weights may have taken back
+    return checkpoint.history.last_step  # the run's best weights may have taken its place

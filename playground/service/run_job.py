@@ -66,14 +66,14 @@ class RunJob(TrainingJob):
         self.repeats = repeats
         self.runner: Runner = run_training
         self.told: Callable[[RunJob], None] | None = None
-        """Called with it whenever it was measured, and when it is over; for those who remember runs elsewhere."""
+        """Called with the job whenever it was measured, and when it is over, for code that remembers runs elsewhere."""
         self.planned_first = spec.training.steps
-        self._before_resume: tuple[int, RunSpec] | None = None  # the step that it had come to, and its spec until then
-        self._unsaved = False  # whether its last steps are not in its files, so that it cannot go on
+        self._before_resume: tuple[int, RunSpec] | None = None  # the step reached before, and the spec until then
+        self._unsaved = False  # whether its last steps are missing from its files, so that it cannot continue
         self._better: tuple[int, float] | None = None  # see `Checkpoint.best`
         self.used: int | None = None
-        """The step whose weights are the model, where that is not the last."""
-        self._of_used: torch.Tensor | None = None  # what these predict after the prompt
+        """The step whose weights are the model, if it is not the last."""
+        self._of_used: torch.Tensor | None = None  # what those weights predict after the prompt
 
     @property
     def lengthened(self) -> bool:
@@ -81,7 +81,7 @@ class RunJob(TrainingJob):
         return self._history.last_step > self.planned_first
 
     def go_on(self, more_steps: int) -> None:
-        """It is to be trained on once its turn comes: to its last step, or for `more_steps` beyond it.
+        """Prepare to be trained further: to the last planned step, or `more_steps` beyond it.
 
         Raises LimitError.
         """
@@ -90,7 +90,7 @@ class RunJob(TrainingJob):
         most = self.limits.seconds + (seconds[-1] if seconds else 0.0)
         training = self.spec.training.replace(steps=steps, max_seconds=most)
         if (self._history.finished or {}).get("reason") == "risen":
-            training = training.replace(patience=0)  # whoever asks for more steps has been told
+            training = training.replace(patience=0)  # a visitor who asks for more steps has been told
         self.limits.check_training(self.spec.model, training)
         self._before_resume = self._history.last_step, self.spec
         self.spec = replace(self.spec, training=training)
@@ -104,7 +104,7 @@ class RunJob(TrainingJob):
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """Its model. Raises ValueError where it has none any more."""
+        """Its model. Raises ValueError if it no longer has one."""
         return self.registry.get(self.id, self.visitor)
 
     @property
@@ -120,14 +120,14 @@ class RunJob(TrainingJob):
 
     @property
     def tokens(self) -> int:
-        """How many its text has; 0 before it was read."""
+        """How many tokens its text has; 0 before it was read."""
         return self._prepared.train_tokens + self._prepared.val_tokens if self._prepared else 0
 
     def view(self) -> RunView:
-        """A consistent copy of what is known."""
+        """A consistent copy of the run's present state."""
         with self._lock:
             prepared = self._prepared
-            used = None if self.active else self.used  # a run that goes on has left those weights behind
+            used = None if self.active else self.used  # a continuing run has left those weights behind
             return RunView(
                 **self.seen_as(),
                 history=self._history.copied(),
@@ -182,7 +182,7 @@ class RunJob(TrainingJob):
     # ---- its life ----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin, or go on from what was saved, in a thread of its own."""
+        """Begin, or continue from the saved state, in a thread of its own."""
         resume = self.has_result or self._before_resume is not None
 
         def events(should_stop: Callable[[], bool]) -> Iterator[RunEvent]:
@@ -222,7 +222,7 @@ class RunJob(TrainingJob):
                 self._history.add(event)
                 made = self._here() if self._state == "finished" else None
                 if isinstance(event, SkillMeasured) and made is not None:
-                    made.history.add(event)  # the last one comes after the model
+                    made.history.add(event)  # the last verdict comes after the model
                 if isinstance(event, (Started, Evaluated)) and self._state == "preparing":
                     self._state, self._message = "training", ""
                 if isinstance(event, Started):
@@ -239,12 +239,12 @@ class RunJob(TrainingJob):
             self._version += 1
         if isinstance(event, Saved):
             self.tries = 0 if event.step > self._started.step else self.tries
-            self._noting()  # with as many of its verdicts as the state that was saved
+            self._noting()  # with as many verdicts as the saved state has
         if self.told is not None and isinstance(event, (Evaluated, Laddered)):
             self.told(self)
 
     def _put_weights_away(self, event: Snapshotted | BestKept | Started) -> None:
-        """Those of this moment; on starting again, forget those of a future that will not be."""
+        """Save the present weights; when starting again, delete those of later steps."""
         if isinstance(event, Started):
             drop_after(self.folder, event.step)
         elif isinstance(event, BestKept):
@@ -257,7 +257,7 @@ class RunJob(TrainingJob):
         return self.registry.here(self.id) if self.has_result else None
 
     def _keep(self, event: Learned) -> None:
-        """Put what was learned into the registry, then say so."""
+        """Put the trained model into the registry, then say so."""
         self.attempt_over()
         history = self.view().history
         if history.best and history.best[0] == history.last_step:
@@ -313,7 +313,7 @@ class RunJob(TrainingJob):
         return job
 
     def _go_back_to(self, saved: SavedRun, judged: list[dict[str, Any]]) -> None:
-        """Be what was saved last, which is this run's model until it goes on."""
+        """Return to the last saved state, which is this run's model until it continues."""
         self._history = saved.history
         self._history.judged = [record for record in judged if record["step"] <= saved.step]
         model = Transformer(saved.model)
@@ -325,7 +325,7 @@ class RunJob(TrainingJob):
         self._before_resume = saved.step, self.spec
 
     def read_text(self, model: Transformer) -> None:
-        """Read the text against which this model's writing is judged, unless known: a restart loses it."""
+        """Read the text with which this model's writing is compared, unless known: a restart loses it."""
         if self._text is None and self._prepared is not None and not self._prepared.language:
             try:
                 own = self._prepared.tokenizer if self.spec.parent else None
@@ -359,7 +359,7 @@ class RunJob(TrainingJob):
     def use(self, last: Checkpoint, best: Checkpoint, predicted: torch.Tensor | None) -> None:
         """Let these weights (of `best()`) be the model from now on; its record ends with them.
 
-        The run itself stays what it was: it goes on from its last step. Raises ValueError where it has changed since.
+        The run itself does not change: it continues from its last step. Raises ValueError if it has changed since.
         """
         if self.registry.here(self.id) is not last or not self.settled:
             raise ValueError("This run has changed in the meantime. Open it again.")

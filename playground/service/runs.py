@@ -1,7 +1,7 @@
 """Runs: what a visitor asked for (RunSpec), carried out as one iterator of events (run_training).
 
-Everything that goes in and comes out is plain data or a model on the CPU, so that another runner with the same
-signature, on another machine or in another process, can take this one's place.
+All inputs and outputs are plain data or a model on the CPU. So another runner with the same signature, on another
+machine or in another process, can take this one's place.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ LANGUAGE_VALIDATION = 40_000
 SENTENCES = "sentences"
 OWN_TEXT, HUB_FILE = "text", "hub"
 MOST_PASTED = 200_000
-"""Characters of an own text that go back into a form."""
+"""Most characters of an own text that go back into a form."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What to learn from."""
+    """The text to learn from."""
 
     kind: str
     """A language's name, `sentences`, `text` or `hub`."""
@@ -67,7 +67,7 @@ class Source:
     repo_type: str = "dataset"
     """dataset, model or space."""
     name: str = ""
-    """What a text of one's own is called: its file's name, or its first words."""
+    """The name of a visitor's own text: its file's name, or its first words."""
 
     @property
     def pasted(self) -> str:
@@ -76,7 +76,7 @@ class Source:
 
     @property
     def title(self) -> str:
-        """What it is called on the page."""
+        """Its name on the page."""
         if self.kind in LANGUAGES:
             return LANGUAGES[self.kind].title
         own = self.name or "Your text"
@@ -92,15 +92,15 @@ class RunSpec:
     training: TrainConfig
     tokenizer: str = "char"
     vocab_size: int | None = None
-    """Of a byte-level vocabulary to be trained; None for its default."""
+    """Size of a byte-level vocabulary to be trained; None for its default."""
     size: str = "custom"
     """The size dial's position, for the run's name."""
     parent: str = ""
-    """The id of the model that is trained further; empty where a new one is made."""
+    """The id of the model that is trained further; empty for a new model."""
 
     @property
     def prompt(self) -> str:
-        """What samples and predictions continue."""
+        """The text that samples and predictions continue."""
         return self.training.sample_prompt
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ class Prepared:
     unknown: tuple[str, ...]
     """Parts of the prompt that the tokenizer does not know."""
     asked: tuple[int, ...] = ()
-    """The tokens after which predictions are made: the prompt's, or the first that judges."""
+    """The tokens after which predictions are made: the prompt's, or else the first validation token."""
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values, for JSON."""
@@ -149,7 +149,7 @@ class Prepared:
 
     @classmethod
     def of(cls, corpus: Corpus, config: ModelConfig, prompt: str = "") -> Prepared:
-        """What is known of a corpus and the model that is to learn it."""
+        """What is known about a corpus and the model that is to learn it."""
         asked = corpus.tokenizer.encode(prompt)[-config.context_length :] or [max(int(corpus.val[0]), 0)]
         return cls(
             config=config,
@@ -166,7 +166,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Predicted:
-    """What the model thinks comes after the prompt."""
+    """What the model expects after the prompt."""
 
     step: int
     probabilities: torch.Tensor
@@ -179,21 +179,21 @@ class Laddered:
 
     baselines: Baselines
     warning: str = ""
-    """Why losses on this text say little, where they do."""
+    """Why losses on this text say little, if they do."""
     learned: LearnedText | None = None
-    """The text learned from, to hold others against; None where a grammar judges."""
+    """The text learned from, to compare others with; None if a grammar judges."""
 
 
 @dataclass(frozen=True)
 class Learned:
-    """The run is over and this is the model, on the CPU."""
+    """The run is over; holds the model, on the CPU."""
 
     model: Transformer
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """A model was trained further: what its checkpoint notes of that."""
+    """A model was trained further; holds the notes for its checkpoint."""
 
     about: dict[str, Any]
     """`parent` as `finetune.parent_note` makes it, and `tuning`: what was measured before and after, and the baselines
@@ -202,7 +202,7 @@ class Tuned:
 
 RunEvent = Prepared | Predicted | Laddered | Learned | Tuned | TrainEvent
 Parent = Callable[[], tuple[Checkpoint, Source | None]]
-"""Returns the model that is trained further, and the text that it learned from, where that is known."""
+"""Returns the model that is trained further and, if known, the text that it learned from."""
 
 
 def run_training(
@@ -217,10 +217,11 @@ def run_training(
 ) -> Iterator[RunEvent]:
     """Read the text, build the model, train it; the events end with Learned (and Laddered, if that took longer).
 
-    With a `parent`, its weights and tokens take the place of new ones, and Tuned says what that has changed.
+    With a `parent`, its weights and tokens are used instead of new ones, and Tuned says what training has changed.
 
-    `folder` receives what a later call with `resume` continues from; `trainer` is `train` or what keeps its promises
-    elsewhere. Raises ValueError with a sentence where text, model and settings do not fit together or exceed a limit.
+    `folder` receives the state from which a later call with `resume` continues; `trainer` is `train` or an equivalent
+    that runs elsewhere. Raises ValueError with a sentence if text, model and settings do not fit together or exceed a
+    limit.
     """
     before, source = parent() if parent else (None, None)
     corpus = corpus_for(spec, limits, before.tokenizer if before else None)
@@ -243,7 +244,7 @@ def run_training(
     def partition() -> Partition | None:
         return corpus.partition(config.context_length, windows) if baselines.taken else None
 
-    # a model that learns elsewhere is here only when it has been sampled
+    # a model that learns elsewhere is here only after sampling
     moments = Evaluated if trainer is train else Sampled
     events = trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop)
     finished = None
@@ -265,7 +266,7 @@ def _tuned(
     before: Checkpoint, source: Source | None, model: Transformer, corpus: Corpus, prompt: str,
     should_stop: Callable[[], bool],
 ) -> Iterator[Tuned]:  # fmt: skip
-    """What training has changed in the model that there was before, of whose text the last part was held out."""
+    """What further training has changed in a model; the last part of its old text was held out."""
     own = source.text[-(len(source.text) // 11) :] if source and source.text else None
     exam = Exam.of(corpus, own or held_out_of(before.about), prompt, model.config)
     try:
@@ -278,14 +279,14 @@ def _tuned(
 
 
 def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Laddered:
-    """The reference losses on the windows that such a training is judged by."""
+    """The baselines on the windows that validate such a training."""
     baselines = corpus.baselines(context_length, training.eval_windows)
-    corpus.partition(context_length, training.eval_windows)  # which the training asks for when it has the baselines
+    corpus.partition(context_length, training.eval_windows)  # the training asks for these once it has the baselines
     return Laddered(baselines, corpus_warning(corpus), None if corpus.language else corpus.learned())
 
 
 def corpus_for(spec: RunSpec, limits: Limits, tokenizer: Tokenizer | None = None) -> Corpus:
-    """The corpus of a spec, its size checked before it is taken apart; in a model's own tokens, if these are given."""
+    """The corpus for a spec, its size checked before it is split into tokens; in a model's own tokens, if given."""
     source = spec.source
     if tokenizer is not None:
         return tuning_corpus(source_text(source, limits), tokenizer, spec.model.context_length, name=source.title)
@@ -297,7 +298,7 @@ def corpus_for(spec: RunSpec, limits: Limits, tokenizer: Tokenizer | None = None
 
 
 def source_text(source: Source, limits: Limits) -> str:
-    """A source's text. Raises ValueError where there is none, or where it exceeds a limit."""
+    """A source's text. Raises ValueError if there is none, or if it exceeds a limit."""
     if source.kind in LANGUAGES:
         return LANGUAGES[source.kind].sample(LANGUAGE_CHARACTERS, seed=0)
     if source.kind == SENTENCES:
@@ -318,7 +319,7 @@ def _language(name: str, unit: str) -> Corpus:
 
 
 def warm_up(language: str, unit: str) -> None:
-    """Prepare a language's text in the background, so that the first press of Train need not wait for it."""
+    """Prepare a language's text in the background, so that the first press of Train does not wait for it."""
     threading.Thread(target=_language, args=(language, unit), daemon=True).start()
 
 
@@ -335,18 +336,18 @@ def predict(model: Transformer, ids: list[int]) -> torch.Tensor:
 
 
 class Background:
-    """One computation in a thread of its own, beside a training; what it raises is raised where its result is due."""
+    """One computation in its own thread, beside a training; its errors are raised when its result is due."""
 
     def __init__(self, compute: Callable[[], Laddered]):
         self._compute, self._result = compute, Future()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.taken = False
-        """Whether the result was handed out."""
+        """Whether the result was returned."""
 
     def beside(self, events: Iterable[Any]) -> Iterator[Any]:
-        """The events, and the result as soon as it is there.
+        """Pass on the events, and the result as soon as it is there.
 
-        It begins once the first evaluation is out, so that it does not hold that up.
+        The computation begins after the first evaluation, so as not to delay it.
         """
         for event in events:
             yield event
@@ -357,7 +358,7 @@ class Background:
                 yield from self.rest()
 
     def rest(self) -> Iterator[Laddered]:
-        """The result, waited for, unless it was handed out or never begun."""
+        """Wait for the result, unless it was returned already or never begun."""
         if self._thread.ident is not None and not self.taken:
             self.taken = True
             yield self._result.result()

@@ -1,8 +1,8 @@
 """The index of the data folder: one SQLite database of models, jobs, lessons' progress and classes.
 
-It is made with the first thing to be kept. Every change is one transaction, so that a kill leaves the old or the new.
-What is deleted is overwritten with zeros, and the write-ahead log emptied after it, so that neither file still holds
-it. A file of an earlier version is brought up to date when it is opened.
+It is made when there is something to keep. Every change is one transaction, so that a kill leaves the old or the new.
+Deleted data is overwritten with zeros and the write-ahead log then emptied, so that neither file still holds it. A file
+from an earlier version is brought up to date when it is opened.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class StoreError(ValueError):
 
 
 class Store:
-    """One connection to the file, which threads use in turns. Other processes may have it open as well."""
+    """One connection to the file, which threads use in turn. Other processes may have the file open as well."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -109,7 +109,7 @@ class Store:
             self._opened().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             if self._db is not None:
                 self._db.close()
@@ -136,7 +136,7 @@ class Store:
         return self._db
 
     def _lay_out(self, db: sqlite3.Connection) -> None:
-        db.execute("BEGIN IMMEDIATE")  # of two servers that begin at once, one makes the tables
+        db.execute("BEGIN IMMEDIATE")  # if two servers begin at once, only one makes the tables
         found = db.execute("PRAGMA user_version").fetchone()[0]
         if found > len(_VERSIONS):
             raise StoreError(

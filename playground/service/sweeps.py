@@ -1,4 +1,4 @@
-"""Sweeps: a run with several values of one setting, as a visitor's work that pages leave and find again."""
+"""Sweeps: a run with several values of one setting, as a job that a visitor can leave and find again."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _OVER = object()
 
 @dataclass(frozen=True)
 class SweepView(View):
-    """What there is to show of a sweep."""
+    """What a page shows of a sweep."""
 
     setting: str = ""
     rows: tuple[Row, ...] = ()
 
 
 def sweep_runs(spec: RunSpec, sweep: Sweep, limits: Limits, should_stop: Callable[[], bool]) -> Iterator[Trying]:
-    """Read the text and train every run. Raises ValueError where a value does not fit the text or exceeds a limit."""
+    """Read the text and train every run. Raises ValueError if a value does not fit the text or exceeds a limit."""
     corpus = corpus_for(spec, limits)
     shape = spec.model.replace(vocab_size=corpus.vocab_size)
     for config, training in (sweep.configs(shape, spec.training, value) for value in sweep.values):
@@ -71,7 +71,7 @@ class SweepJob(Job):
         self.begin("Reading the text …", events, self._take)
 
     def view(self) -> SweepView:
-        """A consistent copy of what is known."""
+        """A consistent copy of the sweep's present state."""
         with self._lock:
             corpus, rows = self.spec.source.title, tuple(self._rows)
             return SweepView(**self.seen_as(), corpus=corpus, setting=self.sweep.name, rows=rows)
@@ -99,7 +99,7 @@ class SweepJob(Job):
 
     @classmethod
     def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> SweepJob:
-        """The sweep of a row of the index; one that was at work begins again."""
+        """The sweep for a row of the index; one that was at work begins again."""
         values = {**noted["sweep"], "values": tuple(noted["sweep"]["values"])}
         spec = RunSpec.from_dict(noted["spec"])
         job = cls(row["id"], row["visitor"], row["name"], spec, Sweep(**values), limits, registry)

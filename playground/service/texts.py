@@ -1,4 +1,4 @@
-"""Texts that models here learned from: read again to be traced, and what of them is unseen, to judge a model by."""
+"""Texts that models here learned from: read again for tracing, and their unseen parts, to judge models by."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LENGTHS = (
     (LANGUAGE_CHARACTERS, LANGUAGE_VALIDATION), (3_000_000, 80_000), (1_500_000, 20_000), (6_000_000, 200_000),
     (1_000_000, 60_000),
 )  # fmt: skip
-"""Characters to learn from and to judge by: of runs on the page, of the models that ship, and of the shell's runs."""
+"""Characters for training and validation: in runs on the page, in shipped models, and in the shell's runs."""
 ELSEWHERE = "Its training text is not on this page, so nothing can be traced. Train a model here"
 CHANGED = "Its training text has changed since, so nothing can be traced. Train it again"
 
@@ -31,23 +31,23 @@ _read = Kept(entries=6, megabytes=400)
 
 @dataclass(frozen=True)
 class TextSpec:
-    """What a model learned from, enough to read it again."""
+    """The text that a model learned from, described well enough to read it again."""
 
     sha256: str
     source: Source | None = None
-    """None where no run on this page made the model."""
+    """None if no run on this page made the model."""
     tokenizer: str = "char"
     vocab_size: int | None = None
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, spec: Any = None) -> TextSpec:
-        """The text of a model, and of the run or comparison that made it, if this server did."""
+        """The text spec for a model and, if this server made it, for its run or comparison."""
         sha256 = str(checkpoint.about.get("text_sha256") or "")
         return cls(sha256) if spec is None else cls(sha256, spec.source, spec.tokenizer, spec.vocab_size)
 
 
 def text_of(checkpoint: Checkpoint, text: TextSpec, limits: Limits) -> Corpus:
-    """The corpus that a model learned from. Raises ValueError where it is not known here, or is another one now."""
+    """The corpus that a model learned from. Raises ValueError if it is not known here, or has changed."""
     return _read.get(text, lambda: _read_again(checkpoint, text, limits), owner=checkpoint.model)
 
 
@@ -88,9 +88,9 @@ class Unseen:
 
 
 def unseen(source: Source | None, checkpoint: Checkpoint) -> Unseen | None:
-    """What a run on this source held out, else what the checkpoint remembers; None where nobody knows it any more.
+    """The held-out text of a run on this source, or else what the checkpoint remembers; None if unknown.
 
-    Of a language there is the validation part alone: for its training part there is the language.
+    For a language there is only the validation part: the language itself stands in for its training part.
     """
     if source is not None and source.kind == OWN_TEXT:
         corpus = corpus_from_text(source.text, checkpoint.tokenizer)
@@ -129,7 +129,7 @@ def beside_the_run(found: Unseen, checkpoint: Checkpoint, windows: int) -> str:
     loss, corpus = checkpoint.history.val_loss, found.corpus
     if loss is None or not math.isfinite(loss):
         return ""
-    # of a language, the text is the beginning of the one that its runs are judged by
+    # for a language, the text is the beginning of its runs' validation text
     if corpus.language is None and len(corpus.windows("val", checkpoint.config.context_length)[0]) <= windows:
         return ""
     return f"; its run's validation loss, {loss:.4f}, was measured on other windows"
@@ -143,7 +143,7 @@ def _sample(language: str) -> str:
 
 @lru_cache(maxsize=1)
 def shipped_texts() -> list[Unseen]:
-    """The texts that ship."""
+    """The shipped texts."""
     texts = [corpus_from_text(read_file(path), name=path.stem) for path in sorted(TEXTS.glob("*.txt"))]
     return [
         Unseen(corpus_from_sentences(), "four of the twenty sentences, which it never trained on"),

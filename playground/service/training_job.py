@@ -1,4 +1,4 @@
-"""A job that trains models: what runs and comparisons have in common, from the text to the models in the registry."""
+"""A job that trains models: the part that runs and comparisons share, from the text to the models in the registry."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class TrainingJob(Job):
-    """One job: what was asked for, and what is known of its text and its training so far."""
+    """One job: its spec, and what is known so far about its text and its training."""
 
     def __init__(self, job_id: str, visitor: str, name: str, spec: Any, limits: Limits, registry: Registry):
         super().__init__(job_id, visitor, name, registry.data.folder_of(job_id))
@@ -49,9 +49,9 @@ class TrainingJob(Job):
     # ---- for its kinds -----------------------------------------------------------------------------------------------
 
     def _take_ladder(self, event: Laddered) -> None:
-        """The reference losses are known: its models remember them, too."""
+        """Take in the baselines, which the job's models remember, too."""
         self._baselines = event.baselines
-        if event.warning and event.warning not in self._notices:  # one that goes on finds it again
+        if event.warning and event.warning not in self._notices:  # a continued run finds it again
             self._notices.append(event.warning)
         for made in filter(None, map(self.registry.here, self.learned)):
             made.about["ladder"] = event.baselines.to_dict()
@@ -59,7 +59,7 @@ class TrainingJob(Job):
     def _checkpoint(
         self, model_id: str, model: Transformer, history: History, name: str, training: TrainConfig, **about: Any
     ) -> Checkpoint:
-        """One of its models, with the moments that were kept of it."""
+        """One of its models, with its kept moments."""
         about = {
             "corpus": self.spec.source.title,
             "language": self._prepared.language,
@@ -73,7 +73,7 @@ class TrainingJob(Job):
         return Checkpoint(model, self._prepared.tokenizer, history, name, about, snapshots)
 
     def _put(self, model_id: str, checkpoint: Checkpoint) -> None:
-        """Have a model in the registry, where Generate and Inspect find it; saved once all is known, see `put_away`."""
+        """Put a model into the registry, where Generate and Inspect find it; it is saved by `put_away`."""
         self.registry.add(self.visitor, checkpoint, model_id=model_id, share=self.share, save=False)
         with self._lock:
             self.models[model_id] = True
@@ -81,17 +81,17 @@ class TrainingJob(Job):
             self._version += 1
 
     def _with_moments(self, config: ModelConfig, most: float = math.inf) -> Any:
-        """The spec, with as many moments of each model kept as there is room for."""
+        """The spec, with as many kept moments of each model as there is room for."""
         training = self.spec.training
         count = min(training.snapshots or self.limits.snapshots(config), most)
         return replace(self.spec, training=training.replace(snapshots=count))
 
     def _keep_moment(self, keep: Callable[[], None]) -> None:
-        """Put weights away, where there is room."""
+        """Save one moment's weights, if there is room."""
         try:
             keep()
         except OSError:
-            logger.exception("a snapshot could not be kept")  # the job itself is worth more
+            logger.exception("a snapshot could not be kept")  # the job itself matters more
 
     # ---- after a restart ---------------------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class TrainingJob(Job):
         }
 
     def _find(self, noted: Mapping[str, Any]) -> None:
-        """Know again what was noted, and which of its models are here."""
+        """Take in what was noted, and find which of its models are here."""
         self._prepared = Prepared.from_dict(noted["prepared"]) if noted["prepared"] else None
         self._baselines = Baselines.from_dict(noted["baselines"]) if noted["baselines"] else None
         self._notices = list(noted["notices"])

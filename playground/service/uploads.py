@@ -1,7 +1,7 @@
-"""Room: how many bytes each visitor may take up, each address, and all together: of memory, of the upload folder.
+"""Room: how many bytes of memory and of the upload folder each visitor, each address, and all together may use.
 
-It is taken before a byte is kept, and given back once whatever took it has ended. A stored file keeps its room until it
-is deleted.
+Room is taken before a byte is kept, and given back when the upload or request has ended. A stored file keeps its room
+until it is deleted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from .limits import BODIES, BODIES_PER_ADDRESS, LimitError, Limits
 
 SMALLEST = 65_536
-"""Bytes that a stored file counts at least: very many empty ones use up a disk, too."""
+"""A stored file counts at least this many bytes: very many empty ones fill a disk, too."""
 
 
 @dataclass
@@ -25,11 +25,11 @@ class Upload:
     """A body or an upload under way, or a stored file."""
 
     origin: str
-    """The address that it comes from."""
+    """The address from which it comes."""
     visitor: str
     """The visitor, or the address again for programs: all programs at one address count as one visitor."""
     size: int = 0
-    """Bytes that it has room for."""
+    """Bytes of room that it has taken."""
     wanted: bool = False
     """Whether another visitor has sent the same file."""
 
@@ -69,10 +69,10 @@ class Room:
             self._give_back(upload)
 
     def _make_room(self) -> None:
-        """Look for what has ended unseen."""
+        """Free the room of uploads that ended unnoticed."""
 
     def _refusal(self, upload: Upload, more: int) -> str:
-        """Why there is no room for so many bytes more, in a sentence; empty where there is."""
+        """Why there is no room for this many more bytes, as a sentence; empty if there is."""
         for held, most, whose in (
             (self._by_visitor[upload.visitor], self.per_visitor, "from one visitor"),
             (self._by_address[upload.origin], self.per_address, "from one address"),
@@ -86,14 +86,14 @@ class Room:
         for held, whose in ((self._by_address, upload.origin), (self._by_visitor, upload.visitor)):
             held[whose] += more
             if not held[whose]:
-                del held[whose]  # else everybody who ever came would be remembered
+                del held[whose]  # otherwise everybody who ever came would be remembered
 
     def _give_back(self, upload: Upload) -> None:
         self._count(upload, -upload.size)
 
 
 def room_for_bodies() -> Room:
-    """For the requests that are being read and answered, which are in memory as long."""
+    """Room for requests that are being read and answered, and so are in memory."""
 
     def refusal(whose: str, most: int) -> str:
         return f"Requests {whose} are still being read, {most / 1e6:,.0f} MB of them. Try again in a moment."
@@ -112,7 +112,7 @@ class Uploads(Room):
         self._look_again = float("-inf")
 
     def end(self, upload: Upload, paths: Iterable[str] = ()) -> None:
-        """Give its room back; the files that it has stored at `paths` take their own."""
+        """Give back an upload's room; the files that it has stored at `paths` take room of their own."""
         with self._lock:
             self._give_back(upload)
             for path in paths:
@@ -126,7 +126,7 @@ class Uploads(Room):
                 self._count(stored, stored.size)
 
     def forget(self, visitor: str) -> None:
-        """Delete the files that only this visitor has stored."""
+        """Delete the files that no other visitor has stored."""
         with self._lock:
             for path in [path for path, file in self._stored.items() if file.visitor == visitor and not file.wanted]:
                 self._give_back(self._stored.pop(path))
@@ -160,7 +160,7 @@ class Uploads(Room):
         for path in [path for path in self._stored if not os.path.lexists(path)]:
             self._give_back(self._stored.pop(path))
         ended = time.monotonic()
-        self._look_again = ended + 10 * (ended - begun)  # looking may take a tenth of the time, however many files
+        self._look_again = ended + 10 * (ended - begun)  # checking takes at most a tenth of the time
 
 
 def _size(path: str) -> int:

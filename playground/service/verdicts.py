@@ -1,4 +1,4 @@
-"""Verdicts: what a text that a model wrote is worth, by its language's grammar or beside the text that it learned."""
+"""Verdicts: how good a model's text is, by its language's grammar or compared with the text that it learned."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ class Verdict:
 
 
 def remember(model: Transformer, learned: LearnedText) -> None:
-    """Keep the text that a model learned from as long as the model is here, and there is room."""
+    """Keep the text that a model learned from as long as the model is here and there is room."""
     _learned.get("text", lambda: learned, owner=model)
 
 
 def learned_by(model: Transformer) -> LearnedText | None:
-    """The text that a model learned from, if it is known still."""
+    """The text that a model learned from, if still known."""
     return _learned.peek("text", owner=model)
 
 
 def verdict(
     text: str, begun: str, *, language: str = "", tokenizer: Tokenizer | None = None, learned: LearnedText | None = None
 ) -> Verdict | None:
-    """The verdict on a text that goes on from `begun`; None where there is nothing to judge it by."""
+    """The verdict on a text that continues from `begun`; None if there is nothing to judge it by."""
     kind = tokenizer.kind if tokenizer is not None else "char"
     if language in LANGUAGES:
         return _by_grammar(language, text, begun, kind)
     if learned is None:
         return None
     found = learned.compare(text, begun)
-    if kind == "word" or not learned.worded:  # it knows no other words; there are none
+    if kind == "word" or not learned.worded:  # the model can write no other words
         return Verdict(words) if (words := copied_summary(found)) else None
     why = "does not occur in the text it learned from"
     marks = tuple((start, end, why) for start, end in found.strange)

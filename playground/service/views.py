@@ -1,4 +1,4 @@
-"""Views: what there is to see of a run, or of two models side by side, at one moment, each with its version."""
+"""Views: what a page shows of a run, or of two models side by side, at one moment, each with its version."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from .verdicts import learned_by
 
 @dataclass(frozen=True)
 class View:
-    """What there is to show of any job, at one moment."""
+    """What a page shows of any job, at one moment."""
 
     id: str
     name: str
     state: str
     """waiting, preparing, training, stopping, finished (done, stopped or out of time), failed; or recorded."""
     message: str = ""
-    """The last thing worth saying, as a sentence."""
+    """The latest message, as a sentence."""
     time_left: float | None = None
-    """Seconds; None before that can be told."""
+    """Seconds; None before that can be estimated."""
     place: int | None = None
-    """In the line, from 1; None for one that does not wait."""
+    """Place in the queue, from 1; None for a job that does not wait."""
     wait: float | None = None
     """Seconds until there should be a place for it."""
     version: int = 0
     """Grows whenever anything changed."""
     done: float = 0.0
-    """Which part of it is done, 0 … 1, where that is counted."""
+    """The share of the job that is done, 0 … 1, if that is counted."""
     busy: bool = False
-    """Whether its thread still works: of one that is over, to judge and to put away what it brought forth."""
+    """Whether its thread still works; after the end, to judge and save its results."""
     corpus: str = ""
-    """What its text is called."""
+    """The name of its text."""
     baselines: Baselines | None = None
-    """Of the windows that its losses were recorded on, once they are known."""
+    """The baselines on the windows used for its losses, once they are known."""
     notices: tuple[str, ...] = ()
     device: str = ""
 
@@ -60,7 +60,7 @@ class View:
 
 @dataclass(frozen=True)
 class RunView(View):
-    """What there is to show of a run. Of a recorded run, only what its checkpoint remembers."""
+    """What a page shows of a run. For a recorded run, only what its checkpoint remembers."""
 
     history: History = field(default_factory=History)
     planned_steps: int | None = None
@@ -73,11 +73,11 @@ class RunView(View):
     """Equal for runs whose losses may be compared: same text, same tokens."""
     prompt: str = ""
     sample_temperature: float | None = None
-    """At which its samples were written; None where that is not known, or was changed on the way."""
+    """The temperature of its samples; None if that is unknown, or was changed during the run."""
     language: str = ""
-    """Whose grammar judges what it writes; empty where none does."""
+    """The language whose grammar judges its texts; empty if there is none."""
     learned_text: LearnedText | None = None
-    """The text it learned from, which judges instead, where it is known."""
+    """The text it learned from, if known, with which its texts are compared instead."""
     before: torch.Tensor | None = None
     """(V,) next-token probabilities after the prompt, before training."""
     now: torch.Tensor | None = None
@@ -86,24 +86,24 @@ class RunView(View):
     """Flat settings, for tables of differences."""
     can_resume: bool = False
     repeats: RunCard | None = None
-    """The run of a link that this one was started to repeat."""
+    """The card of the run that this one was started to repeat."""
     lengthened: bool = False
     """Whether it was trained on after its last step, so that its settings alone do not lead to its losses."""
     kept: int | None = None
-    """A step whose weights are better than those of the model, and can be used instead."""
+    """A step whose weights are better than the model's and can be used instead."""
     used: int | None = None
-    """The step whose weights are the model, where that is not the last."""
+    """The step whose weights are the model, if it is not the last."""
     tuning: dict | None = None
-    """Of a model that was trained further: what was measured before and after, see `runs.Tuned`."""
+    """For a model that was trained further: what was measured before and after, see `runs.Tuned`."""
 
     @property
     def of_model(self) -> History:
-        """What was recorded until the step whose weights are the model."""
+        """The history up to the step whose weights are the model."""
         return self.history if self.used is None else self.history.until(self.used)
 
     @property
     def standing(self) -> State:
-        """What its losses say about it."""
+        """What the run's losses say about it."""
         causal = self.config is None or self.config.causal
         return state_of(self.history, causal=causal, baselines=self.baselines)
 
@@ -113,12 +113,12 @@ class RunView(View):
         return self.state in ("finished", "recorded")
 
     def asked(self, prompt: str, now: torch.Tensor) -> RunView:
-        """The same with next-token probabilities (V,) after another prompt."""
+        """The view with next-token probabilities (V,) after another prompt."""
         return replace(self, prompt=prompt, now=now, before=None)
 
     @classmethod
     def of_checkpoint(cls, model_id: str, checkpoint: Checkpoint) -> RunView:
-        """The recorded run of a checkpoint."""
+        """The view of a checkpoint's recorded run."""
         about, history = checkpoint.about, checkpoint.history
         training = checkpoint.training
         return cls(
@@ -142,7 +142,7 @@ class RunView(View):
 
 
 def sample_temperature(history: History, last: float) -> float | None:
-    """At which the samples of a run were written whose settings name the `last`; None where there were several."""
+    """The temperature of a run's samples, given the settings' `last` one; None if there were several."""
     return None if any("sample_temperature" in record["settings"] for record in history.changes) else last
 
 
@@ -155,32 +155,32 @@ EQUAL_WORDS = {
     "flops": "equal FLOPs",
 }
 WINDOWS = 256
-"""Validation windows on which two finished models are judged anew."""
+"""How many validation windows are used to compare two finished models anew."""
 TEXT = 200_000
-"""Characters of the validation text that these come from."""
+"""Characters of the validation text from which these windows come."""
 
 
 @dataclass(frozen=True)
 class SideView:
-    """One of the two, at one moment."""
+    """One of the two models, at one moment."""
 
     config: ModelConfig
     histories: tuple[History, ...]
-    """One per seed begun, in their order; the first belongs to the model that is kept."""
+    """One history per seed begun, in order; the first belongs to the kept model."""
     planned_steps: int
     tokens_per_step: int
     model_id: str | None = None
-    """In the registry, once it is there."""
+    """The model's id in the registry, once it is there."""
     tokens_per_second: float | None = None
-    """While training, the last that was measured."""
+    """The load; while training, the last one measured."""
     reasons: tuple[str, ...] = ()
     """Why each ended run ended, by seed."""
     baselines: Baselines | None = None
-    """Of the windows that its own losses were recorded on."""
+    """The baselines on the windows used for its own losses."""
 
     @property
     def floor(self) -> float | None:
-        """The least that those windows can cost; None where nobody knows it."""
+        """The lowest possible loss on those windows; None if unknown."""
         return self.baselines.floor if self.baselines else None
 
     @property
@@ -191,24 +191,24 @@ class SideView:
 
 @dataclass(frozen=True)
 class PairView(View):
-    """What there is to show of two models side by side."""
+    """What a page shows of two models side by side."""
 
     sides: dict[str, SideView] = field(default_factory=dict)
     """dense and moe; empty while the text is being read."""
     seeds: int = 1
-    """How many pairs were asked for."""
+    """How many pairs were requested."""
     equal: str | None = None
-    """What was made equal; None where nothing was."""
+    """What was made equal; None if nothing was."""
     matched: MatchedPair | None = None
     alike: bool = True
-    """Whether the losses of both were recorded on the same windows, so that they may be held against each other."""
+    """Whether both models' losses were recorded on the same windows, so that they may be compared."""
     verdict: Verdict | None = None
     withheld: str = ""
     """Why there is no verdict, or not on all seeds, as a sentence."""
 
     @property
     def share_done(self) -> float:
-        """0 … 1 over all seeds and both sides."""
+        """The share done, 0 … 1, over all seeds and both sides."""
         if not self.sides:
             return 0.0
         done = sum(h.last_step / max(s.planned_steps, 1) for s in self.sides.values() for h in s.histories)
@@ -221,7 +221,7 @@ class PairView(View):
 def pair_of(
     dense_id: str, dense: Checkpoint, moe_id: str, moe: Checkpoint, *, recorded: bool, judged: bool = True
 ) -> PairView:
-    """Two models that remember how they were trained, judged on fresh text of their language where there is one.
+    """Two models that remember how they were trained, judged on fresh text in their language, if they have one.
 
     `judged`: False leaves them unjudged, since that takes a moment, unless it was done before.
     """
@@ -249,12 +249,12 @@ def pair_of(
     )
 
 
-# what two models came to, as long as both are there: it takes a moment, and does not change
+# verdicts on two models, kept while both exist: judging takes a moment, and the result does not change
 _verdicts: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def _windows(checkpoint: Checkpoint) -> tuple | None:
-    """What names the windows that a model's losses were recorded on; None where that is not known."""
+    """A key for the windows used for a model's losses; None if unknown."""
     about, training = checkpoint.about, checkpoint.training
     if not about.get("text_sha256"):
         return None
@@ -277,7 +277,7 @@ def _side(model_id: str, checkpoint: Checkpoint) -> SideView:
 
 
 def _equal(dense: ModelConfig, moe: ModelConfig) -> str | None:
-    """What the two happen to have alike, to within half a percent."""
+    """What the two models happen to have in common, to within half a percent."""
     for equal, (here, there) in {
         "active": (dense.n_active_parameters, moe.n_active_parameters),
         "flops": (dense.flops_per_token(), moe.flops_per_token()),

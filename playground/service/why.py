@@ -1,7 +1,7 @@
 """Why a model wrote something: a search for the passages behind it, and the proof by training without them.
 
-Both are jobs. A search takes seconds; a proof trains twice. Several proofs of one claim, each with a seed of its own,
-give an interval, and all proofs of a model together say how good the ranking's predictions are.
+Both are jobs. A search takes seconds; a proof trains twice. Several proofs of one claim, each with its own seed, give
+an interval. All proofs about a model together say how good the ranking's predictions are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from ..influence.gradients import log_probability
 from ..influence.passages import copies_of, passages_of
 from ..influence.proof import Trial, prove, said_instead
 from ..influence.ranking import Passage, Progress, Ranked, moments_of, rank
-from ..kept import Kept
 from ..processes import threads_for
 from ..storage import Checkpoint
 from ..training import TrainConfig
@@ -30,14 +29,13 @@ from .models import Registry
 from .texts import TextSpec, text_of
 from .views import View
 
-KEPT_SEARCHES, KEPT_PROOFS = 1, 40
-"""Of one visitor; the oldest leave first."""
-SEARCH_SECONDS = 15.0
+KEPT_SEARCHES, KEPT_PROOFS = 8, 40
+"""Most jobs kept for one visitor; the oldest leave first."""
+SEARCH_SECONDS, TOLD_EVERY = 15.0, 0.3
+"""About how long a search takes; and the time between two reports of a job's progress."""
 NO_RECORD = "Its training settings are not known, so it cannot be trained again. Train a model here"
 LEARNED_SINCE = "The model has learned since this was written. Generate the text again"
 STOPPED = "Stopped: there is nothing to show."
-
-_ranked = Kept(entries=64, megabytes=16)
 
 
 @dataclass(frozen=True)
@@ -46,25 +44,25 @@ class Question:
 
     model_id: str
     step: int
-    """Of the weights that wrote it."""
+    """The step of the weights that wrote it."""
     ids: tuple[int, ...]
-    """The text's tokens, the prompt's first, up to the last selected one."""
+    """The text's tokens, beginning with the prompt's, up to the last selected one."""
     first: int
-    """The first selected one."""
+    """The index of the first selected token."""
     text: TextSpec
 
 
 @dataclass(frozen=True)
 class Proven:
-    """What one proof came to."""
+    """The result of one proof."""
 
     trial: Trial
     before: float
-    """The selection's log-probability by the model itself, in nats."""
+    """The selection's log-probability according to the model itself, in nats."""
     predicted: float
     """The passages' influence together, in the ranking's own units."""
     said: str = ""
-    """What the model itself writes in place of the selection, each token the likeliest one."""
+    """What the model itself writes in place of the selection, always with the likeliest token."""
 
 
 class WhyJob(Job):
@@ -77,7 +75,7 @@ class WhyJob(Job):
         super().__init__(job_id, visitor, self.NAME, registry.data.folder_of(job_id))
         self.question, self.limits, self.registry = question, limits, registry
         self.result: Any = None
-        """What came of it; None before it is over."""
+        """The result; None before the job is over."""
 
     @property
     def has_result(self) -> bool:
@@ -93,9 +91,13 @@ class WhyJob(Job):
         """Begin, in a thread of its own."""
 
         def events(should_stop: Callable[[], bool]) -> Iterator[Any]:
+            told = 0.0
             try:
                 with threads_for(self._checkpoint().config.numbers_in_step(16)):
-                    yield from self._events(should_stop)
+                    for event in self._events(should_stop):
+                        if not isinstance(event, Progress) or time.monotonic() - told > TOLD_EVERY:
+                            told = time.monotonic()
+                            yield event
             except Interrupted:
                 raise ValueError(STOPPED) from None
 
@@ -144,12 +146,12 @@ class WhyJob(Job):
 
     @classmethod
     def _own(cls, noted: Mapping[str, Any]) -> tuple[Any, ...]:
-        """What this kind was asked for besides the question, of its notes."""
+        """What this kind was asked for besides the question, from its notes."""
         return ()
 
 
 class SearchJob(WhyJob):
-    """The search for the passages with most influence on a selection: so short that it gives way to all else."""
+    """The search for the passages with most influence on a selection: so short that it gives way to other jobs."""
 
     kind, gives_way = "search", True
     RESULT, NAME = Ranked, "The search for passages"
@@ -160,24 +162,13 @@ class SearchJob(WhyJob):
 
     def _events(self, should_stop: Callable[[], bool]) -> Iterator[Progress | Ranked]:
         checkpoint, question = self._checkpoint(), self.question
-        known = _ranked.peek(question, owner=checkpoint.model)
-        if known is not None:
-            yield known
-            return
         corpus = text_of(checkpoint, question.text, self.limits)
         training, snapshots = checkpoint.training, checkpoint.snapshots
         kept = snapshots.steps if snapshots is not None else ()
         opened = (lambda step: snapshots.model(step)) if snapshots is not None else (lambda step: None)
         moments = moments_of(checkpoint.model, question.step, training, kept, opened)
-        ids, last = list(question.ids), 0.0
-        found = rank(moments, corpus, training or TrainConfig(), ids, question.first, should_stop=should_stop)
-        for event in found:
-            if isinstance(event, Progress) and time.monotonic() - last < 0.3:
-                continue
-            last = time.monotonic()
-            if isinstance(event, Ranked):
-                _ranked.get(question, lambda ranked=event: ranked, owner=checkpoint.model)
-            yield event
+        ids, settings = list(question.ids), training or TrainConfig()
+        return rank(moments, corpus, settings, ids, question.first, should_stop=should_stop)
 
 
 class ProofJob(WhyJob):
@@ -201,7 +192,7 @@ class ProofJob(WhyJob):
 
     @property
     def claim(self) -> tuple:
-        """The same for proofs that differ in nothing but their seed."""
+        """A key that is the same for proofs that differ only in their seed."""
         return self.question, tuple(sorted((each.start, each.end) for each in self.passages))
 
     def expected(self, seconds: Callable[..., float]) -> float:
@@ -232,15 +223,8 @@ class ProofJob(WhyJob):
             seed=self.seed,
             should_stop=lambda: should_stop() or self.worked > most,
         )
-        last = 0.0
         for event in trained:
-            if isinstance(event, Trial):
-                yield Proven(event, before, foretold, said)
-            elif time.monotonic() - last > 0.5:
-                last = time.monotonic()
-                yield event
-            elif should_stop():
-                raise Interrupted("stopped")
+            yield Proven(event, before, foretold, said) if isinstance(event, Trial) else event
 
     def noted(self) -> dict[str, Any]:
         """See `Job.noted`."""
@@ -283,6 +267,6 @@ def proofs_of(board: Any, visitor: str, model_id: str) -> list[ProofJob]:
 
 
 def corpus_of(board: Any, checkpoint: Checkpoint) -> tuple[TextSpec, Corpus]:
-    """What a model learned from. Raises ValueError where it is not known here."""
+    """The corpus that a model learned from. Raises ValueError if it is not known here."""
     text = TextSpec.of(checkpoint, board.spec_of(checkpoint))
     return text, text_of(checkpoint, text, board.limits)

@@ -1,10 +1,10 @@
-"""ZeroGPU: training in short slices on a GPU that a Space borrows. Nothing that a slice learns is lost.
+"""ZeroGPU: training in short slices on a GPU that a Space borrows. Nothing learned in a slice is lost.
 
 On ZeroGPU only a function marked with `spaces.GPU` may touch the GPU, for some seconds, and it runs in a forked worker:
-whatever it changes stays there. So `train_in_slices` keeps the promises of `training.train` by sending everything
-through the iterator: the run's state goes in as bytes, events come out, and about every second the state after them,
-which the next slice goes on from. Events are handed on only together with the state that holds what they tell, so that
-a slice may be cut off at any moment. Where no GPU is to be had, the run goes on on the processor.
+whatever it changes stays there. So `train_in_slices` does what `training.train` promises by sending everything through
+the iterator. The run's state goes in as bytes; out come events and, about every second, the state after them, from
+which the next slice continues. Events are handed on only together with the state that they led to, so that a slice may
+be cut off at any moment. If no GPU can be had, the run continues on the processor.
 
 Generation and inspection of models this small need no GPU and stay on the processor.
 """
@@ -45,39 +45,39 @@ from .runs import run_training
 
 logger = logging.getLogger(__name__)
 
-REQUESTED_SECONDS = 25  # what a slice asks for; quotas and places in the queue depend on it
-SLICE_SECONDS = 15.0  # after these it ends with the next state that is sent
-STATE_SECONDS = 1.0  # how often the state is sent: so much can be lost to a press of Stop
+REQUESTED_SECONDS = 25  # the seconds that a slice asks for; quotas and places in the queue depend on it
+SLICE_SECONDS = 15.0  # after these seconds it ends with the next state sent
+STATE_SECONDS = 1.0  # how often the state is sent: a press of Stop can lose this much
 DEVICE = "cuda"
 
 
 @dataclass(frozen=True)
 class Slice:
-    """What a slice is sent. Pickled here and unpickled in our own worker; no tensor crosses as shared memory."""
+    """What is sent to a slice. Pickled here and unpickled in our own worker; no tensor crosses as shared memory."""
 
     model: ModelConfig
     corpus: Corpus
     training: TrainConfig
     weights: bytes | None
-    """What the run begins with."""
+    """The state with which the run begins."""
     state: bytes | None
-    """Or the file that `autosave` wrote, where it goes on."""
+    """Or, for a run that continues, the file that `autosave` wrote."""
     seconds: float
     state_seconds: float
 
 
 @dataclass(frozen=True)
 class Parcel:
-    """What a slice sends back: events, and what they leave behind."""
+    """What a slice sends back: events, and the state after them."""
 
     events: tuple[tuple[TrainEvent, bytes | None], ...]
-    """Each with the weights of that moment, where whoever sees the event may want to ask the model."""
+    """Each event, with the weights of that moment if its receiver may want to use the model."""
     state: bytes | None = None
-    """What the run can go on from after these events."""
+    """The state from which the run can continue after these events."""
     weights: bytes | None = None
     """The model after the last event of the run."""
     problem: str | None = None
-    """A ValueError's sentence."""
+    """The message of a ValueError."""
 
 
 def work(sent: bytes) -> Iterator[bytes]:
@@ -105,7 +105,7 @@ def _parcels(slice_: Slice, folder: Path) -> Iterator[Parcel]:
     events: list[tuple[TrainEvent, bytes | None]] = []
     for event in train(model, slice_.corpus, config, folder=folder, resume=slice_.state is not None):
         if isinstance(event, Stepped) and events and not _stepped(events):
-            yield Parcel(tuple(events))  # what comes before the first step can be shown at once
+            yield Parcel(tuple(events))  # events before the first step can be shown at once
             events = []
         events.append((event, _pack(model) if isinstance(event, Sampled) else None))
         if isinstance(event, Saved) and event.step < config.steps:
@@ -127,7 +127,7 @@ Work = Callable[[bytes], Iterator[bytes]]
 
 
 def _marked() -> Work:
-    """`work` as ZeroGPU wants it; as it is where the package `spaces` is not needed."""
+    """`work`, marked as ZeroGPU requires; unchanged where the package `spaces` is not needed."""
     if not on_zerogpu():
         return work
     import spaces
@@ -135,7 +135,7 @@ def _marked() -> Work:
     return spaces.GPU(duration=REQUESTED_SECONDS)(work)
 
 
-# marked while modules are imported: a ZeroGPU Space that knows no such function when it starts is stopped
+# marked during import: a ZeroGPU Space without such a function at its start is stopped
 on_gpu: Work = _marked()
 
 
@@ -148,7 +148,7 @@ def train_in_slices(
     resume: bool = False,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[TrainEvent]:
-    """The same as `training.train`, on a borrowed GPU; `should_stop` is asked about every second."""
+    """Like `training.train`, on a borrowed GPU; `should_stop` is called about every second."""
     if config.device == "cpu":
         yield from train(model, corpus, config, folder=folder, resume=resume, should_stop=should_stop)
         return
@@ -158,7 +158,7 @@ def train_in_slices(
 
 
 class _Sliced:
-    """A run seen from the main process: what has been shown, and the state that belongs to it."""
+    """A run seen from the main process: what has been shown, and the state that goes with it."""
 
     def __init__(self, model: Transformer, corpus: Corpus, config: TrainConfig, folder: Path, resume: bool):
         self.model, self.corpus, self.config, self.file = model, corpus, config, folder / FILE
@@ -167,7 +167,7 @@ class _Sliced:
             self._load(_weights_in(self.state))
         self.step = 0
         self.shown: set[type] = set()  # kinds of events before the first step, which a second start would repeat
-        self.best: int | None = None  # the step whose weights were handed over, which each start would repeat
+        self.best: int | None = None  # the step of the last weights handed over, which each start would repeat
 
     def events(self, should_stop: Callable[[], bool]) -> Iterator[TrainEvent]:
         """All events of the run."""
@@ -181,7 +181,7 @@ class _Sliced:
                     if parcel.weights is not None:
                         return
                     if should_stop():
-                        yield from self._here(lambda: True)  # the trainer's own ending, after the state we have
+                        yield from self._here(lambda: True)  # the trainer's own ending, after our last state
                         return
             except _NoGpu:
                 yield Noticed(self.step, 0.0, NO_GPU, {})
@@ -247,7 +247,7 @@ class _NoGpu(Exception):
 
 
 def _received(parcels: Iterator[bytes]) -> Parcel | None:
-    """The next parcel; None at the slice's end. Raises _NoGpu for whatever ZeroGPU has to complain about."""
+    """The next parcel; None at the slice's end. Raises _NoGpu for any complaint from ZeroGPU."""
     try:
         return pickle.loads(next(parcels))
     except StopIteration:
@@ -263,4 +263,4 @@ def _weights_in(state: bytes) -> dict[str, torch.Tensor]:
 
 
 run_in_slices = partial(run_training, trainer=train_in_slices)
-"""For `Board(runner=…)` on ZeroGPU."""
+"""The runner for `Board(runner=…)` on ZeroGPU."""

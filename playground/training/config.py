@@ -108,7 +108,7 @@ class TrainConfig(Settings):
         return self.final_fraction + (1.0 - self.final_fraction) * max(fall, 0.0)
 
     def snapshot_steps(self) -> list[int]:
-        """Steps after which the weights are kept: 0, then ever further apart, to the last."""
+        """Steps after which the weights are kept: from 0 to the last, further and further apart."""
         if self.snapshots == 0:
             return []
         if self.snapshots == 1:

@@ -9,7 +9,7 @@ overflowed. The routers' biases move with them.
 4. The model is at rest. Each observer (`samples.py`, `autosave.py`) may look at it and report what it saw, as events;
    it may not change anything. The consumer takes the next event when it likes.
 
-Weights change in step 2, when a saved run is restored, and when a loss that is not a number sends the run back to its
+Weights change in step 2, when a saved run is restored, and when a loss is not a number: then the run returns to its
 last good weights. On the same kind of machine a run repeats to the last digit: everything it draws comes from the
 generators of `Run`, which are seeded by the config and saved with the run.
 

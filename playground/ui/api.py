@@ -4,7 +4,7 @@
     client.predict("Mia lived by the sea.", api_name="/generate")["text"]
 
 The same limits hold as on the page, checked here in Python, since a caller may send anything. A caller is a visitor:
-whoever passes the `visitor` that /train answered has that visitor's models, and nobody else has. With `--mcp` the same
+the `visitor` in /train's answer gives access to that visitor's models, and nothing else does. With `--mcp` the same
 endpoints are tools for language models, described by these docstrings.
 
 T = tokens of a prompt, D = d_head.
@@ -46,7 +46,7 @@ def build(page: Page) -> None:
     """Add the endpoints to the page's Blocks, before any tab takes one of their names for a handler of its own."""
     endpoints = Endpoints(page)
     queues = {
-        "train": {"concurrency_limit": None},  # the board says who may train; who waits there holds no thread
+        "train": {"concurrency_limit": None},  # the board says who may train; waiting there holds no thread
         "generate": {"concurrency_id": "generate", "concurrency_limit": WRITERS},
         "inspect": {"concurrency_id": "look", "concurrency_limit": 4},
     }
@@ -230,7 +230,7 @@ class Endpoints:
         return self.page.registry.get(_text("model", model) or self.page.registry.default, own)
 
     def _spec(self, text: Any, language: Any, size: Any, steps: Any, prompt: Any, settings: Any):
-        """The run that is asked for, as the page's form would make it. Raises ValueError."""
+        """The requested run, as the page's form would make it. Raises ValueError."""
         source = OWN_TEXT if _text("text", text) else _text("language", language)
         if source not in texts.SOURCES or (source == OWN_TEXT and not text):
             known = ", ".join(name for name in texts.SOURCES if name != OWN_TEXT)
@@ -243,7 +243,7 @@ class Endpoints:
         if unknown:
             raise ValueError(f"there is no setting called {unknown[0]!r}; there are {', '.join(form.BY_NAME)}")
         asked = {"source": source, "size": size, "own_kind": "paste", "text": text}
-        read = texts.source_of(asked, self.page.limits)  # checked before it is taken apart
+        read = texts.source_of(asked, self.page.limits)  # checked before the text is split into tokens
         own = texts.own_of(read.text, str(settings.get("tokenizer", "char"))) if source == OWN_TEXT else texts.UNKNOWN
         values = form.base_values(size, source, own)
         if steps := whole("steps", steps):
@@ -254,13 +254,13 @@ class Endpoints:
 
 
 async def _told(job: RunJob, board: Board) -> AsyncIterator[dict]:
-    """The events of a run until it is over, those between two looks thinned to the latest step."""
+    """The events of a run until it is over; of the steps between two checks, only the latest."""
     place = None
     evaluated = sampled = step = 0
     compared = False
     while True:
-        settled = job.settled  # asked before the view is taken, so that the last view holds everything
-        board.of(job.visitor)  # whoever listens keeps a place in the line
+        settled = job.settled  # checked before the view is taken, so that the last view holds everything
+        board.of(job.visitor)  # a listening client keeps its place in the queue
         view = await asyncio.to_thread(job.view)
         if view.place is not None and view.place != place:
             yield {"event": "waiting", "place": view.place, "seconds": view.wait}
@@ -313,5 +313,5 @@ def _rows(matrix: torch.Tensor) -> list[list[float]]:
 
 
 def _short(x: float) -> float:
-    """Seven digits, which is all that float32 holds."""
+    """Numbers to seven digits, all that float32 holds."""
     return float(f"{x:.7g}")

@@ -32,10 +32,10 @@ from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
 from .where import OWNER_PATH, Reach, trust_no_address, without_proxy
 
-# where matplotlib is installed, gradio asks around every handler what it draws with; unset, that imports pyplot
+# if matplotlib is installed, gradio checks its backend around every handler; if unset, that imports pyplot
 os.environ.setdefault("MPLBACKEND", "agg")
 TABS = ("train", "generate", "inspect", "moe")  # in this order
-# The tab that the address names is the first to be built: this runs once gradio's configuration is there.
+# The tab in the address is built first: this runs once gradio's configuration is there.
 FIRST_TAB = """<script>(() => {
   const tabs = window.gradio_config?.components?.find((each) => each.type === "tabs" && each.props.elem_id === "tabs");
   const wanted = new URLSearchParams(location.search).get("tab");
@@ -59,15 +59,15 @@ def build_app(
     reach: Reach | None = None,
     data: DataFolder | None = None,
 ) -> gr.Blocks:
-    """The whole page as gradio Blocks, ready for `launch(app)`. Its `Page` is the attribute `page`.
+    """The whole page as gradio Blocks, ready for `launch(app)`. Its attribute `page` is the `Page`.
 
-    `data` is where it keeps its visitors' work; without one nothing outlives the process.
+    `data` keeps visitors' work; without it, nothing outlives the process.
     """
     limits = limits or limits_here()
     registry = registry or Registry(limits, data=data)
     jobs = jobs or Board(registry, limits, run_in_slices if on_zerogpu() else run_training)
     modules = [(name, importlib.import_module(f"{__package__}.tabs.{name}")) for name in TABS]
-    # delete_cache: (look every, delete what is older than) seconds
+    # delete_cache: (check every, delete files older than) seconds
     with Blocks(title="Transformer Playground", analytics_enabled=False, delete_cache=(3600, 3600)) as app:
         visitor = gr.BrowserState("", storage_key=STORAGE_KEY, secret=STORAGE_SECRET)
         with gr.Row(elem_id="page-head", equal_height=False):
@@ -96,7 +96,7 @@ def build_app(
             classroom.build(page, classes or Classes(registry.data.store))
 
         def welcome(visitor: Any) -> tuple[str, gr.Dropdown]:
-            """The id that this browser remembers, or a new one; and this visitor's models."""
+            """The visitor's id that this browser remembers, or a new one; and the visitor's models."""
             if not registry.data.knows(visitor):
                 visitor = registry.data.new_visitor()
             page.opened[visitor] = None
@@ -104,7 +104,7 @@ def build_app(
             return visitor, page.model_list(visitor, own[0] if own else None)
 
         def renewed(visitor: Any, model_id: Any, wanted: Any) -> tuple[gr.Dropdown, str]:
-            """The list of models as it is now, with another one chosen where that is asked for, or the old one left."""
+            """The present list of models, with another one chosen if requested, or else the old one."""
             chosen = wanted if registry.has(wanted, visitor) else model_id
             stays = chosen == model_id and registry.has(model_id, visitor)
             models = (
@@ -117,7 +117,7 @@ def build_app(
         model.change(None, [visitor, model], None, js=tell, **UNSEEN)
         page.weights.change(None, page.weights, None, js="(weights) => { playground.tell({ weights }); }", **UNSEEN)
         renew = gr.Button(visible="hidden", elem_id="renew-models")
-        # what the browser wants stands in for the third input; pressed while it is at work, it works again
+        # the browser's wish replaces the third input; if triggered while at work, it runs again
         wanted = "(visitor, model) => [visitor, model, playground.news.wanted()]"
         renew.click(renewed, [visitor, model, page.weights], [model, page.weights], js=wanted,
                     trigger_mode="always_last", **QUIETLY)  # fmt: skip
@@ -156,13 +156,13 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         },
         "footer_links": [],
         "max_threads": THREADS,
-        "state_session_capacity": 100,  # pages; nothing is lost with one
+        "state_session_capacity": 100,  # open pages; a forgotten one loses nothing
         "run_history": False,  # it would keep every text in the visitor's browser
         "enable_monitoring": False,
         "show_error": False,
         "max_file_size": limits.file_bytes,
         "ssr_mode": False,
-        "_frontend": False,  # gradio gives up where the page does not answer at once; a busy machine may take longer
+        "_frontend": False,  # gradio gives up if the page does not answer at once; a busy machine may take longer
     }
     for line in out_of_place(app):
         print(line, file=sys.stderr)
@@ -177,6 +177,6 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         )
     app.page.board.keep_house()
     if block:
-        warm_up(FIRST_SOURCE, "char")  # the server answers by now; whoever comes first finds it ready
+        warm_up(FIRST_SOURCE, "char")  # the server answers by now; the first visitor finds it ready
         app.block_thread()
     return served

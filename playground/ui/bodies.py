@@ -1,7 +1,7 @@
-"""Bodies: what a request brings is counted before anybody parses or stores it, and what is wrong with it is said.
+"""Bodies: a request's body is counted before it is parsed or stored, and any fault is answered with a sentence.
 
-Gradio reads whole bodies into memory whatever their size, keeps uploads without a bound on their sum, and answers what
-it cannot use with a bare 500 and a traceback in the log. Here all of that ends in a sentence, and a line in the log.
+Gradio reads bodies of any size into memory and keeps uploads without a bound on their sum. It answers unusable requests
+with a bare 500, and a traceback in the log. Here all of these get a sentence as answer, and a line in the log.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Sender = Callable[[Request], tuple[str, str]]
-"""The address that a request comes from, and the visitor who sends it; empty for a program."""
+"""The address from which a request comes, and the visitor who sent it; empty for a program."""
 
 LINGER_BYTES = 32_000_000
-"""Of a refused body that is still read; one that states more, or nothing, is cut off: pages and clients state it."""
+"""Most bytes of a refused body that are still read; a body that states more, or no size, is cut off."""
 LINGER_SECONDS = 10.0
-"""So long the next part of it is waited for."""
+"""Seconds to wait for the next part of it."""
 _UPLOAD, _FILE = f"{API_PREFIX}/upload", f"{API_PREFIX}/file="
-# what gradio's routes raise for numbers of handlers, names and forms that there are not
+# what gradio's routes raise for unknown handlers, names and forms
 _STRANGE = (LookupError, ValueError, TypeError, AttributeError, RecursionError, FnIndexInferError)
 _temporary: ContextVar[list[Any] | None] = ContextVar("temporary", default=None)
-"""The files that gradio writes for the request under way."""
+"""The files that gradio writes for the current request."""
 
 
 def bodies(limits: Limits, uploads: Uploads, sender_of: Sender) -> Middleware:
@@ -60,7 +60,7 @@ def malformed(request: Request, problem: Exception) -> Response:
 
 
 MALFORMED = RequestValidationError
-"""What FastAPI raises for a body that is no JSON, or not of a route's form; it would answer with the body itself."""
+"""Raised by FastAPI for a body that is not JSON or not in a route's form; its own answer would repeat the body."""
 
 
 class _Bodies:
@@ -91,12 +91,12 @@ class _Bodies:
                 await self._plain(request, receive, send)
         except LimitError as refusal:
             LOG.warning("refused at %.*s: too large", LONGEST, ascii(scope["path"]))
-            # the page shows the body of an upload's refusal as it is, and looks in that of all others for the error
+            # the page shows an upload's refusal as it is, and looks for the error inside all others
             answer = PlainTextResponse(str(refusal), 413) if is_upload else _refusal(str(refusal), 413)
             await answer(scope, receive, functools.partial(_lingering, request, receive, send))
 
     async def _plain(self, request: Request, receive: Receive, send: Send) -> None:
-        """Room in memory is taken as the body comes, and held until it is answered."""
+        """Take room in memory as the body arrives, and hold it until the answer is sent."""
         if request.method in ("GET", "HEAD", "OPTIONS"):
             return await self._answer(request, receive, send)
         place = self.room.begin(*self.sender_of(request))
@@ -106,7 +106,7 @@ class _Bodies:
             self.room.grow(place, size - SMALL_BODY)
 
         stated = _stated(request)
-        self.limits.check_body(stated, escaped=stated)  # how much of it is escapes shows only as it comes
+        self.limits.check_body(stated, escaped=stated)  # how many escapes it holds shows only as it arrives
         try:
             try:
                 body = await asyncio.wait_for(_read(receive, counted), BODY_SECONDS)
@@ -117,7 +117,7 @@ class _Bodies:
             self.room.give_back(place)
 
     async def _upload(self, request: Request, receive: Receive, send: Send) -> None:
-        """Room in the upload folder is taken first; what gradio writes and does not keep is deleted."""
+        """Take room in the upload folder first; delete files that gradio writes but does not keep."""
         stated = _stated(request)
         self.limits.check_upload(stated)
         upload, stored = self.uploads.begin(*self.sender_of(request), stated), []
@@ -139,7 +139,7 @@ class _Bodies:
         token = _temporary.set(written)
         try:
             await self._answer(request, counted, held_back)
-            with contextlib.suppress(ValueError):  # a refusal of gradio's own is no JSON
+            with contextlib.suppress(ValueError):  # gradio's own refusals are not JSON
                 paths = json.loads(b"".join(message.get("body", b"") for message in answer))
                 stored = [path for path in paths if os.path.isfile(path)]
                 answer = _without_place(answer, stored) if stored else answer
@@ -150,11 +150,11 @@ class _Bodies:
                 with contextlib.suppress(OSError):  # gradio has moved what it keeps
                     os.unlink(file.name)
             self.uploads.end(upload, stored)
-        for message in answer:  # whoever hears of it finds the share as it is from now on
+        for message in answer:  # before the answer arrives, so that the client finds the final share
             await send(message)
 
     async def _answer(self, request: Request, receive: Receive, send: Send) -> None:
-        """Let gradio answer, and answer in its place where it fails to."""
+        """Let gradio answer, and answer in its place if it fails."""
         begun = False
 
         async def noticed(message: Message) -> None:
@@ -176,14 +176,14 @@ class _Bodies:
 
 
 def uploaded_file(name: str) -> Path | None:
-    """Where the file lies, or lay, that an upload was answered the name of; None for anything else."""
+    """The path of the upload that this name stands for, though the file may be gone; None for anything else."""
     folder = Path(get_upload_folder()).resolve()
     found = (folder / name).resolve()
     return found if found.is_relative_to(folder) and found != folder else None
 
 
 def _without_place(answer: list[Message], stored: list[str]) -> list[Message]:
-    """Gradio's answer to an upload, with names within the upload folder: where that lies is no visitor's business."""
+    """Gradio's answer to an upload, with names relative to the upload folder, whose path visitors must not see."""
     body = json.dumps([os.path.relpath(path, get_upload_folder()) for path in stored]).encode()
     headers = [(name, value) for name, value in answer[0]["headers"] if name != b"content-length"]
     headers.append((b"content-length", b"%d" % len(body)))
@@ -191,7 +191,7 @@ def _without_place(answer: list[Message], stored: list[str]) -> list[Message]:
 
 
 async def _read(receive: Receive, counted: Callable[[int, int], None]) -> Receive:
-    """The body, read to its end, as something to receive it from; `counted(size, escaped)` raises LimitError."""
+    """The body, read to its end, as a receive function; `counted(size, escaped)` raises LimitError."""
     size, escaped, more, chunks = 0, 0, True, []
     while more:
         message = await receive()
@@ -211,9 +211,9 @@ async def _read(receive: Receive, counted: Callable[[int, int], None]) -> Receiv
 async def _lingering(request: Request, receive: Receive, send: Send, message: Message) -> None:
     """Send an answer to a body that nobody has read, and close the connection.
 
-    Some clients look for an answer only once they have sent all, and lose it where the connection is closed under them.
-    So a body of at most LINGER_BYTES is read to its end and thrown away, which takes 2 ms per megabyte; not one that
-    has come to a stop.
+    Some clients look for an answer only once they have sent everything, and lose it if the connection closes before.
+    So a body of at most LINGER_BYTES is read to its end and thrown away, which takes 2 ms per megabyte, unless it has
+    stalled.
     """
     if message["type"] == "http.response.start":
         await send({**message, "headers": [*message["headers"], (b"connection", b"close")]})
@@ -229,7 +229,7 @@ async def _lingering(request: Request, receive: Receive, send: Send, message: Me
 
 
 def _stated(request: Request) -> int:
-    """The size that a request states for its body; 0 where it states none, or nonsense."""
+    """The size that a request states for its body; 0 if it states none, or nonsense."""
     stated = request.headers.get("content-length", "")
     return int(stated) if stated.isascii() and stated.isdigit() and len(stated) < 20 else 0
 
@@ -256,8 +256,8 @@ def _strange(scope: Message, reason: str) -> Response:
 
 
 class _Parser(route_utils.GradioMultiPartParser):
-    """Gradio's reader of uploads, which forgets the files it has begun to write where an upload ends in any trouble but
-    a few that it knows, and those in another field than its own (gradio 6.31)."""
+    """Gradio's reader of uploads, which (in gradio 6.31) forgets half-written files after most errors, and files in
+    other fields than its own."""
 
     def __init__(self, *arguments: Any, **named: Any):
         super().__init__(*arguments, **named)

@@ -31,7 +31,7 @@ _TOOLS = """<span class="chart-tools">
 def chart_place(
     slot: str, *, height: int = 320, save_name: str = "chart", clickable: bool = False, toolbar: bool = True
 ) -> str:
-    """The place of a chart in a panel's template; its slot takes what `show` returns."""
+    """The place for a chart in a panel's template; its slot takes what `show` returns."""
     place = _TEMPLATE.format(
         name=html_text.escape(save_name, quote=True),
         height=int(height),

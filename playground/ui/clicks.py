@@ -1,4 +1,4 @@
-"""Clicks: what a click in a chart says, which anybody may have written, as numbers that fit what was drawn."""
+"""Clicks: a click in a chart, which anybody may have forged, as numbers that fit the drawing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Click = Mapping[str, Any]
 
 
 def cell_of(click: Click, *, rows: int, columns: int) -> tuple[int, int]:
-    """The row and column that were clicked, in a map of this size. Raises ValueError if they are outside it."""
+    """The row and column clicked in a map of this size. Raises ValueError if they are outside it."""
     place = click.get("index")
     if not isinstance(place, (list, tuple)) or len(place) != 2:
         raise ValueError(_NOWHERE)

@@ -1,9 +1,9 @@
-"""Glossary: the terms of the page in plain words, for every place where one stands.
+"""Glossary: the page's terms in plain words, wherever one appears.
 
-assets/glossary.json  the terms: each with its plain words, what it means, perhaps a formula, the names by which the
-                      page calls it, and where to see it: a tab, perhaps a view of it, and an element's id
-front/glossary.js     finds the names in what is open, underlines each once per screen, and explains a term where it is
-                      clicked; by keys there is the button of the menu, and ?
+assets/glossary.json  the terms: each with plain words, a meaning, perhaps a formula, its names on the page, and
+where to see it: a tab, perhaps a view of it, and an element's id
+front/glossary.js     finds the names on the open tab, underlines each once per screen, and explains a term when it is
+clicked; for the keyboard there are the menu's button and ?
 """
 
 from __future__ import annotations
@@ -15,6 +15,6 @@ BUTTON = '<button type="button" class="glossary-button" aria-haspopup="dialog">G
 
 
 def head_html() -> str:
-    """The tag for `launch(head=…)`; the terms themselves are fetched once the page stands still."""
+    """The tag for `launch(head=…)`; the terms themselves are fetched once the page has loaded."""
     script = served_path(FRONT / "glossary.js")
     return f'<script id="playground-glossary" src="{script}" data-words="{served_path(WORDS)}" async></script>'

@@ -25,7 +25,7 @@ _OPENS_AS_USUAL = "The page opens as usual."
 
 
 def build(page: Page, note: gr.HTML) -> None:
-    """Open what the page's address says whenever a browser opens the page; `note` takes what there is to say of it."""
+    """Open what the page's address says whenever a browser opens the page; `note` shows remarks on it."""
 
     def open_view(visitor: str, request: gr.Request) -> dict:
         query = query_of(request)
@@ -77,17 +77,17 @@ def carried(page: Page, visitor: str, model_id: str | None) -> str:
 
 
 def carried_slot(page: Page, visitor: str, model_id: str | None) -> dict[str, Slot]:
-    """The same note as a slot, for the place beside *Copy link*."""
+    """The note of `carried` as a slot, for the place beside *Copy link*."""
     said = carried(page, visitor, model_id)
     return {"carried": Slot(said, lambda: said)}
 
 
 def check_rules(rules: Sequence[tuple[str, float]], limits: Limits) -> None:
-    """How a text is to be written, as a link says it. Raises ValueError where it says what the controls could not."""
+    """Check a link's settings for writing. Raises ValueError for values that the controls could not have."""
     for name, value in rules:
         if name not in (*sampling.BY_NAME, "greedy"):
             raise LinkError(f"there is no rule called “{cut(name)}” here")
-        if name != "greedy":  # as older links say it
+        if name != "greedy":  # written so by older links
             sampling.BY_NAME[name].read(value, limits)
 
 
@@ -97,8 +97,8 @@ def is_here(page: Page, query: dict[str, str], visitor: str | None) -> bool:
 
 
 def _here(page: Page, name: str | None, visitor: str | None) -> str | None:
-    """The id of the model that a link calls so, if this visitor has it."""
-    known = (f"shipped-{name}", str(name).partition(".")[0], name)  # a shared one of one's own as one's own
+    """The id of the model with this name in a link, if this visitor has it."""
+    known = (f"shipped-{name}", str(name).partition(".")[0], name)  # the visitor's own, even if shared
     return next((m for m in known if name and page.registry.has(m, visitor)), None)
 
 

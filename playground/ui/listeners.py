@@ -1,7 +1,7 @@
 """Listeners: which programs wait for the answers of a call, as their open streams show.
 
-A program has a stream of answers open as long as it listens: a middleware counts these by gradio's session, or by the
-event where a program names none. A program that only sends requests does not count.
+A program has a stream of answers open as long as it listens. A middleware counts these by gradio's session, or by the
+event if a program names no session. A program that only sends requests does not count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DATA, _CALL = "/gradio_api/queue/data", "/gradio_api/call/"
 
 
 class Listeners:
-    """The sessions with open streams. For any number of threads."""
+    """The sessions with open streams. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,7 +60,7 @@ def _listening(scope: dict[str, Any]) -> str | None:
     """The session whose answers a request waits for; None for any other request."""
     if scope["type"] != "http" or scope["method"] != "GET":
         return None
-    path = scope["path"][max(scope["path"].find("/gradio_api/"), 0) :]  # behind a prefix perhaps
+    path = scope["path"][max(scope["path"].find("/gradio_api/"), 0) :]  # perhaps behind a prefix
     if path.startswith(_DATA):
         return parse_qs(scope["query_string"].decode("latin-1")).get("session_hash", [""])[0]
     return path.rstrip("/").rsplit("/", 1)[-1] if path.startswith(_CALL) else None

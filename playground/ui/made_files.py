@@ -1,4 +1,4 @@
-"""Files that visitors take along. They are served from memory, so that a full disk keeps nobody from their work."""
+"""Files that visitors download. They are served from memory, so that a full disk does not stop anybody."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _files = Kept(entries=32, megabytes=500)
 
 
 def made(make: Callable[[Path], tuple[Path, str]]) -> tuple[str, str]:
-    """A link to the file that `make` writes into an empty folder, and its words. Raises ValueError on a full disk."""
+    """A link to the file that `make` writes into an empty folder, and what `make` says. ValueError on a full disk."""
     for parent in (None, MEMORY if MEMORY.is_dir() else None):
         try:
             with tempfile.TemporaryDirectory(prefix="playground-take-", dir=parent) as folder:
@@ -42,7 +42,7 @@ def held(name: str, content: bytes) -> str:
 
 
 def made_route() -> Route:
-    """The route that serves them; only whoever was given a link knows it."""
+    """The route that serves these files; a link is known only to those who were given it."""
 
     def answer(request: Request) -> Response:
         content = _files.peek(request.path_params["token"])

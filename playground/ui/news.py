@@ -1,8 +1,8 @@
-"""News: whether anything of a visitor's has changed, for every open page while something goes on.
+"""News: whether anything of a visitor's has changed, for every open page while a job is under way.
 
-`GET /news?visitor=…` answers with a word that changes whenever a job, a model, a class or a place in the line does, and
-with the seconds until the page should look again: none where nothing goes on. front/news.js asks, tells the panels, has
-the list of models renewed, and chooses what was trained. Each look is also a sign that the visitor is still there.
+`GET /news?visitor=…` answers with a word that changes whenever a job, a model, a class or a place in the queue does. It
+also gives the seconds until the page should ask again: none if nothing is under way. front/news.js asks, tells the
+panels, renews the list of models, and chooses a newly trained one. Each request shows that the visitor is still there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Own files: the page's scripts, styles and plotly.js, each at an address that changes with its content.
 
-So a browser fetches it once. Gradio's own address of a file would tell every visitor where on this machine it lies.
+So a browser fetches each file once. Gradio's own address would tell every visitor its path on this machine.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..kept import Kept
 
 ASSETS, FRONT = Path(__file__).parent / "assets", Path(__file__).parent / "front"
 PLOTLY_JS = ASSETS / "vendor" / "plotly-cartesian.min.js"
-"""plotly.js 4.1.1 with the charts that we draw (npm's plotly.js-cartesian-dist-min): a third of the whole, which the
-Python package brings."""
+"""plotly.js 4.1.1 with only the charts that we draw (npm's plotly.js-cartesian-dist-min): a third of the full file in
+the Python package."""
 FOR_GOOD, ASK_AGAIN = "public, max-age=31536000, immutable", "no-cache"
 
 
@@ -31,7 +31,7 @@ class Body:
     def __init__(self, content: bytes, media_type: str):
         self.content, self.media_type = content, media_type
         self.version = hashlib.blake2b(content, digest_size=9).hexdigest()
-        """Another one for any other content."""
+        """A tag that differs for different content."""
         self._lock = threading.Lock()
         self._compressed = b""
 
@@ -63,7 +63,7 @@ _bodies = Kept(entries=64, megabytes=64)
 
 
 def served_path(path: Path) -> str:
-    """Where the page finds this file, relative to the page's own address."""
+    """The path of this file, relative to the page's own address."""
     name = f"{path.parent.name}/{path.name}"
     _files[name] = path
     return f"ours/{name}?v={_body(path).version}"
@@ -83,7 +83,7 @@ def files_route() -> Route:
 
 
 def _body(path: Path) -> Body:
-    """The file as it is now: whoever edits it need not start the server again."""
+    """The file's present content, so that an edit needs no restart of the server."""
     stat = path.stat()
     kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     key = path, stat.st_mtime_ns, stat.st_size

@@ -1,8 +1,8 @@
-"""Page: what the tabs share, handed to each tab's `build(page)`: models, limits, the visitor, the model chosen now.
+"""Page: what the tabs share, passed to each tab's `build(page)`: models, limits, the visitor, the chosen model.
 
-A tab is a module of `playground.ui.tabs` with `TITLE` and `build(page)`; its id is the module's name. What it shows is
-a panel (`panel.py`), what it asks for a form (`forms/followed.py`). When the page loads, only what `page.on_load`
-gathered is worked out. Wiring that needs other tabs goes to `page.later`.
+A tab is a module of `playground.ui.tabs` with `TITLE` and `build(page)`; its id is the module's name. It shows a
+panel (`panel.py`), and its settings are a form (`forms/followed.py`). When the page loads, only the functions given to
+`page.on_load` run. Wiring that needs other tabs goes to `page.later`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from .listeners import Listeners
 from .panel import Panels
 from .where import Reach
 
-# for handlers that only the page itself calls, and that show themselves that they are at it. Nothing is to show
+# for handlers that only the page itself calls, and that show their own progress. Nothing is to show
 # gradio's progress: else its page tells all outputs of all handlers of each change, a tenth of a second per click
 UNSEEN = {"show_progress": "hidden", "show_progress_on": [], "api_visibility": "private"}
 VISITOR_HEADER = "x-playground-visitor"
-"""Of an upload; assets/complaints.js writes it."""
-# for those of them that answer at once
+"""The header that names an upload's visitor; assets/complaints.js writes it."""
+# for handlers that answer at once
 QUIETLY = {"queue": False, **UNSEEN}
 
 
@@ -50,18 +50,18 @@ class Page:
     reach: Reach = field(default_factory=Reach)
     """How visitors reach the server, and who of them is its owner."""
     opened: Latest = field(default_factory=lambda: Latest(PAGES))
-    """The visitors who have opened a page, whom programs share the server with."""
+    """The visitors who have opened a page, with whom programs share the server."""
     listeners: Listeners = field(default_factory=Listeners)
     """Which programs wait for an answer."""
     panels: Panels = field(init=False)
-    """What answers a selection in the browser."""
+    """The panels, which answer a selection in the browser."""
     uploads: Uploads = field(init=False)
-    """Whose files lie in gradio's upload folder."""
+    """Whose files are in gradio's upload folder."""
     weights: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
-    """Hidden; value: "id step" of a run's model, another one whenever its weights are, under the same id."""
+    """Hidden; value: "id step" of a run's model, so that it changes with the weights even under the same id."""
     _shared: dict[str, Any] = field(default_factory=dict)
     on_load_handlers: list[tuple[Callable, list, list]] = field(default_factory=list)
-    """What `on_load` gathered."""
+    """The functions given to `on_load`."""
     _later: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class Page:
         return gr.Tabs(selected=tab)
 
     def model_list(self, visitor: str | None, chosen: str | None) -> gr.Dropdown:
-        """What a handler with `page.model` among its outputs returns to renew its list."""
+        """The update with which a handler renews the list of `page.model`."""
         value = chosen if self.registry.has(chosen, visitor) else self.registry.default
         return gr.Dropdown(choices=self.models_of(visitor, value), value=value)
 
@@ -85,7 +85,7 @@ class Page:
         return [(f"{self.registry.get(chosen, visitor).name} · shared", chosen), *choices]
 
     def step_of(self, visitor: str | None, model_id: str | None) -> int | None:
-        """The step whose weights are the model now; None where it is not here."""
+        """The step whose weights are the model now; None if the model is not here."""
         return self.registry.get(model_id, visitor).history.last_step if self.registry.has(model_id, visitor) else None
 
     def share(self, name: str, component: Any) -> None:
@@ -97,7 +97,7 @@ class Page:
         return self._shared.get(name)
 
     def later(self, wire: Callable[[], None]) -> None:
-        """Do this once all tabs are built."""
+        """Call this once all tabs are built."""
         self._later.append(wire)
 
     def on_load(self, handler: Callable, inputs: list, outputs: list) -> None:
@@ -111,9 +111,9 @@ class Page:
         return visitor
 
     def link_to(self, visitor: str, model_id: Any) -> dict[str, str]:
-        """The words of a link: a shipped model by its name, the visitor's own with the recipe of its run.
+        """The words of a link: a shipped model by its name, the visitor's own with its run's recipe.
 
-        `share` is what a copied link calls the model, where this server keeps it for others.
+        `share` is the model's id in a copied link, if this server keeps the model for others.
         """
         if not isinstance(model_id, str) or not model_id:
             return {}
@@ -129,18 +129,18 @@ class Page:
         return self.registry.data.lasting and self.registry.owns(model_id, visitor)
 
     def sender_of(self, request: Request) -> tuple[str, str]:
-        """The address of an upload, and its visitor according to the page; an empty visitor for a program."""
+        """The address from which an upload comes, and its visitor according to the page; no visitor for a program."""
         visitor = request.headers.get(VISITOR_HEADER, "")
         return self.reach.origin_of(request), visitor if self.registry.data.knows(visitor) else ""
 
     def share_of(self, request: Any, visitor: str = "") -> str:
-        """The share to which a request counts when work is divided fairly: its network, with pages apart from programs.
+        """The share under which a request counts when work is divided fairly: its network, pages and programs apart.
 
         `visitor` is the one whose panel or form sent the request; empty for a program.
         """
         return f"{self.reach.origin_of(request)} {'pages' if visitor in self.opened else 'programs'}"
 
     def finish(self) -> None:
-        """Run what `later` postponed until all tabs are built."""
+        """Run what `later` postponed; call it once all tabs are built."""
         for wire in self._later:
             wire()

@@ -46,12 +46,12 @@ from .quoted import quoted
 from .refusals import sentence
 
 AT_ONCE = 48
-"""Questions of one visitor under way: six windows of a browser that sends six for each, and some that were given up.
-Who works on them is up to `Places`, so that nobody else waits for them."""
+"""Most open requests of one visitor: six windows of a browser that sends six for each, and some that were given up.
+`Places` decides which are worked on, so that nobody else waits for them."""
 LATER = "later"
-"""Asked for in place of a selection's quick slots: its slow ones, which come as they are ready."""
+"""Requested in place of a selection's quick slots: its slow ones, which are sent as they become ready."""
 TOGETHER = 0.3
-"""Seconds after which an answer with slow slots leaves; the rest is asked for again."""
+"""Seconds after which an answer with slow slots is sent; the rest is requested again."""
 
 _log = logging.getLogger(__name__)
 # more threads than processors wait for one another; slow work has threads of its own, so that clicks find one free
@@ -59,7 +59,7 @@ QUICK = SLOW = max(processors(), 2)
 DEEDS = 4
 _quick = ThreadPoolExecutor(QUICK, thread_name_prefix="view")
 _slow = ThreadPoolExecutor(SLOW, thread_name_prefix="slow-view")
-_deeds = ThreadPoolExecutor(DEEDS, thread_name_prefix="slow-deed")  # the Hub may keep one waiting
+_deeds = ThreadPoolExecutor(DEEDS, thread_name_prefix="slow-deed")  # the Hub may be slow to answer
 
 _ON_LOAD = """const start = () => window.playground?.panel
   ? window.playground.panel(element, props, watch, trigger) : setTimeout(start, 25);
@@ -73,23 +73,23 @@ class Asked:
     visitor: str
     selection: dict[str, Any]
     clicked: dict[str, Any] | None = None
-    """Where in a chart a click fell: `slot`, and what `clicks.py` reads."""
+    """Where in a chart the click was: `slot`, and what `clicks.py` reads."""
     request: Request | None = None
-    """Where it came from, for limits; its body was read."""
+    """The request itself, for limits; its body was read."""
 
 
 @dataclass(frozen=True)
 class Slot:
-    """What one place of a panel shows."""
+    """The content of one place in a panel."""
 
     depends_on: Any
-    """Whatever the content is made from, as something whose `repr` tells it from others."""
+    """Everything the content is made from, as a value whose `repr` differs if any of it differs."""
     make: Callable[[], Any]
     """Returns HTML, or the value of a chart (`chart.show`). A ValueError is shown in its place."""
     slow: bool = False
-    """Whether it takes longer than a click may: then the browser asks for it once the quick ones are drawn."""
+    """Whether it takes longer than a click may: then the browser requests it once the quick slots are drawn."""
     echoes: bool = False
-    """Whether another slot says why neither can be made: then this one stays empty."""
+    """Whether this slot stays empty on an error, because another slot gives the reason."""
 
     @property
     def digest(self) -> str:
@@ -102,12 +102,12 @@ class Shown:
     """What a panel shows for a selection."""
 
     selection: dict[str, Any]
-    """The selection as it is now, within what there is."""
+    """The present selection, limited to values that exist."""
     slots: Mapping[str, Slot]
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """What saved pictures and tables say of themselves."""
+    """The facts that saved pictures and tables carry."""
     model: str = ""
-    """The model that a copied link leads to, if that is not the chosen one."""
+    """The model to which a copied link leads, if not the chosen one."""
 
 
 View = Callable[[Asked], Shown]
@@ -120,7 +120,7 @@ Link = Callable[[str, Any], Mapping[str, str]]
 
 
 _Work = tuple[ThreadPoolExecutor, Callable[[], dict[str, Any]]]
-"""One question: whose threads work on it, and what makes the answer."""
+"""One request: the threads that work on it, and the function that answers it."""
 
 
 class Panels:
@@ -132,9 +132,9 @@ class Panels:
         link: Link = lambda visitor, model: {},
         network: Callable[[Request], str] = lambda request: "",
     ):
-        """`known` returns a visitor's id, or raises ValueError where this server has not issued it.
+        """`known` returns a visitor's id, or raises ValueError if this server has not issued it.
 
-        `network` says from where a question comes: where threads are short, networks take turns.
+        `network` says from where a request comes: if threads are short, networks take turns.
         """
         self._known, self._link, self.network = known, link, network
         self._places = {_quick: Places(QUICK), _slow: Places(SLOW), _deeds: Places(DEEDS)}
@@ -161,7 +161,7 @@ class Panels:
         """Add a panel to the layout and return its component.
 
         Args:
-            template: fixed HTML with `data-slot` places. Nothing that a visitor wrote may stand in it.
+            template: fixed HTML with `data-slot` places. It must not contain anything that a visitor wrote.
             start: the selection with which the panel opens.
             of_model: names of the fields that are kept separately for each model.
             address: names of the fields that the page's address holds while this tab is open. `cell` means query and
@@ -173,7 +173,7 @@ class Panels:
         data = {"panel": name, "start": json.dumps(dict(start)), "of-model": of_model, "address": address}
         data |= {"rules": rules} if rules else {}
         data |= {"follows": ""} if follows else {}
-        data |= {"new": ""}  # until it was answered in full
+        data |= {"new": ""}  # until the request was answered in full
         return gr.HTML(
             {},
             html_template=f'<form class="panel"{attributes_html({f"data-{key}": text for key, text in data.items()})}>'
@@ -187,7 +187,7 @@ class Panels:
     def act(self, name: str, handler: Act, *, slow: bool = False) -> None:
         """Let buttons with `data-do="name"` call this with the selection. A ValueError is shown in the panel.
 
-        `slow`: it takes longer than a click may, and waits for a thread of its own.
+        `slow`: it takes longer than a click may, and waits for its own thread.
         """
         self._acts[name] = handler
         self._slow_acts |= {name} if slow else set()
@@ -231,7 +231,7 @@ class Panels:
                     del self._asking[visitor]
 
     def asked(self, body: Any, request: Request) -> Asked:
-        """Whose question it is, and about what. Raises ValueError, KeyError or TypeError for what no page sends."""
+        """The request's visitor and content. Raises ValueError, KeyError or TypeError for what no page sends."""
         check_sendable(body)
         selection, clicked = body["selection"], body.get("clicked")
         if not isinstance(selection, dict) or not isinstance(clicked, (dict, type(None))):
@@ -239,12 +239,12 @@ class Panels:
         return Asked(self._known(body["visitor"]), selection, clicked, request)
 
     def _deed(self, name: str, asked: Asked, body: Any) -> _Work:
-        """One button that was pressed: what came of it."""
+        """Do what one pressed button asks, and return the result."""
         act = self._acts[name]
         return _deeds if name in self._slow_acts else _quick, lambda: dict(act(asked) or {})
 
     def _wish(self, name: str, asked: Asked, body: Any) -> _Work:
-        """What to show."""
+        """What to show for a request."""
         view, have, late = self._views[name], body.get("have", {}), bool(body.get(LATER))
         if not isinstance(have, dict):
             raise ValueError
@@ -257,7 +257,7 @@ class Panels:
             for name, slot in due.items():
                 if slot.slow and (not late or (made and time.monotonic() - began > TOGETHER)):
                     later.append(name)
-                else:  # one that has become quick since is not asked for again
+                else:  # a slot that has become quick meanwhile is not requested again
                     made[name] = [slot.digest, quoted(_made(slot), **shown.facts)]
             said = {"selection": shown.selection, "slots": made, LATER: later}
             return (
@@ -284,7 +284,7 @@ def _json(answer: Any) -> bytes:
 
 
 def slot(name: str, *, tag: str = "div", **attributes: str) -> str:
-    """A place for HTML. Attributes are given with _ for -."""
+    """A place for HTML. Attribute names have _ in place of -."""
     return f'<{tag} data-slot="{name}"{attributes_html(attributes)}></{tag}>'
 
 
@@ -295,7 +295,7 @@ def blank(template: str, note: str, said: str) -> dict[str, Slot]:
 
 
 def button(text: str, *, kind: str = "ghost", **attributes: str | bool) -> str:
-    """A button. Escaped, but for attributes' names, which are given with _ for -."""
+    """A button. Escaped, except for attribute names, which have _ in place of -."""
     return f'<button type="button" class="{kind}"{attributes_html(attributes)}>{html.escape(text)}</button>'
 
 

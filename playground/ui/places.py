@@ -1,6 +1,6 @@
 """Places: a limit on simultaneous work. When all are taken, networks take turns, and visitors within each network.
 
-`Board` does the same for jobs of minutes. This is for work of seconds: a text, a slow picture.
+`Board` does the same for jobs that take minutes. This is for work that takes seconds: a text, a slow picture.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Places:
     def __init__(self, count: int):
         self._free = count
         self._line: list[_Waits] = []
-        self._at_work: Counter[str] = Counter()  # by network and by visitor
-        self._served: dict[str, int] = {}  # the same, while anybody waits: when they last got a place
+        self._at_work: Counter[str] = Counter()  # places held, by network and by visitor
+        self._served: dict[str, int] = {}  # likewise, while anybody waits: when they last got a place
         self._clock = itertools.count(1)
 
     @property
@@ -40,7 +40,7 @@ class Places:
 
     @asynccontextmanager
     async def of(self, network: str, visitor: str) -> AsyncIterator[None]:
-        """Wait for a place for this visitor of this network, and hold it."""
+        """Wait for a place for this visitor in this network, and hold it."""
         if self._free:
             self._free -= 1
         else:
@@ -51,7 +51,7 @@ class Places:
             except asyncio.CancelledError:
                 if mine in self._line:
                     self._line.remove(mine)
-                else:  # called at the same moment
+                else:  # it got a place at the same moment
                     self._next()
                 raise
         self._count(network, visitor, 1)
@@ -62,7 +62,7 @@ class Places:
             self._next()
 
     def _next(self) -> None:
-        """Pass a free place on: to those with the fewest places, then to those served longest ago."""
+        """Pass on a free place: to those with the fewest places, then to those served longest ago."""
         if not self._line:
             self._free += 1
             self._served.clear()

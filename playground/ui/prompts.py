@@ -1,4 +1,4 @@
-"""Prompts: how a tab reads one, and beginnings that suit a model."""
+"""Prompts: how a tab reads a prompt, and beginnings that suit a model."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..storage import Checkpoint
 from .page import Page
 
 SEARCHED = 1_000_000
-"""Characters of a text in which the words of a prompt are looked for."""
+"""How many characters of a text are searched for a prompt's words."""
 SHORT = 8
-"""Characters of a beginning where there are no words."""
+"""Characters in a beginning if the text has no words."""
 NO_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -51,7 +51,7 @@ def suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[s
         asked = [prompt for prompt in asked if isinstance(prompt, str) and _stands_in(source.text, prompt)]
     found, language = asked[:1], checkpoint.language
     if language:
-        # what a shipped model was sampled with is nobody's choice: better one after which much is open
+        # nobody chose a shipped model's sample prompt: a beginning with an open continuation is better
         found.insert(0 if str(model_id).startswith("shipped-") else 1, language.prompt)
     found += [*_beginnings(learned(source, checkpoint)), *asked[1:]]
     known = [s for s in found if isinstance(s, str) and s.strip() and NO_CHARACTER not in s]
@@ -60,12 +60,12 @@ def suggestions(page: Page, model_id: str | None, visitor: str | None) -> list[s
 
 
 def _stands_in(text: str, prompt: str) -> bool:
-    """Whether all its words do, as far as a text is looked through."""
+    """Whether all the prompt's words occur in the text, as far as it is searched."""
     return all(word in text[:SEARCHED] for word in prompt.split())
 
 
 def _beginnings(text: str) -> list[str]:
-    """Whole first words of a few lines or sentences of a text whose own start and end may be cut off."""
+    """The whole first words of a few lines or sentences, in a text whose own start and end may be cut off."""
     whole = text[: max(text.rfind(" "), text.rfind("\n"), 0)]
     if not whole.strip():  # a script without spaces
         return [text.strip()[:SHORT]]
@@ -75,7 +75,7 @@ def _beginnings(text: str) -> list[str]:
 
 
 def _any_beginning(checkpoint: Checkpoint) -> str:
-    """For a model that nothing is known of: a beginning, or any piece of text, that it can read."""
+    """For a model about which nothing is known: a beginning, or any piece of text, that it can read."""
     tokenizer = checkpoint.tokenizer
     pieces = (tokenizer.token_text(token) for token in range(tokenizer.vocab_size))
     tried = itertools.chain(("The ", "the", "A", "a"), pieces)

@@ -1,4 +1,4 @@
-"""Quoted: the line that says, in every saved picture and table, what it is of; and what tells its file from others."""
+"""Quoted: the line in every saved picture and table that says what it shows; and what sets its file name apart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..figures.wire import escaped, shortened
 from ..service.models import Registry
 
 LONGEST = 160
-"""Characters of a prompt that are quoted."""
+"""Most characters of a prompt that are quoted."""
 
 
 def quoted(content: Any, **facts: Any) -> Any:
@@ -30,7 +30,7 @@ def quoted(content: Any, **facts: Any) -> Any:
 
 
 def about(**facts: Any) -> dict[str, str]:
-    """`line` for under a picture and over a table (escaped as plotly reads it), `name` for after a file's own."""
+    """`line` goes under a picture and above a table (escaped for plotly), `name` after the file's own name."""
     known = {name: f"{f:,}" if isinstance(f, int) else str(f) for name, f in facts.items() if f is not None}
     parts, marks = [f"Transformer Playground {__version__}"], []
     for name, text in known.items():
@@ -44,7 +44,7 @@ def about(**facts: Any) -> dict[str, str]:
 
 
 def model_facts(registry: Registry, visitor: Any, *model_ids: Any) -> dict[str, Any]:
-    """Names and steps of the models, as this visitor's list calls them; of those that are still there."""
+    """Names and steps of those models that still exist, as in this visitor's list."""
     names = {model_id: name for name, model_id in registry.choices(visitor)}
     known = {each: registry.get(each, visitor) for each in model_ids if registry.has(each, visitor)}
     steps = sorted({checkpoint.history.last_step for checkpoint in known.values()})

@@ -1,4 +1,4 @@
-"""Refusals: how a ValueError of the rooms below becomes a sentence on the page."""
+"""Refusals: how a ValueError from the layers below becomes a sentence on the page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import gradio as gr
 
 @contextmanager
 def in_words() -> Iterator[None]:
-    """Turn the ValueErrors of the rooms below into sentences for a program, in which settings keep their names."""
+    """Turn ValueErrors from the layers below into sentences for a program, in which settings keep their names."""
     try:
         yield
     except ValueError as problem:
@@ -19,13 +19,13 @@ def in_words() -> Iterator[None]:
 
 
 LABELS: dict[str, str] = {}
-"""What the page calls a setting that the rooms below call by another name; the forms fill it in."""
+"""A setting's name in the layers below → its name on the page; the forms fill it in."""
 
 
 def sentence(text: str, *, labels: bool = True) -> str:
-    """The text with a capital at its beginning and a full stop at its end.
+    """The text with an initial capital and a final full stop.
 
-    With `labels`, settings are called what stands on their controls; a program knows them by their own names.
+    With `labels`, settings are named as on their controls; programs know them by their own names.
     """
     text = text.strip() or "Something went wrong"
     if labels:

@@ -22,9 +22,9 @@ class Selected(BaseModel, frozen=True, extra="ignore"):
             return cls.model_validate({name: value for name, value in sent.items() if name not in wrong})
 
     def to_dict(self) -> dict[str, Any]:
-        """As the browser keeps it."""
+        """The selection in the form that the browser keeps."""
         return self.model_dump(mode="json")
 
     def moved(self, **changes: Any) -> Self:
-        """The same with some fields changed."""
+        """The selection with some fields changed."""
         return self.model_copy(update=changes)

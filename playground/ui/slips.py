@@ -1,4 +1,4 @@
-"""A textbook slip on the page: folded, with what a text says and what is true."""
+"""A textbook slip on the page: folded, with the text's claim and what is true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""/status: how full the house is, as JSON for whoever runs it: numbers only, nothing of a visitor."""
+"""/status: how full the server is, as JSON for its owner: numbers only, nothing about a visitor."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def status_route(blocks: gr.Blocks) -> Route:
 
 
 def counts(blocks: gr.Blocks, sessions: int) -> dict[str, dict[str, int]]:
-    """What there is now; sizes in bytes."""
+    """The present counts; sizes in bytes."""
     page = blocks.page
     return {
         "jobs": page.board.counts(),

@@ -26,7 +26,7 @@ def _shades(name: str, lightest_first: str) -> gr.themes.Color:
 _ACCENT = _shades("accent", "#eef9fa #d5f0f3 #aee1e8 #78cdd9 #3fc4d6 #189bae #0c7a8b #0c6a79 #0d5562 #0f4651 #052c34")
 _GREY = _shades("grey", "#f8f9fb #f1f3f6 #e4e7eb #cdd3da #98a2ad #6d7884 #505b68 #343d48 #212933 #161b22 #0e1217")
 
-# What gradio calls a part of the page → its look; of two, the second is for dark pages.
+# Gradio's name for a part of the page → its look; if there are two, the second is for dark pages.
 _LOOK: dict[str, str | tuple[str, str]] = {
     "body_background_fill": ("*neutral_50", "*neutral_950"),
     "body_text_color": (palette.INK, palette.DARK[palette.INK]),
@@ -85,7 +85,7 @@ def theme() -> gr.themes.Base:
         radius_size=gr.themes.sizes.radius_md,
         text_size=gr.themes.sizes.text_md,
         font=[gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)), *_SANS],
-        # letters that it lacks are easier to read in the other font: Arabic, for one
+        # letters that it lacks, such as Arabic ones, are easier to read in the other font
         font_mono=[gr.themes.LocalFont("IBM Plex Mono", weights=(400,)), *_SANS],
     ).set(**_settings())
 
@@ -157,15 +157,15 @@ def _variables() -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of a table that is more than its words."""
+    """A table cell that is more than its text."""
 
     text: str = ""
     value: float | None = None
-    """The exact number behind the words, which the saved table holds instead of them."""
+    """The exact number behind the text, which the saved table holds instead."""
     html: str = ""
-    """Shown instead of the text; escaped already."""
+    """HTML to show instead of the text; already escaped."""
     title: str = ""
-    """What hovering says."""
+    """The text shown on hover."""
     kind: str = ""
     """A class of the style sheet: chosen, words, or a role (q, k, v, s)."""
 
@@ -185,7 +185,7 @@ def table(
     )
     above = f"<thead><tr>{''.join(_cell('th', c) for c in head)}</tr></thead>" if head else ""
     shown = f'<table class="{f"plain-table {classes}".strip()}">{above}<tbody>{body}</tbody></table>'
-    shown = f'<div class="scroll-x" tabindex="0">{shown}</div>'  # by keys, too
+    shown = f'<div class="scroll-x" tabindex="0">{shown}</div>'  # usable by keyboard, too
     if not save:
         return shown
     button = f'<button type="button" class="save-csv" data-csv="{html.escape(save, quote=True)}">Save as CSV</button>'

@@ -1,4 +1,4 @@
-"""Under way: what a tab shows of its jobs besides their results: the bar in place of the button, and failures."""
+"""Under way: what a tab shows of its jobs besides results: the bar in place of the button, and failures."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ UNSAVED = (
 )
 TWICE = 1.0
 """Seconds within which a second press of a button is a double click."""
-# seconds between looks at what has not taken its first step, at what soon ends, and at what goes on for a while
+# seconds between checks of a job before its first step, of one that soon ends, and of one that takes a while
 FIRST_TICK, TICK, SLOW_TICK = 0.2, 0.4, 1.5
-WAIT_TICK = 3.0  # of jobs in the queue
-LONG = 15.0  # seconds left that make the difference
+WAIT_TICK = 3.0  # for jobs in the queue
+LONG = 15.0  # a job "soon ends" with fewer seconds left
 _BAR = f"""{slot("stop")}{slot("bar")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}"""
 
 
@@ -45,18 +45,18 @@ def add_bar(page: Page, kind: type[Job], draw: Callable[[Any], str], *, elem_id:
 
 
 def progress(view: Any, share: float, words: str) -> str:
-    """The progress bar of a run or a pair: `words` while it trains, else the reason why it waits."""
+    """The progress bar of a run or a pair: `words` while it trains, otherwise why it waits."""
     if view.state == "waiting":
         wait = f" · {theme.about(view.wait)}" if view.wait and view.wait >= 1 else ""
         return theme.progress(0.0, f"{ordinal(view.place or 1)} in the queue{wait}")
     if view.state == "training":
-        # a place in the line while it trains: its own is lent to others
+        # a place in the queue while it trains: its own is lent to others
         return theme.progress(share, words if view.place is None else f"{words} · paused, others are next")
     return theme.progress(share, view.message or "Getting ready …")
 
 
 def left(seconds: float | None) -> str:
-    """How long a job still takes, after other words."""
+    """How long a job still takes, worded to follow other words."""
     return f" · {theme.about(seconds)} left" if seconds else ""
 
 
@@ -67,7 +67,7 @@ def just_begun(page: Page, visitor: str, job: type[Job]) -> bool:
 
 
 def notices(page: Page, visitor: str, kind: type[Job], shown: str = "") -> Slot:
-    """Why the last job came to nothing, unless it is `shown` anyway; and what cannot be saved."""
+    """Why the last job failed, unless that is `shown` anyway; and what cannot be saved."""
     failed = page.board.failed(visitor, kind=kind)
     failed = None if failed is None or failed.id == shown else failed
     problem = page.registry.data.problem if page.board.of(visitor, kind=Job) else ""

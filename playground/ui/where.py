@@ -1,7 +1,7 @@
-"""Where: from which address a request comes, and whether its page may use the server's own Hub login.
+"""Where: the address from which a request comes, and whether its page may use the server's own Hub login.
 
-Anybody can write any header into a request. So X-Forwarded-For counts only where a proxy that the owner named wrote it,
-and the Hub login only opens for a page that holds the token printed when the server started.
+Anybody can write any header into a request. So X-Forwarded-For counts only if a proxy named by the owner wrote it.
+Only a page with the token printed at the server's start may use the Hub login.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ class Reach:
     """How visitors reach this server, and which of them is its owner."""
 
     behind_proxy: bool = False
-    """Whether all requests come through a proxy that appends the address it was asked from to X-Forwarded-For."""
+    """Whether all requests come through a proxy that appends the client's address to X-Forwarded-For."""
     on_space: bool = False
-    """Whether that proxy is a Space's, which has further machines between itself and this one."""
+    """Whether the proxy is a Space's, with further machines between it and this one."""
     owner: str = ""
     """The secret that makes a page the owner's; empty if no page may use the stored Hub login."""
 
     @classmethod
     def here(cls, *, behind_proxy: bool = False, use_hub_login: bool = False) -> Reach:
-        """As this server was started."""
+        """The reach that this server was started with."""
         on_space = bool(os.environ.get("SPACE_ID"))
         return cls(behind_proxy or on_space, on_space, secrets.token_urlsafe(24) if use_hub_login else "")
 
     def origin_of(self, request: gr.Request | None) -> str:
-        """The address that a request comes from, an IPv6 one as its network of 64 bits; "" where there is none."""
+        """The address from which a request comes (for IPv6, its 64-bit network); "" if there is none."""
         try:
-            # a header that is there twice counts as one, in order: what the proxy added comes last
+            # repeated headers count as one, in order: the proxy's addition comes last
             forwarded = request.headers.getlist("x-forwarded-for") if self.behind_proxy else []
             hops = [hop.strip() for hop in ",".join(forwarded).split(",") if hop.strip()]
-            if self.on_space and len(hops) > 1:  # from the right, where whoever asks can write nothing
+            if self.on_space and len(hops) > 1:  # from the right, where the client cannot write anything
                 hops = [next((hop for hop in reversed(hops) if _is_public(hop)), hops[-1])]
             return network_of(hops[-1] if hops else request.client.host if request.client else "")
         except AttributeError:
             return ""
 
     def is_owner(self, request: gr.Request | Request) -> bool:
-        """Whether the page was opened with the link that was printed at the start."""
+        """Whether the page was opened with the link printed at the start."""
         try:
             shown = request.cookies.get(_COOKIE, "")
         except AttributeError:
@@ -61,7 +61,7 @@ class Reach:
         return bool(self.owner) and hmac.compare_digest(shown.encode(), self.owner.encode())
 
     def owner_route(self) -> Route:
-        """The route behind that link: it gives the browser the token and goes on to the page."""
+        """The route behind that link: it gives the browser the token and leads to the page."""
 
         def answer(request: Request) -> Response:
             shown = request.path_params["token"]
@@ -76,7 +76,7 @@ class Reach:
 
 
 def path_within(scope: Mapping[str, Any]) -> str:
-    """The path that a request asks for, without the prefix at which a proxy serves the page."""
+    """The path of a request, without the prefix at which a proxy serves the page."""
     return scope["path"].removeprefix(scope.get("root_path", ""))
 
 
@@ -93,7 +93,7 @@ def without_proxy(host: str) -> None:
 
 
 def network_of(address: str) -> str:
-    """An address as limits count it: IPv4 whole, IPv6 by its first 64 bits, which one customer shares out at will."""
+    """An address as limits count it: IPv4 whole, IPv6 by its first 64 bits: a customer may use all addresses within."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0].strip("[]"))
     except ValueError:
@@ -111,7 +111,7 @@ def _is_public(address: str) -> bool:
 
 
 def asked_here(request: gr.Request) -> bool:
-    """Whether the page was opened at an address that no other machine can reach."""
+    """Whether the page was opened at an address that only this machine can reach."""
     try:
         return is_loopback(request.headers.get("host", "").rsplit(":", 1)[0].strip("[]"))
     except AttributeError:
@@ -119,7 +119,7 @@ def asked_here(request: gr.Request) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or number of a machine is this one's own."""
+    """Whether a host's name or address means this machine itself."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

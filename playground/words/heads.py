@@ -100,6 +100,8 @@ def role_reason(tests: HeadTests, layer: int, head: int) -> str:
 def roles_counted(tests: HeadTests) -> str:
     """How many heads have each role."""
     roles = [role for row in tests.roles for role in row]
+    if {*roles} == {"unclear"} and len(roles) > 1:
+        return f"None of the {len(roles)} heads has a clear role."
     counts = "; ".join(f"{words}: {roles.count(role)}" for role, words in ROLE_NAMES.items() if role in roles)
     return f"By role, of {len(roles)} {'heads' if len(roles) > 1 else 'head'}: {counts}."
 

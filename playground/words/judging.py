@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
-UNDERLINED = "Red underlines mark each line's first mistake, or a word not in the text."
+UNDERLINED = "Red underlines mark the first mistake of each line, or a word not in the text."
 FEW = 100
 """Below this many words, a share also names its counts."""
 

@@ -41,7 +41,8 @@ WRITING = """() => {
 # colours fade; what follows scrolling never ends
 FADED = """Promise.allSettled(document.getAnimations().filter((change) => change.timeline === document.timeline)
   .map((change) => change.finished))"""
-DRAWN = """() => [...document.querySelectorAll('.chart-plot')].filter((p) => p.clientWidth && p._fullLayout)
+DRAWN = """() => [...document.querySelectorAll('.chart-plot')]
+  .filter((p) => p.checkVisibility() && p.clientWidth && p._fullLayout)
   .every((p) => Math.abs(p._fullLayout.width - p.clientWidth) < 2)"""
 
 

@@ -202,6 +202,7 @@ def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium
     page.locator(".why-button").click()
     expect(page.locator("[data-slot=why-title]")).to_contain_text("Why “")
     expect(page.locator(".written .asked")).to_have_count(1)
+    expect(page.locator("label.why-passage").first).to_be_visible()  # nothing moves any more
     opened = page.locator(".written .open").get_attribute("data-place")
     first, last = (page.locator(f".written [data-place='0:{at}']").bounding_box() for at in (1, 3))
     page.mouse.move(first["x"] + 2, first["y"] + first["height"] / 2)

@@ -9,10 +9,9 @@ from playground.data.sentences import SENTENCES
 from playground.data.tokenizers import CharTokenizer, WordTokenizer
 from playground.inspection import look
 from playground.inspection.heads import head_scores
-from playground.interventions import Node, find_circuit, found_pairs, fresh_pairs, pair_of, written_pairs
-from playground.interventions.circuit import Runs, nodes_of
-from playground.interventions.pairs import WRITTEN, words_of
-from playground.interventions.patching import Pair
+from playground.interventions.circuit import Node, Runs, find_circuit, nodes_of
+from playground.interventions.pairs import WRITTEN, found_pairs, fresh_pairs, words_of, written_pairs
+from playground.interventions.patching import Pair, pair_of
 from playground.model import Pass, trace
 from playground.service.texts import unseen
 from playground.storage import load

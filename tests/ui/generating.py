@@ -12,12 +12,10 @@ from starlette.testclient import TestClient
 
 from playground.data.tokenizers import CharTokenizer
 from playground.model import Transformer
-from playground.service.board import Board
 from playground.service.limits import LOCAL
 from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History
-from playground.ui.page import Page
 from playground.ui.panel import Asked, Shown
 from playground.ui.tabs import generate as tab
 from playground.ui.tabs.generate import writing
@@ -25,6 +23,8 @@ from playground.ui.tabs.generate.game import Game
 from playground.ui.tabs.generate.why import Why
 from playground.ui.tabs.generate.writing import Writing
 from tests.model.configs import TINY
+
+from .panels import page_of
 
 TOKENIZER = CharTokenizer("<b>&\n\"'xy")
 CONFIG = TINY.replace(vocab_size=TOKENIZER.vocab_size)
@@ -41,7 +41,7 @@ class Generating:
         self.visitor = registry.data.new_visitor()
         self.model_id = registry.add(self.visitor, checkpoint)
         self.checkpoint = registry.get(self.model_id, self.visitor)
-        self.page = Page(limits, registry, Board(registry, limits), None, None, None)
+        self.page = page_of(registry)
         self.game, self.writing, self.why = Game(self.page), Writing(self.page), Why(self.page)
 
     def asked(self, **selection: Any) -> Asked:

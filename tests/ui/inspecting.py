@@ -10,17 +10,17 @@ from playground.data.tokenizers import CharTokenizer
 from playground.figures.wire import numbers_of
 from playground.inspection import Look
 from playground.model import ModelConfig, Transformer
-from playground.service.board import Board
 from playground.service.limits import LOCAL, Limits
 from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History
-from playground.ui.page import Page
 from playground.ui.panel import Asked, Shown
 from playground.ui.tabs import inspect
 from playground.ui.tabs.inspect.looks import Looks
 from playground.ui.tabs.inspect.selection import At
 from tests.model.configs import TINY
+
+from .panels import page_of
 
 LETTERS = CharTokenizer("ab<>&cde\n ")
 
@@ -47,7 +47,7 @@ class Inspecting:
         registry = Registry(limits)
         self.visitor = registry.data.new_visitor()
         self.model_id = registry.add(self.visitor, checkpoint)
-        self.page = Page(limits, registry, Board(registry, limits), None, None, None)
+        self.page = page_of(registry)
         self.looks = Looks(self.page)
         self.page.share("inspect.looks", self.looks)
 

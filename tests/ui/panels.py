@@ -1,8 +1,15 @@
 """A page's panels without a page: asks the routes for what a panel shows, presses its buttons, hears the news."""
 
+import html
+import re
 from typing import Any
 
-from .raw import web
+from playground.service.board import Board
+from playground.service.models import Registry
+from playground.ui.page import Page
+
+from .raw import RawCaller, web
+from .runs import known
 
 
 class PanelCaller:
@@ -42,3 +49,25 @@ class PanelCaller:
     def news(self) -> dict[str, Any]:
         """What the page hears."""
         return web("GET", f"{self.address}/news?visitor={self.visitor}").json()
+
+
+class PageCaller(PanelCaller):
+    """An open page of a visitor: a panel, the bar above it, and what calls the page's own endpoints."""
+
+    panel: str
+
+    def __init__(self, served: tuple[Any, str], visitor: str, model: str = "shipped-stories"):
+        self.board, address = served
+        super().__init__(address, known(visitor), self.panel, model)
+        self.bar = PanelCaller(address, self.visitor, f"{self.panel}-bar", model)
+        self.caller = RawCaller(address, visitor)
+
+    def text(self, *slots: str) -> str:
+        """What these slots say."""
+        said = " ".join(str(self.slots[slot]) for slot in slots)
+        return " ".join(html.unescape(re.sub("<[^>]+>", " ", said)).split())
+
+
+def page_of(registry: Registry, **more: Any) -> Page:
+    """A page of these models that nobody has opened, without components."""
+    return Page(registry.limits, registry, Board(registry, registry.limits), None, None, None, **more)

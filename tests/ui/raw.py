@@ -40,12 +40,11 @@ class RawCaller:
         return self._named(name)[0]
 
     def _named(self, name: str) -> list[int]:
-        found = []
-        for number, component in self.components.items():
-            props = component["props"]
-            if name in (props.get("elem_id"), props.get("label"), component["type"]):
-                found.append(number)
-        return found
+        return [
+            number
+            for number, component in self.components.items()
+            if name in (component["props"].get("elem_id"), component["props"].get("label"), component["type"])
+        ]
 
     def endpoint(self, name: str, event: str = "click") -> dict[str, Any]:
         """The first dependency with a handler in Python that this event of a component of this name calls."""
@@ -61,35 +60,31 @@ class RawCaller:
         """Call it with the page's first values, some changed (by elem_id or label); (status, answer as text)."""
         wanted = {changed: set(self._named(changed)) for changed in changes}
         fits = (one for one in self._endpoints(name, event) if all(ids & {*one["inputs"]} for ids in wanted.values()))
-        endpoint = self.called = next(fits, None)
+        endpoint = next(fits, None)
         assert endpoint, f"{name} has nothing that takes {', '.join(changes)}"
         data = {number: self.components[number]["props"].get("value") for number in endpoint["inputs"]}
         for changed, value in changes.items():
             data[next(number for number in data if number in wanted[changed])] = value
         return self.post(endpoint["id"], list(data.values()))
 
-    def form(self, name: str, visitor: Any, causes: list[str] | None = None, **changes: Any) -> tuple[int, str]:
-        """Press the button of a form (`ui/forms/followed.py`), or touch it with these causes, as the page does."""
-        values = {next(iter(self._within(name, changed))): value for changed, value in changes.items()}
-        return self._posted(f"do/{name}", json.dumps(self.form_body(name, visitor, values, causes)).encode())
+    def form(self, name: str, visitor: Any, causes: list[str] | None = None, /, **changes: Any) -> tuple[int, str]:
+        """Press the button of a form (`ui/forms/followed.py`), or touch it with these causes; changes by field."""
+        body = self.form_body(name, visitor, {}, causes)
+        values = body["selection"]["values"]
+        assert changes.keys() <= values.keys(), changes.keys() - values.keys()
+        values |= changes
+        return self._posted(f"do/{name}", json.dumps(body).encode())
 
     def form_body(
         self, name: str, visitor: Any, values: dict[int, Any], causes: list[str] | None = None
     ) -> dict[str, Any]:
         """What that sends; `values` are those of components that do not hold the page's first ones."""
-        reads, its = self._form(name)
-        held = {number: values.get(number, self.components[number]["props"].get("value")) for number in its}
-        selection = {"values": dict(zip(reads, held.values())), "causes": causes or [], "pressed": causes is None}
-        return {"visitor": visitor, "selection": selection}
-
-    def _within(self, form: str, name: str) -> list[int]:
-        return [number for number in self._named(name) if number in self._form(form)[1]]
-
-    def _form(self, name: str) -> tuple[list[str], list[int]]:
-        """The names of the fields that a form reads, and the numbers of their components."""
         begins = f'playground.form.pressed({{"name": "{name}"'
         its = next(each for each in self.config["dependencies"] if begins in (each["js"] or ""))
-        return json.JSONDecoder().raw_decode(its["js"], its["js"].index('{"name"'))[0]["reads"], its["inputs"]
+        fields = json.JSONDecoder().raw_decode(its["js"], its["js"].index('{"name"'))[0]["reads"]
+        held = [values.get(number, self.components[number]["props"].get("value")) for number in its["inputs"]]
+        selection = {"values": dict(zip(fields, held)), "causes": causes or [], "pressed": causes is None}
+        return {"visitor": visitor, "selection": selection}
 
     def post(self, function: int, data: list[Any]) -> tuple[int, str]:
         """Post to the endpoint that gradio's page uses for events outside the queue."""

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from gradio.utils import get_upload_folder
 
-from playground.service.board import Board
 from playground.service.limits import (
     BODIES,
     BODIES_PER_ADDRESS,
@@ -30,8 +29,8 @@ from playground.ui.bodies import bodies
 from playground.ui.classroom import make
 from playground.ui.forms import texts
 from playground.ui.forms.followed import uploaded
-from playground.ui.page import Page
 
+from .panels import page_of
 from .raw import RawCaller, serving, web
 from .runs import ANNA, BERT, known, small_limits, until
 
@@ -180,8 +179,7 @@ def test_a_text_of_the_limits_size_passes_however_it_is_escaped(letter):
 
 def test_the_text_of_a_program_or_a_class_is_measured_before_it_is_taken_apart(monkeypatch):
     monkeypatch.setattr(texts, "own_of", lambda *_: pytest.fail("a text beyond the limit was taken apart"))
-    registry, long = Registry(SMALL), "word " * 10_000
-    page = Page(SMALL, registry, Board(registry, SMALL), None, None, None)
+    page, long = page_of(Registry(SMALL)), "word " * 10_000
     given = {"source": "text", "size": "tiny", "text": long, "steps": 0, "seed": 0}
     for measured in (lambda: Endpoints(page)._spec(long, "", "tiny", 0, "", {}), lambda: make.preset(given, page)):
         with pytest.raises(ValueError, match=r"Use.*part"):

@@ -12,7 +12,7 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
     board, address = served
     fred = known("fred")
     caller = RawCaller(address, "freds")
-    assert press_train(caller, fred, Steps=20)[0] == 200 and caller.call("renew-models")[0] == 200
+    assert press_train(caller, fred, steps=20)[0] == 200 and caller.call("renew-models")[0] == 200
     until(lambda: board.of(fred) and board.of(fred)[0].settled)
     answer = web("GET", address + "status")
     assert answer.headers["content-type"] == "application/json"

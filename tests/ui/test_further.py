@@ -22,10 +22,10 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     board = page.board
     first = board.start(page.visitor, small_spec())
     page.until_over()
-    further = {"Train the chosen model further": True, "model": first.id, "text": OTHER}
-    assert "Steps must be a whole number from 1" in page.train(**further, Steps=0) and len(board.of(page.visitor)) == 1
-    assert "tried on new models" in page.train(**further, **{"Try several values": "Layers = 1, 2"})
-    page.train(**further, Steps=15)
+    further = {"further": True, "model": first.id, "text": OTHER}
+    assert "Steps must be a whole number from 1" in page.train(**further, steps=0) and len(board.of(page.visitor)) == 1
+    assert "tried on new models" in page.train(**further, sweep="Layers = 1, 2")
+    page.train(**further, steps=15)
     page.until_over()
     tuned = board.of(page.visitor)[-1]
     assert tuned.spec.parent == first.id and tuned.view().history.last_step == 15
@@ -43,7 +43,7 @@ def test_several_values_make_one_table_and_one_chart(served):
     page = Visit(served, "sweeps")
     panel = PanelCaller(page.caller.address, page.visitor, "sweep", "shipped-stories")
     assert panel.look() == {} and panel.selection["there"] is False
-    page.train(**{"Try several values": "Layers = 1, 2", "Steps": 4})
+    page.train(sweep="Layers = 1, 2", steps=4)
     until(lambda: page.board.of(page.visitor, kind=SweepJob)[-1].settled)
     shown = panel.look()
     assert panel.selection["there"] is True and shown["stop"] == "" and shown["bar"] == ""

@@ -8,14 +8,13 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
-from playground.service.board import Board
 from playground.service.models import SHIPPED_FOLDER, Registry
-from playground.ui.page import Page
 from playground.ui.panel import Asked
 from playground.ui.tabs.train.hub import pull, push
 from playground.ui.where import Reach, is_loopback, network_of
 from tests.standins.hub import Account, hub_for_tests
 
+from .panels import page_of
 from .runs import ANNA, BERT, small_limits
 
 OWNER, VISITOR = "hf_ownersSecret", "hf_oauth_visitorsSecret"
@@ -42,9 +41,7 @@ def asked(client="127.0.0.1", *, owner=REACH.owner, **headers) -> SimpleNamespac
 
 def section(**limits):
     """A page, and what the buttons of its Hub section do: (name, visitor, request, **fields) → answer."""
-    bounds = small_limits(**limits)
-    registry = Registry(bounds, SHIPPED_FOLDER)
-    page = Page(bounds, registry, Board(registry, bounds), None, None, None, reach=REACH)
+    page = page_of(Registry(small_limits(**limits), SHIPPED_FOLDER), reach=REACH)
     deeds = {"push": push, "pull": pull}
 
     def do(deed, visitor, request, **fields):

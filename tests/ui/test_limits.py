@@ -25,8 +25,8 @@ def served():
 
 def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
     """What pressing Train with this form would send."""
-    form = {"learn": "text", "text": TEXT, "size": "tiny", "prompt": "the ", "Context": 16, "Layers": 1, "Steps": 20}
-    form |= {"Width (d_model)": 16, "Attention heads": 2, "Steps between evaluations": 100, "Steps between samples": 0}
+    form = {"learn": "text", "text": TEXT, "size": "tiny", "prompt": "the ", "context_length": 16, "n_layers": 1}
+    form |= {"d_model": 16, "n_heads": 2, "steps": 20, "eval_every": 100, "sample_every": 0}
     return caller.form("train_form", visitor, **{**form, **changes})
 
 
@@ -34,19 +34,19 @@ def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
     ("changes", "complaint"),
     [
         ({"text": "x" * 20_001}, "0.0 MB"),
-        ({"Steps": 401}, "from 1 to 400"),
-        ({"Steps": "many"}, "not 'many'"),
-        ({"Steps": None}, "Steps is empty"),
-        ({"Context": 72}, "from 8 to 64"),
-        ({"Width (d_model)": 400, "Attention heads": 4, "Layers": 3}, "too many"),
-        ({"Attention heads": 3}, "heads” 3"),
+        ({"steps": 401}, "from 1 to 400"),
+        ({"steps": "many"}, "not 'many'"),
+        ({"steps": None}, "Steps is empty"),
+        ({"context_length": 72}, "from 8 to 64"),
+        ({"d_model": 400, "n_heads": 4, "n_layers": 3}, "too many"),
+        ({"n_heads": 3}, "heads” 3"),
         ({"prompt": "p" * 101}, "101 characters"),
-        ({"Learning rate": 1e30}, "Learning rate"),
-        ({"Optimizer": "magic"}, "Optimizer must"),
-        ({"learn": "example", "example": "klingon"}, "an example"),
-        ({"Pieces of text (tokens)": "telepathy"}, "one of"),
-        ({"Hide the future (causal mask)": "maybe"}, "on or"),
-        ({"own-kind": "carrier pigeon"}, "sent something"),
+        ({"learning_rate": 1e30}, "Learning rate"),
+        ({"optimizer": "magic"}, "Optimizer must"),
+        ({"learn": "example", "source": "klingon"}, "an example"),
+        ({"tokenizer": "telepathy"}, "one of"),
+        ({"causal": "maybe"}, "on or"),
+        ({"own_kind": "carrier pigeon"}, "sent something"),
         ({"text": ["a text"]}, "sent something"),
     ],
 )
@@ -59,16 +59,16 @@ def test_raw_calls_out_of_range_are_refused_with_a_sentence_and_start_nothing(se
 
 def test_a_setting_touched_before_the_page_heard_of_another_texts_choices_is_no_error(served):
     caller = RawCaller(served[0], "a-quick-visitors-session")
-    fits = {"Context": 64, "example": "sentences"}  # read in words alone
+    fits = {"context_length": 64, "source": "sentences"}  # read in words alone
     for causes in (["source"], ["fields"]):
-        status, answer = caller.form("train_form", ANNA, causes, **fits, **{"Pieces of text (tokens)": "char"})
+        status, answer = caller.form("train_form", ANNA, causes, **fits, tokenizer="char")
         assert status == 200 and "problem" not in json.loads(answer), answer
 
 
 def test_a_raw_call_within_the_limits_trains_and_no_other_visitor_can_touch_the_run(served):
     address, jobs = served
     anna, bert = RawCaller(address, "annas-session"), RawCaller(address, "berts-session")
-    status, answer = press_train(anna, ANNA, Steps=400)
+    status, answer = press_train(anna, ANNA, steps=400)
     assert status == 200, answer
     (job,) = jobs.of(ANNA)
     panel = PanelCaller(address, BERT, "train", job.id)
@@ -86,7 +86,7 @@ def test_a_visitor_whom_the_server_has_not_made_trains_nothing(served, visitor):
     """The page's own handler took any id of 20 to 64 letters: 64 invented ones filled the line."""
     address, jobs = served
     before = jobs.counts()["remembered"]
-    status, answer = press_train(RawCaller(address, "invented"), visitor, Steps=400)
+    status, answer = press_train(RawCaller(address, "invented"), visitor, steps=400)
     assert status == 400 and "the page" in json.loads(answer)["problem"] and jobs.counts()["remembered"] == before
 
 

@@ -3,7 +3,6 @@
 import html
 import re
 
-import gradio as gr
 import numpy as np
 import pytest
 import torch
@@ -16,17 +15,16 @@ from playground.inspection.edits import edits_tap
 from playground.inspection.favourites import favourites
 from playground.inspection.routing import routing_of
 from playground.model import ModelConfig, Transformer
-from playground.service.board import Board
 from playground.service.limits import LOCAL
 from playground.service.models import Registry
 from playground.storage import Checkpoint
 from playground.training import History, LoadMeasured
-from playground.ui.page import Page
 from playground.ui.panel import Asked, _made
 from playground.ui.tabs.moe import breaking, pair_panel
-from tests.ui.runs import known
 
-ANNA = known("anna")
+from .panels import page_of
+from .runs import ANNA
+
 DIALECTS = LANGUAGES["dialects"]
 LETTERS = CharTokenizer.from_text("".join(dict.fromkeys(DIALECTS.graph.texts)) + "<>&")
 MIXTURE = ModelConfig(
@@ -51,9 +49,7 @@ class Tab:
     def __init__(self, **models: Checkpoint):
         registry = Registry(LOCAL)
         self.ids = {name: registry.add(ANNA, checkpoint) for name, checkpoint in models.items()}
-        with gr.Blocks():
-            visitor, model = gr.BrowserState(""), gr.Dropdown()
-            self.page = Page(LOCAL, registry, Board(registry, LOCAL), visitor, model, gr.Tabs(), ("moe",))
+        self.page = page_of(registry)
 
     def look(self, mixture: str = "dialects", clicked: dict | None = None, **selection) -> dict:
         """What the panel shows for a selection: slot → content, and the selection itself as `chosen`."""

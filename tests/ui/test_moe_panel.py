@@ -1,6 +1,5 @@
 """The pair panel is one state of the server: what it shows at first, while both are trained, and after; the form."""
 
-import html
 import re
 
 from playground.data import corpus_from_text
@@ -13,33 +12,25 @@ from playground.ui.forms import run
 from playground.ui.tabs.moe import both, selection, training
 from tests.service.test_comparisons import spec
 
-from .panels import PanelCaller
-from .raw import RawCaller
-from .runs import TEXT, known, small_limits, until
+from .panels import PageCaller
+from .runs import TEXT, small_limits, until
 
 SHIPPED = selection.SHIPPED
 
 
-class Visit(PanelCaller):
+class Visit(PageCaller):
     """An open page of a visitor."""
 
-    def __init__(self, served, visitor: str, model: str = "shipped-stories", **chosen):
-        self.board, address = served
-        super().__init__(address, known(visitor), "moe", model, **chosen)
-        self.bar = PanelCaller(address, self.visitor, "moe-bar", model)
+    panel = "moe"
 
     def train(self, **changes) -> tuple[int, str]:
         """What pressing Train both with this form would send."""
-        given = {"moe-learn": "text", "moe-text": TEXT, "Experts": 4, "Context": 16, "Layers": 1, "Seeds": 1}
-        given |= {"Width (d_model)": 16, "Attention heads": 2, "Steps": 20, "Steps between evaluations": 5}
-        given |= {"Pieces of text (tokens)": "char"}
-        return RawCaller(self.address, self.visitor).form("moe_form", self.visitor, **{**given, **changes})
+        given = {"learn": "text", "text": TEXT, "n_experts": 4, "context_length": 16, "n_layers": 1, "seeds": 1}
+        given |= {"d_model": 16, "n_heads": 2, "steps": 20, "eval_every": 5, "tokenizer": "char"}
+        return self.caller.form("moe_form", self.visitor, **{**given, **changes})
 
     def job(self) -> ComparisonJob:
         return self.board.of(self.visitor, kind=ComparisonJob)[-1]
-
-    def text(self, *slots: str) -> str:
-        return " ".join(html.unescape(re.sub("<[^>]+>", " ", str(self.slots[slot]))) for slot in slots)
 
 
 def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_folded(served, monkeypatch):
@@ -49,7 +40,7 @@ def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_
     registry = page.board.registry
     dense, moe = (registry.get(model_id, None) for model_id in SHIPPED)
     verdict = views.pair_of(SHIPPED[0], dense, SHIPPED[1], moe, recorded=True).verdict
-    assert page.text("headline").strip().startswith("A tie") and "1 seed · recorded" in page.text("about")
+    assert page.text("headline").startswith("A tie") and "1 seed · recorded" in page.text("about")
     assert f"{abs(verdict.difference):.4f}" in page.text("numbers") and f"± {verdict.margin:.4f}" in page.text(
         "numbers"
     )
@@ -65,14 +56,14 @@ def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_
 def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     page, other = Visit(served, "gina"), Visit(served, "hans")
     page.look()
-    status, answer = page.train(**{"Experts per token (top-k)": 8})
+    status, answer = page.train(experts_per_token=8)
     assert status == 200 and "cannot use 8" in answer and "notice-error" in answer, "beside the form"
     assert not page.board.of(page.visitor, kind=ComparisonJob)
-    status, answer = page.train(Steps=400)
+    status, answer = page.train(steps=400)
     assert status == 200, answer
     until(lambda: page.job().state == "training")
     assert "Stop" in page.bar.look()["stop"] and "of 400" in page.bar.slots["bar"] and page.news()["pause"]
-    assert page.look() and page.text("headline").strip() == "Training both …"
+    assert page.look() and page.text("headline") == "Training both …"
     assert "deleted" not in page.look(breaking=True)["breaking-note"], "its models are not there yet"
     page.look(breaking=False)
     other.do("stop_comparison")
@@ -81,7 +72,7 @@ def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     until(lambda: page.job().settled)
     assert not any(page.bar.look().values()) and page.news()["pause"] is None
     page.look()
-    assert page.text("headline").strip().startswith("No verdict") and "Stopped" in page.text("remarks")
+    assert page.text("headline").startswith("No verdict") and "Stopped" in page.text("remarks")
     # a verdict, and a reload; the mixture is chosen on all tabs
     page.train()
     until(lambda: page.job().settled)
@@ -114,9 +105,9 @@ def test_the_chosen_model_brings_its_pair_along(served):
     assert alone.selection["mixture"] == ids["moe"] and "Tiny stories" in alone.text("remarks")
     # any other two, and back
     alone.look(pair=None, dense="shipped-stories", mixture=SHIPPED[1])
-    assert alone.text("headline").strip().startswith("No verdict") and "same text" in alone.text("remarks")
+    assert alone.text("headline").startswith("No verdict") and "same text" in alone.text("remarks")
     alone.look(pair=" ".join(SHIPPED), dense=None, mixture=None)
-    assert alone.text("headline").strip().startswith("A tie")
+    assert alone.text("headline").startswith("A tie")
 
 
 def test_nonsense_is_refused_in_words(served):
@@ -163,8 +154,7 @@ def test_a_button_of_the_panel_counts_as_the_page_of_its_visitor(served, monkeyp
     page, shares = Visit(served, "rosa"), []
     monkeypatch.setattr(page.board, "compare", lambda visitor, spec, share: shares.append(share))
     page.do("train_again", seeds=3)
-    caller = RawCaller(page.address, "rosas-session")
-    loads = (d for d in caller.config["dependencies"] if any(event == "load" for _, event in d["targets"]))
-    caller.post(next(d["id"] for d in loads if d["backend_fn"]), [page.visitor])
+    loads = (d for d in page.caller.config["dependencies"] if any(event == "load" for _, event in d["targets"]))
+    page.caller.post(next(d["id"] for d in loads if d["backend_fn"]), [page.visitor])
     page.do("train_again", seeds=3)
     assert [share.split()[-1] for share in shares] == ["programs", "pages"]

@@ -12,17 +12,16 @@ from starlette.testclient import TestClient
 
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
-from playground.service.board import Board
 from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.storage import Checkpoint
 from playground.storage.archive import pack
 from playground.training import History
 from playground.ui import made_files
 from playground.ui.forms import run as form
-from playground.ui.page import Page
 from playground.ui.panel import Asked
 from playground.ui.tabs.train.takeaway import Make, Selection, _giving, bring, files, received, show
 
+from .panels import page_of
 from .runs import ANNA, BERT, small_limits
 
 
@@ -91,13 +90,8 @@ def test_on_a_full_or_read_only_disk_a_model_is_downloaded_from_memory(monkeypat
         _giving(make)(asked)
 
 
-def page_of(tmp_path) -> Page:
-    registry = Registry(small_limits(), SHIPPED_FOLDER)
-    return Page(small_limits(), registry, Board(registry, small_limits()), None, None, None)
-
-
 def test_the_panel_works_out_nothing_until_it_is_unfolded_and_says_why_a_model_cannot_be_exported(tmp_path):
-    page = page_of(tmp_path)
+    page = page_of(Registry(small_limits(), SHIPPED_FOLDER))
     usual = form.model_config(form.size_values("tiny", "stories") | {"source": "stories"})
     small = usual.replace(vocab_size=6, context_length=8, n_layers=1, d_model=16, n_heads=2)
     able = page.registry.add(ANNA, received(zipped(tmp_path, **small.to_dict()), page))
@@ -109,7 +103,7 @@ def test_the_panel_works_out_nothing_until_it_is_unfolded_and_says_why_a_model_c
 
 
 def test_only_what_was_uploaded_here_is_brought(tmp_path):
-    page, folder = page_of(tmp_path), Path(get_upload_folder()) / "takeaway-test"
+    page, folder = page_of(Registry(small_limits(), SHIPPED_FOLDER)), Path(get_upload_folder()) / "takeaway-test"
     folder.mkdir(parents=True, exist_ok=True)
     inside = zipped(folder, "brought.zip")
     answer = bring(page, Asked(ANNA, {"file": {"path": str(inside)}}))

@@ -286,7 +286,7 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     tuned = tuning_config(PRESETS["small"], len(text))
     assert further["steps"] == tuned.steps != start["steps"] and further["optimizer"] == "adamw"
     assert further["learning_rate"] == 1e-4 and further["advanced"]["label"] == "Advanced · 1 changed"
-    assert f"“Tiny stories” further for {tuned.steps} steps. About" in further["outlook"]
+    assert f"“Tiny stories” further for {tuned.steps} steps. " in further["outlook"]
     fifteen = follow(further | {"steps": 15}, "fields")
     assert "for 15 steps. " in fifteen["outlook"] and fifteen["steps"] == 15
     assert "for 1 step. Under a second here" in follow(further | {"steps": 1}, "fields")["outlook"]

@@ -1,28 +1,21 @@
 """The run panel is one state of the server: every page of a visitor shows the same, and nobody else's."""
 
 import dataclasses
-import html
-import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import playground
 from playground.service.runs import Source
 
-from .panels import PanelCaller
-from .raw import RawCaller
-from .runs import TEXT, ended, known, small_spec, until
+from .panels import PageCaller
+from .runs import TEXT, ended, small_spec, until
 from .test_limits import press_train
 
 
-class Visit(PanelCaller):
+class Visit(PageCaller):
     """An open page of a visitor."""
 
-    def __init__(self, served, visitor: str, session: str = ""):
-        self.board, address = served
-        super().__init__(address, known(visitor), "train", "shipped-stories")
-        self.bar = PanelCaller(address, self.visitor, "train-bar", "shipped-stories")
-        self.caller = RawCaller(address, visitor + session)
+    panel = "train"
 
     def train(self, **changes) -> str:
         status, answer = press_train(self.caller, self.visitor, **changes)
@@ -34,9 +27,6 @@ class Visit(PanelCaller):
         made = self.news()["made"]
         self.model = [*made][-1] if made else self.model
         return self.look()
-
-    def text(self, *slots: str) -> str:
-        return " ".join(html.unescape(re.sub("<[^>]+>", "", str(self.slots[slot]))) for slot in slots)
 
 
 def test_a_page_opens_with_a_recorded_run_that_is_judged_by_its_text(served):
@@ -54,10 +44,10 @@ def test_a_page_opens_with_a_recorded_run_that_is_judged_by_its_text(served):
 
 def test_a_run_is_followed_by_every_page_until_its_model_is_chosen(served):
     board, _ = served
-    one, two = Visit(served, "emil", "one"), Visit(served, "emil", "two")
+    one, two = Visit(served, "emil"), Visit(served, "emil")
     before = one.news()
     assert before["pause"] is None and before["made"] == {}
-    one.train(Steps=3000, Name="The one")
+    one.train(steps=3000, name="The one")
     (job,) = board.of(one.visitor)
     for page in (one, two):
         page.look()
@@ -88,7 +78,7 @@ def test_a_run_is_followed_by_every_page_until_its_model_is_chosen(served):
 def test_what_fails_late_is_said_until_it_is_dismissed_or_something_new_is_asked(served):
     board, _ = served
     page = Visit(served, "carla")
-    page.train(Steps=20)
+    page.train(steps=20)
     first = page.until_over()["about"]
     bad = dataclasses.replace(small_spec(), source=Source("hub", repo="no/such", filename="x.txt"))
     board.start(page.visitor, bad)
@@ -103,7 +93,7 @@ def test_runs_of_one_text_are_drawn_beside_each_other_and_four_at_most(served):
     page = Visit(served, "dora")
     ids = []
     for seed in range(3):
-        page.train(Steps=20, Seed=seed)
+        page.train(steps=20, seed=seed)
         page.until_over()
         ids.append(page.model)
     page.look(runs=True)
@@ -111,7 +101,7 @@ def test_runs_of_one_text_are_drawn_beside_each_other_and_four_at_most(served):
     page.look(beside=[ids[0], ids[1], ids[1], "somebody-elses"])
     names = [trace["name"] for trace in page.slots["curve"]["figure"]["data"]]
     assert sum("Run" in name for name in names) == 2 and page.selection["beside"] == ids[:2]
-    page.train(text=TEXT.replace("cat", "cow"), Steps=20)
+    page.train(text=TEXT.replace("cat", "cow"), steps=20)
     page.until_over()
     page.look(runs=True)
     assert 'role="checkbox"' not in page.slots["runs"], "another text: the losses do not compare"
@@ -120,8 +110,8 @@ def test_runs_of_one_text_are_drawn_beside_each_other_and_four_at_most(served):
 def test_both_pages_predict_with_the_weights_that_are_used(served):
     page = Visit(served, "flora")
     page_of_text = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
-    shape = {"Width (d_model)": 64, "Layers": 2, "Context": 32}
-    page.train(text=page_of_text, Steps=120, **shape, **{"Steps between evaluations": 5})
+    shape = {"d_model": 64, "n_layers": 2, "context_length": 32}
+    page.train(text=page_of_text, steps=120, **shape, eval_every=5)
     page.until_over()
     (job,) = page.board.of(page.visitor)
     before, mark = page.look(inside=True)["predictions"]["summary"], page.news()
@@ -140,15 +130,15 @@ def test_both_pages_predict_with_the_weights_that_are_used(served):
 
 def test_whoever_waits_reads_the_place_and_may_leave(served):
     anna, bert = Visit(served, "anna"), Visit(served, "bert")
-    anna.train(Steps=100_000)
-    bert.train(Steps=20)
+    anna.train(steps=100_000)
+    bert.train(steps=20)
     bert.look()
     assert bert.text("headline").startswith("First") and "queue" in bert.bar.look()["stop"]
     assert "in the queue" in bert.bar.slots["bar"]
     assert "in the queue" not in str(anna.look())
     bert.do("stop_run")
     assert bert.bar.look()["stop"] == ""
-    bert.train(Steps=20)
+    bert.train(steps=20)
     anna.do("stop_run")
     bert.until_over()
     assert "20 steps" in bert.text("about")
@@ -158,7 +148,7 @@ def test_whoever_waits_reads_the_place_and_may_leave(served):
 def test_buttons_answer_strangers_in_sentences(served):
     page = Visit(served, "eve")
     other = Visit(served, "owner")
-    other.train(Steps=20)
+    other.train(steps=20)
     other.until_over()
     for deed in ("resume_run", "use_best", "rename_run", "delete_run"):
         answer = page.do(deed, of=other.model, rename="Mine now")
@@ -175,7 +165,7 @@ def test_buttons_answer_strangers_in_sentences(served):
 def test_looks_and_stops_at_the_same_moment_disturb_nobody(served):
     """A look and a press of Stop shared what was kept of a visitor, without a lock."""
     page = Visit(served, "hasty")
-    page.train(Steps=3000)
+    page.train(steps=3000)
     (job,) = page.board.of(page.visitor)
     until(lambda: job.view().history.last_step > 0)
     asked = [
@@ -194,7 +184,7 @@ def test_looks_and_stops_at_the_same_moment_disturb_nobody(served):
 def test_nothing_that_was_written_runs(served):
     page = Visit(served, "mallory")
     evil = "<img src=x onerror=alert(1)>"
-    page.train(Steps=20, Name=evil, text=(evil + " the cat ") * 40, prompt="<img ")
+    page.train(steps=20, name=evil, text=(evil + " the cat ") * 40, prompt="<img ")
     page.until_over()
     page.look(details=True, samples=True, baselines=True, runs=True, inside=True)
     assert not [name for name, content in page.slots.items() if isinstance(content, str) and "<img" in content]

@@ -72,10 +72,10 @@ def test_a_search_that_ended_without_a_result_can_be_asked_for_again(house, monk
     with monkeypatch.context() as broken:
         broken.setattr("playground.service.why.rank", lambda *_, **__: 1 / 0)
         house.why.ask(asked)
-        (job,) = house.page.board.of(house.visitor, kind=SearchJob)
+        *_, job = house.page.board.of(house.visitor, kind=SearchJob)
         assert ended(job).state == "failed"
     house.why.ask(asked)
-    (job,) = house.page.board.of(house.visitor, kind=SearchJob)
+    *_, job = house.page.board.of(house.visitor, kind=SearchJob)
     assert ended(job).state == "finished"
 
     for first, last in ((0, 0), (0, 37)):  # one token, and everything

@@ -17,6 +17,7 @@ from playground.data import LANGUAGES, Baselines, corpus_from_sentences
 from playground.data.judging import LearnedText, Share, judge
 from playground.data.overlap import OtherKind
 from playground.data.tokenizers import CharTokenizer
+from playground.game.rules import FLOOR, MODEL
 from playground.influence.proof import Trial
 from playground.influence.ranking import Passage, Ranked
 from playground.influence.verbatim import Copied, Match
@@ -49,6 +50,7 @@ from playground.words import (
     edits,
     examples,
     excess_loss,
+    game,
     heads,
     influence,
     interventions,
@@ -68,6 +70,7 @@ from playground.words import (
     walk,
 )
 from playground.words.result import Result
+from tests.game.test_rules import played
 from tests.inspection.test_receipts import look_at
 from tests.model.configs import TINY, VARIANTS
 from tests.words.golden_pictures import of_experts, of_inspect, of_pictures  # noqa: F401
@@ -87,11 +90,10 @@ ALONE = Baselines(uniform=0.7, unigram=0.0, bigram=0.0, unit="character", at_bes
 def of_baselines() -> Iterator[Case]:
     for name, of in (("a language", KNOWN), ("few words", NEAR), ("one character", ALONE)):
         yield from ((f"the baselines of {name}: {each.name}", each.sentence) for each in baselines.each_baseline(of))
-    for name in ("floor", "bigram"):
-        yield f"the title of {name}", baselines.title(name)
+    yield "titles", f"{baselines.title('floor')}\n{baselines.title('bigram')}"
     for name, of, losses in (
-        ("a language", KNOWN, (4.5, 3.999, 3.5, 2.5, 1.7, 1.495, 1.04, 1.002, 0.9992, 0.9, math.nan)),
-        ("ordinary text", ORDINARY, (5.0, 1.5)),
+        ("a language", KNOWN, (4.5, 3.999, 3.5, 2.5, 1.7, 1.495, 1.04, 0.9, math.nan)),
+        ("ordinary text", ORDINARY, (5.0,)),
         ("few words", NEAR, (6.5, 5.85, 5.26)),
         ("little to predict", LITTLE, (0.0036,)),
         ("one character", ALONE, (0.0004,)),
@@ -106,11 +108,9 @@ def of_baselines() -> Iterator[Case]:
     yield "few words, at loss 5.15", baselines.passed_headline(NEAR, 5.15, "")
     yield "stories longer than the context", baselines.slips_of("character", "story", 191.4, 128)
     yield "sums with slips", baselines.slips_of("character", "sum", 8.0, 64)
-    yield "the size of loss 0.69 on a language", baselines.size_of_loss(KNOWN, math.log(2))
-    yield "the size of loss 1 on words, some unknown", baselines.size_of_loss(NEAR, 1.0)
 
 
-def of_states() -> Iterator[Case]:
+def of_states_and_excess_loss() -> Iterator[Case]:
     facts = {"now": 1.3, "lowest": (350, 0.99), "training": (0.95, 0.3), "left": 0.4, "fell": 0.1}
     for kind in state_kinds.LEARNING, state_kinds.LEVEL, state_kinds.OVERFITTING, state_kinds.BELOW:
         for over in (False, True):
@@ -119,7 +119,6 @@ def of_states() -> Iterator[Case]:
     best = {**facts, "now": 0.902, "lowest": (400, 0.902), "left": 0.002}
     yield "levelled off at the best possible", states.result(State(state_kinds.LEVEL, 200, **best, over=True))
     yield "levelled off at zero", states.result(State(state_kinds.LEVEL, 200, **{**best, "now": 0.001, "left": None}))
-    yield "diverged, a jump", states.result(State(state_kinds.DIVERGED, 0, peak=(50, 193.4)))
     yield "diverged, a large jump", states.result(State(state_kinds.DIVERGED, 0, peak=(9, 2102.2)))
     yield "diverged, not a number", states.result(State(state_kinds.DIVERGED, 50, now=math.nan, lowest=(50, 2.0)))
     yield "no mask", states.result(State(state_kinds.UNMASKED))
@@ -127,9 +126,19 @@ def of_states() -> Iterator[Case]:
         for over in (False, True):
             state = State(state_kinds.UNCLEAR, 350, **{**facts, "fell": -0.1}, over=over, why=getattr(state_kinds, why))
             yield f"unclear: {state.why}, {'over' if over else 'training'}", states.result(state)
+    record = {"kind": "mostly", "parts": [["a", 0.8, 0.5]], "unit": "token", "tokens": 900}
+    several = [["a", 0.3, 0.1], ["b", 0.2, 0.1], ["c", 0.1, 0.1]]
+    for name, each in (
+        ("mostly", record),
+        ("divided, few", record | {"kind": "divided", "unit": "word", "tokens": 30, "parts": several}),
+        ("spread", record | {"kind": "spread", "parts": several}),
+        ("nothing", record | {"kind": "nothing", "parts": []}),
+        ("unclear", record | {"kind": "unclear", "parts": [], "tokens": 3}),
+    ):
+        yield name, excess_loss.excess_sentences([each])
 
 
-def of_verdict() -> Iterator[Case]:
+def of_verdict_and_pairs() -> Iterator[Case]:
     for name, found in (
         ("one pair, a tie", Verdict(-0.0003, 0.0005, 1)),
         ("one pair, MoE ahead", Verdict(-0.3, 0.01, 1)),
@@ -145,22 +154,14 @@ def of_verdict() -> Iterator[Case]:
         yield f"still learning, {name}", verdict.still_learning_in_words(StillLearning(spans, (0.2, 0.3), seeds))
     for loss, margin in ((0.5, 0.2), (0.1, math.inf), (0.01, 0.03)):
         yield f"loss {loss:g}, margin {margin:g}", verdict.loss_in_words(loss, margin)
+    for name, shared in (("no shared expert", False), ("a shared expert", True)):
+        pair = match_dense(TINY.replace(n_experts=4, d_expert=20, shared_expert=shared))
+        yield name, matched_pair.matched_in_words(pair)
+        for row in matched_pair.sum_per_layer(pair):
+            yield f"{name}, {row[0]}", " · ".join(map(str, row))
 
 
-def of_excess_loss() -> Iterator[Case]:
-    record = {"kind": "mostly", "parts": [["a", 0.8, 0.5]], "unit": "token", "tokens": 900}
-    several = [["a", 0.3, 0.1], ["b", 0.2, 0.1], ["c", 0.1, 0.1]]
-    for name, each in (
-        ("mostly", record),
-        ("divided, few", record | {"kind": "divided", "unit": "word", "tokens": 30, "parts": several}),
-        ("spread", record | {"kind": "spread", "parts": several}),
-        ("nothing", record | {"kind": "nothing", "parts": []}),
-        ("unclear", record | {"kind": "unclear", "parts": [], "tokens": 3}),
-    ):
-        yield name, excess_loss.excess_sentences([each])
-
-
-def of_heads() -> Iterator[Case]:
+def of_heads_and_precision() -> Iterator[Case]:
     tokens = list("abcdef")
     for name, of in (
         ("one token", WeightSummary(alone=True)),
@@ -198,10 +199,24 @@ def of_heads() -> Iterator[Case]:
     yield "a cell of a pattern", heads.cell_words(tokens, 4, 1, 0.25)
     yield "one product", heads.products_words(np.array([2.0, -0.1, -0.2]), 1.7)
     yield "three products", heads.products_words(np.array([2.0, 1.0, 0.5, -0.2]), 3.3)
+    plain = InPrecision("fp32", 4_000_000, 1000.0, 1.0, 0.1, 0.0, 0.0, 0.0, None)
+    way = InPrecision("int8", 1_000_000, 3000.0, 1.3, 0.1, 0.3, 0.1, 0.01, None)
+    close = dataclasses.replace(way, more=0.00003, more_margin=0.000034, parts_at=2, tokens_per_second=1000.0)
+    for name, other, fp32 in (
+        ("worse", way, False),
+        ("better", dataclasses.replace(way, more=-0.3), False),
+        ("too close, text differs, rounded in fp32", close, True),
+        ("one window", dataclasses.replace(close, more_margin=math.inf, parts_at=None), False),
+    ):
+        cost = PrecisionCost((plain, other), 100, 5, None, (), fp32)
+        yield name, precision.precision_summary(cost)
+        yield f"{name}, in the table", precision.above_fp32(other)
+    for name, counts in (("none empty", [3, 5, 2]), ("one empty", [3, 0, 2]), ("two empty", [3, 0, 0, 2])):
+        yield f"levels, {name}", precision.describe_level_counts("up", (4, 8), counts, 31)
 
 
 def of_training() -> Iterator[Case]:
-    for reason in ("done", "stopped", "time", "risen", "diverged"):
+    for reason in ("done", "stopped", "time", "risen"):
         yield f"ended: {reason}", training.message(Finished(9, 1.0, reason=reason, steps=1000, val_loss=1.0))
     yield "overfitting", training.MEMORISES
     yield "ended early", training.ended_early(28, 39, 5)
@@ -220,8 +235,8 @@ def of_training() -> Iterator[Case]:
         ("another machine", kinds.OTHER_MACHINE, {**machines, "settings": {"precision": ("auto", "bf16")}}),
     ):
         yield name, training.message(Noticed(5, 1.0, kind, facts))
-    changed = SettingsChanged(8, 1.0, {"steps": (8, 1200), "max_seconds": (None, 3.0)})
-    yield "settings changed", training.message(changed)
+    settings = {"steps": (8, 1200), "max_seconds": (None, 3.0)}
+    yield "settings changed", training.message(SettingsChanged(8, 1.0, settings))
 
 
 def of_links() -> Iterator[Case]:
@@ -244,7 +259,7 @@ def of_links() -> Iterator[Case]:
         yield f"nothing compared, {'over' if over else 'training'}", links.repetition_in_words(nothing)
 
 
-def of_judging() -> Iterator[Case]:
+def of_texts() -> Iterator[Case]:
     for name, language, text, begun in (
         ("a wrong sum", "addition", "1+2=3\n4+4=9\n5+5=1", "\n"),
         ("a wrong first number", "addition", "a+1=2\n", "\n"),
@@ -273,37 +288,19 @@ def of_judging() -> Iterator[Case]:
         yield f"headline: {share.right} of {share.of}", judging.judged_headline(share, LANGUAGES["addition"])
     low = judging.judged_headline(Share(36, 64), LANGUAGES["stories"], nearly_best=True)
     yield "headline: nearly the best loss, many faults", low
-
-
-def of_precision() -> Iterator[Case]:
-    plain = InPrecision("fp32", 4_000_000, 1000.0, 1.0, 0.1, 0.0, 0.0, 0.0, None)
-    way = InPrecision("int8", 1_000_000, 3000.0, 1.3, 0.1, 0.3, 0.1, 0.01, None)
-    close = dataclasses.replace(way, more=0.00003, more_margin=0.000034, parts_at=2, tokens_per_second=1000.0)
-    for name, other, fp32 in (
-        ("worse", way, False),
-        ("better", dataclasses.replace(way, more=-0.3), False),
-        ("too close, text differs, rounded in fp32", close, True),
-        ("one window", dataclasses.replace(close, more_margin=math.inf, parts_at=None), False),
-    ):
-        cost = PrecisionCost((plain, other), 100, 5, None, (), fp32)
-        yield name, precision.precision_summary(cost)
-        yield f"{name}, in the table", precision.above_fp32(other)
-    for name, counts in (("none empty", [3, 5, 2]), ("one empty", [3, 0, 2]), ("two empty", [3, 0, 0, 2])):
-        yield f"levels, {name}", precision.describe_level_counts("up", (4, 8), counts, 31)
+    yield "much repeats", corpus.overlap_warning(0.8)
+    for characters in (("#",), ("#", "{", "\n")):
+        yield f"an end of {len(characters)} other characters", corpus.kind_warning(OtherKind(characters, 0.2, 0.01))
+    yield "much unknown", scores.score_result(_score(1.0, unknown=1200), "stories", "sea.txt")
+    yield "the first is better", scores.comparison_result(_score(1.0), _score(2.0, unknown=1), ("a", "b"))
+    yield "a tie", scores.comparison_result(_score(1.0), _score(1.01, 0.3), ("a", "b"))
 
 
 def _score(loss: float, spread: float = 0.1, unknown: int = 0) -> Score:
     return Score([50 * loss_ for loss_ in (loss - spread, loss, loss + spread, loss)], [50] * 4, [60] * 4, unknown)
 
 
-def of_scores() -> Iterator[Case]:
-    yield "one model", scores.score_result(_score(1.0), "stories", "sea.txt")
-    yield "much unknown", scores.score_result(_score(1.0, unknown=1200), "stories", "sea.txt")
-    yield "the first is better", scores.comparison_result(_score(1.0), _score(2.0, unknown=1), ("a", "b"))
-    yield "a tie", scores.comparison_result(_score(1.0), _score(1.01, 0.3), ("a", "b"))
-
-
-def of_tuning() -> Iterator[Case]:
+def of_studies() -> Iterator[Case]:
     def taken(new: float, old: float | None) -> Measured:
         return Measured(_score(new), None if old is None else _score(old), ("the sea\nsang",))
 
@@ -312,7 +309,6 @@ def of_tuning() -> Iterator[Case]:
         ("learned, forgot nothing", (3.0, 1.0), (2.0, 1.0)),
         ("learned both", (3.0, 1.0), (2.0, 0.5)),
         ("learned, the old text is not here", (3.0, None), (2.0, None)),
-        ("no steps", (3.0, 1.0), (3.0, 1.0)),
         ("the new text as before", (3.0, 1.0), (3.0, 2.0)),
         ("worse", (3.0, 1.0), (4.0, 2.0)),
     ):
@@ -329,9 +325,6 @@ def of_tuning() -> Iterator[Case]:
     for parts, kind in (["é"], "char"), (list("éΩ\n"), "char"), (["sea", "sang", "the", "king", "now"], "word"):
         yield f"the length needed, {kind} {len(parts)}", tuning.needed_words("Run 1", 1300, kind)
         yield f"{len(parts)} lacking", tuning.lacking_words("Run 1", parts, kind)
-
-
-def of_sweep() -> Iterator[Case]:
     slow, fast, broken = Row(0.001, (2.0, 2.1, 1.9)), Row(0.01, (1.0, 1.1, 0.95)), Row(1.0, (math.nan,) * 3)
     near = Row(0.02, (1.05, 1.0, 0.99))
     for facts, rows in (
@@ -343,21 +336,7 @@ def of_sweep() -> Iterator[Case]:
     yield "in the shell", "\n".join(sweep.sweep_lines([slow, fast, broken], "learning_rate"))
 
 
-def of_corpus() -> Iterator[Case]:
-    yield "much repeats", corpus.overlap_warning(0.8)
-    for characters in (("#",), ("#", "{", "\n")):
-        yield f"an end of {len(characters)} other characters", corpus.kind_warning(OtherKind(characters, 0.2, 0.01))
-
-
-def of_edits() -> Iterator[Case]:
-    for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
-                 EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
-                 SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
-        yield repr(edit), edits.edit_words(edit)
-    yield "where edits are seen", edits.SEEN
-
-
-def of_interventions() -> Iterator[Case]:
+def of_edits_and_patches() -> Iterator[Case]:
     effects = np.array([[0.0, -3.2], [0.1, 0.4]])
     for part, rows in (("residual", ((0, None), (1, None))), ("head", ((0, 1), (1, 0))), ("expert", ((1, 2), (1, 3)))):
         found = PatchMap(part, rows, effects, 2.0, -1.5)
@@ -386,35 +365,25 @@ def of_interventions() -> Iterator[Case]:
     yield "steering: not far enough", interventions.steered_result(little, ("x", "y"))
     first, second = Node(0, 1), Node(1)
     edges = Edge(first, second, 0.4), Edge(second, None, 0.9)
-    yield (
-        "a circuit",
-        interventions.circuit_result(
-            Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6), {first: "induction"}, "x"
-        ),
-    )
+    several = Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6)
+    yield "a circuit", interventions.circuit_result(several, {first: "induction"}, "x")
     alone = Circuit({first: 0.9}, (), 0.93, None, 1, 0, 6)
     yield "a circuit: one part, one pair", interventions.circuit_result(alone, {}, "x")
+    for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
+                 EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
+                 SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
+        yield repr(edit), edits.edit_words(edit)
+    yield "where edits are seen", edits.SEEN
 
 
-def of_lens_and_examples() -> Iterator[Case]:
+def of_lens_and_lessons() -> Iterator[Case]:
     yield "stages of the lens", "; ".join(lens.stage_names(2))
     yield "the lens of a pre-norm model", lens.lens_caveat(TINY)
     yield "the lens of a post-norm model", lens.lens_caveat(VARIANTS["post-norm"])
     yield from ((f"the example {name}", note) for name, note in examples.EXAMPLE_NOTES.items())
-
-
-def of_slips() -> Iterator[Case]:
     for name, (says, truth) in slips.SLIPS.items():
         numbers = re.sub(r"\{\w+(?::[^}]*)?\}", "#", truth)  # they are those of shipped models
         yield name, f"One text {says}. {numbers}"
-
-
-def of_matched_pair() -> Iterator[Case]:
-    for name, shared in (("no shared expert", False), ("a shared expert", True)):
-        pair = match_dense(TINY.replace(n_experts=4, d_expert=20, shared_expert=shared))
-        yield name, matched_pair.matched_in_words(pair)
-        for row in matched_pair.sum_per_layer(pair):
-            yield f"{name}, {row[0]}", " · ".join(map(str, row))
 
 
 def of_influence() -> Iterator[Case]:
@@ -440,7 +409,6 @@ def of_influence() -> Iterator[Case]:
     yield "all passages, the last weights", influence.ranked_result(whole)
     yield "no passage", influence.ranked_result(dataclasses.replace(ranked, raising=()))
     yield "a rule", influence.rule_sentence(ranked)
-    yield "no rule", influence.rule_sentence(dataclasses.replace(ranked, rules=(("spelling", 0.9),)))
     sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
     yield "one seed", influence.proof_result([sure], -0.1, 1, "the fox")
     never = dataclasses.replace(sure, without=-12.0)
@@ -459,7 +427,7 @@ def checkpoint(**about: object) -> Checkpoint:
     return Checkpoint(Transformer(TINY), CharTokenizer("abcdefghij"), history, "My model", about)
 
 
-def of_card() -> Iterator[Case]:
+def of_card_and_shell() -> Iterator[Case]:
     known = {"uniform": 2.4, "unigram": 2.0, "bigram": 1.5, "floor": 1.0}
     trained = checkpoint(corpus="letters", ladder=known)
     yield "a trained model", card.model_card(trained, repo_id="ada/model", picture="curve.png")
@@ -468,23 +436,32 @@ def of_card() -> Iterator[Case]:
     yield "a diverged model", card.model_card(diverged)
     imported = dataclasses.replace(checkpoint(imported_from="gpt2"), history=History())
     yield "an imported model", card.model_card(imported)
-    parity = Parity("5.1", 1e-5, True, 100, 20, 0)
-    yield "exported", card.exported_card(trained, parity).split("## Does it")[1]
-    other = Parity(None, 1e-5, False, 100, 20, 3)
-    yield "exported, not the same", card.parity_in_words(other)
-
-
-def of_shell() -> Iterator[Case]:
+    exported = card.exported_card(trained, Parity("5.1", 1e-5, True, 100, 20, 0))
+    yield "exported", exported.split("## Does it")[1]
+    yield "exported, not the same", card.parity_in_words(Parity(None, 1e-5, False, 100, 20, 3))
     new = Deployment("ada/page", "cpu-basic", None, True, (Change("app.py", "add", 900),), {})
     paid = Deployment("ada/page", "t4-small", 900, False, (), {})
     yield "a new Space", "\n".join(shell.deployment_lines(new))
     yield "an unchanged Space on paid hardware", "\n".join(shell.deployment_lines(paid))
-    known = {"uniform": 2.4, "unigram": 2.0, "bigram": 1.5, "floor": 1.0}
     mine = checkpoint(ladder=known, language="addition")
     mine.history.judged = [{"step": 10, "right": 6, "of": 13, "left": []}]
     state = state_kinds.state_of(mine.history, baselines=Baselines.from_dict(known))
     yield "info", "\n".join(shell.checkpoint_lines(mine, state))
     yield "the best step", "\n".join(shell.best_lines(Facts(best=(5, 1.05))))
+
+
+def of_game() -> Iterator[Case]:
+    bigram = [1.5] * 10
+    near, better, worse = [*bigram[1:], 1.4], [*bigram[:4], 0.5, *bigram[5:]], [*bigram[:7], 3.0, *bigram[8:]]
+    for name, you, model in (("all level", bigram, bigram), ("one point", near, bigram), ("you lead", better, worse),
+                             ("the model leads", worse, better), ("both lead", better, better)):  # fmt: skip
+        over = played(you, model)
+        yield f"a game: {name}", f"{game.result(over, 'word {}'.format)}\n{game.in_bits(over)}\n{game.luck(over)}"
+        for each in over.rounds:
+            each.bets[FLOOR] = each.bets[MODEL]
+        yield f"{name}, the model is the best possible player", f"{game.in_bits(over)}\n{game.luck(over)}"
+    yield "a game: a clear difference", game.in_bits(played([3.0, 3.1] * 5, [1.0, 1.2] * 5))
+    yield "a game: one bet", game.in_bits(played([1.0], [2.0])).rstrip()
 
 
 def of_walk() -> Iterator[Case]:
@@ -506,8 +483,7 @@ def of_walk() -> Iterator[Case]:
         yield f"{at}, one head, no mask, no positions", f"{told.why} {told.sentence}"
 
 
-MADE = {name: made for name, made in list(globals().items()) if name.startswith("of_")}
-FILES = {name.removeprefix("of_"): made for name, made in MADE.items()}
+FILES = {name.removeprefix("of_"): made for name, made in [*globals().items()] if name.startswith("of_")}
 
 
 @cache

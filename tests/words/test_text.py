@@ -55,7 +55,7 @@ EXCEPTIONS = [
     ("playground/ui/tabs/moe/pair_panel.py", "dense mixture", "names of a form's fields"),
     ("tests/words/walk.txt", "pair i is numbers", "a formula"),
     ("tests/words/walk.txt", " = ", "a formula"),
-    ("tests/words/card.txt", "model-index:", "JSON"),
+    ("tests/words/card_and_shell.txt", "model-index:", "JSON"),
     ("playground/words/walk/attention.py", "pair i is numbers", "a formula"),
     ("docs/lessons.md", "Q, K and V vectors per layer", "a table of the facts that a lesson may use"),
     ("docs/lessons.md", ";", "a table of the facts that a lesson may use"),

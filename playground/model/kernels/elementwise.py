@@ -22,7 +22,7 @@ def rms_norm_reference(x: torch.Tensor, weight: torch.Tensor, eps: float) -> tor
 
 
 class RMSNormWithBackward(HandWritten):
-    """`rms_norm_reference`; x and weight have one dtype."""
+    """`rms_norm_reference` with its backward pass; x and weight have one dtype."""
 
     @staticmethod
     def value(x, weight, eps):
@@ -58,7 +58,7 @@ def squared_relu_reference(x: torch.Tensor) -> torch.Tensor:
 
 
 class SquaredReLUWithBackward(HandWritten):
-    """`squared_relu_reference`."""
+    """`squared_relu_reference` with its backward pass."""
 
     @staticmethod
     def value(x):
@@ -90,7 +90,7 @@ def rotate_reference(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor
 
 
 class RotationWithBackward(HandWritten):
-    """`rotate_reference`."""
+    """`rotate_reference` with its backward pass."""
 
     @staticmethod
     def value(x, cosines, sines):

@@ -1,8 +1,8 @@
-"""Classes: a teacher makes one, students join with a code, and a board shows what they do. All in the house's index.
+"""Classes: a teacher makes one, students join with a code, and a board shows what they do. The server's index holds it.
 
-codes.py       codes of four words, secrets of which only hashes are kept, names, and how often one may guess
+codes.py       codes of four words, secrets stored only as hashes, names, and a limit on guessing
 house.py       what teachers and students may do
-experiment.py  what came of it where students changed one thing
+experiment.py  results of students who changed one thing
 members.py     a class, its students and their runs
 tables.py      answers and results as CSV
 """

@@ -1,4 +1,4 @@
-"""What is typed into a class: codes of four words, secrets of which only hashes are kept, names, and wrong guesses."""
+"""What people type to enter a class: codes of four words, secrets stored only as hashes, names, and wrong guesses."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ wagon walnut walrus water whale wheat willow window winter wizard yellow yogurt 
 )
 
 _FORGOTTEN = 10_000
-"""Addresses of which wrong guesses are remembered."""
+"""Most addresses whose wrong guesses are remembered."""
 
 
 class ClassError(ValueError):
-    """What is wrong with something asked of a class, in a sentence meant to be shown."""
+    """What is wrong with a request to a class, as a sentence to show."""
 
 
 def new_code() -> str:
-    """Four words, as they stand in a link."""
+    """A code of four words, as written in a link."""
     return "-".join(secrets.choice(WORDS) for _ in range(4))
 
 
 def regular(code: object) -> str:
-    """A typed code in the form in which codes are stored; empty if it is not text."""
+    """A typed code, in the form in which codes are stored; empty if it is not text."""
     return "-".join(re.findall(r"[a-z]+", code.lower())) if isinstance(code, str) and len(code) < 200 else ""
 
 
@@ -61,12 +61,12 @@ def new_secret() -> str:
 
 
 def hashed(secret: object) -> bytes:
-    """SHA-256 of a secret or of a visitor's id, to store. Neither can be guessed, so nobody can undo a plain hash."""
+    """SHA-256 of a secret or of a visitor's id, for storage. Neither can be guessed, so a plain hash is safe."""
     return hashlib.sha256(str(secret).encode("utf-8", errors="surrogatepass")).digest()
 
 
 def same_secret(secret: object, kept: bytes) -> bool:
-    """Whether this is the secret of which that hash is kept, in a time that tells nothing."""
+    """Whether this secret has the stored hash, compared in constant time."""
     return hmac.compare_digest(hashed(secret), kept)
 
 
@@ -76,7 +76,7 @@ def one_line(text: object, most: int, what: str = "") -> str:
     Longer than `most` characters, it is cut, or refused with ClassError if `what` names it.
     """
     text = unicodedata.normalize("NFC", text) if isinstance(text, str) and len(text) < 100_000 else ""
-    # joiners hold emoji together; of marks stacked upon a letter two are kept
+    # joiners hold emoji together; at most two marks on a letter are kept
     kept = "".join(c if c == "\u200d" or not unicodedata.category(c).startswith(("C", "Z")) else " " for c in text)
     kept = " ".join(re.sub(r"\s+", " ", _unstacked(kept)).split()).strip("\u200d ")
     if len(kept) > most and what:
@@ -108,7 +108,7 @@ def free_name(name: str, taken: set[str]) -> str:
 
 
 class Tries:
-    """How often something happened of late from each address. What one address does stands in nobody else's way."""
+    """How often something happened recently from each address. One address does not affect the others."""
 
     def __init__(self, most: int, seconds: float, refusal: str, clock: Callable[[], float]):
         self.most, self.seconds, self.refusal, self.clock = most, seconds, refusal, clock
@@ -127,7 +127,7 @@ class Tries:
                 raise ClassError(f"{self.refusal}: try again in {when}.")
 
     def count(self, address: str) -> None:
-        """It was once more."""
+        """Count one more try from this address."""
         with self._lock:
             self._at[address] = self._at.get(address, deque())
             self._at[address].append(self.clock())

@@ -1,8 +1,8 @@
-"""Experiment: what came of it where the students of a class changed one thing and left the rest as it was.
+"""Experiment: results of students in a class who changed one thing and left the rest as it was.
 
-Runs whose settings are equal but for the seed make a group; each seed counts once, since it leads to the same run
-again. A group differs from the class's run in one thing, or is left out. The interval is Student's, exact, from the
-spread between seeds.
+Runs whose settings are equal except for the seed make a group; each seed counts once, since it leads to the same run
+again. A group must differ from the class's run in one thing only, or it is left out. The interval is Student's, exact,
+from the spread between seeds.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ SHAPE = {"n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "context_length
 GOES_WITH_SIZE = {
     "steps", "batch_size", "learning_rate", "muon_learning_rate", "muon_momentum", "warmup_steps", "eval_windows"
 }  # fmt: skip
-"""Training settings that a position of the size dial brings along."""
+"""Training settings that a position of the size dial sets as well."""
 TEXT = {"text", "text_hash", "hub"}
 ENOUGH = 3
-"""Runs from which an interval says something: with two it is nine times their spread."""
+"""Fewest runs for a useful interval: with two, it is nine times their spread."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class Group:
 
     label: str
     losses: tuple[float, ...]
-    """Of each, in nats per token; above the floor where the texts differ."""
+    """The loss of each run in nats per token, above the floor if the texts differ."""
     names: tuple[str, ...]
-    """Whose they are."""
+    """The students whose runs they are."""
     own: bool = False
-    """Whether these are the settings that the class was given."""
+    """Whether these are the settings given to the class."""
 
     @property
     def mean(self) -> float:
-        """Of the losses."""
+        """Mean of the losses."""
         return statistics.fmean(self.losses)
 
     @property
@@ -66,9 +66,9 @@ class Experiment:
     above_floor: bool
     """Whether losses are differences from their text's best possible loss."""
     repeated: int
-    """Runs that repeated a seed, and count once."""
+    """How many runs repeated a seed and so do not count again."""
     left_out: int
-    """Runs that changed something else, or more than one thing, or cannot be compared."""
+    """How many runs changed something else, or more than one thing, or cannot be compared."""
 
     def in_words(self) -> str:
         """The result in a few sentences."""
@@ -98,7 +98,7 @@ def experiment(klass: Klass, students: Sequence[Student], thing: str, names: dic
     """What the complete runs of these students say about one thing: seed, size or text.
 
     Args:
-        names: what each student's number is called on the board.
+        names: student number → name on the board.
     """
     base = card_from(klass.letters)
     if base is None:
@@ -136,7 +136,7 @@ def experiment(klass: Klass, students: Sequence[Student], thing: str, names: dic
 
 
 def _changed(base: RunCard, card: RunCard) -> set[str]:
-    """What differs from the class's run and changes what is learned, the seed apart."""
+    """The settings that differ from the class's run and change what is learned, except the seed."""
     changed = set(base.differing(card)) - {"seed"}
     if card.text == base.text and base.text_hash and not card.text_hash.startswith(base.text_hash):
         changed.add("text_hash")
@@ -180,8 +180,8 @@ def _group_in_words(group: Group, several: bool, above_floor: bool) -> str:
 
 
 def _difference_in_words(group: Group, own: Group, several: int, above_floor: bool) -> str:
-    """Welch's interval for the difference of two means, with whole degrees of freedom rounded down, Bonferroni's way
-    where there are several."""
+    """Welch's interval for the difference of two means, with degrees of freedom rounded down, and Bonferroni's
+    correction if there are several."""
     errors = [g.spread**2 / len(g.losses) for g in (group, own)]
     difference, total = group.mean - own.mean, sum(errors)
     if not total:

@@ -1,7 +1,7 @@
-"""Classes: what teachers and students may do, and what is remembered of it.
+"""Classes: what teachers and students may do, and what the server remembers.
 
-Whoever has the code may join; whoever has the secret beside it is the teacher; nobody else sees anything. A browser is
-known by a hash of the id that it keeps, and stands on no board and in no table.
+Anyone with the code may join; anyone with the secret as well is the teacher; nobody else sees anything. A browser is
+known by a hash of its stored id, which is on no board and in no table.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ logger = logging.getLogger(__name__)
 CHANGES = ("", "seed", "size", "text")
 """What each student is asked to change: nothing, or one thing."""
 SILENT_SECONDS = 180.0
-"""After so long without a word a run is taken to be over."""
+"""After this long without news a run is taken to be over."""
 
 
 class Classes:
-    """All classes of a house, in its index."""
+    """All classes on a server, in its index."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time):
         self.store, self.clock = store, clock
         wrong = "This code is wrong, like many others from your network"
-        self.wrong = Tries(WRONG_CODES, WRONG_SECONDS, wrong, clock)  # codes and teacher's links; a right one works
+        self.wrong = Tries(WRONG_CODES, WRONG_SECONDS, wrong, clock)  # of codes and teacher's links; a right one works
         self._swept = 0.0
 
     # ---- the teacher -------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class Classes:
         return self._of_code(code), secret
 
     def taught(self, code: object, secret: object, address: str = "") -> Klass:
-        """The class of which this is the teacher's link. Raises ClassError."""
+        """The class whose teacher's link this is. Raises ClassError."""
         self.sweep()
         found = self.store.rows("SELECT * FROM classes WHERE code = ?", regular(code))
         if found and same_secret(secret, found[0]["secret"]):
@@ -112,7 +112,7 @@ class Classes:
         raise ClassError("This is not the teacher's link of this class: copy all of it, to its last letter.")
 
     def end(self, klass: Klass) -> None:
-        """Let it end now: nobody joins any more, and no further run counts."""
+        """End the class now: nobody can join any more, and no further run counts."""
         with self.store.change() as db:
             db.execute("UPDATE classes SET ends = min(ends, ?) WHERE id = ?", (self.clock(), klass.id))
             _touch(db, klass.id)
@@ -124,7 +124,7 @@ class Classes:
         self.store.wipe()
 
     def students(self, klass: Klass) -> tuple[Student, ...]:
-        """What the board knows, in the order of joining."""
+        """The students as the board knows them, in the order of joining."""
         runs: dict[int, list[Run]] = {}
         for row in self.store.rows(
             "SELECT runs.* FROM runs JOIN students ON students.id = student WHERE class = ? ORDER BY at, runs.id",
@@ -138,7 +138,7 @@ class Classes:
         )
 
     def answers(self, klass: Klass) -> list[sqlite3.Row]:
-        """Every answer with its student's number and name."""
+        """Every answer, with its student's number and name."""
         return self.store.rows(
             "SELECT number, name, answers.* FROM answers JOIN students ON students.id = student "
             "WHERE class = ? ORDER BY number, answers.lesson, answers.step",
@@ -148,7 +148,7 @@ class Classes:
     # ---- students ----------------------------------------------------------------------------------------------------
 
     def invited(self, code: object, address: str = "") -> Klass:
-        """The class that this code lets in, while it goes on. Raises ClassError."""
+        """The class for this code, if it has not ended. Raises ClassError."""
         self.sweep()
         if code in ("", None):
             raise ClassError("Type your class's code first: four words.")
@@ -160,7 +160,7 @@ class Classes:
         return klass
 
     def join(self, code: object, name: object, visitor: str, address: str = "") -> Member:
-        """Become a student of a class, or go by another name there. Raises ClassError."""
+        """Become a student of a class, or take another name there. Raises ClassError."""
         name = one_line(name, STUDENT_NAME, "name")
         if code and not name:
             raise ClassError("Choose a name first. Your teacher's board shows it.")
@@ -207,19 +207,19 @@ class Classes:
         return next(map(_run, self.store.rows(latest, member.id)), None)
 
     def withdraw(self, member: Member) -> None:
-        """A student leaves, with all that the class knows of them."""
+        """Remove a student, with all that the class knows about them."""
         with self.store.change() as db:
             db.execute("DELETE FROM students WHERE id = ?", (member.id,))
             _touch(db, member.klass.id)
         self.store.wipe()
 
     def forget(self, visitor: str) -> None:
-        """A student leaves all classes, with all that these know of them."""
+        """Remove a student from all classes, with all that these know about them."""
         while (member := self.member(visitor)) is not None:
             self.withdraw(member)
 
     def heard(self, job: RunJob) -> None:
-        """A run was measured: if a student of a class trains it, the class remembers. Never stands in the run's way."""
+        """Called when a run was measured: if a student trains it, the class remembers. Never disturbs the run."""
         try:
             member = self.member(job.visitor)
             found = report(job) if member is not None and not member.klass.ended else None
@@ -242,7 +242,7 @@ class Classes:
         """Record how far a visitor is in a lesson, if the visitor is a student of a class that has not ended.
 
         Args:
-            answers: (step, question, the visitor's guess, what was found).
+            answers: (step, question, the visitor's guess, the answer found).
         """
         member = self.member(visitor)
         if member is None or member.klass.ended:
@@ -270,7 +270,7 @@ class Classes:
     # ---- how they end ------------------------------------------------------------------------------------------------
 
     def sweep(self) -> None:
-        """Delete the classes that ended long ago, and those that nobody joined; looks once an hour."""
+        """Delete classes that ended long ago or that nobody joined; checks once an hour."""
         now = self.clock()
         if not self.store.there or now - self._swept < 3600:
             return
@@ -285,7 +285,7 @@ class Classes:
             self.store.wipe()
 
     def _guessed(self, there: bool, address: str) -> None:
-        """Something was asked of a class without its secret, or of one that is not there. Raises ClassError."""
+        """Count a request without the class's secret, or for a class that does not exist. Raises ClassError."""
         self.wrong.check(address)
         self.wrong.count(address)
         if not there:
@@ -306,12 +306,12 @@ class Classes:
 
 
 def origin_of(address: str) -> str:
-    """A short hash of the address that made a class: it tells some hundreds apart but does not identify one."""
+    """A short hash of the address that made a class: it distinguishes some hundreds but identifies none."""
     return hashed(address)[:2].hex() if address else ""
 
 
 def check_class_text(text: str) -> None:
-    """Raise ClassError for a text that is too long for a class to bring along."""
+    """Raise ClassError for a text that is too long for a class to carry."""
     if len(text) > CLASS_TEXT:
         raise ClassError(f"A class brings along a text of at most {CLASS_TEXT:,} characters: use a part of it.")
 
@@ -327,7 +327,7 @@ def _read(text: str) -> Report:
 
 @lru_cache(maxsize=1000)
 def card_from(letters: str) -> RunCard | None:
-    """A card that a run of this house wrote; None where there is none, or another version wrote it."""
+    """A card written by a run on this server; None if there is none, or if another version wrote it."""
     try:
         return RunCard.from_letters(letters) if letters else None
     except LinkError:

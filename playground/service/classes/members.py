@@ -1,4 +1,4 @@
-"""Members: a class, its students and their runs, as the house remembers them: nothing that names a browser."""
+"""Members: a class, its students and their runs, as the server remembers them: nothing identifies a browser."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..runs import RunSpec
 
 @dataclass(frozen=True)
 class Report:
-    """One run, the last time that it was measured."""
+    """One run, as of its last measurement."""
 
     text: str
-    """What it learns from, as the page calls it."""
+    """The page's name for the text."""
     text_key: str
     """Equal for runs whose losses may be compared."""
     seed: int
@@ -28,37 +28,37 @@ class Report:
     state: str
     """training, finished or cut (ended before its last step)."""
     loss: float | None
-    """The last validation loss in nats per token; None before there is one, or where it is no number."""
+    """The last validation loss in nats per token; None if there is none yet, or it is not a number."""
     rungs: tuple[tuple[str, float], ...]
     """The baselines, once they are known."""
     curve: tuple[tuple[int, float], ...]
     """(step, validation loss)."""
     said: str
-    """The beginning of the last thing it wrote."""
+    """The beginning of its last sample."""
     n_parameters: int
     repeatable: bool
-    """Whether its settings alone lead to its losses."""
+    """Whether its settings alone determine its losses."""
     causal: bool = True
-    """Whether its model has a mask; one without sees the tokens it is to predict."""
+    """Whether its model has a mask; without one, it sees the tokens it should predict."""
 
     @property
     def floor(self) -> float | None:
-        """The exact floor, where its text has one."""
+        """The exact floor, if its text has one."""
         return dict(self.rungs).get("floor")
 
     @property
     def above(self) -> float | None:
-        """Nats above the floor."""
+        """The loss above the floor, in nats."""
         return None if self.loss is None or self.floor is None else self.loss - self.floor
 
     @property
     def complete(self) -> bool:
-        """Whether it came to its last planned step."""
+        """Whether the run reached its last planned step."""
         return self.state == "finished" and self.loss is not None
 
 
 IN_FILE = TypeAdapter(Report)
-"""How it stands in the file, as JSON."""
+"""The report as JSON, as stored."""
 
 
 @dataclass(frozen=True)
@@ -69,26 +69,26 @@ class Klass:
     code: str
     title: str
     lesson: str
-    """The lesson that it does; empty for none."""
+    """The lesson that the class does; empty for none."""
     letters: str
-    """The card of the run that everybody's controls are set to; empty for none."""
+    """The card of the run to which everybody's controls are set; empty for none."""
     text: str
-    """The run's own text, where it learns from one."""
+    """The run's own text, if it learns from one."""
     changes: str
     """One of CHANGES."""
     made: float
     ends: float
     version: int
-    """Grows with everything that a board shows."""
+    """Grows with every change to what a board shows."""
     ended: bool
 
     @property
     def card(self) -> RunCard | None:
-        """The run's card. Raises LinkError where another version of the page made it."""
+        """The run's card. Raises LinkError if another version of the page made it."""
         return RunCard.from_letters(self.letters) if self.letters else None
 
     def spec(self, number: int = 0) -> RunSpec | None:
-        """The run that the controls of the student with this number are set to."""
+        """The run to which the controls of the student with this number are set."""
         if self.card is None:
             return None
         spec = spec_of(self.card, self.text)
@@ -108,7 +108,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Run:
-    """A student's run, when it was last heard of, and the letters of its card (empty where it has none)."""
+    """A student's run, the time of its last report, and the letters of its card (empty if it has none)."""
 
     letters: str
     report: Report
@@ -128,16 +128,16 @@ class Student:
     step: int
     steps: int
     runs: tuple[Run, ...]
-    """The oldest first."""
+    """The student's runs, the oldest first."""
 
     @property
     def latest(self) -> Run | None:
-        """The run heard of last."""
+        """The most recently reported run."""
         return self.runs[-1] if self.runs else None
 
 
 def report(job: RunJob) -> tuple[str, Report] | None:
-    """The letters of a run's card, empty where it has none, and what there is to tell of it; None before it began."""
+    """The letters of a run's card (empty if it has none), and its report; None before it began."""
     view, spec = job.view(), job.spec
     if view.config is None:
         return None
@@ -178,7 +178,7 @@ def _thinned(points: list[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
 
 
 def _beginning(text: str) -> str:
-    """One line of it, without what is not to be seen."""
-    # U+FFFD stands for what no token of the model spells
+    """The first line of a text, without invisible characters."""
+    # U+FFFD stands for bytes that do not make a character
     line = " ".join("".join(c if c.isprintable() and c != "\ufffd" else " " for c in text).split())
     return line if len(line) <= MODEL_SENTENCE else line[: MODEL_SENTENCE - 1].rstrip() + "…"

@@ -1,4 +1,4 @@
-"""Answers and results of a class as CSV, for the teacher: names and numbers, nothing that names a browser."""
+"""Answers and results of a class as CSV, for the teacher: names and numbers; nothing identifies a browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .members import Klass
 
 
 def results_csv(classes: Classes, klass: Klass) -> str:
-    """CSV with a row for every run, and one for every student without runs."""
+    """CSV with a row for every run, and for every student without runs."""
     head = ("number", "name", "joined (UTC)", "lesson", "lesson step", "lesson steps", "text", "seed", "step", "steps",
             "state", "validation loss", "best possible loss", "above it", "size", "parameters", "it wrote")  # fmt: skip
     rows = []
@@ -44,11 +44,11 @@ def _csv(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     writer.writerow(head)
     for row in rows:
         writer.writerow([_cell(value) for value in row])
-    return "\ufeff" + out.getvalue()  # the mark by which spreadsheets know UTF-8
+    return "\ufeff" + out.getvalue()  # the mark by which spreadsheets recognise UTF-8
 
 
 def _cell(value: object) -> object:
-    """A spreadsheet takes text that begins so for a formula; with an apostrophe before it, it is text."""
+    """A cell's text; an apostrophe before it keeps spreadsheets from taking it for a formula."""
     if isinstance(value, str) and value.lstrip(" ").startswith(
         ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
     ):

@@ -3,13 +3,13 @@
 selection.py  what the browser keeps of it
 make.py       what a teacher fills in
 student.py    joining, the strip, the class's run, leaving
-board.py      the board: live, names hidden or not, as CSV, ended, deleted
-picture.py    what the strip and the board say
-answers.py    what a class hears of a student's lesson, and how often each answer was given
+board.py      the board: live, with names shown or hidden, as CSV; ending and deleting
+picture.py    the contents of the strip and the board
+answers.py    what a class learns of a student's lesson, and how often each answer was given
 
 A page without a class asks the server nothing: front/class.js opens the panel only where the address names a class,
-this browser has joined one, or somebody chooses it in the menu. The teacher's secret stands behind the address's #,
-which browsers do not send; then in the tab's own memory, so that a projector does not show it.
+this browser has joined one, or somebody chooses it in the menu. The teacher's secret comes after the address's #,
+which browsers do not send. It then moves to the tab's own memory, so that a projector does not show it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .selection import Selection
 from .student import Students
 
 LOOK_SECONDS, STUDENT_SECONDS = 3.0, 10.0
-"""Between two looks of a board, and of a strip."""
+"""Seconds between two checks by a board, and by a strip."""
 NOTES = {
     "left": "You have left the class, and it has deleted what it knew of you.",
     "deleted": "The class is deleted, with everything that its students did in it.",
@@ -59,7 +59,7 @@ TEMPLATE = f"""{slot("place", data_own="", hidden="")}
 
 
 def build(page: Page, classes: Classes) -> None:
-    """Lay it out where it is called, and wire it up."""
+    """Add the panel to the layout, and wire it up."""
     page.board.told = classes.heard
     page.share("class.told", partial(tell, classes))
     page.share("class.forget", classes.forget)
@@ -75,7 +75,7 @@ def build(page: Page, classes: Classes) -> None:
 
 
 class Room:
-    """What the panel shows, and whether there is anything new. Of a class nothing is kept here."""
+    """What the panel shows, and whether there is anything new. Nothing about a class is kept here."""
 
     def __init__(self, page: Page, classes: Classes, board: Board, students: Students):
         self.page, self.classes, self.board, self.students = page, classes, board, students
@@ -131,7 +131,7 @@ def _forms(chosen: Selection, view: str, note: str = "", *, code: str = "") -> S
     """The view of a visitor in no class."""
     place = {"code": code}
     slots = {"place": Slot(place, lambda: place), "note": Slot(note, lambda: note)}
-    if chosen.view in ("student", "board", "results"):  # nothing of it stays in the page
+    if chosen.view in ("student", "board", "results"):  # no trace of the class stays in the page
         slots |= dict.fromkeys(("strip", "head", "table", "answers"), Slot("", lambda: ""))
         slots |= dict.fromkeys(("curves", "spread"), Slot("", lambda: None))
     return Shown(chosen.moved(view=view, code=code, secret="").to_dict(), slots)

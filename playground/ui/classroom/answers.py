@@ -1,4 +1,4 @@
-"""Answers in lessons: what a class hears of a student's, and how often each was given. Everything is escaped."""
+"""Answers in lessons: what a class learns of a student's, and how often each was given. Everything is escaped."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..forms.fields import is_number, said
 from .picture import lesson_title
 
 BINS = 8
-"""Bars of a question whose answers are numbers."""
+"""Most bars for a question whose answers are numbers."""
 
 
 def tell(classes: Classes, visitor: Any, lesson: Lesson, progress: Progress) -> None:
@@ -44,18 +44,18 @@ def worded(ask: Ask, answer: Any) -> str:
 
 
 def _found(ask: Ask, row: dict[str, Any]) -> str:
-    """What the student's own numbers said, and whether the guess was right."""
+    """The answer in the student's own numbers, and whether the guess was right."""
     if row["truth"] is None:
         return ""
     return worded(ask, row["truth"]) + {True: " (right)", False: " (wrong)"}.get(row["right"], "")
 
 
 def answers_html(rows: Sequence[Mapping[str, Any]], students: int) -> str:
-    """Every question that anybody answered, in the order of its lesson.
+    """Every question that anybody answered, in the lesson's order.
 
     Args:
         rows: answers with `lesson`, `step`, `question`, `answer` and `found`.
-        students: of the class.
+        students: the class's students.
     """
     asked: dict[tuple, list[Mapping[str, Any]]] = {}
     for row in rows:

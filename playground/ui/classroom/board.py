@@ -1,4 +1,4 @@
-"""The teacher's board: what every student does, live; for those alone who have the teacher's link."""
+"""The teacher's board: what every student does, live; only for those who have the teacher's link."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Board:
             page.panels.act(f"class_{name}", partial(self.saved, name, table))
 
     def state(self, klass: Klass) -> tuple:
-        """What the board depends on; the minute, because it says how long something takes."""
+        """What the board depends on, including the minute, because it says how long something takes."""
         return klass.id, klass.version, klass.ended, int(self.classes.clock() // 60)
 
     def show(self, klass: Klass, chosen: Selection, asked: Asked) -> Shown:
-        """The whole board; its results alone once the class has ended."""
+        """The whole board; only its results once the class has ended."""
         students, now, state = self.classes.students(klass), self.classes.clock(), self.state(klass)
         hidden, local = chosen.masked, asked_here(asked.request)
         place, given = {"code": klass.code, "secret": chosen.secret}, self.classes.answers(klass)
@@ -51,7 +51,7 @@ class Board:
         return Shown(moved.to_dict(), slots)
 
     def saved(self, name: str, table: Callable[[Classes, Klass], str], asked: Asked) -> dict:
-        """Press Results or Answers (CSV)."""
+        """Handle a press of Results or Answers (CSV)."""
         return {"save": held(f"class-{name}.csv", table(self.classes, self._taught(asked)).encode())}
 
     def end(self, asked: Asked) -> None:

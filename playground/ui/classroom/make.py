@@ -44,7 +44,7 @@ MAKE = f"""<fieldset data-for="start" class="stack" id="class-making">
 
 
 def make(page: Page, classes: Classes, asked: Asked) -> dict[str, Any]:
-    """Press Make the class: create it from the form. Raises ValueError."""
+    """Handle a press of Make the class: create it from the form. Raises ValueError."""
     given = asked.selection
     lesson = find_lesson(given["lesson"]) if given.get("lesson") else None
     spec = None if given.get("source") == NO_RUN else preset(given, page, lesson)
@@ -62,7 +62,7 @@ def make(page: Page, classes: Classes, asked: Asked) -> dict[str, Any]:
 
 
 def preset(given: Mapping[str, Any], page: Page, lesson: Lesson | None = None) -> RunSpec:
-    """The run to which a class's controls are set: what the form leaves open is the lesson's. Raises ValueError."""
+    """The run to which a class's controls are set; gaps in the form are filled from the lesson. Raises ValueError."""
     limits, asks = page.limits, run_asked(lesson)
     source = str(given.get("source") or asks.get("source", "stories"))
     size = str(given.get("size") or asks.get("size", form.FIRST_SIZE))

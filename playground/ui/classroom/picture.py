@@ -1,4 +1,4 @@
-"""What a class's pages say and draw, out of what the class knows. Names are text, never markup."""
+"""What a class's pages say and draw, from what the class knows. Names are text, never markup."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
 
 
 def spread(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
-    """How far runs lie apart that differ in what the class changes."""
+    """The spread of runs that differ in what the class changes."""
     found = experiment(klass, students, klass.changes or "seed", names_of(students, hidden))
     groups = [(g.label, g.losses, g.names, g.mean, g.margin) for g in found.groups[:8]]
     unit = "nats above the best possible loss" if found.above_floor else "validation, nats per token"

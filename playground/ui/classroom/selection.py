@@ -1,4 +1,4 @@
-"""What the browser keeps of the class panel."""
+"""The class panel's state, kept by the browser."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from ..selected import Selected
 
 
 class Selection(Selected):
-    """Which class, and how its board is looked at."""
+    """Which class, and how its board is shown."""
 
     view: str = ""
     """The view, set by the server: start, join, invited, student, board, results or note."""
     code: str = ""
     secret: str = ""
-    """The teacher's; empty for everybody else."""
+    """The teacher's secret; empty for everybody else."""
     masked: bool = False
     """Whether the names are hidden."""
     answered: bool = False
@@ -20,4 +20,4 @@ class Selection(Selected):
     source: str = ""
     """The text in the form that makes a class."""
     note: str = ""
-    """Why there is no class any more: left, deleted or gone."""
+    """Why there is no longer a class: left, deleted or gone."""

@@ -30,7 +30,7 @@ _SURE = "Leave the class? Your name, your runs and your answers are deleted from
 
 
 class Students:
-    """What students press and see. Of a student nothing is kept here."""
+    """What students press and see. Nothing about a student is kept here."""
 
     def __init__(self, page: Page, classes: Classes, settings: Settings):
         self.page, self.classes, self.settings = page, classes, settings
@@ -41,14 +41,14 @@ class Students:
     # ---- what they press ---------------------------------------------------------------------------------------------
 
     def join(self, asked: Asked) -> dict[str, Any]:
-        """Press Join: the lesson opens, or the controls are set."""
+        """Handle a press of Join: the lesson opens, or the controls are set."""
         given, origin = asked.selection, self.page.reach.origin_of(asked.request)
         member = self.classes.join(given.get("code"), given.get("name"), asked.visitor, origin)
         move = {"move": {"code": member.klass.code, "note": ""}}
         return move | ({"lesson": member.klass.lesson} if member.klass.lesson else self._fills(member))
 
     def set_controls(self, asked: Asked) -> dict[str, Any]:
-        """Press Set the controls: the class's run again."""
+        """Handle a press of Set the controls: set the class's run again."""
         member = self.classes.member(asked.visitor)
         if member is None:
             raise ClassError("Your class no longer exists.")
@@ -62,14 +62,14 @@ class Students:
         return {"move": {"code": "", "note": "left"}}
 
     def _fills(self, member: Member) -> dict[str, Any]:
-        """What the Train tab's form becomes; nothing where the class has no run."""
+        """The values for the Train tab's form; none if the class has no run."""
         spec = _spec(member)
         if spec is None:
             return {}
         return {"fills": self.settings.held(form.values_of(spec)), "tab": "train"}
 
     def lesson_of(self, visitor: str, lesson: Lesson | None) -> Lesson | None:
-        """A lesson as this visitor does it: in a class it trains the class's run, so that both are one task."""
+        """A lesson for this visitor: in a class it trains the class's run, so that both are one task."""
         member = self.classes.member(visitor) if lesson is not None else None
         if member is None or member.klass.ended or member.klass.lesson != lesson.id:
             return lesson
@@ -113,7 +113,7 @@ def _buttons(member: Member) -> str:
 
 
 def _with_run(step: Step, own: dict[str, int]) -> Step:
-    """A step that trains the class's run; what it says of the steps is changed likewise."""
+    """A step changed to train the class's run; the number of steps in its words is changed, too."""
     if "train.source" not in step.sets:
         return step
     old, new = (f"{sets.get('train.steps', 0):,} steps" for sets in (step.sets, own))

@@ -1,4 +1,4 @@
-"""Excerpts: how a language is written, and what a text of one's own holds, as HTML beside the choice. All escaped."""
+"""Excerpts: what a language looks like, and what a visitor's own text holds, as HTML beside the choice. All escaped."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ...words.corpus import text_warning
 from ..theme import quiet
 
 LINES, LETTERS = 3, 110
-"""Lines of an excerpt, and characters of all together."""
+"""Most lines in an excerpt, and most characters of all lines together."""
 
 
 @lru_cache(maxsize=16)
 def note_of(source: str, note: str) -> str:
-    """A choice's note, and some lines of the language as it is written."""
+    """A choice's note, and some lines of the language."""
     if source == SENTENCES:
         lines = list(TWENTY)
     elif source in LANGUAGES:
@@ -45,7 +45,7 @@ def contents_of(text: str, *, by_heart: bool = False) -> str:
 
 
 def beginning_of(text: str) -> str:
-    """The first words of a text's first line as they stand there, for a prompt; a piece of the first if it is long."""
+    """The first words of a text's first line, unchanged, for a prompt; a part of the first word if it is long."""
     words = re.match(r"\S+(?:[^\S\r\n]+\S+){0,3}", text.strip()[:1000])
     begun = words.group() if words else ""
     return begun if len(begun) <= 40 else re.sub(r"\s+\S*$", "", begun[:41])[:40]

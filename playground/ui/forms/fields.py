@@ -1,7 +1,7 @@
-"""Fields: one setting of a form as a line of a table: its name, why one would touch it, what it may be.
+"""Fields: one setting of a form as a line of a table: its name, a reason to change it, its allowed values.
 
-From the line follow its component, its check, and how its values are said. A form is a tuple of fields; `read` turns
-what a page or a program sent into settings, `draw` makes components that hold some.
+The line determines its component, its check, and how its values are worded. A form is a tuple of fields; `read` turns
+what a page or a program sent into settings, `draw` makes components that hold them.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ import gradio as gr
 from ...service.limits import Limits
 
 FOLLOWS = 0
-"""Stands for None where a number follows from others."""
+"""Stands for None, if a number follows from others."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """One setting. A number is a whole one where `least` is."""
+    """One setting. A number is whole if `least` is."""
 
     name: str
     label: str
     why: str
     group: str = ""
-    """The part of the form it stands in."""
+    """The part of the form that contains it."""
     choices: tuple[tuple[str, Any], ...] = ()
-    """(title, value) of what may be chosen; empty for switches and numbers."""
+    """(title, value) of each choice; empty for switches and numbers."""
     least: float | None = None
     most: str | float | None = None
-    """The largest number, or the name of the limit that says it."""
+    """The largest number, or the name of the limit that gives it."""
     step: float | None = None
-    """None makes a free number, anything else a slider."""
+    """The slider's step; None makes a free number field."""
 
     @property
     def is_switch(self) -> bool:
-        """Whether it is on or off."""
+        """Whether the field is a switch, on or off."""
         return not self.choices and self.least is None
 
     def upper(self, limits: Limits) -> float:
-        """The largest number it may be here."""
+        """The largest number allowed here."""
         return getattr(limits, self.most) if isinstance(self.most, str) else self.most
 
     def read(self, value: Any, limits: Limits) -> Any:
-        """The setting: a choice, a switch's position, or a number within bounds. Raises ValueError."""
+        """Read the setting: a choice, a switch's position, or a number within bounds. Raises ValueError."""
         if self.choices:
             fits, allowed = value in [v for _, v in self.choices], "one of " + ", ".join(t for t, _ in self.choices)
         elif self.is_switch:
@@ -63,7 +63,7 @@ class Field:
         return value
 
     def build(self, limits: Limits, value: Any, **looks: Any) -> gr.components.Component:
-        """Its component, holding this value."""
+        """The field's component, holding this value."""
         looks = {"label": self.label, "info": self.why, "value": value, **looks}
         if self.choices:
             return gr.Dropdown(list(self.choices), **looks)
@@ -83,12 +83,12 @@ class Field:
 
 
 def titled(values: Iterable[str], **titles: str) -> tuple[tuple[str, str], ...]:
-    """Choices: each value with its title, or as its own."""
+    """Choices: each value with its title, or itself as the title."""
     return tuple((titles.get(value, value), value) for value in values)
 
 
 def read(fields: Iterable[Field], values: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
-    """All settings of a form by name, each as its field reads it. Raises ValueError for the first that does not fit."""
+    """All settings of a form by name, each read by its field. Raises ValueError for the first that does not fit."""
     return {field.name: field.read(values[field.name], limits) for field in fields}
 
 
@@ -98,12 +98,12 @@ def draw(fields: Iterable[Field], limits: Limits, values: Mapping[str, Any]) -> 
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a number, neither a switch nor infinite."""
+    """Whether a value is a finite number and not a switch."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 2**53
 
 
 def whole(name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
-    """A whole number, within bounds where there are any, out of what a page or a program sent. Raises ValueError."""
+    """A whole number, within any bounds, read from what a page or a program sent. Raises ValueError."""
     fits = is_number(value) and value == int(value)
     bounds = "" if least is None or most is None else f" from {said(least)} to {said(most)}"
     if value is None:
@@ -116,7 +116,7 @@ def whole(name: str, value: Any, least: int | None = None, most: int | None = No
 
 
 def said(value: Any) -> str:
-    """A value in a sentence: numbers with separators and without powers of ten, others as they are written in code."""
+    """A value in a sentence: numbers with separators and without powers of ten, others as in code."""
     if not is_number(value):
         return f"{value!r}"[:60]
     if value == int(value):

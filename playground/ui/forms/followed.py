@@ -1,12 +1,12 @@
-"""A form of Gradio's components that one Python function follows, however its fields are touched.
+"""A form of Gradio components; one Python function updates it, whichever field is changed.
 
     form = Followed(page, "train_form", components, reads=("source", "size", …), sets=("outlook", …),
                     follow=follow, begin=begin)
     form.on("size", components["size"].input)               # follow(values, ["size"], asked) → Follows(fields, shows)
     form.begins(components["train"], panel="#train-panel")  # begin(values, asked) → Begins(id) or Begins(shows=…)
 
-The browser's half is front/form.js: it sends what the fields hold and what was touched since the last answer. Only the
-answer to the newest question counts, and what was typed meanwhile stays. No event of Gradio's own takes part.
+The browser's half is front/form.js: it sends what the fields hold and what was changed since the last answer. Only the
+answer to the newest request counts, and what was typed meanwhile stays. None of Gradio's own events is used.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ class Follows:
 
 @dataclass(frozen=True)
 class Begins:
-    """What pressing the form's button came to."""
+    """The result of pressing the form's button."""
 
     begun: str = ""
-    """The job; empty where none was begun."""
+    """The job's id; empty if none was begun."""
     shows: Mapping[str, Any] = field(default_factory=dict)
     """As in `Follows`."""
 
 
 class Followed:
-    """One form: which components it reads and sets, and the function that it follows."""
+    """One form: the components that it reads and sets, and the function that updates it."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Followed:
     def on(self, cause: str, *events: Callable[..., Any], whole_texts: bool | str = False) -> None:
         """Call `follow` with this cause whenever one of these events happens.
 
-        `whole_texts`: whether to send the pasted text, because `follow` needs it, or the switch that decides.
+        `whole_texts`: whether to send the pasted text because `follow` needs it, or the switch that decides this.
         """
         said = f"{self._form}, {json.dumps(cause)}, {json.dumps(whole_texts)}"
         touched = f"(...now) => playground.form.touched({said}, now)"
@@ -82,7 +82,7 @@ class Followed:
         button.click(None, self._reads, self._sets, js=pressed, **UNSEEN)
 
     def filled_by(self, panel: gr.HTML, names: Sequence[str]) -> None:
-        """Let what this panel's buttons do on the server fill these components of the form: see `panel.Act`."""
+        """Let the server's answers to this panel's buttons fill these components of the form: see `panel.Act`."""
         form = json.dumps({"name": self._name, "sets": names})
         outputs = [self._components[name] for name in names]
         panel.select(None, None, outputs, js=f"() => playground.form.filled({form})", **UNSEEN)
@@ -102,7 +102,7 @@ class Followed:
 def held(component: gr.components.Component, value: Any) -> Any:
     """A component's value as sent by a browser. Raises ValueError for a value that the component cannot hold.
 
-    What numbers and lists may be is checked where they are read (`fields.read`).
+    Numbers and lists are checked when they are read (`fields.read`).
     """
     if isinstance(component, gr.File):
         return uploaded(value)

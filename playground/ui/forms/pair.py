@@ -27,7 +27,7 @@ EQUAL_CHOICES = (
 assert {value for _, value in EQUAL_CHOICES} == set(EQUAL)
 
 
-# what stands on top; the rest is under Advanced
+# the settings at the top; the rest is under Advanced
 TOP: tuple[Field, ...] = (
     Field("n_experts", "Experts", "MLPs to choose from.", "top", least=2, most=32, step=1),
     Field("experts_per_token", "Experts per token (top-k)", "How many each token uses.", "top", least=1, most=8,
@@ -74,9 +74,9 @@ _BASE = PRESETS["small"]
 _MIXTURE_NAMES = ("n_experts", "experts_per_token", "moe_every", "shared_expert", "balance", "balance_weight",
                   "router_z_weight", "router_noise")  # fmt: skip
 _EVALUATION_TOKENS = 2_560
-"""Of a language. A text of one's own is judged by as many as on the Train tab, so that baselines are the same."""
+"""Validation tokens for a language. An own text gets as many as on the Train tab, so that baselines are the same."""
 OF_THE_TEXT = ("tokenizer", "context_length")
-"""Settings that another text brings along; `first_values` differ in no others."""
+"""Settings that change with the text; `first_values` differ in no others."""
 
 
 def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
@@ -85,7 +85,7 @@ def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
 
 
 def first_values(source: str = FIRST_SOURCE, own: Own = UNKNOWN) -> dict[str, Any]:
-    """What the form opens with for this text: on two cores the first pair is judged after some ten seconds."""
+    """The form's first values for this text: on two cores the first pair is judged after some ten seconds."""
     training = RECIPES["small"]
     context = run.suited(None, own).context_length if own.tokens else 64
     values = {name: getattr(training, name) for name in _TRAINING}
@@ -139,14 +139,14 @@ def comparison_spec(values: Mapping[str, Any], source: Source, limits: Limits, o
 
 
 def _windows(source: Source, context: int) -> int:
-    """How many judge."""
+    """The number of validation windows."""
     if source.kind in (OWN_TEXT, HUB_FILE):
         return max(run.EVALUATION_TOKENS // context, 8)
     return max(_EVALUATION_TOKENS // context, 16)
 
 
 def values_of(spec: ComparisonSpec) -> dict[str, Any]:
-    """What the form has to hold for this comparison, by name."""
+    """The form's values for this comparison, by name."""
     values: dict[str, Any] = {**texts.values_of(spec.source), "equal": spec.equal}
     for field in FIELDS:
         name = field.name

@@ -1,4 +1,4 @@
-"""A run's form: every setting with its one-line why, as a table; sizes; from there to a RunSpec and back.
+"""A run's form: every setting with a one-line reason, as a table; sizes; from there to a RunSpec and back.
 
 `FIELDS` is the one list: a field's `name` is the name in ModelConfig, TrainConfig or RunSpec. Sizes are dictionaries of
 the same names, so that setting the form is always "these values, in this order".
@@ -112,23 +112,23 @@ _TRAIN_NAMES = tuple(f.name for f in FIELDS if f.name in TrainConfig.__dataclass
 
 FIRST_SIZE = "small"
 BY_HAND = "chosen"
-"""Stands for the best size where the visitor has chosen one, which stays whatever the text."""
+"""Stands for the best size if the visitor has chosen it; then it stays, whatever the text."""
 SIZES = {"tiny": "Tiny", "small": "Small", "medium": "Medium"}
 
 EVALUATION_TOKENS = 8192
 SAMPLES = 20
-"""Texts of a run, as many as points of its curve: the first ones come while the words are still being learned."""
+"""Samples in a run, as many as its curve has points: the first ones come while words are still being learned."""
 
 
 _SOON = {"learning_rate": 0.01, "muon_learning_rate": 0.01, "muon_momentum": 0.9, "warmup_steps": 5, "sample_every": 20}
-"""By which *small* learns a language sooner at first, and ends as well: see `benchmarks/README.md`, the first story."""
+"""Settings with which *small* learns a language faster at first and ends as well: see `benchmarks/README.md`."""
 
 
 # ---- sizes: values by field name -------------------------------------------------------------------------------------
 
 
 def setting_name(name: str) -> str:
-    """A setting's name on the page: its control's label, else its own name in words."""
+    """A setting's name on the page: its control's label, or else its own name in words."""
     return BY_NAME[name].label if name in BY_NAME else name.replace("_", " ")
 
 
@@ -169,19 +169,19 @@ def _values_of(config: ModelConfig, training: TrainConfig) -> dict[str, Any]:
 
 
 def tuning_values(parent: Checkpoint, tokens: int) -> dict[str, Any]:
-    """How a model is trained further on a text of so many tokens (0: a long one)."""
+    """Values for training a model further on a text of this many tokens (0: a long one)."""
     training = tuning_config(parent.config, tokens)
     values = {name: getattr(training, name) for name in _TRAIN_NAMES}
     return values | {"sample_every": training.eval_every}
 
 
 def suited(base: Any, own: Own) -> OwnText:
-    """What suits one's own text at this size; at whichever is best where `base` is none."""
+    """The settings that suit an own text at this size, or at the best size if `base` is not a size."""
     return for_own_text(own.tokens, own.kinds, base if base in SIZES else None)
 
 
 def best_size(own: Own) -> str:
-    """The size that is best for one's own text; the first one while nobody knows its length."""
+    """The best size for an own text; the first size while the length is unknown."""
     return suited(None, own).size if own.tokens else FIRST_SIZE
 
 
@@ -199,17 +199,17 @@ def base_values(base: Any, source: str, own: Own = UNKNOWN) -> dict[str, Any]:
 
 
 def with_steps(values: Mapping[str, Any], steps: int) -> dict[str, Any]:
-    """The values of a run of so many steps: looked at twenty times, sampled eight times."""
+    """The values for a run of this many steps: evaluated twenty times, sampled eight times."""
     warmup = min(values["warmup_steps"], max(steps // 10, 1))
     rhythm = {"eval_every": max(steps // 20, 5), "sample_every": max(steps // 8, 1)}
     return {**values, **rhythm, "steps": steps, "warmup_steps": warmup}
 
 
 def size_of(values: Mapping[str, Any]) -> str | None:
-    """The size whose shape this is; None where it is another."""
+    """The size with this shape; None if no size has it."""
     shape = [field.name for field in FIELDS if field.group == "shape"]
     if values.get("source") == OWN_TEXT:
-        shape.remove("context_length")  # a short text has a short one
+        shape.remove("context_length")  # a short text has a short context
     for size in SIZES:
         known = size_values(size, values.get("source"))
         if all(same(values[name], known[name]) for name in shape):
@@ -220,7 +220,7 @@ def size_of(values: Mapping[str, Any]) -> str | None:
 def for_another_text(
     values: Mapping[str, Any], source: str, base: Callable[[str], Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The settings when another text is chosen: what was set by hand stays, the rest is the new text's `base`."""
+    """The settings after another text is chosen: those set by hand stay, the rest come from the new text's `base`."""
     usual, new = [base(other) for other in texts.SOURCES], base(source)
     kept = {name for name in BY_NAME if not any(same(values[name], known[name]) for known in usual)}
     if values["tokenizer"] not in texts.TOKENIZERS_OF[source]:
@@ -254,13 +254,13 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
 
 
 def train_config(values: Mapping[str, Any]) -> TrainConfig:
-    """How these settings train. Raises ValueError."""
+    """The TrainConfig for these settings. Raises ValueError."""
     parent = values.get("parent")
     context = parent.config.context_length if parent else max(_settled("context_length", values["context_length"]), 1)
     prompt = values.get("prompt") or (parent and parent.about.get("prompt")) or ""
     return TrainConfig(
         **{name: _settled(name, values[name]) for name in _TRAIN_NAMES},
-        # scoring takes about as long whatever the context, so that Stop is never held up by it
+        # scoring takes about as long for any context, so that it never delays Stop
         eval_windows=max(EVALUATION_TOKENS // context, 8),
         sample_prompt=str(prompt),
         sample_tokens=7 if values.get("source") == SENTENCES else 120 if texts.pieces_of(values) == "char" else 40,
@@ -268,7 +268,7 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
 
 
 def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSpec:
-    """The run that the form describes. Raises ValueError where a setting makes no sense or exceeds its bounds."""
+    """The run that the form describes. Raises ValueError if a setting makes no sense or exceeds its bounds."""
     parent, values = values.get("parent"), {**values, **read(FIELDS, values, limits)}
     if parent:
         return RunSpec(source, parent.config, train_config(values), parent.tokenizer.kind, parent=values["model"])
@@ -286,7 +286,7 @@ def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSp
 
 
 def values_of(spec: RunSpec) -> dict[str, Any]:
-    """What the form has to hold for this run, by name; its base is the size with the fewest differences."""
+    """The form's values for this run, by name; its base is the size with the fewest differences."""
     own_text = spec.source.kind == OWN_TEXT
     values = _values_of(spec.model, spec.training) | {
         "tokenizer": spec.tokenizer,
@@ -301,7 +301,7 @@ def values_of(spec: RunSpec) -> dict[str, Any]:
 
 
 def written(own: Own, size: str = "") -> str:
-    """A note for the form of the text for which its settings were last chosen, and of the size that suited it best, or
+    """A note in the form: the text for which its settings were last chosen, and the size that suited it best, or
     BY_HAND."""
     return f"{own.tokens} {own.tokenizer} {own.vocabulary} {size or best_size(own)}"
 
@@ -316,7 +316,7 @@ def remembered(values: Mapping[str, Any]) -> tuple[Own, str]:
 
 
 def _settled(name: str, value: Any) -> Any:
-    """The value, an int where the field takes whole numbers."""
+    """The value, as an int if the field takes whole numbers."""
     field = BY_NAME[name]
     return whole(field.label, value) if isinstance(field.least, int) else value
 
@@ -330,7 +330,7 @@ def changed(values: Mapping[str, Any], base: Mapping[str, Any]) -> list[Field]:
 
 
 def changes(values: Mapping[str, Any], base: Mapping[str, Any]) -> list[str]:
-    """Every field that differs from the base, and from what to what."""
+    """Every field that differs from the base, with the old and the new value."""
     return [
         f"{field.label}: {field.shown(base.get(field.name))} → {field.shown(values.get(field.name))}"
         for field in changed(values, base)

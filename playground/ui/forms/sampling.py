@@ -1,4 +1,4 @@
-"""How to write: every setting of sampling as a table, and from there to a SamplingConfig, for tabs and endpoints."""
+"""Sampling: every setting as a table, and from there to a SamplingConfig, for tabs and endpoints."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FIELDS: tuple[Field, ...] = (
 )  # fmt: skip
 BY_NAME = {field.name: field for field in FIELDS}
 RULES = tuple(name for name in SamplingConfig.__dataclass_fields__ if name in BY_NAME)
-"""What of a SamplingConfig a form sets."""
+"""The fields of a SamplingConfig that a form sets."""
 _NAMES = tuple(SamplingConfig.__dataclass_fields__)
 FIRST_PRESET = "balanced"
 
@@ -35,7 +35,7 @@ def first_values(limits: Limits) -> dict[str, Any]:
 
 
 def sampling(values: Mapping[str, Any], **changes: Any) -> SamplingConfig:
-    """The rules that these values say, as far as they are given. Raises ValueError where a number makes no sense."""
+    """The rules in these values, as far as given. Raises ValueError if a number makes no sense."""
     given = {name: values[name] for name in _NAMES if name in values}
     if "top_k" in given:
         given["top_k"] = whole("top-k", given["top_k"]) or None

@@ -1,6 +1,6 @@
-"""Texts: the choice of what to learn from and of its pieces, the same on every tab: drawn, read, and put back.
+"""Texts: the choice of a text and of its tokens, the same on every tab: drawn, read, and put back.
 
-`learn` switches between an example and a text of one's own; `source` is what is chosen: an example's name, or OWN_TEXT.
+`learn` switches between an example and an own text; `source` is the choice: an example's name, or OWN_TEXT.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PROMPTS = {
 }
 OWN_KINDS = {"paste": "Paste", "upload": "File", "hub": "Hub"}
 OWN = ("own_kind", "text", "upload", "hub_repo", "hub_file", "hub_type")
-"""The controls that say which text of one's own."""
+"""The controls that give an own text."""
 READS = ("learn", "source", *OWN)
 """All controls of the choice."""
 SET_BY_SOURCE = ("source_note", "source", "own", "tokenizer")
@@ -61,7 +61,7 @@ TOKENIZERS_OF = {
     SENTENCES: ("word",),
     OWN_TEXT: tuple(value for _, value in TOKENIZERS),
 }
-# as many different tokens as our own texts have, and about as many as others will
+# as many different tokens as our own texts have, and about as many as other texts will have
 _KNOWN_VOCABULARY = {
     ("stories", "char"): 41, ("stories", "word"): 111, ("copy", "char"): 11, ("copy", "word"): 4610,
     ("brackets", "char"): 8, ("brackets", "word"): 8, ("addition", "char"): 14, ("addition", "word"): 203,
@@ -83,51 +83,51 @@ def knows_vocabulary(source: Any, tokenizer: str) -> bool:
 
 
 COUNTED = ("char", "word")
-"""Pieces that can be counted before a tokenizer is made."""
+"""Tokens that can be counted before a tokenizer is made."""
 
 
 def check_own_length(own: Own, context_length: int) -> None:
-    """Raise TextError where one's own text is surely too short to be learned so."""
+    """Raise TextError if an own text is surely too short to be learned in these tokens."""
     if own.tokens and own.tokenizer in COUNTED:
         cut = parted(own.tokens)
         check_parts(cut, own.tokens - cut, context_length)
 
 
 class Own(NamedTuple):
-    """What of a text of one's own the settings that suit it follow from."""
+    """The facts about an own text on which the settings that suit it depend."""
 
     tokens: int = 0
-    """About how many, exactly in COUNTED; 0 while nobody knows."""
+    """The number of tokens, exact for those in COUNTED, else rough; 0 while unknown."""
     tokenizer: str = "char"
     vocabulary: int = 0
-    """How many different ones; 0 where that shows only when a tokenizer is made."""
+    """How many different tokens; 0 if that is known only once a tokenizer is made."""
 
     @property
     def kinds(self) -> int:
-        """How many different ones, or about how many."""
+        """How many different tokens, or about how many."""
         return self.vocabulary or expected_vocabulary(OWN_TEXT, self.tokenizer)
 
 
 UNKNOWN = Own()
-"""A text of which nothing is known."""
+"""A text about which nothing is known."""
 
 
 def pieces_of(values: Mapping[str, Any]) -> str:
-    """The kind of tokens that a form's text is read in: the `parent`'s where a model is trained further."""
+    """The kind of tokens in which a form's text is read: the `parent`'s if a model is trained further."""
     parent = values.get("parent")
     return parent.tokenizer.kind if parent else values["tokenizer"]
 
 
 def own_of(text: str, tokenizer: str) -> Own:
-    """A text, read in these pieces."""
+    """The facts about a text, read in these tokens."""
     text = text.replace("\r\n", "\n")
     if tokenizer in COUNTED:
         pieces = text if tokenizer == "char" else re.findall(WORD_PATTERN, text)
         learned = pieces[: parted(len(pieces))] if tokenizer == "word" and len(pieces) >= MIN_TOKENS else pieces
-        different = len(set(learned) - {UNKNOWN_CHARACTER}) + 1  # and what stands for all others
+        different = len(set(learned) - {UNKNOWN_CHARACTER}) + 1  # and the token for all others
         return Own(len(pieces), tokenizer, different if tokenizer == "char" else min(different, MAX_WORDS))
     size = len(text.encode("utf-8", errors="surrogatepass"))
-    if tokenizer == "bpe":  # the shorter a text, the more of it learned pieces cover
+    if tokenizer == "bpe":  # the shorter a text, the longer its learned tokens
         return Own(round(size / (2 + 1800 / max(size, 1))), tokenizer)
     return Own(round(size / 3.5), tokenizer)
 
@@ -141,7 +141,7 @@ def check_tokenizer(source: Source, tokenizer: str) -> None:
 
 
 def source_of(values: Mapping[str, Any], limits: Limits) -> Source:
-    """What the form says to learn from; an uploaded file is read here. Raises ValueError."""
+    """The source that the form describes; an uploaded file is read here. Raises ValueError."""
     kind, how = values["source"], values.get("own_kind") or "paste"
     if kind not in SOURCES:
         raise TextError("choose an example or your own text to learn from")
@@ -187,12 +187,12 @@ def values_of(source: Source) -> dict[str, Any]:
 
 
 def note_html(source: str) -> str:
-    """The note on a text to choose: why to choose it, and what it looks like."""
+    """The note on a text: why to choose it, and what it looks like."""
     return note_of(source, NOTES[source])
 
 
 def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
-    """What one's own text holds, or why it cannot be read; empty as long as there is none."""
+    """What an own text holds, or why it cannot be read; empty if there is none."""
     given = values["upload"] if values["own_kind"] == "upload" else values["text"]
     if values["own_kind"] == "hub" or not given or not str(given).strip():
         return ""
@@ -276,24 +276,24 @@ _KINDS = ("text", "upload", "hub")
 def follow_text(form: Followed, c: Mapping[str, Any]) -> None:
     """Update a form when the visitor chooses another text (cause "source") or changes an own text (cause "text")."""
     form.on("source", c["source"].input, c["learn"].input, whole_texts=True)
-    # `input` says nothing of a pasted text
+    # `input` does not fire for a pasted text
     own = (c["text"].change, c["upload"].upload, c["upload"].clear, c["own_kind"].input)
     form.on("text", *own, whole_texts=True)
 
 
 def with_source(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a page's form, with OWN_TEXT as the source where one's own text is learned from."""
+    """The values of a page's form, with OWN_TEXT as the source if the model learns from an own text."""
     return {**values, "source": OWN_TEXT} if values["learn"] == OWN_TEXT else dict(values)
 
 
 def shown_own(kind: Any) -> dict[str, Any]:
-    """Updates that show paste, upload or the Hub."""
+    """Updates that show the fields for pasting, uploading or the Hub."""
     shown = {"text": "paste", "upload": "upload", "hub": "hub"}
     return {name: gr.update(visible=kind == its) for name, its in shown.items()}
 
 
 def chosen(source: str, tokenizer: str | None = None) -> dict[str, Any]:
-    """Updates that follow from another text: SET_BY_SOURCE. Without a tokenizer what is chosen stays."""
+    """Updates that follow from another text: SET_BY_SOURCE. Without a tokenizer, the chosen one stays."""
     allowed = TOKENIZERS_OF[source]
     own = source == OWN_TEXT
     value = {} if tokenizer is None else {"value": tokenizer}
@@ -318,4 +318,4 @@ def put_back(values: Mapping[str, Any]) -> dict[str, Any]:
 PUT_BACK = (*SET_BY_SOURCE, "learn", "own_kind", *_KINDS, "hub_repo", "hub_file", "hub_type")
 """The components that `put_back` changes."""
 FOLLOWS_TEXT = (*SET_BY_SOURCE, *_KINDS, "contents")
-"""Those that a form which follows the choice sets besides its fields."""
+"""The components that a form following the choice sets besides its fields."""

@@ -1,10 +1,10 @@
-"""Lessons on the page: the strip above the tabs that leads through one, and the list of them under the masthead.
+"""Lessons on the page: the strip above the tabs that leads through a lesson, and the list of all under the masthead.
 
 The browser's half is assets/lessons.js: it shows what `Strip` sends, outlines the place that a step points at, and
-tells when it was pressed, shown or changed. Nothing is worked out before a lesson is opened.
+reports when that was pressed, shown or changed. Nothing is computed before a lesson is opened.
 
-strip.py    the strip and what is pressed in it
+strip.py    the strip and its buttons
 scenes.py   what a visitor has on the page, for a lesson's facts
 words.py    both as HTML
-welcome.py  what a first visit opens with
+welcome.py  the greeting on a first visit
 """

@@ -27,9 +27,9 @@ from ..tabs.inspect.tested import roles_of
 from ..tabs.inspect.validation import held_out
 
 OWN = "own"
-"""In a step's `model`: the newest of the visitor's own."""
+"""In a step's `model`: the visitor's newest own model."""
 PAIRS = ("with", "without")
-"""In a step's `model`: the mixture of the pair that this lesson has trained with a balance loss, and without."""
+"""In a step's `model`: the mixture that this lesson has trained with a balance loss, and the one without."""
 HABIT = "induction"
 """The habit whose appearance a lesson may ask for."""
 
@@ -89,7 +89,7 @@ class Here(Scene):
         return next((f"{pair['dense']} {pair['moe']}" for pair in pairs if pair["moe"] == model), "")
 
     def _jobs(self, kind: type) -> list[Any]:
-        """Those that were begun in this lesson."""
+        """The jobs that were begun in this lesson."""
         return [job for job in self.page.board.of(self.visitor, kind=kind) if job.id not in self.old]
 
     # ---- what there is -------------------------------------------------------------------------------------------

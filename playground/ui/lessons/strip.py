@@ -1,4 +1,4 @@
-"""The strip and what is pressed in it: guesses, steps, and looking whether what a step waits for was done."""
+"""The strip and its buttons: guesses, steps, and checks whether a step's task was done."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ LISTENS = {
         "#inspect-panel [data-slot=edits-in-force]",
     ),
 }  # fmt: skip
-"""Doing → what on the page tells that it may be done by now."""
+"""Action → what on the page shows that it may be done by now."""
 
-# 'select' is named for gr.HTML, which looks up the events of a component in the script
+# 'select' is named for gr.HTML, which finds a component's events in the script
 _TEMPLATE = f"""<nav id="learn-menu" class="lesson-list" aria-label="Learn" popover><h2>Lessons</h2>LIST
 <p>{BUTTON}<button type="button" class="class-button">A class: join or make one</button></p></nav>
 <section class="lesson" aria-label="Lesson" hidden></section>"""
 
 
 class Strip:
-    """The strip and its handler. Holds the components; of a visitor it keeps nothing."""
+    """The strip and its handler. Holds the components, and nothing about visitors."""
 
     def __init__(self) -> None:
-        """Draw it; `build` connects it to the page below."""
+        """Draw the strip; `build` connects it to the page below."""
         self._answers = itertools.count(1)
         script = (ASSETS / "lessons.js").read_text(encoding="utf-8")
         self.strip = gr.HTML(
@@ -84,7 +84,7 @@ class Strip:
         self.strip.select(self.act, self.inputs, outputs, trigger_mode="multiple", **QUIETLY)
 
     def goes_on(self, events: list) -> None:
-        """When all of these events of a page that opens are over, an open lesson goes on."""
+        """Continue an open lesson once all these events of an opening page are over."""
         for event in events:
             ready = f"() => window.playgroundLessons?.ready({len(events)})"
             event.then(None, None, None, js=ready, **UNSEEN)
@@ -92,10 +92,10 @@ class Strip:
     # ---- what a visitor does -----------------------------------------------------------------------------------------
 
     def act(self, values: dict, event: gr.EventData, request: gr.Request) -> dict:
-        """Something was pressed in the strip, or done on the page that it waits for.
+        """Handle a press in the strip, or an action on the page for which it waits.
 
-        The answer hangs on what is sent alone, the progress among it, and says to what it is one: what is lost, or slow
-        on a busy machine, can be asked again.
+        The answer depends only on what is sent, including the progress, and names the request. So a lost or slow
+        request can be repeated.
         """
         said = event._data if isinstance(event._data, dict) else {}
         visitor, data = values[self.page.visitor], self.page.registry.data
@@ -141,7 +141,7 @@ class Strip:
         step, answer, sets, problem = here.step, here.answer, {}, ""
         arrives = does in ("open", "again", "go", "resume")
         if arrives or does == "show":
-            # what a run needs is set again: it may have been changed, or could not be set
+            # a run's settings are set again: they may have been changed, or could not be set
             only_where = does == "show" and step.doing != "run"
             keeps = does == "resume" and answer.ticked(step)  # a reloaded page shows what its address says
             sets = self.set_up(here, only_where=only_where, fresh=does in ("open", "again"), keeps=keeps)
@@ -168,7 +168,7 @@ class Strip:
         return {**sets, **shown}
 
     def _open(self, progress: Progress, lesson: Lesson, visitor: str) -> None:
-        """Turn to a lesson: where it was left, or at its beginning. Runs that are there by then do not count."""
+        """Open a lesson where it was left, or at its beginning. Runs that exist by then do not count."""
         if lesson.id not in progress.before:
             runs = [job.id for kind in (RunJob, ComparisonJob) for job in self.page.board.of(visitor, kind=kind)]
             progress.before[lesson.id] = runs[-LESSON_RUNS:]
@@ -177,7 +177,7 @@ class Strip:
         progress.step = ticked.index(False) if False in ticked else 0
 
     def _settle(self, here: Here) -> str:
-        """See whether the step is done, and say what it then says; returns why it cannot be said yet."""
+        """Check whether the step is done, and add what it then says; returns why it cannot say it yet."""
         step, answer = here.step, here.answer
         try:
             if not answer.done and step.done:
@@ -192,7 +192,7 @@ class Strip:
         return ""
 
     def _is_done(self, here: Here) -> bool:
-        """Whether the thing was done, as far as the server can tell."""
+        """Whether the step's task was done, as far as the server can tell."""
         done = here.step.done
         match done.kind:
             case "run":
@@ -206,7 +206,7 @@ class Strip:
         return False
 
     def _in_the_way(self, here: Here) -> str:
-        """Why a step that waits for a run is not done by one that goes on or has ended."""
+        """Why a running or ended run does not complete a step that waits for one."""
         going = self.page.board.active(here.visitor)
         if going is not None and going.id in here.old:
             return "Another run of yours is still training. Press Stop or wait for its end, then press Train."
@@ -214,7 +214,7 @@ class Strip:
         return self._another(here.step, jobs[-1]) if jobs and _over(jobs[-1]) else ""
 
     def _another(self, step: Step, job: RunJob) -> str:
-        """What is missing of a run for it to be the one that a step asks for."""
+        """What a run lacks to be the one that a step asks for."""
         planned, asked = job.spec.training.steps, step.sets.get("train.steps")
         if asked is not None and planned != asked:
             return f"That run has {planned:,} steps, not {asked:,}. Press “Show me where” to set the form, then Train."
@@ -226,8 +226,8 @@ class Strip:
     # ---- what a step sets --------------------------------------------------------------------------------------------
 
     def set_up(self, here: Here, *, only_where: bool, fresh: bool, keeps: bool) -> dict[Any, Any]:
-        """Updates that put the controls where a step wants them; of one that is done already, no form of a run.
-        A `fresh` lesson begins with its scene, and nothing that was there before; what one `keeps` is not set."""
+        """Updates that set the controls as a step wants them; if it is already done, not a run's form. A `fresh` lesson
+        begins with its scene, without anything from before; what the visitor `keeps` is not set."""
         page, step, sets, visitor = self.page, here.step, here.step.sets, here.visitor
         place, model = PLACES.get(step.point), here.about()
         tab = sets.get("tab", place.tab if place else "")
@@ -242,8 +242,8 @@ class Strip:
             move = under(name, {} if keeps else held | sets)
             move |= {"typed": True} if "prompt" in move else {}
             move |= {"pair": pair} if name == "moe" and (pair := here.pair_ids()) else {}
-            move = ({"query": None, "key": None} if "head" in move else {}) | move  # the cell framed before is not its
-            clean = fresh and name != "moe"  # whose pair may be the one that this lesson has trained
+            move = ({"query": None, "key": None} if "head" in move else {}) | move  # the old cell belongs elsewhere
+            clean = fresh and name != "moe"  # its pair may be the one that this lesson has trained
             if clean or where | move:
                 out[panel] = {"move": move | where, "fresh": clean, "of": model or here.model}
         if model not in (None, here.model):
@@ -260,7 +260,7 @@ class Strip:
         return out
 
     def form_of(self, wanted: Mapping[str, Any], lesson: Lesson) -> dict[str, Any]:
-        """What the form of the Train tab holds for these settings: those of size and text, with the wanted ones."""
+        """The Train tab's form for these settings: those of size and text, with the wanted ones."""
         kind = wanted.get("source", OWN_TEXT if "text" in wanted else "stories")
         source, size = Source(kind, text=str(wanted.get("text", ""))), wanted.get("size", "small")
         own = texts.own_of(source.text, "char")
@@ -285,7 +285,7 @@ class Strip:
         arrives: bool = False,
         points: bool = False,
     ) -> dict[str, Any]:
-        """What the browser's half shows: the strip as HTML, where it points, and what it waits for."""
+        """What the browser's half receives: the strip as HTML, where it points, and what it waits for."""
         lessons = {lesson.id: lesson for lesson in all_lessons()}
         ticks = {name: sum(progress.ticked(lessons[name])) for name in progress.answers if name in lessons}
         value = {"n": next(self._answers), "whole": True, "html": "", "ticks": ticks, "open": progress.lesson}
@@ -310,17 +310,17 @@ class Strip:
 
 
 def _over(job: RunJob | ComparisonJob) -> bool:
-    """Whether it has ended, with something to show."""
+    """Whether a job has ended, with something to show."""
     return job.has_result and not job.active
 
 
 def under(tab: str, sets: Mapping[str, Any]) -> dict[str, Any]:
-    """What is set of one tab or form, by the names that it has there."""
+    """The settings for one tab or form, by their names there."""
     return {name.partition(".")[2]: value for name, value in sets.items() if name.startswith(f"{tab}.")}
 
 
 def begun(lesson: Lesson, at: Step) -> dict[str, Any]:
-    """What a lesson that is opened at a step has set by then: its scene, and the sets of the steps before."""
+    """What a lesson has set before a given step: its scene, and the settings of the earlier steps."""
     found = dict(lesson.scene)
     for step in lesson.steps[: lesson.steps.index(at)]:
         found |= {name: value for name, value in step.sets.items() if name.startswith(("generate.", "inspect."))}
@@ -333,7 +333,7 @@ def asks(step: Step, answer: Answer) -> bool:
 
 
 def covered(lesson: Lesson, progress: Progress, at: Step) -> dict[str, list[str]]:
-    """The places that hold an answer, by what has to come first: this step's `guess`, it `done`, or a `later` step."""
+    """Places that hold an answer, by what must come first: this step's `guess`, its end (`done`), a `later` step."""
     answer = progress.answer(lesson, at)
     needs = {at.point, at.then, at.done.place if at.done else "", *(at.ask.covers if at.ask else ())}
     own = list(at.ask.covers) if at.ask else []
@@ -356,7 +356,7 @@ def where(step: Step, answer: Answer) -> Place | None:
 
 
 def awaited(step: Step, answer: Answer) -> dict[str, Any] | None:
-    """What the browser has to watch for."""
+    """The events for which the browser has to watch."""
     if step.done and not answer.done:
         if step.done.place:
             return {"kind": step.doing, "at": PLACES[step.done.place].selector, "times": step.done.times}

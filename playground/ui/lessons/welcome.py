@@ -1,4 +1,4 @@
-"""What a first visit opens with: one sentence and three buttons, shown once in a browser."""
+"""The greeting on a first visit: one sentence and three buttons, shown once per browser."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gradio as gr
 
 from ...lessons.reading import all_lessons
 
-# 'select' is named for gr.HTML, which looks up the events of a component in the script
+# 'select' is named for gr.HTML, which finds a component's events in the script
 _SHOW = """/* 'select' */ (() => {
   const SEEN = "transformer-playground-welcome", box = element.querySelector(".welcome");
   if (localStorage.getItem(SEEN) || new URLSearchParams(location.search).size) return; // a link leads somewhere
@@ -48,7 +48,7 @@ _SHOW = """/* 'select' */ (() => {
 
 
 def build() -> None:
-    """Draw it, hidden until the browser finds that it was never shown there."""
+    """Draw the greeting, hidden until the browser finds that it has never shown it."""
     first = all_lessons()[0]
     gr.HTML(
         None,

@@ -15,11 +15,11 @@ from ...lessons.vocabulary import DO
 from .. import theme
 
 BACK = ' disabled title="This is the first step."'
-"""What the button back says where it leads nowhere."""
+"""The Back button's reason when it leads nowhere."""
 
 
 def list_html() -> str:
-    """All lessons, to choose from; those of a group under its heading."""
+    """The list of all lessons to choose from; each group has a heading."""
     lessons = all_lessons()
     groups = {lesson.group: [each for each in lessons if each.group == lesson.group] for lesson in lessons}
     return "".join(
@@ -97,7 +97,7 @@ def _onward(lesson: Lesson, at: int) -> str:
 
 
 def _brief(step: Step, answer: Answer) -> str:
-    """What there is to do, in the one line of a folded strip."""
+    """The task, in the one line of a folded strip."""
     if step.ask is not None and answer.guess is None:
         return "A question is waiting: expand the lesson."
     return "Done. Continue." if answer.told else _waits(step, answer)
@@ -111,17 +111,17 @@ def _dot(i: int, step: Step, done: bool, here: bool) -> str:
 
 
 def _worded(words: str) -> str:
-    """Words of a lesson, escaped; what stands between stars is stressed."""
+    """Words of a lesson, escaped; text between stars is emphasised."""
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(words))
 
 
 def _still(waiting: str) -> str:
-    """Shown in place of a question whose numbers are not there yet."""
+    """What is shown in place of a question whose numbers are not there yet."""
     return f'<p class="lesson-still">{_worded(waiting)}</p>'
 
 
 def shuffled(choices: Mapping[str, str], visitor: str, question: str) -> list[tuple[str, str]]:
-    """The choices in an order of the visitor's own, always the same for a question."""
+    """The choices in an order that depends on the visitor, always the same for a question."""
     return sorted(choices.items(), key=lambda each: sha256(f"{visitor} {question} {each[0]}".encode()).digest())
 
 

@@ -1,4 +1,4 @@
-"""The Generate tab: one panel. A model writes; every choice of its text can be opened and made otherwise.
+"""The Generate tab: one panel. A model writes; every choice in its text can be opened and changed.
 
 selection.py   what is selected; writing.py: POST /write, the text as it grows; recorded.py: the text it opens with
 kept.py        a text that the browser sends back; choice.py: one of its tokens, opened
@@ -27,9 +27,9 @@ from .writing import Writing, no_mask
 
 TITLE = "Generate"
 RULES = "temperature new_tokens top_k top_p min_p repetition_penalty samples seed"
-"""What of the selection a link carries as `rules`."""
+"""The fields of the selection that a link carries as `rules`."""
 IDEAS = 3
-"""Beginnings that are offered."""
+"""How many beginnings are offered."""
 
 
 def _number(name: str, label: str, **more: str) -> str:
@@ -72,7 +72,7 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <div class="line tight"><p class="written-state" role="status"></p>{why.BUTTON}<span class="grow"></span>
 <p class="written-by quiet"></p></div>
 <p class="written-said quiet"></p>
-<p class="quiet">A stronger tint means less likely. Click one, or select words and ask <i>Why?</i></p>
+<p class="quiet">Stronger tint: less likely. Click one, or select words and ask <i>Why?</i></p>
 <details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}</div></div>
 {why.TEMPLATE}
@@ -100,7 +100,7 @@ def build(page: Page) -> None:
 
 
 def show(page: Page, played: game.Game, reasons: why.Why, asked: Asked) -> Shown:
-    """The view: what the panel shows for a selection. Raises ValueError where there is no such model."""
+    """The view: what the panel shows for a selection. Raises ValueError if there is no such model."""
     chosen = Selection.read(asked.selection)
     checkpoint = page.registry.get(chosen.model, asked.visitor)
     ideas = suggestions(page, chosen.model, asked.visitor)
@@ -135,7 +135,7 @@ def _warnings(checkpoint: Checkpoint) -> list[str]:
 
 
 def _advanced(page: Page, changed: list[str]) -> str:
-    """The fold's title: how much is not as at first, and the way back."""
+    """The fold's title: how many settings were changed, and a button to reset them."""
     if not changed:
         return "Advanced"
     first = Selection.first(page.limits).to_dict()

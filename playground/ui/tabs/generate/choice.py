@@ -1,4 +1,4 @@
-"""A choice, opened again: what a token was drawn from, how its score became a probability, and other ways to go on."""
+"""A choice, opened again: a token's candidates, how its score became a probability, and other ways to continue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .kept import NO_CHARACTER, Beginning, readable, rules_in_words
 
 TABLE_ROWS, BARS = 12, 6
 BEFORE = 24
-"""Characters that are shown before the token."""
+"""How many characters are shown before the token."""
 HOW = {"drawn": "was sampled at", "chosen": "is your choice; these rules sample it at"}
 _HEAD = ("token", "score", "probability", "after penalty, ÷ T", "new probability", "cut by", "sampled at")
 
@@ -54,7 +54,7 @@ def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> str:
 
 
 def rows_of(checkpoint: Checkpoint, text: Beginning) -> list[ExplainedToken]:
-    """The candidates for the last token of a text, the likeliest first, it itself among them."""
+    """The candidates for the last token of a text, including that token, the likeliest first."""
     logits, ids = scores_of(checkpoint.model, text)
     size = checkpoint.tokenizer.vocab_size
     found = explain(logits, ids, text.rules, rows=TABLE_ROWS, always=(text.tokens[-1],))
@@ -63,7 +63,7 @@ def rows_of(checkpoint: Checkpoint, text: Beginning) -> list[ExplainedToken]:
 
 @torch.inference_mode()
 def scores_of(model: Transformer, text: Beginning) -> tuple[torch.Tensor, torch.Tensor]:
-    """The scores (V,) that its last token was chosen from, computed again, and the ids (T,) before it."""
+    """The scores (V,) from which the last token was chosen, recomputed, and the ids (T,) before it."""
     ids, T = torch.tensor([*text.prompt, *text.tokens[:-1]]), model.config.context_length
     window = ids[window_start(len(text.prompt) + text.start, len(ids), T, default_slide(T)) :]
     return inference_model(model, text.precision).prefill(window[None])[0].float(), ids

@@ -25,7 +25,7 @@ from .writing import no_mask
 
 TITLE = "Play: guess the next letter"
 HOW_SURE = {"guess": "Just a guess", "think": "I think so", "sure": "I'm sure"}
-"""Names in SURE, as the page says them."""
+"""The names in SURE → their words on the page."""
 
 _RULES = f"""<p>“{HOW_SURE["sure"]}” gives your token {percent(SURE["sure"], 0)}, “{HOW_SURE["think"]}”
 {percent(SURE["think"], 0)}, “{HOW_SURE["guess"]}” {percent(SURE["guess"], 0)}; the other tokens share the rest. A token
@@ -63,7 +63,7 @@ class Game:
         page.panels.act("another-text", lambda asked: self._position(asked, anew=True) and None)
 
     def bet(self, asked: Asked) -> dict[str, Any]:
-        """Settle a bet. Raises ValueError where it is none."""
+        """Settle a bet. Raises ValueError if it is not a valid bet."""
         chosen = Selection.read(asked.selection)
         checkpoint = self._page.registry.get(chosen.model, asked.visitor)
         source = self._page.board.source_of(checkpoint)
@@ -77,7 +77,7 @@ class Game:
         return self.games.open(asked.visitor, chosen.model, checkpoint, source, anew=anew)
 
     def slots(self, asked: Asked, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Slot]:
-        """The game, where its fold is open; its first text is looked for when the rest of the panel is there."""
+        """The game, if its fold is open; its first text is chosen once the rest of the panel is drawn."""
         if not chosen.game:
             return {}
         mark, tokenizer = self.games.mark(asked.visitor, chosen.model), checkpoint.tokenizer
@@ -130,7 +130,7 @@ def board_value(position: Position) -> dict[str, Any]:
 
 
 def latest(position: Position, tokenizer: Tokenizer) -> str:
-    """What came last, and what it earned everybody."""
+    """The last token, and the points it earned each player."""
     game = position.game
     if not game.rounds:
         return ""
@@ -140,7 +140,7 @@ def latest(position: Position, tokenizer: Tokenizer) -> str:
 
 
 def scores(position: Position, tokenizer: Tokenizer) -> str:
-    """The points of all players, and why: what each gave the token that came; at the end also the result."""
+    """All players' points, and the probability each gave the last token; at the end also the result."""
     game, rows = position.game, []
     if not game.rounds:
         return ""
@@ -162,7 +162,7 @@ def scores(position: Position, tokenizer: Tokenizer) -> str:
 
 
 def all_bets(position: Position, tokenizer: Tokenizer) -> str:
-    """All bits of this text so far, from which the points can be made again."""
+    """All bits for this text so far, from which the points can be recomputed."""
     game, rows = position.game, []
     players = [player for player in PLAYERS if player in game.players]
     for n, each in enumerate(game.rounds, start=1):

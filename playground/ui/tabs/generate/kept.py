@@ -1,4 +1,4 @@
-"""What a browser sends back of a text that it keeps: token ids and rules, which anybody may have written."""
+"""A kept text as the browser sends it back: token ids and rules, which anybody may have written."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ....service.limits import Limits
 from ....storage import Checkpoint
 
 PRESSES = 4
-"""A text may be so many times as long as one press writes."""
+"""A text may be this many times as long as one press writes."""
 NO_CHARACTER = "⍰"
-"""Stands for a token, or bytes, that make no character."""
+"""Stands for a token or bytes that do not make a character."""
 _DAMAGED = "This text cannot be read. Press Generate again"
 
 
@@ -24,18 +24,18 @@ class Beginning:
 
     prompt: list[int]
     tokens: list[int]
-    """What was written after it, the last one included."""
+    """The tokens written after the prompt, including the last one."""
     start: int = 0
-    """Tokens that stood there when the last one was written: those of the presses before."""
+    """How many tokens earlier presses had written when the last one was drawn."""
     chosen: bool = False
-    """Whether the visitor put the last one there."""
+    """Whether the visitor chose the last token."""
     rules: SamplingConfig = field(default_factory=SamplingConfig)
-    """By which the last one was drawn."""
+    """The rules by which the last token was drawn."""
     precision: str = PRECISIONS[0]
 
     @classmethod
     def read(cls, sent: Any, limits: Limits, checkpoint: Checkpoint) -> Beginning:
-        """From what a browser sent. Raises ValueError."""
+        """Read what a browser sent. Raises ValueError."""
         try:
             ids = [[_id(token) for token in sent[name]] for name in ("prompt", "tokens")]
             step, start = int(sent["step"]), int(sent.get("start", 0))
@@ -68,7 +68,7 @@ def _rules(sent: Mapping[str, Any]) -> SamplingConfig:
 
 
 def pieces(tokenizer: Tokenizer, prompt: list[int], tokens: list[int]) -> list[str]:
-    """The text of every token; a last character that is not whole yet is left out."""
+    """The text of every token; an incomplete last character is left out."""
     spelling = Spelling(tokenizer, prompt)
     return [readable(spelling.add(token)) for token in tokens]
 

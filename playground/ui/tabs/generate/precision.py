@@ -36,7 +36,7 @@ _HEAD = (
 
 
 def slots(page: Page, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Slot]:
-    """A sentence, a table, the histogram and the receipt, where they were asked for."""
+    """A sentence, a table, the histogram and the receipt, if they were requested."""
     if not chosen.bits:
         return {}
 
@@ -102,5 +102,5 @@ def _receipt(cost: PrecisionCost) -> str:
 
 
 def _exact(number: float) -> str:
-    """In the digits that an fp32 number has: the fewest that mean it."""
+    """An fp32 number in the fewest digits that identify it."""
     return str(np.float32(number)).replace("-", "−", 1) if number < 0 else str(np.float32(number))

@@ -24,7 +24,7 @@ def recorded(page: Page, visitor: str, model_id: str, checkpoint: Checkpoint) ->
         asked = Asked(visitor, Selection.first(page.limits).moved(model=model_id, prompt=prompt).to_dict())
         return list(written(page, asked, None, threading.Event()))
 
-    # a model that others find under another id writes the same
+    # a model that others have under another id writes the same
     lines = _texts.get(checkpoint.history.last_step, write, owner=checkpoint.model)
     head = {"head": {**lines[0]["head"], "model": model_id}}
     return {"model": model_id, "recorded": model_id.startswith("shipped-"), "lines": [head, *lines[1:]]}

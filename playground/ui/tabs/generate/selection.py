@@ -16,7 +16,7 @@ STOPS = 8
 
 
 class Selection(Selected):
-    """All that the browser keeps of this tab, but for the texts. Numbers are checked where they are used."""
+    """All that the browser keeps of this tab, except the texts. Numbers are checked where they are used."""
 
     model: str = ""
     prompt: str | None = None
@@ -36,15 +36,15 @@ class Selection(Selected):
     stop: str = ""
     advanced: bool = False
     choice: dict[str, Any] | None = None
-    """The open token: all that its choice hung on (`choice.Choice`)."""
+    """The open token: all that its choice depended on (`choice.Choice`)."""
     game: bool = False
     experiments: bool = False
     heat: Any = None
-    """What the temperatures are compared on; "now" stands for the prompt and the seed of this moment."""
+    """What the temperatures are compared on; "now" stands for the present prompt and seed."""
     why: dict[str, Any] | None = None
-    """The words that were asked about, and the text they are from (`why.Chosen`)."""
+    """The words in question, and the text they come from (`why.Chosen`)."""
     bits: bool = False
-    """Whether the precisions were asked for."""
+    """Whether the precisions were requested."""
 
     @classmethod
     def first(cls, limits: Limits) -> Selection:
@@ -54,13 +54,13 @@ class Selection(Selected):
     @classmethod
     def read(cls, sent: Mapping[str, Any]) -> Selection:
         """The selection that a browser sent. A field with an invalid value gets its default."""
-        if sent.get("greedy") in (True, 1):  # as older links say it
+        if sent.get("greedy") in (True, 1):  # written so by older links
             sent = {**sent, "temperature": 0.0}
         return super().read(sent)
 
     @property
     def greedy(self) -> bool:
-        """Whether it always takes the likeliest token."""
+        """Whether the likeliest token is always taken."""
         return not self.temperature
 
     def sampling(self, limits: Limits, **changes: Any) -> SamplingConfig:
@@ -75,7 +75,7 @@ class Selection(Selected):
         return amount
 
     def way(self) -> str:
-        """The precision. Raises ValueError where there is no such one."""
+        """The precision. Raises ValueError if it does not exist."""
         if self.precision not in PRECISIONS:
             raise ValueError(f"Precision must be one of {', '.join(PRECISIONS)}, not “{self.precision[:30]}”")
         return self.precision
@@ -85,10 +85,10 @@ class Selection(Selected):
         return [line.replace("\\n", "\n") for line in self.stop.split("\n") if line][:STOPS]
 
     def changed(self, limits: Limits) -> list[str]:
-        """The fields under Advanced that are not as at first."""
+        """The fields under Advanced that were changed."""
         first = Selection.first(limits)
         return [name for name in ADVANCED if getattr(self, name) != getattr(first, name)]
 
 
 ADVANCED = ("top_k", "top_p", "min_p", "repetition_penalty", "samples", "same_again", "precision", "stop")
-"""The fields under Advanced, but for the seed, which moves on by itself."""
+"""The fields under Advanced, except the seed, which changes by itself."""

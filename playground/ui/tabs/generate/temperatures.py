@@ -41,13 +41,13 @@ class Heated:
 
     labels: list[str]
     chances: dict[float, list[float]]
-    """Of the labels' tokens, by temperature."""
+    """Temperature → the probabilities of the labels' tokens."""
     texts: list[tuple[float, float, str]]
     """(temperature, entropy of the first choice, text)."""
 
 
 def snapshot(chosen: Selection, page: Page) -> Selection:
-    """With the prompt and the seed of this moment, where the button was pressed. Raises ValueError."""
+    """The selection with the present prompt and seed, if the button was pressed. Raises ValueError."""
     if chosen.heat != NOW:
         return chosen
     rules = chosen.sampling(page.limits)
@@ -55,7 +55,7 @@ def snapshot(chosen: Selection, page: Page) -> Selection:
 
 
 def slots(page: Page, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Slot]:
-    """The picture and the texts, where they were asked for."""
+    """The picture and the texts, if they were requested."""
     if not chosen.heat:
         return {}
     about = (chosen.model, checkpoint.history.last_step, chosen.heat)

@@ -36,13 +36,13 @@ from .kept import Beginning, pieces, readable
 from .selection import Selection
 
 AROUND = 30
-"""Characters that are shown on either side."""
+"""How many characters are shown on either side."""
 MATCHES, RAISING, LOWERING = 4, 6, 2
-"""Pieces and passages that are shown."""
+"""How many pieces and passages are shown."""
 MOSTLY = 0.95
 """Of a text of which more is copied, only the piece around the selection is underlined: all would be."""
 CHECKED = 0.25
-"""Passages are chosen for the proof that have at least this part of the strongest one's influence."""
+"""Passages with at least this share of the strongest one's influence are chosen for the proof."""
 
 BUTTON = '<button type="button" class="link why-button" data-do="why" data-reveal="why-copied" hidden>Why?</button>'
 TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">{slot("why-title", tag="h2")}
@@ -71,9 +71,7 @@ class Chosen:
         """Read the selection that a browser sent. Raises ValueError."""
         text = Beginning.read(sent, page.limits, checkpoint)
         first, last = (sent.get(name) for name in ("first", "last"))
-        if not all(isinstance(n, int) and not isinstance(n, bool) for n in (first, last)):
-            raise ValueError("Select some words of the text first")
-        if not 0 <= first <= last < len(text.tokens):
+        if not (type(first) is type(last) is int and 0 <= first <= last < len(text.tokens)):
             raise ValueError("Select some words of the text first")
         return cls(text, first, last)
 
@@ -88,7 +86,7 @@ class Chosen:
 
 
 class Why:
-    """The questions of this page."""
+    """The handlers for questions on this page."""
 
     def __init__(self, page: Page):
         self._page = page
@@ -102,7 +100,7 @@ class Why:
         return model_id, checkpoint, Chosen.read(sent, self._page, checkpoint)
 
     def ask(self, asked: Asked) -> dict[str, Any]:
-        """Open the panel for these words, and begin the search. Why there is none is shown in its place."""
+        """Open the panel for these words, and begin the search; if it cannot begin, show why instead."""
         sent = asked.selection.get("words")
         model_id, checkpoint, chosen = self._read(asked, sent)
         refused = ""
@@ -117,7 +115,7 @@ class Why:
         return {"move": {"why": {**sent, "refused": refused}}}
 
     def prove(self, asked: Asked) -> None:
-        """Train without the passages that are ticked."""
+        """Train without the ticked passages."""
         model_id, checkpoint, chosen = self._read(asked, asked.selection.get("why"))
         question, _ = chosen.question(self._page, model_id, checkpoint)
         job = _job(self._page, asked.visitor, question)
@@ -129,7 +127,7 @@ class Why:
         prove_it(self._page.board, asked.visitor, question, ticked, share=share)
 
     def stop(self, asked: Asked) -> None:
-        """Stop what is under way."""
+        """Stop the running search or proof."""
         for kind in (SearchJob, ProofJob):
             self._page.board.stop(asked.visitor, kind=kind)
 
@@ -176,7 +174,7 @@ class Why:
 
 
 def _job(page: Page, visitor: str, question: Question) -> SearchJob | None:
-    """The latest search for this."""
+    """The latest search for this question."""
     jobs = [job for job in page.board.of(visitor, kind=SearchJob) if job.question == question]
     return jobs[-1] if jobs else None
 
@@ -192,7 +190,7 @@ def _title(checkpoint: Checkpoint, chosen: Chosen) -> str:
 
 
 def _shortened(text: str) -> str:
-    """A selection on one line, cut where it is long."""
+    """A selection on one line, cut if it is long."""
     text = readable(text).strip().replace("\n", "⏎") or "blank"
     return text if len(text) <= AROUND else f"{text[:AROUND]}…"
 
@@ -210,7 +208,7 @@ def _spelled(checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, list[int]]:
 
 
 def _place(checkpoint: Checkpoint, chosen: Chosen) -> tuple[int, int]:
-    """Where the selection begins and ends in what was written, blanks at its ends apart, in characters."""
+    """Where the selection begins and ends in the text written, in characters, without blanks at its ends."""
     text, ends = _spelled(checkpoint, chosen)
     said = text[ends[chosen.first - 1] if chosen.first else 0 : ends[chosen.last]]
     end = ends[chosen.last] - len(said) + len(said.rstrip())
@@ -248,7 +246,7 @@ def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: 
 
 
 def _source(match: Match, text: str) -> str:
-    """One copied piece where it comes from."""
+    """One copied piece, shown in its source."""
     start, end = match.sources[0], match.sources[0] + match.end - match.start
     parts = (text[max(start - AROUND, 0) : start], text[start:end], text[end : end + AROUND])
     return f"{_quoted(*parts)}{theme.quiet(times(match.count))}"
@@ -301,7 +299,7 @@ def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
 
 
 def _proven_html(proofs: list[ProofJob], corpus: Corpus) -> str:
-    """What the proofs of the last claim show, and what the model says before, and without the passages."""
+    """What the last claim's proofs show, and what the model says with and without the passages."""
     if not proofs:
         return ""
     last, question = proofs[-1], proofs[-1].question

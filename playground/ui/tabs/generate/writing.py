@@ -1,6 +1,6 @@
-"""Writing: POST /write answers with a text that grows, as lines of JSON; whoever hangs up ends it.
+"""Writing: POST /write answers with a growing text, as lines of JSON; closing the connection ends it.
 
-{"waiting": true}                                      where all places are taken
+{"waiting": true}                                      if all places are taken
 {"head": {model, name, by, step, given, prompt, kept, part, unit, whole}}
 {"new": [[[id, piece, chance], …] for each sample], "state": "34 of 200 · 640 per second"}
 {"end": {"cut": …, "said": …, "details": …, "faults": [[[first, last, why], …] for each sample]}}, or {"problem": "…"}
@@ -42,9 +42,9 @@ from .kept import NO_CHARACTER, Beginning, by, pieces, readable
 from .selection import Selection
 
 CHARACTERS_PER_UPDATE = 1000
-"""After so many characters a text is shown half as often as at its start, after twice as many a third, and so on."""
+"""After this many characters a text is updated half as often as at first, after twice as many a third, and so on."""
 UNITS = {"char": "letter", "word": "word"}
-"""What a token is called, by the kind of the tokenizer."""
+"""The kind of tokenizer → its word for a token."""
 NO_MASK = (
     "This model was trained without a mask, so it could see the token it had to predict. Its loss is misleading, and "
     "its text makes no sense."
@@ -66,11 +66,11 @@ class Writing:
         page.panels.post("/write", self.answer)
 
     def __len__(self) -> int:
-        """How many."""
+        """How many texts are being written."""
         return self._texts.total()
 
     async def answer(self, request: Request) -> Response:
-        """The text that is asked for, or a refusal."""
+        """The requested text, or a refusal."""
         try:
             body = await request.json()
             asked = self._page.panels.asked(body, request)
@@ -97,7 +97,7 @@ class Writing:
                 del self._texts[asked.visitor]
 
     async def _updates(self, asked: Asked, after: Any) -> AsyncIterator[dict[str, Any]]:
-        """What `written` yields, each part worked out in a thread of its own."""
+        """What `written` yields, each part computed in a separate thread."""
         stopped, turn = threading.Event(), threading.Lock()
         updates = written(self._page, asked, after, stopped)
 
@@ -118,7 +118,7 @@ class Writing:
         except Exception:
             _log.exception("A text ended in an error")
             yield {"problem": OURS}
-        finally:  # the browser may have hung up while a thread is at it
+        finally:  # the browser may have disconnected while a thread works
             stopped.set()
             self._pool.submit(end)
 
@@ -128,7 +128,7 @@ def _line(update: dict[str, Any]) -> str:
 
 
 def written(page: Page, asked: Asked, after: Any, stopped: threading.Event) -> Iterator[dict[str, Any]]:
-    """A text as it grows, until it is whole or `stopped`. Raises ValueError where something makes no sense."""
+    """A text as it grows, until it is complete or `stopped`. Raises ValueError if anything makes no sense."""
     chosen, limits = Selection.read(asked.selection), page.limits
     checkpoint = page.registry.get(chosen.model, asked.visitor)
     new_tokens, samples = chosen.amount(limits)
@@ -211,12 +211,12 @@ def faults(found: Verdict | None, spelled: Sequence[str]) -> list[tuple[int, int
 
 
 def slides(context: int, times: int) -> str:
-    """What happened `times` times while a text was written, because the context of so many tokens was full."""
+    """A note that a text's window slid `times` times, because the context of this many tokens was full."""
     n, often = default_slide(context), "once:" if times == 1 else f"{times:,} times: each time"
     oldest = "token was" if n == 1 else f"{n:,} tokens were"
     return f"The context of {context:,} tokens was full {often} its oldest {oldest} dropped and the cache was rebuilt."
 
 
 def no_mask(checkpoint: Checkpoint) -> str:
-    """The warning of a model that was trained without a mask; empty for any other."""
+    """The warning for a model that was trained without a mask; empty for any other."""
     return "" if checkpoint.config.causal else NO_MASK

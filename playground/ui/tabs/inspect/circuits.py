@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ....figures.interventions import circuit_picture
-from ....interventions import circuit, find_circuit, fresh_pairs
+from ....interventions import circuit
+from ....interventions.pairs import fresh_pairs
 from ....words.interventions import circuit_result
 from ....words.result import Result
 from ...chart import chart_place
@@ -37,8 +38,8 @@ def _graph(at: At) -> tuple[dict[str, Any], Result]:
 
     def search() -> circuit.Circuit:
         more = fresh_pairs(look.model, look.checkpoint.tokenizer, pair, texts_like(at), n=PAIRS - 1)
-        known = (len(more) + 1) // 2
-        return find_circuit(look.model, [pair, *more[: known - 1]] if more else [pair], more[max(known - 1, 0) :])
+        known = max((len(more) + 1) // 2 - 1, 0)
+        return circuit.find_circuit(look.model, [pair, *more[:known]], more[known:])
 
     found = kept_here.get(("circuit", pair), search, owner=look.model)
     try:

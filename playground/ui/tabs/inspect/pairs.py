@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from ....engine import SamplingConfig, generate
-from ....interventions import Pair, found_pairs, pair_of, written_pairs
-from ....interventions.pairs import SEARCHED
+from ....interventions.pairs import SEARCHED, found_pairs, written_pairs
+from ....interventions.patching import Pair, pair_of
 from ....kept import Kept
 from ....model import Tap
 from ....processes import in_decoding_threads

@@ -10,8 +10,7 @@ import torch
 
 from ....figures.interventions import patch_picture
 from ....inspection.edits import edits_tap
-from ....interventions import Donor, PatchMap, patch_map
-from ....interventions.patching import PARTS, donated, passes_of, patch_from
+from ....interventions.patching import PARTS, Donor, PatchMap, donated, passes_of, patch_from, patch_map
 from ....service.limits import PATCHES
 from ....words.interventions import DONOR_NAMES, PART_NAMES, kept_words, patched_result
 from ....words.result import Result

@@ -8,8 +8,17 @@ from typing import Any
 import torch
 
 from ....figures.interventions import steering_picture
-from ....interventions import Pair, difference_of_means, fresh_pairs, pair_of
-from ....interventions.steering import SIDE_BY_SIDE, TRIED, Setting, steering_curve, steering_tap, suggested_setting
+from ....interventions.pairs import fresh_pairs
+from ....interventions.patching import Pair, pair_of
+from ....interventions.steering import (
+    SIDE_BY_SIDE,
+    TRIED,
+    Setting,
+    difference_of_means,
+    steering_curve,
+    steering_tap,
+    suggested_setting,
+)
 from ....words.interventions import steered_result
 from ....words.numbers import signed
 from ....words.result import Result

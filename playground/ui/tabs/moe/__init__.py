@@ -1,8 +1,8 @@
-"""Dense vs MoE: train both fairly, side by side; see what they come to, where the mixture sends its tokens, break it.
+"""Dense vs MoE: train both fairly, side by side; compare the results, see where the mixture sends its tokens, break it.
 
 training.py    the form, Train both, and what the panel's buttons do
-selection.py   which pair is shown, and what a view gets of it
-pair_panel.py  the panel; verdict.py says what a pair comes to
+selection.py   which pair is shown, and what a view knows about it
+pair_panel.py  the panel; verdict.py words a pair's result
 routing.py, experts.py, breaking.py, both.py   its folds; table.py, texts.py, expert_text.py help them
 """
 

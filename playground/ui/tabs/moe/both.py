@@ -48,7 +48,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def _choice(known: dict[bool, list[tuple[str, str]]], ids: tuple[str, str]) -> str:
-    """Any other two models."""
+    """A choice of any other two models."""
     parts = []
     for name, label, experts, now in (("dense", "Dense", False, ids[0]), ("mixture", "MoE", True, ids[1])):
         options = {model_id: title for title, model_id in known[experts]}
@@ -57,7 +57,7 @@ def _choice(known: dict[bool, list[tuple[str, str]]], ids: tuple[str, str]) -> s
 
 
 def table_of(at: At) -> str:
-    """The table. Of two that were not trained in turns the speed is timed, which takes seconds the first time."""
+    """The table. If two models were not trained in turns, their speed is timed, which takes seconds the first time."""
     view = at.seen()
     if view is None or not view.sides:
         return pair_table(view)

@@ -29,7 +29,7 @@ from .texts import text_for
 TITLE = "Break it"
 CANDIDATES = 8
 LOSS_WINDOWS = 24
-"""Of every loss here, so that a model has one."""
+"""The number of windows for every loss here, so that a model has only one loss."""
 WAYS = {
     "off": "Switch off: tokens go to the next choice",
     "silent": "Silence: routed as before, output zero",
@@ -67,7 +67,7 @@ def slots(at: At) -> dict[str, Slot]:
     i = routed.layers.index(c.layer)
     visited, weights = (each[i, 0, -1].tolist() for each in (routed.experts, routed.weights))  # by the last token
     chosen = tuple(visited[:1]) if c.off is None else c.off
-    way = "silent" if c.way == "off" and K == E else c.way  # where every expert is visited, none can take over
+    way = "silent" if c.way == "off" and K == E else c.way  # if every expert is visited, none can take over
     if K == E:
         notes = [*notes, f"Every token uses all {E} experts, so no other can take over. Here they are silenced."]
     here = (*at.about, tuple(ids), c.layer)
@@ -104,14 +104,14 @@ def _routed(checkpoint: Checkpoint, ids: list[int]) -> RoutedText:
 
 
 def _toggle(expert: int, chosen: tuple[int, ...]) -> str:
-    """A button that takes an expert in, or out again."""
+    """A button that adds an expert to the edit, or removes it."""
     into = [e for e in chosen if e != expert] if expert in chosen else sorted({*chosen, expert})
     pressed = str(expert in chosen).lower()
     return move_button(str(expert), {"off": into}, kind="chip expert-toggle", aria_pressed=pressed)
 
 
 Changed = tuple[str, dict[str, Any] | None]
-"""Cards, and the next token's picture."""
+"""The cards, and the next token's picture."""
 
 
 def change(at: At, checkpoint: Checkpoint, ids: list[int], way: str, chosen: tuple[int, ...]) -> Changed:
@@ -130,7 +130,7 @@ def change(at: At, checkpoint: Checkpoint, ids: list[int], way: str, chosen: tup
     )
     windows, what = text_for(at.page, checkpoint)
     windows = windows[:LOSS_WINDOWS]
-    # a position of the prompt means nothing elsewhere: the loss is taken with every token forced
+    # a position in the prompt means nothing elsewhere: the loss is taken with every token forced
     everywhere = edits_tap([edit_for(way, layer, chosen)], model.config)
     plain = window_losses(model, windows[:, :-1], windows[:, 1:]).mean
     changed = window_losses(model, windows[:, :-1], windows[:, 1:], tap=everywhere).mean

@@ -11,7 +11,6 @@ from ....storage import Checkpoint
 from ....words.experts import sorting_words
 from ...panel import Slot, choice, slot
 from ...theme import Cell, table
-from .expert_text import expert_badge
 from .selection import At
 from .texts import text_for
 
@@ -20,7 +19,7 @@ MOST = 8
 
 TEMPLATE = f"""<div class="stack">{slot("experts-note")}
 <div class="line"><label class="grow"><span class="sr-only">Text</span><input type="text" name="own" dir="auto"
-autocomplete="off" spellcheck="false" placeholder="Any text; empty: text that the model has not seen"></label>
+autocomplete="off" spellcheck="false" placeholder="Your own text (optional)"></label>
 {slot("experts-layers")}</div>
 {slot("favourites")}</div>"""
 
@@ -39,7 +38,7 @@ def slots(at: At) -> dict[str, Slot]:
 def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
     """One layer's headline, and a table of its experts with their shares and favourite tokens, as HTML.
 
-    Raises ValueError where there is no text, or too little.
+    Raises ValueError if there is no text, or too little.
     """
     windows, what = text_for(at.page, checkpoint, at.chosen.own)
     ids = windows[:, :-1]
@@ -49,7 +48,7 @@ def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
     sort = sorting(checkpoint.model, ids, layer, experts[:, 0])
     rows = [
         (
-            Cell(str(expert), html=expert_badge(expert)),
+            str(expert),
             Cell(f"{100 * share:.1f} %", share),
             Cell(html=_favourites(checkpoint, found), kind="words"),
         )
@@ -60,7 +59,7 @@ def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
     gets = Cell("tokens that it gets clearly more often than its share", kind="words")
     headline, read = sorting_words(layer, sort.learned, sort.random, clear=sort.is_clear)
     judged = html.escape(f"{read} On {len(tokens):,} tokens of {what}.")
-    shown = table(("expert", "share of tokens", gets), rows, save="favourite-tokens")
+    shown = table(("expert", "share of tokens", gets), rows, save="favourite-tokens", classes="favourites")
     return f'<p><strong>{html.escape(headline)}</strong></p>{shown}<p class="quiet">{judged}</p>'
 
 

@@ -1,4 +1,4 @@
-"""The pair panel: what a dense model and a mixture come to, and why; below it, folded, all that is known of the two."""
+"""The pair panel: the result of a dense model and a mixture, and why; below, folded, all that is known about them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .table import speeds_while_training, training_speeds
 FOLDS = {"routing": routing, "experts": experts, "breaking": breaking, "figures": both}
 """The modules that draw each fold: TITLE, TEMPLATE, slots(at). A ValueError stands in the slot <fold>-note."""
 CLICKED = {"expert-costs": breaking.clicked}
-"""Chart → what a click in it changes."""
+"""Chart → the function for a click in it."""
 ADDRESS = "dense mixture curve routing experts breaking figures prompt typed layer token"
-"""What of the selection stands in the page's address."""
+"""The fields of the selection that the page's address holds."""
 OF_MODEL = "dense mixture pair layer token begin off worth own"
-"""What each model has of its own."""
+"""The fields that are kept separately for each model."""
 
 
 def _folded(name: str) -> str:
@@ -81,7 +81,7 @@ def _card(here: At) -> dict[str, Slot]:
     measured = bool(verdict.along(view))
     before_first = view.active and not measured
     mark = '<i class="before-first"></i>' * before_first  # what was drawn before stays there, dimmed
-    # two records have no verdict before they are judged, which takes a moment
+    # two recorded models have no verdict until they are judged, which takes a moment
     slow, this = here.job is None, (*here.about_both, view.id, view.state, view.verdict if here.job else None)
 
     def seen(make: Any) -> Any:
@@ -111,7 +111,7 @@ def _card(here: At) -> dict[str, Slot]:
 
 
 def _speed(here: At) -> Slot:
-    """Recorded where the two were trained in turns; else timed, which takes seconds the first time."""
+    """The speed: recorded if the two were trained in turns; else timed, which takes seconds the first time."""
     view = here.view
     if here.job:
         told = speeds_while_training(view) if view.sides else None
@@ -121,7 +121,7 @@ def _speed(here: At) -> Slot:
 
 
 def _more(here: At, view: Any) -> str:
-    """Buttons behind the number."""
+    """The buttons after the number."""
     shown = here.chosen.details
     parts = []
     if not view.active and view.verdict is not None and view.verdict.seeds == 1:
@@ -149,4 +149,4 @@ def _choice(here: At) -> Slot:
 
 
 RESETS = "dense mixture layer token prompt begin off worth"
-"""What another pair has of its own."""
+"""The fields that are reset for another pair."""

@@ -29,8 +29,8 @@ TEMPLATE = f"""<div class="stack"><div class="line"><label class="grow"><span cl
 <textarea rows="1" name="prompt" data-resets="token" dir="auto" autocomplete="off" spellcheck="false"
 placeholder="Type a text"></textarea></label>{slot("layers")}</div>
 {slot("routing-ideas", class_="line tight", data_arrows="")}{slot("routing-note")}
-<p class="quiet">Under each token: the expert with the largest weight in each layer, counted from 0. The colour shows
-the expert of the chosen layer. Tap a token to see all its experts.</p>
+<p class="quiet">Under each token: the expert with the largest weight in each layer, counted from 0. Coloured:
+the tokens with the same expert as the framed one, in the chosen layer. Tap a token to follow it.</p>
 {slot("routing-text", id="routing-text", dir="auto")}
 {slot("routing-words", tag="p", class_="quiet")}
 {slot("routing-followed", id="routing-followed")}
@@ -42,7 +42,7 @@ _kept = Kept(entries=96, megabytes=64)
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """Everything of this fold. Raises ValueError where the text cannot be read."""
+    """All slots of this fold. Raises ValueError if the text cannot be read."""
     c, checkpoint = at.chosen, at.mixture
     layer, layers = c.layer, expert_layers(checkpoint.config)
     words = texts_to_route(at.page, c.mixture, at.visitor)
@@ -85,7 +85,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def _beginning(text: str) -> dict[str, Any]:
-    """What trying this text selects."""
+    """The selection after choosing this text to try."""
     return {"prompt": text, "typed": False, "token": 0}
 
 

@@ -1,4 +1,4 @@
-"""What the pair panel selects (two models, a curve, open folds, prompts), and what a view gets of it (`At`)."""
+"""What the pair panel selects (two models, a curve, open folds, prompts), and what a view knows about it (`At`)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ...refusals import sentence
 from ...selected import Selected
 
 LINES = 110
-"""Characters of the language that a text to be routed opens with, rounded up to whole sentences."""
+"""How many characters of the language a routed text has at first, rounded up to whole sentences."""
 TEXT_SEED = 29
-"""Three speakers take turns in the first lines of Dialects drawn with it."""
+"""With this seed, three speakers take turns in the first lines of Dialects."""
 SHIPPED = ("shipped-dialects-dense", "shipped-dialects-moe")
 """The recorded pair."""
 
@@ -27,12 +27,12 @@ class Selection(Selected):
     """All that the browser keeps of this tab. Tokens, layers and experts count from 0."""
 
     model: str = ""
-    """The one chosen on all tabs: it brings its pair along where it is one of two."""
+    """The model chosen on all tabs: if it belongs to a pair, that pair is shown."""
     dense: str = ""
     mixture: str = ""
-    """Empty: of the chosen model's pair."""
+    """The dense model's id; empty for the chosen model's pair."""
     pair: str = ""
-    """Both ids in one word, as the drop-down has them; they go before `dense` and `mixture`."""
+    """Both ids in one word, as in the drop-down; they override `dense` and `mixture`."""
     curve: str = "difference"
     details: bool = False
     routing: bool = False
@@ -40,15 +40,15 @@ class Selection(Selected):
     breaking: bool = False
     figures: bool = False
     prompt: str | None = None
-    """The text that is routed; None stands for the model's own suggestion."""
+    """The text to route; None stands for the model's own suggestion."""
     typed: bool = False
     begin: str | None = None
     """The beginning that both models continue, likewise."""
     layer: int | None = None
     token: int = 0
-    """The one that is followed."""
+    """The token that is followed."""
     own: str = ""
-    """A text whose tokens the experts are asked about."""
+    """A text for the question of which tokens experts favour."""
     way: str = "off"
     off: tuple[int, ...] | None = None
     """The experts to be switched off; None stands for the one that the last token visits."""
@@ -68,7 +68,7 @@ class At:
     job: ComparisonJob | None
     """The comparison shown; None if two models are shown without one."""
     alone: str = ""
-    """The name of the chosen model, where it has no partner and another pair is shown."""
+    """The name of the chosen model, if it has no partner and another pair is shown."""
 
     @property
     def ids(self) -> tuple[str, str]:
@@ -81,7 +81,7 @@ class At:
         return self.seen(judged=False)
 
     def seen(self, *, judged: bool = True) -> PairView | None:
-        """What `view` gives; with `judged`, it computes a missing verdict, which takes a moment."""
+        """Like `view`; with `judged`, a missing verdict is computed, which takes a moment."""
         return self.job.view() if self.job else two(self.page, self.visitor, *self.ids, judged=judged)
 
     @functools.cached_property
@@ -95,19 +95,19 @@ class At:
         return self.page.registry.get(self.chosen.mixture, self.visitor)
 
     def why_not(self, problem: ValueError) -> str:
-        """Why something cannot be drawn, as HTML: a comparison that goes on may have no models yet."""
+        """Why something cannot be drawn, as HTML: a running comparison may have no models yet."""
         if self.job and self.job.active and not self.page.registry.has(self.chosen.mixture, self.visitor):
             return theme.quiet("Both models are training. This part follows once they are there.")
         return theme.notice(sentence(str(problem)), "error")
 
     @property
     def about(self) -> tuple:
-        """What all that is drawn of the mixture depends on."""
+        """Everything on which drawings of the mixture depend."""
         return self.chosen.mixture, self.page.step_of(self.visitor, self.chosen.mixture)
 
     @property
     def about_both(self) -> tuple:
-        """What all that is drawn of both models depends on."""
+        """Everything on which drawings of both models depend."""
         return self.chosen.dense, self.page.step_of(self.visitor, self.chosen.dense), *self.about
 
 
@@ -129,7 +129,7 @@ def pairs(page: Page, visitor: str | None) -> dict[tuple[str, str], str]:
 
 
 def at(page: Page, visitor: str, chosen: Selection) -> At:
-    """What is to be shown: the comparison that goes on, else the pair that is chosen."""
+    """What to show: the running comparison, or else the chosen pair."""
     jobs = page.board.of(visitor, kind=ComparisonJob)
     going = next((job for job in reversed(jobs) if job.active), None)
     if going is not None:
@@ -149,7 +149,7 @@ def at(page: Page, visitor: str, chosen: Selection) -> At:
 
 
 def within(here: At) -> At:
-    """The same, with a layer and experts that this mixture has, and with texts that the models know."""
+    """The selection, limited to a layer and experts that this mixture has, and to texts that the models know."""
     try:
         config = here.mixture.config
         layers = expert_layers(config)
@@ -157,7 +157,7 @@ def within(here: At) -> At:
         return here
     chosen, (dense, mixture) = here.chosen, here.ids
     if chosen.layer not in layers and (chosen.routing or chosen.experts or chosen.breaking):
-        # the first layer's router has read little but the token itself
+        # the first layer's router has read little besides the token itself
         chosen = chosen.moved(layer=layers[min(1, len(layers) - 1)], off=None)
     if chosen.off is not None:
         chosen = chosen.moved(off=tuple(sorted({e for e in chosen.off if 0 <= e < config.n_experts})))

@@ -1,4 +1,4 @@
-"""The table: what the two models are, cost and reach, row by row; what a record cannot tell is timed here, in turns."""
+"""The table: the two models' shape, cost and results, row by row; speeds without a record are timed here, in turns."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ...theme import table
 
 ROUNDS = 5
 TRAINED_WINDOWS = 8
-"""Windows in a step that is timed."""
+"""How many windows a timed step has."""
 BYTES = 4
-"""Of a weight in fp32."""
+"""Bytes of a weight in fp32."""
 
 
 def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = None) -> str:
@@ -49,12 +49,12 @@ def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = N
 
 
 def two_digits(speed: float) -> str:
-    """A speed to the two digits that another measurement would give again."""
+    """A speed to two digits, which another measurement would repeat."""
     return f"{float(f'{speed:.2g}'):,.{1 if speed < 9.95 else 0}f}"
 
 
 def speeds_while_training(view: PairView) -> dict[str, float | None]:
-    """Tokens per second of each side, as recorded while they trained in turns: the middle of the first seed's steps."""
+    """Tokens per second of each side, recorded while they trained in turns: the median of the first seed's steps."""
     return {side: _speed_of(view.sides[side]) for side in SIDES}
 
 
@@ -74,7 +74,7 @@ def training_speeds(dense: Transformer, moe: Transformer) -> dict[str, float]:
 
 
 def _time_training(models: dict[str, Transformer]) -> dict[str, float]:
-    copies = {side: copy.deepcopy(model).train() for side, model in models.items()}  # gradients belong to nobody
+    copies = {side: copy.deepcopy(model).train() for side, model in models.items()}  # gradients must not stay behind
     length = min(model.config.context_length for model in models.values())
     most = min(model.config.vocab_size for model in models.values())
     ids = torch.randint(most, (TRAINED_WINDOWS, length), generator=torch.Generator().manual_seed(0))  # (B, T)
@@ -104,7 +104,7 @@ def _megabytes(count: float) -> str:
 
 
 def _losses(view: PairView) -> list[list[str]]:
-    # only complete pairs compare: a pair that is under way, or of which one was stopped, would tilt the mean
+    # only complete pairs are compared: one under way, or with a stopped side, would bias the mean
     n = view.verdict.seeds if view.verdict else 1
     found = {side: view.sides[side].val_losses[:n] for side in SIDES}
     if not all(found.values()):

@@ -1,4 +1,4 @@
-"""Texts that a mixture is judged on: a visitor's own, or text that its run never saw."""
+"""Texts on which a mixture is judged: a visitor's own, or text that its run never saw."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ WINDOWS = 48
 
 
 def text_for(page: Page, checkpoint: Checkpoint, pasted: str = "") -> tuple[torch.Tensor, str]:
-    """Windows (N, T + 1) of a text that suits the model, and what it is, in words.
+    """Windows (N, T + 1) of a text that suits the model, and a description of the text.
 
-    A pasted text comes first; then text that its run never saw; then what the model wrote. Raises ValueError where
+    A pasted text comes first; then text that its run never saw; then what the model wrote. Raises ValueError if
     there is none, or too little.
     """
     T = checkpoint.config.context_length

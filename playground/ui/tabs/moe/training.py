@@ -1,4 +1,4 @@
-"""Train both: the form, what touching it says, and what the panel's buttons do to a comparison."""
+"""Train both: the form, its reactions to changes, and what the panel's buttons do to a comparison."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ...theme import duration, notice, quiet, table
 from ...under_way import add_bar, just_begun
 from . import verdict
 
-# the text that was given on the Train tab is offered here, and the other way round
+# a text given on the Train tab is offered here, and the other way round
 SAME_TEXT = """(own, there) => (own ?? "").trim() ? own : there"""
 _WORDS = ("problem", "outlook", "sum")
 _FIELDS = tuple(field.name for field in form.FIELDS)
@@ -51,7 +51,7 @@ class Comparing:
         page.panels.act("train_again", self.train_again)
 
     def _share_text(self) -> None:
-        """One text for all tabs: each is offered what was given on the other."""
+        """Share one text between the tabs: each offers what was given on the other."""
         train = self.page.shared("train.running")
         if train is None:
             return
@@ -63,7 +63,7 @@ class Comparing:
     # ---- the form ----------------------------------------------------------------------------------------------------
 
     def follow(self, values: Values, causes: Sequence[str], asked: Asked) -> Follows:
-        """What the form holds once it has followed what was touched: another text brings settings of its own."""
+        """The form's contents after following the changed controls: another text brings its own settings."""
         limits, named = self.page.limits, texts.with_source(values)
         source = named["source"]
         if source not in texts.SOURCES:
@@ -86,7 +86,7 @@ class Comparing:
         return dict(zip(_WORDS, words(named, self.page.limits, self.board.pace)))
 
     def train(self, values: Values, asked: Asked) -> Begins:
-        """Press Train both: check, and begin or queue the comparison. An error appears above the button."""
+        """Handle a press of Train both: check, and begin or queue the comparison. An error appears above the button."""
         page, visitor, named = self.page, asked.visitor, texts.with_source(values)
         try:
             if just_begun(page, visitor, ComparisonJob):
@@ -107,13 +107,13 @@ class Comparing:
         return list(dict.fromkeys(self.c[name] for name in (*_FIELDS, *texts.PUT_BACK, "equal", *_WORDS)))
 
     def load(self, wanted: Values) -> dict:
-        """The form as it opens, with these settings, for a lesson."""
+        """The form's first state, changed by these settings, for a lesson."""
         source = Source(str(wanted.get("source", form.FIRST_SOURCE)))
         values = form.first_values(source.kind) | {"equal": "active"} | wanted
         return self._holding(form.values_of(form.comparison_spec(values, source, self.page.limits)))
 
     def filled(self, visitor: str | None) -> dict:
-        """The form of a page that opens: as it was when the last comparison was begun."""
+        """The form on an opening page: as it was when the last comparison was begun."""
         jobs = self.board.of(visitor, kind=ComparisonJob)
         if not jobs:
             return gr.skip()
@@ -127,12 +127,12 @@ class Comparing:
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------
 
     def train_again(self, asked: Asked) -> None:
-        """Press Train three seeds, or Train without balance: the pair that is shown, with that changed."""
+        """Handle a press of Train three seeds or Train without balance: the shown pair again, with that change."""
         share = self.page.share_of(asked.request, asked.visitor)
         self.board.compare(asked.visitor, self.again(asked), share=share)
 
     def again(self, asked: Asked) -> ComparisonSpec:
-        """What that trains; the recorded pair is trained as the form opens. Raises ValueError."""
+        """The comparison `train_again` starts; a recorded pair takes the form's first values. Raises ValueError."""
         seeds, balance = asked.selection.get("seeds"), asked.selection.get("balance")
         ids = asked.selection.get("dense"), asked.selection.get("mixture")
         jobs = self.board.of(asked.visitor, kind=ComparisonJob)
@@ -152,7 +152,7 @@ class Comparing:
 
 
 def controls(page: Page) -> dict[str, Any]:
-    """The left column. Returns its components by name; those of `pair.FIELDS` by the fields' names."""
+    """Draw the left column. Returns its components by name; those of `pair.FIELDS` by the fields' names."""
     limits, values = page.limits, form.first_values()
     c = texts.draw(limits, "Learn from", form.FIRST_SOURCE, "moe-")
     c["equal"] = gr.Dropdown(
@@ -173,7 +173,7 @@ def controls(page: Page) -> dict[str, Any]:
 
 
 def words(named: Values, limits: Limits, pace: Pace) -> tuple[str, str, str]:
-    """What is wrong with the text; what will be trained and how long that takes; how the two are made equal."""
+    """Notes: what is wrong with the text; what will be trained, and how long it takes; how the two are made equal."""
     try:
         own = form.own_in(named, limits)
         source = Source(named["source"])

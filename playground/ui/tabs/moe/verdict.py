@@ -1,4 +1,4 @@
-"""What a pair comes to, answer first: a headline, the number behind it, facts, curves and details. All escaped."""
+"""A pair's result, answer first: a headline, the number behind it, facts, curves and details. All escaped."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ CURVES = {"difference": "Difference", "loss": "Losses"}
 
 
 def curves(view: PairView) -> dict[str, str]:
-    """Those of CURVES that can be drawn of this pair: no difference of losses on other windows."""
+    """Those of CURVES that can be drawn for this pair: no differences between losses on different windows."""
     return {name: title for name, title in CURVES.items() if name != "difference" or view.alike}
 
 
 def headline(view: PairView) -> str:
-    """What is to be learned from the pair, in a few words."""
+    """The lesson of the pair, in a few words."""
     verdict = view.verdict
     if verdict is None:
         return _why_none(view)
@@ -80,7 +80,7 @@ def details(view: PairView) -> str:
 
 
 def remarks(view: PairView) -> str:
-    """What should be known before the verdict is believed."""
+    """What to know before believing the verdict."""
     parts = [theme.notice(text, "warning") for text in view.notices]
     if view.withheld and not view.active:
         parts.append(theme.notice(view.withheld, "warning"))
@@ -90,7 +90,7 @@ def remarks(view: PairView) -> str:
 
 
 def _still_learning(view: PairView) -> str:
-    """Whether the pairs that were judged were stopped on their way, in words."""
+    """Whether the judged pairs were still learning at the end, in words."""
     judged = [[each.evaluations for each in view.sides[side].histories[: view.verdict.seeds]] for side in SIDES]
     if not all(judged):
         return ""
@@ -99,7 +99,7 @@ def _still_learning(view: PairView) -> str:
 
 
 def _beside_the_gap(view: PairView) -> str:
-    losses = view.sides["dense"].val_losses[: view.verdict.seeds]  # of another pair that is under way, not yet
+    losses = view.sides["dense"].val_losses[: view.verdict.seeds]  # not yet for another pair under way
     gap = sum(losses) / len(losses) - view.baselines.floor if losses else math.nan
     if not gap > 0:
         return ""
@@ -133,7 +133,7 @@ def _fact(times: float | None, of: str) -> str:
 
 
 def differences(view: PairView) -> list[float]:
-    """Mixture minus dense at the end of each completed pair; of two finished models the one that was just judged."""
+    """Mixture minus dense at the end of each completed pair; for two finished models, of the pair just judged."""
     if view.verdict is None:
         return []
     if not view.active and view.verdict.seeds == 1:

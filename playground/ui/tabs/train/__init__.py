@@ -2,8 +2,8 @@
 
 layout.py      the form, and settings.py what touching it does
 running.py     Train, and what the panel's buttons do to a run
-run_panel.py   what a run looks like; verdict.py says what it comes to, watch.py draws it
-speaking.py    what the baselines say, and what the samples are worth
+run_panel.py   a run on the page; verdict.py words its result, watch.py draws it
+speaking.py    what the baselines say, and how good the samples are
 runs_table.py  all runs side by side
 linked.py      runs that links set up, and how they compare when repeated
 takeaway.py    files to take away, and models to bring; hub.py: to and from the Hub

@@ -1,8 +1,8 @@
 """The Hub section of "Take it with you": push the chosen model, pull one by its name.
 
-Whose login is used: on a Space the visitor's own (OAuth, with the one scope that lets an app make repositories and
-change those it made); elsewhere a token that the visitor types, or the machine's stored login on its owner's page,
-where the server was started with --use-hub-login.
+The login: on a Space the visitor's own (OAuth, with the one scope that lets an app make repositories and change those
+it made). Elsewhere it is a token that the visitor types or, if the server was started with --use-hub-login, the
+machine's stored login on its owner's page.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...panel import Asked, attributes_html, deed_button, slot
 from ...theme import quiet
 
 LONGEST = 200
-"""Characters of a name, or of a token."""
+"""Most characters in a name, or in a token."""
 
 
 def on_space() -> bool:
@@ -33,7 +33,7 @@ def on_space() -> bool:
 
 
 def template() -> str:
-    """The section. Its fields are not part of the selection."""
+    """The section's template. Its fields are not part of the selection."""
     token = "" if on_space() else _field("token", "Your token", "", type="password", autocomplete="off")
     note = "" if on_space() else quiet("From the Hub: Settings, Access Tokens. Used once, not stored.")
     return (
@@ -57,15 +57,15 @@ def _button(name: str, words: str, waits: str) -> str:
 
 
 def build(page: Page) -> None:
-    """What the section's buttons do; and the button that signs in, where there are logins."""
-    if os.environ.get("OAUTH_CLIENT_ID"):  # without it the button would not let the page start
+    """Wire up the section's buttons, and the button for signing in if there are logins."""
+    if os.environ.get("OAUTH_CLIENT_ID"):  # without it the button would keep the page from starting
         gr.LoginButton(size="md", elem_id="hub-login")
     page.panels.act("hub_push", lambda asked: push(page, asked), slow=True)
     page.panels.act("hub_pull", lambda asked: pull(page, asked), slow=True)
 
 
 def push(page: Page, asked: Asked) -> dict[str, Any]:
-    """Press Push. Raises ValueError."""
+    """Handle a press of Push. Raises ValueError."""
     given = asked.selection
     checkpoint = page.registry.get(given.get("model"), asked.visitor)
     token = login(page, asked)
@@ -77,15 +77,15 @@ def push(page: Page, asked: Asked) -> dict[str, Any]:
 
 
 def pull(page: Page, asked: Asked) -> dict[str, Any]:
-    """Press Pull: the model is the visitor's from now on, and the chosen one. Raises ValueError."""
+    """Handle a press of Pull: the model becomes the visitor's, and is chosen. Raises ValueError."""
     repo, token = _named(asked.selection.get("repo")).strip(), login(page, asked)
     with tempfile.TemporaryDirectory() as temporary:
-        # visitors must not fill the Space's disk; one's own machine keeps what it has fetched
+        # visitors must not fill the Space's disk; a local machine keeps what it has fetched
         cache, limits = temporary if on_space() else None, page.limits
         checkpoint = hub.pull(
             repo, token=token, cache=cache, max_parameters=limits.parameters, check=limits.check_model
         )
-    named = replace(checkpoint, name=repo)  # so that lists tell it from others
+    named = replace(checkpoint, name=repo)  # so that it stands out in lists
     model_id = page.registry.add(asked.visitor, named, share=page.share_of(asked.request, asked.visitor))
     loss = checkpoint.history.val_loss
     quality = f", validation loss {loss:.4f}" if loss is not None else ""

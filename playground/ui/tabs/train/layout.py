@@ -1,4 +1,4 @@
-"""The Train tab's form: what to learn from, which size, Train; all other settings folded under it."""
+"""The Train tab's form: the text, the size, Train; all other settings are folded below."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .sweep import seeds_here
 
 
 def controls(limits: Limits) -> dict[str, Any]:
-    """What there is to set. Returns the components by name; those of `form.FIELDS` by the fields' names."""
+    """Draw the form. Returns the components by name; those of `form.FIELDS` by the fields' names."""
     c: dict[str, Any] = {}
-    c["letters"] = gr.Textbox("", visible=False)  # of the link that set the form up
+    c["letters"] = gr.Textbox("", visible=False)  # the link that set the form up
     c["linked"] = gr.HTML(padding=False, elem_id="linked")
     c |= texts.draw(limits, "Learn from", FIRST_SOURCE)
     c["problem"] = gr.HTML(padding=False, elem_id="train-problem")  # why Train could not begin

@@ -26,7 +26,7 @@ from .settings import OF_LINK, SET_BY_RUN, Settings
 
 
 class LinkedRuns:
-    """The handlers of links to runs."""
+    """The handlers for links to runs."""
 
     def __init__(self, page: Page, settings: Settings):
         self.page, self.settings, self.c = page, settings, settings.c
@@ -44,7 +44,7 @@ class LinkedRuns:
         page.later(wire)
 
     def open(self, visitor: str, request: gr.Request) -> dict:
-        """A browser opened the page: set the form up if its address holds a run whose model is not here already."""
+        """Called when the page opens: set up the form if the address holds a run whose model is not here yet."""
         query, note = query_of(request), self.page.shared("links.note")
         if "run" not in query or is_here(self.page, query, visitor):
             return gr.skip()
@@ -66,7 +66,7 @@ class LinkedRuns:
         }
 
     def applied(self, letters: Any, spec: RunSpec) -> tuple[RunCard | None, RunSpec]:
-        """The card that a run about to start repeats, and its spec with the settings that the form has no place for."""
+        """The card that a starting run repeats, and the run's spec with the settings that the form lacks."""
         if not letters:
             return None, spec
         card = RunCard.from_letters(letters)
@@ -86,7 +86,7 @@ def has_link(view: RunView, spec: RunSpec | None) -> bool:
 
 
 def match(view: RunView, spec: RunSpec | None) -> str:
-    """How a run compares with the one it repeats, as HTML; empty for others."""
+    """How a run compares with the one it repeats, as HTML; empty if it repeats none."""
     card = view.repeats
     if card is None or spec is None or view.state in ("preparing", "failed") or not view.corpus_key:
         return ""
@@ -123,14 +123,14 @@ def _ends(view: RunView, card: RunCard) -> str:
 
 
 def _in_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], RunSpec]:
-    """What the form has to hold for this card, and the run that it then describes. Raises ValueError."""
+    """The form's values for this card, and the run that it then describes. Raises ValueError."""
     spec = spec_of(card)
     values = form.values_of(spec)
     return values, form.run_spec(values, spec.source, limits)
 
 
 def _beyond_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The card's settings of model and training that the form has no control for, or another rule."""
+    """The card's model and training settings for which the form has no control, or other rules."""
     _, spec = _in_the_form(card, limits)
     model = {n: mine for n, (mine, _) in card.model.differences(spec.model).items() if n != "vocab_size"}
     names = [name for name in links.LINKED if name not in SEEN_ONLY]
@@ -141,10 +141,10 @@ def _beyond_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], dic
 def linked_html(
     card: RunCard, base: str, beyond: tuple[dict, dict], tab: str | None, differs: Sequence[str] = ()
 ) -> str:
-    """What the link has set and what there is to do, as HTML. Everything is escaped.
+    """What the link has set and what to do next, as HTML. Everything is escaped.
 
     Args:
-        differs: what is not as in the base, as `forms.run.changes` says it.
+        differs: differences from the base, as given by `forms.run.changes`.
     """
     text = {OWN_TEXT: "its author's own text", HUB_FILE: "a Hub file"}.get(card.text) or texts.SOURCES[card.text]
     shape = form.SIZES[base]

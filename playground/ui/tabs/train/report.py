@@ -1,4 +1,4 @@
-"""The report of a run: one HTML page with its curve, which needs neither network nor scripts."""
+"""A run's report: one HTML page with its curve, which needs neither network nor scripts."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ code { font-family: ui-monospace, Menlo, monospace; font-size: 0.8125rem; overfl
 def report_html(view: RunView, *, letters: str = "") -> str:
     """The whole page. Everything that a visitor or a model wrote is escaped.
 
-    letters: of a link that repeats the run, see playground.links; empty for none.
+    letters: the letters of a link that repeats the run, see playground.links; empty for none.
     """
     title = html.escape(view.name)
     sections = [

@@ -1,6 +1,6 @@
-"""The run panel: what a run comes to, its curve, what it writes; below it, folded, all else that is known of it.
+"""The run panel: a run's result, its curve, its samples; below, folded, everything else known about it.
 
-The run that goes on is shown, else that of the chosen model. One that has just ended stays until its model is chosen.
+It shows the running run, or else the chosen model's. A run that has just ended stays until its model is chosen.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .tuned import tuned_html
 
 
 def _fold(name: str, title: str, inside: str, *, where: str = "") -> str:
-    """A fold that opens in place; `where` is the field of the selection without which there is nothing in it."""
+    """A fold that opens in place; `where` is the selection's field without which it is empty."""
     seen = f' data-if="{where}"' if where else ""
     return f'<details class="fold" data-fold="{name}"{seen}><summary>{title}</summary>{inside}</details>'
 
@@ -72,10 +72,10 @@ class Selection(Selected):
 
     model: str = ""
     run: str = ""
-    """The run that was last seen at work, while `before` is still the chosen model."""
+    """The run last seen at work, as long as `before` is still the chosen model."""
     before: str = ""
     beside: tuple[str, ...] = ()
-    """Runs whose curves are drawn beside."""
+    """Runs whose curves are drawn as well."""
     rename: str = ""
     details: bool = False
     samples: bool = False
@@ -97,7 +97,7 @@ class At:
     job: RunJob | None
     """The run itself; None if only its record exists."""
     jobs: list[RunJob]
-    """All runs of the visitor."""
+    """All the visitor's runs."""
 
     @property
     def own(self) -> bool:
@@ -106,7 +106,7 @@ class At:
 
     @property
     def beside(self) -> list[RunJob]:
-        """The runs drawn beside it."""
+        """The runs whose curves are drawn as well."""
         ticked = [job for job in self.jobs if job.id in self.chosen.beside and job.id != self.view.id]
         return ticked[-BESIDE:]
 
@@ -136,7 +136,7 @@ def _at(page: Page, running: Running, asked: Asked) -> At:
     visitor, chosen = asked.visitor, Selection.read(asked.selection)
     jobs = page.board.of(visitor)
     going = next((job for job in reversed(jobs) if job.active), None)
-    if going is None and chosen.before == chosen.model:  # its model is chosen as soon as it is there
+    if going is None and chosen.before == chosen.model:  # its model is chosen as soon as it exists
         going = next((job for job in jobs if job.id == chosen.run and (job.learned or not job.settled)), None)
     seen = {"run": going.id, "before": chosen.model} if going else {"run": "", "before": ""}
     job = going or page.board.find(visitor, chosen.model)
@@ -257,7 +257,8 @@ def _manage(at: At) -> str:
         "Delete everything that this page keeps of you: models, runs, comparisons, texts, lessons, your place in a "
         "class? Nothing of it can be brought back."
     )
-    kept = theme.quiet(kept_words(at.page.limits, lasting=at.page.registry.data.lasting))
+    lasting = at.page.registry.data.lasting  # where nothing lasts, the form says so already
+    kept = theme.quiet(kept_words(at.page.limits, lasting=True)) if lasting else ""
     return "".join(parts) + f"{kept}{deed_button('Delete my data', 'forget_me', kind='link', data_sure=sure)}"
 
 

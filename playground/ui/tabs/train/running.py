@@ -1,4 +1,4 @@
-"""What happens to a run: Train, Stop, Resume, and what else its panel's buttons do."""
+"""Actions on a run: Train, Stop, Resume, and its panel's other buttons."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .sweep import asked_for
 
 
 class Running:
-    """The handlers of runs. Holds the components and what all visitors share; of a visitor it keeps nothing."""
+    """The handlers for runs. Holds the components and shared values, and nothing about single visitors."""
 
     def __init__(self, page: Page, settings: Settings):
         self.page, self.board, self.settings, self.c = page, page.board, settings, settings.c
@@ -48,7 +48,7 @@ class Running:
     # ---- the form ----------------------------------------------------------------------------------------------------
 
     def train(self, values: Values, asked: Asked) -> Begins:
-        """Press Train: check, and begin or queue the run. An error appears under its field."""
+        """Handle a press of Train: check, and begin or queue the run. An error appears under its field."""
         page, visitor = self.page, asked.visitor
         try:
             if just_begun(page, visitor, RunJob):
@@ -71,7 +71,7 @@ class Running:
         return Begins(job.id, {"problem": "", "name": ""})
 
     def filled(self, visitor: str | None, request: gr.Request) -> dict:
-        """The form of a page that opens: as it was when the last run was begun, unless a link sets it up."""
+        """The form on an opening page: as it was when the last run was begun, unless a link sets it up."""
         jobs = self.board.of(visitor)
         if not jobs or "run" in query_of(request):
             return gr.skip()
@@ -83,16 +83,16 @@ class Running:
     # ---- what the panel's buttons do ---------------------------------------------------------------------------------
 
     def resume(self, asked: Asked) -> None:
-        """Press Resume: continue a run, or train a finished one for as many steps again."""
+        """Handle a press of Resume: continue a run, or train a finished one for as many steps again."""
         job = self.board.find(asked.visitor, _run(asked))
         self.board.resume(asked.visitor, _run(asked), more_steps=job.planned_first if job else 0)
 
     def use_best(self, asked: Asked) -> None:
-        """Press *Use step …*: the kept weights are the run's model from now on, on all tabs."""
+        """Handle a press of *Use step …*: the kept weights become the run's model, on all tabs."""
         self.board.use_best(asked.visitor, _run(asked))
 
     def rename(self, asked: Asked) -> dict:
-        """Press Rename: a run gets another name, everywhere."""
+        """Handle a press of Rename: a run gets another name, everywhere."""
         self.board.rename(asked.visitor, _run(asked), str(asked.selection.get("rename") or ""))
         return {"move": {"rename": ""}}
 
@@ -101,7 +101,7 @@ class Running:
         self.board.delete(asked.visitor, _run(asked))
 
     def forget(self, asked: Asked) -> dict:
-        """Press Delete my data, and be sure: all that is kept of this visitor is gone."""
+        """Delete everything kept for this visitor: the visitor has pressed Delete my data and confirmed."""
         self.board.forget_visitor(asked.visitor)
         self.page.shared("class.forget")(asked.visitor)
         self.page.uploads.forget(asked.visitor)
@@ -119,12 +119,12 @@ class Running:
 
 
 def _run(asked: Asked) -> str:
-    """Which run a button is about."""
+    """The run to which a pressed button belongs."""
     return str(asked.selection.get("of") or "")
 
 
 def recorded(page: Page, model_id: str | None, visitor: str | None = None) -> RunView | None:
-    """The run that a shipped or otherwise loaded model remembers, with what it predicts now; None without a model."""
+    """The run recorded in a shipped or loaded model, with its present predictions; None without a model."""
     try:
         checkpoint = page.registry.get(model_id, visitor)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The runs of a visitor side by side, with what differs between them."""
+"""A visitor's runs side by side, with what differs between them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...panel import move_button
 from .watch import loss_text, seconds_of
 
 BESIDE = 4
-"""Runs that are drawn beside the one that is shown, at most."""
+"""Most runs drawn beside the one that is shown."""
 
 
 def runs_table(
@@ -34,7 +34,7 @@ def runs_table(
     if not views:
         return ""
     differing = differing_settings(views)
-    settings = [name for name in differing if name != "steps"]  # the steps made have a column already
+    settings = [name for name in differing if name != "steps"]  # steps already have a column
     base = next((view for view in views if view.id == shown), views[-1])
     rows = []
     for view in reversed(views):
@@ -53,14 +53,14 @@ def runs_table(
         rows.append([name, loss, above, f"{view.history.last_step:,}", took, *differ])
     head = ["run", "validation loss", "above best possible", "steps made", "time", *map(setting_name, settings)]
     table = theme.table(head, rows, classes="runs-table")
-    texts = {view.corpus_key for view in views}  # two may be called the same; none is known before it was read
+    texts = {view.corpus_key for view in views}  # texts may share a name; a text is unknown until it is read
     if len(views) > 1 and not differing and "" not in texts:
         table += theme.quiet(f"All settings are the same{', the texts are not' if len(texts) > 1 else ''}.")
     return table
 
 
 def _named(view: RunView, shown: str | None, beside: Sequence[str], alike: Collection[str]) -> str:
-    """A run's name: a button that shows it, before it a tick that draws it beside the one that is shown."""
+    """A run's name, as a button that shows it; before it, a tick box that draws it beside the shown run."""
     live = {"waiting": "queued", "failed": "failed"}.get(view.state, "live" if view.active else "")
     marks = ", ".join(filter(None, ("shown" if view.id == shown else "", live)))
     name, tick = f"<bdi>{html.escape(view.name)}</bdi>{f' ({marks})' if marks else ''}", ""
@@ -81,7 +81,7 @@ def _named(view: RunView, shown: str | None, beside: Sequence[str], alike: Colle
 
 
 def _with_best(view: RunView, value: float) -> str:
-    """The last loss, and the lowest where that was another."""
+    """The last loss, and the lowest if it was another."""
     best = view.history.best
     lower = best is not None and not value - best[1] < 5e-5
     return loss_text(value) + (f" (best {best[1]:.4f} at step {best[0]:,})" if lower else "")
@@ -99,6 +99,6 @@ def kept_words(limits: Limits, *, lasting: bool) -> str:
 
 
 def differing_settings(views: Sequence[RunView]) -> list[str]:
-    """Names of the settings that are not the same in all of these runs, in their usual order."""
+    """Names of the settings that differ among these runs, in their usual order."""
     names = dict.fromkeys(name for view in views for name in view.settings)
     return [name for name in names if not all(same(v.settings.get(name), views[0].settings.get(name)) for v in views)]

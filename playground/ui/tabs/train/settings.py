@@ -1,4 +1,4 @@
-"""What touching the form does: texts, sizes and models set the controls; every change says what it changes."""
+"""What touching the form does: texts, sizes and models set the controls; the page says what each change does."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ OF_LINK = ("letters", "linked")
 
 
 class Settings:
-    """What the form follows. It holds the components by name, and of visitors nothing.
+    """The functions that update the form. Holds the components by name, and nothing about visitors.
 
-    `find` returns a visitor's model by its id, and raises ValueError where there is none.
+    `find` returns a visitor's model by its id, and raises ValueError if there is none.
     """
 
     def __init__(self, limits: Limits, controls: dict[str, Any], pace: Pace, find: Callable[[str, str], Checkpoint]):
@@ -54,7 +54,7 @@ class Settings:
         }
 
     def connect(self, page: Page, begin: Callable[[Values, Asked], Begins]) -> None:
-        """Bind it all; `begin` is what pressing Train does."""
+        """Bind the handlers; `begin` is called when Train is pressed."""
         c = self.c
         reads = (*_FIELDS, *texts.READS, "letters", "name", "further", "sweep", "model")
         shows = (*texts.FOLLOWS_TEXT, *WORDS, *OF_LINK, "name")
@@ -64,7 +64,7 @@ class Settings:
         )
         texts.follow_text(followed, c)
         followed.on("text", c["tokenizer"].input, whole_texts=True)
-        # a run that is over has shown how fast this machine is, and another model may be trained further
+        # a finished run has shown how fast this machine is, and another model may be trained further
         followed.on("further", c["further"].input, whole_texts=True)
         followed.on("model", page.model.change, whole_texts="further")
         touched = [c[name].input for name in form.BY_NAME if name != "tokenizer"]
@@ -74,7 +74,7 @@ class Settings:
         followed.begins(c["train"], panel="#train-panel")
 
     def follow(self, values: Values, causes: Sequence[str], asked: Asked) -> Follows:
-        """What the form holds once it has followed what was touched, in that order."""
+        """The form's contents after following the changed controls, in that order."""
         try:
             named = self.named(values, asked.visitor)
         except ValueError as problem:
@@ -91,9 +91,9 @@ class Settings:
         return Follows(fields, self.words(named) | shows)
 
     def named(self, values: Values, visitor: str) -> Values:
-        """The form's values with its text, and as `parent` the model that is trained further, or None.
+        """The form's values with its text and, as `parent`, the model that is trained further, or None.
 
-        Where that is another one than before (`tuned`), the settings follow. Raises ValueError where it is not here.
+        If that is another model than before (`tuned`), the settings follow. Raises ValueError if it is not here.
         """
         named, before = texts.with_source(values), str(values.get("tuned") or "")
         now = str(values["model"] or "") if values.get("further") else ""
@@ -105,7 +105,7 @@ class Settings:
         return self._moved(named, parent=parent, tuned=now)
 
     def _moved(self, named: Values, **changes: Any) -> Values:
-        """The form with these changes and the settings that follow; what the visitor has set stays."""
+        """The form with these changes and the settings that follow; the visitor's own settings stay."""
         by_hand = {field.name for field in form.changed(named, self._base(named))}
         moved = named | changes
         base = self._base(moved)
@@ -121,7 +121,7 @@ class Settings:
         return base | {"source": source, "prompt": named.get("prompt") or ""}
 
     def _by_length(self, named: Values) -> list[str]:
-        """What the length of an own text sets otherwise than its size does, as `form.changes` says it."""
+        """The settings that an own text's length changes from those of the size, as given by `form.changes`."""
         size = named.get("base")
         if named["source"] != OWN_TEXT or size not in form.SIZES or named.get("parent"):
             return []
@@ -146,15 +146,15 @@ class Settings:
         return named, texts.shown_own(asked["own_kind"]) | self._of_text(named)
 
     def _of_text(self, named: Values) -> Values:
-        """About the text, as HTML, and what of it the model to be trained further has no token for."""
+        """A note on the text, as HTML, and the parts for which the model to be trained further has no token."""
         lacking = lacking_html(named, self.limits)
         if named["source"] in texts.EXAMPLES:
             return {"source_note": texts.note_html(named["source"]) + lacking}
         return {"contents": texts.contents_html(named, self.limits) + lacking}
 
     def suited(self, named: Values) -> Values:
-        """The form's values after it has followed the visitor's own text: size and steps come from its length, and what
-        the visitor has set stays."""
+        """The form's values after following the visitor's own text: size and steps come from its length, and the
+        visitor's own settings stay."""
         if named["source"] != OWN_TEXT:
             return named
         own, (_, last) = texts.own_in(named, self.limits), form.remembered(named)
@@ -162,7 +162,7 @@ class Settings:
         return self._moved(named, base=size, suited=form.written(own, last if last == form.BY_HAND else ""))
 
     def choose_source(self, asked: Values) -> tuple[Values, Values]:
-        """Switch to another text with its prompt, tokens and settings; keep what the visitor has set."""
+        """Switch to another text with its prompt, tokens and settings; keep the visitor's own settings."""
         source = asked["source"]
         if source not in texts.SOURCES:
             return asked, {}
@@ -171,13 +171,13 @@ class Settings:
         return named, texts.chosen(source) | self._of_text(named)
 
     def choose_size(self, asked: Values) -> tuple[Values, Values]:
-        """Switch to another size; the visitor's own text is still read in the same tokens."""
+        """Switch to another size; the visitor's own text keeps its kind of tokens."""
         named = asked | {"base": asked["size"], "suited": form.written(form.remembered(asked)[0], form.BY_HAND)}
         pieces = {"tokenizer": named["tokenizer"]} if named["source"] == OWN_TEXT else {}
         return named | self._base(named) | pieces, {}
 
     def reset(self, asked: Values) -> tuple[Values, Values]:
-        """All settings back to the size's own."""
+        """Set all settings back to the size's own."""
         return self.suited(asked | self._base(asked)), {}
 
     def load(self, named: Values) -> dict:
@@ -185,7 +185,7 @@ class Settings:
         return {self.c[name]: value for name, value in self.held(named).items()}
 
     def held(self, named: Values) -> Values:
-        """What makes the form hold these, by name: fields, size, base, prompt, where an own text comes from."""
+        """Values that make the form hold these settings, by name: fields, size, base, prompt, source of an own text."""
         out = {name: named[name] for name in (*form.BY_NAME, "base", "prompt")}
         out |= {"suited": named.get("suited", ""), "size": form.size_of(named), "name": ""}
         out |= {"further": False, "tuned": ""}
@@ -193,13 +193,13 @@ class Settings:
 
 
 def _own(named: Values) -> texts.Own:
-    """The length of one's own text, where it was read in these pieces."""
+    """The facts about the visitor's own text, if it was read in these tokens."""
     own = form.remembered(named)[0] if named["source"] == OWN_TEXT else texts.UNKNOWN
     return own if own.tokenizer == texts.pieces_of(named) else texts.UNKNOWN
 
 
 def text_problem(named: Values) -> str:
-    """Why one's own text cannot be learned, as HTML; empty where it can, or where `lacking_html` says it."""
+    """Why the visitor's own text cannot be learned, as HTML; empty if it can, or if `lacking_html` says it."""
     if named.get("parent"):
         return ""
     try:
@@ -213,13 +213,13 @@ _lacking = Kept(entries=32, megabytes=1)
 
 
 def lacking_html(named: Values, limits: Limits) -> str:
-    """What of the text the model to be trained further has no token for, or why it cannot learn it; else empty."""
+    """Parts of the text for which the model to be trained further has no token, or why it cannot learn it, or ""."""
     parent = named.get("parent")
     if parent is None or (named["source"] == OWN_TEXT and named["own_kind"] == "hub"):
         return ""
     try:
         text = source_text(texts.source_of(named, limits), limits)
-    except ValueError:  # which `contents_html` says, but where there is no text yet
+    except ValueError:  # `contents_html` reports it, except where there is no text yet
         if named["upload"] if named["own_kind"] == "upload" else str(named["text"] or "").strip():
             return ""
         return quiet(needed_words(parent.name, shortest(parent.config.context_length), parent.tokenizer.kind))
@@ -236,7 +236,7 @@ def lacking_html(named: Values, limits: Limits) -> str:
 
 
 def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
-    """The model that these settings would make, or train further, and how long it would take; or why it cannot be."""
+    """The model that these settings would make or train further, and how long that would take; or why they cannot."""
     parent = named.get("parent")
     try:
         own = _own(named)
@@ -265,7 +265,7 @@ def changes_text(changes: Sequence[str], base: str, by_length: Sequence[str] = (
     """The settings that were changed, and from which size.
 
     Args:
-        by_length: settings of the size that the length of the visitor's own text has changed.
+        by_length: the size's settings that the length of the visitor's own text has changed.
     """
     name = form.SIZES.get(base) or "what suits this model"
     if changes:

@@ -20,15 +20,15 @@ from ....words.excess_loss import excess_sentences
 from ....words.pictures import skill_words
 
 FAULT = 'class="fault"'
-"""What marks a word that is underlined."""
+"""The tag for an underlined word."""
 LINES = 8
-"""Lines of a baseline's text that are shown; all of it is judged."""
+"""How many lines of a baseline's text are shown; all of it is judged."""
 MOSTLY = 0.9
-"""Share of right units from which a text no longer seems to contradict a nearly best loss."""
+"""From this share of right units on, a text no longer seems to contradict a nearly best loss."""
 LONG = 30
-"""Tokens of a unit from which on a loss that looks small may leave most units wrong."""
+"""From this many tokens per unit on, a loss that looks small may leave most units wrong."""
 AS_WRITTEN = f"at temperature {TEMPERATURE:g} after a line break"
-"""How the units are written that are judged along the run, unlike the samples."""
+"""How the units judged during the run are written, unlike the samples."""
 LOSS = (
     "The loss says how surprised the model is by the next {unit}, on average. Perplexity says the same as a number "
     "of choices: with perplexity 2, two {unit}s are equally likely. Perplexity is e^loss: a loss of 0.69 means 2, "
@@ -37,7 +37,7 @@ LOSS = (
 
 
 def panel(view: RunView | None) -> str:
-    """The baselines, each with what it knows and writes, and what a loss is."""
+    """The baselines, each with what it knows and writes, and an explanation of loss."""
     if view is None or view.baselines is None:
         return ""
     baselines = view.baselines
@@ -82,7 +82,7 @@ def standing_line(view: RunView) -> str:
 
 
 def shares(view: RunView) -> dict[int, Share]:
-    """By step, how much of what was written there to be judged is right; of a step judged twice, the more thorough."""
+    """By step, the share right of what was written for judging; if judged twice, the more thorough one."""
     found: dict[int, Share] = {}
     for record in view.history.judged if view.language in LANGUAGES else ():
         if record["of"] and record["of"] >= found.get(record["step"], Share(0, 0)).of:
@@ -91,7 +91,7 @@ def shares(view: RunView) -> dict[int, Share]:
 
 
 def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
-    """The share right along the run, and its sentence; nothing where no grammar judges."""
+    """The share right along the run, and its sentence; nothing without a grammar to judge by."""
     if view is None or not (found := shares(view)):
         return None, ""
     steps, judged_there = list(found), list(found.values())
@@ -110,7 +110,7 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
 
 
 def nearly_best(view: RunView) -> bool:
-    """Whether hardly any loss is left above the best possible."""
+    """Whether the loss is hardly above the best possible."""
     value, floor = view.of_model.val_loss, view.baselines.floor if view.baselines else None
     return value is not None and floor is not None and abs(value - floor) < NOTHING_LEFT
 

@@ -1,4 +1,4 @@
-"""Try several values: what the field means, and the panel with the sweep's table and chart."""
+"""Try several values: how the field is read, and the panel with the sweep's table and chart."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ...forms import run as form
 from ...forms.fields import is_number
 from ...page import Page
 from ...panel import Asked, Shown, Slot, deed_button, slot
+from ...under_way import left, progress
 
 TEMPLATE = f"""<div class="card stack" id="sweep" data-if="there">{slot("newest")}{slot("stop")}{slot("bar")}
 {slot("headline", tag="h2")}{slot("about", tag="p", class_="quiet", dir="auto")}
@@ -54,7 +55,7 @@ def seeds_here(limits: Limits) -> int:
 def runs_of(
     text: str, shape: ModelConfig, config: TrainConfig, limits: Limits
 ) -> list[tuple[ModelConfig, TrainConfig]]:
-    """The runs that this field asks for; one run where it holds no sweep, or none that is possible."""
+    """The runs that this field asks for; a single one if it holds no possible sweep."""
     try:
         sweep = asked_for(text, limits)
         return [sweep.configs(shape, config, value) for value in sweep.values] * sweep.seeds
@@ -84,10 +85,13 @@ def show_sweep(page: Page, asked: Asked) -> Shown:
     runs, model = page.board.of(asked.visitor), asked.selection.get("model")
     before = asked.selection.get("before") if asked.selection.get("sweep") == job.id else model
     newest = '<i class="newest"></i>' * (before == model and (not runs or runs[-1].turn[1] < job.turn[1]))
+    said = f"{100 * view.done:.0f} % of all runs{left(view.time_left)}"
     slots = {
         "newest": Slot(newest, lambda: newest),
         "stop": Slot(stop, lambda: stop),
-        "bar": Slot(view.version if view.active else this, lambda: bar(view)),
+        "bar": Slot(
+            view.version if view.active else this, lambda: progress(view, view.done, said) if view.active else ""
+        ),
         "headline": Slot(this, lambda: html.escape(headline)),
         "about": Slot(this, lambda: html.escape(view.name)),
         "number": Slot(this, lambda: html.escape(result.number)),
@@ -96,14 +100,6 @@ def show_sweep(page: Page, asked: Asked) -> Shown:
         "table": Slot(this, lambda: _table(view, label)),
     }
     return Shown({"there": True, "sweep": view.id, "before": before}, slots, {"text": view.corpus})
-
-
-def bar(view: SweepView) -> str:
-    """How far a sweep is that goes on, as HTML."""
-    if not view.active:
-        return ""
-    left = f" · {theme.about(view.time_left)} left" if view.time_left else ""
-    return theme.progress(view.done, view.message or f"{100 * view.done:.0f} % of all runs{left}")
 
 
 def _chart(view: SweepView, label: str) -> Any:

@@ -31,7 +31,7 @@ BUTTONS = {
     "report": ("Report (HTML)", "Writing …"),
     "transformers": ("For Transformers", "Writing and comparing …"),
 }
-"""File → what its button says, and what it says while the file is made."""
+"""File → its button's label, and the label while the file is made."""
 
 
 class Selection(Selected):
@@ -43,7 +43,7 @@ class Selection(Selected):
 
 
 def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> None:
-    """The panel, in the layout; `view_of(visitor, model id)` is what there is to show."""
+    """Add the panel to the layout; `view_of(visitor, model id)` gives the run to show."""
     page.panels.add(
         "take", lambda asked: show(page, asked), template(page), start=Selection().to_dict(), elem_id="take-panel"
     )  # fmt: skip
@@ -77,7 +77,7 @@ def show(page: Page, asked: Asked) -> Shown:
     slots = {
         "files": Slot(why, lambda: "".join(_button(name, bool(why)) for name in BUTTONS)),
         "why": Slot(why, lambda: quiet(why) if why else ""),
-        # what was said of another model goes with it
+        # a message about another model is removed with it
         **{name: Slot(chosen.model, lambda: "") for name in ("said", "pushed")},
     }
     return Shown(chosen.to_dict(), slots)
@@ -94,7 +94,7 @@ Make = Callable[[str, str, Path], tuple[Path, str]]
 
 
 def files(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> dict[str, Make]:
-    """What makes each of BUTTONS. They raise ValueError."""
+    """The functions that make the file for each of BUTTONS. They raise ValueError."""
 
     def pack_model(visitor: str, model_id: str, folder: Path) -> tuple[Path, str]:
         checkpoint = page.registry.get(model_id, visitor)
@@ -167,11 +167,12 @@ def received(path: Path, page: Page) -> Checkpoint:
 
 def why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str:
     """Why the chosen model cannot be exported to Transformers; empty if it can."""
+    checkpoint = page.registry.get(model_id, visitor)
     try:
-        family_for(page.registry.get(model_id, visitor).config)
+        family_for(checkpoint.config)
     except ValueError as problem:
         return (
-            f"Can’t export to Transformers: {problem}. Train Tiny, Small or Medium unchanged, or change that under "
-            "Advanced."
+            f"“{checkpoint.name}” can’t be exported to Transformers: {problem}. "
+            "Tiny, Small and Medium as they are trained here can."
         )
     return ""

@@ -1,4 +1,4 @@
-"""What a run comes to, answer first: a headline about its text, what it is, its loss, and the details. All escaped."""
+"""A run's result, answer first: a headline about its text, what it is, its loss, and the details. All escaped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def headline(view: RunView) -> str:
     if view.history.val_loss is None:
         return "Getting ready …" if view.active else "This model came without a record of its training."
     if view.active and view.history.evaluations["step"][-1] == 0:
-        return "Learning …"  # what is measured before the first step says nothing of it
+        return "Learning …"  # measurements before the first step say nothing about the run
     state, shares = view.standing, speaking.shares(view)
     if state.kind in (DIVERGED, UNMASKED, BELOW, OVERFITTING):
         return states.headline(state)
@@ -53,7 +53,7 @@ def about(view: RunView) -> str:
 
 
 def size(config: ModelConfig | None) -> str:
-    """The name of the size with as many parameters at this vocabulary and context, or else their number."""
+    """The name of the size with this many parameters at this vocabulary and context, or else the number."""
     if config is None:
         return ""
     count, reads = config.n_parameters, {"vocab_size": config.vocab_size, "context_length": config.context_length}
@@ -62,7 +62,7 @@ def size(config: ModelConfig | None) -> str:
 
 
 def numbers(view: RunView) -> str:
-    """The one number behind the headline, and how far it could go."""
+    """The number behind the headline, and the best possible one."""
     history, baselines = view.of_model, view.baselines
     value = history.val_loss
     if value is None:
@@ -86,7 +86,7 @@ def why(view: RunView) -> str:
 
 
 def details(view: RunView) -> str:
-    """All there is to say of how it went: cards, what is left to learn, how it ended."""
+    """Details of how the run went: cards, what is left to learn, how it ended."""
     parts = []
     if view.state == "finished":
         parts.append(theme.notice(_ended(view), states.TONES[view.standing.kind]))

@@ -1,4 +1,4 @@
-"""What a run looks like: from a RunView to the contents of the tab's charts, cards and tables. No wiring here."""
+"""A run in pictures: from a RunView to the contents of the tab's charts, cards and tables. No wiring here."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def facts(view: RunView | None) -> dict[str, Any]:
 
 
 def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[str, Any], str]:
-    """The loss figure of a run, other runs beside it, and its sentence."""
+    """A run's loss figure, with other runs, and its sentence."""
     rungs = view.baselines.losses() if view and view.baselines else []
     run = as_run(view) if view else None
     figure = loss.loss_curve(
@@ -56,7 +56,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
 
 
 def _apart(view: RunView, beside: Sequence[RunView]) -> str:
-    """That runs shown together have different contexts and so different best losses, if they do."""
+    """A note if runs shown together have different contexts and so different best losses."""
     runs = [v for v in (view, *beside) if v.config is not None]
     contexts = sorted({v.config.context_length for v in runs})
     if len(contexts) < 2:
@@ -122,18 +122,18 @@ def cards(view: RunView) -> list[tuple[str, str, str]]:
 
 
 def seconds_of(view: RunView) -> float:
-    """How long the run has trained; 0 where its record does not say."""
+    """How long the run has trained; 0 if its record does not say."""
     seconds = view.history.steps["seconds"]
     return seconds[-1] if seconds else 0.0
 
 
 def loss_text(value: float) -> str:
-    """A loss to four decimals, or that it is none."""
+    """A loss to four decimals, or the words for a loss that is not a number."""
     return f"{value:.4f}" if math.isfinite(value) else "not a number"
 
 
 def resume_label(view: RunView) -> str:
-    """What the button says that continues a run; empty where there is none, as beside the advice to train less."""
+    """The label of the button that continues a run; empty if there is no button, as beside advice to train less."""
     if not view.can_resume:
         return ""
     if (view.history.finished or {}).get("reason") not in ("done", "risen"):
@@ -145,7 +145,7 @@ def resume_label(view: RunView) -> str:
 
 
 def sample(view: RunView) -> str:
-    """What it wrote last, and at which step where that is not the model's."""
+    """The last sample, and its step if that is not the model's."""
     written = view.of_model.samples
     if not written:
         return ""
@@ -159,7 +159,7 @@ def sample(view: RunView) -> str:
 
 
 def samples(view: RunView | None) -> str:
-    """What it wrote along the way, the newest first."""
+    """The samples along the way, the newest first."""
     found = view.history.samples[-SAMPLES:][::-1] if view else []
     if not found:
         waiting = view is not None and view.active and view.settings.get("sample_every") != 0
@@ -191,7 +191,7 @@ def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     untrained = view.before is None or (view.active and torch.equal(view.before, view.now))
     likeliest = view.now.topk(min(CANDIDATES, len(view.now))).indices.tolist()
     if not untrained and (first := int(view.before.argmax())) not in likeliest:
-        likeliest[-1] = first  # so that what led before is there to see
+        likeliest[-1] = first  # so that the former favourite can be seen
     labels = [token_label(view.tokenizer, token) for token in likeliest]
     now = [view.now[token].item() for token in likeliest]
     before = None if untrained else [view.before[token].item() for token in likeliest]
@@ -206,7 +206,7 @@ def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
 
 
 def token_label(tokenizer, token: int) -> str:
-    """A token's visible text; ids that no token has (a model with a larger vocabulary) by number."""
+    """A token's visible text; ids without a token (in a model with a larger vocabulary) are shown as numbers."""
     return visible(tokenizer.token_text(token)) if token < tokenizer.vocab_size else f"#{token}"
 
 
@@ -238,7 +238,7 @@ def similarity_chart(model: Transformer | None, tokenizer) -> tuple[dict[str, An
 
 
 def similarity_note(view: RunView) -> str:
-    """What the map of word vectors asks; empty for a model of characters or pieces, which has none."""
+    """The question about the map of word vectors; empty for a model of characters or pieces, which has no map."""
     if view.tokenizer is None or view.tokenizer.kind != "word":
         return ""
     return theme.quiet("Cosine similarity of word vectors: do words with similar uses end up similar?") + slips("alike")
