@@ -289,7 +289,7 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     assert f"“Tiny stories” further for {tuned.steps} steps. " in further["outlook"]
     fifteen = follow(further | {"steps": 15}, "fields")
     assert "for 15 steps. " in fifteen["outlook"] and fifteen["steps"] == 15
-    assert "for 1 step. Under a second here" in follow(further | {"steps": 1}, "fields")["outlook"]
+    assert "for 1 step. Under a minute here" in follow(further | {"steps": 1}, "fields")["outlook"]
     named = form_settings().named(fifteen, ANNA)
     spec = form.run_spec(named, Source("text", text=text), LOCAL)
     assert (spec.parent, spec.training.steps, spec.training.learning_rate) == ("shipped-stories", 15, 1e-4)

@@ -190,6 +190,7 @@ def of_heads_and_precision() -> Iterator[Case]:
     for by, words in heads.ORDERS.items():
         yield f"a list of heads, sorted by the {by}", words
     yield "roles of three heads", heads.roles_counted(Facts(roles=[["first", "even"], ["first"]]))
+    yield "no roles", heads.roles_counted(Facts(roles=[["unclear"] * 4]))
     yield "weight 0.9 on one token", heads.attends_headline(3, 2, list("a kite"), np.array([0, 0, 0, 0.9, 0.1, 0]))
     yield "weight 0.3 at most", heads.attends_headline(3, 2, list("ab"), np.array([0.3, 0.3]))
     for before, after in ((0.9998, 0.15), (0.1, 0.5), (0.2, 0.2)):

@@ -173,6 +173,6 @@ def why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str:
     except ValueError as problem:
         return (
             f"“{checkpoint.name}” can’t be exported to Transformers: {problem}. "
-            "Tiny, Small and Medium as they are trained here can."
+            "Tiny, Small and Medium can, unless their settings change."
         )
     return ""
