@@ -324,23 +324,19 @@ def test_folders_of_servers_that_crashed_are_removed_and_those_in_use_are_not(tm
 def test_on_a_full_disk_a_run_is_trained_used_and_saved_once_there_is_room(tmp_path, monkeypatch):
     full = threading.Event()
     full.set()
-    true = data_folder.write_file
 
-    def write_file(path, write):
-        if full.is_set():
-            raise OSError(28, "No space left on device", str(path))
-        return true(path, write)
+    def unless_full(true):
+        def write(path, content):
+            if full.is_set():
+                raise OSError(28, "No space left on device", str(path))
+            return true(path, content)
 
+        return write
+
+    write_file = unless_full(data_folder.write_file)
     for module in ("playground.service.data_folder", "playground.service.notes", "playground.training.autosave"):
         monkeypatch.setattr(f"{module}.write_file", write_file)
-    true_folder = checkpoint_module.write_folder
-
-    def write_folder(folder, fill):
-        if full.is_set():
-            raise OSError(28, "No space left on device", str(folder))
-        return true_folder(folder, fill)
-
-    monkeypatch.setattr(checkpoint_module, "write_folder", write_folder)
+    monkeypatch.setattr(checkpoint_module, "write_folder", unless_full(checkpoint_module.write_folder))
     monkeypatch.setattr(data_folder, "RETRY_SECONDS", 0.05)
     board = house(tmp_path / "data")
     job = ended(board.start(ANNA, RUN))
