@@ -13,6 +13,7 @@ from playground import kept
 from playground.data import corpus_from_language
 from playground.data.corpus import WORKED_OUT
 from playground.kept import Kept, Latest
+from tests.ui.runs import at_once
 
 
 class Model:
@@ -20,7 +21,7 @@ class Model:
 
 
 def test_an_exception_reaches_all_who_wait_and_is_not_kept():
-    cache, tries, begun = Kept(entries=4), [], threading.Barrier(8)
+    cache, tries = Kept(entries=4), []
 
     def fail():
         tries.append(1)
@@ -28,12 +29,10 @@ def test_an_exception_reaches_all_who_wait_and_is_not_kept():
         raise ValueError("no such thing")
 
     def ask(_):
-        begun.wait()
         with pytest.raises(ValueError, match="such thing"):
             cache.get("a", fail)
 
-    with ThreadPoolExecutor(8) as threads:
-        list(threads.map(ask, range(8)))
+    at_once(8, ask)
     assert len(tries) == 1 and len(cache) == 0
     assert cache.get("a", lambda: "well") == "well"
 
@@ -91,8 +90,7 @@ def test_many_threads_many_keys_and_owners_that_come_and_go():
             if found[0] != key:
                 wrong.append(key)
 
-    with ThreadPoolExecutor(16) as threads:
-        list(threads.map(visit, range(16)))
+    at_once(16, visit)
     gc.collect()
     assert not wrong and len(cache) <= 8 and cache.nbytes <= 10_000 and not cache._under_way
 

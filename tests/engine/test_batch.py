@@ -4,6 +4,7 @@ import gc
 import itertools
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -92,11 +93,8 @@ def test_threads_that_come_and_go_in_the_middle_disturb_nobody():
         else:
             found[i] = list(steps)
 
-    visitors = [threading.Thread(target=visit, args=(i,)) for i in range(len(wishes))]
-    for visitor in visitors:
-        visitor.start()
-    for visitor in visitors:
-        visitor.join(60)
+    with ThreadPoolExecutor(len(wishes)) as visitors:
+        list(visitors.map(visit, range(len(wishes))))
     for i, (prompt, n, rules, more) in enumerate(wishes):
         alone = facts(generate(model, prompt, n, rules, **more))
         assert facts(found[i]) == (alone[:2] if i % 4 == 3 else alone)

@@ -1,7 +1,7 @@
 """Runs live in the server: found again, stopped, resumed, ended by limits; each its visitor's own and nobody else's."""
 
+import contextlib
 import math
-import threading
 import time
 
 import pytest
@@ -10,7 +10,7 @@ from playground.service.data_folder import DataFolder, new_id
 from playground.service.limits import FAILED_RUNS, LimitError
 from playground.service.runs import RunSpec
 from playground.service.views import RunView
-from tests.ui.runs import ANNA, BERT, MODEL, ScriptedRunner, ended, house, small_spec, until
+from tests.ui.runs import ANNA, BERT, MODEL, ScriptedRunner, at_once, ended, house, small_spec, until
 
 
 def test_a_run_ends_in_the_registry_with_its_curve_and_ladder(tmp_path):
@@ -126,21 +126,14 @@ def test_whoever_has_no_id_has_no_runs(tmp_path, stranger):
 
 def test_many_presses_at_once_start_one_run(tmp_path):
     jobs = house(tmp_path, ScriptedRunner())
-    outcomes, gate = [], threading.Barrier(8)
+    started = []
 
-    def press() -> None:
-        gate.wait()
-        try:
-            outcomes.append(jobs.start(ANNA, small_spec(steps=500)))
-        except LimitError:
-            outcomes.append(None)
+    def press(_: int) -> None:
+        with contextlib.suppress(LimitError):
+            started.append(jobs.start(ANNA, small_spec(steps=500)))
 
-    threads = [threading.Thread(target=press) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(job is not None for job in outcomes) == 1
+    at_once(8, press)
+    assert len(started) == 1
     jobs.stop(ANNA)
 
 

@@ -3,9 +3,6 @@
 import csv
 import io
 import math
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -25,7 +22,7 @@ from playground.service.store import FILE, Store, StoreError
 from playground.training import TrainConfig
 from playground.ui.forms import run as form
 
-from ..ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, ended, known, small_limits, small_spec
+from ..ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, at_once, ended, known, small_limits, small_spec
 
 CARD = settings_card(small_spec())
 """The class's run: of a text of its own, seconds to train."""
@@ -61,18 +58,6 @@ def on_disk(classes: Classes, *needles: str | bytes) -> list:
     """Which of these stand in the database's files."""
     found = b"".join(path.read_bytes() for path in classes.store.path.parent.iterdir())
     return [needle for needle in needles if (needle.encode() if isinstance(needle, str) else needle) in found]
-
-
-def at_once(count: int, do: Callable[[int], object]) -> None:
-    """All of these at the same moment. Raises what one of them raises."""
-    barrier = threading.Barrier(count)
-
-    def one(i: int) -> None:
-        barrier.wait()
-        do(i)
-
-    with ThreadPoolExecutor(count) as threads:
-        list(threads.map(one, range(count)))
 
 
 def test_without_its_secret_the_teachers_link_opens_no_board_nor_does_a_house_without_classes(classes):

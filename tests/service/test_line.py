@@ -10,7 +10,7 @@ from playground.service.job import Job
 from playground.service.limits import AWAY_SECONDS, LimitError
 from playground.service.runs import run_training
 from playground.training import Finished
-from tests.ui.runs import ANNA, BERT, ScriptedRunner, ended, house, known, small_spec, until
+from tests.ui.runs import ANNA, BERT, ScriptedRunner, at_once, ended, house, known, small_spec, until
 
 CARLA, DORA = known("carla"), known("dora")
 
@@ -103,22 +103,14 @@ def test_a_crowd_is_served_in_its_order_each_their_own(tmp_path):
     runner = Counting()
     board = house(tmp_path, runner, jobs=3, models=100, waiting=100)
     visitors = [f"visitor-{number:02}-" + "v" * 20 for number in range(24)]
-    gate, jobs, problems = threading.Barrier(len(visitors)), {}, []
+    jobs = {}
 
     def visit(number: int) -> None:
-        gate.wait()
-        try:
-            jobs[number] = board.start(visitors[number], small_spec(seed=number, steps=15))
-            until(lambda: over(board, visitors[number]), seconds=60)
-        except Exception as problem:
-            problems.append(problem)
+        jobs[number] = board.start(visitors[number], small_spec(seed=number, steps=15))
+        until(lambda: over(board, visitors[number]), seconds=60)
 
-    threads = [threading.Thread(target=visit, args=(number,)) for number in range(len(visitors))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert problems == [] and runner.most <= 3 and sorted(runner.began) == list(range(len(visitors)))
+    at_once(len(visitors), visit)
+    assert runner.most <= 3 and sorted(runner.began) == list(range(len(visitors)))
     asked = sorted(jobs, key=lambda number: jobs[number].turn)
     assert max(abs(asked.index(number) - at) for at, number in enumerate(runner.began)) <= 3, "nobody is passed by"
     for number, visitor in enumerate(visitors):

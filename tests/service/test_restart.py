@@ -88,14 +88,18 @@ def unbroken(tmp_path_factory) -> tuple:
     return steps_of(job), board.registry.get(job.id, ANNA).model.state_dict()
 
 
-@pytest.mark.parametrize("step", [1, 17, 39])
-def test_a_run_that_was_killed_ends_with_the_same_digits(tmp_path, unbroken, step):
+@pytest.mark.parametrize("step", [1, 25, 39])
+def test_a_killed_run_is_a_model_until_its_page_is_back_and_ends_with_the_same_digits(tmp_path, unbroken, step):
     held = Held(step)
     first = house(tmp_path / "first", held)
     job = first.start(ANNA, RUN)
     assert held.reached.wait(60)
     again = house(killed(first, tmp_path / "left"))
     held.go_on.set()
+    time.sleep(0.1)
+    saved = [again.registry.get(model.id, ANNA).history.last_step for model in again.registry.models(ANNA)]
+    assert (saved or step == 1) and all(step - 5 <= last <= step for last in saved)
+    assert again.counts()["working"] == 0 and again.counts()["waiting"] == 1
     (found,) = again.of(ANNA)
     assert found.id == job.id and found.name == job.name and found.spec == job.spec
     ended(found)
@@ -103,22 +107,6 @@ def test_a_run_that_was_killed_ends_with_the_same_digits(tmp_path, unbroken, ste
     weights = again.registry.get(found.id, ANNA).model.state_dict()
     assert all(torch.equal(tensor, unbroken[1][name]) for name, tensor in weights.items())
     assert again.of(BERT) == [] and not again.registry.has(found.id, BERT)
-    ended(job)
-
-
-def test_until_its_page_is_back_an_interrupted_run_is_a_model_at_its_last_saved_step(tmp_path):
-    held = Held(25)
-    first = house(tmp_path / "first", held)
-    job = first.start(ANNA, RUN)
-    assert held.reached.wait(60)
-    again = house(killed(first, tmp_path / "left"))
-    held.go_on.set()
-    time.sleep(0.1)
-    (entry,) = (entry for entry in again.registry.models(ANNA) if not entry.shipped)
-    checkpoint = again.registry.get(entry.id, ANNA)
-    assert (
-        20 <= checkpoint.history.last_step <= 25 and again.counts()["working"] == 0 and again.counts()["waiting"] == 1
-    )
     ended(job)
 
 
@@ -324,23 +312,19 @@ def test_folders_of_servers_that_crashed_are_removed_and_those_in_use_are_not(tm
 def test_on_a_full_disk_a_run_is_trained_used_and_saved_once_there_is_room(tmp_path, monkeypatch):
     full = threading.Event()
     full.set()
-    true = data_folder.write_file
 
-    def write_file(path, write):
-        if full.is_set():
-            raise OSError(28, "No space left on device", str(path))
-        return true(path, write)
+    def unless_full(true):
+        def write(path, content):
+            if full.is_set():
+                raise OSError(28, "No space left on device", str(path))
+            return true(path, content)
 
+        return write
+
+    write_file = unless_full(data_folder.write_file)
     for module in ("playground.service.data_folder", "playground.service.notes", "playground.training.autosave"):
         monkeypatch.setattr(f"{module}.write_file", write_file)
-    true_folder = checkpoint_module.write_folder
-
-    def write_folder(folder, fill):
-        if full.is_set():
-            raise OSError(28, "No space left on device", str(folder))
-        return true_folder(folder, fill)
-
-    monkeypatch.setattr(checkpoint_module, "write_folder", write_folder)
+    monkeypatch.setattr(checkpoint_module, "write_folder", unless_full(checkpoint_module.write_folder))
     monkeypatch.setattr(data_folder, "RETRY_SECONDS", 0.05)
     board = house(tmp_path / "data")
     job = ended(board.start(ANNA, RUN))

@@ -144,8 +144,9 @@ def test_a_push_that_fails_is_a_sentence_without_the_token(hub, checkpoint, capl
     assert not token or token.strip() not in said
 
 
-def refused(hub, **files) -> None:
-    hub.add("anna/odd", {name.replace("__", "."): data for name, data in files.items()})
+def holding(**files: bytes):
+    """What adds a repository of these files to a hub."""
+    return lambda hub: hub.add("anna/odd", {name.replace("__", "."): data for name, data in files.items()})
 
 
 @pytest.mark.parametrize(
@@ -153,16 +154,11 @@ def refused(hub, **files) -> None:
     [
         (nothing, "anna/odd on"),
         (lambda hub: hub.add("anna/odd", private=True), "private: sign"),
-        (lambda hub: refused(hub, README__md=b"hi"), "no model.safetensors"),
-        (lambda hub: refused(hub, config__json=b"{}", pytorch_model__bin=b"x"), "pickle, which"),
-        (lambda hub: refused(hub, model__safetensors=b"x"), "no config.json"),
-        (lambda hub: refused(hub, config__json=b"[]", tokenizer__json=b"{}", model__safetensors=b"x"), "config.json"),
-        (
-            lambda hub: refused(
-                hub, config__json=b'{"model_type": null}', tokenizer__json=b"{}", model__safetensors=b"x"
-            ),
-            "anna/odd was",
-        ),
+        (holding(README__md=b"hi"), "no model.safetensors"),
+        (holding(config__json=b"{}", pytorch_model__bin=b"x"), "pickle, which"),
+        (holding(model__safetensors=b"x"), "no config.json"),
+        (holding(config__json=b"[]", tokenizer__json=b"{}", model__safetensors=b"x"), "config.json"),
+        (holding(config__json=b'{"model_type": null}', tokenizer__json=b"{}", model__safetensors=b"x"), "anna/odd was"),
         (lambda hub: hub.close(), "Hub cannot"),
     ],
 )

@@ -4,6 +4,7 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from playground.data.tokenizers import CharTokenizer
@@ -47,6 +48,18 @@ def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.005)
+
+
+def at_once(count: int, do: Callable[[int], object]) -> None:
+    """All of these at the same moment. Raises what one of them raises."""
+    barrier = threading.Barrier(count)
+
+    def one(i: int) -> None:
+        barrier.wait()
+        do(i)
+
+    with ThreadPoolExecutor(count) as threads:
+        list(threads.map(one, range(count)))
 
 
 def house(folder: Path, runner: Callable = run_training, *, data: DataFolder | None = None, **limits) -> Board:

@@ -327,10 +327,10 @@ def form(content: bytes, *, field: str = "files", name: str = "a.txt") -> bytes:
 MULTIPART = "multipart/form-data; boundary=x"
 
 
-def lying(folder: Path) -> int:
+def lying() -> int:
     """Bytes of all files in the upload folder, from which some may be going right now."""
     found = 0
-    for path in folder.rglob("*"):
+    for path in Path(get_upload_folder()).rglob("*"):
         with contextlib.suppress(FileNotFoundError):
             found += path.stat().st_size if path.is_file() else 0
     return found
@@ -360,7 +360,7 @@ def counts(address: str) -> dict[str, int]:
 
 def test_uploads_have_a_total_for_each_visitor_address_and_the_house(served):
     _, address = served
-    folder, stored = Path(get_upload_folder()), []
+    stored = []
     for n in range(6):
         status, answer = upload(address, b"%02d" % n + b"x" * 150_000, ANNA)
         stored += stored_at(answer) if status == 200 else []
@@ -369,7 +369,7 @@ def test_uploads_have_a_total_for_each_visitor_address_and_the_house(served):
     stored += stored_at(answer)
     status, answer = upload(address, b"x" * 200_000, known("carl"))
     assert status == 413 and "one address" in answer
-    assert lying(folder) <= 1_000_000
+    assert lying() <= 1_000_000
     allowed = {"bytes_allowed": 2_000_000, "bytes_allowed_per_address": 1_000_000, "bytes_allowed_per_visitor": 800_000}
     assert counts(address) == {"files": 6, "bytes": 5 * 150_002 + 140_000, **allowed}
     taken_away(address, stored)
@@ -434,39 +434,36 @@ def test_what_a_visitor_has_sent_goes_with_their_data(served):
 )
 def test_what_an_odd_upload_has_written_is_not_left_behind(served, body):
     _, address = served
-    folder = Path(get_upload_folder())
-    before = lying(folder)
+    before = lying()
     status, answer = post(f"{address}/gradio_api/upload", body, MULTIPART)
     assert len(body) < 10_000_000 or (status == 413 and "10.1 MB" in answer)
     for path in stored_at(answer) if status == 200 else []:
         Path(path).unlink()
-    assert lying(folder) == before
+    assert lying() == before
 
 
 def test_an_upload_of_unknown_size_is_counted_as_it_comes(served):
     _, address = served
-    folder, host = Path(get_upload_folder()), address.removeprefix("http://")
-    before, body = lying(folder), form(b"x" * 3_000_000)
+    host, before, body = address.removeprefix("http://"), lying(), form(b"x" * 3_000_000)
     with contextlib.closing(http.client.HTTPConnection(host, timeout=30)) as client:
         pieces = (body[at : at + CHUNK] for at in range(0, len(body), CHUNK))
         client.request("POST", "/gradio_api/upload", pieces, {"Content-Type": MULTIPART}, encode_chunked=True)
         answer = client.getresponse()
         assert answer.status == 413 and b"from one visitor" in answer.read()
-    assert lying(folder) == before
+    assert lying() == before
 
 
 def test_an_upload_that_is_cut_off_leaves_nothing_and_frees_its_share(served):
     _, address = served
-    folder, host = Path(get_upload_folder()), address.removeprefix("http://")
-    before = lying(folder)
+    host, before = address.removeprefix("http://"), lying()
     for _ in range(4):
         with contextlib.closing(http.client.HTTPConnection(host, timeout=30)) as client:
             client.putrequest("POST", "/gradio_api/upload")
             client.putheader("Content-Type", MULTIPART)
             client.putheader("Content-Length", "700000")
             client.endheaders(form(b"x" * 600_000)[:500_000])
-            until(lambda: lying(folder) > before)
-        until(lambda: lying(folder) == before)
+            until(lambda: lying() > before)
+        until(lambda: lying() == before)
 
 
 @pytest.mark.parametrize("path", ["process_recording", "component_server", "call/train"])

@@ -106,14 +106,8 @@ def of_inspect() -> Iterator[Case]:
     yield "SGD", inspect.SGD
     yield "Muon", inspect.muon_words("each head")
     yield "norms", inspect.norms_words(plain_name("1 feedforward"), 0.3, 0.5)
-    for name in (
-        "final_norm",
-        "head",
-        "0 attention",
-        "blocks.2.attention.qkv.weight",
-        "blocks.0.feedforward_norm.weight",
-    ):
-        yield f"the name of {name}", plain_name(name)
+    parts = ("final_norm", "head", "0 attention", "blocks.2.attention.qkv.weight", "blocks.0.feedforward_norm.weight")
+    yield from ((f"the name of {part}", plain_name(part)) for part in parts)
     yield "sizes", inspect.sizes_words(205_696, 1_134_208, 340_096)
     yield "memory", inspect.memory_words([("Tiny", "scores of all heads", 0.6), ("GPT", "hidden layer", 0.5)])
     yield "a receipt", inspect.receipt_words(32, qk_norm=True, rotated=("10000", 5, 2))
