@@ -91,15 +91,12 @@ def test_the_chosen_model_brings_its_pair_along(served):
     page.board.compare(page.visitor, spec())
     until(lambda: page.job().settled)
     ids = page.job().model_ids
-    for model in (ids["dense"], ids["moe"]):
-        chosen = Visit(served, "kira", model)
-        chosen.look()
-        assert (chosen.selection["dense"], chosen.selection["mixture"]) == (ids["dense"], ids["moe"])
-    for model in SHIPPED:
-        chosen = Visit(served, "kira", model)
-        chosen.look()
-        assert (chosen.selection["dense"], chosen.selection["mixture"]) == SHIPPED
-        assert "no partner" not in chosen.text("remarks")
+    for pair in ((ids["dense"], ids["moe"]), SHIPPED):
+        for model in pair:
+            chosen = Visit(served, "kira", model)
+            chosen.look()
+            assert (chosen.selection["dense"], chosen.selection["mixture"]) == pair
+            assert "no partner" not in chosen.text("remarks")
     alone = Visit(served, "kira", "shipped-stories")
     alone.look()
     assert alone.selection["mixture"] == ids["moe"] and "Tiny stories" in alone.text("remarks")
