@@ -162,6 +162,9 @@
       fitting = null;
       const { data, layout } = themed(isDark(), plot.clientWidth);
       if (layout.height) plot.style.height = layout.height + "px";
+      // plotly would stretch the range of square cells where the axes of the figure before were tied in another way
+      const tied = (axis) => axis?.scaleanchor && `${axis.scaleanchor} ${axis.constrain}`;
+      if (drawn && tied(plot.layout?.yaxis) !== tied(layout.yaxis)) drawn = void Plotly.purge(plot);
       await sameDocument(() => Plotly.react(plot, data, layout, calm));
       if (figure && (fitting = unfit(data))) {
         const again = themed(isDark(), plot.clientWidth);
