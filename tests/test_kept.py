@@ -25,7 +25,7 @@ def test_an_exception_reaches_all_who_wait_and_is_not_kept():
 
     def fail():
         tries.append(1)
-        time.sleep(0.05)
+        time.sleep(0.3)  # long enough for all to have asked
         raise ValueError("no such thing")
 
     def ask(_):
