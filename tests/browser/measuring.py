@@ -38,9 +38,11 @@ WRITING = """() => {
   }
   return found;
 }"""
-# colours fade; what follows scrolling never ends
-FADED = """Promise.allSettled(document.getAnimations().filter((change) => change.timeline === document.timeline)
-  .map((change) => change.finished))"""
+# colours fade in less than a second; what follows scrolling never ends, nor what is folded away meanwhile
+FADED = """Promise.race([
+  Promise.allSettled(document.getAnimations().filter((change) => change.timeline === document.timeline)
+    .map((change) => change.finished)),
+  new Promise((then) => setTimeout(then, 2000))])"""
 DRAWN = """() => [...document.querySelectorAll('.chart-plot')]
   .filter((p) => p.checkVisibility() && p.clientWidth && p._fullLayout)
   .every((p) => Math.abs(p._fullLayout.width - p.clientWidth) < 2)"""
