@@ -37,16 +37,13 @@ def favourite(look: Look) -> tuple[str, float]:
 
 def mlp_keeps(look: Look) -> float:
     """Percent of its probability that the favourite keeps without any MLP; more than 100 if it gains."""
-    found = _without_mlps(look)
-    best = int(found.before.argmax())
-    return 100 * float(found.after[best] / found.before[best])
+    before, after = _favourites_share(look)
+    return 100 * after / before
 
 
 def mlp_change(look: Look) -> str:
     """The favourite's probability with all MLPs, then with none: `31 % → 8 %`."""
-    found = _without_mlps(look)
-    best = int(found.before.argmax())
-    return f"{percent(float(found.before[best]), 0)} → {percent(float(found.after[best]), 0)}"
+    return " → ".join(percent(each, 0) for each in _favourites_share(look))
 
 
 def settles(look: Look) -> int:
@@ -54,6 +51,13 @@ def settles(look: Look) -> int:
     best = logit_lens(look.model, look.trace, torch.zeros(look.length, dtype=torch.long)).best[:, -1].tolist()
     wrong = [stage for stage, token in enumerate(best) if token != best[-1]]
     return wrong[-1] + 1 if wrong else 0
+
+
+def _favourites_share(look: Look) -> tuple[float, float]:
+    """The favourite's probability with all MLPs, and with none."""
+    found = _without_mlps(look)
+    best = int(found.before.argmax())
+    return float(found.before[best]), float(found.after[best])
 
 
 def _without_mlps(look: Look) -> Effect:

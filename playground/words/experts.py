@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..inspection.favourites import RANDOM_ROUTERS
 from .numbers import listed
 
 
@@ -63,5 +64,5 @@ def sorting_words(layer: int, learned: float, random: float, *, clear: bool) -> 
     )
     return headline, (
         f"Knowing the token raises right guesses of its expert by {100 * learned:.1f} percentage points. "
-        f"With the best of 19 random routers, it is {100 * random:.1f}."
+        f"With the best of {RANDOM_ROUTERS} random routers, it is {100 * random:.1f}."
     )

@@ -53,6 +53,7 @@ TAGS = {
 """A tested role in one word, for a small title."""
 
 _effects = Kept(entries=512, megabytes=8)
+_edited = Kept(entries=64, megabytes=16)
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -142,9 +143,13 @@ def weights(at: At) -> np.ndarray:
     look, c = at.look, at.chosen
     if not at.edits:
         return look.pattern(c.layer)[c.head].float().cpu().numpy()
-    tap = edits_tap(at.edits, look.config)
-    traced = trace(look.model, torch.tensor([look.ids]), edit=tap, names=["pattern"])
-    return traced["pattern", c.layer][0, c.head].float().numpy()
+
+    def edited() -> np.ndarray:
+        tap = edits_tap(at.edits, look.config)
+        traced = trace(look.model, torch.tensor([look.ids]), edit=tap, names=["pattern"])
+        return traced["pattern", c.layer][0, c.head].float().numpy()
+
+    return _edited.get((tuple(look.ids), tuple(at.edits), c.layer, c.head), edited, owner=look.model)
 
 
 def drawn(look: Look, weights: np.ndarray, query: int, key: int) -> tuple[dict[str, Any], str]:

@@ -17,7 +17,7 @@ from .texts import text_for
 TITLE = "What did the experts learn?"
 MOST = 8
 
-TEMPLATE = f"""<div class="stack">{slot("experts-note")}
+TEMPLATE = f"""<div class="stack">
 <div class="line"><label class="grow"><span class="sr-only">Text</span><input type="text" name="own" dir="auto"
 autocomplete="off" spellcheck="false" placeholder="Your own text (optional)"></label>
 {slot("experts-layers")}</div>
@@ -29,7 +29,6 @@ def slots(at: At) -> dict[str, Slot]:
     checkpoint, layer = at.mixture, at.chosen.layer
     names = {str(each): str(each) for each in expert_layers(checkpoint.config)}
     return {
-        "experts-note": Slot(None, lambda: ""),
         "experts-layers": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
         "favourites": Slot((*at.about, layer, at.chosen.own), lambda: favourites_of(at, checkpoint, layer), slow=True),
     }
