@@ -1,10 +1,10 @@
 """Whole files: files and folders are written so that a kill leaves the old one or the new one, never a half.
 
-A file is written beside its place, flushed to the disk, and put there in one move. A new folder is put in place in one
-move, too. For an existing folder, the new files are written into a subfolder that nobody reads. They count from the one
-move that renames it to `.committed`; then they go to their places one by one. Readers ask `current_file` where a file
-is; the next writer finishes what a killed one had begun. Every move is an `os.replace`, which is atomic on every
-system.
+A new file is written under a temporary name beside the old one, flushed to the disk, and renamed in one move. A new
+folder is renamed in one move, too. For an existing folder, the new files are first written into a subfolder that nobody
+reads. Renaming this subfolder to `.committed` makes them valid; then each is moved to its final place. Readers ask
+`current_file` where a file is; the next writer finishes what a killed one had begun. Every move is an `os.replace`,
+which is atomic on every system.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def _as_os_error(problem: BaseException) -> BaseException:
 
 
 def _beside(path: Path, ending: str) -> Path:
-    """A name to which nobody else writes; removes what killed writers left under such names."""
+    """A fresh temporary name for this writer alone; removes temporary files that killed writers left."""
     _forget(path.parent.glob(f".{glob.escape(path.name)}.*.{ending}"), older=_ABANDONED)
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{ending}")
 

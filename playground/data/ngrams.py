@@ -114,7 +114,7 @@ class NGram:
         return float(min(tried))
 
     def next_token(self, before: Sequence[int]) -> np.ndarray:
-        """Probabilities (V,) of what follows these tokens; only the last n − 1 of them count."""
+        """Probabilities (V,) of the next token after `before`, of which only the last n − 1 tokens matter."""
         probability, tokens = self.unigram, np.array(before[max(len(before) - len(self.orders), 0) :], dtype=np.int64)
         contexts = tokens
         for i, order in enumerate(self.orders[: len(tokens)]):

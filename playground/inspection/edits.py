@@ -27,7 +27,7 @@ class Seen(dict[str, torch.Tensor]):
 
     start = first = 0
     grows = False
-    """As `TextTap.begin` is told them."""
+    """Where in the text the pass reads; see `TextTap.begin`."""
 
 
 REMEMBERED = ("scores", "masked_scores", "ff_in", "experts", "expert_weights")
@@ -52,7 +52,7 @@ class SwitchOff:
             _check_head(config, self.head)
 
     def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
-        """Zeros in place of the head's z in (B, T, H, D), or of what the sublayers add (B, T, d)."""
+        """The values x with zeros for this head, if x is z (B, T, H, D), or for these sublayers' outputs (B, T, d)."""
         if self.part == "head" and name == "z":
             x = x.clone()
             x[:, :, self.head] = 0.0

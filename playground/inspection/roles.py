@@ -49,7 +49,7 @@ ROWS_PER_TEXT = 4
 LONGEST_MATCH = 3
 """How many tokens are replaced to end a repetition: a head may go by more than the last one."""
 FIRST_ROW = 4
-"""Rows before this one do not count: there, the first, previous and own tokens are much of what can be seen."""
+"""Earlier rows are left out: they see little besides the first, the previous and their own token."""
 TEXTS = 20
 UNTRAINED_MODELS, UNTRAINED_TEXTS = 3, 8
 """How many untrained models there are, and how many texts each of them reads."""
@@ -101,7 +101,7 @@ class HeadTests(HeadStatistics):
     effect: Estimate
     """Nats per token lost without the head, on the same texts; negative if the model does better without it."""
     first: np.ndarray
-    """(L, H) True for the head that is missed most, and for those that these texts cannot tell from it."""
+    """(L, H) True for the head whose removal costs most, and for all whose cost is not clearly lower."""
     untrained: dict[str, float]
     """The most weight that any head of several untrained models puts on each place, and the most that moved there."""
     untrained_given_up: dict[str, float]

@@ -250,7 +250,7 @@ def mix(at: Selection) -> Numbers:
 def project_back(at: Selection) -> Numbers:
     """written (H, d): what each head adds to the query token; out (d,): their sum plus the bias.
 
-    lengths (H,): of what each head writes; see `summed` for the others.
+    lengths (H,): the length of each head's part in `written`; `summed` describes the other entries.
     """
     z, out = at.rows("z")[at.query], at.rows("attn_out")[at.query]
     weight = double(at.look.model.blocks[at.layer].attention.out.weight)  # (d, H·D)

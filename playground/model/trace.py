@@ -58,7 +58,7 @@ class TextTap:
     """Whether the text grows, so that a place beyond its end may still be reached."""
 
     def begin(self, start: int, first: int) -> None:
-        """Be told, before a pass, where in the text it reads."""
+        """Set where in the text the next pass reads."""
         self.start, self.first, self.grows = start, first, True
 
     def __call__(self, name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:

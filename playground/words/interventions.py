@@ -30,8 +30,8 @@ PLACE_NAMES = {"previous": "previous token", "induction": "after a copy", "dupli
 """Where a head puts most of its weight, as `interventions.circuit.places_of` finds it. Roles need more than that."""
 SHARES = "Each number is the share of the logit difference lost without that part or link."
 NAMED = (
-    f"Under a head's name is where over {100 * NAMED_FROM:.0f} % of its weight is, on many texts. "
-    "No untrained head has as much there. A role needs more: see “Head roles”."
+    f"Each head's second line says where it puts over {100 * NAMED_FROM:.0f} % of its weight, on many texts. "
+    "No untrained head puts as much there. A role needs more evidence: see “Head roles”."
 )
 TINY = 0.2
 """Nats between the two logit differences below which a share of the way from one to the other says little."""
