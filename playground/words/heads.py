@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inspection.heads import EVEN, WeightSummary
 from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, PLACES, REPEATS, Estimate, HeadTests
-from .numbers import listed, share, signed
+from .numbers import estimate, listed, share, signed
 
 HABIT_NAMES = {
     "previous": "the token before",
@@ -71,30 +71,36 @@ def describe_pattern(pattern: np.ndarray, tokens: Sequence[str]) -> str:
 def role_reason(tests: HeadTests, layer: int, head: int) -> str:
     """The numbers behind a head's role, in sentences that can follow it."""
     role, at = tests.role(layer, head), (layer, head)
-
-    def interval(estimate: Estimate) -> str:
-        mean, margin = estimate.at(layer, head)
-        return "–" if math.isnan(mean) else f"{mean:.2f} ± {margin:.2f}"
-
     if role in REPEATS:
-        lost, before = interval(tests.given_up[role]), tests.untrained_given_up[role]
+        lost, before = interval(tests.given_up[role], at), tests.untrained_given_up[role]
         return f"It loses {lost} of its weight when the copy is replaced (untrained heads: at most {before:.2f})."
     if role in PLACES:
-        there, before = interval(tests.weights[role]), tests.untrained[role]
+        there, before = interval(tests.weights[role], at), tests.untrained[role]
         return f"It puts {there} of its weight there (untrained heads: at most {before:.2f})."
     if role == "followed":
-        return f"It loses only {interval(tests.given_up['induction'])} of its weight when the copy is replaced."
+        return f"It loses only {interval(tests.given_up['induction'], at)} of its weight when the copy is replaced."
     if role in ("even", "content"):
-        named = f"Its evenness is {interval(tests.evenness)} (at most 1)"
-        shifts = f"When the text changes, {interval(tests.moved)} of its weight shifts"
+        named = f"Its evenness is {interval(tests.evenness, at)} (at most 1)"
+        shifts = f"When the text changes, {interval(tests.moved, at)} of its weight shifts"
         return f"{named if role == 'even' else shifts}, and the model is worse without this head."
     place = max((*PLACES, *REPEATS), key=lambda name: np.nan_to_num(tests.weights[name].mean[at], nan=-1.0))
-    mean, margin = tests.effect.at(layer, head)
-    needed = f" Still, the model needs it: without it the loss is {mean:.2f} ± {margin:.2f} nats higher."
+    needed = f" Still, the model needs it: without it the loss is {interval(tests.effect, at)} nats higher."
     return (
-        f"Its highest share is {interval(tests.weights[place])}, on {HABIT_NAMES[place]}."
+        f"Its highest share is {interval(tests.weights[place], at)}, on {HABIT_NAMES[place]}."
         f"{needed * tests.matters(layer, head)}"
     )
+
+
+def interval(measured: Estimate, at: tuple[int, int], digits: int = 2) -> str:
+    """What was measured of one head, with its 95 % interval; a dash if there was nothing to measure."""
+    mean, margin = measured.at(*at)
+    return "–" if math.isnan(mean) else estimate(mean, margin, digits)
+
+
+def effect_or_noise(measured: Estimate, at: tuple[int, int], digits: int = 2) -> str:
+    """An effect with its interval, or words for one that may be zero."""
+    mean, margin = measured.at(*at)
+    return "no clear effect" if abs(mean) <= margin else interval(measured, at, digits)
 
 
 def roles_counted(tests: HeadTests) -> str:

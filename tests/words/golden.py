@@ -186,6 +186,7 @@ def of_heads_and_precision() -> Iterator[Case]:
                           untrained_given_up={name: 0.1 for name in REPEATS})  # fmt: skip
             words = f"It {heads.ROLE_NAMES[role]}. {heads.role_reason(tests, 0, 0)}"
             yield f"role: {role}{', needed' * needed}", words
+    yield "an effect and noise", ", ".join(heads.effect_or_noise(one(x), (0, 0)) for x in (0.357, -0.03))
     yield "when a head has a role", heads.CRITERIA
     for by, words in heads.ORDERS.items():
         yield f"a list of heads, sorted by the {by}", words
