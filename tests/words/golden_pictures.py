@@ -7,6 +7,7 @@ from types import SimpleNamespace as Facts
 import numpy as np
 
 from playground.data import Baselines
+from playground.inspection.sizes import Part
 from playground.words import experts, inspect, pictures
 from playground.words.parts import plain_name
 
@@ -108,8 +109,10 @@ def of_inspect() -> Iterator[Case]:
     yield "norms", inspect.norms_words(plain_name("1 feedforward"), 0.3, 0.5)
     parts = ("final_norm", "head", "0 attention", "blocks.2.attention.qkv.weight", "blocks.0.feedforward_norm.weight")
     yield from ((f"the name of {part}", plain_name(part)) for part in parts)
-    yield "sizes", inspect.sizes_words(205_696, 1_134_208, 340_096)
-    yield "memory", inspect.memory_words([("Tiny", "scores of all heads", 0.6), ("GPT", "hidden layer", 0.5)])
+    for name, operations in (("embeddings", 0), ("attention", 10), ("MLPs", 63), ("experts", 45)):
+        counted = [Part("norms", 30, 100 - operations), Part(name, 70, operations)]
+        yield f"the cost of {name}", str(inspect.cost_words(counted, 2, 8))
+    yield "sizes", inspect.sizes_words(798_336, 1_598_000)
     yield "a receipt", inspect.receipt_words(32, qk_norm=True, rotated=("10000", 5, 2))
     yield "the proof of a receipt", inspect.receipt_proof(1e-7, "score", 32)
     yield "the cache", inspect.cache_words(120, True, 1e-6, (1515, 381750), 128, 4096)
