@@ -81,9 +81,8 @@ def of_pictures() -> Iterator[Case]:
 
 
 def of_experts() -> Iterator[Case]:
-    yield "routing, one token", experts.routing_words(np.array([[0, 1]]), 0, 4)
+    yield "favourites", experts.FAVOURITES
     chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
-    yield "routing, two tokens", experts.routing_words(chosen, 2, 8)
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
     yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
     yield "load in training, none dead", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, ()), None)

@@ -143,12 +143,12 @@ def differences(view: PairView) -> list[float]:
 
 
 def interval(view: PairView) -> tuple[dict[str, Any] | None, str]:
-    """The verdict as an interval about zero."""
-    found = differences(view)
-    if not found:
+    """The verdict as an interval about zero; while both train, its empty axis keeps the place."""
+    found, verdict = differences(view), view.verdict
+    if not found and not view.active:
         return None, ""
-    margin = view.verdict.margin if math.isfinite(view.verdict.margin) else None
-    given = (found, view.verdict.difference, margin)
+    margin = verdict.margin if verdict and math.isfinite(verdict.margin) else None
+    given = (found, verdict.difference if verdict else None, margin)
     return verdict_figure(*given), interval_words(*given)
 
 
