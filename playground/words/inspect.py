@@ -142,10 +142,10 @@ def cost_words(parts: Sequence[Part], used: int, experts: int) -> Result:
     return Result(f"{named} {share(stored)} of the parameters.", number)
 
 
-def sizes_words(parameters: int, operations: int) -> str:
-    """How large the whole model is, and how much it computes for the last of the prompt's tokens."""
+def sizes_words(parameters: int, operations: int, each: int) -> str:
+    """How large the whole model is, with so many bytes for each parameter; what it computes for the last token."""
     return (
-        f"The {parameters:,} parameters take {bytes_text(4 * parameters)} in 32 bits. "
+        f"The {parameters:,} parameters take {bytes_text(each * parameters)} in {8 * each} bits. "
         f"The last of these tokens takes {operations:,} operations, counting additions and multiplications."
     )
 

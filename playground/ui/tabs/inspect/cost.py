@@ -43,4 +43,4 @@ def picture(at: At) -> dict[str, Any]:
     found, totals = parts(config, length), (config.n_parameters, config.flops_per_token(length))
     stored, computed = [part.parameters / totals[0] for part in found], [part.operations / totals[1] for part in found]
     figure = next_tokens([part.name for part in found], computed, stored, names=("parameters", "arithmetic"))
-    return show(figure, sizes_words(*totals))
+    return show(figure, sizes_words(*totals, next(at.look.model.parameters()).element_size()))
