@@ -62,7 +62,6 @@ def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
         ("expert", "share of tokens", Cell("favourite tokens", kind="words")),
         rows,
         save="favourite-tokens",
-        classes="favourites",
     )
     return f'<p><strong>{html.escape(headline)}</strong></p>{shown}<p class="quiet">{judged}</p>'
 
