@@ -145,8 +145,7 @@ def _card(label: str, value: str, note: str) -> str:
 
 
 def _variables() -> str:
-    names = ("QUERY", "KEY", "VALUE", "SCORES", "DENSE", "MOE", "INK", "MUTED", "FAINT", "GRID", "BAND", "HIGHLIGHT")
-    light = {name.lower(): getattr(palette, name) for name in names}
+    light = {name.lower(): color for name, color in vars(palette).items() if name.isupper() and isinstance(color, str)}
 
     def rules(colors: dict[str, str]) -> str:
         return " ".join(f"--{name}: {color};" for name, color in colors.items())

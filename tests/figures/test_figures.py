@@ -90,6 +90,10 @@ def test_the_palette_is_unambiguous():
     assert len(set(light)) == len(light)
     assert not set(palette.DARK) & set(palette.DARK.values()), "a colour would be replaced twice"
     assert all(color in palette.DARK for color in [*light, *palette.OTHERS])
+    for zero in (palette.PATTERN_SCALE[0][1], palette.DIVERGING_SCALE[2][1]):
+        for cell, card in ((zero, palette.PAPER), (palette.DARK[zero], palette.DARK[palette.PAPER])):
+            apart = [abs(int(cell[i : i + 2], 16) - int(card[i : i + 2], 16)) for i in (1, 3, 5)]
+            assert max(apart) > 12, "a cell of 0 is seen on its card, where masked ones are not"
 
 
 @given(arrays(np.float32, (3, 5), elements=st.floats(width=32, allow_nan=True, allow_infinity=True)))
@@ -183,12 +187,15 @@ def test_cosines_candidates_gradients_and_games_are_drawn_as_they_are_counted():
 
 
 def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
-    z = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS)["data"][0]["z"])
+    figure = attention.pattern_map(PATTERN, TOKENS)
+    assert "masked" in strings(figure["layout"]["annotations"])
+    assert figure["layout"]["plot_bgcolor"] == "rgba(0,0,0,0)", "the card, which no weight looks like"
+    z = wire.numbers_of(figure["data"][0]["z"])
     hidden = np.triu(np.ones((6, 6), bool), 1)
     assert np.isnan(z[hidden]).all()
     np.testing.assert_array_equal(z[~hidden], np.float32(PATTERN[~hidden]))
-    seeing = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS, causal=False)["data"][0]["z"])
-    assert np.isfinite(seeing).all()
+    seeing = attention.pattern_map(PATTERN, TOKENS, causal=False)
+    assert np.isfinite(wire.numbers_of(seeing["data"][0]["z"])).all() and not seeing["layout"].get("annotations")
     scaled = [
         attention.pattern_map(PATTERN, TOKENS),
         attention.signed_map(PATTERN, TOKENS, TOKENS),

@@ -1,4 +1,4 @@
-"""The picture of each step, all of one height, so that nothing moves from step to step."""
+"""The picture of each step, all of one height on a desk, so that nothing moves from step to step."""
 
 from __future__ import annotations
 
@@ -102,13 +102,13 @@ def _named(d: _Drawing, vectors: Sequence[np.ndarray], role: str) -> list[tuple[
 
 def _scores(d: _Drawing) -> dict[str, Any]:
     cells = d.step.arrays["scores"][d.part, d.part]
-    return signed_map(cells, d.tokens, d.tokens, blank=~np.isfinite(cells), name="score", mark=d.mark)
+    return signed_map(cells, d.tokens, d.tokens, blank=~np.isfinite(cells), name="score", mark=d.mark, height=HEIGHT)
 
 
 def _softmax(d: _Drawing) -> dict[str, Any]:
     pattern = d.step.arrays["pattern"][d.part, d.part]
     shown, causal = d.at.look.tokens[d.part], d.at.look.config.causal
-    return pattern_map(pattern, shown, causal=causal, first=d.part.start, mark=d.mark)
+    return pattern_map(pattern, shown, causal=causal, first=d.part.start, mark=d.mark, height=HEIGHT)
 
 
 def _mlp(d: _Drawing) -> dict[str, Any]:
