@@ -12,6 +12,7 @@ from typing import Any
 import gradio as gr
 
 from ..figures import palette
+from ..words.result import Result
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -116,6 +117,13 @@ def notice(text: str, kind: str = "info") -> str:
     """A quiet box with one sentence; `kind` is info, good, warning or error. Escaped."""
     assert kind in ("info", "good", "warning", "error"), kind
     return f'<p class="notice notice-{kind}" role="{"alert" if kind == "error" else "status"}">{html.escape(text)}</p>'
+
+
+def result(found: Result) -> str:
+    """A result as HTML: its headline, its number, and its details folded. Escaped."""
+    number = f'<p class="num">{html.escape(found.number)}</p>' if found.number else ""
+    details = f"<details><summary>Details</summary>{quiet(found.details)}</details>" if found.details else ""
+    return f"<h3>{html.escape(found.headline)}</h3>{number}{details}"
 
 
 def heading(title: str, text: str = "") -> str:

@@ -220,7 +220,7 @@ def test_every_link_of_a_circuit_has_its_number_off_the_parts_even_on_a_phone():
     layout = circuit_picture(found, {})["layout"]
     texts = [note for note in layout["annotations"] if not note["showarrow"]]
     numbers = [note for note in texts if "<b>" not in note["text"]]
-    assert [note["text"] for note in numbers] == [f"{10 + i} %" for i in range(len(links))]
+    assert [note["text"] for note in numbers] == [f"−{10 + i} %" for i in range(len(links))]
     left, right = layout["meta"]["narrow"]["xaxis.range"]
     unit = np.array([300 / (right - left), 96])
     places = np.array([[note["x"], note["y"]] for note in texts if "<b>" in note["text"]]) * unit
