@@ -32,7 +32,7 @@ from .wire import escaped, numbers
 _MOST_WRITTEN = 150
 """Up to this many cells, each has its number written in it."""
 _NARROW_HEIGHT = 300
-"""Height in pixels of a pattern on a phone, whose width leaves no room for more."""
+"""Height in pixels of a map on a phone, whose width leaves no room for more."""
 
 
 def pattern_map(
@@ -40,7 +40,7 @@ def pattern_map(
     tokens: Sequence[str],
     *,
     causal: bool = True,
-    height: int | None = None,
+    height: int = 380,
     first: int = 0,
     mark: tuple[int, int] | None = None,
 ) -> Figure:
@@ -62,12 +62,12 @@ def pattern_map(
     )
     return heatmap(
         trace,
-        height or _map_height(len(tokens)),
+        height,
         slanted(tokens, "looks at (key)", first=first, most=MOST_TOKENS_ALONG),
         names(tokens, "query", first=first, **UPSIDE_DOWN),
         frames=framed(mark),
         square=True,
-        narrow=_narrow(height),
+        narrow={"height": min(_NARROW_HEIGHT, height)},
         annotations=_masked(values),
         uirevision=f"{len(tokens)}",
     )
@@ -80,7 +80,7 @@ def signed_map(
     *,
     blank: np.ndarray | None = None,
     name: str = "value",
-    height: int | None = None,
+    height: int = 380,
     mark: tuple[int, int] | None = None,
 ) -> Figure:
     """Signed values (R, C) on one diverging scale centred on 0; `blank` (R, C) marks cells not to draw.
@@ -101,12 +101,12 @@ def signed_map(
     )
     return heatmap(
         trace,
-        height or _map_height(len(rows)),
+        height,
         slanted(columns, most=MOST_TOKENS_ALONG),
         names(rows, **UPSIDE_DOWN),
         frames=framed(mark),
         square=[*rows] == [*columns],
-        narrow=_narrow(height),
+        narrow={"height": min(_NARROW_HEIGHT, height)},
         annotations=_masked(values),
         uirevision=f"{len(rows)} {len(columns)}",
     )
@@ -202,11 +202,3 @@ def written(count: int) -> bool | None:
 def framed(cell: tuple[int, int] | None) -> list[dict[str, Any]]:
     """A frame around one cell (row, column) of a map, if there is one."""
     return [] if cell is None else [frame(*cell)]
-
-
-def _narrow(height: int | None) -> dict[str, int] | None:
-    return {"height": min(_NARROW_HEIGHT, height)} if height else None
-
-
-def _map_height(rows: int) -> int:
-    return int(min(720, max(220, 110 + 22 * rows)))

@@ -1,5 +1,6 @@
 """Figures draw the numbers they are given, say what there is to see, and stay small on the wire."""
 
+import colorsys
 import json
 import math
 from itertools import pairwise
@@ -91,9 +92,10 @@ def test_the_palette_is_unambiguous():
     assert not set(palette.DARK) & set(palette.DARK.values()), "a colour would be replaced twice"
     assert all(color in palette.DARK for color in [*light, *palette.OTHERS])
     for zero in (palette.PATTERN_SCALE[0][1], palette.DIVERGING_SCALE[2][1]):
-        for cell, card in ((zero, palette.PAPER), (palette.DARK[zero], palette.DARK[palette.PAPER])):
-            apart = [abs(int(cell[i : i + 2], 16) - int(card[i : i + 2], 16)) for i in (1, 3, 5)]
-            assert max(apart) > 12, "a cell of 0 is seen on its card, where masked ones are not"
+        assert zero[1:3] < "f8" and palette.DARK[zero][1:3] > "20", "a 0 is seen on its card, a masked cell is not"
+    hue = lambda color: colorsys.rgb_to_hls(*(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)))[0]  # noqa: E731
+    signs = [hue(color) for _, color in palette.DIVERGING_SCALE[::4]]
+    assert all(abs(hue(role) - sign) > 0.1 for role in (palette.QUERY, palette.KEY) for sign in signs)
 
 
 @given(arrays(np.float32, (3, 5), elements=st.floats(width=32, allow_nan=True, allow_infinity=True)))
@@ -196,11 +198,7 @@ def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
     np.testing.assert_array_equal(z[~hidden], np.float32(PATTERN[~hidden]))
     seeing = attention.pattern_map(PATTERN, TOKENS, causal=False)
     assert np.isfinite(wire.numbers_of(seeing["data"][0]["z"])).all() and not seeing["layout"].get("annotations")
-    scaled = [
-        attention.pattern_map(PATTERN, TOKENS),
-        attention.signed_map(PATTERN, TOKENS, TOKENS),
-        attention.signed_map(PATTERN[:2], TOKENS[:2], TOKENS),
-    ]
+    scaled = [figure, *(attention.signed_map(PATTERN[:n], TOKENS[:n], TOKENS) for n in (6, 2))]
     square = [figure["layout"]["yaxis"].get("scaleanchor") for figure in scaled]
     assert square == ["x", "x", None], "where both sides are the same tokens"
     assert FIGURES["loads over training"]["layout"]["yaxis"]["ticktext"] == ["0", "1 ✕", "2"]

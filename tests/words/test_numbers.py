@@ -4,7 +4,8 @@ from playground.words.numbers import brief, bytes_text, percent, signed
 
 
 def test_signs_are_minus_signs_nothing_has_none_and_counts_and_bytes_are_short():
-    assert (percent(-0.02, 0), percent(-0.00001), percent(0.00001)) == ("−2 %", "0.0 %", "<0.1 %")
+    shares = {-0.02: "−2.0 %", -0.00001: "0.0 %", 0.00001: "<0.1 %", 0.9998: ">99.9 %", 1.0: "100.0 %"}
+    assert {share: percent(share) for share in shares} == shares
     assert [brief(x) for x in (-0.0, -1.25e-7, 3.0, -152.0)] == ["0", "−1.2e−07", "3", "−152"]
     assert (signed(-0.001), signed(0.5, 1, plus=True)) == ("0.00", "+0.5")
     assert [bytes_text(n) for n in (12, 1_500, 2e9)] == ["12 B", "1.5 kB", "2 GB"]

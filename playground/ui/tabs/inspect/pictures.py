@@ -102,13 +102,13 @@ def _named(d: _Drawing, vectors: Sequence[np.ndarray], role: str) -> list[tuple[
 
 def _scores(d: _Drawing) -> dict[str, Any]:
     cells = d.step.arrays["scores"][d.part, d.part]
-    return signed_map(cells, d.tokens, d.tokens, blank=~np.isfinite(cells), name="score", mark=d.mark, height=HEIGHT)
+    return signed_map(cells, d.tokens, d.tokens, blank=~np.isfinite(cells), name="score", mark=d.mark)
 
 
 def _softmax(d: _Drawing) -> dict[str, Any]:
     pattern = d.step.arrays["pattern"][d.part, d.part]
     shown, causal = d.at.look.tokens[d.part], d.at.look.config.causal
-    return pattern_map(pattern, shown, causal=causal, first=d.part.start, mark=d.mark, height=HEIGHT)
+    return pattern_map(pattern, shown, causal=causal, first=d.part.start, mark=d.mark)
 
 
 def _mlp(d: _Drawing) -> dict[str, Any]:
