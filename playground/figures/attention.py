@@ -32,7 +32,7 @@ from .wire import escaped, numbers
 _MOST_WRITTEN = 150
 """Up to this many cells, each has its number written in it."""
 _NARROW_HEIGHT = 300
-"""Height in pixels of a pattern on a phone, whose width leaves no room for more."""
+"""Height in pixels of a map on a phone, whose width leaves no room for more."""
 
 
 def pattern_map(
@@ -40,19 +40,20 @@ def pattern_map(
     tokens: Sequence[str],
     *,
     causal: bool = True,
-    height: int | None = None,
+    height: int = 380,
     first: int = 0,
     mark: tuple[int, int] | None = None,
 ) -> Figure:
-    """Attention weights (T, T) on a fixed 0–1 scale from white to one hue; cells the mask removes are blank.
+    """Attention weights (T, T) on a fixed 0–1 scale of one hue; cells that the mask removes are blank.
 
     Args:
         tokens: the T tokens' visible texts.
         first: the first token's position in its prompt, if only a part of a long prompt is shown.
         mark: (row, column) of a cell to frame, counted within the part shown.
     """
+    values = _blanked(pattern, causal)
     trace = cells(
-        _blanked(pattern, causal),
+        values,
         "query %{y}, key %{x}<br>weight %{z:.4f}",
         scale=palette.PATTERN_SCALE,
         text=written(np.size(pattern)),
@@ -61,13 +62,13 @@ def pattern_map(
     )
     return heatmap(
         trace,
-        height or _map_height(len(tokens)),
+        height,
         slanted(tokens, "looks at (key)", first=first, most=MOST_TOKENS_ALONG),
         names(tokens, "query", first=first, **UPSIDE_DOWN),
         frames=framed(mark),
         square=True,
-        narrow={"height": min(_NARROW_HEIGHT, height)} if height else None,
-        plot_bgcolor=palette.BAND,  # a masked cell shows this; a weight of 0 is white
+        narrow={"height": min(_NARROW_HEIGHT, height)},
+        annotations=_masked(values),
         uirevision=f"{len(tokens)}",
     )
 
@@ -79,7 +80,7 @@ def signed_map(
     *,
     blank: np.ndarray | None = None,
     name: str = "value",
-    height: int | None = None,
+    height: int = 380,
     mark: tuple[int, int] | None = None,
 ) -> Figure:
     """Signed values (R, C) on one diverging scale centred on 0; `blank` (R, C) marks cells not to draw.
@@ -100,11 +101,13 @@ def signed_map(
     )
     return heatmap(
         trace,
-        height or _map_height(len(rows)),
+        height,
         slanted(columns, most=MOST_TOKENS_ALONG),
         names(rows, **UPSIDE_DOWN),
         frames=framed(mark),
         square=[*rows] == [*columns],
+        narrow={"height": min(_NARROW_HEIGHT, height)},
+        annotations=_masked(values),
         uirevision=f"{len(rows)} {len(columns)}",
     )
 
@@ -171,7 +174,6 @@ def head_grid(
         narrow={"height": 0.8 * height},
         annotations=notes,
         shapes=frames,
-        plot_bgcolor=palette.BAND,
         coloraxis={"colorscale": [list(s) for s in palette.PATTERN_SCALE], "cmin": 0, "cmax": 1, "showscale": False},
         uirevision=str(count),
         **axes,
@@ -186,6 +188,12 @@ def _blanked(pattern: np.ndarray, causal: bool) -> np.ndarray:
     return pattern
 
 
+def _masked(values: np.ndarray) -> list[dict[str, Any]]:
+    """The word for the blank corner of a map, if it has one."""
+    corner = {"xref": "x", "x": values.shape[1] - 0.5, "xanchor": "right", "yref": "y", "y": -0.5, "yanchor": "top"}
+    return [note("masked", **corner)] if np.isnan(values[:1, -1:]).any() else []
+
+
 def written(count: int) -> bool | None:
     """Whether there are few enough cells to read a number in each."""
     return True if count <= _MOST_WRITTEN else None
@@ -194,7 +202,3 @@ def written(count: int) -> bool | None:
 def framed(cell: tuple[int, int] | None) -> list[dict[str, Any]]:
     """A frame around one cell (row, column) of a map, if there is one."""
     return [] if cell is None else [frame(*cell)]
-
-
-def _map_height(rows: int) -> int:
-    return int(min(720, max(220, 110 + 22 * rows)))

@@ -19,7 +19,7 @@ from .wire import escaped
 _WRITTEN = 14
 """Up to this many tokens, numbers stand in the cells."""
 _SHOWN = 0.02
-"""An edge is drawn from this share of the logit difference on."""
+"""A link is drawn from this share of the logit difference on; of each part, at least the strongest one."""
 _NARROWEST, _STAGE = 300, 96
 """Pixels: the width of a circuit on a phone, and the height of each stage."""
 _PART, _NUMBER, _HEAD = (92, 58), (34, 16), 10
@@ -80,22 +80,22 @@ def circuit_picture(found: Circuit, weight_on: Mapping[Node, str]) -> Figure:
         weight_on: where each head's weight lies, as `interventions.circuit.places_of` finds it.
     """
     stages = sorted({_stage(node) for node in found.nodes})
-    shown = [edge for edge in found.edges if edge.share >= _SHOWN]
+    strongest = {edge.sender: edge for edge in sorted(found.edges, key=lambda edge: edge.share)}
+    shown = [edge for edge in found.edges if edge.share >= _SHOWN or edge is strongest[edge.sender]]
     places, spots = _laid_out([[node for node in found.nodes if _stage(node) == stage] for stage in stages], shown)
     words = {node: _words(node, found, weight_on) for node in places}
     notes = [_arrow(places[edge.sender], places[edge.receiver], edge.share, words[edge.receiver]) for edge in shown]
     wide = _half_width(places)
     notes += [
-        _box(spot, f"{100 * edge.share:.0f} %", 11, palette.MUTED, bgcolor=palette.PAPER)
-        for edge, spot in zip(shown, spots)
+        _box(spot, _lost(edge.share), 11, palette.MUTED, bgcolor=palette.PAPER) for edge, spot in zip(shown, spots)
     ]
     around = {"bgcolor": palette.BAND, "bordercolor": palette.FAINT, "borderpad": 4}
     notes += [_box(place, words[node], 12, palette.INK, **around) for node, place in places.items()]
     return figure(
         [{"type": "scatter", "x": [0], "y": [0], "mode": "none", "hoverinfo": "skip"}],
-        120 + _STAGE * len(stages),
+        88 + _STAGE * len(stages),
         xaxis=axis(range=[-max(wide, _WIDE), max(wide, _WIDE)], showgrid=False, showticklabels=False, **FIXED),
-        yaxis=axis(range=[-0.6, len(stages) + 0.5], showgrid=False, showticklabels=False, **FIXED),
+        yaxis=axis(range=[-0.45, len(stages) + 0.3], showgrid=False, showticklabels=False, **FIXED),
         annotations=notes,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         narrow={"xaxis.range": [-wide, wide]},
@@ -104,10 +104,14 @@ def circuit_picture(found: Circuit, weight_on: Mapping[Node, str]) -> Figure:
 
 def _words(node: Node | None, found: Circuit, weight_on: Mapping[Node, str]) -> str:
     """The words in a part's box: its name, where its weight lies and what is lost without it."""
-    lost = "" if node is None else f"{100 * found.lost[node]:.0f} %"
+    lost = "" if node is None else _lost(found.lost[node])
     return "<br>".join(
         filter(None, (f"<b>{escaped(node_name(node))}</b>", PLACE_NAMES.get(weight_on.get(node, ""), ""), lost))
     )
+
+
+def _lost(share: float) -> str:
+    return f"{signed(-100 * share, 0)} %"
 
 
 def _box(place: Sequence[float], text: str, size: int, color: str, **more: Any) -> dict[str, Any]:
@@ -154,7 +158,7 @@ def _laid_out(
 
     best = made(shifts)
     for height, own in [*enumerate(stages)] * 2:
-        for shift in (0.0, -0.25, 0.25, -0.5, 0.5):
+        for shift in (0.0, -0.25, 0.25, -0.5, 0.5, -0.75, 0.75, -1.0, 1.0):
             if not best[0] or (len(own) - 1) / 2 + abs(shift) > widest:
                 continue
             moved = [*shifts[:height], shift, *shifts[height + 1 :]]

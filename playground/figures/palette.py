@@ -6,10 +6,11 @@ dark partner. So every value on the left of `DARK` is distinct and means one thi
 
 from __future__ import annotations
 
-# The four roles of attention. Each also has a second cue wherever it is drawn: a letter, a dash or a place.
-QUERY = "#2e6dda"
-KEY = "#ca3e56"
-VALUE = "#288248"
+# The four roles of attention, far from the red and the blue of signs and told apart by colour-blind people, too. Each
+# also has a second cue wherever it is drawn: a letter, a dash or a place.
+QUERY = "#b01f86"
+KEY = "#1f7d43"
+VALUE = "#5c340b"
 SCORES = "#7a4fd0"
 
 # The two families of models; a plain model is a dense one.
@@ -24,6 +25,8 @@ GRID = "#e4e7eb"
 PAPER = "#fffffe"
 BAND = "#eef1f4"
 HIGHLIGHT = "#946b00"
+GOOD = "#288248"
+BAD = "#ca3e56"
 
 # Further runs beside the current one, in the order in which they are added.
 OTHERS = ("#8a6fc9", "#b5651e", "#3f8f6b", "#c24f8f", "#6b7f1f", "#4f7fb8")
@@ -31,16 +34,17 @@ OTHERS = ("#8a6fc9", "#b5651e", "#3f8f6b", "#c24f8f", "#6b7f1f", "#4f7fb8")
 # Experts of a mixture, by number; the number always stands beside the colour.
 EXPERTS = (*OTHERS, "#a33d3d", "#4d5d6e")
 
-# One hue from nothing to everything (0 … 1), and two hues that meet at zero.
-PATTERN_SCALE = ((0.0, "#fffffd"), (0.15, "#e6defa"), (0.4, "#b8a2ec"), (0.7, "#8358d6"), (1.0, "#4b2196"))
+# One hue from nothing to everything (0 … 1), and two hues that meet at zero. No zero looks like the card, which masked
+# cells show.
+PATTERN_SCALE = ((0.0, "#f2effb"), (0.15, "#e6defa"), (0.4, "#b8a2ec"), (0.7, "#8358d6"), (1.0, "#4b2196"))
 SEQUENTIAL_SCALE = ((0.0, "#fffffc"), (0.2, "#d5ecef"), (0.5, "#7fc0ca"), (0.8, "#22899a"), (1.0, "#07505c"))
-DIVERGING_SCALE = ((0.0, "#1d4fb4"), (0.25, "#7ea6ee"), (0.5, "#fffffb"), (0.75, "#f0a08a"), (1.0, "#b5331c"))
+DIVERGING_SCALE = ((0.0, "#1d4fb4"), (0.25, "#7ea6ee"), (0.5, "#f3f2ef"), (0.75, "#f0a08a"), (1.0, "#b5331c"))
 
 # Light → dark. Chosen for at least 4.5:1 (words) or 3:1 (marks) on the page's dark card.
 DARK = {
-    QUERY: "#74a4ff",
-    KEY: "#ff8093",
-    VALUE: "#5fce88",
+    QUERY: "#ff8fd8",
+    KEY: "#6fe09a",
+    VALUE: "#c3935f",
     SCORES: "#b397ff",
     DENSE: "#3fc4d6",
     MOE: "#ff9d4d",
@@ -51,6 +55,8 @@ DARK = {
     PAPER: "#161b22",
     BAND: "#212933",
     HIGHLIGHT: "#f2c14e",
+    GOOD: "#5fce88",
+    BAD: "#ff8093",
     "#8a6fc9": "#b9a3f2",
     "#b5651e": "#e8a063",
     "#3f8f6b": "#79cfa8",
@@ -59,8 +65,8 @@ DARK = {
     "#4f7fb8": "#8fb8ea",
     "#a33d3d": "#f29b94",
     "#4d5d6e": "#a9b7c6",
-    "#fffffd": "#1b212a",
-    "#e6defa": "#2f2950",
+    "#f2effb": "#242a3c",
+    "#e6defa": "#332d5a",
     "#b8a2ec": "#56419a",
     "#8358d6": "#8f6de6",
     "#4b2196": "#dccfff",
@@ -71,7 +77,7 @@ DARK = {
     "#07505c": "#c5f3fa",
     "#1d4fb4": "#8fb7ff",
     "#7ea6ee": "#3f63a8",
-    "#fffffb": "#1b212c",
+    "#f3f2ef": "#2a2f38",
     "#f0a08a": "#a3513d",
     "#b5331c": "#ffab95",
 }

@@ -22,6 +22,8 @@ KEPT = 0.9
 """Share of the logit difference that a circuit has to keep."""
 NAMED_FROM = 0.2
 """Share of a head's weight from which its place is named."""
+MAIN = 0.5
+"""Share of the logit difference that is lost without a link of the main path, at least."""
 MOST_EDGES_OF = 12
 """Parts of a circuit up to which its edges are measured."""
 
@@ -66,6 +68,14 @@ class Circuit:
     def nodes(self) -> tuple[Node, ...]:
         """The parts, first layer first."""
         return tuple(self.lost)
+
+    @property
+    def main_path(self) -> tuple[Node, ...]:
+        """The parts along the strongest links to the logits, first layer first, as far as these reach MAIN."""
+        path: tuple[Node, ...] = ()
+        while links := [each for each in self.edges if each.receiver == (path or (None,))[0] and each.share >= MAIN]:
+            path = (max(links, key=lambda each: each.share).sender, *path)
+        return path
 
 
 def nodes_of(config: ModelConfig) -> list[Node]:

@@ -12,6 +12,7 @@ from typing import Any
 import gradio as gr
 
 from ..figures import palette
+from ..words.result import Result
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -118,6 +119,13 @@ def notice(text: str, kind: str = "info") -> str:
     return f'<p class="notice notice-{kind}" role="{"alert" if kind == "error" else "status"}">{html.escape(text)}</p>'
 
 
+def result(found: Result) -> str:
+    """A result as HTML: its headline, its number, and its details folded. Escaped."""
+    number = f'<p class="num">{html.escape(found.number)}</p>' if found.number else ""
+    details = f"<details><summary>Details</summary>{quiet(found.details)}</details>" if found.details else ""
+    return f"<h3>{html.escape(found.headline)}</h3>{number}{details}"
+
+
 def heading(title: str, text: str = "") -> str:
     """A section's title with a quiet line under it. Escaped."""
     line = f"<p>{html.escape(text)}</p>" if text else ""
@@ -145,8 +153,7 @@ def _card(label: str, value: str, note: str) -> str:
 
 
 def _variables() -> str:
-    names = ("QUERY", "KEY", "VALUE", "SCORES", "DENSE", "MOE", "INK", "MUTED", "FAINT", "GRID", "BAND", "HIGHLIGHT")
-    light = {name.lower(): getattr(palette, name) for name in names}
+    light = {name.lower(): color for name, color in vars(palette).items() if name.isupper() and isinstance(color, str)}
 
     def rules(colors: dict[str, str]) -> str:
         return " ".join(f"--{name}: {color};" for name, color in colors.items())

@@ -20,7 +20,7 @@ READING = {
     "rotate": "Each arrow is a pair of the query's numbers: dotted before, solid after the rotation.",
     "share": "The key of the chosen key token, as each query head reads it. Click a row to choose its head.",
     "scores": "Rows are queries, columns are keys. Red is above zero, blue below. Click a cell to choose it.",
-    "mask": "Blank cells are hidden: they get no weight. Click a cell to choose it.",
+    "mask": "Masked cells get no weight. Click a cell to choose it.",
     "softmax": "Each row sums to 1. The framed cell is the chosen one; click another.",
     "mix": "Each row is a token's value times its weight. The last row is their sum.",
     "output": "One row per head: what it adds to the token, and its length. Click a row to choose its head.",

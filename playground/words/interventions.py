@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..interventions.circuit import NAMED_FROM, Circuit, Node
 from ..interventions.patching import Donor, PatchMap
 from ..interventions.steering import SteeringCurve
-from .numbers import percent, share, signed
+from .numbers import listed, percent, signed
 from .result import Result
 
 PART_NAMES = {"residual": "Residual stream", "head": "Heads", "mlp": "MLPs", "expert": "Experts"}
@@ -28,11 +28,9 @@ ASSUMPTIONS = {
 PLACE_NAMES = {"previous": "previous token", "induction": "after a copy", "duplicate": "earlier copy",
                "first": "first token", "itself": "current token"}  # fmt: skip
 """Where a head puts most of its weight, as `interventions.circuit.places_of` finds it. Roles need more than that."""
-SHARES = "Each number is the share of the logit difference lost without that part or link."
-NAMED = (
-    f"Each head's second line says where it puts over {100 * NAMED_FROM:.0f} % of its weight, on many texts. "
-    "No untrained head puts as much there. A role needs more evidence: see “Head roles”."
-)
+LOST = "Each −% is how much of the logit difference is lost without that part or link."
+NAMED = f"A head's second line says where it puts over {100 * NAMED_FROM:.0f} % of its weight, on many texts."
+OTHERS = "Other parts may carry the answer as well."
 TINY = 0.2
 """Nats between the two logit differences below which a share of the way from one to the other says little."""
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
@@ -65,10 +63,9 @@ def patched_result(
     elif abs(found.other - found.here) < TINY:
         details = f"Both prompts predict almost the same: choose prompts with different continuations. {details}"
     elif way > 0:
-        to = f", {share(way) if way < 1 else percent(way, 0)} of the way to “{foil}”"
-    return Result(
-        f"Strongest{shown}: {where}.", f"It moves the logit difference by {signed(effect)} nats{to}.", details
-    )
+        to = f", {percent(way, 0)} of the way to “{foil}”"
+    moves = f"It moves the logit difference by {signed(effect)} nats{to}."
+    return Result(f"Patching {where} matters most{shown}.", moves, details)
 
 
 def kept_words(part: str, layer: int, index: int | None, token: str) -> str:
@@ -107,32 +104,17 @@ def node_name(node: Node | None) -> str:
 
 
 def circuit_result(found: Circuit, places: Mapping[Node, str], answer: str) -> Result:
-    """How small the circuit of an answer is, what it keeps, also on fresh prompts; `places` of its heads' weight."""
-    n, parts = len(found.nodes), found.parts
-    they = "It keeps" if n == 1 else "Together they keep"
-    kept = f"{they} {share(min(found.kept, 1.0))} of the logit difference on {found.pairs} {_pairs(found.pairs)}"
+    """The parts through which an answer comes, and what its circuit keeps; `places` of its heads' weight."""
+    n, last = len(found.nodes), [node_name(node) for node in found.main_path[-3:]]
+    carry = f"{n} of {found.parts} parts {'carries' if n == 1 else 'carry'}"
+    headline = f"“{answer}” comes mainly through {listed(last)}." if last else f"{carry} the answer “{answer}”."
+    kept = f"{carry} {percent(min(found.kept, 1.0), 0)} of the logit difference on {_pairs(found.pairs)}"
     if found.fresh is None:
         fresh = ". No fresh prompts of this form were clear enough for a check."
     else:
-        fresh = (
-            f", and {share(min(max(found.fresh, 0.0), 1.0))} on {found.fresh_pairs} fresh {_pairs(found.fresh_pairs)}."
-        )
-    feeds = [edge for edge in found.edges if edge.receiver is not None]
-    named = f"{SHARES} {NAMED}" if places else SHARES
-    details = (
-        f"{named} The search drops one part at a time. None of these can be dropped, but another set may work as well."
-    )
-    if feeds:
-        most = max(feeds, key=lambda edge: edge.share)
-        lost = f"{share(min(max(most.share, 0.0), 1.0))} of the difference is lost"
-        names = [
-            f"{node_name(node)}{f' ({PLACE_NAMES[name]})' if (name := places.get(node)) in PLACE_NAMES else ''}"
-            for node in (most.sender, most.receiver)
-        ]
-        details = f"Strongest link between parts: {names[0]} to {names[1]}. Without it, {lost}. {details}"
-    verb = "carries" if n == 1 else "carry"
-    return Result(f"{n} of {parts} parts {verb} the answer “{answer}”.", kept + fresh, details)
+        fresh = f", and {percent(min(max(found.fresh, 0.0), 1.0), 0)} on {_pairs(found.fresh_pairs, 'fresh ')}."
+    return Result(headline, kept + fresh, " ".join(filter(None, (LOST, NAMED if places else "", OTHERS))))
 
 
-def _pairs(n: int) -> str:
-    return "pair" if n == 1 else "pairs"
+def _pairs(n: int, kind: str = "") -> str:
+    return f"{n} {kind}pair{'s' * (n != 1)}"

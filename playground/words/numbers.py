@@ -7,9 +7,11 @@ from collections.abc import Sequence
 
 
 def percent(value: float, digits: int = 1) -> str:
-    """A share (0 … 1) for reading: what is there, but would be rounded to nothing, is not called nothing."""
+    """A share (0 … 1) for reading: what would be rounded to nothing or to all, but is not, is called neither."""
     share, least = 100 * value, 10**-digits
-    return f"<{least:g} %" if 0 < share < least / 2 else f"{signed(share, digits)} %"
+    if 0 < share < least / 2:
+        return f"<{least:g} %"
+    return f">{100 - least:g} %" if 100 - least / 2 < share < 99.9999 else f"{signed(share, digits)} %"
 
 
 def brief(value: float, digits: int = 2) -> str:

@@ -33,6 +33,7 @@ def length(page, tokens: int) -> None:
 
 def test_write_open_a_choice_and_go_on_with_another_token(page):
     expect(page.locator(".written-state")).to_contain_text("recorded")
+    assert page.locator(".written .given").evaluate("given => getComputedStyle(given).display") == "inline"
     recorded = written(page)
     page.locator("textarea[name=prompt]").fill("Tom lived on a hill.")
     text = generate(page)
@@ -194,6 +195,8 @@ def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium
     page.locator(".why-button").click()
     expect(page.locator("[data-slot=why-copied] h3")).to_be_visible()
     expect(page.locator(".written .asked")).to_have_count(2)
+    expect(page.locator(".written .open:not(:focus-visible)")).to_have_css("outline-style", "none")
+    expect(page.get_by_text("Stronger tint")).to_be_hidden()
     expect(page.locator("label.why-passage").first).to_be_visible()
     assert page.locator("label.why-passage input:checked").count() >= 1
     page.get_by_role("button", name="Close").click()

@@ -1,5 +1,6 @@
 """Figures draw the numbers they are given, say what there is to see, and stay small on the wire."""
 
+import colorsys
 import json
 import math
 from itertools import pairwise
@@ -90,6 +91,11 @@ def test_the_palette_is_unambiguous():
     assert len(set(light)) == len(light)
     assert not set(palette.DARK) & set(palette.DARK.values()), "a colour would be replaced twice"
     assert all(color in palette.DARK for color in [*light, *palette.OTHERS])
+    for zero in (palette.PATTERN_SCALE[0][1], palette.DIVERGING_SCALE[2][1]):
+        assert zero[1:3] < "f8" and palette.DARK[zero][1:3] > "20", "a 0 is seen on its card, a masked cell is not"
+    hue = lambda color: colorsys.rgb_to_hls(*(int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)))[0]  # noqa: E731
+    signs = [hue(color) for _, color in palette.DIVERGING_SCALE[::4]]
+    assert all(abs(hue(role) - sign) > 0.1 for role in (palette.QUERY, palette.KEY) for sign in signs)
 
 
 @given(arrays(np.float32, (3, 5), elements=st.floats(width=32, allow_nan=True, allow_infinity=True)))
@@ -183,17 +189,16 @@ def test_cosines_candidates_gradients_and_games_are_drawn_as_they_are_counted():
 
 
 def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
-    z = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS)["data"][0]["z"])
+    figure = attention.pattern_map(PATTERN, TOKENS)
+    assert "masked" in strings(figure["layout"]["annotations"])
+    assert figure["layout"]["plot_bgcolor"] == "rgba(0,0,0,0)", "the card, which no weight looks like"
+    z = wire.numbers_of(figure["data"][0]["z"])
     hidden = np.triu(np.ones((6, 6), bool), 1)
     assert np.isnan(z[hidden]).all()
     np.testing.assert_array_equal(z[~hidden], np.float32(PATTERN[~hidden]))
-    seeing = wire.numbers_of(attention.pattern_map(PATTERN, TOKENS, causal=False)["data"][0]["z"])
-    assert np.isfinite(seeing).all()
-    scaled = [
-        attention.pattern_map(PATTERN, TOKENS),
-        attention.signed_map(PATTERN, TOKENS, TOKENS),
-        attention.signed_map(PATTERN[:2], TOKENS[:2], TOKENS),
-    ]
+    seeing = attention.pattern_map(PATTERN, TOKENS, causal=False)
+    assert np.isfinite(wire.numbers_of(seeing["data"][0]["z"])).all() and not seeing["layout"].get("annotations")
+    scaled = [figure, *(attention.signed_map(PATTERN[:n], TOKENS[:n], TOKENS) for n in (6, 2))]
     square = [figure["layout"]["yaxis"].get("scaleanchor") for figure in scaled]
     assert square == ["x", "x", None], "where both sides are the same tokens"
     assert FIGURES["loads over training"]["layout"]["yaxis"]["ticktext"] == ["0", "1 ✕", "2"]
@@ -213,7 +218,7 @@ def test_every_link_of_a_circuit_has_its_number_off_the_parts_even_on_a_phone():
     layout = circuit_picture(found, {})["layout"]
     texts = [note for note in layout["annotations"] if not note["showarrow"]]
     numbers = [note for note in texts if "<b>" not in note["text"]]
-    assert [note["text"] for note in numbers] == [f"{10 + i} %" for i in range(len(links))]
+    assert [note["text"] for note in numbers] == [f"−{10 + i} %" for i in range(len(links))]
     left, right = layout["meta"]["narrow"]["xaxis.range"]
     unit = np.array([300 / (right - left), 96])
     places = np.array([[note["x"], note["y"]] for note in texts if "<b>" in note["text"]]) * unit

@@ -170,7 +170,7 @@ def test_choices_beyond_the_context_are_opened_with_the_window_that_they_were_ma
 
 def test_an_opened_choice_says_how_likely_it_was_and_what_else_there_was(panel):
     text = panel.text(new_tokens=10)
-    said = opened(CHECKPOINT, text.up_to(3), LOCAL)
+    said, table = opened(CHECKPOINT, text.up_to(3), LOCAL)
     rows = rows_of(CHECKPOINT, beginning(text, 3))
     drawn = next(row for row in rows if row.token == text.ids[0][3])
     heading = re.search("<h2>(.*?)</h2>", said)[1]
@@ -183,8 +183,8 @@ def test_an_opened_choice_says_how_likely_it_was_and_what_else_there_was(panel):
     chances = {row.token: row.raw_probability for row in rows}
     assert drawn.token in [each["id"] for each in offered]
     assert all(each["chance"] == pytest.approx(chances[each["id"]], rel=1e-4) for each in offered)
-    assert "✕ top-k" in said and said.count("<tr>") == 1 + len(rows)
-    chosen = opened(CHECKPOINT, text.up_to(3, chosen=True), LOCAL)
+    assert "cut off by top-k<" in said and "cut off by top-k<" in table and table.count("<tr>") == 1 + len(rows)
+    chosen, _ = opened(CHECKPOINT, text.up_to(3, chosen=True), LOCAL)
     assert "your choice" in chosen and "was sampled" not in chosen
     assert "<b>&" not in said and "&lt;" in said and "<b><bdi><" not in said
     assert label_of(TOKENIZER, TOKENIZER.encode("\n")[0]) == "⏎" and label_of(TOKENIZER, 10**6) == "#1000000"

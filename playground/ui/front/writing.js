@@ -19,7 +19,7 @@
 
   const { made } = window["playground"];
   /** @param {number} p */
-  const percent = (p) => (p > 0 && p < 0.0005 ? "<0.1 %" : `${(100 * p).toFixed(1)} %`);
+  const percent = (p) => (p > 0 && p < 0.0005 ? "<0.1 %" : p > 0.9995 && p < 0.999999 ? ">99.9 %" : `${(100 * p).toFixed(1)} %`);
   /** @param {number} n @param {string} unit */
   const counted = (n, unit) => `${n.toLocaleString("en")} ${unit}${n === 1 ? "" : "s"}`;
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..numbers import listed, percent, signed
+from ..numbers import listed, percent, share, signed
 from .described import Described, Here, linear, norm_code, norm_formula
 
 ACTIVATIONS = {"relu": "ReLU", "relu2": "squared ReLU", "gelu": "GELU", "swiglu": "SwiGLU"}
@@ -181,12 +181,12 @@ def predict(at: Here) -> Described:
     )
     if facts["next_token"] is not None:
         what = (
-            f"The real next token, {at.named(query + 1)}, has {percent(facts['next_probability'])} and rank "
+            f"The real next token, {at.named(query + 1)}, has {share(facts['next_probability'])} and rank "
             f"{facts['next_rank']}, so the loss here is {facts['next_loss']:.4f} nats."
         )
     else:
         what = "This is the prediction for the token after the prompt."
-    chance = percent(float(at.arrays["probabilities"][0]))
+    chance = share(float(at.arrays["probabilities"][0]))
     sentence = f"After {at.query_token} the model expects “{labels[0]}” ({chance}). {what}"
     expressions = {"probabilities": f"probabilities[0, {query}, {best}]", "logits": f"logits[0, {query}, {best}]"}
     expressions["tokens"] = f"logits[0, {query}].topk({len(best)}).indices"

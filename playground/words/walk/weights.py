@@ -71,11 +71,9 @@ def softmax(at: Here) -> Described:
         "A weighted average needs weights that are at least 0 and sum to 1. Exp makes any score positive. It turns "
         "differences into factors: a score that is 1 higher gets 2.7 times the weight."
     )
-    sentence = (
-        f"{at.query_token} attends most to {at.placed(best)} ({row[best]:.2f}). "
-        f"Tokens that hold half of its weight: {half} of {visible}. {at.key_token} gets {row[at.key]:.4f}. "
-        f"The row sums to {row.sum():.6f}."
-    )
+    sentence = f"{at.query_token} attends most to {at.placed(best)} ({row[best]:.4f}). "
+    sentence += f"{at.key_token} gets {row[at.key]:.4f}. " * (at.key != best)
+    sentence += f"Tokens that hold half of its weight: {half} of {visible}."
     formula = f"{{s:pattern}}[i, j] = exp({{s:score}}[i, j]) ÷ Σ exp({{s:score}}[i, ·]): ({T}, {T}), each row sums to 1"
     code = "pattern = scores.softmax(dim=-1)  # exp(scores) / exp(scores).sum(dim=-1, keepdim=True)"
     expressions = {"pattern": f"pattern[0, {at.head}]"}

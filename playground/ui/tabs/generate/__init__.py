@@ -8,6 +8,7 @@ game.py        guess the next letter; temperatures.py, precision.py: the experim
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from ....engine import PRECISIONS
@@ -72,9 +73,10 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <div class="line tight"><p class="written-state" role="status"></p>{why.BUTTON}<span class="grow"></span>
 <p class="written-by quiet"></p></div>
 <p class="written-said quiet"></p>
-<p class="quiet">Stronger tint: less likely. Click one, or select words and ask <i>Why?</i></p>
+<p class="quiet tint-words">Stronger tint: less likely. Click one, or select words and ask <i>Why?</i></p>
 <details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}</div></div>
+<details class="fold scores"><summary>How the score became a probability</summary>{slot("choice-table")}</details>
 {why.TEMPLATE}
 <details class="fold" data-fold="game"><summary>{game.TITLE}</summary>{game.TEMPLATE}</details>
 <details class="fold" data-fold="experiments"><summary>Experiments: temperatures, precision</summary>
@@ -122,9 +124,9 @@ def show(page: Page, played: game.Game, reasons: why.Why, asked: Asked) -> Shown
         **precision.slots(page, checkpoint, chosen),
     }
     if chosen.choice is not None:
-        slots["choice"] = Slot(
-            (chosen.model, step, chosen.choice), lambda: opened(checkpoint, chosen.choice, page.limits)
-        )
+        made, about = cache(lambda: opened(checkpoint, chosen.choice, page.limits)), (chosen.model, step, chosen.choice)
+        slots["choice"] = Slot(about, lambda: made()[0])
+        slots["choice-table"] = Slot(about, lambda: made()[1], echoes=True)
     answers, scored = reasons.slots(asked, chosen.model, checkpoint, chosen.why)
     facts = {**model_facts(page.registry, asked.visitor, chosen.model), "prompt": chosen.prompt}
     return Shown(chosen.to_dict() | {"why_scored": scored}, slots | answers, facts)

@@ -24,11 +24,13 @@ TABLE_ROWS, BARS = 12, 6
 BEFORE = 24
 """How many characters are shown before the token."""
 HOW = {"drawn": "was sampled at", "chosen": "is your choice; these rules sample it at"}
-_HEAD = ("token", "score", "probability", "after penalty, ÷ T", "new probability", "cut by", "sampled at")
+_SCALED = theme.Cell("after penalty, ÷ T", title="T is the temperature")
+_HEAD = ("token", "score", "probability", _SCALED, "new probability", "sampled at")
 
 
-def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> str:
-    """The open token as HTML. Raises ValueError for what no page sends."""
+def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> tuple[str, str]:
+    """The open token with its alternatives, and their scores as a table, as HTML. Raises ValueError for what no page
+    sends."""
     text = Beginning.read(sent, limits, checkpoint)
     if not text.tokens:
         raise ValueError("There is no token to open. Tap one in the text")
@@ -49,8 +51,7 @@ def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> str:
         f'{heading}<p class="num">{raw} <span class="quiet">After <samp><bdi>… {html.escape(before)}</bdi></samp>'
         "</span></p>"
         f'<div class="alternatives" data-arrows>{bars}</div>{rest}<p class="quiet">Tap one to continue.</p>'
-        f'<details class="scores"><summary>How the score became a probability</summary>{table}</details>'
-    )
+    ), table
 
 
 def rows_of(checkpoint: Checkpoint, text: Beginning) -> list[ExplainedToken]:
@@ -85,14 +86,20 @@ def label_of(tokenizer: Tokenizer, token: int) -> str:
 
 
 def _bar(tokenizer: Tokenizer, row: ExplainedToken, *, chosen: bool) -> str:
-    label, value = html.escape(label_of(tokenizer, row.token)), percent(row.probability)
-    said = f"✕ {row.removed_by}" if row.removed_by else value
+    label, said = html.escape(label_of(tokenizer, row.token)), _chance(row)
     more = html.escape(json.dumps({"id": row.token, "chance": float(f"{row.raw_probability:.5g}")}), quote=True)
     return (
         f'<button type="button" class="alternative{" chosen" * chosen}" data-instead="{more}" '
-        f'tabindex="{0 if chosen else -1}" aria-label="Continue with {label}, {html.escape(said)}">'
-        f"<b><bdi>{label}</bdi></b>{_track(row.probability)}<span>{html.escape(said)}</span></button>"
+        f'tabindex="{0 if chosen else -1}" aria-label="Continue with {label}, {said}">'
+        f"<b><bdi>{label}</bdi></b>{_track(row.probability)}<span>{said}</span></button>"
     )
+
+
+def _chance(row: ExplainedToken) -> str:
+    """The probability with which a candidate was sampled, or why it could not be."""
+    if row.removed_by == "greedy":
+        return "not the likeliest"
+    return f"cut off by {row.removed_by}" if row.removed_by else percent(row.probability)
 
 
 def _track(share: float) -> str:
@@ -107,7 +114,6 @@ def _row(tokenizer: Tokenizer, row: ExplainedToken, *, chosen: bool) -> list[Any
         theme.Cell(percent(row.raw_probability), row.raw_probability),
         theme.Cell(f"{row.score:.2f}", row.score),
         theme.Cell(percent(row.tempered_probability), row.tempered_probability),
-        row.removed_by or "",
-        theme.Cell(percent(row.probability), row.probability),
+        theme.Cell(_chance(row), row.probability),
     )
     return [theme.Cell(label, kind="chosen" if chosen else ""), *numbers]

@@ -26,7 +26,6 @@ from ....words.influence import (
     selected_times,
     times,
 )
-from ....words.result import Result
 from ... import theme
 from ...chart import chart_place, show
 from ...page import Page
@@ -227,12 +226,6 @@ def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, A
 # ---- HTML ------------------------------------------------------------------------------------------------------------
 
 
-def _said(result: Result) -> str:
-    details = f"<details><summary>Details</summary>{theme.quiet(result.details)}</details>" if result.details else ""
-    number = f'<p class="num">{html.escape(result.number)}</p>' if result.number else ""
-    return f"<h3>{html.escape(result.headline)}</h3>{number}{details}"
-
-
 def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen) -> str:
     """How often the selection occurs; its own piece first, then the longest others."""
     text, (start, end) = corpus.learned().text, _place(checkpoint, chosen)
@@ -242,7 +235,7 @@ def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: 
     first, *more = [_source(match, text) for match in sorted(found.matches, key=order)[:MATCHES]] or [""]
     sources = first + (f"<details><summary>Other copied pieces</summary>{''.join(more)}</details>" if more else "")
     legend = f'<p class="quiet"><span class="copied">Underlined text</span> {LEGEND}</p>'
-    return f"{_said(copied_result(found, start, end))}{counted}{legend if sources else ''}{sources}"
+    return f"{theme.result(copied_result(found, start, end))}{counted}{legend if sources else ''}{sources}"
 
 
 def _source(match: Match, text: str) -> str:
@@ -271,7 +264,7 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
     )
     lowering = "".join(_passage(each, corpus, most, None) for each in ranked.lowering[:LOWERING])
     lower = f"<details><summary>These make it less likely</summary>{lowering}</details>" if lowering else ""
-    return f"{_said(ranked_result(ranked))}{theme.quiet(rule) if rule else ''}{raising}{lower}"
+    return f"{theme.result(ranked_result(ranked))}{theme.quiet(rule) if rule else ''}{raising}{lower}"
 
 
 def _passage(each: Passage, corpus: Corpus, most: float, number: int | None) -> str:
@@ -308,7 +301,7 @@ def _proven_html(proofs: list[ProofJob], corpus: Corpus) -> str:
     says = {"With all passages it writes": last.result.said, "Without these passages it writes": last.result.trial.said}
     texts = "".join(f"{theme.quiet(when)}{_quoted(begun, text, '')}" for when, text in says.items())
     selected = _shortened(corpus.tokenizer.decode(list(question.ids[question.first :])))
-    return _said(proof_result(same, last.result.before, len(last.passages), selected)) + texts
+    return theme.result(proof_result(same, last.result.before, len(last.passages), selected)) + texts
 
 
 def _proof_html(going: ProofJob | None, failed: ProofJob | None, again: bool) -> str:

@@ -51,7 +51,7 @@ _FRAME = f"""<div class="card inspect-prompt">
 <textarea rows="1" name="prompt" data-resets="query key kept" dir="auto" autocomplete="off" spellcheck="false"
 placeholder="Type a prompt"></textarea></label>
 {slot("next", class_="next")}</div>
-<div class="line tight ideas"><div class="given grow">{slot("edits-in-force")}
+<div class="line tight ideas"><div class="offers grow">{slot("edits-in-force")}
 {slot("ideas", class_="chips", data_arrows="")}</div>
 {choice("subject", "Look into", SUBJECTS)}<button type="button" class="ghost" data-copy-link>Copy link</button></div>
 {slot("edits-seen", tag="p", class_="quiet")}{slot("carried")}

@@ -16,7 +16,7 @@ from .selection import At
 from .tested import roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
-{slot("circuit-ideas", class_="chips", data_arrows="")}{slot("circuit-headline", tag="h3")}
+{slot("circuit-ideas", class_="chips", data_arrows="")}{slot("circuit-headline")}
 {chart_place("circuit", height=400, save_name="circuit")}</div></details>"""
 
 

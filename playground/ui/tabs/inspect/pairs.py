@@ -23,6 +23,7 @@ from ...chart import show
 from ...panel import Slot, move_button
 from ...prompts import read_prompt
 from ...theme import quiet
+from ...theme import result as result_html
 from .selection import MODEL, At
 from .tested import texts_of
 from .validation import held_out
@@ -143,14 +144,14 @@ def _changes(one: str, other: str) -> str:
 def with_headline(
     name: str, about: tuple[Any, ...], make: Callable[[], tuple[dict[str, Any], Result]]
 ) -> dict[str, Slot]:
-    """Two slots: a chart, and above it the headline of what it shows."""
+    """Two slots: a chart with the details of what it shows, and above it the headline and the number."""
     make = functools.cache(make)
 
     def chart() -> dict[str, Any] | None:
         figure, result = make()
-        return show(figure, str(replace(result, headline="")), layer=None, head=None)
+        return show(figure, result.details, layer=None, head=None)
 
-    headline = Slot(about, lambda: html.escape(make()[1].headline), slow=True, echoes=True)
+    headline = Slot(about, lambda: result_html(replace(make()[1], details="")), slow=True, echoes=True)
     return {f"{name}-headline": headline, name: Slot(about, chart, slow=True)}
 
 

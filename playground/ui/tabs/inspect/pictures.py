@@ -1,4 +1,4 @@
-"""The picture of each step, all of one height, so that nothing moves from step to step."""
+"""The picture of each step, all of one height on a desk, so that nothing moves from step to step."""
 
 from __future__ import annotations
 

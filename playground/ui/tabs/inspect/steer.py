@@ -56,7 +56,7 @@ TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the m
 <div class="line">{slot("steer-layer")}<label class="field-label temperature">Strength
 <input type="range" name="strength" min="0" max="{STRONGEST:g}" step="0.1"><output data-of="strength"></output></label>
 </div>
-{slot("steer-curve-headline", tag="h3")}{chart_place("steer-curve", height=280, save_name="steering")}
+{slot("steer-curve-headline")}{chart_place("steer-curve", height=280, save_name="steering")}
 {slot("steer-texts", class_="in-a-row")}</div></details>"""
 
 
@@ -162,5 +162,5 @@ def _curve(at: At) -> tuple[dict[str, Any], Result]:
 def _side_by_side(at: At) -> str:
     direction, layer = _direction(at), at.chosen.steer_layer
     strengths = dict.fromkeys(part * _strength(at) for part in SIDE_BY_SIDE)
-    taps = {signed(s, 2, plus=bool(s)): steering_tap(at.look.model, direction, layer, s) for s in strengths}
+    taps = {f"Strength {signed(s, plus=bool(s))}": steering_tap(at.look.model, direction, layer, s) for s in strengths}
     return cards({name: written(at, tap) for name, tap in taps.items()})

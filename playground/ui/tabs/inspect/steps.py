@@ -150,7 +150,7 @@ def words(here: Described, name: str, experts: bool) -> str:
         f'<p class="why"><b>Why</b> {coloured(here.why)}</p>'
         f'<p class="see"><b>Look</b> {coloured(here.sentence)}</p>{more}'
         f'<details><summary>Formula and code</summary><p class="formula">{coloured(here.formula)}</p>'
-        f'<pre class="code" tabindex="0" aria-label="PyTorch"><code>{html.escape(code(here))}</code></pre></details>'
+        f'<pre class="code"><code>{html.escape(code(here))}</code></pre></details>'
         f"{slips(*SLIPS.get(name, ()))}"
     )
 
