@@ -70,15 +70,6 @@ SLIPS: dict[str, Slip] = {
         "Then the model learns to say word 0 after every short sentence. In our twenty sentences, padding would be "
         "{padding} of {cells} targets ({share:.0%}). Leave padding out of the loss.",
     ),
-    "words": Slip(
-        "says that its sentences have 24 different words",
-        "They have {words}. With 24, its dense model would have {fewer:,} parameters; it has {n:,}.",
-    ),
-    "loops": Slip(
-        "says that its training takes 750 steps",
-        "{sentences} sentences in batches of {batch} are {per_epoch} batches per epoch, and 150 epochs are {loops} "
-        "steps.",
-    ),
     "alike": Slip(
         "says that words with similar uses end up with similar vectors",
         "In its own code, the cosines stay where they began. In ours, on twenty sentences, mat and rug go from "

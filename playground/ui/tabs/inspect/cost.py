@@ -35,7 +35,7 @@ def slots(at: At) -> dict[str, Slot]:
         "cost-parameters": Slot(about, lambda: components({name: look.config, **COMPARED})),
         "cost-memory": Slot(about, lambda: memory(here, LARGE)),
         "cost-operations": Slot(about, lambda: operations(here, LARGE)),
-        "cost-slips": Slot("", lambda: slips("size", "words", "bytes", "compute")),
+        "cost-slips": Slot("", lambda: slips("size", "bytes", "compute")),
         **kv_cache.slots(at),
     }
 

@@ -100,7 +100,7 @@ def slots(at: At) -> dict[str, Slot]:
         **{f"training-{name}": Slot(place, functools.partial(drawn, name), slow=True) for name in PICTURES},
         "training-weight": Slot(place, lambda: weight_receipt(part, report(), c.row, c.column), slow=True),
         "training-norms": Slot(step, lambda: show(*norms_picture(report()), layer=None, head=None), slow=True),
-        "training-slips": Slot("", lambda: slips("padding", "loops", "dropout"), slow=True),
+        "training-slips": Slot("", lambda: slips("padding", "dropout"), slow=True),
     }
 
 
