@@ -16,8 +16,11 @@ import torch.nn.functional as F
 
 from ..model import Transformer
 from ..storage import Checkpoint, Snapshots
-from .heads import HABITS, NAMED, head_scores, ranked
+from .heads import HABITS, head_scores, ranked
 from .look import Look, look
+
+NAMED = 0.25
+"""A habit appears once the head that shows it most gives it this share of its weight."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..inspection.heads import EVEN, WeightSummary
+from ..inspection.heads import EVEN
 from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, PLACES, REPEATS, Estimate, HeadTests
 from .numbers import listed, share, signed
 
@@ -44,19 +44,6 @@ CRITERIA = (
     "nats without the head. Each limit is compared with the lower end of an interval. "
     "Except for even attention, the head must also exceed every untrained head."
 )
-
-
-def lies_on(summary: WeightSummary) -> str:
-    """Where a head's weight is on a whole prompt, as words that follow its name."""
-    if summary.alone:
-        return "has only one token to attend to"
-    if summary.spread:
-        return f"spreads its attention {summary.spread}"
-    if not summary.habits:
-        return "follows none of the patterns tested here"
-    some = dict.fromkeys(("duplicate", "induction"), " (if any)")
-    shares = [f"{share:.2f} on {HABIT_NAMES[name]}{some.get(name, '')}" for name, share in summary.habits]
-    return f"on average puts {', '.join(shares).replace(' on', ' of its weight on', 1)}"
 
 
 def describe_pattern(pattern: np.ndarray, tokens: Sequence[str]) -> str:

@@ -22,7 +22,6 @@ from playground.influence.proof import Trial
 from playground.influence.ranking import Passage, Ranked
 from playground.influence.verbatim import Copied, Match
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff
-from playground.inspection.heads import WeightSummary
 from playground.inspection.precision import InPrecision, PrecisionCost
 from playground.inspection.roles import PLACES, REPEATS, Estimate
 from playground.inspection.walk import step, step_names
@@ -163,15 +162,6 @@ def of_verdict_and_pairs() -> Iterator[Case]:
 
 def of_heads_and_precision() -> Iterator[Case]:
     tokens = list("abcdef")
-    for name, of in (
-        ("one token", WeightSummary(alone=True)),
-        ("the first token", WeightSummary(habits=(("first", 1.0),))),
-        ("two places", WeightSummary(habits=(("induction", 0.5), ("itself", 0.3)))),
-        ("another place", WeightSummary()),
-        ("widely", WeightSummary(spread="widely")),
-        ("evenly", WeightSummary(spread="evenly")),
-    ):
-        yield f"weight on {name}, prompt", heads.lies_on(of)
     previous = np.eye(6, k=-1)
     previous[0, 0] = 1
     for name, pattern in (("one token", np.ones((1, 1))), ("the token before", previous)):

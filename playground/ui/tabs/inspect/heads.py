@@ -12,7 +12,6 @@ from ....figures.attention import head_grid, pattern_map
 from ....inspection import Look
 from ....inspection.cost import Effect, effect
 from ....inspection.edits import SwitchOff, edits_tap, to_dict
-from ....inspection.heads import summary
 from ....kept import Kept
 from ....model import trace
 from ....words.heads import (
@@ -22,7 +21,6 @@ from ....words.heads import (
     cell_words,
     describe_pattern,
     head_name,
-    lies_on,
     without_words,
 )
 from ...chart import chart_place, show
@@ -108,10 +106,9 @@ def headline(at: At) -> str:
 
 
 def details_of(at: At) -> list[str]:
-    """What its name means, where its weight lies on the whole prompt, and its role where it was tested."""
+    """What its name means, how much the prediction needs it, and its role where it was tested."""
     look, (layer, head) = at.look, at.owner
     words = [f"{head_name(layer, head)} is head {head} of layer {layer}, both counted from 0."]
-    words += [f"On this prompt it {lies_on(summary(look, layer, head))}."]
     if (moved := importance(look)) is not None:
         words.append(f"Without it the next-token prediction moves by {moved[layer, head]:.4f} nats.")
     if found := known(look):
