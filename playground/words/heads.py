@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..inspection.heads import EVEN
-from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, PLACES, REPEATS, Estimate, HeadTests
+from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, HeadTests
 from .numbers import listed, share, signed
 
 HABIT_NAMES = {
@@ -53,35 +52,6 @@ def describe_pattern(pattern: np.ndarray, tokens: Sequence[str]) -> str:
     query, key = np.unravel_index(int(np.argmax(pattern[1:])), (len(pattern) - 1, len(pattern)))
     there, back = f"token {query + 1} “{tokens[query + 1]}”", f"token {key} “{tokens[key]}”"
     return f"The largest weight is {pattern[query + 1, key]:.2f}, from {there} to {back}."
-
-
-def role_reason(tests: HeadTests, layer: int, head: int) -> str:
-    """The numbers behind a head's role, in sentences that can follow it."""
-    role, at = tests.role(layer, head), (layer, head)
-
-    def interval(estimate: Estimate) -> str:
-        mean, margin = estimate.at(layer, head)
-        return "–" if math.isnan(mean) else f"{mean:.2f} ± {margin:.2f}"
-
-    if role in REPEATS:
-        lost, before = interval(tests.given_up[role]), tests.untrained_given_up[role]
-        return f"It loses {lost} of its weight when the copy is replaced (untrained heads: at most {before:.2f})."
-    if role in PLACES:
-        there, before = interval(tests.weights[role]), tests.untrained[role]
-        return f"It puts {there} of its weight there (untrained heads: at most {before:.2f})."
-    if role == "followed":
-        return f"It loses only {interval(tests.given_up['induction'])} of its weight when the copy is replaced."
-    if role in ("even", "content"):
-        named = f"Its evenness is {interval(tests.evenness)} (at most 1)"
-        shifts = f"When the text changes, {interval(tests.moved)} of its weight shifts"
-        return f"{named if role == 'even' else shifts}, and the model is worse without this head."
-    place = max((*PLACES, *REPEATS), key=lambda name: np.nan_to_num(tests.weights[name].mean[at], nan=-1.0))
-    mean, margin = tests.effect.at(layer, head)
-    needed = f" Still, the model needs it: without it the loss is {mean:.2f} ± {margin:.2f} nats higher."
-    return (
-        f"Its highest share is {interval(tests.weights[place])}, on {HABIT_NAMES[place]}."
-        f"{needed * tests.matters(layer, head)}"
-    )
 
 
 def roles_counted(tests: HeadTests) -> str:

@@ -23,7 +23,6 @@ from playground.influence.ranking import Passage, Ranked
 from playground.influence.verbatim import Copied, Match
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff
 from playground.inspection.precision import InPrecision, PrecisionCost
-from playground.inspection.roles import PLACES, REPEATS, Estimate
 from playground.inspection.walk import step, step_names
 from playground.interventions.circuit import Circuit, Edge, Node
 from playground.interventions.patching import Donor, PatchMap
@@ -166,16 +165,7 @@ def of_heads_and_precision() -> Iterator[Case]:
     previous[0, 0] = 1
     for name, pattern in (("one token", np.ones((1, 1))), ("the token before", previous)):
         yield f"a pattern: {name}", heads.describe_pattern(pattern, tokens[: len(pattern)])
-    one = lambda value: Estimate(np.full((1, 1), value), np.full((1, 1), 0.05))  # noqa: E731
-    for role in heads.ROLE_NAMES:
-        for needed in (False, True)[: 2 if role == "unclear" else 1]:
-            tests = Facts(role=lambda *_, role=role: role, weights={name: one(0.6) for name in (*PLACES, *REPEATS)},
-                          given_up={name: one(0.4) for name in REPEATS}, evenness=one(0.8), moved=one(0.3),
-                          effect=one(1.29), matters=lambda *_, needed=needed: needed,
-                          untrained={name: 0.2 for name in PLACES},
-                          untrained_given_up={name: 0.1 for name in REPEATS})  # fmt: skip
-            words = f"It {heads.ROLE_NAMES[role]}. {heads.role_reason(tests, 0, 0)}"
-            yield f"role: {role}{', needed' * needed}", words
+    yield from ((f"role: {role}", f"It {words}.") for role, words in heads.ROLE_NAMES.items())
     yield "when a head has a role", heads.CRITERIA
     for by, words in heads.ORDERS.items():
         yield f"a list of heads, sorted by the {by}", words

@@ -10,7 +10,7 @@ from ....figures.parts import share_map
 from ....inspection import Look
 from ....inspection.heads import head_scores
 from ....inspection.roles import REPEATS, Estimate
-from ....words.heads import CRITERIA, HABIT_NAMES, ORDERS, ROLE_NAMES, role_reason, roles_counted
+from ....words.heads import CRITERIA, HABIT_NAMES, ORDERS, ROLE_NAMES, roles_counted
 from ....words.numbers import signed
 from ... import theme
 from ...chart import chart_place, show
@@ -115,7 +115,7 @@ def role_card(at: At) -> str:
     ]
     if shift is not None:
         rows.append(("change of the last prediction without it (nats)", "", "", f"{shift[owner]:.4f}"))
-    words = f"It {ROLE_NAMES[tests.role(*owner)]}. {role_reason(tests, *owner)}"
+    words = f"It {ROLE_NAMES[tests.role(*owner)]}."
     return theme.heading(title, words) + theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
 
 
