@@ -8,7 +8,7 @@ import numpy as np
 
 from ..inspection.heads import EVEN
 from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, HeadTests
-from .numbers import listed, share, signed
+from .numbers import share, signed
 
 HABIT_NAMES = {
     "previous": "the token before",
@@ -117,12 +117,5 @@ def cell_words(tokens: Sequence[str], query: int, key: int, weight: float) -> st
 
 
 def products_words(products: np.ndarray, dot: float) -> str:
-    """Which of the products that sum up to q · k make up most of it, as a sentence; empty where none stands out."""
-    order = np.argsort(-np.abs(products), kind="stable")
-    toward = [int(i) for i in order if products[i] * dot > 0][:3]
-    if not toward or not dot:
-        return ""
-    made = float(products[toward].sum())
-    numbers = listed([str(i) for i in toward])
-    what = f"That of number {numbers} is" if len(toward) == 1 else f"Those of numbers {numbers} come to"
-    return f"q · k = {signed(dot, 2)} is the sum of {len(products)} products. {what} {signed(made, 2)}."
+    """The products that sum up to q · k."""
+    return f"q · k = {signed(dot)} is the sum of {len(products)} products."

@@ -95,22 +95,18 @@ def of_inspect() -> Iterator[Case]:
     for name, after, margin in (("cost", 1.6, 0.01), ("gain", 1.4, math.inf), ("may be chance", 1.6, 0.2),
                                 ("change nothing", 1.5, 0.1)):  # fmt: skip
         yield f"edits that {name}", inspect.edit_cost_words(1.5, after, margin, "a text")
-    yield "weights", inspect.weights_words("W_q", (8, 16), 0.02)
-    for typical, usual in ((0.02, 0.0), (1e-9, 0.1), (0.0, 0.1)):
-        yield f"a gradient of {typical}, usually {usual}", inspect.gradient_words(typical, usual)
-    for largest, farthest, rounding in ((0.5, 0.001, True), (0.5, 0.1, False), (0.0, 0.1, False), (0.5, 0.0, False)):
-        yield f"a largest move of {farthest} from {largest}", inspect.step_words("W_q", largest, farthest, rounding)
+    for largest, farthest in ((0.5, 0.001), (0.5, 0.1), (0.0, 0.1), (0.5, 0.0)):
+        yield f"a largest move of {farthest} from {largest}", inspect.step_words("W_q", largest, farthest)
     for after in (0.3, 1.0, 1.2):
         yield f"a loss of 1 before a step, {after} after it", inspect.step_headline(1.0, after)
-    yield "AdamW", inspect.ADAM + inspect.ADAM_SMALL
+    yield "AdamW", inspect.ADAM
     yield "SGD", inspect.SGD
-    yield "Muon", inspect.muon_words("each head")
+    yield "Muon", inspect.MUON
     yield "norms", inspect.norms_words(plain_name("1 feedforward"), 0.3, 0.5)
     parts = ("final_norm", "head", "0 attention", "blocks.2.attention.qkv.weight", "blocks.0.feedforward_norm.weight")
     yield from ((f"the name of {part}", plain_name(part)) for part in parts)
     yield "sizes", inspect.sizes_words(205_696, 1_134_208, 340_096)
     yield "memory", inspect.memory_words([("Tiny", "scores of all heads", 0.6), ("GPT", "hidden layer", 0.5)])
-    yield "a receipt", inspect.receipt_words(32, qk_norm=True, rotated=("10000", 5, 2))
     yield "the proof of a receipt", inspect.receipt_proof(1e-7, "score", 32)
     yield "the cache", inspect.cache_words(120, True, 1e-6, (1515, 381750), 128, 4096)
     yield "the cache, other texts", inspect.cache_words(120, False, 1.0, (1515, 381750), 128, 4096)
