@@ -8,7 +8,7 @@ those with the most influence there are measured at the other moments, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,8 +21,6 @@ from .passages import Passages, most_similar, passages_of, windows_of
 
 CORRELATION = 0.13
 """Rank correlation of predicted and actual effects: `python -m benchmarks influence`, see benchmarks/README.md."""
-HINT = 0.3
-"""A ranking that correlates less with actual effects is called a hint."""
 MOMENTS = 8
 """Moments of a run at which influence is measured, at most."""
 WORK = 5e10
@@ -82,8 +80,6 @@ class Ranked:
     moments: int
     log_probability: float
     """Of the selection, in nats, by the last weights."""
-    rules: tuple[tuple[str, float], ...] = ()
-    """Of a language: the rules that decide the tokens of the raising passages, by their share of the influence."""
 
 
 @dataclass(frozen=True)
@@ -170,9 +166,7 @@ def rank(
     """Rank the passages by their influence on the tokens ids[first:], as `measure` finds it; ends with Ranked."""
     for found in measure(moments, corpus, training, ids, first, should_stop=should_stop):
         if isinstance(found, Measured):
-            last = moments[-1].model()
-            ranked = _ranked(found, len(moments), log_probability(last, ids, first))
-            yield replace(ranked, rules=rules_of(corpus, found, ranked.raising, last.config.context_length))
+            yield _ranked(found, len(moments), log_probability(moments[-1].model(), ids, first))
         else:
             yield found
 
@@ -197,22 +191,3 @@ def _ranked(found: Measured, moments: int, log_p: float) -> Ranked:
     raising = named([i for i in order[:SHOWN] if sums[i] > 0])
     lowering = named([i for i in order[::-1][:SHOWN] if sums[i] < 0])
     return Ranked(raising, lowering, int((seen > 0).sum()), len(passages), moments, log_p)
-
-
-def rules_of(
-    corpus: Corpus, found: Measured, passages: Sequence[Passage], context_length: int
-) -> tuple[tuple[str, float], ...]:
-    """The grammar rules behind the passages' tokens, each with its share of the influence that raises the selection."""
-    inside = np.zeros(len(corpus.train) + context_length + 1, dtype=bool)
-    for each in passages:
-        inside[each.start : each.end] = True
-    inputs, targets, places = windows_of(corpus, context_length)
-    rows = np.flatnonzero(inside[places].any(axis=1))
-    kinds = corpus.kinds(inputs[rows], targets[rows]) if len(rows) else None
-    if kinds is None:
-        return ()
-    effects = np.append(found.effects, np.zeros(context_length + 1))[places[rows]].clip(min=0) * inside[places[rows]]
-    shares = {name: float(effects[kinds.part == i].sum()) for i, name in enumerate(kinds.names)}
-    total = sum(shares.values())
-    ordered = sorted(shares.items(), key=lambda each: -each[1])
-    return tuple((name, share / total) for name, share in ordered if share > 0)

@@ -6,22 +6,16 @@ import math
 from collections.abc import Sequence
 
 from ..data.judging import LONG
-from ..data.languages.grammar import ENDS, NEXT, SPELLING, WORD
-from ..data.languages.graph import CHANCE
 from ..influence.proof import Trial, mean_effect
-from ..influence.ranking import CORRELATION, HINT, Ranked
+from ..influence.ranking import CORRELATION, Ranked
 from ..influence.verbatim import Copied
 from .numbers import brief, percent, share, signed
 from .result import Result
 
-NO_RULES = (CHANCE, NEXT, WORD, SPELLING, ENDS)
-"""Kinds of tokens that no rule of a grammar's own decides."""
 LEGEND = f"occurs in the training text, at least {LONG} characters in a row."
 """What the line under a piece of the answer means; after the word *Underlined*."""
 SAME = 0.05
 """Shares of copied text that differ by less are as good as the same."""
-RULE = 0.2
-"""A rule is named that decides at least this part of the influence."""
 MEASURE = "Making these words likelier also changes the loss on each passage: that change is its influence."
 SAMPLED = "The text is long, so the passages most like the selection were measured, and a random sample."
 KEPT_SAME = "Removed passages are replaced by others of the same length, so all other batches stay the same."
@@ -58,24 +52,12 @@ def ranked_result(ranked: Ranked) -> Result:
     """Which passages taught it, and how far to trust that."""
     if not ranked.raising:
         return Result("No passage makes these words likelier.")
-    hint = CORRELATION < HINT
-    headline = (
-        "A hint: the model may have learned it here." if hint else "The model learned it mostly from these passages."
-    )
+    headline = "A hint: the model may have learned it here."
     moments = "the last weights" if ranked.moments == 1 else f"{ranked.moments} moments of the run"
     number = f"{ranked.measured:,} of {ranked.of:,} passages measured, at {moments}."
     trust = f"In our benchmark, predicted and actual effects have a rank correlation of {CORRELATION:.2f}."
     sampled = SAMPLED if ranked.measured < ranked.of else ""
     return Result(headline, number, " ".join(filter(None, (MEASURE, sampled, trust, "Only a proof is certain."))))
-
-
-def rule_sentence(ranked: Ranked) -> str:
-    """The grammar rule that these passages carry; empty where none stands out."""
-    own = [each for each in ranked.rules if each[0] not in NO_RULES]
-    if not own or own[0][1] < RULE:
-        return ""
-    rule, part = own[0]
-    return f"They show a grammar rule: {rule} ({percent(part, 0)} of their influence)."
 
 
 def proof_result(trials: Sequence[Trial], before: float, passages: int, selected: str) -> Result:

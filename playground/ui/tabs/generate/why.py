@@ -21,7 +21,6 @@ from ....words.influence import (
     copied_result,
     proof_result,
     ranked_result,
-    rule_sentence,
     score_sentence,
     selected_times,
     times,
@@ -265,13 +264,12 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
     if _searches(job):
         return ""
     ranked, most = job.result, max((each.effect for each in job.result.raising), default=0.0)
-    rule = rule_sentence(ranked)
     raising = "".join(
         _passage(each, corpus, most, i if each.effect else None) for i, each in enumerate(ranked.raising[:RAISING])
     )
     lowering = "".join(_passage(each, corpus, most, None) for each in ranked.lowering[:LOWERING])
     lower = f"<details><summary>These make it less likely</summary>{lowering}</details>" if lowering else ""
-    return f"{_said(ranked_result(ranked))}{theme.quiet(rule) if rule else ''}{raising}{lower}"
+    return f"{_said(ranked_result(ranked))}{raising}{lower}"
 
 
 def _passage(each: Passage, corpus: Corpus, most: float, number: int | None) -> str:
