@@ -167,11 +167,6 @@ class Corpus:
         key = "partition", context_length, max_windows
         return self._once.get(key, lambda: self._by_kind(exact, inputs, targets))
 
-    def kinds(self, inputs: torch.Tensor, targets: torch.Tensor) -> Partition | None:
-        """As `partition`, but for any windows (N, T), without the cache."""
-        exact = self.exact_model()
-        return None if exact is None else self._by_kind(exact, inputs.numpy(), targets.numpy())
-
     def learned(self) -> LearnedText:
         """The training text, ready to be compared with other texts."""
 
