@@ -82,11 +82,10 @@ ORDINARY = Baselines(uniform=4.0, unigram=3.0, bigram=2.0)
 FEW = {"tokens": 119, "chance": {"unigram": 0.24, "uniform": 0.1, "bigram": 0.1}, "unit": "word"}
 NEAR = Baselines(uniform=6.0, unigram=5.53, bigram=5.2, **FEW, at_best={"unigram": 5.3, "uniform": 5.9})
 LITTLE = Baselines(uniform=2.0, unigram=0.03, bigram=0.01, tokens=99, chance={"unigram": 0.09})
-ALONE = Baselines(uniform=0.7, unigram=0.0, bigram=0.0, unit="character", at_best={"uniform": 0.0})
 
 
 def of_baselines() -> Iterator[Case]:
-    for name, of in (("a language", KNOWN), ("few words", NEAR), ("one character", ALONE)):
+    for name, of in (("a language", KNOWN), ("few words", NEAR)):
         yield from ((f"the baselines of {name}: {each.name}", each.sentence) for each in baselines.each_baseline(of))
     yield "titles", f"{baselines.title('floor')}\n{baselines.title('bigram')}"
     for name, of, losses in (
@@ -94,7 +93,6 @@ def of_baselines() -> Iterator[Case]:
         ("ordinary text", ORDINARY, (5.0,)),
         ("few words", NEAR, (6.5, 5.85, 5.26)),
         ("little to predict", LITTLE, (0.0036,)),
-        ("one character", ALONE, (0.0004,)),
     ):
         for loss in losses:
             yield f"how good is loss {loss:g} on {name}", baselines.how_good(of, loss)
