@@ -87,7 +87,7 @@ def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:
     headline, *details = _passed(baselines, loss)
     number = ""
     if baselines.floor is not None:
-        learned = baselines.learned(loss)
+        learned = loss >= baselines.floor and baselines.learned(loss)
         share = f" and has closed {100 * learned:.1f} % of the gap from the bigram" if learned else ""
         number = f"It is {from_the_best(loss - baselines.floor)}{share}."
     return Result(headline, number, " ".join((*details, excess * (loss <= baselines.uniform))).strip())

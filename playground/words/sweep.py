@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ..studies.sweep import Row, best_of, complete, lead_of
 from ..training.verdict import CERTAINTY
 from .result import Result
+from .verdict import loss_in_words
 
 
 def sweep_result(rows: Sequence[Row], name: str) -> Result:
@@ -35,9 +36,7 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
 
 def loss_shown(row: Row) -> str:
     """A row's mean validation loss and its margin."""
-    if not math.isfinite(row.mean):
-        return "diverged"
-    return f"{row.mean:.4f}" + (f" ± {row.margin:.4f}" if math.isfinite(row.margin) else "")
+    return loss_in_words(row.mean, row.margin) if math.isfinite(row.mean) else "diverged"
 
 
 def sweep_lines(rows: Sequence[Row], name: str) -> list[str]:
