@@ -23,8 +23,7 @@ from playground.ui.tabs.inspect import receipt as receipts
 from playground.ui.tabs.inspect.beginnings import COPYING
 from playground.ui.tabs.inspect.looks import KEPT
 from playground.ui.tabs.inspect.selection import Selection, ranking
-from tests.inspection.test_receipts import look_at
-from tests.model.configs import TINY, VARIANTS
+from tests.model.configs import TINY
 from tests.ui.inspecting import LETTERS, Inspecting, drawn, made_up
 
 OFF = to_dict(SwitchOff(1, "head", 2))
@@ -206,9 +205,6 @@ def test_the_receipt_shows_the_numbers_it_has(tab):
     numbers = (r.dot, r.score, r.exponential, r.exponential_sum, r.weight, *r.q, *r.k, *r.products, *r.v, *r.part, *r.z)
     assert all(f"{number:.8f}" in text or abs(number) < 1e-8 for number in numbers)
     assert f"{r.largest_difference:.1e}" in text
-    turned = look_at(VARIANTS["separate heads"])
-    paper = receipts.receipt_html(receipt(turned, 1, 2, 4, 1), turned)
-    assert "+ 2" in paper and "QK-norm" in paper
     assert "hidden" in receipts.receipt_html(receipt(seen, 1, 2, 1, 4), seen)
 
 

@@ -446,9 +446,6 @@ def of_walk() -> Iterator[Case]:
             yield f"{at}: {told.title}", told.why
             yield f"{at}, its formula", told.formula
             yield at, told.sentence
-    found = step(look_at(VARIANTS["learned"]), "mix", 1, 1, 4, 2)
-    changed = dataclasses.replace(found, facts={**found.facts, "shares": None})
-    yield "mix, an average of 0", walk.describe(changed).sentence
     alone = look_at(TINY.replace(n_heads=1, positions="none", causal=False))
     for at in ("embed", "split"):
         told = walk.describe(step(alone, at, 1, 0, 4, 2))
