@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
-from .numbers import brief, percent
+from .numbers import brief
 
 _ROWS = "One row per token, one column per number of its vector. Click a row to choose its token."
 READING = {
@@ -103,22 +102,18 @@ def cache_words(length: int, same: bool, largest: float, projections: tuple[int,
 # ---- sizes and receipts ----------------------------------------------------------------------------------------------
 
 
+MEMORY = (
+    "Scores grow with the square of the number of tokens, the rest in proportion. "
+    "A fused kernel never stores the scores."
+)
+
+
 def sizes_words(dense: int, mixed: int, active: int) -> str:
     """The parameters of the word walkthrough, with one MLP per block and with experts."""
     return (
         f"A tied output layer has no parameters of its own. The dense word walkthrough has {dense:,} parameters, "
         f"the one with experts {mixed:,}: {mixed / dense:.2f} times as many. A token uses {active:,} of these. "
         "The MoE tab compares models of equal cost."
-    )
-
-
-def memory_words(largest: Sequence[tuple[str, str, float]]) -> str:
-    """The largest part of a block's memory; (model, part, share) for each model."""
-    each = [f"In {model}, the {part} {'takes' if part == 'hidden layer' else 'take'} {percent(share, 0)}."
-            for model, part, share in largest]  # fmt: skip
-    return (
-        f"{' '.join(each)} Scores grow with the square of the number of tokens, the rest in proportion. "
-        "A fused kernel never stores the scores."
     )
 
 

@@ -60,9 +60,7 @@ def patched_result(
     if abs(effect) < 0.005:
         return Result(f"No {'cell in view' if shown else 'single cell'} changes the answer.", "", details)
     way, to = found.shares[row, place], ""
-    if leads[0] == leads[1]:
-        details = f"Both prompts predict “{leads[0][0]}”: choose prompts with different continuations. {details}"
-    elif abs(found.other - found.here) < TINY:
+    if leads[0] == leads[1] or abs(found.other - found.here) < TINY:
         details = f"Both prompts predict almost the same: choose prompts with different continuations. {details}"
     elif way > 0:
         to = f", {share(way) if way < 1 else percent(way, 0)} of the way to “{foil}”"
@@ -88,11 +86,10 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
     verb, outcome = ("raises", "gains on") if gained > 0 else ("lowers", "loses ground to")
     details = "At strength 1, the added vector is as long as the residual stream."
     strength = signed(curve.strengths[-1], 1)
-    headline = f"At strength {strength}, “{answers[0]}” {outcome} “{answers[1]}”."
     if gained > 0 > curve.effects[-1]:
-        headline = f"At strength {strength}, “{answers[1]}” still leads “{answers[0]}”."
+        outcome = "still trails"
     return Result(
-        headline,
+        f"At strength {strength}, “{answers[0]}” {outcome} “{answers[1]}”.",
         f"It {verb} the logit difference by {signed(abs(gained))} nats. "
         f"The validation loss changes by {signed(cost, 3, plus=True)} nats per token.",
         details,
@@ -109,30 +106,17 @@ def node_name(node: Node | None) -> str:
 def circuit_result(found: Circuit, places: Mapping[Node, str], answer: str) -> Result:
     """How small the circuit of an answer is, what it keeps, also on fresh prompts; `places` of its heads' weight."""
     n, parts = len(found.nodes), found.parts
-    they = "It keeps" if n == 1 else "Together they keep"
-    kept = f"{they} {share(min(found.kept, 1.0))} of the logit difference on {found.pairs} {_pairs(found.pairs)}"
-    if found.fresh is None:
-        fresh = ". No fresh prompts of this form were clear enough for a check."
-    else:
-        fresh = (
-            f", and {share(min(max(found.fresh, 0.0), 1.0))} on {found.fresh_pairs} fresh {_pairs(found.fresh_pairs)}."
-        )
-    feeds = [edge for edge in found.edges if edge.receiver is not None]
+    kept = f"Of the logit difference, {share(min(found.kept, 1.0))} remains on {_pairs(found.pairs)}"
+    fresh = ". No fresh prompts of this form were clear enough for a check."
+    if found.fresh is not None:
+        fresh = f", and {share(min(max(found.fresh, 0.0), 1.0))} on {_pairs(found.fresh_pairs, 'fresh ')}."
     named = f"{SHARES} {NAMED}" if places else SHARES
     details = (
         f"{named} The search drops one part at a time. None of these can be dropped, but another set may work as well."
     )
-    if feeds:
-        most = max(feeds, key=lambda edge: edge.share)
-        lost = f"{share(min(max(most.share, 0.0), 1.0))} of the difference is lost"
-        names = [
-            f"{node_name(node)}{f' ({PLACE_NAMES[name]})' if (name := places.get(node)) in PLACE_NAMES else ''}"
-            for node in (most.sender, most.receiver)
-        ]
-        details = f"Strongest link between parts: {names[0]} to {names[1]}. Without it, {lost}. {details}"
     verb = "carries" if n == 1 else "carry"
     return Result(f"{n} of {parts} parts {verb} the answer “{answer}”.", kept + fresh, details)
 
 
-def _pairs(n: int) -> str:
-    return "pair" if n == 1 else "pairs"
+def _pairs(n: int, kind: str = "") -> str:
+    return f"{n} {kind}pair{'s' * (n != 1)}"

@@ -102,7 +102,7 @@ def of_inspect() -> Iterator[Case]:
     parts = ("final_norm", "head", "0 attention", "blocks.2.attention.qkv.weight", "blocks.0.feedforward_norm.weight")
     yield from ((f"the name of {part}", plain_name(part)) for part in parts)
     yield "sizes", inspect.sizes_words(205_696, 1_134_208, 340_096)
-    yield "memory", inspect.memory_words([("Tiny", "scores of all heads", 0.6), ("GPT", "hidden layer", 0.5)])
+    yield "memory", inspect.MEMORY
     yield "the proof of a receipt", inspect.receipt_proof(1e-7, "score", 32)
     yield "the cache", inspect.cache_words(120, True, 1e-6, (1515, 381750), 128, 4096)
     yield "the cache, other texts", inspect.cache_words(120, False, 1.0, (1515, 381750), 128, 4096)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....inspection.sizes import COMPARED, activations, compute
 from ....model import PRESETS, ModelConfig
-from ....words.inspect import memory_words, sizes_words
+from ....words.inspect import MEMORY, sizes_words
 from ....words.numbers import percent
 from ... import theme
 from ...panel import Slot, slot
@@ -57,11 +57,7 @@ def memory(*models: tuple[str, ModelConfig, int]) -> str:
     rows = [[name, *(_numbers_and_bytes(each[name]) for each in kept)] for name in kept[0]]
     rows.append(["total", *(_numbers_and_bytes(sum(each.values())) for each in kept)])
     head = ["", *(f"{name}, {length} tokens" for name, _, length in models)]
-    largest = []
-    for (name, _, _), each in zip(models, kept):
-        most = max(each, key=each.__getitem__)
-        largest.append((name, most, each[most] / sum(each.values())))
-    return theme.table(head, rows, total=True, save="memory") + theme.quiet(memory_words(largest))
+    return theme.table(head, rows, total=True, save="memory") + theme.quiet(MEMORY)
 
 
 def _numbers_and_bytes(count: int) -> str:
