@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 from ..model import Transformer
 from ..storage import Checkpoint, Snapshots
-from .heads import HABITS, head_scores, ranked
+from .heads import HABITS, head_scores
 from .look import Look, look
 
 NAMED = 0.25
@@ -50,10 +50,6 @@ class Replay:
         return float(line[0]), float(line[-1])
 
 
-NEAR = 0.05
-"""Scores on one prompt's few tokens that differ by less than this do not tell heads apart."""
-
-
 @dataclass(frozen=True)
 class Appearance:
     """The moment at which a head took up a habit."""
@@ -71,8 +67,6 @@ class Appearance:
     first: int
     """The first kept step."""
     score_first: float
-    near: tuple[tuple[int, int, float], ...] = ()
-    """(layer, head, final score) of the other heads that end within `NEAR` of it, the highest first."""
 
 
 def replay(checkpoint: Checkpoint, ids: Sequence[int]) -> Replay:
@@ -120,7 +114,7 @@ def appearance(replayed: Replay, habit: str) -> Appearance | None:
     It came between the two neighbouring moments where the score passed halfway from start to end for the last time.
     """
     steps, scores = replayed.steps, replayed.scores[habit]
-    (layer, head, line), final = _strongest(scores), np.nan_to_num(scores[-1])
+    layer, head, line = _strongest(scores)
     if line[-1] < NAMED or line[-1] <= line[0]:
         return None
     at = int(np.flatnonzero(line < (line[0] + line[-1]) / 2)[-1]) + 1
@@ -134,7 +128,6 @@ def appearance(replayed: Replay, habit: str) -> Appearance | None:
         final=float(line[-1]),
         first=int(steps[0]),
         score_first=float(line[0]),
-        near=tuple((*at, float(final[at])) for at in ranked(final)[1:] if final[at] >= line[-1] - NEAR),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..inspection.balance import Evenness
 from ..inspection.favourites import RANDOM_ROUTERS
 from .numbers import listed
 
@@ -31,18 +32,13 @@ def journey_words(token: str, position: int, layers: Sequence[int], experts: np.
     return f"The first choices of token {position} “{token}”. {way}. Framed: the experts it uses."
 
 
-def training_load_words(
-    layer: int, step: int, load: tuple[float, float, int, float, Sequence[int]], began: tuple[int, float] | None
-) -> str:
-    """How even a layer's load was at the end of training, and at first; of `inspection.balance.Evenness`."""
-    entropy, most, busiest, share, dead = load
+def training_load_words(layer: int, step: int, load: Evenness) -> str:
+    """How even a layer's load was at the end of training."""
     words = (
-        f"Layer {layer} at step {step:,} of training: tokens spread as evenly as over {2**entropy:.1f} busy experts. "
-        f"Their entropy is {entropy:.2f} of {most:.2f} bits. "
-        f"The busiest is expert {busiest} with {100 * share:.0f} %. "
+        f"Layer {layer} at step {step:,} of training: tokens spread as evenly as over {2**load.entropy:.1f} busy "
+        f"experts. The busiest is expert {load.busiest} with {100 * load.busiest_share:.0f} %. "
     )
-    words += f"Almost unused (✕): {experts_listed(dead)}." if len(dead) else "No expert is dead."
-    return words + (f" At step {began[0]:,} its entropy was {began[1]:.2f} bits." if began else "")
+    return words + (f"Almost unused (✕): {experts_listed(load.dead)}." if len(load.dead) else "No expert is dead.")
 
 
 def experts_listed(experts: Sequence[int]) -> str:

@@ -34,18 +34,9 @@ def copied_result(copied: Copied, start: int, end: int) -> Result:
     return Result(headline, number)
 
 
-def times(count: int) -> str:
-    """How often a whole piece occurs."""
-    return f"This whole piece: {_often(count)} in the training text."
-
-
-def selected_times(count: int) -> str:
-    """How often the selected words occur."""
-    return f"The selected words: {_often(count)} in the training text." if count else ""
-
-
-def _often(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
+def times(what: str, count: int) -> str:
+    """How often something occurs in the training text; empty if never."""
+    return f"{what}: {'once' if count == 1 else f'{count:,} times'} in the training text." if count else ""
 
 
 def ranked_result(ranked: Ranked) -> Result:

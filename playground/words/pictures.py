@@ -201,10 +201,8 @@ def appearance_words(name: str, found: Any, last: int, ends: tuple[float, float]
     if found is None:
         already = "Training did not raise it." if 0 < ends[1] <= ends[0] else "No head attends much to it."
         return f"At the end, the highest mean weight on {name} is {ends[1]:.2f} (at first {ends[0]:.2f}). {already}"
-    near = [f"{layer}.{head} ({score:.2f})" for layer, head, score in found.near]
-    close = f" {too_close(near)}" if near else ""
     return (
-        f"At the end, head {found.layer}.{found.head} attends most to {name}: mean weight {found.final:.2f}.{close} "
+        f"At the end, head {found.layer}.{found.head} attends most to {name}: mean weight {found.final:.2f}. "
         f"It rose from {found.score_first:.2f}. It passed half of that rise between step {found.before:,} "
         f"({found.score_before:.2f}) and step {found.after:,} ({found.score_after:.2f}), of {last:,}."
     )

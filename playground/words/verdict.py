@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..training.verdict import CERTAINTY, StillLearning, Verdict
+from ..training.verdict import CERTAINTY, Verdict
 from .result import Result
 
 
@@ -32,16 +32,13 @@ def verdict_result(verdict: Verdict, equal: str = "equal cost", *, active: bool 
     )
 
 
-def still_learning_in_words(found: StillLearning | None) -> str:
-    """That both models were still learning, if they were."""
-    if found is None:
+def still_learning_in_words(fell: tuple[float, float] | None) -> str:
+    """That both models were still learning, if they were: by how much the dense and the MoE model's loss fell."""
+    if fell is None:
         return ""
-    spans = [f"from step {first:,} to {last:,}" for first, last in found.spans]
-    over = f", on average over {found.seeds} seeds" if found.seeds > 1 else ""
     return (
-        f"Both were still learning. The dense model's loss fell by {found.fell[0]:.4f} {spans[0]}{over}. The MoE "
-        f"model's fell by {found.fell[1]:.4f}{'' if spans[0] == spans[1] else f' {spans[1]}'}. So this compares how "
-        "fast they start, not where they end."
+        f"Both were still learning: at the end, the dense model's loss fell by {fell[0]:.4f} and the MoE model's by "
+        f"{fell[1]:.4f}. So this compares how fast they start, not where they end."
     )
 
 

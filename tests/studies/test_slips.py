@@ -31,7 +31,6 @@ def test_the_first_and_second_systems_attentions_and_the_fifths_padding():
     assert np.where(mask, np.zeros((1, 2, 8, 8)), -np.inf).shape[0] == slip_numbers("mask")["batch"] == 8
     with pytest.raises(ValueError):
         np.broadcast_shapes(mask.shape, (4, 2, 8, 8))
-    assert slip_numbers("mask")["four_fails"]
     got = slip_numbers("placement")
     assert got["post"] == pytest.approx(math.sqrt(768), rel=1e-3)
     assert got["pre"] == pytest.approx(math.sqrt(25 * 768), rel=0.1)  # 25 independent vectors of length √768

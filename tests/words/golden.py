@@ -40,7 +40,7 @@ from playground.training import Finished, History, Noticed, SettingsChanged
 from playground.training import events as kinds
 from playground.training import states as state_kinds
 from playground.training.states import State
-from playground.training.verdict import StillLearning, Verdict
+from playground.training.verdict import Verdict
 from playground.words import (
     baselines,
     card,
@@ -146,8 +146,7 @@ def of_verdict_and_pairs() -> Iterator[Case]:
     ):
         yield name, verdict.verdict_result(found, "equal FLOPs")
         yield f"{name}, more to come", verdict.verdict_result(found, active=True).headline
-    for name, spans, seeds in (("the same steps, 2 seeds", ((10, 20),) * 2, 2), ("own steps", ((20, 40), (10, 20)), 1)):
-        yield f"still learning, {name}", verdict.still_learning_in_words(StillLearning(spans, (0.2, 0.3), seeds))
+    yield "still learning", verdict.still_learning_in_words((0.2, 0.3))
     for loss, margin in ((0.5, 0.2), (0.1, math.inf), (0.01, 0.03)):
         yield f"loss {loss:g}, margin {margin:g}", verdict.loss_in_words(loss, margin)
     for name, shared in (("no shared expert", False), ("a shared expert", True)):
@@ -372,10 +371,8 @@ def of_influence() -> Iterator[Case]:
     ):
         yield name, influence.copied_result(found, *at)
     yield "the legend", f"Underlined text {influence.LEGEND}"
-    yield "a piece that occurs once", influence.times(1)
-    yield "a piece that occurs often", influence.times(1200)
-    yield "selected words that occur often", influence.selected_times(1200)
-    yield "selected words that occur nowhere", influence.selected_times(0)
+    for count in (0, 1, 1200):
+        yield f"selected words, {count} times", influence.times("The selected words", count)
     one = (Passage(0, 9, 1.0),)
     ranked = Ranked(one, (), 300, 1200, 8, -1.0)
     yield "passages", influence.ranked_result(ranked)

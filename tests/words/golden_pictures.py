@@ -66,11 +66,8 @@ def of_pictures() -> Iterator[Case]:
         yield f"parts: {name}", pictures.worth_words(changed, margins, first, 0.7, "96 tokens of a text", names)
     yield "parts: none matters", pictures.worth_words(0 * costs, margins, costs > 0, 0.7, "a text", names)
     yield "parts: one window", pictures.worth_words(costs, margins + np.inf, costs > 0, 0.7, "a text", names)
-    found = Facts(layer=1, head=0, final=0.8, before=20, after=40, score_before=0.5, score_after=0.8, score_first=0.4,
-                  near=[(1, 1, 0.79)])  # fmt: skip
+    found = Facts(layer=1, head=0, final=0.8, before=20, after=40, score_before=0.5, score_after=0.8, score_first=0.4)
     yield "a habit appears", pictures.appearance_words("the first token", found, 40, (0.4, 0.8))
-    found.near = [(1, 1, 0.79)] * 5
-    yield "a habit appears in many", pictures.appearance_words("the first token", found, 40, (0.4, 0.8))
     for name, ends in (("was there", (0.42, 0.4)), ("is not there", (0.1, 0.2)), ("unknown", (math.nan,) * 2)):
         yield f"a habit {name}", pictures.appearance_words("the first token", None, 40, ends)
 
@@ -80,8 +77,10 @@ def of_experts() -> Iterator[Case]:
     chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
     yield "routing, two tokens", experts.routing_words(chosen, 2, 8)
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
-    yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
-    yield "load in training, none dead", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, ()), None)
+    load = Facts(entropy=2.0, busiest=4, busiest_share=0.5, dead=(0, 2))
+    yield "load in training", experts.training_load_words(1, 40, load)
+    load.dead = ()
+    yield "load in training, none dead", experts.training_load_words(1, 40, load)
     for clear in (True, False):
         yield f"sorting, clear: {clear}", " ".join(experts.sorting_words(1, 0.72, 0.61, clear=clear))
 

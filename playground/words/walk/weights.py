@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..numbers import brief, percent, signed
+from ..numbers import brief, percent
 from .described import Described, Here
 
 
@@ -16,18 +16,13 @@ def scores(at: Here) -> Described:
         f"grows like √{D} = {root:.2f}, and larger scores make softmax sharper. So scores are divided by √{D}."
     )
     sentence = (
-        f"{at.query_token} · {at.key_token} = {_brief(score * root)}, ÷ √{D} = {_brief(score)}. Of the tokens "
-        f"it can see, {at.placed(at.facts['best'])} scores highest ({_brief(at.facts['best_score'])})."
+        f"{at.query_token} · {at.key_token} = {brief(score * root, 3)}, ÷ √{D} = {brief(score, 3)}. Of the tokens "
+        f"it can see, {at.placed(at.facts['best'])} scores highest ({brief(at.facts['best_score'], 3)})."
     )
     formula = f"{{s:scores}} = {{q:q}} ({T}, {D}) · {{k:k}}ᵀ ({D}, {T}) ÷ √{D} = ({T}, {T}), in each of {at.H} heads"
     code = f"scores = q @ k.transpose(-2, -1) / math.sqrt({D})"
     expressions = {"scores": f"scores[0, {at.head}]"}
     return Described("Scores: every query times every key", why, formula, code, sentence, expressions)
-
-
-def _brief(value: float) -> str:
-    """Two decimals, or two digits of what would vanish in them."""
-    return signed(value) if abs(value) >= 0.1 or value == 0 else brief(value)
 
 
 def mask(at: Here) -> Described:

@@ -102,7 +102,5 @@ def over_training(checkpoint: Checkpoint, i: int) -> tuple[dict[str, Any] | None
     if over is None:
         return None, ""
     steps, load = over
-    first, last = (evenness(load[moment, i].tolist()) for moment in (0, -1))
-    began = (steps[0], first.entropy) if len(steps) > 1 else None
-    now = (last.entropy, last.most, last.busiest, last.busiest_share, last.dead)
-    return load_map(steps, load[:, i].numpy(), last.dead), training_load_words(layers[i], steps[-1], now, began)
+    last = evenness(load[-1, i].tolist())
+    return load_map(steps, load[:, i].numpy(), last.dead), training_load_words(layers[i], steps[-1], last)
