@@ -27,20 +27,13 @@ def test_the_token_that_follows_has_its_rank_and_loss():
     assert step(seen, "predict", *PLACE[:2], len(IDS) - 1, 0).facts == {"next_token": None}
 
 
-def test_rotation_experts_and_weights_of_a_step_are_those_of_the_pass():
+def test_rotation_and_weights_of_a_step_are_those_of_the_pass():
     seen = look_at(VARIANTS["rotary"])
     layer, head, query, key = PLACE
     facts = step(seen, "rotate", *PLACE).facts
     score = seen.scores(layer)[head, query, key].item() * math.sqrt(seen.config.d_head)
     assert facts["product"] == pytest.approx(score, abs=1e-5) == facts["both_later"]
     assert abs(facts["query_later"] - facts["product"]) > 0.05
-    seen = look_at(VARIANTS["experts"])
-    mlp = step(seen, "mlp", *PLACE)
-    probabilities = mlp.arrays["values"]
-    assert probabilities.sum() == pytest.approx(1, abs=1e-6)
-    best = sorted(np.argsort(-probabilities)[:2].tolist())
-    assert np.flatnonzero(mlp.arrays["chosen"]).tolist() == best == sorted(mlp.facts["experts"])
-    assert sum(mlp.facts["weights"]) == pytest.approx(1, abs=1e-6)
     config = ModelConfig(vocab_size=11, context_length=40, n_layers=1, d_model=8, n_heads=2)
     seen = look_at(config, [i % 10 for i in range(40)])
     mix = step(seen, "mix", 0, 0, 39, 0)
