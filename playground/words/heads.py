@@ -45,15 +45,6 @@ CRITERIA = (
 )
 
 
-def describe_pattern(pattern: np.ndarray, tokens: Sequence[str]) -> str:
-    """The largest weight of a pattern (T, T) from a token that has a choice."""
-    if len(pattern) < 2:
-        return "One token can only attend to itself: its weight is 1."
-    query, key = np.unravel_index(int(np.argmax(pattern[1:])), (len(pattern) - 1, len(pattern)))
-    there, back = f"token {query + 1} “{tokens[query + 1]}”", f"token {key} “{tokens[key]}”"
-    return f"The largest weight is {pattern[query + 1, key]:.2f}, from {there} to {back}."
-
-
 def roles_counted(tests: HeadTests) -> str:
     """How many heads have each role."""
     roles = [role for row in tests.roles for role in row]

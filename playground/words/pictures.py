@@ -36,8 +36,6 @@ def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Bas
 
 def gradients_words(parts: Sequence[str], steps: Sequence[int], norms: np.ndarray) -> str:
     """The part with the longest gradient now; `norms` (parts, steps)."""
-    if not len(parts) or not len(steps):
-        return "No gradients have been measured yet."
     last = norms[:, -1]
     if not np.isfinite(last).any():
         return f"The gradients at step {steps[-1]:,} are not numbers: the run diverged."
@@ -58,8 +56,6 @@ def similar_words(similarity: np.ndarray, words: Sequence[str], part: bool = Fal
 
 def skill_words(steps: Sequence[int], shares: Sequence[float], intervals: Sequence[tuple[float, float]]) -> str:
     """When the skill appeared, as far as these few texts can show."""
-    if not steps:
-        return ""
     there, lacking = [low > LEARNED for low, _ in intervals], [high < LEARNED for _, high in intervals]
     share, at = f"{100 * shares[-1]:.0f} %", f"at step {steps[-1]:,}"
     if lacking[-1]:
@@ -84,8 +80,6 @@ def expected(
     when: tuple[str, str] = ("before", "now"),
 ) -> str:
     """The most probable token now, and the one before; `when` names the two."""
-    if not len(labels):
-        return "There are no candidates."
     best = int(np.argmax(now))
     words = f"“{labels[best]}” with {percent(now[best])}"
     if before is None:
@@ -101,8 +95,6 @@ def expected(
 
 def temperatures_words(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> str:
     """How much of the probability the likeliest token has at the lowest and the highest temperature."""
-    if not by_temperature or not len(labels):
-        return "There are no candidates."
     best = int(np.argmax(by_temperature[min(by_temperature)]))
     ends = [f"{percent(by_temperature[t][best])} at {t:g}" for t in sorted({min(by_temperature), max(by_temperature)})]
     return f"“{labels[best]}” has {' and '.join(ends)}. Temperature never changes the order."
@@ -156,13 +148,9 @@ def pair_words(curves: Sequence[Any], comparable: bool = True) -> str:
     return f"First seed: {said[0]}, {said[1]}."
 
 
-def interval_words(differences: Sequence[float], mean: float | None, margin: float | None) -> str:
+def interval_words(differences: Sequence[float], mean: float, margin: float) -> str:
     """The differences by seed, and whether their interval excludes zero."""
-    if not differences:
-        return ""
     words = f"MoE minus dense by seed: {', '.join(signed(d, 4) for d in differences)}."
-    if mean is None or margin is None:
-        return words
     return f"{words} The interval {'excludes' if abs(mean) > margin else 'includes'} zero."
 
 

@@ -158,10 +158,6 @@ def of_verdict_and_pairs() -> Iterator[Case]:
 
 def of_heads_and_precision() -> Iterator[Case]:
     tokens = list("abcdef")
-    previous = np.eye(6, k=-1)
-    previous[0, 0] = 1
-    for name, pattern in (("one token", np.ones((1, 1))), ("the token before", previous)):
-        yield f"a pattern: {name}", heads.describe_pattern(pattern, tokens[: len(pattern)])
     yield from ((f"role: {role}", f"It {words}.") for role, words in heads.ROLE_NAMES.items())
     yield "when a head has a role", heads.CRITERIA
     for by, words in heads.ORDERS.items():

@@ -24,7 +24,6 @@ def of_pictures() -> Iterator[Case]:
     yield "loss: nothing yet, baselines", pictures.loss_words(None, BASELINES)
     norms = np.array([[1.0, 0.05], [2.0, 2.0]])
     yield "gradients", pictures.gradients_words(["embeddings", "layer 0"], [0, 20], norms)
-    yield "gradients: none", pictures.gradients_words([], [], norms)
     yield "gradients: diverged", pictures.gradients_words(["head"], [1], np.full((1, 1), np.nan))
     pairs = np.array([[1, 0.9, -0.4], [0.9, 1, 0.1], [-0.4, 0.1, 1]])
     for part in (False, True):
@@ -36,7 +35,6 @@ def of_pictures() -> Iterator[Case]:
     yield "next: another leads now", pictures.expected(["a", "b"], [0.6, 0.4], [0.1, 0.9])
     yield "next: the same leads", pictures.expected(["a"], [0.6], [0.5], ("unedited", "edited"))
     yield "next: no before", pictures.expected(["a"], [0.6], when=("", "before training"))
-    yield "next: none", pictures.expected([], [])
     yield "temperatures", pictures.temperatures_words(["a", "b"], {0.5: [0.9, 0.1], 2.0: [0.6, 0.4]})
     stages = ["embeddings", "layer 0", "layer 1"]
     for name, ranks in (("leads", [1, 1, 1]), ("takes the lead", [9, 2, 1]), ("never leads", [9, 2, 2])):

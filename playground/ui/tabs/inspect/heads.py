@@ -19,7 +19,6 @@ from ....words.heads import (
     ROLE_NAMES,
     attends_headline,
     cell_words,
-    describe_pattern,
     head_name,
     without_words,
 )
@@ -62,7 +61,7 @@ def slots(at: At) -> dict[str, Slot]:
         "headline": Slot((*head, c.query, known(look) is None), lambda: headline(at)),
         "head-buttons": Slot((*head, c.edits), lambda: buttons(at)),
         "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*drawn(look, weights(at), c.query, c.key))),
-        "cell": Slot((*head, c.query, c.key, c.edits, c.why), lambda: cell_line(at)),
+        "cell": Slot(c.why, lambda: cell_line(at)),
         "grid-order": Slot(at.about, lambda: f", {ORDERS[order(at.look)]}"),
         "grid": Slot((*head, window(at.look.length, c.query), known(at.look) is None), lambda: show(*grid(at))),
     }
@@ -126,13 +125,9 @@ def buttons(at: At) -> str:
 
 
 def cell_line(at: At) -> str:
-    """The chosen cell in words, and the button that opens its receipt or brings it into sight."""
-    c, tokens = at.chosen, at.look.tokens
-    words = cell_words(tokens, c.query, c.key, float(weights(at)[c.query, c.key]))
-    opens = move_button(
-        "Why this weight?", {"why": True}, kind="link", aria_pressed=str(c.why).lower(), data_reveal="receipt"
-    )
-    return f'<span class="quiet"><bdi>{html.escape(words)}</bdi></span>{opens}'
+    """The button that opens the chosen cell's receipt or brings it into sight."""
+    pressed = str(at.chosen.why).lower()
+    return move_button("Why this weight?", {"why": True}, kind="link", aria_pressed=pressed, data_reveal="receipt")
 
 
 def weights(at: At) -> np.ndarray:
@@ -150,13 +145,14 @@ def weights(at: At) -> np.ndarray:
 
 
 def drawn(look: Look, weights: np.ndarray, query: int, key: int) -> tuple[dict[str, Any], str]:
-    """A pattern (T, T) of this prompt as a map around a cell, and what to look for in it."""
+    """A pattern (T, T) of this prompt as a map around a cell, and that cell's weight."""
     part = window(look.length, query)
     tokens = look.tokens[part]
     mark = cell(part, query, key)
     hidden = look.config.causal and not np.triu(weights, 1).any()
     figure = pattern_map(weights[part, part], tokens, causal=hidden, first=part.start, mark=mark, height=HEIGHT)
-    return figure, describe_pattern(weights, look.tokens) + window_words(look, part)
+    words = cell_words(look.tokens, query, key, float(weights[query, key]))
+    return figure, words + window_words(look, part)
 
 
 # ---- all heads -------------------------------------------------------------------------------------------------------

@@ -147,9 +147,9 @@ def interval(view: PairView) -> tuple[dict[str, Any] | None, str]:
     found = differences(view)
     if not found:
         return None, ""
-    margin = view.verdict.margin if math.isfinite(view.verdict.margin) else None
-    given = (found, view.verdict.difference, margin)
-    return verdict_figure(*given), interval_words(*given)
+    difference, margin = view.verdict.difference, view.verdict.margin
+    figure = verdict_figure(found, difference, margin if math.isfinite(margin) else None)
+    return figure, interval_words(found, difference, margin)
 
 
 def curve(view: PairView, kind: str) -> tuple[dict[str, Any], str]:
