@@ -60,12 +60,8 @@ class Appearance:
     """The last kept step at which its score was below halfway."""
     after: int
     """The kept step after that: from there on it stayed above."""
-    score_before: float
-    score_after: float
     final: float
     """The head's score at the end of the run."""
-    first: int
-    """The first kept step."""
     score_first: float
 
 
@@ -123,10 +119,7 @@ def appearance(replayed: Replay, habit: str) -> Appearance | None:
         head=head,
         before=int(steps[at - 1]),
         after=int(steps[at]),
-        score_before=float(line[at - 1]),
-        score_after=float(line[at]),
         final=float(line[-1]),
-        first=int(steps[0]),
         score_first=float(line[0]),
     )
 

@@ -82,13 +82,9 @@ def step(look: Look, name: str, layer: int, head: int, query: int, key: int) -> 
 
 
 def embed(at: Selection) -> Numbers:
-    """stream (T, d): each token's row of the table, plus its position if positions are added.
-
-    same: all places of the query token; length: of its row.
-    """
-    stream, ids = at.rows("resid_pre", 0), at.look.ids
-    same = [place for place, token in enumerate(ids) if token == ids[at.query]]
-    return {"stream": stream}, {"length": norm(stream[at.query]), "same": same}
+    """stream (T, d): each token's row of the table, and its position if one is added; length: of the query's."""
+    stream = at.rows("resid_pre", 0)
+    return {"stream": stream}, {"length": norm(stream[at.query])}
 
 
 def arrive(at: Selection) -> Numbers:

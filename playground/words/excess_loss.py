@@ -11,15 +11,13 @@ from .numbers import listed
 
 def excess_sentences(excess: Sequence[Mapping[str, Any]]) -> str:
     """The records that `ExcessLoss.to_dict` makes, in sentences."""
-    return " ".join(map(_sentence, excess))
+    return " ".join(filter(None, map(_sentence, excess)))
 
 
 def _sentence(excess: Mapping[str, Any]) -> str:
     kind, unit = excess["kind"], excess["unit"]
-    if kind == UNCLEAR:
-        return "The remaining loss is too uncertain to break down."
-    if kind == NOTHING:
-        return "Almost nothing is left to learn."
+    if kind in (UNCLEAR, NOTHING):
+        return ""
     parts = listed([f"*{name}* ({100 * share:.0f} %)" for name, share, _ in excess["parts"]])
     if kind in (MOSTLY, DIVIDED):
         return f"The remaining loss {'is mostly' if kind == MOSTLY else 'divides into'} {parts}."

@@ -72,10 +72,7 @@ MUON = "Muon has no formula for one weight: it evens out the directions of a mat
 
 def norms_words(part: str, norm: float, whole: float) -> str:
     """The part with the longest gradient."""
-    return (
-        f"Longest in {part}: {norm:.3f}; the whole gradient: {whole:.3f}, before clipping. "
-        "The squared lengths of all parts sum to the square of the whole."
-    )
+    return f"Longest in {part}: {norm:.3f}; the whole gradient: {whole:.3f}, before clipping."
 
 
 # ---- the KV cache ----------------------------------------------------------------------------------------------------

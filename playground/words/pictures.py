@@ -191,14 +191,9 @@ def appearance_words(name: str, found: Any, last: int, ends: tuple[float, float]
         return f"At the end, the highest mean weight on {name} is {ends[1]:.2f} (at first {ends[0]:.2f}). {already}"
     return (
         f"At the end, head {found.layer}.{found.head} attends most to {name}: mean weight {found.final:.2f}. "
-        f"It rose from {found.score_first:.2f}. It passed half of that rise between step {found.before:,} "
-        f"({found.score_before:.2f}) and step {found.after:,} ({found.score_after:.2f}), of {last:,}."
+        f"It rose from {found.score_first:.2f}, and passed half of that rise between steps {found.before:,} and "
+        f"{found.after:,} of {last:,}."
     )
-
-
-def too_close(names: Sequence[str]) -> str:
-    """That so many others may be first as well."""
-    return f"Too close to call: {listed(names)}." if len(names) < 5 else f"{len(names)} others are too close to call."
 
 
 def worth_words(
@@ -231,7 +226,8 @@ def worth_words(
         words += f" {most}"
         near = [names[row][column] for row, column in zip(*np.nonzero(first)) if (row, column) != top]
         if near and first[top]:
-            words += f" {too_close(near)}"
+            others = listed(near) if len(near) < 5 else f"{len(near)} others"
+            words += f" Too close to call: {others}."
         if idle := int((np.abs(costs) <= margins).sum()):
             words += f" {idle} of {costs.size} parts make{'s' * (idle == 1)} no measurable difference."
     return words

@@ -128,8 +128,6 @@ def of_states_and_excess_loss() -> Iterator[Case]:
         ("mostly", record),
         ("divided, few", record | {"kind": "divided", "unit": "word", "tokens": 30, "parts": several}),
         ("spread", record | {"kind": "spread", "parts": several}),
-        ("nothing", record | {"kind": "nothing", "parts": []}),
-        ("unclear", record | {"kind": "unclear", "parts": [], "tokens": 3}),
     ):
         yield name, excess_loss.excess_sentences([each])
 

@@ -64,7 +64,7 @@ def of_pictures() -> Iterator[Case]:
         yield f"parts: {name}", pictures.worth_words(changed, margins, first, 0.7, "96 tokens of a text", names)
     yield "parts: none matters", pictures.worth_words(0 * costs, margins, costs > 0, 0.7, "a text", names)
     yield "parts: one window", pictures.worth_words(costs, margins + np.inf, costs > 0, 0.7, "a text", names)
-    found = Facts(layer=1, head=0, final=0.8, before=20, after=40, score_before=0.5, score_after=0.8, score_first=0.4)
+    found = Facts(layer=1, head=0, final=0.8, before=20, after=40, score_first=0.4)
     yield "a habit appears", pictures.appearance_words("the first token", found, 40, (0.4, 0.8))
     for name, ends in (("was there", (0.42, 0.4)), ("is not there", (0.1, 0.2)), ("unknown", (math.nan,) * 2)):
         yield f"a habit {name}", pictures.appearance_words("the first token", None, 40, ends)
