@@ -338,6 +338,7 @@ def of_edits_and_patches() -> Iterator[Case]:
     several = Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6)
     yield "a circuit", interventions.circuit_result(several, {first: "induction"}, "x")
     alone = Circuit({first: 0.9}, (), 0.93, None, 1, 0, 6)
+    yield "places of weight", "; ".join(interventions.PLACE_NAMES.values())
     yield "a circuit: one part, one pair", interventions.circuit_result(alone, {}, "x")
     for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
                  EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
