@@ -73,12 +73,10 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
         folder_for_uploads,
         forget_crashed_servers,
     )  # fmt: skip
-    from playground.ui.gradio_fixes.quick_import import import_gradio
 
     forget_crashed_servers()
     if not os.environ.get("GRADIO_TEMP_DIR"):
         os.environ["GRADIO_TEMP_DIR"] = str(folder_for_uploads())
-    import_gradio()
     from playground.processes import tune_process
     from playground.service.limits import limits_here
     from playground.ui.app import build_app, launch

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from playground.devices import machine_kind
 from playground.inspection.edits import PATTERNS, EditCell, RemoveMask, SwapPattern, SwitchOff, to_dict
-from playground.inspection.walk import STEPS
 from playground.links import LinkError, RunCard, View, chosen_losses, letters, repetition, text_hash
 from playground.links import card as cards
 from playground.model import PRESETS, ModelConfig
@@ -254,7 +253,7 @@ EDITS = st.one_of(
         st.none() | st.integers(0, 9999),
         st.none() | st.integers(0, 9999),
         st.none() | st.tuples(st.integers(0, 9999), st.integers(0, 9999)),
-        st.none() | st.sampled_from(["walk", "heads"]),
+        st.none() | st.sampled_from(["steps", "heads"]),
         st.none() | st.sampled_from(["softmax", "rotate"]),
         st.none() | st.sampled_from(["pronoun"]),
         st.none() | st.lists(EDITS, min_size=1, max_size=4).map(tuple),
@@ -267,15 +266,6 @@ def test_a_view_says_the_same_after_the_journey(view):
     asked |= {"edits": f"[{','.join(view.edits)}]"} if view.edits else {}
     asked |= {"rules": ",".join(f"{name}:{value}" for name, value in view.rules)}
     assert View.from_query(asked, TABS) == view
-
-
-@pytest.mark.parametrize(
-    ("old", "now"),
-    [("calm", "qk_norm"), ("turn", "rotate"), ("blend", "mix"), ("change", "add"), ("think", "mlp"), ("mask", "mask")],
-)
-def test_an_older_link_opens_at_its_step_by_the_step_s_present_name(old, now):
-    assert now in STEPS
-    assert View.from_query({"tab": "inspect", "step": old}, TABS).step == now
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ L = layers with experts, E = experts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ class Evenness:
 
     entropy: float
     """The entropy of the shares, in bits."""
+    most: float
+    """The entropy if all E experts were used evenly: log2 E."""
     busiest: int
     """The expert with the largest share."""
     busiest_share: float
@@ -35,6 +38,7 @@ def evenness(load: Sequence[float]) -> Evenness:
     busiest = max(range(len(shares)), key=shares.__getitem__)
     return Evenness(
         entropy=entropy(shares),
+        most=math.log2(len(shares)),
         busiest=busiest,
         busiest_share=shares[busiest],
         dead=tuple(e for e, share in enumerate(shares) if share < DEAD_SHARE / len(shares)),

@@ -47,7 +47,8 @@ class Sorting:
 
 
 def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int, most: int = 12) -> list[list[Lift]]:
-    """For each expert, the tokens that it gets more often than luck explains, the highest lift first.
+    """For each expert, the tokens that it gets more often than luck explains, the highest lift first,
+    and among equal ones the most frequent.
 
     Tested by the exact binomial tail of each share, at 5 % for all pairs of token and expert together (Bonferroni).
     `experts` (N, K) and `tokens` (N,).
@@ -63,7 +64,7 @@ def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int, most: in
             usual = LEAST * base
             if hits > usual * count and _tail(hits, count, usual) < chance:
                 lifts.append(Lift(token, hits, count, hits / count / base))
-        by_expert.append(sorted(lifts, key=lambda lift: -lift.lift)[:most])
+        by_expert.append(sorted(lifts, key=lambda lift: (-lift.lift, -lift.taken))[:most])
     return by_expert
 
 

@@ -1,47 +1,40 @@
-"""Sizes: how large a model's parts are, what a training step keeps in memory for them, and what they compute per token.
-
-B = rows of a batch, T = tokens, d = d_model, H = query heads, Hkv = key/value heads, D = d_head, V = vocabulary.
-"""
+"""Sizes: how many parameters each part of a model has, and how many operations it takes for one token."""
 
 from __future__ import annotations
 
-from ..model import PRESETS, ModelConfig
+from dataclasses import dataclass
 
-COMPARED: dict[str, ModelConfig] = {
-    "Word walkthrough": PRESETS["s5"],
-    "Word walkthrough, eight experts": PRESETS["s5-moe"],
-    "Post-norm GPT": PRESETS["s3"],
-    "GPT-2 small": PRESETS["gpt2-small"],
-}
-"""Models from the teaching texts, and the one that most of them mean."""
+from ..model import ModelConfig
 
 
-def activations(config: ModelConfig, batch: int, length: int) -> dict[str, int]:
-    """How many numbers one block keeps for the backward pass, by part; only the largest parts. In a mixture, the block
-    is one with experts: there, a token has hidden numbers for each expert that it visits.
+@dataclass(frozen=True)
+class Part:
+    """One part of a model, over all layers."""
 
-    Queries, keys and values; the scores of every head, which plain attention holds and fused kernels (Dao et al. 2022)
-    make again; the weighted average; and the MLP's hidden numbers.
+    name: str
+    parameters: int
+    operations: int
+    """In matrix products, for one token."""
+
+
+def parts(config: ModelConfig, length: int) -> list[Part]:
+    """The parts, in the order in which a token meets them, for a token that attends to `length` keys.
+
+    They sum to `config.n_parameters` and to `config.flops_per_token(length)`.
     """
-    rows, visited = batch * length, config.experts_per_token + config.shared_expert
-    hidden = visited * config.expert_width if config.n_moe_layers else config.ff_width
-    return {
-        "queries, keys, values": rows * config.d_head * (config.n_heads + 2 * config.kv_heads),
-        "scores of all heads": rows * length * config.n_heads,
-        "weighted averages": rows * config.n_heads * config.d_head,
-        "hidden layer": rows * hidden,
-    }
-
-
-def compute(config: ModelConfig, length: int) -> dict[str, int]:
-    """Operations for one token that attends to `length` keys, by part; they sum to `config.flops_per_token(length)`."""
-    d, H, Hkv, D = config.d_model, config.n_heads, config.kv_heads, config.d_head
-    projections = config.n_layers * 2 * d * D * (2 * H + 2 * Hkv)
-    scores, output = config.n_layers * 4 * length * H * D, 2 * d * config.vocab_size
-    name = "experts used, and routers" if config.n_moe_layers == config.n_layers else "MLP"
-    return {
-        "attention: project in and out": projections,
-        "attention: scores and weighted average": scores,
-        name: config.flops_per_token(length) - projections - scores - output,
-        "output layer": output,
-    }
+    counted, d, D = config.parameters_by_component(), config.d_model, config.d_head
+    projections = 2 * d * D * (2 * config.n_heads + 2 * config.kv_heads)
+    attention = config.n_layers * (projections + 4 * length * config.n_heads * D)  # scores and weighted average
+    output = 2 * d * config.vocab_size
+    mixed = ("experts",) if config.n_moe_layers == config.n_layers else ("MLPs", "experts")
+    return [
+        Part("embeddings", counted["token embedding"] + counted["position embedding"], 0),
+        Part("attention", counted["attention"], attention),
+        Part(
+            " and ".join(mixed) if config.n_moe_layers else "MLPs",
+            counted["feed-forward"] + counted["experts"] + counted["routers"],
+            config.flops_per_token(length) - attention - output,
+        ),
+        Part("norms", counted["norms"], 0),
+        Part("output layer", counted["output head"], output),
+    ]

@@ -65,8 +65,6 @@ _FORMS = {
     "rules": (f"{_RULE}(,{_RULE})*", "its rules of writing cannot be read"),
 }
 """The form of a query's words, and the complaint about one that does not have it."""
-RENAMED_STEPS = {"calm": "qk_norm", "turn": "rotate", "blend": "mix", "change": "add", "think": "mlp"}
-"""Steps of the walk that have other names in older links."""
 
 
 def _read(name: str, text: str) -> Any:
@@ -75,8 +73,6 @@ def _read(name: str, text: str) -> Any:
     wrong = LinkError(complaint.format(name=name, text=cut(text)))
     if not re.fullmatch(pattern, text):
         raise wrong
-    if name == "step":
-        return RENAMED_STEPS.get(text, text)
     try:
         if name == "cell":
             return tuple(int(number) for number in text.split(","))

@@ -124,7 +124,6 @@ class Prepared:
 
     config: ModelConfig
     tokenizer: Tokenizer
-    corpus_name: str
     corpus_sha256: str
     train_tokens: int
     val_tokens: int
@@ -154,7 +153,6 @@ class Prepared:
         return cls(
             config=config,
             tokenizer=corpus.tokenizer,
-            corpus_name=corpus.name,
             corpus_sha256=corpus.sha256,
             train_tokens=len(corpus.train),
             val_tokens=len(corpus.val),

@@ -8,6 +8,9 @@ import sys
 from typing import Any
 
 import gradio as gr
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from ..devices import on_zerogpu
 from ..service.board import Board
@@ -128,6 +131,11 @@ def build_app(
     return app
 
 
+def _no_copies(request: Request) -> Response:
+    """Gradio would write a session's components to a file for anybody who asks; the page has no such links."""
+    return Response(status_code=404)
+
+
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):
     """Serve the page. `options` go to gradio's `launch`, over the settings given here."""
     reach, limits, uploads = app.page.reach, app.page.limits, app.page.uploads
@@ -152,6 +160,7 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
                 news_route(app.page),
                 made_route(),
                 own_files.files_route(),
+                Route("/gradio_api/deep_link", _no_copies),
             ],
         },
         "footer_links": [],

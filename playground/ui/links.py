@@ -85,10 +85,9 @@ def carried_slot(page: Page, visitor: str, model_id: str | None) -> dict[str, Sl
 def check_rules(rules: Sequence[tuple[str, float]], limits: Limits) -> None:
     """Check a link's settings for writing. Raises ValueError for values that the controls could not have."""
     for name, value in rules:
-        if name not in (*sampling.BY_NAME, "greedy"):
+        if name not in sampling.BY_NAME:
             raise LinkError(f"there is no rule called “{cut(name)}” here")
-        if name != "greedy":  # written so by older links
-            sampling.BY_NAME[name].read(value, limits)
+        sampling.BY_NAME[name].read(value, limits)
 
 
 def is_here(page: Page, query: dict[str, str], visitor: str | None) -> bool:

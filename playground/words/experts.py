@@ -6,21 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..inspection.balance import Evenness
 from ..inspection.favourites import RANDOM_ROUTERS
 from .numbers import listed
 
-
-def routing_words(experts: np.ndarray, layer: int, E: int) -> str:
-    """How many experts (T, K) this text uses in the layer, and the busiest of them."""
-    T = len(experts)
-    visits = np.bincount(experts.ravel(), minlength=E)
-    busiest = int(visits.argmax())
-    who = "this one token uses" if T == 1 else f"these {T:,} tokens use"
-    return (
-        f"In layer {layer} {who} {np.count_nonzero(visits)} of {E} experts. Expert {busiest} gets the most, "
-        f"{100 * visits[busiest] / visits.sum():.0f} % (an even share is {100 / E:.3g} %)."
-    )
+FAVOURITES = (
+    "Favourites go to an expert clearly more often than other tokens; a percentage says how often, if not always."
+)
 
 
 def journey_words(token: str, position: int, layers: Sequence[int], experts: np.ndarray, weights: np.ndarray) -> str:
@@ -32,13 +23,17 @@ def journey_words(token: str, position: int, layers: Sequence[int], experts: np.
     return f"The first choices of token {position} “{token}”. {way}. Framed: the experts it uses."
 
 
-def training_load_words(layer: int, step: int, load: Evenness) -> str:
-    """How even a layer's load was at the end of training."""
+def training_load_words(
+    layer: int, step: int, load: tuple[float, float, int, float, Sequence[int]], began: tuple[int, float] | None
+) -> str:
+    """How even a layer's load was at the end of training, and at first; of `inspection.balance.Evenness`."""
+    entropy, most, busiest, share, dead = load
+    then = f" ({2 ** began[1]:.1f} at step {began[0]:,})" if began else ""
     words = (
-        f"Layer {layer} at step {step:,} of training: tokens spread as evenly as over {2**load.entropy:.1f} busy "
-        f"experts. The busiest is expert {load.busiest} with {100 * load.busiest_share:.0f} %. "
+        f"Layer {layer} at step {step:,}: tokens spread as evenly as over "
+        f"{2**entropy:.1f} of {2**most:.0f} experts{then}. The busiest is expert {busiest} with {100 * share:.0f} %. "
     )
-    return words + (f"Almost unused (✕): {experts_listed(load.dead)}." if len(load.dead) else "No expert is dead.")
+    return words + (f"Almost unused (✕): {experts_listed(dead)}." if len(dead) else "No expert is dead.")
 
 
 def experts_listed(experts: Sequence[int]) -> str:

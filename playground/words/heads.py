@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..inspection.heads import EVEN
-from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, HeadTests
-from .numbers import share, signed
+from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, Estimate, HeadTests
+from .numbers import estimate, share, signed
 
 HABIT_NAMES = {
     "previous": "the token before",
@@ -43,6 +44,18 @@ CRITERIA = (
     "nats without the head. Each limit is compared with the lower end of an interval. "
     "Except for even attention, the head must also exceed every untrained head."
 )
+
+
+def interval(measured: Estimate, at: tuple[int, int], digits: int = 2) -> str:
+    """What was measured of one head, with its 95 % interval; a dash if there was nothing to measure."""
+    mean, margin = measured.at(*at)
+    return "–" if math.isnan(mean) else estimate(mean, margin, digits)
+
+
+def effect_or_noise(measured: Estimate, at: tuple[int, int], digits: int = 2) -> str:
+    """An effect with its interval, or words for one that may be zero."""
+    mean, margin = measured.at(*at)
+    return "no clear effect" if abs(mean) <= margin else interval(measured, at, digits)
 
 
 def roles_counted(tests: HeadTests) -> str:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from .numbers import brief
+from ..inspection.sizes import Part
+from .numbers import brief, bytes_text, share
+from .result import Result
 
 _ROWS = "One row per token, one column per number of its vector. Click a row to choose its token."
 READING = {
@@ -99,18 +102,29 @@ def cache_words(length: int, same: bool, largest: float, projections: tuple[int,
 # ---- sizes and receipts ----------------------------------------------------------------------------------------------
 
 
-MEMORY = (
-    "Scores grow with the square of the number of tokens, the rest in proportion. "
-    "A fused kernel never stores the scores."
-)
+def cost_words(parts: Sequence[Part], used: int, experts: int) -> Result:
+    """The part with the most parameters, and its share of the arithmetic; a token uses so many of the experts."""
+    most = max(parts, key=lambda part: part.parameters)
+    stored, computed = (
+        value / sum(getattr(part, name) for part in parts)
+        for name, value in (("parameters", most.parameters), ("operations", most.operations))
+    )
+    many = most.name.endswith("s")
+    does = "They do" if many else "It does"
+    number = f"{does} {share(computed)} of the arithmetic."
+    if not most.operations:
+        number = f"{does} no arithmetic: each token only looks up its row."
+    elif most.name.endswith("experts"):
+        number = f"{does} {share(computed)} of the arithmetic, as a token uses only {used} of {experts}."
+    named = f"The {most.name} hold" if many else f"{most.name.capitalize()} holds"
+    return Result(f"{named} {share(stored)} of the parameters.", number)
 
 
-def sizes_words(dense: int, mixed: int, active: int) -> str:
-    """The parameters of the word walkthrough, with one MLP per block and with experts."""
+def sizes_words(parameters: int, operations: int, each: int) -> str:
+    """How large the whole model is, with so many bytes for each parameter; what it computes for the last token."""
     return (
-        f"A tied output layer has no parameters of its own. The dense word walkthrough has {dense:,} parameters, "
-        f"the one with experts {mixed:,}: {mixed / dense:.2f} times as many. A token uses {active:,} of these. "
-        "The MoE tab compares models of equal cost."
+        f"The {parameters:,} parameters take {bytes_text(each * parameters)} in {8 * each} bits. "
+        f"The last of these tokens takes {operations:,} operations, counting additions and multiplications."
     )
 
 

@@ -24,6 +24,13 @@ def signed(value: float, digits: int = 2, *, plus: bool = False) -> str:
     return f"{rounded:{'+' if plus else ''}.{digits}f}".replace("-", "−")
 
 
+def estimate(mean: float, margin: float, digits: int = 2) -> str:
+    """A mean with its interval, to two digits of the margin and at most `digits` decimals; no space may break."""
+    supported = 1 - math.floor(math.log10(margin)) if 0 < margin < math.inf else digits
+    shown = max(0, min(digits, supported))
+    return f"{signed(mean, shown)}\u00a0±\u00a0{margin:.{shown}f}"
+
+
 def bytes_text(count: float) -> str:
     """Bytes in B, kB, MB or GB, each a thousand of the one before."""
     for unit, suffix in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):

@@ -148,9 +148,13 @@ def pair_words(curves: Sequence[Any], comparable: bool = True) -> str:
     return f"First seed: {said[0]}, {said[1]}."
 
 
-def interval_words(differences: Sequence[float], mean: float, margin: float) -> str:
+def interval_words(differences: Sequence[float], mean: float | None, margin: float | None) -> str:
     """The differences by seed, and whether their interval excludes zero."""
+    if not differences:
+        return ""
     words = f"MoE minus dense by seed: {', '.join(signed(d, 4) for d in differences)}."
+    if mean is None or margin is None:
+        return words
     return f"{words} The interval {'excludes' if abs(mean) > margin else 'includes'} zero."
 
 

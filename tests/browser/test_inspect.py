@@ -109,7 +109,7 @@ def test_code_stays_in_its_card_and_the_letters_of_a_map_are_read_in_both_scheme
 
 
 def test_the_address_leads_back_to_what_is_shown(address, chromium_page):
-    page = opened(chromium_page, address, model="stories", prompt=PROMPT, layer="1", head="2", cell="3,1", view="walk")
+    page = opened(chromium_page, address, model="stories", prompt=PROMPT, layer="1", head="2", cell="3,1", view="steps")
     page.wait_for_url("**view=steps**")
     assert asked(page)["layer"] == ["1"] and asked(page)["cell"] == ["3,1"]
     page.locator("#inspect-panel .views label", has_text="Heads").click()

@@ -46,11 +46,16 @@ class Server:
         slots = {
             "said": Slot(said, lambda: said),
             "tokens": Slot(chosen.get("token"), lambda: "".join(tokens)),
-            "late": Slot(chosen["size"], lambda: time.sleep(0.3) or f"late {chosen['size']}", slow=True),
+            "late": Slot(chosen["size"], lambda: self.late(chosen["size"]), slow=True),
         }
         if chosen.get("more"):
             slots["more"] = Slot(1, lambda: "unfolded")
         return Shown(chosen, slots)
+
+    def late(self, size: str) -> str:
+        go = self.go.get(f"late {size}")
+        go.wait(20) if go else time.sleep(0.3)
+        return f"late {size}"
 
     def count(self, asked) -> None:
         self.counted += 1
@@ -94,13 +99,15 @@ def opened(served_panel, chromium_page):
 
 def test_the_newest_selection_wins_however_slow_the_older_answers_are(opened):
     server, page = opened
-    server.go["2"] = threading.Event()
+    server.go |= {"2": threading.Event(), "late 3": threading.Event()}
     for name in ("two", "three"):
         page.get_by_text(name, exact=True).click()
     expect(page.locator("[data-slot=said]")).to_contain_text("size 3")
     server.go["2"].set()
     page.wait_for_timeout(400)
     expect(page.locator("[data-slot=said]")).to_contain_text("size 3")
+    expect(page.locator("#tried [aria-busy=true]")).to_have_attribute("data-slot", "late")  # only what is awaited
+    server.go["late 3"].set()
     expect(page.locator("[data-slot=late]")).to_have_text("late 3")
     assert page.locator("input[value='3']").is_checked()
 

@@ -10,7 +10,7 @@ from playground.training import History, LoadMeasured
 
 def test_evenness_of_known_loads_and_of_those_that_a_history_holds():
     even = evenness([0.25] * 4)
-    assert (even.entropy, even.dead) == (2.0, ())
+    assert (even.entropy, even.most, even.dead) == (2.0, 2.0, ())
     collapsed = evenness([0.0, 1.0, 0.0, 0.0])
     assert (collapsed.entropy, collapsed.busiest, collapsed.busiest_share, collapsed.dead) == (0.0, 1, 1.0, (0, 2, 3))
     shares = np.array([0.5, 0.3, 0.199, 0.001])

@@ -87,7 +87,7 @@ class ScriptedRunner:
         self.calls += 1
         assert self.may_prepare.wait(30)
         tokenizer = CharTokenizer("abcdefghijklmnopqrstuvwxyz .,!?\n")
-        yield Prepared(MODEL, tokenizer, "text", "hash", 100, 10, None, ())
+        yield Prepared(MODEL, tokenizer, "hash", 100, 10, None, ())
         common = {"loss": 1.0, "learning_rate": 0.1, "gradient_norm": 1.0, "tokens_per_second": 10.0, "time_left": 1.0}
         started = {"n_parameters": 1, "tokens_per_step": 1, "device": "cpu", "precision": "float32", "compiled": False}
         yield Started(0, 0.0, steps=spec.training.steps, **started)

@@ -218,11 +218,9 @@ def test_the_panel_opens_with_a_text_that_is_written_once(panel):
     assert panel.shown().slots["text"].slow
 
 
-def test_fields_that_make_no_sense_are_as_at_first_and_older_links_mean_what_they_did():
+def test_fields_that_make_no_sense_are_as_at_first():
     odd = {"temperature": [], "prompt": 7, "stop": {}, "choice": "x", "game": {}, "unheard of": 1, "top_k": "many"}
     assert Selection.read(odd) == Selection()
-    assert Selection.read({"greedy": 1, "temperature": 0.8}).greedy
-    assert not Selection.read({"greedy": 0, "temperature": 0.8}).greedy
     assert Selection(temperature=0).sampling(LOCAL).greedy
     assert Selection.first(PUBLIC).new_tokens == min(200, PUBLIC.new_tokens)
 

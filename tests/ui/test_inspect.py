@@ -63,11 +63,9 @@ def test_any_place_that_a_browser_sends_is_held_to_what_there_is(tab, place):
     assert all(0 <= chosen[name] < most for name, most in zip(names, (2, 4, 5, 5)))
 
 
-def test_fields_that_make_no_sense_are_as_at_first_and_older_links_find_their_views():
+def test_fields_that_make_no_sense_are_as_at_first():
     odd = {"view": 7, "strip": [], "edits": "x", "why": {}, "prompt": 3, "unheard of": 1, "step": "softmax"}
     assert Selection.read(odd) == Selection(step="softmax")
-    views = {"walk": "steps", "minds": "steps", "learn": "training", "replay": "training", "sizes": "cost"}
-    assert {old: Selection.read({"view": old}).view for old in views} == views
     assert Selection.read(json.loads(json.dumps(Selection(layer=1, edits=(OFF,)).to_dict()))).edits == (OFF,)
 
 

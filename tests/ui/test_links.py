@@ -215,7 +215,7 @@ def test_a_link_to_a_text_carries_how_it_was_written(tmp_path):
         out = open_view(ANNA, Asked(tab="generate", prompt="Mia", rules=rules))
         return {getattr(component, "elem_id", None): value for component, value in out.items()}
 
-    out = opened("temperature:0.3,top_k:5,seed:7,greedy:1")  # which the panel reads from the address
+    out = opened("temperature:0.3,top_k:5,seed:7")  # which the panel reads from the address
     assert out["tabs"].selected == "generate" and out["link-note"] == ""
     for rules, complaint in {
         "temperature:9": "between 0 and 3",

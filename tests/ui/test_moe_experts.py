@@ -81,13 +81,17 @@ def test_the_routing_shown_is_the_models(tab):
     for t, (_, mark, _, numbers) in enumerate(spans):
         assert [int(n) for n in re.findall(r">(\d+)</i>", numbers)] == found.experts[:, 0, t, 0].tolist()
         assert ("followed" in mark) == (t == 6)
-    busiest = found.experts[1, 0].flatten().bincount(minlength=4).argmax().item()
-    assert f"Expert {busiest} gets the most" in shown["routing-words"]
     assert "Token 6 “<bdi>n</bdi>”" in shown["routing-followed"]
     journey = numbers_of(shown["journey"]["figure"]["data"][0]["z"])
     assert journey == pytest.approx(found.dense_weights()[:, 0, 6].numpy(), abs=1e-6)
     over = shown["load-over-training"]["summary"]
-    assert "experts 1, 2 and 3" in over
+    assert "experts 1, 2 and 3" in over and "1.0 of 4 experts" in over
+    assert over.count("step 5") == 1 and "at step" not in over.removeprefix("Layer 1 at step 5"), "it has one record"
+
+
+def test_all_folds_read_one_prompt_which_fits_the_model_at_first(tab):
+    (prompt,) = {tab.look(**{fold: True})["chosen"]["prompt"] for fold in ("routing", "breaking", "figures")}
+    assert prompt.endswith("the wind") and len(LETTERS.encode(prompt)) <= MIXTURE.context_length
 
 
 def test_a_click_in_the_map_of_costs_chooses_its_expert(tab):
@@ -101,7 +105,7 @@ def test_a_click_in_the_map_of_costs_chooses_its_expert(tab):
 def test_bad_choices_are_answered_in_sentences(tab):
     shown = tab.look("plain", routing=True, prompt="")
     assert "is empty" in shown["routing-note"]
-    drawn = ("routing-text", "routing-words", "routing-followed", "journey")
+    drawn = ("routing-text", "routing-followed", "journey")
     assert not any(shown[name] for name in drawn), "nothing of another text stays"
     short = tab.look("plain", experts=True, own="the wind.", layer=0)["favourites"]
     assert "only 9 tokens" in short["problem"]
@@ -110,11 +114,11 @@ def test_bad_choices_are_answered_in_sentences(tab):
         ("force", [], "the expert"),
         ("juggle", [0], "to do"),
     ):
-        shown = tab.look(breaking=True, begin="the ", way=how, layer=0, off=chosen)
+        shown = tab.look(breaking=True, prompt="the ", way=how, layer=0, off=chosen)
         assert said in shown["breaking-cards"]["problem"] and said in shown["breaking-next"]["problem"]
-    shown = tab.look("all_experts", breaking=True, begin="the ", off=[1])
-    assert "are silenced" in shown["breaking-note"] and "loss unchanged" in shown["breaking-cards"]
-    wild = tab.look(breaking=True, begin="the ", layer="0; drop", off=[0, 99, "x"])["chosen"]
+    shown = tab.look("all_experts", breaking=True, prompt="the ", off=[1])
+    assert "are silenced" in shown["breaking-note"] and "change of the loss" in shown["breaking-cards"]
+    wild = tab.look(breaking=True, prompt="the ", layer="0; drop", off=[0, 99, "x"])["chosen"]
     assert wild["layer"] in (0, 1) and wild["off"] is None, "what makes no sense is as it is at first"
 
 
@@ -124,9 +128,10 @@ def test_each_expert_shows_its_share_and_its_favourites_and_a_random_router_is_u
     assert "<cook>" not in table and "&lt;" in table and "your text" in table
     ids = LETTERS.encode(text)[: 32 * ((len(LETTERS.encode(text)) - 1) // 32)]
     routed = routing_of(mixture().model, torch.tensor(ids).view(-1, 32)).experts[1].flatten(0, 1).numpy()
-    told = [[(f.taken / f.count, f.lift) for f in some] for some in favourites(routed, np.array(ids), 4, 8)]
+    told = favourites(routed, np.array(ids), 4, 6)
     assert any(told) and table.count('<td class="words">none') == told.count([])
-    shown = [(f"{100 * share:.0f} % · ×{lift:.1f}") for some in told for share, lift in some]
+    assert table.count("<code>") == sum(map(len, told)) > table.count("<small>"), "no number where it gets all"
+    shown = [f"{100 * f.taken / f.count:.0f} %" for some in told for f in some if f.taken < f.count]
     assert re.findall(r"<small>(.*?)</small>", table) == shown
     shares = [float(x) for x in re.findall(r'data-value="([\d.]+)"', table)]
     assert shares == pytest.approx([(routed == expert).any(axis=1).mean() for expert in range(4)], abs=1e-6)
@@ -137,11 +142,11 @@ def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
     checkpoint = mixture()
     ids = LETTERS.encode("the ")
     for how, last in (("off", False), ("silent", False), ("force", True)):
-        shown = tab.look(breaking=True, begin="the ", way=how, layer=1, off=[2], last=last)
+        shown = tab.look(breaking=True, prompt="the ", way=how, layer=1, off=[2], last=last)
         before = numbers_of(shown["breaking-next"]["figure"]["data"][0]["x"])
         truth = checkpoint.model(torch.tensor([ids])).logits[0, -1].softmax(0).sort(descending=True).values
         assert before[:4] == pytest.approx(truth[:4].tolist(), abs=1e-5)
-        assert "loss unchanged" in shown["breaking-cards"] and "KL divergence" in shown["breaking-cards"]
+        assert "change of the loss" in shown["breaking-cards"] and "KL divergence" in shown["breaking-cards"]
         assert shown["chosen"]["forces"] == (how == "force")
     edit = edits_tap([breaking.edit_for("force", 1, [2], (3,))], checkpoint.config)
     seen = routing_of(checkpoint.model, torch.tensor([ids]), edit=edit)

@@ -9,7 +9,7 @@ from playground.service.pace import Pace
 from playground.service.runs import OWN_TEXT, Source
 from playground.ui.forms import pair as form
 from playground.ui.forms import run
-from playground.ui.tabs.moe import both, selection, training
+from playground.ui.tabs.moe import both, selection, training, verdict
 from tests.service.test_comparisons import spec
 
 from .panels import PageCaller
@@ -39,13 +39,11 @@ def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_
     page.look()
     registry = page.board.registry
     dense, moe = (registry.get(model_id, None) for model_id in SHIPPED)
-    verdict = views.pair_of(SHIPPED[0], dense, SHIPPED[1], moe, recorded=True).verdict
+    known = views.pair_of(SHIPPED[0], dense, SHIPPED[1], moe, recorded=True).verdict
     assert page.text("headline").startswith("A tie") and "1 seed · recorded" in page.text("about")
-    assert f"{abs(verdict.difference):.4f}" in page.text("numbers") and f"± {verdict.margin:.4f}" in page.text(
-        "numbers"
-    )
+    assert f"{abs(known.difference):.4f}" in page.text("numbers") and f"± {known.margin:.4f}" in page.text("numbers")
     bars = page.slots["interval"]["figure"]["data"][1]
-    assert bars["error_x"]["array"] == [verdict.margin]
+    assert bars["error_x"]["array"] == [known.margin]
     assert f"{moe.config.n_parameters / dense.config.n_parameters:.1f} ×" in page.text("facts")
     assert "1.0 ×" in page.text("facts") and re.search(r"0\.\d+ × +the training speed|1\.\d ×", page.text("speed"))
     assert not {"routing-text", "favourites", "table"} & page.slots.keys()
@@ -62,6 +60,7 @@ def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     status, answer = page.train(steps=400)
     assert status == 200, answer
     until(lambda: page.job().state == "training")
+    assert verdict.interval(page.job().view())[0], "its place stays while both train"
     assert "Stop" in page.bar.look()["stop"] and "of 400" in page.bar.slots["bar"] and page.news()["pause"]
     assert page.look() and page.text("headline") == "Training both …"
     assert "deleted" not in page.look(breaking=True)["breaking-note"], "its models are not there yet"

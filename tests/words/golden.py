@@ -23,6 +23,7 @@ from playground.influence.ranking import Passage, Ranked
 from playground.influence.verbatim import Copied, Match
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff
 from playground.inspection.precision import InPrecision, PrecisionCost
+from playground.inspection.roles import Estimate
 from playground.inspection.walk import step, step_names
 from playground.interventions.circuit import Circuit, Edge, Node
 from playground.interventions.patching import Donor, PatchMap
@@ -156,7 +157,9 @@ def of_verdict_and_pairs() -> Iterator[Case]:
 
 def of_heads_and_precision() -> Iterator[Case]:
     tokens = list("abcdef")
+    one = lambda value: Estimate(np.full((1, 1), value), np.full((1, 1), 0.05))  # noqa: E731
     yield from ((f"role: {role}", f"It {words}.") for role, words in heads.ROLE_NAMES.items())
+    yield "an effect and noise", ", ".join(heads.effect_or_noise(one(x), (0, 0)) for x in (0.357, -0.03))
     yield "when a head has a role", heads.CRITERIA
     for by, words in heads.ORDERS.items():
         yield f"a list of heads, sorted by the {by}", words

@@ -7,6 +7,7 @@ from types import SimpleNamespace as Facts
 import numpy as np
 
 from playground.data import Baselines
+from playground.inspection.sizes import Part
 from playground.words import experts, inspect, pictures
 from playground.words.parts import plain_name
 
@@ -71,14 +72,11 @@ def of_pictures() -> Iterator[Case]:
 
 
 def of_experts() -> Iterator[Case]:
-    yield "routing, one token", experts.routing_words(np.array([[0, 1]]), 0, 4)
+    yield "favourites", experts.FAVOURITES
     chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
-    yield "routing, two tokens", experts.routing_words(chosen, 2, 8)
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
-    load = Facts(entropy=2.0, busiest=4, busiest_share=0.5, dead=(0, 2))
-    yield "load in training", experts.training_load_words(1, 40, load)
-    load.dead = ()
-    yield "load in training, none dead", experts.training_load_words(1, 40, load)
+    yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
+    yield "load in training, none dead", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, ()), None)
     for clear in (True, False):
         yield f"sorting, clear: {clear}", " ".join(experts.sorting_words(1, 0.72, 0.61, clear=clear))
 
@@ -98,8 +96,10 @@ def of_inspect() -> Iterator[Case]:
     yield "norms", inspect.norms_words(plain_name("1 feedforward"), 0.3, 0.5)
     parts = ("final_norm", "head", "0 attention", "blocks.2.attention.qkv.weight", "blocks.0.feedforward_norm.weight")
     yield from ((f"the name of {part}", plain_name(part)) for part in parts)
-    yield "sizes", inspect.sizes_words(205_696, 1_134_208, 340_096)
-    yield "memory", inspect.MEMORY
+    for name, operations in (("embeddings", 0), ("attention", 10), ("MLPs", 63), ("experts", 45)):
+        counted = [Part("norms", 30, 100 - operations), Part(name, 70, operations)]
+        yield f"the cost of {name}", str(inspect.cost_words(counted, 2, 8))
+    yield "sizes", inspect.sizes_words(798_336, 1_598_000, 4)
     yield "the proof of a receipt", inspect.receipt_proof(1e-7, "score", 32)
     yield "the cache", inspect.cache_words(120, True, 1e-6, (1515, 381750), 128, 4096)
     yield "the cache, other texts", inspect.cache_words(120, False, 1.0, (1515, 381750), 128, 4096)

@@ -100,6 +100,7 @@
         if (answer.selection) address.write(tab, visited);
         for (let late = answer; late.later?.length; take({ ...late, selection: null }, quiet)) {
           for (const each of late.later) place(each)?.setAttribute("aria-busy", "true");
+          root.removeAttribute("aria-busy"); // what is shown already holds
           late = await ask(`/view/${name}`, question({ later: true }));
         }
         return true;

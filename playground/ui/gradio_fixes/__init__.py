@@ -11,7 +11,6 @@ quiet_refusals.py  a traceback in the log for whatever a stranger sends
 small_sessions.py  a copy of every component's properties for each page that is opened
 lenient.py         a drop-down that answers a click with an error, because its list has changed meanwhile
 first_script.py    scripts that come after gradio's own; a page that is built again for every visitor, uncompressed
-quick_import.py    type stubs written beside gradio's sources at every start
 (assets/complaints.js: errors of handlers outside the queue, which nobody is shown)
 (front/clock.js: the clock of a loading sign that is gone)
 """

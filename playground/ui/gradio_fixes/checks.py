@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import gradio as gr
-from gradio import component_meta
 
 from .small_sessions import PLAIN
 
@@ -17,9 +16,8 @@ CLOCK = re.compile(r"\(\)=>\{\w+\(\w+,\(performance\.now\(\)-[^}]+\)/1e3\)")
 PLACES: Mapping[str, tuple[object, tuple[str, ...]]] = {
     "blocks.py": (gr.Blocks, ("postprocess_data",)),
     "quiet_refusals.py": (gr.Blocks, ("process_api", "preprocess_data")),
-    "small_sessions.py": (PLAIN, ("components", "_update_config", "_update_value_in_config")),
+    "small_sessions.py": (PLAIN, ("_update_config", "_update_value_in_config")),
     "lenient.py": (gr.Dropdown, ("preprocess", "_warn_if_invalid_choice")),
-    "quick_import.py": (component_meta, ("create_or_modify_pyi",)),
 }
 """Fix → what it changes, and the names of gradio's that it relies on."""
 QUEUE = ("sleep_when_free", "progress_update_sleep_when_free", "compute_analytics_summary")

@@ -13,8 +13,7 @@ from typing import Any
 import gradio as gr
 from gradio import component_meta
 
-if hasattr(component_meta, "create_or_modify_pyi"):  # else checks.py says so
-    component_meta.create_or_modify_pyi = lambda *given: None  # it would write a .pyi file beside this one
+component_meta.create_or_modify_pyi = lambda *given: None  # it would write a .pyi file beside this one
 
 
 class LenientDropdown(gr.Dropdown):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from ....engine import PRECISIONS, SamplingConfig
@@ -50,13 +49,6 @@ class Selection(Selected):
     def first(cls, limits: Limits) -> Selection:
         """The selection with which the panel opens."""
         return cls(**form.first_values(limits))
-
-    @classmethod
-    def read(cls, sent: Mapping[str, Any]) -> Selection:
-        """The selection that a browser sent. A field with an invalid value gets its default."""
-        if sent.get("greedy") in (True, 1):  # written so by older links
-            sent = {**sent, "temperature": 0.0}
-        return super().read(sent)
 
     @property
     def greedy(self) -> bool:

@@ -7,7 +7,7 @@ heads.py       one head, all heads, a second one beside it; receipt.py: why a we
 edits.py       edits of the forward pass and their effect; roles.py: what heads do, tested.py tests them on many texts
 pairs.py       two prompts that differ in one word; what carries the difference: patch.py, steer.py, circuits.py
 training.py    one optimizer step; moments.py: the same prompt through training
-cost.py        parameters, memory, operations; kv_cache.py: what the KV cache saves
+cost.py        parameters and arithmetic by part; kv_cache.py: what the KV cache saves
 
 A view is a module with `TEMPLATE` (fixed HTML), `slots(at)` and, where charts can be clicked, `clicked(at, click)`,
 which returns the fields of the selection that a click changes.

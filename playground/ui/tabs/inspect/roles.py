@@ -9,9 +9,8 @@ import numpy as np
 from ....figures.parts import share_map
 from ....inspection import Look
 from ....inspection.heads import head_scores
-from ....inspection.roles import REPEATS, Estimate
-from ....words.heads import CRITERIA, HABIT_NAMES, ORDERS, ROLE_NAMES, roles_counted
-from ....words.numbers import signed
+from ....inspection.roles import REPEATS
+from ....words.heads import CRITERIA, HABIT_NAMES, ORDERS, ROLE_NAMES, effect_or_noise, interval, roles_counted
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import cell_of
@@ -97,33 +96,27 @@ def role_card(at: At) -> str:
         return problem + theme.heading(title) + theme.table(("", "this prompt"), rows)
     tests, rows = found.tests, []
     for name, habit in HABIT_NAMES.items():
-        bound, there = f"≤ {tests.untrained[name]:.2f}", _interval(tests.weights[name], owner)
+        bound, there = f"≤ {tests.untrained[name]:.2f}", interval(tests.weights[name], owner)
         rows.append((f"weight on {habit}", there, bound, _number(here[name])))
         if name in REPEATS:
-            lost, bound = _interval(tests.given_up[name], owner), f"≤ {tests.untrained_given_up[name]:.2f}"
+            lost, bound = effect_or_noise(tests.given_up[name], owner), f"≤ {tests.untrained_given_up[name]:.2f}"
             rows.append(("… of it lost when the copy is replaced", lost, bound, ""))
-    effect = _interval(tests.effect, owner, digits=4)
+    effect = effect_or_noise(tests.effect, owner, digits=4)
     rows += [
-        ("evenness", _interval(tests.evenness, owner), "", _number(here["evenness"])),
+        ("evenness", interval(tests.evenness, owner), "", _number(here["evenness"])),
         (
             "weight that shifts when the text changes",
-            _interval(tests.moved, owner),
+            interval(tests.moved, owner),
             f"≤ {tests.untrained['moved']:.2f}",
             "",
         ),
         (f"higher loss without it (nats, {tests.tokens:,} tokens)", effect, "", ""),
     ]
     if shift is not None:
-        rows.append(("change of the last prediction without it (nats)", "", "", f"{shift[owner]:.4f}"))
+        rows.append(("change of the last prediction without it (nats)", "", "", f"{shift[owner]:.2f}"))
     words = f"It {ROLE_NAMES[tests.role(*owner)]}."
     return theme.heading(title, words) + theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
 
 
-def _interval(estimate: Estimate, at: tuple[int, int], digits: int = 2) -> str:
-    mean, margin = estimate.at(*at)
-    # no space that could break
-    return "–" if np.isnan(mean) else f"{signed(mean, digits)}\u00a0±\u00a0{margin:.{digits}f}"
-
-
 def _number(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.3f}"
+    return "–" if np.isnan(value) else f"{value:.2f}"

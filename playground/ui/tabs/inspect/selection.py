@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pydantic import field_validator, model_validator
+from pydantic import field_validator
 
 from ....inspection import Look
 from ....inspection.edits import Edit, from_dict
@@ -20,8 +20,6 @@ from ...selected import Selected
 
 MODEL = "model"
 """The subject that is no worked example: the chosen model."""
-OLD_VIEWS = {"walk": "steps", "minds": "steps", "learn": "training", "replay": "training", "sizes": "cost"}
-"""What older links call the views."""
 VIEWS = {"steps": "Step by step", "heads": "Heads", "training": "Training", "cost": "Cost"}
 
 
@@ -91,15 +89,10 @@ class Selection(Selected):
     moment: int | None = None
     """Which of the run's snapshots; None stands for the last."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _older_links(cls, sent: Any) -> Any:
-        return {**sent, "training": "moments"} if isinstance(sent, dict) and sent.get("view") == "replay" else sent
-
     @field_validator("view")
     @classmethod
     def _one_there_is(cls, view: str) -> str:
-        return OLD_VIEWS.get(view, view if view in VIEWS else "heads")
+        return view if view in VIEWS else "heads"
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,17 +10,16 @@ from ....storage import Checkpoint
 from ...panel import Slot, blank, choice, move_button, slot
 from ...prompts import read_prompt
 from ...theme import badge, notice, quiet
-from .selection import At
+from .selection import PROMPT, At
 from .table import pair_table, speeds_while_training, training_speeds
 
-TITLE = "All figures side by side"
+TITLE = "Figures and texts side by side"
 TOKENS = 60
 TEMPERATURE = 0.8
 
 TEMPLATE = f"""<div class="stack"><div class="line">{slot("both-choice", class_="line tight")}</div>
 <div id="moe-table">{slot("table")}</div>
-<label><span class="sr-only">Prompt</span><textarea rows="1" name="begin" data-resets="off" dir="auto"
-autocomplete="off" spellcheck="false" placeholder="Type a prompt"></textarea></label>{slot("figures-note")}
+<div class="line">{PROMPT}</div>{slot("figures-note")}
 {slot("both-texts", id="both-texts")}<div class="line tight">{slot("both-again")}</div></div>"""
 
 
@@ -33,8 +32,8 @@ def slots(at: At) -> dict[str, Slot]:
     shown["table"] = Slot(state, lambda: table_of(at), slow=True)
     try:
         pair = at.pair
-        begin = c.begin or ""
-        read = [read_prompt(at.page, checkpoint, begin) for checkpoint in pair]
+        prompt = c.prompt or ""
+        read = [read_prompt(at.page, checkpoint, prompt) for checkpoint in pair]
     except ValueError as problem:
         return blank(TEMPLATE, "figures-note", at.why_not(problem)) | shown
     notes = list(dict.fromkeys(text for _, found in read for text in found))
@@ -42,7 +41,7 @@ def slots(at: At) -> dict[str, Slot]:
     rules = SamplingConfig(temperature=TEMPERATURE, seed=c.seed)
     return shown | {
         "figures-note": Slot(notes, lambda: "".join(notice(text, "warning") for text in notes)),
-        "both-texts": Slot((*at.about_both, begin, c.seed), lambda: texts(pair, ids, rules), slow=True),
+        "both-texts": Slot((*at.about_both, prompt, c.seed), lambda: texts(pair, ids, rules), slow=True),
         "both-again": Slot(c.seed, lambda: move_button("Write again", {"seed": (c.seed + 1) % 1000})),
     }
 
@@ -52,7 +51,7 @@ def _choice(known: dict[bool, list[tuple[str, str]]], ids: tuple[str, str]) -> s
     parts = []
     for name, label, experts, now in (("dense", "Dense", False, ids[0]), ("mixture", "MoE", True, ids[1])):
         options = {model_id: title for title, model_id in known[experts]}
-        parts.append(choice(name, label, options, now, resets="pair layer token prompt begin off worth"))
+        parts.append(choice(name, label, options, now, resets="pair layer token prompt off worth"))
     return "".join(parts)
 
 

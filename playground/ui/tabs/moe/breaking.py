@@ -23,7 +23,7 @@ from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot
 from ...prompts import read_prompt
 from ...theme import notice, stat_cards
-from .selection import At
+from .selection import PROMPT, At
 from .texts import text_for
 
 TITLE = "Break it"
@@ -37,9 +37,7 @@ WAYS = {
 }
 
 TEMPLATE = f"""<div class="stack">{slot("breaking-note")}
-<div class="line"><label class="grow"><span class="sr-only">Prompt</span>
-<textarea rows="1" name="begin" data-resets="off" dir="auto" autocomplete="off" spellcheck="false"
-placeholder="Type a prompt"></textarea></label>
+<div class="line">{PROMPT}
 {choice("way", "", WAYS, said="What to do with the experts")}</div>
 <div class="line">{slot("breaking-layer")}{slot("breaking-experts", class_="line tight", data_arrows="")}</div>
 <label class="check" data-if="forces"><input type="checkbox" name="last"> Only the last token of the prompt</label>
@@ -47,7 +45,6 @@ placeholder="Type a prompt"></textarea></label>
 {chart_place("breaking-next", height=340, save_name="next-tokens")}
 <details data-fold="worth"><summary>What is each expert worth?</summary>
 {chart_place("expert-costs", height=220, save_name="expert-costs", clickable=True)}</details>
-<h3>Train without balance</h3>
 <p class="quiet">A router that prefers one expert trains it most, and prefers it even more. A balance loss pulls against
 that.</p>
 <div class="line tight"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
@@ -60,7 +57,7 @@ def slots(at: At) -> dict[str, Slot]:
     """All slots of this fold. Raises ValueError if the prompt cannot be read."""
     c, checkpoint = at.chosen, at.mixture
     layers = expert_layers(checkpoint.config)
-    ids, notes = read_prompt(at.page, checkpoint, c.begin or "")
+    ids, notes = read_prompt(at.page, checkpoint, c.prompt or "")
     E, K = checkpoint.config.n_experts, checkpoint.config.experts_per_token
     ids = ids[-checkpoint.config.context_length :]
     routed = _routed(checkpoint, ids)
@@ -181,8 +178,11 @@ def _way_of_last(token: str, layer: int, experts: list[int], weights: list[float
 def _cards(plain: float, changed: float, divergence: float, what: str) -> str:
     return stat_cards(
         [
-            ("loss unchanged", f"{plain:.4f}", f"nats per token, {what}"),
-            ("loss changed", f"{changed:.4f}", f"{signed(changed - plain, 4, plus=True)} nats"),
-            ("shift of the next token", f"{divergence:.4f}", "KL divergence in nats, after the prompt"),
+            (
+                "change of the loss",
+                f"{signed(changed - plain, 4, plus=True)} nats",
+                f"from {plain:.4f} to {changed:.4f} per token, {what}",
+            ),
+            ("shift of the next token", f"{divergence:.4f} nats", "KL divergence, after the prompt"),
         ]
     )

@@ -8,18 +8,19 @@ from ....data import visible
 from ....inspection.favourites import Lift, favourites, sorting
 from ....inspection.routing import expert_layers, routing_of
 from ....storage import Checkpoint
-from ....words.experts import sorting_words
+from ....words.experts import FAVOURITES, sorting_words
+from ....words.numbers import percent
 from ...panel import Slot, choice, slot
 from ...theme import Cell, table
 from .selection import At
 from .texts import text_for
 
 TITLE = "What did the experts learn?"
-MOST = 8
+MOST = 6
 
 TEMPLATE = f"""<div class="stack">
-<div class="line"><label class="grow"><span class="sr-only">Text</span><input type="text" name="own" dir="auto"
-autocomplete="off" spellcheck="false" placeholder="Your own text (optional)"></label>
+<div class="line"><label class="grow"><span class="sr-only">Text to sort</span><input type="text" name="own" dir="auto"
+autocomplete="off" spellcheck="false" placeholder="Another text to sort (optional)"></label>
 {slot("experts-layers")}</div>
 {slot("favourites")}</div>"""
 
@@ -48,25 +49,28 @@ def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
     rows = [
         (
             str(expert),
-            Cell(f"{100 * share:.1f} %", share),
+            Cell(f"{100 * share:.0f} %", share),
             Cell(html=_favourites(checkpoint, found), kind="words"),
         )
         for expert, (share, found) in enumerate(
             zip((K * routing.load[i]).tolist(), favourites(experts, tokens, routing.n_experts, MOST))
         )
     ]
-    gets = Cell("tokens that it gets clearly more often than its share", kind="words")
     headline, read = sorting_words(layer, sort.learned, sort.random, clear=sort.is_clear)
-    judged = html.escape(f"{read} On {len(tokens):,} tokens of {what}.")
-    shown = table(("expert", "share of tokens", gets), rows, save="favourite-tokens", classes="favourites")
+    judged = html.escape(f"{FAVOURITES} {read} On {len(tokens):,} tokens of {what}.")
+    shown = table(
+        ("expert", "share of tokens", Cell("favourite tokens", kind="words")),
+        rows,
+        save="favourite-tokens",
+    )
     return f'<p><strong>{html.escape(headline)}</strong></p>{shown}<p class="quiet">{judged}</p>'
 
 
 def _favourites(checkpoint: Checkpoint, found: list[Lift]) -> str:
     words = "".join(
-        f'<span class="favourite" title="{f.taken:,} of its {f.count:,} occurrences go to this expert"><code>'
-        f"{html.escape(visible(checkpoint.tokenizer.token_text(f.token)))}</code> "
-        f"<small>{100 * f.taken / f.count:.0f} % · ×{f.lift:.1f}</small></span>"
+        f'<span class="favourite" title="{f.taken:,} of {f.count:,} go to this expert: {f.lift:.1f} times its share">'
+        f"<code>{html.escape(visible(checkpoint.tokenizer.token_text(f.token)))}</code>"
+        f"{f' <small>{percent(f.taken / f.count, 0)}</small>' * (f.taken < f.count)}</span>"
         for f in found
     )
     return words or "none"

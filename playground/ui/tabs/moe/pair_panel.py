@@ -22,7 +22,7 @@ CLICKED = {"expert-costs": breaking.clicked}
 """Chart → the function for a click in it."""
 ADDRESS = "dense mixture curve routing experts breaking figures prompt typed layer token"
 """The fields of the selection that the page's address holds."""
-OF_MODEL = "dense mixture pair layer token begin off worth own"
+OF_MODEL = "dense mixture pair layer token off worth own"
 """The fields that are kept separately for each model."""
 
 
@@ -144,9 +144,9 @@ def _choice(here: At) -> Slot:
         name = here.job.name if here.job else here.view.name if here.view else ""
         known = {now: name} | known
 
-    drawn = lambda: choice("pair", "", known, now, resets=RESETS, said="Pair") if len(known) > 1 else ""  # noqa: E731
+    drawn = lambda: choice("pair", "Pair", known, now, resets=RESETS) if len(known) > 1 else ""  # noqa: E731
     return Slot((known, now), drawn)
 
 
-RESETS = "dense mixture layer token prompt begin off worth"
+RESETS = "dense mixture layer token prompt off worth"
 """The fields that are reset for another pair."""

@@ -13,26 +13,23 @@ from ....inspection.balance import evenness, load_over_training
 from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....kept import Kept
 from ....storage import Checkpoint
-from ....words.experts import journey_words, routing_words, training_load_words
+from ....words.experts import journey_words, training_load_words
 from ...chart import chart_place, show
-from ...panel import Slot, chip, slot, switch
+from ...panel import Slot, chip, choice, slot
 from ...prompts import read_prompt
 from ...theme import notice, quiet
 from .expert_text import expert_text
-from .selection import At, texts_to_route
+from .selection import PROMPT, At, prompts
 
 TITLE = "Where do tokens go?"
 MOST_TOKENS = 256
 """More tokens than this cannot be told apart in a picture; the last ones are shown."""
 
-TEMPLATE = f"""<div class="stack"><div class="line"><label class="grow"><span class="sr-only">Text</span>
-<textarea rows="1" name="prompt" data-resets="token" dir="auto" autocomplete="off" spellcheck="false"
-placeholder="Type a text"></textarea></label>{slot("layers")}</div>
+TEMPLATE = f"""<div class="stack"><div class="line">{PROMPT}{slot("layers")}</div>
 {slot("routing-ideas", class_="line tight", data_arrows="")}{slot("routing-note")}
 <p class="quiet">Under each token: the expert with the largest weight in each layer, counted from 0. Coloured:
 the tokens with the same expert as the framed one, in the chosen layer. Tap a token to follow it.</p>
 {slot("routing-text", id="routing-text", dir="auto")}
-{slot("routing-words", tag="p", class_="quiet")}
 {slot("routing-followed", id="routing-followed")}
 {chart_place("journey", height=220, save_name="token-journey")}
 <h3>Load of each expert while training</h3>
@@ -45,7 +42,7 @@ def slots(at: At) -> dict[str, Slot]:
     """All slots of this fold. Raises ValueError if the text cannot be read."""
     c, checkpoint = at.chosen, at.mixture
     layer, layers = c.layer, expert_layers(checkpoint.config)
-    words = texts_to_route(at.page, c.mixture, at.visitor)
+    ideas = prompts(at.page, c.mixture, at.visitor)
     ids, notes = read_prompt(at.page, checkpoint, c.prompt or "")
     ids = ids[-min(checkpoint.config.context_length, MOST_TOKENS) :]
     position = min(max(c.token, 0), len(ids) - 1)
@@ -57,15 +54,12 @@ def slots(at: At) -> dict[str, Slot]:
         return _kept.get(tuple(ids), lambda: routing_of(checkpoint.model, torch.tensor([ids])), owner=checkpoint.model)
 
     return {
-        "layers": Slot(layers, lambda: f'<span class="field-label">Layer {switch("layer", "Layer", names)}</span>'),
-        "routing-ideas": Slot(words, lambda: "".join(chip(text, _beginning(text)) for text in words)),
+        "layers": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
+        "routing-ideas": Slot(ideas, lambda: "".join(chip(text, _beginning(text)) for text in ideas)),
         "routing-note": Slot(notes, lambda: "".join(notice(note, "warning") for note in notes)),
         "routing-text": Slot(
             (*here, position),
             lambda: expert_text(tokens, routed().experts[:, 0, :, 0].tolist(), layers, i, position),
-        ),
-        "routing-words": Slot(
-            here, lambda: routing_words(routed().experts[i, 0].numpy(), layer, checkpoint.config.n_experts)
         ),
         "routing-followed": Slot(
             (*text, position),
@@ -86,7 +80,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 def _beginning(text: str) -> dict[str, Any]:
     """The selection after choosing this text to try."""
-    return {"prompt": text, "typed": False, "token": 0}
+    return {"prompt": text, "typed": False, "token": 0, "off": None}
 
 
 def _journey(routing: RoutedText, token: str, position: int) -> tuple[dict[str, Any], str]:
@@ -102,5 +96,7 @@ def over_training(checkpoint: Checkpoint, i: int) -> tuple[dict[str, Any] | None
     if over is None:
         return None, ""
     steps, load = over
-    last = evenness(load[-1, i].tolist())
-    return load_map(steps, load[:, i].numpy(), last.dead), training_load_words(layers[i], steps[-1], last)
+    first, last = (evenness(load[moment, i].tolist()) for moment in (0, -1))
+    began = (steps[0], first.entropy) if len(steps) > 1 else None
+    now = (last.entropy, last.most, last.busiest, last.busiest_share, last.dead)
+    return load_map(steps, load[:, i].numpy(), last.dead), training_load_words(layers[i], steps[-1], now, began)

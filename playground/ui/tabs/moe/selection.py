@@ -16,9 +16,13 @@ from ...refusals import sentence
 from ...selected import Selected
 
 LINES = 110
-"""How many characters of the language a routed text has at first, rounded up to whole sentences."""
+"""How many characters of the language stand before the first prompt at most, rounded up to whole sentences."""
 TEXT_SEED = 29
 """With this seed, three speakers take turns in the first lines of Dialects."""
+PROMPT = """<label class="grow"><span class="sr-only">Prompt</span>
+<textarea rows="1" name="prompt" data-resets="token off" dir="auto" autocomplete="off" spellcheck="false"
+placeholder="Type a prompt"></textarea></label>"""
+"""The field of the prompt, in each fold that reads it."""
 SHIPPED = ("shipped-dialects-dense", "shipped-dialects-moe")
 """The recorded pair."""
 
@@ -40,10 +44,8 @@ class Selection(Selected):
     breaking: bool = False
     figures: bool = False
     prompt: str | None = None
-    """The text to route; None stands for the model's own suggestion."""
+    """What the folds read: the mixture routes it, both models continue it. None stands for the model's suggestion."""
     typed: bool = False
-    begin: str | None = None
-    """The beginning that both models continue, likewise."""
     layer: int | None = None
     token: int = 0
     """The token that is followed."""
@@ -155,27 +157,26 @@ def within(here: At) -> At:
         layers = expert_layers(config)
     except ValueError:
         return here
-    chosen, (dense, mixture) = here.chosen, here.ids
+    chosen = here.chosen
     if chosen.layer not in layers and (chosen.routing or chosen.experts or chosen.breaking):
         # the first layer's router has read little besides the token itself
         chosen = chosen.moved(layer=layers[min(1, len(layers) - 1)], off=None)
     if chosen.off is not None:
         chosen = chosen.moved(off=tuple(sorted({e for e in chosen.off if 0 <= e < config.n_experts})))
-    if chosen.prompt is None and chosen.routing:
-        chosen = chosen.moved(prompt=texts_to_route(here.page, mixture, here.visitor)[0])
-    if chosen.begin is None and (chosen.breaking or chosen.figures):
-        chosen = chosen.moved(begin=suggestions(here.page, dense, here.visitor)[0])
+    if chosen.prompt is None and (chosen.routing or chosen.breaking or chosen.figures):
+        chosen = chosen.moved(prompt=prompts(here.page, here.ids[1], here.visitor)[0])
     return replace(here, chosen=chosen)
 
 
-def texts_to_route(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
-    """A few lines of the model's language, if it has one, then prompts that suit it."""
-    known = suggestions(page, model_id, visitor)
-    try:
-        language = page.registry.get(model_id, visitor).language
-    except ValueError:
-        language = None
-    return known if language is None else [language.sample(LINES, seed=TEXT_SEED).rstrip("\n"), *known]
+def prompts(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
+    """Prompts that suit the model; before the first stand as many lines of its language as it can read at once."""
+    known, checkpoint = suggestions(page, model_id, visitor), page.registry.get(model_id, visitor)
+    if checkpoint.language is None:
+        return known
+    lines = [*checkpoint.language.sample(LINES, seed=TEXT_SEED).splitlines(), known[0].splitlines()[-1]]
+    while len(checkpoint.tokenizer.encode("\n".join(lines))) > checkpoint.config.context_length and len(lines) > 1:
+        lines.pop(0)
+    return ["\n".join(lines), *known]
 
 
 def _ids(job: ComparisonJob) -> tuple[str, str]:

@@ -125,7 +125,7 @@ def speed_fact(speeds: dict[str, float | None] | None) -> str:
 
 
 def _fact(times: float | None, of: str) -> str:
-    value = "–" if times is None else f"{times:.2g} ×" if times < 0.95 else f"{times:.1f} ×"
+    value = "–" if times is None else f"{times:#.2g} ×" if times < 0.95 else f"{times:.1f} ×"
     return f'<div class="fact"><b>{value}</b><span>{of}</span></div>'
 
 
@@ -143,13 +143,13 @@ def differences(view: PairView) -> list[float]:
 
 
 def interval(view: PairView) -> tuple[dict[str, Any] | None, str]:
-    """The verdict as an interval about zero."""
-    found = differences(view)
-    if not found:
+    """The verdict as an interval about zero; while both train, its empty axis keeps the place."""
+    found, verdict = differences(view), view.verdict
+    if not found and not view.active:
         return None, ""
-    difference, margin = view.verdict.difference, view.verdict.margin
-    figure = verdict_figure(found, difference, margin if math.isfinite(margin) else None)
-    return figure, interval_words(found, difference, margin)
+    margin = verdict.margin if verdict and math.isfinite(verdict.margin) else None
+    given = (found, verdict.difference if verdict else None, margin)
+    return verdict_figure(*given), interval_words(*given)
 
 
 def curve(view: PairView, kind: str) -> tuple[dict[str, Any], str]:
