@@ -25,11 +25,8 @@ class InferenceModel:
         self.config, self.precision = model.config, precision
         self.device = next(model.parameters()).device
         self._model = strip_module_calls(model, precision)
-        products = products_of(self._model)
-        self.nbytes = sum(each.nbytes for each in products)
+        self.nbytes = sum(each.nbytes for each in products_of(self._model))
         """Bytes that the copied weights take."""
-        self.in_fp32 = all(each.in_fp32 for each in products)
-        """Whether all its products are computed in fp32, whatever its weights were rounded to."""
         self._fingerprint = _fingerprint(model) if self.nbytes else None
         self.hooked = self._model is model
         """Whether hooks take part: then the model itself is called, as a whole, and they see every token."""

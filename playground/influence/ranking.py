@@ -21,8 +21,6 @@ from .passages import Passages, most_similar, passages_of, windows_of
 
 CORRELATION = 0.13
 """Rank correlation of predicted and actual effects: `python -m benchmarks influence`, see benchmarks/README.md."""
-HINT = 0.3
-"""A ranking that correlates less with actual effects is called a hint."""
 MOMENTS = 8
 """Moments of a run at which influence is measured, at most."""
 WORK = 5e10

@@ -23,10 +23,6 @@ HABITS = ("previous", "duplicate", "induction", "first", "itself")
 """Places where a head may look; `HeadScores` says what each means."""
 EVEN = 0.9
 """A head spreads its weight if its rows' entropy is at least this share of the most possible."""
-ALIKE = 0.95
-"""Weight counts as even if equal weight on this share of the tokens would have the same entropy."""
-NAMED = 0.25
-"""A habit is named from this share of the weight on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,40 +120,6 @@ def _mean_on(pattern: torch.Tensor, cells: np.ndarray) -> np.ndarray:
         return np.full(pattern.shape[0], np.nan)
     on = (pattern * torch.from_numpy(cells)).sum(dim=-1)  # (H, T)
     return on[:, torch.from_numpy(rows)].mean(dim=-1).numpy()
-
-
-@dataclass(frozen=True)
-class WeightSummary:
-    """Where a head's weight lies over a whole prompt."""
-
-    alone: bool = False
-    """Whether there is only one token to look at."""
-    spread: str = ""
-    """evenly or widely; empty if the head concentrates its weight."""
-    habits: tuple[tuple[str, float], ...] = ()
-    """At most two of `HABITS` with their shares of the weight, the largest first."""
-
-
-def summary(look: Look, layer: int, head: int) -> WeightSummary:
-    """Where the head's weight lies on the prompt as a whole."""
-    scores = head_scores(look).of(layer, head)
-    if np.isnan(scores["previous"]):
-        return WeightSummary(alone=True)
-    entropy, evenness = scores["entropy"], scores["evenness"]
-    if kind := spread(evenness, 2 ** (entropy - entropy / evenness) if evenness else 0.0):
-        return WeightSummary(spread=kind)
-    habits = sorted(((name, scores[name]) for name in HABITS if scores[name] >= NAMED), key=lambda habit: -habit[1])[:2]
-    if sum(share for _, share in habits) > 1:
-        habits = habits[:1]  # the two may be the same tokens in some rows, or come from different rows
-    return WeightSummary(habits=tuple(habits))
-
-
-def spread(evenness: float, alike: float) -> str:
-    """How weight is spread, by its evenness and by the share of tokens on which equal weight would have the same
-    entropy; empty if it is not spread."""
-    if evenness < EVEN:
-        return ""
-    return "evenly" if alike >= ALIKE else "widely"
 
 
 def flops_of_moves(look: Look) -> int:

@@ -99,8 +99,6 @@ class PrecisionCost:
     matrix: RoundedMatrix
     prompt: tuple[int, ...]
     """How many tokens the greedy texts continue from, at the beginning of the held-out text."""
-    in_fp32: bool
-    """Whether all products are computed in fp32, with rounded weights, because no matrix is large."""
 
 
 def precision_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_tokens: int) -> PrecisionCost:
@@ -145,7 +143,6 @@ def _cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, new_t
         written=len(texts["fp32"]),
         matrix=_matrix_of(model),
         prompt=tuple(prompt),
-        in_fp32=inference_model(model, "int8").in_fp32,
     )
 
 

@@ -16,8 +16,11 @@ import torch.nn.functional as F
 
 from ..model import Transformer
 from ..storage import Checkpoint, Snapshots
-from .heads import HABITS, NAMED, head_scores, ranked
+from .heads import HABITS, head_scores
 from .look import Look, look
+
+NAMED = 0.25
+"""A habit appears once the head that shows it most gives it this share of its weight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +50,6 @@ class Replay:
         return float(line[0]), float(line[-1])
 
 
-NEAR = 0.05
-"""Scores on one prompt's few tokens that differ by less than this do not tell heads apart."""
-
-
 @dataclass(frozen=True)
 class Appearance:
     """The moment at which a head took up a habit."""
@@ -61,15 +60,9 @@ class Appearance:
     """The last kept step at which its score was below halfway."""
     after: int
     """The kept step after that: from there on it stayed above."""
-    score_before: float
-    score_after: float
     final: float
     """The head's score at the end of the run."""
-    first: int
-    """The first kept step."""
     score_first: float
-    near: tuple[tuple[int, int, float], ...] = ()
-    """(layer, head, final score) of the other heads that end within `NEAR` of it, the highest first."""
 
 
 def replay(checkpoint: Checkpoint, ids: Sequence[int]) -> Replay:
@@ -117,7 +110,7 @@ def appearance(replayed: Replay, habit: str) -> Appearance | None:
     It came between the two neighbouring moments where the score passed halfway from start to end for the last time.
     """
     steps, scores = replayed.steps, replayed.scores[habit]
-    (layer, head, line), final = _strongest(scores), np.nan_to_num(scores[-1])
+    layer, head, line = _strongest(scores)
     if line[-1] < NAMED or line[-1] <= line[0]:
         return None
     at = int(np.flatnonzero(line < (line[0] + line[-1]) / 2)[-1]) + 1
@@ -126,12 +119,8 @@ def appearance(replayed: Replay, habit: str) -> Appearance | None:
         head=head,
         before=int(steps[at - 1]),
         after=int(steps[at]),
-        score_before=float(line[at - 1]),
-        score_after=float(line[at]),
         final=float(line[-1]),
-        first=int(steps[0]),
         score_first=float(line[0]),
-        near=tuple((*at, float(final[at])) for at in ranked(final)[1:] if final[at] >= line[-1] - NEAR),
     )
 
 

@@ -82,13 +82,9 @@ def step(look: Look, name: str, layer: int, head: int, query: int, key: int) -> 
 
 
 def embed(at: Selection) -> Numbers:
-    """stream (T, d): each token's row of the table, plus its position if positions are added.
-
-    same: all places of the query token; length: of its row.
-    """
-    stream, ids = at.rows("resid_pre", 0), at.look.ids
-    same = [place for place, token in enumerate(ids) if token == ids[at.query]]
-    return {"stream": stream}, {"length": norm(stream[at.query]), "same": same}
+    """stream (T, d): each token's row of the table, and its position if one is added; length: of the query's."""
+    stream = at.rows("resid_pre", 0)
+    return {"stream": stream}, {"length": norm(stream[at.query])}
 
 
 def arrive(at: Selection) -> Numbers:
@@ -116,30 +112,25 @@ def project(at: Selection) -> Numbers:
 
 
 def split(at: Selection) -> Numbers:
-    """q (H, D), k, v (Hkv, D) of the query token, head by head. lengths (H,) of its queries."""
-    arrays = {name: rows[at.query] for name, rows in at.projected().items()}
-    return arrays, {"lengths": lengths(arrays["q"])}
+    """q (H, D), k, v (Hkv, D) of the query token, head by head."""
+    return {name: rows[at.query] for name, rows in at.projected().items()}, {}
 
 
 def normalise_queries(at: Selection) -> Numbers:
-    """q_before, q_after, k_before, k_after (D,): of the query token in this head.
-
-    lengths: of these four; prompt_before and prompt_after (T,): of this head's queries over the prompt.
-    """
+    """q_before, q_after, k_before, k_after (D,): of the query token in this head; lengths: of these four."""
     made = at.projected()
     q = made["q"][:, at.head], at.rows("q")[:, at.head]
     k = made["k"][:, at.kv_head], at.rows("k")[:, at.kv_head]
     before, after = {"q_before": q[0], "k_before": k[0]}, {"q_after": q[1], "k_after": k[1]}
     arrays = {name: rows[at.query] for name, rows in (before | after).items()}
-    each = {name: norm(vector) for name, vector in arrays.items()}
-    return arrays, {"lengths": each, "prompt_before": lengths(q[0]), "prompt_after": lengths(q[1])}
+    return arrays, {"lengths": {name: norm(vector) for name, vector in arrays.items()}}
 
 
 def rotate(at: Selection) -> Numbers:
     """before, after (D/2, 2): the pairs of this head's query; angles (D/2,) in radians.
 
     product: rotated query · rotated key; both_later and query_later: the same if both, or only the query, were five
-    places later; full_circles: pairs that have gone full circle.
+    places later.
     """
     D, query, key = at.config.d_head, at.query, at.key
     unrotated, rotated = at.rows("q")[query, at.head], at.rows("q_rotated")[query, at.head]
@@ -155,7 +146,6 @@ def rotate(at: Selection) -> Numbers:
         "product": product(query, key),
         "both_later": product(query + 5, key + 5),
         "query_later": product(query + 5, key),
-        "full_circles": int((angles >= 2 * np.pi).sum()),
     }
 
 
@@ -176,8 +166,7 @@ def share(at: Selection) -> Numbers:
 def scores(at: Selection) -> Numbers:
     """scores (T, T): of this head, including the hidden ones.
 
-    score: of query and key; best, best_score: the visible key with the highest score; largest_weight and
-    largest_undivided: the query's largest weight with and without the division by √D.
+    score: of query and key; best, best_score: the visible key with the highest score.
     """
     row = at.look.scores(at.layer)[at.head, at.query].double()
     visible = row[: at.query + 1] if at.config.causal else row
@@ -186,22 +175,18 @@ def scores(at: Selection) -> Numbers:
         "score": float(row[at.key]),
         "best": best,
         "best_score": float(row[best]),
-        "largest_weight": float(visible.softmax(dim=0).max()),
-        "largest_undivided": float((visible * at.config.d_head**0.5).softmax(dim=0).max()),
     }
 
 
 def mask(at: Selection) -> Numbers:
     """scores (T, T) with −inf where a query may not look.
 
-    later: tokens after the query; higher: how many of them score above all visible ones; weight_on_later: the weight
-    that they get in a model without a mask.
+    later: tokens after the query; weight_on_later: the weight that they get in a model without a mask.
     """
     values, query = double(at.look.scores(at.layer)[at.head]), at.query
-    row, weights = values[query], at.look.scores(at.layer)[at.head, query].double().softmax(dim=0)
+    weights = at.look.scores(at.layer)[at.head, query].double().softmax(dim=0)
     facts = {
-        "later": len(row) - 1 - query,
-        "higher": int((row[query + 1 :] > row[: query + 1].max()).sum()),
+        "later": len(weights) - 1 - query,
         "weight_on_later": 0.0 if at.config.causal else float(weights[query + 1 :].sum()),
     }
     if at.config.causal:
@@ -210,23 +195,16 @@ def mask(at: Selection) -> Numbers:
 
 
 def softmax(at: Selection) -> Numbers:
-    """pattern (T, T), rows sum to 1.
-
-    best: the token with the most weight; half: how many visible tokens together hold half of the weight.
-    """
+    """pattern (T, T), rows sum to 1; best: the token with the most weight."""
     pattern = double(at.look.pattern(at.layer)[at.head])
-    row = pattern[at.query]
-    half = int(np.searchsorted(np.cumsum(np.sort(row)[::-1]), 0.5) + 1)
-    visible = at.query + 1 if at.config.causal else len(row)
-    return {"pattern": pattern}, {"best": int(row.argmax()), "half": half, "visible": visible}
+    return {"pattern": pattern}, {"best": int(pattern[at.query].argmax())}
 
 
 def mix(at: Selection) -> Numbers:
     """parts (n, D): weight · value of the most watched tokens, the rest in one row; z (D,): their sum.
 
-    A weight is not a share of z: what counts is how far a part reaches along z. watched: the tokens with a row of their
-    own; others: how many share the last row; weights (T,); shares (T,): of z, which sum to 1, None where z is 0;
-    cosine: of z and the part of the token with the largest weight; length: of z.
+    watched: the tokens with a row of their own, the largest weight first; others: how many share the last row;
+    weights (T,); length: of z.
     """
     row = double(at.look.pattern(at.layer)[at.head, at.query])
     parts = row[:, None] * double(at.look.values(at.layer)[at.head])  # (T, D)
@@ -236,46 +214,27 @@ def mix(at: Selection) -> Numbers:
     if others:
         shown.append(parts.sum(axis=0) - sum(shown))
     z = at.rows("z")[at.query, at.head]
-    length = norm(z)
-    return {"parts": np.stack(shown), "z": z}, {
-        "watched": watched,
-        "others": others,
-        "weights": row,
-        "shares": parts @ z / length**2 if length >= 1e-9 else None,
-        "cosine": cosine(parts[int(row.argmax())], z),
-        "length": length,
-    }
+    facts = {"watched": watched, "others": others, "weights": row, "length": norm(z)}
+    return {"parts": np.stack(shown), "z": z}, facts
 
 
 def project_back(at: Selection) -> Numbers:
     """written (H, d): what each head adds to the query token; out (d,): their sum plus the bias.
 
-    lengths (H,): the length of each head's part in `written`; `summed` describes the other entries.
+    lengths (H,): of each head's part in `written`.
     """
     z, out = at.rows("z")[at.query], at.rows("attn_out")[at.query]
     weight = double(at.look.model.blocks[at.layer].attention.out.weight)  # (d, H·D)
     written = np.einsum("dhk,hk->hd", weight.reshape(len(weight), *z.shape), z)
-    return {"written": written, "out": out}, {
-        "lengths": lengths(written),
-        "parallel": float(lengths(written).sum()),
-        "sum_length": norm(written.sum(axis=0)),
-    }
+    return {"written": written, "out": out}, {"lengths": lengths(written)}
 
 
 def add(at: Selection) -> Numbers:
-    """delta, cosine (T,): ‖after − before‖ of attention, and their cosine; most (T,): the token the head watches most.
-
-    written: length of the vector that attention adds at the query.
-    lengths: of the residual stream there: before, with that vector added, and after the sublayer.
-    """
+    """delta, cosine (T,): how far the sublayer moves a token, and the cosine; most (T,): its most watched token."""
     before, after = at.rows("resid_pre"), at.rows("resid_mid")
     cosines = np.array([cosine(b, a) for b, a in zip(before, after)])
     most = double(at.look.pattern(at.layer)[at.head]).argmax(axis=1)
-    written, stream = at.rows("attn_out")[at.query], before[at.query]
-    return {"delta": lengths(after - before), "cosine": cosines, "most": most}, {
-        "written": norm(written),
-        "lengths": (norm(stream), norm(stream + written), norm(after[at.query])),
-    }
+    return {"delta": lengths(after - before), "cosine": cosines, "most": most}, {}
 
 
 def mlp(at: Selection) -> Numbers:

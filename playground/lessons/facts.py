@@ -23,9 +23,10 @@ from ..inspection.replay import Appearance
 from ..inspection.routing import expert_layers
 from ..kept import Kept
 from ..model import PRESETS
+from ..studies.slips import slip_numbers
 from ..training.verdict import Verdict
 from ..words.heads import ROLE_NAMES
-from ..words.slips import SLIPS, slip_sentences, slip_values
+from ..words.slips import SLIPS, slip_sentences
 from .journey import favourite, last_looks, mlp_change, mlp_keeps, neurons_percent, settles
 from .run_facts import RUN_FACTS
 from .scene import NotYet, Scene, Value
@@ -223,7 +224,7 @@ def _slip(rest: str) -> Value:
     sentences = slip_sentences(name)
     if sentences is None:
         raise NotYet("The shipped model that this needs is not here.")
-    return slip_values(name)[number] if number else sentences[1]
+    return slip_numbers(name)[number] if number else sentences[1]
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------

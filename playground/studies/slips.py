@@ -21,7 +21,6 @@ CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 
 S3_BATCH, S3_LENGTH = 32, 512
 """The batch whose memory S3 counts."""
-S5_BATCH, S5_EPOCHS = 8, 150
 
 
 Numbers = Mapping[str, float]
@@ -36,15 +35,10 @@ def equal_counts() -> Numbers:
 
 
 def mask_unsqueezed_twice(T: int = 8) -> Numbers:
-    """What becomes of scores (B, H, T, T) under a mask (T, 1, 1, T): the batch that 1 turns into; whether 4 fails."""
+    """The batch that scores (1, H, T, T) turn into under a mask (T, 1, 1, T)."""
     mask = torch.ones(T, T, dtype=torch.bool).tril()[:, None, None, :]
     made = torch.zeros(1, 2, T, T).masked_fill(~mask, -math.inf)
-    try:
-        torch.zeros(4, 2, T, T).masked_fill(~mask, -math.inf)
-        four_fails = False
-    except RuntimeError:
-        four_fails = True
-    return {"T": T, "batch": made.shape[0], "four_fails": four_fails}
+    return {"T": T, "batch": made.shape[0]}
 
 
 def norm_after_the_sum() -> Numbers:
@@ -101,18 +95,6 @@ def padding_counted() -> Numbers:
     return {"share": 1 - sum(targets) / cells, "padding": cells - sum(targets), "cells": cells}
 
 
-def words_counted() -> Numbers:
-    """S5's parameters with the words that it names and with those that it has."""
-    config = PRESETS["s5"]
-    return {"n": config.n_parameters, "words": config.vocab_size, "fewer": config.replace(vocab_size=24).n_parameters}
-
-
-def loops_counted() -> Numbers:
-    """Batches in S5's training."""
-    per_epoch = math.ceil(len(SENTENCES) / S5_BATCH)
-    return {"sentences": len(SENTENCES), "batch": S5_BATCH, "per_epoch": per_epoch, "loops": S5_EPOCHS * per_epoch}
-
-
 def alike_words() -> Numbers:
     """Cosines of two pairs of words before and after training on our sentences."""
     from ..storage import load
@@ -154,8 +136,6 @@ SLIPS: dict[str, Callable[[], Numbers]] = {
     "compute": attention_and_feed_forward,
     "bytes": numbers_for_bytes,
     "padding": padding_counted,
-    "words": words_counted,
-    "loops": loops_counted,
     "alike": alike_words,
     "dropout": dropout_left_on,
 }

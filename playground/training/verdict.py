@@ -39,21 +39,10 @@ class Verdict:
         return self.seeds > 1 and abs(self.difference) > self.margin
 
 
-@dataclass(frozen=True)
-class StillLearning:
-    """Two models that were still improving, and how far each fell at the end. The dense model's numbers come first."""
-
-    spans: tuple[tuple[int, int], tuple[int, int]]
-    """From which step to which."""
-    fell: tuple[float, float]
-    """Fall in nats between these steps, means over the seeds."""
-    seeds: int
-
-
 def still_learning(
     steps: Sequence[Sequence[int]], losses: Sequence[Sequence[Sequence[float]]], verdict: Verdict
-) -> StillLearning | None:
-    """How far both models were still improving at the end; None unless both clearly were.
+) -> tuple[float, float] | None:
+    """By how many nats the dense and the MoE model were still improving at the end; None unless both clearly were.
 
     A model was still improving if its loss fell clearly during the last fifth of its steps: by more than the two models
     differ, and by more than `ON_ITS_WAY` of its whole fall. Then their difference is one of speed. It says little about
@@ -63,19 +52,18 @@ def still_learning(
         steps: steps of the evaluations, first the dense model's, then the MoE model's; the same for every seed.
         losses: at those steps, first the dense model's for each seed, then the MoE model's. Their means are judged.
     """
-    spans, fell, learned = [], [], []
+    fell, learned = [], []
     for at, by_seed in zip(steps, losses):
         before = [i for i, step in enumerate(at) if step <= 0.8 * at[-1]]
         if not before or len(at) < 3:
             return None
         values = np.mean(by_seed, axis=0)
-        spans.append((int(at[before[-1]]), int(at[-1])))
         fell.append(float(values[before[-1]] - values[-1]))
         learned.append(values[0] - values[-1])
     apart = max(abs(verdict.difference), verdict.margin if math.isfinite(verdict.margin) else 0.0)
     if any(last <= ON_ITS_WAY * whole for last, whole in zip(fell, learned)) or min(fell) <= apart:
         return None
-    return StillLearning(tuple(spans), tuple(fell), len(losses[0]))
+    return fell[0], fell[1]
 
 
 def judge(dense: Sequence[WindowLosses], moe: Sequence[WindowLosses]) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..data.baselines import CLEARLY, NOTHING_LEFT, Baselines
+from ..data.baselines import CLEARLY, Baselines
 from .result import Result
 
 BEST = "best possible"
@@ -40,9 +40,7 @@ def title(name: str) -> str:
 def _knows(baselines: Baselines, name: str) -> str:
     unit = baselines.unit
     if name == "uniform":
-        vocabulary, occur = round(math.exp(baselines.uniform)), _number_guessed(baselines)
-        few = f" Only {occur:,} {unit}{'s occur' if occur > 1 else ' occurs'} in this text." * (occur < vocabulary)
-        return f"Guesses among all {vocabulary:,} tokens of the vocabulary.{few}"
+        return f"Guesses among all {round(math.exp(baselines.uniform)):,} tokens of the vocabulary."
     return {
         "unigram": f"Knows only how common each {unit} is.",
         "bigram": f"Knows how often each {unit} follows another.",
@@ -86,18 +84,12 @@ def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:
     """How good a validation loss is; `excess` says which tokens carry the remaining loss, if that is known."""
     if not math.isfinite(loss):
         return Result("The loss is not a number.")
-    gap = None if baselines.floor is None else loss - baselines.floor
-    if gap is not None and gap < NOTHING_LEFT:
-        if gap >= -NOTHING_LEFT:
-            return Result("It predicts almost as well as possible.", f"It is {from_the_best(gap)}.")
-        why = "The validation text is too short, or some of it leaked into the training text."
-        return Result("Too good to be true.", f"It is {from_the_best(gap)}.", why)
     headline, *details = _passed(baselines, loss)
-    number = "Ordinary text has no known best possible loss."
-    if gap is not None:
-        learned = baselines.learned(loss)
+    number = ""
+    if baselines.floor is not None:
+        learned = loss >= baselines.floor and baselines.learned(loss)
         share = f" and has closed {100 * learned:.1f} % of the gap from the bigram" if learned else ""
-        number = f"It is {from_the_best(gap)}{share}."
+        number = f"It is {from_the_best(loss - baselines.floor)}{share}."
     return Result(headline, number, " ".join((*details, excess * (loss <= baselines.uniform))).strip())
 
 
@@ -134,12 +126,7 @@ def _passed(baselines: Baselines, loss: float) -> list[str]:
     last, losses = baselines.passed(loss), dict(baselines.losses())
     names = [name for name, _ in baselines.steps()]
     if last is None:
-        nats = baselines.at_best.get("uniform", baselines.uniform)
-        if nats == 0:
-            return [f"This text has only one {baselines.unit}: there is nothing to predict."]
-        how = "Worse" if loss > nats + baselines.clearly("uniform") else "Not clearly better"
-        guessing = f"{how} than guessing among {_number_guessed(baselines):,} {baselines.unit}s ({nats:.4f})."
-        return [guessing, *_judged_by(baselines, "uniform")]
+        return ["It is no better than guessing.", *_judged_by(baselines, "uniform")]
     shows = {
         "uniform": f"It knows that some {baselines.unit}s are more common.",
         "unigram": "It uses the tokens before.",
@@ -150,11 +137,6 @@ def _passed(baselines: Baselines, loss: float) -> list[str]:
         how = "above" if loss > losses[name] + baselines.clearly(name) else "not clearly below"
         sentences += [f"It is {how} the {name} baseline ({losses[name]:.4f}).", *_judged_by(baselines, name)]
     return sentences
-
-
-def _number_guessed(baselines: Baselines) -> int:
-    """How many different tokens guessing chooses from. Older records do not say what occurs."""
-    return round(math.exp(baselines.at_best.get("uniform", baselines.uniform)))
 
 
 def _judged_by(baselines: Baselines, name: str) -> list[str]:

@@ -11,7 +11,7 @@ from ..storage.hub import TAG
 from ..storage.transformers_export import Parity
 from ..training.states import state_of
 from . import states
-from .baselines import from_the_best, perplexity, title
+from .baselines import perplexity, title
 from .training import in_steps
 
 
@@ -52,8 +52,6 @@ def model_card(checkpoint: Checkpoint, *, repo_id: str | None = None, picture: s
             lines += ["", "| baseline | loss (nats per token) |", "|---|---|"]
             lines += [f"| {title(name)} | {loss:.4f} |" for name, loss in baselines.items()]
             lines.append(f"| **this model** | **{history.val_loss:.4f}** |")
-            if "floor" in baselines:
-                lines += ["", f"That is {from_the_best(history.val_loss - baselines['floor'])}."]
     else:
         lines.append("It was not evaluated.")
     if picture:

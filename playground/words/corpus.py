@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..data import Corpus, visible
-from ..data.overlap import MUCH, OtherKind, other_kind
+from ..data.overlap import MUCH, OtherKind
 from .numbers import listed
 
 
@@ -20,11 +20,6 @@ def overlap_warning(share: float) -> str:
         f"{100 * share:.0f} % of the validation text also occurs in the training text. A low validation loss would "
         "only show a good memory. Paste more text, or one that repeats itself less."
     )
-
-
-def text_warning(learned: str, judging: str) -> str:
-    """The warning for a text before tokenizing, in its two parts."""
-    return kind_warning(other_kind(learned, judging))
 
 
 def kind_warning(other: OtherKind | None) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..inspection.heads import EVEN, WeightSummary
-from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, PLACES, REPEATS, Estimate, HeadTests
-from .numbers import estimate, listed, share, signed
+from ..inspection.heads import EVEN
+from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, Estimate, HeadTests
+from .numbers import estimate, share, signed
 
 HABIT_NAMES = {
     "previous": "the token before",
@@ -44,51 +44,6 @@ CRITERIA = (
     "nats without the head. Each limit is compared with the lower end of an interval. "
     "Except for even attention, the head must also exceed every untrained head."
 )
-
-
-def lies_on(summary: WeightSummary) -> str:
-    """Where a head's weight is on a whole prompt, as words that follow its name."""
-    if summary.alone:
-        return "has only one token to attend to"
-    if summary.spread:
-        return f"spreads its attention {summary.spread}"
-    if not summary.habits:
-        return "follows none of the patterns tested here"
-    some = dict.fromkeys(("duplicate", "induction"), " (if any)")
-    shares = [f"{share:.2f} on {HABIT_NAMES[name]}{some.get(name, '')}" for name, share in summary.habits]
-    return f"on average puts {', '.join(shares).replace(' on', ' of its weight on', 1)}"
-
-
-def describe_pattern(pattern: np.ndarray, tokens: Sequence[str]) -> str:
-    """The largest weight of a pattern (T, T) from a token that has a choice."""
-    if len(pattern) < 2:
-        return "One token can only attend to itself: its weight is 1."
-    query, key = np.unravel_index(int(np.argmax(pattern[1:])), (len(pattern) - 1, len(pattern)))
-    there, back = f"token {query + 1} “{tokens[query + 1]}”", f"token {key} “{tokens[key]}”"
-    return f"The largest weight is {pattern[query + 1, key]:.2f}, from {there} to {back}."
-
-
-def role_reason(tests: HeadTests, layer: int, head: int) -> str:
-    """The numbers behind a head's role, in sentences that can follow it."""
-    role, at = tests.role(layer, head), (layer, head)
-    if role in REPEATS:
-        lost, before = interval(tests.given_up[role], at), tests.untrained_given_up[role]
-        return f"It loses {lost} of its weight when the copy is replaced (untrained heads: at most {before:.2f})."
-    if role in PLACES:
-        there, before = interval(tests.weights[role], at), tests.untrained[role]
-        return f"It puts {there} of its weight there (untrained heads: at most {before:.2f})."
-    if role == "followed":
-        return f"It loses only {interval(tests.given_up['induction'], at)} of its weight when the copy is replaced."
-    if role in ("even", "content"):
-        named = f"Its evenness is {interval(tests.evenness, at)} (at most 1)"
-        shifts = f"When the text changes, {interval(tests.moved, at)} of its weight shifts"
-        return f"{named if role == 'even' else shifts}, and the model is worse without this head."
-    place = max((*PLACES, *REPEATS), key=lambda name: np.nan_to_num(tests.weights[name].mean[at], nan=-1.0))
-    needed = f" Still, the model needs it: without it the loss is {interval(tests.effect, at)} nats higher."
-    return (
-        f"Its highest share is {interval(tests.weights[place], at)}, on {HABIT_NAMES[place]}."
-        f"{needed * tests.matters(layer, head)}"
-    )
 
 
 def interval(measured: Estimate, at: tuple[int, int], digits: int = 2) -> str:
@@ -166,12 +121,5 @@ def cell_words(tokens: Sequence[str], query: int, key: int, weight: float) -> st
 
 
 def products_words(products: np.ndarray, dot: float) -> str:
-    """Which of the products that sum up to q · k make up most of it, as a sentence; empty where none stands out."""
-    order = np.argsort(-np.abs(products), kind="stable")
-    toward = [int(i) for i in order if products[i] * dot > 0][:3]
-    if not toward or not dot:
-        return ""
-    made = float(products[toward].sum())
-    numbers = listed([str(i) for i in toward])
-    what = f"That of number {numbers} is" if len(toward) == 1 else f"Those of numbers {numbers} come to"
-    return f"q · k = {signed(dot, 2)} is the sum of {len(products)} products. {what} {signed(made, 2)}."
+    """The products that sum up to q · k."""
+    return f"q · k = {signed(dot)} is the sum of {len(products)} products."

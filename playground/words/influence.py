@@ -9,7 +9,7 @@ from ..data.judging import LONG
 from ..data.languages.grammar import ENDS, NEXT, SPELLING, WORD
 from ..data.languages.graph import CHANCE
 from ..influence.proof import Trial, mean_effect
-from ..influence.ranking import CORRELATION, HINT, Ranked
+from ..influence.ranking import CORRELATION, Ranked
 from ..influence.verbatim import Copied
 from .numbers import brief, percent, share, signed
 from .result import Result
@@ -40,28 +40,16 @@ def copied_result(copied: Copied, start: int, end: int) -> Result:
     return Result(headline, number)
 
 
-def times(count: int) -> str:
-    """How often a whole piece occurs."""
-    return f"This whole piece: {_often(count)} in the training text."
-
-
-def selected_times(count: int) -> str:
-    """How often the selected words occur."""
-    return f"The selected words: {_often(count)} in the training text." if count else ""
-
-
-def _often(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
+def times(what: str, count: int) -> str:
+    """How often something occurs in the training text; empty if never."""
+    return f"{what}: {'once' if count == 1 else f'{count:,} times'} in the training text." if count else ""
 
 
 def ranked_result(ranked: Ranked) -> Result:
     """Which passages taught it, and how far to trust that."""
     if not ranked.raising:
         return Result("No passage makes these words likelier.")
-    hint = CORRELATION < HINT
-    headline = (
-        "A hint: the model may have learned it here." if hint else "The model learned it mostly from these passages."
-    )
+    headline = "A hint: the model may have learned it here."
     moments = "the last weights" if ranked.moments == 1 else f"{ranked.moments} moments of the run"
     number = f"{ranked.measured:,} of {ranked.of:,} passages measured, at {moments}."
     trust = f"In our benchmark, predicted and actual effects have a rank correlation of {CORRELATION:.2f}."

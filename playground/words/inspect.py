@@ -50,19 +50,6 @@ def edit_cost_words(before: float, after: float, margin: float, judged: str) -> 
 # ---- one optimizer step ----------------------------------------------------------------------------------------------
 
 
-def weights_words(title: str, shape: tuple[int, int], typical: float) -> str:
-    """Which matrix it is, and how large its weights are."""
-    return f"{title}: {shape[0]} × {shape[1]} weights, typically ±{brief(typical, 3)}."
-
-
-def gradient_words(typical: float, usual: float) -> str:
-    """The typical gradient; `usual` is that of all weights, where this one is only rounding beside it, else 0."""
-    if not usual:
-        return f"Typically ±{brief(typical)}."
-    what = f"Only rounding error, ±{brief(typical)}" if typical else "Zero"
-    return f"{what}; typically ±{brief(usual)} over all weights of the model."
-
-
 def step_headline(before: float, after: float) -> str:
     """What one step does to the loss on its prompt."""
     if f"{before:.4f}" == f"{after:.4f}":
@@ -70,7 +57,7 @@ def step_headline(before: float, after: float) -> str:
     return f"One step {'lowers' if after < before else 'raises'} the loss from {before:.4f} to {after:.4f}."
 
 
-def step_words(title: str, largest: float, farthest: float, rounding: bool) -> str:
+def step_words(title: str, largest: float, farthest: float) -> str:
     """Whether the largest move shows on the scale of the largest weight."""
     if not farthest:
         return f"No weight moved in {title}."
@@ -78,26 +65,17 @@ def step_words(title: str, largest: float, farthest: float, rounding: bool) -> s
     if largest:
         seen = "too little to see; training takes many steps" if farthest < 0.05 * largest else "enough to see"
         share = f"That is {brief(100 * farthest / largest)} % of the largest weight ({brief(largest)}): {seen}"
-    moved = f"Largest move in {title}: {brief(farthest)}. {share}."
-    return moved + " Its gradient is only rounding error." * rounding
+    return f"Largest move in {title}: {brief(farthest)}. {share}."
 
 
-ADAM = "Adam divides by the gradient's own size, so in its first step every weight moves by about the rate."
-ADAM_SMALL = " This one moves less: its gradient is small beside the 10⁻⁸ that is added."
+ADAM = "Adam divides by the gradient's own size, so in its first step nearly every weight moves by about the rate."
 SGD = "Plain gradient descent moves a weight in proportion to its gradient."
-
-
-def muon_words(whose: str) -> str:
-    """What Muon does to a gradient; `whose`: each head, each expert or the whole matrix."""
-    return f"Muon has no formula for one weight: it evens out the directions of the gradient of {whose}."
+MUON = "Muon has no formula for one weight: it evens out the directions of a matrix's gradient."
 
 
 def norms_words(part: str, norm: float, whole: float) -> str:
     """The part with the longest gradient."""
-    return (
-        f"Longest in {part}: {norm:.3f}; the whole gradient: {whole:.3f}, before clipping. "
-        "The squared lengths of all parts sum to the square of the whole."
-    )
+    return f"Longest in {part}: {norm:.3f}; the whole gradient: {whole:.3f}, before clipping."
 
 
 # ---- the KV cache ----------------------------------------------------------------------------------------------------
@@ -147,18 +125,6 @@ def sizes_words(parameters: int, operations: int, each: int) -> str:
     return (
         f"The {parameters:,} parameters take {bytes_text(each * parameters)} in {8 * each} bits. "
         f"The last of these tokens takes {operations:,} operations, counting additions and multiplications."
-    )
-
-
-def receipt_words(products: int, *, qk_norm: bool, rotated: tuple[str, int, int] | None) -> str:
-    """What came before the numbers of one cell; `rotated`: the base of rotary positions, and those of query and key."""
-    words = "QK-norm comes before these numbers." * qk_norm
-    if rotated is None:
-        return words
-    base, query, key = rotated
-    return (
-        f"{words} Numbers i and i + {products // 2} are a pair, rotated by "
-        f"position · {base}^(−2i/{products}) radians. The query has position {query}, the key {key}."
     )
 
 

@@ -58,9 +58,7 @@ def patched_result(
     if abs(effect) < 0.005:
         return Result(f"No {'cell in view' if shown else 'single cell'} changes the answer.", "", details)
     way, to = found.shares[row, place], ""
-    if leads[0] == leads[1]:
-        details = f"Both prompts predict “{leads[0][0]}”: choose prompts with different continuations. {details}"
-    elif abs(found.other - found.here) < TINY:
+    if leads[0] == leads[1] or abs(found.other - found.here) < TINY:
         details = f"Both prompts predict almost the same: choose prompts with different continuations. {details}"
     elif way > 0:
         to = f", {percent(way, 0)} of the way to “{foil}”"
@@ -85,11 +83,10 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
     verb, outcome = ("raises", "gains on") if gained > 0 else ("lowers", "loses ground to")
     details = "At strength 1, the added vector is as long as the residual stream."
     strength = signed(curve.strengths[-1], 1)
-    headline = f"At strength {strength}, “{answers[0]}” {outcome} “{answers[1]}”."
     if gained > 0 > curve.effects[-1]:
-        headline = f"At strength {strength}, “{answers[1]}” still leads “{answers[0]}”."
+        outcome = "still trails"
     return Result(
-        headline,
+        f"At strength {strength}, “{answers[0]}” {outcome} “{answers[1]}”.",
         f"It {verb} the logit difference by {signed(abs(gained))} nats. "
         f"The validation loss changes by {signed(cost, 3, plus=True)} nats per token.",
         details,

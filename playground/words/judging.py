@@ -6,8 +6,6 @@ from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
 UNDERLINED = "Red underlines mark the first mistake of each line, or a word not in the text."
-FEW = 100
-"""Below this many words, a share also names its counts."""
 
 
 def share_text(share: Share) -> str:
@@ -66,8 +64,7 @@ def compared_details(compared: Compared) -> str:
         return ""
     words = f"Words from the training text: {share_text(compared.words)}"
     if (usual := compared.usual).of:
-        few = f" ({usual.right} of {usual.of})" if usual.of < FEW else ""
-        words += f"; in unseen text, {100 * usual.right / usual.of:.0f} %{few}"
+        words += f"; in unseen text, {100 * usual.right / usual.of:.0f} %"
     return f"{words}. {copied_summary(compared)}".strip()
 
 

@@ -12,13 +12,11 @@ def repetition_in_words(found: Repetition) -> str:
             return "This run has no evaluation at the link's steps, so there is nothing to compare."
         return "The first loss comes in a moment."
     if found.gaps:
-        gap, first = found.gaps[-1], found.gaps[0].step
-        words = (
+        gap = found.gaps[-1]
+        return (
             f"Not the same: at step {gap.step:,} the {gap.split} loss is {gap.loss:.4f}, but {gap.expected:.4f} in the "
-            f"link. The difference is {abs(gap.loss - gap.expected):.4f}."
+            f"link. The difference is {abs(gap.loss - gap.expected):.4f}. {_machines(found.theirs, found.mine)}"
         )
-        words += f" The two first differ at step {first:,}." if first != gap.step else ""
-        return f"{words} {_machines(found.theirs, found.mine)}"
     n, (step, _, val) = len(found.compared), found.compared[-1]
     same = f"to 4 decimals at {n} evaluation{'s' * (n > 1)}. Validation loss {val:.4f} at step {step:,}."
     if not found.missing:

@@ -19,7 +19,7 @@ LEARNED = 0.5
 
 
 def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Baselines | None = None) -> str:
-    """Where the validation loss is among the baselines: the last that it has passed, and the next."""
+    """The last validation loss, and the last baseline that it has passed."""
     pairs = zip(evaluations["step"], evaluations["val_loss"]) if evaluations else ()
     measured = [(step, loss) for step, loss in pairs if math.isfinite(loss)]
     if not measured:
@@ -30,28 +30,17 @@ def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Bas
         return f"{where}."
     if baselines.floor is not None:
         return f"{where}, {from_the_best(loss - baselines.floor)}."
-    passed, lines = baselines.passed(loss), dict(baselines.steps())
-    names = [*lines]
-    following = names[names.index(passed) + 1 :] if passed else names
-    if not following:
-        return f"{where}, {lines[passed] - loss:.4f} nats below the {passed} line."
-    gap = loss - lines[following[0]]
-    how = f"{gap:.4f} nats above" if gap >= 0 else "not clearly below"
-    return f"{where}: {f'below the {passed} line, ' * (passed is not None)}{how} the {following[0]} line."
+    passed = baselines.passed(loss)
+    return f"{where}, {f'below the {passed} line' if passed else 'no better than guessing'}."
 
 
 def gradients_words(parts: Sequence[str], steps: Sequence[int], norms: np.ndarray) -> str:
     """The part with the longest gradient now; `norms` (parts, steps)."""
-    if not len(parts) or not len(steps):
-        return "No gradients have been measured yet."
     last = norms[:, -1]
     if not np.isfinite(last).any():
         return f"The gradients at step {steps[-1]:,} are not numbers: the run diverged."
-    longest, shortest = int(np.nanargmax(last)), int(np.nanargmin(np.where(last > 0, last, np.inf)))
-    words = f"At step {steps[-1]:,} the gradient is longest in {parts[longest]} ({last[longest]:.2g})"
-    if shortest != longest and last[shortest] > 0:
-        words += f", {last[longest] / last[shortest]:.0f} times as long as in {parts[shortest]}"
-    return f"{words}."
+    longest = int(np.nanargmax(last))
+    return f"At step {steps[-1]:,} the gradient is longest in {parts[longest]} ({last[longest]:.2g})."
 
 
 def similar_words(similarity: np.ndarray, words: Sequence[str], part: bool = False) -> str:
@@ -67,8 +56,6 @@ def similar_words(similarity: np.ndarray, words: Sequence[str], part: bool = Fal
 
 def skill_words(steps: Sequence[int], shares: Sequence[float], intervals: Sequence[tuple[float, float]]) -> str:
     """When the skill appeared, as far as these few texts can show."""
-    if not steps:
-        return ""
     there, lacking = [low > LEARNED for low, _ in intervals], [high < LEARNED for _, high in intervals]
     share, at = f"{100 * shares[-1]:.0f} %", f"at step {steps[-1]:,}"
     if lacking[-1]:
@@ -80,8 +67,7 @@ def skill_words(steps: Sequence[int], shares: Sequence[float], intervals: Sequen
     before = [step for step, no in zip(steps[:first], lacking) if no]
     if not before:
         return f"The skill is there: {now}."
-    unclear = " (unclear in between)" * (steps[first - 1] != before[-1])
-    return f"The skill appeared between steps {before[-1]:,} and {steps[first]:,}{unclear}: {now}."
+    return f"The skill appeared between steps {before[-1]:,} and {steps[first]:,}: {now}."
 
 
 # ---- predictions -----------------------------------------------------------------------------------------------------
@@ -94,8 +80,6 @@ def expected(
     when: tuple[str, str] = ("before", "now"),
 ) -> str:
     """The most probable token now, and the one before; `when` names the two."""
-    if not len(labels):
-        return "There are no candidates."
     best = int(np.argmax(now))
     words = f"“{labels[best]}” with {percent(now[best])}"
     if before is None:
@@ -111,8 +95,6 @@ def expected(
 
 def temperatures_words(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> str:
     """How much of the probability the likeliest token has at the lowest and the highest temperature."""
-    if not by_temperature or not len(labels):
-        return "There are no candidates."
     best = int(np.argmax(by_temperature[min(by_temperature)]))
     ends = [f"{percent(by_temperature[t][best])} at {t:g}" for t in sorted({min(by_temperature), max(by_temperature)})]
     return f"“{labels[best]}” has {' and '.join(ends)}. Temperature never changes the order."
@@ -129,17 +111,12 @@ def bits_words(bits: Mapping[str, np.ndarray]) -> str:
 def times_words(
     lengths: Sequence[int], cached: Sequence[float], plain: Sequence[float], context: int | None = None
 ) -> str:
-    """How much faster the cache was until the context was full, and what happens then; times in milliseconds."""
+    """How much faster the cache was until the context was full; times in milliseconds."""
     within = sum(context is None or length <= context for length in lengths) or len(lengths)
     last = slice(max(within - max(within // 5, 1), 0), within)
     with_it, without = (float(np.median(times[last])) for times in (cached, plain))
     words = f"At the end, a token took {with_it:.2f} ms with the cache and {without:.2f} ms without"
     words += f", {without / with_it:.1f} times as long." if with_it else "."
-    if within < len(lengths):
-        words += (
-            f" Beyond {context:,} tokens the context is full. The model then drops the oldest part and rebuilds the "
-            "cache from the rest."
-        )
     return words
 
 
@@ -216,18 +193,11 @@ def appearance_words(name: str, found: Any, last: int, ends: tuple[float, float]
     if found is None:
         already = "Training did not raise it." if 0 < ends[1] <= ends[0] else "No head attends much to it."
         return f"At the end, the highest mean weight on {name} is {ends[1]:.2f} (at first {ends[0]:.2f}). {already}"
-    near = [f"{layer}.{head} ({score:.2f})" for layer, head, score in found.near]
-    close = f" {too_close(near)}" if near else ""
     return (
-        f"At the end, head {found.layer}.{found.head} attends most to {name}: mean weight {found.final:.2f}.{close} "
-        f"It rose from {found.score_first:.2f}. It passed half of that rise between step {found.before:,} "
-        f"({found.score_before:.2f}) and step {found.after:,} ({found.score_after:.2f}), of {last:,}."
+        f"At the end, head {found.layer}.{found.head} attends most to {name}: mean weight {found.final:.2f}. "
+        f"It rose from {found.score_first:.2f}, and passed half of that rise between steps {found.before:,} and "
+        f"{found.after:,} of {last:,}."
     )
-
-
-def too_close(names: Sequence[str]) -> str:
-    """That so many others may be first as well."""
-    return f"Too close to call: {listed(names)}." if len(names) < 5 else f"{len(names)} others are too close to call."
 
 
 def worth_words(
@@ -254,20 +224,16 @@ def worth_words(
     most = f"It rises most without {names[top[0]][top[1]]}: {signed(costs[top], 4, plus=True)}{around} nats."
     if not np.isfinite(margins).all():
         return f"{words} {most} One window is not enough to rule out chance."
-    clear, harm = costs > margins, costs < -margins
-    if not clear.any():
+    if not (costs > margins).any():
         words += " No part makes a measurable difference on its own."
     else:
         words += f" {most}"
         near = [names[row][column] for row, column in zip(*np.nonzero(first)) if (row, column) != top]
         if near and first[top]:
-            words += f" {too_close(near)}"
-        if idle := int((~clear & ~harm).sum()):
+            others = listed(near) if len(near) < 5 else f"{len(near)} others"
+            words += f" Too close to call: {others}."
+        if idle := int((np.abs(costs) <= margins).sum()):
             words += f" {idle} of {costs.size} parts make{'s' * (idle == 1)} no measurable difference."
-    if harm.any():
-        row, column = np.unravel_index(int(np.where(harm, costs, np.inf).argmin()), costs.shape)
-        gain = f"{-costs[row, column]:.4f} ± {margins[row, column]:.4f} nats"
-        words += f" Without {names[row][column]} the model predicts better, by {gain}."
     return words
 
 
@@ -278,8 +244,7 @@ def lens_words(chances: np.ndarray, ranks: np.ndarray, stages: Sequence[str], to
         stage -= 1
     path = f"After “{token}”, “{answer}” goes from {percent(chances[0])} at the {stages[0]} to {percent(chances[-1])}"
     if stage == len(stages):
-        led = [stages[i] for i in np.flatnonzero(np.asarray(ranks) == 1)]
-        return f"{path}, with rank {int(ranks[-1]):,}. {f'It led at {led[-1]}' if led else 'It never leads'}."
+        return f"{path}, with rank {int(ranks[-1]):,}."
     if stage == 0:
         return f"{path}. It leads from the start."
     return f"{path}. It takes the lead for good at {stages[stage]}."

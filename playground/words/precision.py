@@ -8,9 +8,6 @@ from collections.abc import Sequence
 from ..inspection.precision import InPrecision, PrecisionCost
 from .numbers import signed
 
-IN_CACHES = 16_000_000
-"""Bytes of weights that a CPU's caches commonly hold."""
-
 
 def above_fp32(way: InPrecision) -> str:
     """The loss above that of fp32, with its interval if there is one."""
@@ -27,12 +24,6 @@ def precision_summary(cost: PrecisionCost) -> str:
         size, speed = plain.nbytes / way.nbytes, way.tokens_per_second / plain.tokens_per_second
         pace = "about as fast" if 0.8 <= speed <= 1.25 else f"{speed:.2g} times as fast"
         words.append(f"{way.name}: {size:.2g} times smaller and {pace} here. {_loss(way, plain)}")
-        if way.parts_at is not None and not way.can_be_told:
-            words.append(f"Its greedy text differs from fp32's from token {way.parts_at + 1}.")
-    if cost.in_fp32:
-        words.append("This model's matrices are small, so it multiplies the rounded weights in fp32.")
-    if plain.nbytes < IN_CACHES and all(way.tokens_per_second < 1.25 * plain.tokens_per_second for way in others):
-        words.append("The weights fit in the CPU's caches, so reading fewer bytes saves no time.")
     return " ".join(words)
 
 
@@ -47,14 +38,11 @@ def _loss(way: InPrecision, plain: InPrecision) -> str:
     return f"Its loss is {abs(way.more):.{digits}f} ± {way.more_margin:.{digits}f} nats {side}{share}."
 
 
-def describe_level_counts(name: str, shape: Sequence[int], counts: Sequence[int], middle_half: int) -> str:
+def describe_level_counts(name: str, shape: Sequence[int], middle_half: int) -> str:
     """Which matrix it is, and how much of the range its weights use."""
-    empty, (rows, columns) = sum(count == 0 for count in counts), shape
-    used = f"{empty} level{'s are' if empty > 1 else ' is'} empty" if empty else "No level is empty"
     return (
-        f"{name}: {rows:,} × {columns:,} weights; each row has its own 255 levels up to its largest weight. Half of "
-        f"all weights are between levels −{middle_half} and {middle_half}. {used}; the two end levels hold "
-        f"{int(counts[0] + counts[-1]):,} weights."
+        f"{name}: {shape[0]:,} × {shape[1]:,} weights; each row has its own 255 levels up to its largest weight. "
+        f"Half of all weights are between levels −{middle_half} and {middle_half}."
     )
 
 

@@ -19,18 +19,10 @@ class Slip(NamedTuple):
 def slip_sentences(name: str) -> tuple[str, str] | None:
     """(what the text says, what is true) of a slip; None if the model that its numbers need is not here."""
     try:
-        truth = SLIPS[name].truth.format(**slip_values(name))
+        truth = SLIPS[name].truth.format(**slip_numbers(name))
     except (OSError, ValueError):  # the shipped models are not everywhere where the program is
         return None
     return f"One text {SLIPS[name].says}.", re.sub(r"(?<=[ (])-(?=\d)", "−", truth)  # a proper minus sign
-
-
-def slip_values(name: str) -> dict[str, float | str]:
-    """The numbers of a slip's sentence, by name. Raises OSError or ValueError as `slip_numbers` does."""
-    values: dict[str, float | str] = dict(slip_numbers(name))
-    if name == "mask":
-        values["four"] = "fails" if values["four_fails"] else "also passes"
-    return values
 
 
 SLIPS: dict[str, Slip] = {
@@ -42,7 +34,7 @@ SLIPS: dict[str, Slip] = {
     "mask": Slip(
         "unsqueezes a (T, T) mask twice, so that it fits batch and heads",
         "Unsqueezed after its rows, a ({T}, {T}) mask becomes ({T}, 1, 1, {T}). A batch of 1 silently turns into one "
-        "of {batch}; a batch of 4 {four}. A plain ({T}, {T}) mask fits every batch and head.",
+        "of {batch}; a batch of 4 fails. A plain ({T}, {T}) mask fits every batch and head.",
     ),
     "placement": Slip(
         "calls LN(x + f(x)) “Pre-LN”",
@@ -69,15 +61,6 @@ SLIPS: dict[str, Slip] = {
         "pads short sentences with word 0 and counts those targets in the loss",
         "Then the model learns to say word 0 after every short sentence. In our twenty sentences, padding would be "
         "{padding} of {cells} targets ({share:.0%}). Leave padding out of the loss.",
-    ),
-    "words": Slip(
-        "says that its sentences have 24 different words",
-        "They have {words}. With 24, its dense model would have {fewer:,} parameters; it has {n:,}.",
-    ),
-    "loops": Slip(
-        "says that its training takes 750 steps",
-        "{sentences} sentences in batches of {batch} are {per_epoch} batches per epoch, and 150 epochs are {loops} "
-        "steps.",
     ),
     "alike": Slip(
         "says that words with similar uses end up with similar vectors",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ..studies.sweep import Row, best_of, complete, lead_of
 from ..training.verdict import CERTAINTY
 from .result import Result
+from .verdict import loss_in_words
 
 
 def sweep_result(rows: Sequence[Row], name: str) -> Result:
@@ -35,17 +36,10 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
 
 def loss_shown(row: Row) -> str:
     """A row's mean validation loss and its margin."""
-    if not math.isfinite(row.mean):
-        return "diverged"
-    return f"{row.mean:.4f}" + (f" ± {row.margin:.4f}" if math.isfinite(row.margin) else "")
+    return loss_in_words(row.mean, row.margin) if math.isfinite(row.mean) else "diverged"
 
 
 def sweep_lines(rows: Sequence[Row], name: str) -> list[str]:
-    """The table for a shell, with a bar for each value, then what it comes to."""
-    means = [row.mean for row in rows if math.isfinite(row.mean)]
-    low, high = min(means, default=0.0), max(means, default=0.0)
-    lines = [f"  {name:<20} validation loss"]
-    for row in rows:
-        length = round(1 + 23 * (row.mean - low) / (high - low or 1.0)) if math.isfinite(row.mean) else 0
-        lines.append(f"  {row.value!s:<20} {loss_shown(row):<18} {'█' * length}".rstrip())
-    return [*lines, str(sweep_result(rows, name))]
+    """The table for a shell, then what it comes to."""
+    lines = [f"  {row.value!s:<20} {loss_shown(row)}" for row in rows]
+    return [f"  {name:<20} validation loss", *lines, str(sweep_result(rows, name))]

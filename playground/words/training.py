@@ -42,10 +42,7 @@ def ended(finished: Mapping[str, Any]) -> str:
         "stopped": f"Stopped {done}. {saved}",
         "time": f"Time is up {done}. {saved}",
         "risen": f"Stopped {done} because the validation loss kept rising. The best weights are saved, too.",
-        "diverged": (
-            f"The loss stopped being a number after {in_steps(step)}.{back} "
-            "Try a lower learning rate, a longer warm-up or gradient clipping."
-        ),
+        "diverged": f"The loss stopped being a number after {in_steps(step)}.{back}",
     }.get(str(finished.get("reason")), "")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..training.verdict import CERTAINTY, StillLearning, Verdict, student_t
+from ..training.verdict import CERTAINTY, Verdict
 from .result import Result
 
 
@@ -23,27 +23,22 @@ def verdict_result(verdict: Verdict, equal: str = "equal cost", *, active: bool 
         return Result(
             "A tie so far." if tie else f"{better} is ahead, with one seed.",
             number,
-            f"{interval} validation windows. It does not cover other seeds, so one pair cannot name a winner. Three "
-            f"seeds can detect {_detectable(3):.1f} times their spread, five seeds {_detectable(5):.1f} times.",
+            f"{interval} validation windows. It does not cover other seeds, so one pair cannot name a winner.",
         )
-    least = f" {verdict.seeds} seeds cannot detect less than {verdict.margin:.4f}." if verdict.spread else ""
     return Result(
         f"{better} predicts better{far}." if verdict.is_clear else f"A tie{far}.",
         number,
-        f"{interval} {verdict.seeds} seeds{f', {verdict.spread:.4f}' if verdict.spread else ''}.{least}",
+        f"{interval} {verdict.seeds} seeds{f', {verdict.spread:.4f}' if verdict.spread else ''}.",
     )
 
 
-def still_learning_in_words(found: StillLearning | None) -> str:
-    """That both models were still learning, if they were."""
-    if found is None:
+def still_learning_in_words(fell: tuple[float, float] | None) -> str:
+    """That both models were still learning, if they were: by how much the dense and the MoE model's loss fell."""
+    if fell is None:
         return ""
-    spans = [f"from step {first:,} to {last:,}" for first, last in found.spans]
-    over = f", on average over {found.seeds} seeds" if found.seeds > 1 else ""
     return (
-        f"Both were still learning. The dense model's loss fell by {found.fell[0]:.4f} {spans[0]}{over}. The MoE "
-        f"model's fell by {found.fell[1]:.4f}{'' if spans[0] == spans[1] else f' {spans[1]}'}. So this compares how "
-        "fast they start, not where they end."
+        f"Both were still learning: at the end, the dense model's loss fell by {fell[0]:.4f} and the MoE model's by "
+        f"{fell[1]:.4f}. So this compares how fast they start, not where they end."
     )
 
 
@@ -52,8 +47,3 @@ def loss_in_words(loss: float, margin: float) -> str:
     if not math.isfinite(margin):
         return f"{loss:.4f}"
     return f"{loss:.4f} ± {margin:.4f}" if loss >= margin else f"{loss:.4f} (0 to {loss + margin:.4f})"
-
-
-def _detectable(seeds: int) -> float:
-    """The smallest difference that this many seeds can show, as a multiple of the spread between them."""
-    return student_t(seeds - 1) / math.sqrt(seeds)

@@ -14,22 +14,9 @@ from tests.model.configs import CAUSAL, TINY
 PROMPT = [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("config", CAUSAL.values(), ids=CAUSAL.keys())
-@pytest.mark.parametrize("options", [{}, {"n_samples": 3}, {"slide_by": 1}, {"slide_by": 5}], ids=str)
-def test_cached_equals_uncached_past_the_end_of_the_context(config, options):
-    model = Transformer(config, seed=2)
-    new = 2 * config.context_length
-    cached = list(generate(model, PROMPT, new, **options))
-    plain = list(generate(model, PROMPT, new, use_cache=False, **options))
-    assert [s.tokens for s in cached] == [s.tokens for s in plain]
-    assert max((a.logits - b.logits).abs().max().item() for a, b in zip(cached, plain)) <= 1e-4
-    assert any(s.rebuilt for s in cached) and not any(s.rebuilt for s in plain)
-    assert all(s.cache_length == 0 for s in plain)
-
-
 @pytest.mark.parametrize("use_cache", [True, False])
-@pytest.mark.parametrize("slide_by", [None, *range(1, TINY.context_length + 1)])
-@pytest.mark.parametrize("config", [CAUSAL["learned"], CAUSAL["rotary"]], ids=["learned", "rotary"])
+@pytest.mark.parametrize("slide_by", [None, 1, 5, TINY.context_length])
+@pytest.mark.parametrize("config", CAUSAL.values(), ids=CAUSAL.keys())
 @pytest.mark.parametrize("prompt", [PROMPT, [i % 11 for i in range(30)]], ids=["short prompt", "long prompt"])
 def test_every_token_is_chosen_from_a_plain_forward_on_its_window(config, slide_by, prompt, use_cache):
     model, T, window = Transformer(config, seed=1), config.context_length, prompt[-config.context_length :]

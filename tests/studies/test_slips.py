@@ -23,7 +23,7 @@ def count(module: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
-def test_the_first_and_second_systems_attentions_and_the_fifths_padding_words_and_loops():
+def test_the_first_and_second_systems_attentions_and_the_fifths_padding():
     got = slip_numbers("counts")
     assert got["more"] == count(weights("s1", qkv_bias=True)) - count(weights("s1")) == 9216
     assert got["per_layer"] == 3 * 512
@@ -31,7 +31,6 @@ def test_the_first_and_second_systems_attentions_and_the_fifths_padding_words_an
     assert np.where(mask, np.zeros((1, 2, 8, 8)), -np.inf).shape[0] == slip_numbers("mask")["batch"] == 8
     with pytest.raises(ValueError):
         np.broadcast_shapes(mask.shape, (4, 2, 8, 8))
-    assert slip_numbers("mask")["four_fails"]
     got = slip_numbers("placement")
     assert got["post"] == pytest.approx(math.sqrt(768), rel=1e-3)
     assert got["pre"] == pytest.approx(math.sqrt(25 * 768), rel=0.1)  # 25 independent vectors of length √768
@@ -41,10 +40,6 @@ def test_the_first_and_second_systems_attentions_and_the_fifths_padding_words_an
     got = slip_numbers("padding")
     assert (got["padding"], got["cells"]) == (cells.count("PAD"), len(cells))
     assert got["share"] == pytest.approx(cells.count("PAD") / len(cells))
-    words = slip_numbers("words")
-    assert words["n"] == count(weights("s5")) == 205_696
-    assert words["fewer"] == count(weights("s5", vocab_size=24)) == 205_696 - 4 * 2 * 64
-    assert slip_numbers("loops")["loops"] == sum(1 for _ in range(150) for _ in range(0, 20, 8)) == 450
 
 
 def test_the_third_systems_size_compute_and_bytes():

@@ -22,9 +22,8 @@ from playground.influence.proof import Trial
 from playground.influence.ranking import Passage, Ranked
 from playground.influence.verbatim import Copied, Match
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff
-from playground.inspection.heads import WeightSummary
 from playground.inspection.precision import InPrecision, PrecisionCost
-from playground.inspection.roles import PLACES, REPEATS, Estimate
+from playground.inspection.roles import Estimate
 from playground.inspection.walk import step, step_names
 from playground.interventions.circuit import Circuit, Edge, Node
 from playground.interventions.patching import Donor, PatchMap
@@ -42,7 +41,7 @@ from playground.training import Finished, History, Noticed, SettingsChanged
 from playground.training import events as kinds
 from playground.training import states as state_kinds
 from playground.training.states import State
-from playground.training.verdict import StillLearning, Verdict
+from playground.training.verdict import Verdict
 from playground.words import (
     baselines,
     card,
@@ -84,11 +83,10 @@ ORDINARY = Baselines(uniform=4.0, unigram=3.0, bigram=2.0)
 FEW = {"tokens": 119, "chance": {"unigram": 0.24, "uniform": 0.1, "bigram": 0.1}, "unit": "word"}
 NEAR = Baselines(uniform=6.0, unigram=5.53, bigram=5.2, **FEW, at_best={"unigram": 5.3, "uniform": 5.9})
 LITTLE = Baselines(uniform=2.0, unigram=0.03, bigram=0.01, tokens=99, chance={"unigram": 0.09})
-ALONE = Baselines(uniform=0.7, unigram=0.0, bigram=0.0, unit="character", at_best={"uniform": 0.0})
 
 
 def of_baselines() -> Iterator[Case]:
-    for name, of in (("a language", KNOWN), ("few words", NEAR), ("one character", ALONE)):
+    for name, of in (("a language", KNOWN), ("few words", NEAR)):
         yield from ((f"the baselines of {name}: {each.name}", each.sentence) for each in baselines.each_baseline(of))
     yield "titles", f"{baselines.title('floor')}\n{baselines.title('bigram')}"
     for name, of, losses in (
@@ -96,7 +94,6 @@ def of_baselines() -> Iterator[Case]:
         ("ordinary text", ORDINARY, (5.0,)),
         ("few words", NEAR, (6.5, 5.85, 5.26)),
         ("little to predict", LITTLE, (0.0036,)),
-        ("one character", ALONE, (0.0004,)),
     ):
         for loss in losses:
             yield f"how good is loss {loss:g} on {name}", baselines.how_good(of, loss)
@@ -132,8 +129,6 @@ def of_states_and_excess_loss() -> Iterator[Case]:
         ("mostly", record),
         ("divided, few", record | {"kind": "divided", "unit": "word", "tokens": 30, "parts": several}),
         ("spread", record | {"kind": "spread", "parts": several}),
-        ("nothing", record | {"kind": "nothing", "parts": []}),
-        ("unclear", record | {"kind": "unclear", "parts": [], "tokens": 3}),
     ):
         yield name, excess_loss.excess_sentences([each])
 
@@ -150,8 +145,7 @@ def of_verdict_and_pairs() -> Iterator[Case]:
     ):
         yield name, verdict.verdict_result(found, "equal FLOPs")
         yield f"{name}, more to come", verdict.verdict_result(found, active=True).headline
-    for name, spans, seeds in (("the same steps, 2 seeds", ((10, 20),) * 2, 2), ("own steps", ((20, 40), (10, 20)), 1)):
-        yield f"still learning, {name}", verdict.still_learning_in_words(StillLearning(spans, (0.2, 0.3), seeds))
+    yield "still learning", verdict.still_learning_in_words((0.2, 0.3))
     for loss, margin in ((0.5, 0.2), (0.1, math.inf), (0.01, 0.03)):
         yield f"loss {loss:g}, margin {margin:g}", verdict.loss_in_words(loss, margin)
     for name, shared in (("no shared expert", False), ("a shared expert", True)):
@@ -163,29 +157,8 @@ def of_verdict_and_pairs() -> Iterator[Case]:
 
 def of_heads_and_precision() -> Iterator[Case]:
     tokens = list("abcdef")
-    for name, of in (
-        ("one token", WeightSummary(alone=True)),
-        ("the first token", WeightSummary(habits=(("first", 1.0),))),
-        ("two places", WeightSummary(habits=(("induction", 0.5), ("itself", 0.3)))),
-        ("another place", WeightSummary()),
-        ("widely", WeightSummary(spread="widely")),
-        ("evenly", WeightSummary(spread="evenly")),
-    ):
-        yield f"weight on {name}, prompt", heads.lies_on(of)
-    previous = np.eye(6, k=-1)
-    previous[0, 0] = 1
-    for name, pattern in (("one token", np.ones((1, 1))), ("the token before", previous)):
-        yield f"a pattern: {name}", heads.describe_pattern(pattern, tokens[: len(pattern)])
     one = lambda value: Estimate(np.full((1, 1), value), np.full((1, 1), 0.05))  # noqa: E731
-    for role in heads.ROLE_NAMES:
-        for needed in (False, True)[: 2 if role == "unclear" else 1]:
-            tests = Facts(role=lambda *_, role=role: role, weights={name: one(0.6) for name in (*PLACES, *REPEATS)},
-                          given_up={name: one(0.4) for name in REPEATS}, evenness=one(0.8), moved=one(0.3),
-                          effect=one(1.29), matters=lambda *_, needed=needed: needed,
-                          untrained={name: 0.2 for name in PLACES},
-                          untrained_given_up={name: 0.1 for name in REPEATS})  # fmt: skip
-            words = f"It {heads.ROLE_NAMES[role]}. {heads.role_reason(tests, 0, 0)}"
-            yield f"role: {role}{', needed' * needed}", words
+    yield from ((f"role: {role}", f"It {words}.") for role, words in heads.ROLE_NAMES.items())
     yield "an effect and noise", ", ".join(heads.effect_or_noise(one(x), (0, 0)) for x in (0.357, -0.03))
     yield "when a head has a role", heads.CRITERIA
     for by, words in heads.ORDERS.items():
@@ -199,22 +172,20 @@ def of_heads_and_precision() -> Iterator[Case]:
         yield f"next token: {before} to {after}", heads.next_words(after, before)
     yield "without a head, after an earlier token", heads.without_words("k", 0.1, 0.5, "24 “␣”")
     yield "a cell of a pattern", heads.cell_words(tokens, 4, 1, 0.25)
-    yield "one product", heads.products_words(np.array([2.0, -0.1, -0.2]), 1.7)
-    yield "three products", heads.products_words(np.array([2.0, 1.0, 0.5, -0.2]), 3.3)
+    yield "three products", heads.products_words(np.array([2.0, -0.1, -0.2]), 1.7)
     plain = InPrecision("fp32", 4_000_000, 1000.0, 1.0, 0.1, 0.0, 0.0, 0.0, None)
     way = InPrecision("int8", 1_000_000, 3000.0, 1.3, 0.1, 0.3, 0.1, 0.01, None)
-    close = dataclasses.replace(way, more=0.00003, more_margin=0.000034, parts_at=2, tokens_per_second=1000.0)
-    for name, other, fp32 in (
-        ("worse", way, False),
-        ("better", dataclasses.replace(way, more=-0.3), False),
-        ("too close, text differs, rounded in fp32", close, True),
-        ("one window", dataclasses.replace(close, more_margin=math.inf, parts_at=None), False),
+    close = dataclasses.replace(way, more=0.00003, more_margin=0.000034, tokens_per_second=1000.0)
+    for name, other in (
+        ("worse", way),
+        ("better", dataclasses.replace(way, more=-0.3)),
+        ("too close", close),
+        ("one window", dataclasses.replace(close, more_margin=math.inf)),
     ):
-        cost = PrecisionCost((plain, other), 100, 5, None, (), fp32)
+        cost = PrecisionCost((plain, other), 100, 5, None, ())
         yield name, precision.precision_summary(cost)
         yield f"{name}, in the table", precision.above_fp32(other)
-    for name, counts in (("none empty", [3, 5, 2]), ("one empty", [3, 0, 2]), ("two empty", [3, 0, 0, 2])):
-        yield f"levels, {name}", precision.describe_level_counts("up", (4, 8), counts, 31)
+    yield "levels", precision.describe_level_counts("up", (4, 8), 31)
 
 
 def of_training() -> Iterator[Case]:
@@ -398,16 +369,11 @@ def of_influence() -> Iterator[Case]:
     ):
         yield name, influence.copied_result(found, *at)
     yield "the legend", f"Underlined text {influence.LEGEND}"
-    yield "a piece that occurs once", influence.times(1)
-    yield "a piece that occurs often", influence.times(1200)
-    yield "selected words that occur often", influence.selected_times(1200)
-    yield "selected words that occur nowhere", influence.selected_times(0)
+    for count in (0, 1, 1200):
+        yield f"selected words, {count} times", influence.times("The selected words", count)
     one = (Passage(0, 9, 1.0),)
     ranked = Ranked(one, (), 300, 1200, 8, -1.0, (("who owns what", 0.45), ("free choices", 0.4)))
-    for correlation in (0.2, 0.5):
-        measured, influence.CORRELATION = influence.CORRELATION, correlation
-        yield f"passages, rank correlation {correlation}", influence.ranked_result(ranked)
-        influence.CORRELATION = measured
+    yield "passages", influence.ranked_result(ranked)
     whole = dataclasses.replace(ranked, measured=1200, moments=1)
     yield "all passages, the last weights", influence.ranked_result(whole)
     yield "no passage", influence.ranked_result(dataclasses.replace(ranked, raising=()))
@@ -476,9 +442,6 @@ def of_walk() -> Iterator[Case]:
             yield f"{at}: {told.title}", told.why
             yield f"{at}, its formula", told.formula
             yield at, told.sentence
-    found = step(look_at(VARIANTS["learned"]), "mix", 1, 1, 4, 2)
-    changed = dataclasses.replace(found, facts={**found.facts, "shares": None})
-    yield "mix, an average of 0", walk.describe(changed).sentence
     alone = look_at(TINY.replace(n_heads=1, positions="none", causal=False))
     for at in ("embed", "split"):
         told = walk.describe(step(alone, at, 1, 0, 4, 2))

@@ -80,8 +80,6 @@ def product(weight: torch.Tensor, bias: torch.Tensor | None, precision: str) -> 
 class Product:
     """The weights as they are, shared with the model."""
 
-    in_fp32 = True
-    """Whether it multiplies in fp32, whatever the weights were rounded to."""
     nbytes = 0
     """Bytes that it holds besides the model's own weights."""
 
@@ -128,8 +126,6 @@ class Packed(Copied):
 class Half(Copied):
     """bf16 weights times bf16 inputs, summed in fp32; the result is rounded to bf16 as well."""
 
-    in_fp32 = False
-
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         half = weight.to(torch.bfloat16).contiguous()
         self.bias, self.nbytes = bias, half.nbytes
@@ -147,8 +143,6 @@ class Half(Copied):
 
 class Levels(Copied):
     """int8 weights with a scale per output, times inputs with a scale and a zero per row; summed in whole numbers."""
-
-    in_fp32 = False
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None):
         self.bias, self.outputs = bias, weight.shape[0]

@@ -9,9 +9,10 @@ from functools import lru_cache
 
 from ...data import LANGUAGES
 from ...data.corpus import MIN_TOKENS, parted
+from ...data.overlap import other_kind
 from ...data.sentences import SENTENCES as TWENTY
 from ...service.runs import SENTENCES
-from ...words.corpus import text_warning
+from ...words.corpus import kind_warning
 from ..theme import quiet
 
 LINES, LETTERS = 3, 110
@@ -40,7 +41,7 @@ def contents_of(text: str, *, by_heart: bool = False) -> str:
         said += " The model will memorise a text this short."
     if len(text) >= MIN_TOKENS:
         cut = parted(len(text))
-        said += f" {text_warning(text[:cut], text[cut:])}".rstrip()
+        said += f" {kind_warning(other_kind(text[:cut], text[cut:]))}".rstrip()
     return quiet(said)
 
 

@@ -58,8 +58,6 @@ def split(at: Here) -> Described:
         )
         code = f"q, k, v = qkv.view(1, {T}, {H + 2 * Hkv}, {D}).split(({H}, {Hkv}, {Hkv}), dim=2)\n"
         code += "q, k, v = (each.transpose(1, 2) for each in (q, k, v))"
-    lengths = at.facts["lengths"]
-    most = int(np.argmax(lengths))
     if H == 1:
         why = "With one head there is nothing to split: the step only gives it an axis of its own."
         sentence = f"No number changes here: head 0 owns all {D} numbers of the query."
@@ -68,12 +66,8 @@ def split(at: Here) -> Described:
             "A token has one row of attention weights per head, and each row sums to 1. One head can attend to one "
             f"thing well; {H} heads of {D} numbers each can attend to {H} things."
         )
-        longest = f"The query of {at.query_token} is longest in head {most} ({lengths[most]:.2f})"
-        own = f"; head {at.head} has {lengths[at.head]:.2f}" if most != at.head else ""
-        sentence = (
-            f"No number changes here: head {at.head} owns numbers {at.head * D} to {at.head * D + D - 1} of the query. "
-            f"{longest}{own}."
-        )
+        first, last = at.head * D, at.head * D + D - 1
+        sentence = f"No number changes here: head {at.head} owns numbers {first} to {last} of the query."
     expressions = {n: f"{n}[0, :, {at.query}]" for n in "qkv"}
     return Described("Split into heads", why, formula, code, sentence, expressions)
 
@@ -81,7 +75,6 @@ def split(at: Here) -> Described:
 def qk_norm(at: Here) -> Described:
     """QK-norm brings queries and keys to one scale."""
     config, kv, lengths = at.config, at.kv_head, at.facts["lengths"]
-    before, after = at.facts["prompt_before"], at.facts["prompt_after"]
     code = "before = q, k\n" + "\n".join(
         f"{n} = {n} / ({n}.square().mean(-1, keepdim=True) + {config.norm_eps:g}).sqrt() * attention.{n}_norm.weight"
         for n in "qk"
@@ -93,8 +86,7 @@ def qk_norm(at: Here) -> Described:
     )
     sentence = (
         f"The query of {at.query_token} goes from length {lengths['q_before']:.2f} to {lengths['q_after']:.2f}, its "
-        f"key from {lengths['k_before']:.2f} to {lengths['k_after']:.2f}. Queries of this head had lengths "
-        f"{before.min():.2f} to {before.max():.2f} in this prompt, now {after.min():.2f} to {after.max():.2f}."
+        f"key from {lengths['k_before']:.2f} to {lengths['k_after']:.2f}."
     )
     expressions = {
         "q_before": f"before[0][0, {at.head}, {at.query}]", "q_after": f"q[0, {at.head}, {at.query}]",
@@ -127,9 +119,8 @@ def rotate(at: Here) -> Described:
     )
     sentence = (
         f"At position {query}, pair 0 of {at.query_token} turns by {angles[0]:,.0f}°, pair {half - 1} by "
-        f"{angles[-1]:.1f}°. Of {half} pairs, {at.facts['full_circles']} have gone full circle. {{q:q}} · {{k:k}} with "
-        f"{at.key_token} is {signed(here)}. If both move five places on, it is {signed(later)}; if only the query "
-        f"does, {signed(nearer)}."
+        f"{angles[-1]:.1f}°. {{q:q}} · {{k:k}} with {at.key_token} is {signed(here)}. If both move five places on, it "
+        f"is {signed(later)}; if only the query does, {signed(nearer)}."
     )
     pairs = f"[0, {at.head}, {query}].view(2, {half}).T"
     expressions = {"before": f"unturned{pairs}", "after": f"q{pairs}", "angles": f"angle[{query}]"}
@@ -150,8 +141,7 @@ def share(at: Here) -> Described:
     )
     sentence = (
         f"Head {at.head} uses key and value {at.kv_head}, together with head{'s' * (len(fellows) > 1)} "
-        f"{listed([str(head) for head in fellows])}. The cache keeps {Hkv * at.D:,} numbers per token for keys instead "
-        f"of {H * at.D:,}."
+        f"{listed([str(head) for head in fellows])}."
     )
     labels = tuple(f"head {h} ← key {at.look.kv_head(h)}" for h in range(H))
     return Described("Share keys and values", why, formula, code, sentence, {"k": f"k[0, :, {at.key}]"}, labels)

@@ -25,18 +25,15 @@ def output(at: Here) -> Described:
         "So several heads can write about the same thing."
     )
     own = f"; head {at.head} writes {lengths[at.head]:.2f}" if at.head != most else ""
-    sentence = (
-        f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f}){own}. The lengths of all heads add "
-        f"up to {at.facts['parallel']:.2f}, and the sum of the vectors has length {at.facts['sum_length']:.2f}"
-    )
+    sentence = f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f}){own}."
     labels = (*(f"head {h} · {n:.2f}" for h, n in enumerate(lengths)), f"sum{bias} = out")
     expressions = {"written": "written", "out": f"out[0, {query}]"}
-    return Described("Project back", why, formula, code, f"{sentence}.", expressions, labels)
+    return Described("Project back", why, formula, code, sentence, expressions, labels)
 
 
 def add(at: Here) -> Described:
     """What attention wrote is added to the stream."""
-    config, query, facts = at.config, at.query, at.facts
+    config, query = at.config, at.query
     delta, alike, most = (at.arrays[name] for name in ("delta", "cosine", "most"))
     code = "before = x\n"
     if at.pre:
@@ -58,14 +55,8 @@ def add(at: Here) -> Described:
     )
     formula += f": ({at.T}, {at.d}); ‖Δ‖ = length of (x after − x before)"
     by = f"‖Δ‖ = {delta[query]:.2f} (cosine {signed(alike[query])})"
-    sentence = f"Attention changes {at.query_token} by {by}."
-    if not at.pre:
-        stream, added, after = facts["lengths"]
-        sentence = (
-            f"Attention adds a vector of length {facts['written']:.2f} to {at.query_token}, of length {stream:.2f}; "
-            f"the norm takes their sum from length {added:.2f} to {after:.2f}. Together they change it by {by}."
-        )
-    sentence += f" Head {at.head} attends most to {at.placed(int(most[query]))}."
+    who = "Attention changes" if at.pre else "Attention and the norm change"
+    sentence = f"{who} {at.query_token} by {by}. Head {at.head} attends most to {at.placed(int(most[query]))}."
     expressions = {"delta": "delta", "cosine": "alike", "most": "most"}
     return Described("Add to the stream", why, formula, code, sentence, expressions)
 

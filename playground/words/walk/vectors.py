@@ -29,10 +29,9 @@ def embed(at: Here) -> Described:
             if config.causal
             else "Its position shows nowhere: this model cannot tell order.",
         }[config.positions]
-    places = ", ".join(map(str, at.facts["same"][:6])) + (" …" if len(at.facts["same"]) > 6 else "")
     sentence = (
         f"{at.query_token} is row {at.look.ids[at.query]} of a table of {config.vocab_size:,}. "
-        f"Its positions in this prompt: {places}. Its vector at {at.query} has length {at.facts['length']:.2f}."
+        f"Its vector at position {at.query} has length {at.facts['length']:.2f}."
     )
     return Described("Tokens become vectors", why, formula, code, sentence, {"stream": "x[0]"})
 

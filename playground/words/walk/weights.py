@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..numbers import brief, percent, signed
+from ..numbers import brief, percent
 from .described import Described, Here
 
 
@@ -13,13 +13,11 @@ def scores(at: Here) -> Described:
     T, D, root, score = at.T, at.D, np.sqrt(at.D), at.facts["score"]
     why = (
         f"The closer the directions of a query and a key, the larger their product. A sum of {D} unrelated products "
-        f"grows like √{D} = {root:.2f}, and larger scores make softmax sharper. So scores are divided by √{D}. The "
-        f"largest weight of {at.query_token} is {at.facts['largest_weight']:.2f}; undivided, it would be "
-        f"{at.facts['largest_undivided']:.2f}."
+        f"grows like √{D} = {root:.2f}, and larger scores make softmax sharper. So scores are divided by √{D}."
     )
     sentence = (
-        f"{at.query_token} · {at.key_token} = {_brief(score * root)}, ÷ √{D} = {_brief(score)}. Of the tokens "
-        f"it can see, {at.placed(at.facts['best'])} scores highest ({_brief(at.facts['best_score'])})."
+        f"{at.query_token} · {at.key_token} = {brief(score * root, 3)}, ÷ √{D} = {brief(score, 3)}. Of the tokens "
+        f"it can see, {at.placed(at.facts['best'])} scores highest ({brief(at.facts['best_score'], 3)})."
     )
     formula = f"{{s:scores}} = {{q:q}} ({T}, {D}) · {{k:k}}ᵀ ({D}, {T}) ÷ √{D} = ({T}, {T}), in each of {at.H} heads"
     code = f"scores = q @ k.transpose(-2, -1) / math.sqrt({D})"
@@ -27,14 +25,9 @@ def scores(at: Here) -> Described:
     return Described("Scores: every query times every key", why, formula, code, sentence, expressions)
 
 
-def _brief(value: float) -> str:
-    """Two decimals, or two digits of what would vanish in them."""
-    return signed(value) if abs(value) >= 0.1 or value == 0 else brief(value)
-
-
 def mask(at: Here) -> Described:
     """The mask hides what comes later."""
-    T, later, higher = at.T, at.facts["later"], at.facts["higher"]
+    T, later = at.T, at.facts["later"]
     expressions = {"scores": f"scores[0, {at.head}]"}
     if not at.config.causal:
         formula, code = f"nothing is hidden: all {T * T:,} cells stay", "# no mask: scores stay unchanged"
@@ -54,10 +47,7 @@ def mask(at: Here) -> Described:
     )
     sentence = f"{at.query_token} is the last token: nothing is hidden from it. The first sees only itself."
     if later:
-        sentence = (
-            f"Later tokens hidden from {at.query_token}: {later}. Of these, {higher or 'none'} would have scored "
-            f"higher than the best token that {at.query_token} can see."
-        )
+        sentence = f"Later tokens hidden from {at.query_token}: {later}."
     formula = f"{{s:scores}}[i, j] = −∞ where j > i: {T * (T - 1) // 2:,} of {T * T:,} cells"
     code = f"scores = scores.masked_fill(~torch.ones({T}, {T}, dtype=torch.bool).tril(), -math.inf)"
     return Described("Mask: hide what comes later", why, formula, code, sentence, expressions)
@@ -66,14 +56,13 @@ def mask(at: Here) -> Described:
 def softmax(at: Here) -> Described:
     """Softmax turns scores into weights."""
     T, row = at.T, at.arrays["pattern"][at.query]
-    best, half, visible = (at.facts[name] for name in ("best", "half", "visible"))
+    best = at.facts["best"]
     why = (
         "A weighted average needs weights that are at least 0 and sum to 1. Exp makes any score positive. It turns "
         "differences into factors: a score that is 1 higher gets 2.7 times the weight."
     )
-    sentence = f"{at.query_token} attends most to {at.placed(best)} ({row[best]:.4f}). "
-    sentence += f"{at.key_token} gets {row[at.key]:.4f}. " * (at.key != best)
-    sentence += f"Tokens that hold half of its weight: {half} of {visible}."
+    sentence = f"{at.query_token} attends most to {at.placed(best)} ({row[best]:.4f})."
+    sentence += f" {at.key_token} gets {row[at.key]:.4f}." * (at.key != best)
     formula = f"{{s:pattern}}[i, j] = exp({{s:score}}[i, j]) ÷ Σ exp({{s:score}}[i, ·]): ({T}, {T}), each row sums to 1"
     code = "pattern = scores.softmax(dim=-1)  # exp(scores) / exp(scores).sum(dim=-1, keepdim=True)"
     expressions = {"pattern": f"pattern[0, {at.head}]"}
@@ -96,21 +85,9 @@ def mix(at: Here) -> Described:
     )
     formula = f"{{s:pattern}} ({T}, {T}) · {{v:v}} ({T}, {D}) = z ({T}, {D})"
     expressions = {"parts": parts, "z": f"z{place}]"}
-    return Described(
-        "Average the values by weight", why, formula, code, _share_of_average(at), expressions, tuple(labels)
+    first, weights = at.facts["watched"][0], at.facts["weights"]
+    sentence = (
+        f"Token {first} {at.named(first)} has the most weight ({percent(weights[first], 0)}). "
+        f"The average has length {at.facts['length']:.2f}."
     )
-
-
-def _share_of_average(at: Here) -> str:
-    """A token's share of the average is not its weight: it is how far its part reaches along the average."""
-    weights, shares = at.facts["weights"], at.facts["shares"]
-    first = int(weights.argmax())
-    weight = percent(weights[first], 0)
-    token = f"Token {first} {at.named(first)}"
-    if shares is None:
-        return f"{token} has most of the weight ({weight}), but the average is 0: this head adds nothing."
-    return (
-        f"{token} has {weight} of the weight and makes up {percent(shares[first], 0)} of the average, "
-        f"measured in its direction (cosine {signed(at.facts['cosine'])}). The average has length "
-        f"{at.facts['length']:.2f}."
-    )
+    return Described("Average the values by weight", why, formula, code, sentence, expressions, tuple(labels))

@@ -49,7 +49,7 @@ def slots(page: Page, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Sl
 
     def levels() -> dict[str, Any] | None:
         matrix = found()[0].matrix
-        about = describe_level_counts(matrix.name, matrix.shape, matrix.counts, matrix.middle_half)
+        about = describe_level_counts(matrix.name, matrix.shape, matrix.middle_half)
         return show(level_counts(matrix.counts, matrix.worst.level), about[:1].upper() + about[1:])
 
     makes = {

@@ -23,7 +23,6 @@ from ....words.influence import (
     ranked_result,
     rule_sentence,
     score_sentence,
-    selected_times,
     times,
 )
 from ... import theme
@@ -230,7 +229,7 @@ def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: 
     """How often the selection occurs; its own piece first, then the longest others."""
     text, (start, end) = corpus.learned().text, _place(checkpoint, chosen)
     selected = _spelled(checkpoint, chosen)[0][start:end]
-    counted = theme.quiet(selected_times(text.count(selected))) if selected else ""
+    counted = theme.quiet(times("The selected words", text.count(selected))) if selected else ""
     order = lambda match: (match.end <= start or end <= match.start, match.start - match.end)  # noqa: E731
     first, *more = [_source(match, text) for match in sorted(found.matches, key=order)[:MATCHES]] or [""]
     sources = first + (f"<details><summary>Other copied pieces</summary>{''.join(more)}</details>" if more else "")
@@ -242,7 +241,7 @@ def _source(match: Match, text: str) -> str:
     """One copied piece, shown in its source."""
     start, end = match.sources[0], match.sources[0] + match.end - match.start
     parts = (text[max(start - AROUND, 0) : start], text[start:end], text[end : end + AROUND])
-    return f"{_quoted(*parts)}{theme.quiet(times(match.count))}"
+    return _quoted(*parts) + theme.quiet(times("This whole piece", match.count))
 
 
 def _quoted(before: str, piece: str, after: str) -> str:

@@ -25,7 +25,7 @@ def slots(at: At) -> dict[str, Slot]:
     return {
         "cost-headline": Slot(about, lambda: headline(at)),
         "cost-parts": Slot(about, lambda: picture(at)),
-        "cost-slips": Slot("", lambda: slips("size", "words", "bytes", "compute")),
+        "cost-slips": Slot("", lambda: slips("size", "bytes", "compute")),
         **kv_cache.slots(at),
     }
 

@@ -12,7 +12,6 @@ from ....figures.attention import head_grid, pattern_map
 from ....inspection import Look
 from ....inspection.cost import Effect, effect
 from ....inspection.edits import SwitchOff, edits_tap, to_dict
-from ....inspection.heads import summary
 from ....kept import Kept
 from ....model import trace
 from ....words.heads import (
@@ -20,9 +19,7 @@ from ....words.heads import (
     ROLE_NAMES,
     attends_headline,
     cell_words,
-    describe_pattern,
     head_name,
-    lies_on,
     without_words,
 )
 from ...chart import chart_place, show
@@ -64,7 +61,7 @@ def slots(at: At) -> dict[str, Slot]:
         "headline": Slot((*head, c.query, known(look) is None), lambda: headline(at)),
         "head-buttons": Slot((*head, c.edits), lambda: buttons(at)),
         "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*drawn(look, weights(at), c.query, c.key))),
-        "cell": Slot((*head, c.query, c.key, c.edits, c.why), lambda: cell_line(at)),
+        "cell": Slot(c.why, lambda: cell_line(at)),
         "grid-order": Slot(at.about, lambda: f", {ORDERS[order(at.look)]}"),
         "grid": Slot((*head, window(at.look.length, c.query), known(at.look) is None), lambda: show(*grid(at))),
     }
@@ -108,10 +105,9 @@ def headline(at: At) -> str:
 
 
 def details_of(at: At) -> list[str]:
-    """What its name means, where its weight lies on the whole prompt, and its role where it was tested."""
+    """What its name means, how much the prediction needs it, and its role where it was tested."""
     look, (layer, head) = at.look, at.owner
     words = [f"{head_name(layer, head)} is head {head} of layer {layer}, both counted from 0."]
-    words += [f"On this prompt it {lies_on(summary(look, layer, head))}."]
     if (moved := importance(look)) is not None:
         words.append(f"Without it the next-token prediction moves by {moved[layer, head]:.4f} nats.")
     if found := known(look):
@@ -129,13 +125,9 @@ def buttons(at: At) -> str:
 
 
 def cell_line(at: At) -> str:
-    """The chosen cell in words, and the button that opens its receipt or brings it into sight."""
-    c, tokens = at.chosen, at.look.tokens
-    words = cell_words(tokens, c.query, c.key, float(weights(at)[c.query, c.key]))
-    opens = move_button(
-        "Why this weight?", {"why": True}, kind="link", aria_pressed=str(c.why).lower(), data_reveal="receipt"
-    )
-    return f'<span class="quiet"><bdi>{html.escape(words)}</bdi></span>{opens}'
+    """The button that opens the chosen cell's receipt or brings it into sight."""
+    pressed = str(at.chosen.why).lower()
+    return move_button("Why this weight?", {"why": True}, kind="link", aria_pressed=pressed, data_reveal="receipt")
 
 
 def weights(at: At) -> np.ndarray:
@@ -153,13 +145,14 @@ def weights(at: At) -> np.ndarray:
 
 
 def drawn(look: Look, weights: np.ndarray, query: int, key: int) -> tuple[dict[str, Any], str]:
-    """A pattern (T, T) of this prompt as a map around a cell, and what to look for in it."""
+    """A pattern (T, T) of this prompt as a map around a cell, and that cell's weight."""
     part = window(look.length, query)
     tokens = look.tokens[part]
     mark = cell(part, query, key)
     hidden = look.config.causal and not np.triu(weights, 1).any()
     figure = pattern_map(weights[part, part], tokens, causal=hidden, first=part.start, mark=mark, height=HEIGHT)
-    return figure, describe_pattern(weights, look.tokens) + window_words(look, part)
+    words = cell_words(look.tokens, query, key, float(weights[query, key]))
+    return figure, words + window_words(look, part)
 
 
 # ---- all heads -------------------------------------------------------------------------------------------------------

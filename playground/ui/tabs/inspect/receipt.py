@@ -12,7 +12,7 @@ from ....figures.bars import product_bars
 from ....inspection import Look
 from ....inspection.receipts import Receipt, receipt
 from ....words.heads import products_words
-from ....words.inspect import receipt_proof, receipt_words
+from ....words.inspect import receipt_proof
 from ....words.numbers import signed
 from ... import theme
 from ...chart import chart_place, show
@@ -55,8 +55,6 @@ def receipt_html(r: Receipt, look: Look) -> str:
     """The receipt as HTML; tokens are escaped."""
     query, key = (html.escape(f"{i} {look.tokens[i]}") for i in (r.query, r.key))
     title = f"Receipt: layer {r.layer}, head {r.head} · “{query}” attends to “{key}”"
-    rotated = None if r.q_unturned is None else (f"{look.config.rotary_base:g}", r.query, r.key)
-    how = receipt_words(len(r.q), qk_norm=look.config.qk_norm, rotated=rotated)
     lines = [
         ("the products above, added up (<b class=q>q</b> · <b class=k>k</b>)", _full(r.dot)),
         (f"divided by √{len(r.q)} = {math.sqrt(len(r.q)):.6f}: the <b class=s>score</b>", _score(r)),
@@ -88,7 +86,7 @@ def receipt_html(r: Receipt, look: Look) -> str:
     proof = receipt_proof(r.largest_difference, worst, 8 * look.trace["attn_in", r.layer].element_size())
     return (
         f"{theme.heading(html.unescape(title))}"
-        f'<div class="receipt">{sums}<details><summary>All {len(r.q)} numbers</summary>{how and theme.quiet(how)}'
+        f'<div class="receipt">{sums}<details><summary>All {len(r.q)} numbers</summary>'
         f'<div class="receipt-terms">{_terms(r)}</div></details></div>'
         f'<div class="receipt-proof">{theme.notice(proof, "good" if r.largest_difference < AGREES else "error")}</div>'
     )

@@ -8,19 +8,9 @@ import numpy as np
 
 from ....figures.parts import share_map
 from ....inspection import Look
-from ....inspection.heads import head_scores, summary
+from ....inspection.heads import head_scores
 from ....inspection.roles import REPEATS
-from ....words.heads import (
-    CRITERIA,
-    HABIT_NAMES,
-    ORDERS,
-    ROLE_NAMES,
-    effect_or_noise,
-    interval,
-    lies_on,
-    role_reason,
-    roles_counted,
-)
+from ....words.heads import CRITERIA, HABIT_NAMES, ORDERS, ROLE_NAMES, effect_or_noise, interval, roles_counted
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import cell_of
@@ -97,14 +87,13 @@ def head_picture(at: At) -> tuple[dict[str, Any], str]:
 
 
 def role_card(at: At) -> str:
-    """The chosen head's role, the numbers that made it, and what the head does on this prompt."""
+    """The chosen head's role, and the numbers that made it."""
     found, problem = _tested(at)
     here, shift, owner = head_scores(at.look).of(*at.owner), importance(at.look), at.owner
-    on_prompt = f"On this prompt it {lies_on(summary(at.look, *owner))}."
     title = f"Layer {owner[0]}, head {owner[1]}"
     if found is None:
         rows = [(f"weight on {name}", _number(here[key])) for key, name in MEASURES.items()]
-        return problem + theme.heading(title, on_prompt) + theme.table(("", "this prompt"), rows)
+        return problem + theme.heading(title) + theme.table(("", "this prompt"), rows)
     tests, rows = found.tests, []
     for name, habit in HABIT_NAMES.items():
         bound, there = f"≤ {tests.untrained[name]:.2f}", interval(tests.weights[name], owner)
@@ -125,7 +114,7 @@ def role_card(at: At) -> str:
     ]
     if shift is not None:
         rows.append(("change of the last prediction without it (nats)", "", "", f"{shift[owner]:.2f}"))
-    words = f"It {ROLE_NAMES[tests.role(*owner)]}. {role_reason(tests, *owner)} {on_prompt}"
+    words = f"It {ROLE_NAMES[tests.role(*owner)]}."
     return theme.heading(title, words) + theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
 
 

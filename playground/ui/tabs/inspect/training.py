@@ -18,14 +18,11 @@ from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
 from ....words.inspect import (
     ADAM,
-    ADAM_SMALL,
+    MUON,
     SGD,
-    gradient_words,
-    muon_words,
     norms_words,
     step_headline,
     step_words,
-    weights_words,
 )
 from ....words.numbers import brief, signed
 from ....words.parts import plain_name
@@ -45,8 +42,6 @@ PICTURES = {"before": "Weights", "gradient": "Gradient", "step": "Step"}
 SWITCH = {"step": "One optimizer step", "moments": "Through training"}
 MOST_DRAWN = 64
 """Rows and columns of a matrix that a picture shows at most."""
-ROUNDING = 1e-6
-"""A gradient this small beside that of all weights is rounding: 32-bit numbers that should sum to zero."""
 
 _PICTURES = "".join(
     f"<div><h3>{title}</h3>"
@@ -100,7 +95,7 @@ def slots(at: At) -> dict[str, Slot]:
         **{f"training-{name}": Slot(place, functools.partial(drawn, name), slow=True) for name in PICTURES},
         "training-weight": Slot(place, lambda: weight_receipt(part, report(), c.row, c.column), slow=True),
         "training-norms": Slot(step, lambda: show(*norms_picture(report()), layer=None, head=None), slow=True),
-        "training-slips": Slot("", lambda: slips("padding", "loops", "dropout"), slow=True),
+        "training-slips": Slot("", lambda: slips("padding", "dropout"), slow=True),
     }
 
 
@@ -186,26 +181,10 @@ def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tupl
     for side, length in (("yaxis", drawn.shape[0]), ("xaxis", drawn.shape[1])):
         ticks = list(range(0, length, 8 if length > 12 else 1))
         figure["layout"][side] |= {"tickvals": ticks, "ticktext": [str(n) for n in ticks], "tickangle": 0}
-    typical = _typical(values)
-    words = {
-        "before": weights_words(part.title, values.shape, typical),
-        "gradient": gradient_words(typical, rounding_beside(part, report)),
-    }.get(name, "")
+    words = f"{part.title}: {values.shape[0]} × {values.shape[1]}."
     if drawn.shape != values.shape:
         words += f" Shown: the first {drawn.shape[0]} × {drawn.shape[1]}."
-    return figure, words.strip()
-
-
-def _typical(values: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(np.square(values, dtype=np.float64))))
-
-
-def rounding_beside(part: Matrix, report: StepReport) -> float:
-    """The typical gradient of all weights, where that of this part is only rounding beside it; else 0."""
-    count = sum(tensor.numel() for tensor in report.before.values())
-    usual = report.gradient_norm * report.clipped / count**0.5
-    own = part.of(report.gradients[part.name])
-    return usual if own.double().square().mean().sqrt().item() < ROUNDING * usual else 0.0
+    return figure, words
 
 
 # ---- numbers and words -----------------------------------------------------------------------------------------------
@@ -214,8 +193,7 @@ def rounding_beside(part: Matrix, report: StepReport) -> float:
 def headline(part: Matrix, report: StepReport) -> str:
     """What the step does to the loss, and how far it moves the weights of one matrix."""
     before, step = part.of(report.before[part.name]), part.of(report.step(part.name))
-    rounding = bool(rounding_beside(part, report) and part.of(report.gradients[part.name]).any())
-    words = step_words(part.title, float(before.abs().max()), float(step.abs().max()), rounding)
+    words = step_words(part.title, float(before.abs().max()), float(step.abs().max()))
     said = html.escape(step_headline(report.loss_before, report.loss_after))
     return f'<h2>{said}</h2><p class="num">{html.escape(words)}</p>'
 
@@ -257,7 +235,7 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
             (f"weight decay = −{rate:g} · {decay:g} · weight", brief(hand["shrink"], 8)),
         ]
         expected = hand["after"]
-        note = ADAM + ADAM_SMALL * (abs(hand["move"]) < rate / 2)
+        note = ADAM
     elif rule == "sgd":
         expected = before - rate * gradient
         lines.append((f"move = −{rate:g} · gradient", brief(-rate * gradient, 8)))
@@ -266,8 +244,7 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
         expected = None
         lines.append((f"weight decay = −{rate:g} · {decay:g} · weight", brief(-rate * decay * before, 8)))
         lines.append(("move (from the orthogonalised matrix)", brief(after - before + rate * decay * before, 8)))
-        heads, experts = part.name.endswith("qkv.weight"), report.before[part.name].ndim > 2
-        note = muon_words("each head" if heads else "each expert" if experts else "the whole matrix")
+        note = MUON
     lines.append(("weight after, in the model", signed(after, 8)))
     if expected is not None:
         lines.append(("by hand − in the model", f"{expected - after:.1e}"))
