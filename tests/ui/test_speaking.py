@@ -94,6 +94,9 @@ def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
     assert "and it sees 2 at once" in verdict.why(longer)
     worse = view_of(floor + 0.5, judged=[SkillMeasured(50, 1.0, right=8, of=16, left="")])
     assert "8 of 16" in verdict.headline(worse) and verdict.why(worse) == ""
+    copied = replace(view, baselines=replace(LADDER, floor=None, overlap=0.97), language="")
+    said = f"{verdict.headline(copied)} {verdict.why(copied)}"
+    assert "by heart" in said and "97 % of the validation text" in said and "not seen" not in said
     early = view_of()
     for step in (60, 70):
         early.history.add(Evaluated(step, 6.0, train_loss=1.0, val_loss=1.4))
