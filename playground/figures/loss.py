@@ -111,7 +111,7 @@ def loss_curve(
 
 def best_name(best: tuple[int, float]) -> str:
     """What the legend calls the lowest point of the validation curve."""
-    return f"best: {best[1]:.4f}, step {best[0]:,}"
+    return f"best: step {best[0]:,}"
 
 
 def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def test_rungs_the_best_moment_and_differences_are_drawn_where_they_fit():
     marked = loss_curve(Run("run", batches, columns, best=(50, 1.5)), log_y=True, planned_steps=100)
     best = marked["data"][-1]
     assert (wire.numbers_of(best["x"]).tolist(), wire.numbers_of(best["y"]).tolist()) == ([50], [1.5])
-    assert best["name"] == "best: 1.5000, step 50" and "annotations" not in marked["layout"]
+    assert best["name"] == "best: step 50" and "annotations" not in marked["layout"]
     (start, end), ticks = marked["layout"]["xaxis"]["range"], marked["layout"]["yaxis"]["tickformat"]
     assert start < 0 and end > 100 and ticks == ".2~r"
     assert len(loss_curve(Run("run", batches, columns), planned_steps=100)["data"]) == 3
