@@ -87,17 +87,13 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     expect(page.locator("#stop-button")).to_be_in_viewport()
     page.set_viewport_size(DESK)
 
-    # the run belongs to the server: a reloaded page finds it again, a second tab shows it too
+    # the run belongs to the server: a reloaded page finds it again
     page.reload()
     page.wait_for_selector("#status:has-text('live')")
     wait_for_points(page, "validation", page.evaluate(POINTS, "validation") + 1)
     # and so are its settings, which may come after its points
     expect(page.locator("#text textarea")).to_have_value(TEXT)
     expect(page.locator("#size label.selected")).to_have_text("Tiny")
-    second = page.context.new_page()
-    second.goto(address)
-    second.wait_for_selector("#stop-button")
-    second.close()
 
     page.click("#stop-button")
     page.wait_for_function("document.querySelector('#model input')?.value === 'Run 1 · The keeper lit the'")
