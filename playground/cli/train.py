@@ -18,7 +18,7 @@ from ..training import History, TrainEvent, train
 from ..training.autosave import FILE
 from ..training.proof import device_for
 from ..training.skills import judged, judged_in_the_end
-from ..training.states import UNMASKED, state_of
+from ..training.states import BY_HEART, UNMASKED, state_of
 from ..words import states
 from ..words.corpus import corpus_warning
 from ..words.shell import best_lines
@@ -146,7 +146,8 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
         if event.event in ("evaluated", "finished"):
             before, state = state, state_of(history, causal=model.config.causal, baselines=baselines)
             worse = states.TONES[state.kind] in ("warning", "error") and (before is None or state.kind != before.kind)
-            if state.kind != UNMASKED and (worse or event.event == "finished"):
+            known = (UNMASKED,) if event.event == "finished" else (UNMASKED, BY_HEART)  # said before the first step
+            if state.kind not in known and (worse or event.event == "finished"):
                 tell(Remark(event.step, event.seconds, str(states.result(state))))
         tell(event)
         if event.event == "evaluated" and history.best and history.best[0] == event.step:

@@ -56,6 +56,8 @@ class Baselines:
     """How many tokens are scored; 0 if that was not recorded."""
     chance: dict[str, float] = field(default_factory=dict)
     """By the baseline's name, how many nats chance may move a loss away from it on so few tokens; see `_chance`."""
+    overlap: float = 0.0
+    """Share of the validation text that also occurs in the training text; see `overlap.py`."""
 
     def losses(self) -> list[tuple[str, float]]:
         """(name, loss) from worst to best."""
@@ -129,6 +131,8 @@ class Baselines:
             raise ValueError("the floor of the baselines must be below guessing at random")
         if made.unit not in WRITTEN or not 0 < made.characters_per_token < 1000 or not 2 <= made.order < 100:
             raise ValueError("the baselines do not say what their tokens are")
+        if type(made.overlap) not in (int, float) or not 0 <= made.overlap <= 1:
+            raise ValueError("the baselines do not say which share of their text is copied")
         if type(made.tokens) is not int or made.tokens < 0 or (made.chance and not made.tokens):
             raise ValueError("the baselines do not say how many tokens they were measured on")
         names = {name for name, _ in made.losses()}
@@ -152,12 +156,13 @@ def measure(
     unit: str = "token",
     characters_per_token: float = 1.0,
     occur: int | None = None,
+    overlap: float = 0.0,
     write: Callable[[NGram | None], str] = lambda guesser: "",
 ) -> Baselines:
     """Baselines for windows `inputs`, `targets` (N, T), with the n-gram that the text supports; IGNORE does not count.
 
-    `occur` is the number of tokens that occur in the text. `write` makes a text from a guesser; None stands for the
-    text's own generator.
+    `occur` is the number of tokens that occur in the text, `overlap` as in `Baselines`. `write` makes a text from a
+    guesser; None stands for the text's own generator.
     """
     vocab_size = len(best.unigram)
     x, y = inputs.numpy(), targets.numpy()
@@ -187,6 +192,7 @@ def measure(
         at_best=at_best,
         tokens=int((y >= 0).sum()),
         chance=_chance(surprise),
+        overlap=overlap,
     )
 
 

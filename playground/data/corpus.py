@@ -118,6 +118,7 @@ class Corpus:
                 unit=self.unit,
                 characters_per_token=self._characters_per_token(),
                 occur=len({*self.train.unique().tolist(), *self.val.unique().tolist()} - {-1}),
+                overlap=self.overlap(),
                 write=self._written,
             )
 

@@ -10,6 +10,8 @@ import torch
 
 MUCH = 0.25
 """From this overlap on, a low validation loss says little; ordinary prose and plays have no overlap."""
+NEARLY_ALL = 0.9
+"""From this overlap on, a validation loss only says how well a model knows its training text."""
 SNIPPET = 60
 """How many characters in a row have to be the same."""
 

@@ -84,6 +84,7 @@ def loss_curve(
     # room at both ends, so that the first and last points are not cut off
     x_axis = axis("step", **({"range": [-0.015 * planned_steps, 1.015 * planned_steps]} if planned_steps else {}))
     curve = run.evaluations["val_loss"] if run is not None else ()
+    labelled = bool(rungs) or (run is not None and not run.recorded)  # a live run's baselines come a moment later
     notes, narrow = gutter_labels(rungs, height, log_y, sayings or {}, curve)
     narrow["margin.r"] = 8
     if run is not None and run.best is not None:
@@ -98,7 +99,7 @@ def loss_curve(
         # on a log axis, numbers below 0.01 have more decimals
         axis(f"loss{' (log scale)' * log_y}", tickformat=".2~r" if log_y else ".2~f", **_heights(run, rungs, log_y)),
         narrow=narrow,
-        margin={"l": 52, "r": GUTTER if rungs else 20, "t": 36, "b": 44},
+        margin={"l": 52, "r": GUTTER if labelled else 20, "t": 36, "b": 44},
         shapes=[rung_line(name, value) for name, value in rungs],
         annotations=notes,
         **legend("right"),
@@ -110,7 +111,7 @@ def loss_curve(
 
 def best_name(best: tuple[int, float]) -> str:
     """What the legend calls the lowest point of the validation curve."""
-    return f"best: {best[1]:.4f}, step {best[0]:,}"
+    return f"best: step {best[0]:,}"
 
 
 def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -> dict[str, Any]:

@@ -40,6 +40,7 @@ class Pace:
         history, config = view.history, view.config
         steps, looks = history.steps, history.evaluations
         speeds = [speed for speed in steps["tokens_per_second"] if speed > 0]
+        speeds = speeds[1:] or speeds  # the first step also got everything ready
         if config is None or not speeds:
             return
         in_step = training.batch_size * training.accumulation * config.context_length

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..data import LANGUAGES, Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file
+from ..data.overlap import NEARLY_ALL
 from ..kept import Kept
 from ..storage import Checkpoint
 from .limits import Limits
@@ -94,7 +95,8 @@ def unseen(source: Source | None, checkpoint: Checkpoint) -> Unseen | None:
     """
     if source is not None and source.kind == OWN_TEXT:
         corpus = corpus_from_text(source.text, checkpoint.tokenizer)
-        return Unseen(corpus, "the last tenth of your text, which it never trained on")
+        new = ", which it never trained on" if corpus.overlap() < NEARLY_ALL else ""
+        return Unseen(corpus, f"the last tenth of your text{new}")
     tokenizer, known = checkpoint.tokenizer, checkpoint.language
     if known is not None:
         ids = torch.tensor(tokenizer.encode(_sample(known.name)), dtype=torch.long)

@@ -21,6 +21,10 @@ class Pace:
     def add(self, seconds: float) -> None:
         """Count one more step, which took `seconds`."""
         self.seconds, self.steps = self.seconds + seconds, self.steps + 1
+        if self.steps == 2:  # the first step also got everything ready
+            self._recent.clear()
+            self._minute.clear()
+            self._in_minute = 0.0
         self._recent.append(seconds)
         while sum(self._recent) - self._recent[0] >= 1.0:
             self._recent.popleft()

@@ -4,6 +4,7 @@
 |---|---|
 | diverged | a loss is not a number, or it jumped by over half a nat and has not fallen as far since |
 | sees its answers | the model has no causal mask |
+| by heart | nearly all of the validation text also occurs in the training text |
 | below best possible | its lowest validation loss is below what the text's own generator loses |
 | overfitting | the last validation losses are above the lowest by more than they waver; training fell on |
 | learning | in the last third of the evaluations, the later half is lower on average, by more than they waver |
@@ -25,12 +26,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ..data.baselines import NOTHING_LEFT, Baselines
+from ..data.overlap import NEARLY_ALL
 
 if TYPE_CHECKING:
     from .history import History
 
 LEARNING, LEVEL, OVERFITTING, DIVERGED = "learning", "levelled off", "overfitting", "diverged"
-UNMASKED, BELOW, UNCLEAR = "sees its answers", "below best possible", "unclear"
+UNMASKED, BY_HEART = "sees its answers", "by heart"
+BELOW, UNCLEAR = "below best possible", "unclear"
 UNMEASURED, FEW, CUT, BOTH_ROSE, MIXED = "unmeasured", "too few evaluations", "cut", "both losses rose", "mixed"
 """Why a run is unclear. If it is CUT, only the weights of one moment, `since`, are known."""
 
@@ -95,6 +98,8 @@ def state_of(history: History, *, causal: bool = True, baselines: Baselines | No
         return State(UNCLEAR, best[0], **facts, why=BOTH_ROSE)
     if not causal:
         return State(UNMASKED, **facts)
+    if baselines is not None and baselines.overlap >= NEARLY_ALL:
+        return State(BY_HEART, **facts)
     if floor is not None and best[1] < floor - 2 * LITTLE:
         return State(BELOW, **facts)
     if ended == "moment":  # what followed is cut off

@@ -14,6 +14,7 @@ import json
 from typing import Any
 
 from ..figures import palette
+from . import theme
 from .own_files import ASSETS, PLOTLY_JS, served_path
 
 _TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}">
@@ -44,13 +45,13 @@ def chart_place(
 def show(
     figure: dict[str, Any] | None, summary: str = "", *, aloud: bool = False, **facts: Any
 ) -> dict[str, Any] | None:
-    """The value of a chart: a figure with its text summary. None empties the chart.
+    """The value of a chart: a figure with its text summary. Without a figure, there is only its text, if any.
 
     `aloud`: only screen readers get the summary, because the page already says the same beside the chart.
     `facts`: facts beyond those of the tab (`quoted`) that distinguish this picture, such as its layer or step.
     """
     if figure is None:
-        return None
+        return {"problem": theme.notice(summary)} if summary else None
     return (
         {"figure": figure, "summary": summary}
         | ({"aloud": True} if aloud else {})

@@ -23,7 +23,7 @@ TWICE = 1.0
 FIRST_TICK, TICK, SLOW_TICK = 0.2, 0.4, 1.5
 WAIT_TICK = 3.0  # for jobs in the queue
 LONG = 15.0  # a job "soon ends" with fewer seconds left
-_BAR = f"""{slot("stop")}{slot("bar")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}"""
+_BAR = f"""{slot("bar")}{slot("stop")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}"""
 
 
 def add_bar(page: Page, kind: type[Job], draw: Callable[[Any], str], *, elem_id: str, stop_id: str) -> None:

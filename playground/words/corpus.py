@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ..data import Corpus, visible
-from ..data.overlap import MUCH, OtherKind
+from ..data.overlap import MUCH, NEARLY_ALL, OtherKind
 from .numbers import listed
+
+REMEDY = "Paste more text, or one that repeats itself less."
 
 
 def corpus_warning(corpus: Corpus) -> str:
@@ -16,10 +18,10 @@ def overlap_warning(share: float) -> str:
     """The warning for a text whose validation part repeats this share of the training part."""
     if share < MUCH:
         return ""
-    return (
-        f"{100 * share:.0f} % of the validation text also occurs in the training text. A low validation loss would "
-        "only show a good memory. Paste more text, or one that repeats itself less."
-    )
+    shows = "Nothing here shows how it does on new text."
+    if share < NEARLY_ALL:
+        shows = f"A low validation loss would only show a good memory. {REMEDY}"
+    return f"{100 * share:.0f} % of the validation text also occurs in the training text. {shows}"
 
 
 def kind_warning(other: OtherKind | None) -> str:

@@ -73,6 +73,9 @@ def skill_words(steps: Sequence[int], shares: Sequence[float], intervals: Sequen
 # ---- predictions -----------------------------------------------------------------------------------------------------
 
 
+KNOWS_NOTHING = "Before training, it guesses at random."
+
+
 def expected(
     labels: Sequence[str],
     now: Sequence[float],

@@ -8,6 +8,7 @@ from ..data.baselines import NOTHING_LEFT
 from ..training.states import (
     BELOW,
     BOTH_ROSE,
+    BY_HEART,
     CUT,
     DIVERGED,
     FEW,
@@ -20,13 +21,16 @@ from ..training.states import (
     State,
 )
 from .baselines import from_the_best
+from .corpus import REMEDY
 from .result import Result
 
 TONES = {
     LEARNING: "good", LEVEL: "good", OVERFITTING: "warning", DIVERGED: "error",
-    UNMASKED: "warning", BELOW: "warning", UNCLEAR: "info",
+    UNMASKED: "warning", BY_HEART: "warning", BELOW: "warning", UNCLEAR: "info",
 }  # fmt: skip
 """The colour of each kind: good, info, warning or error."""
+KNOWN = 0.25
+"""A model knows a text by heart if it loses fewer nats per token on it: it then expects nearly every token."""
 CALMER = "Try a lower learning rate, a longer warm-up or gradient clipping."
 NO_MASK = (
     "In training, every token could see the token it had to predict. The loss falls towards zero, but the text shows "
@@ -51,6 +55,7 @@ def headline(state: State) -> str:
     return {
         DIVERGED: "Diverged: the learning rate is too high.",
         UNMASKED: "Trained without a mask: the loss is misleading.",
+        BY_HEART: f"It {'knows' if state.now is not None and state.now < KNOWN else 'is learning'} this text by heart.",
         BELOW: "Below the best possible loss.",
         OVERFITTING: f"Overfitting since step {state.since or 0:,}.",
         LEARNING: "Still falling at the end." if state.over else "Learning.",
@@ -74,7 +79,7 @@ def _numbers(state: State) -> str:
         rose = f"The validation loss rose from {lowest:.4f} to {state.now:.4f}"
         since = f" since step {step:,}" * (state.why == BOTH_ROSE)
         return f"{rose}{since}, {move} from {before:.4f} to {now:.4f}."
-    if state.kind == LEVEL and _nothing_left(state):
+    if state.kind == BY_HEART or (state.kind == LEVEL and _nothing_left(state)):
         above = "" if state.left is None else f", {from_the_best(state.left)}"
         return f"The validation loss is {state.now:.4f}{above}."
     moved = "fallen" if state.fell >= 0 else "risen"
@@ -104,6 +109,7 @@ def _details(state: State) -> str:
     return {
         DIVERGED: CALMER,
         UNMASKED: f"{NO_MASK} Train with the causal mask to see what it can learn.",
+        BY_HEART: f"Its validation text also occurs in its training text. {REMEDY}",
         BELOW: "Measure it on more validation text. Check that none of it was in the training text.",
     }.get(state.kind, "")
 

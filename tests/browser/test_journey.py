@@ -4,7 +4,7 @@ import re
 
 from playwright.sync_api import expect
 
-from .conftest import type_number
+from .conftest import DESK, type_number
 
 TEXT = "The keeper lit the lamp each night. The lamp was old and the night was long. " * 60
 POINTS = """name => document.querySelector('#curve .chart-plot')?._fullData
@@ -73,30 +73,32 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
         set_number(page, label, value)
     expect(page.locator("#advanced")).to_contain_text("281 → 3,000")
     expect(page.locator("#advanced > button")).to_contain_text("changed")
+    top = "document.querySelector('#curve').getBoundingClientRect().top + scrollY"
+    before = page.evaluate(top)
     page.click("#train-button")
     page.wait_for_selector("#status:has-text('live')")
     wait_for_points(page, "validation", 3)
     expect(page.locator("#train-bar")).to_contain_text("of 3,000")  # the points may be those of what was shown before
     assert page.locator("#train-button").is_hidden()
     fold(page, "samples").locator(".sample-row >> nth=1").wait_for()
-    page.wait_for_selector(".run-card .notice-warning:has-text('repeats itself')")
+    page.wait_for_selector("#status:has-text('Nothing here shows how it does on new text')")
+    assert page.evaluate(top) == before, "what comes pushes nothing down"
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator("#stop-button")).to_be_in_viewport()
+    page.set_viewport_size(DESK)
 
-    # the run belongs to the server: a reloaded page finds it again, a second tab shows it too
+    # the run belongs to the server: a reloaded page finds it again
     page.reload()
     page.wait_for_selector("#status:has-text('live')")
     wait_for_points(page, "validation", page.evaluate(POINTS, "validation") + 1)
     # and so are its settings, which may come after its points
     expect(page.locator("#text textarea")).to_have_value(TEXT)
     expect(page.locator("#size label.selected")).to_have_text("Tiny")
-    second = page.context.new_page()
-    second.goto(address)
-    second.wait_for_selector("#stop-button")
-    second.close()
 
     page.click("#stop-button")
     page.wait_for_function("document.querySelector('#model input')?.value === 'Run 1 · The keeper lit the'")
     page.wait_for_selector("#resume-button")
-    expect(page.locator("#status h2")).to_have_text(re.compile("baseline"))
+    expect(page.locator("#status h2")).to_have_text(re.compile("by heart"))
     assert page.locator("#train-button").is_visible() and page.locator("#stop-button").count() == 0
     page.click("#status summary:has-text('Details')")
     expect(page.locator("#status")).to_contain_text("Stopped after")

@@ -10,6 +10,7 @@ from playground.training import History
 from playground.training.states import (
     BELOW,
     BOTH_ROSE,
+    BY_HEART,
     CUT,
     DIVERGED,
     FEW,
@@ -30,6 +31,7 @@ from playground.training.states import (
 FALLING = [4.0, 2.5, 1.8, 1.4, 1.2, 1.1, 1.03, 0.99]
 DONE = {"reason": "done"}
 LADDER = Baselines(uniform=4.0, unigram=3.0, bigram=2.0, floor=0.9)
+COPIED = Baselines(uniform=4.0, unigram=3.0, bigram=2.0, overlap=0.95)
 
 
 def made_up(validation, training=None, *, finished=None, steps=()) -> History:
@@ -54,6 +56,7 @@ def spiral(n: int = 18) -> list[float]:
         (made_up([*FALLING, 0.985, 0.9836, 0.985, 0.984, 0.9845, 0.984]), LEVEL, 400),
         (made_up([0.9, 0.01, 0.0004, *[0.0] * 4]), LEVEL, 150),
         (made_up([*FALLING, 1.05, 1.1, 1.2, 1.3], [*FALLING, 0.8, 0.6, 0.4, 0.3], finished=DONE), OVERFITTING, 350),
+        (made_up([*FALLING, 1.05, 1.1, 1.2, 1.3], [*FALLING, 0.8, 0.6, 0.4, 0.3], finished=DONE), BY_HEART, None),
         (
             made_up([4.6, 2.0, 1.9, 2.6, 2.7, 2.8, 2.9], [4.6, 2.0, 1.6, 1.0, 0.6, 0.3, 0.2], finished=DONE),
             OVERFITTING,
@@ -72,7 +75,7 @@ def spiral(n: int = 18) -> list[float]:
     ],
 )
 def test_a_made_up_history_of_each_kind(history, kind, since):
-    state = state_of(history, baselines=LADDER if kind == BELOW else None)
+    state = state_of(history, baselines={BELOW: LADDER, BY_HEART: COPIED}.get(kind))
     assert (state.why or state.kind, state.since) == (kind, since), state
     assert (state.kind == UNCLEAR) == bool(state.why)
 

@@ -184,10 +184,10 @@ def test_where_one_optimizers_gradients_overflow_none_steps(monkeypatch):
 
 def test_tokens_per_second_are_those_of_the_last_second():
     pace = Pace(began=0.0)
-    for seconds in [0.01] * 200 + [0.4] * 3:
+    for seconds in [4.0] + [0.01] * 200 + [0.4] * 3:
         pace.add(seconds)
-    assert pace.per_step == pytest.approx(0.4) and pace.seconds == pytest.approx(3.2) and pace.steps == 203
-    assert pace.time_left(3.2, 203) == pytest.approx(3.2), "a forecast rests on the last minute"
+    assert pace.per_step == pytest.approx(0.4) and pace.seconds == pytest.approx(7.2) and pace.steps == 204
+    assert pace.time_left(7.2, 203) == pytest.approx(3.2), "a forecast rests on the last minute, without the first step"
     for _ in range(100):
         pace.add(0.01)
     assert pace.per_step == pytest.approx(0.01)

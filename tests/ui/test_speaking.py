@@ -3,6 +3,8 @@
 import re
 from dataclasses import replace
 
+import torch
+
 from playground.data import Baselines, corpus_from_language
 from playground.data.tokenizers import CharTokenizer
 from playground.model import ModelConfig, Transformer
@@ -14,6 +16,7 @@ from playground.ui.tabs.generate.writing import faults
 from playground.ui.tabs.train import speaking, verdict, watch
 from playground.words.baselines import each_baseline
 from playground.words.judging import UNDERLINED
+from playground.words.pictures import KNOWS_NOTHING
 
 from .generating import Generating
 
@@ -94,6 +97,9 @@ def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
     assert "and it sees 2 at once" in verdict.why(longer)
     worse = view_of(floor + 0.5, judged=[SkillMeasured(50, 1.0, right=8, of=16, left="")])
     assert "8 of 16" in verdict.headline(worse) and verdict.why(worse) == ""
+    copied = replace(view, baselines=replace(LADDER, floor=None, overlap=0.97), language="")
+    said = f"{verdict.headline(copied)} {verdict.why(copied)}"
+    assert "by heart" in said and "97 % of the validation text" in said and "not seen" not in said
     early = view_of()
     for step in (60, 70):
         early.history.add(Evaluated(step, 6.0, train_loss=1.0, val_loss=1.4))
@@ -101,8 +107,9 @@ def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
     assert "no better on held-out text for 2 evaluations" in verdict.why(early)
 
 
-def test_a_sample_that_is_not_of_the_models_weights_says_its_step():
-    view = view_of()
+def test_a_sample_that_is_not_of_the_models_weights_says_its_step_and_chance_has_no_favourite():
+    view, chance = view_of(), torch.rand(CORPUS.vocab_size)
+    assert watch.predictions(replace(view_of(9.0), before=chance, now=chance)) == (None, KNOWS_NOTHING)
     for step in (1, 2, 3):
         view.history.add(Stepped(step, 1.0, 1.0, 0.1, 1.0, tokens_per_second=1.0, time_left=1.0))
     for step in (0, 2):

@@ -52,6 +52,7 @@ def test_a_run_is_followed_by_every_page_until_its_model_is_chosen(served):
     for page in (one, two):
         page.look()
         assert page.text("about").startswith("The one") and "live" in page.text("about")
+        assert "recorded" not in str(page.slots["curve"]), "the curve of the run before is gone at once"
         assert "stop_run" in page.bar.look()["stop"] and page.news()["pause"] < 5
     until(lambda: job.view().history.last_step > 0)  # else there is nothing to go on with
     assert "of 3,000" in two.bar.look()["bar"]

@@ -112,6 +112,11 @@ def of_states_and_excess_loss() -> Iterator[Case]:
     for kind in state_kinds.LEARNING, state_kinds.LEVEL, state_kinds.OVERFITTING, state_kinds.BELOW:
         for over in (False, True):
             yield f"{kind}, {'over' if over else 'training'}", states.result(State(kind, 350, **facts, over=over))
+    for loss in 1.3, 0.1:
+        yield (
+            f"by heart, loss {loss}",
+            states.result(State(state_kinds.BY_HEART, **{**facts, "now": loss, "left": None})),
+        )
     yield "overfitting from the start", states.result(State(state_kinds.OVERFITTING, 0, **facts, over=True))
     best = {**facts, "now": 0.902, "lowest": (400, 0.902), "left": 0.002}
     yield "levelled off at the best possible", states.result(State(state_kinds.LEVEL, 200, **best, over=True))
@@ -262,6 +267,7 @@ def of_texts() -> Iterator[Case]:
     low = judging.judged_headline(Share(36, 64), LANGUAGES["stories"], nearly_best=True)
     yield "headline: nearly the best loss, many faults", low
     yield "much repeats", corpus.overlap_warning(0.8)
+    yield "nearly all repeats", corpus.overlap_warning(0.97)
     for characters in (("#",), ("#", "{", "\n")):
         yield f"an end of {len(characters)} other characters", corpus.kind_warning(OtherKind(characters, 0.2, 0.01))
     yield "much unknown", scores.score_result(_score(1.0, unknown=1200), "stories", "sea.txt")

@@ -36,6 +36,7 @@ def of_pictures() -> Iterator[Case]:
     yield "next: another leads now", pictures.expected(["a", "b"], [0.6, 0.4], [0.1, 0.9])
     yield "next: the same leads", pictures.expected(["a"], [0.6], [0.5], ("unedited", "edited"))
     yield "next: no before", pictures.expected(["a"], [0.6], when=("", "before training"))
+    yield "next: before training", pictures.KNOWS_NOTHING
     yield "temperatures", pictures.temperatures_words(["a", "b"], {0.5: [0.9, 0.1], 2.0: [0.6, 0.4]})
     stages = ["embeddings", "layer 0", "layer 1"]
     for name, ranks in (("leads", [1, 1, 1]), ("takes the lead", [9, 2, 1]), ("never leads", [9, 2, 2])):

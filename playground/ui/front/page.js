@@ -75,17 +75,16 @@
   // styles every element of the page anew for each letter of a figure (40 ms each, where this takes none).
   const SHOWS = {
     lesson: "#lessons .lesson header", board: "#class .class-head",
-    running: "#stop-button", unmeasured: "#train-panel .before-first",
-    form: "#train-button", "pair-form": "#moe-train", opening: ".panel[data-new]",
+    running: "#stop-button", form: "#train-button", "pair-form": "#moe-train",
     comparing: "#moe-stop", unpaired: "#moe-panel .before-first",
   };
   new MutationObserver(() => {
     const names = Object.entries(SHOWS).filter(([, place]) => document.querySelector(place)).map(([name]) => name).join(" ");
     if (document.body && document.body.dataset.shows !== names) document.body.dataset.shows = names;
     const model = /** @type {HTMLInputElement | null} */ (document.querySelector("#model input"));
-    const dir = /^\P{L}*[\u0590-\u08ff]/u.test(model?.value ?? "") ? "rtl" : "ltr"; // a name that begins in Arabic is cut at its own end
+    const dir = /[\u0590-\u08ff]/.test(model?.value ?? "") ? "rtl" : "ltr"; // "Run 1 · …" in Arabic is cut at its own end
     if (model && model.dir !== dir) model.dir = dir;
-  }).observe(document, { childList: true, subtree: true, attributeFilter: ["data-new"] });
+  }).observe(document, { childList: true, subtree: true });
 
   // ---- a pasted text that no run has taken yet would be gone with the page: the browser asks first -----------------
 

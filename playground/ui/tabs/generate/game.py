@@ -1,4 +1,4 @@
-"""Guess the next letter: the visitor bets on what comes next in a text that the model has not seen either."""
+"""Guess the next letter: the visitor bets on what comes next in a text."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Game:
 def _note(position: Position, checkpoint: Checkpoint) -> str:
     rounds = len(position.game.passage.places)
     notes = [
-        theme.quiet(f"A text that is new to the model: {position.words}."),
+        theme.quiet(f"The text: {position.words}."),
         theme.quiet(f"{rounds} rounds, {rules.POINTS * rounds} points at most."),
     ]
     notes += [theme.notice(said, "warning") for said in (position.warning, no_mask(checkpoint)) if said]

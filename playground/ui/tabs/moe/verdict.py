@@ -12,6 +12,7 @@ from ....figures.pair import Curve, difference_lines, pair_curves, verdict_figur
 from ....service.views import EQUAL_WORDS, NAMES, PairView
 from ....training.comparison import SIDES
 from ....training.verdict import mean_interval, still_learning
+from ....words.corpus import overlap_warning
 from ....words.pictures import difference_words, interval_words, pair_words
 from ....words.verdict import still_learning_in_words, verdict_result
 from ... import theme
@@ -81,7 +82,8 @@ def details(view: PairView) -> str:
 
 def remarks(view: PairView) -> str:
     """What to know before believing the verdict."""
-    parts = [theme.notice(text, "warning") for text in view.notices]
+    copied = overlap_warning(view.baselines.overlap) if view.baselines else ""
+    parts = [theme.notice(text, "warning") for text in (*view.notices, copied) if text]
     if view.withheld and not view.active:
         parts.append(theme.notice(view.withheld, "warning"))
     elif view.verdict is not None and not view.active and _still_learning(view):

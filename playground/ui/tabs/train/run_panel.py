@@ -40,9 +40,10 @@ TEMPLATE = f"""<div class="card run-card">
 <summary>Details</summary></details></div>{slot("why", tag="p", class_="quiet")}<div data-if="details">{
     slot("details")
 }</div></div>
-{slot("remarks")}{slot("tuned")}
+{slot("tuned")}
 <div id="curve">{chart_place("curve", height=360, save_name="loss")}</div>
-<div class="stack">{slot("sample")}{slot("buttons", class_="line tight")}</div></div>
+<div class="stack">{slot("sample")}{slot("buttons", class_="line tight")}</div>
+{slot("remarks")}</div>
 {
     _fold(
         "samples",
@@ -123,8 +124,8 @@ def show_run(page: Page, running: Running, asked: Asked) -> Shown:
             slots |= make(at)
     there = {
         "measured": view.history.val_loss is not None,
-        "has_samples": bool(view.history.samples),
-        "has_baselines": view.baselines is not None,
+        "has_samples": bool(view.history.samples) or view.active,  # folds that come later would push the others down
+        "has_baselines": view.baselines is not None or view.active,
         "words": view.learned and view.tokenizer is not None and view.tokenizer.kind == "word",
         "has_runs": bool(at.jobs or page.registry.news(at.visitor)),
     }
@@ -156,24 +157,19 @@ def _card(at: At) -> dict[str, Slot]:
     facts = (*this, view.version if view.active else 0, len(history.judged), view.baselines is None)
     drawn = tuple((other.id, other.name, len(other.history.evaluations["step"])) for other in beside)
     spec = at.job.spec if at.job else None
-    before_first = view.active and not measured
-    mark = '<i class="before-first"></i>' * before_first  # what was drawn before stays there, dimmed
     slots = {
         "notices": notices(at.page, at.visitor, RunJob, view.id),
         "headline": Slot(facts, lambda: html.escape(verdict.headline(view))),
-        "about": Slot((this, before_first), lambda: verdict.about(view) + mark),
+        "about": Slot(this, lambda: verdict.about(view)),
         "numbers": Slot(facts, lambda: verdict.numbers(view)),
         "why": Slot(facts, lambda: verdict.why(view)),
+        "curve": Slot((facts, drawn, history.last_step), lambda: show(*watch.curve(view, beside), aloud=not drawn)),
+        "sample": Slot((this, len(history.samples), view.learned_text is None), lambda: watch.sample(view)),
         "remarks": Slot(
             (this, view.notices), lambda: "".join(theme.notice(n, "warning") for n in view.notices) + match(view, spec)
         ),
         "buttons": Slot((this, view.kept, view.can_resume, at.own, has_link(view, spec)), lambda: _buttons(at)),
     }
-    if not before_first:
-        slots |= {
-            "curve": Slot((facts, drawn, history.last_step), lambda: show(*watch.curve(view, beside), aloud=not drawn)),
-            "sample": Slot((this, len(history.samples), view.learned_text is None), lambda: watch.sample(view)),
-        }
     if view.tuning:
         result = noted_result(view.tuning, view.baselines)
         slots["headline"] = Slot((this, result), lambda: html.escape(result.headline))

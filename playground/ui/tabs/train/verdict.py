@@ -8,9 +8,10 @@ import math
 from ....data import LANGUAGES
 from ....model import PRESETS, ModelConfig
 from ....service.views import RunView
-from ....training.states import BELOW, DIVERGED, LEARNING, LEVEL, OVERFITTING, UNMASKED, held_loss
+from ....training.states import BELOW, BY_HEART, DIVERGED, LEARNING, LEVEL, OVERFITTING, UNMASKED, held_loss
 from ....words import states
 from ....words.baselines import equally_likely, passed_headline, passed_so_far
+from ....words.corpus import overlap_warning
 from ....words.judging import judged_headline
 from ....words.training import MEMORISES, ended_early, in_steps
 from ... import theme
@@ -19,6 +20,9 @@ from ...refusals import sentence
 from ...under_way import left, ordinal, progress
 from . import speaking
 from .watch import cards, resume_label, seconds_of
+
+SURE_AFTER = 5.0
+"""Seconds of steps before the bar says how long they will take."""
 
 
 def headline(view: RunView) -> str:
@@ -30,7 +34,7 @@ def headline(view: RunView) -> str:
     if view.active and view.history.evaluations["step"][-1] == 0:
         return "Learning …"  # measurements before the first step say nothing about the run
     state, shares = view.standing, speaking.shares(view)
-    if state.kind in (DIVERGED, UNMASKED, BELOW, OVERFITTING):
+    if state.kind in (DIVERGED, UNMASKED, BELOW, BY_HEART, OVERFITTING):
         return states.headline(state)
     if shares and (not view.active or any(share.right for share in shares.values())):
         last, language = [*shares.values()][-1], LANGUAGES[view.language]
@@ -66,7 +70,7 @@ def numbers(view: RunView) -> str:
     history, baselines = view.of_model, view.baselines
     value = history.val_loss
     if value is None:
-        return html.escape(view.message) if view.active else ""
+        return ""
     if not math.isfinite(value):
         return "Loss: not a number"
     words = f"Loss <b>{value:.3f}</b>"
@@ -77,7 +81,13 @@ def numbers(view: RunView) -> str:
 
 
 def why(view: RunView) -> str:
-    """Why a run ended early, what overfitting is, or why a text is worse than its loss; "" otherwise."""
+    """Why a run ended early, what overfitting is, or why a text is worse than its loss; and what a text that repeats
+    itself leaves open."""
+    copied = view.baselines.overlap if view.baselines and view.history.val_loss is not None else 0.0
+    return " ".join(filter(None, (_why(view), overlap_warning(copied))))
+
+
+def _why(view: RunView) -> str:
     finished, history = view.history.finished or {}, view.history
     if finished.get("reason") == "risen" and history.best and not view.active:
         scored = sum(step > history.best[0] for step in history.evaluations["step"])
@@ -114,5 +124,7 @@ def _ended(view: RunView) -> str:
 def bar(view: RunView) -> str:
     """The progress bar of a run in training."""
     done, planned = view.history.last_step, view.planned_steps or 0
-    words = f"Step {done:,} of {planned:,}{left(view.latest.time_left if view.latest else None)}"
+    seconds = view.history.steps["seconds"]
+    foreseen = view.latest.time_left if view.latest and seconds[-1] - seconds[0] > SURE_AFTER else None
+    words = f"Step {done:,} of {planned:,}{left(foreseen)}"
     return progress(view, done / planned if planned else 0.0, words)

@@ -76,13 +76,13 @@ def floor_is_low(view: RunView | None) -> bool:
 
 def as_run(view: RunView) -> loss.Run:
     """The run's curves, as figures take them."""
-    history = view.history
+    history, last = view.history, next(reversed(view.history.evaluations["step"]), 0)
     return loss.Run(
         view.name,
         history.steps,
         history.evaluations,
         kind="moe" if view.config and view.config.n_experts else "dense",
-        best=history.best if history.best and history.best[0] < history.evaluations["step"][-1] else None,
+        best=history.best if history.best and not view.active and history.best[0] < last else None,
         recorded=view.state == "recorded",
     )
 
@@ -185,13 +185,15 @@ def samples(view: RunView | None) -> str:
 
 
 def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
-    """The likeliest next tokens after the prompt, before training and now."""
+    """The likeliest next tokens after the prompt, before training and now; none of a model that knows nothing."""
     if view is None or view.now is None or view.tokenizer is None:
         return None, ""
-    untrained = view.before is None or (view.active and torch.equal(view.before, view.now))
+    same = view.before is not None and torch.equal(view.before, view.now)
+    losses = view.history.evaluations["val_loss"]
+    if same and (not losses or losses[0] > math.log(len(view.now))):
+        return None, pictures.KNOWS_NOTHING if losses else ""
+    untrained = view.before is None or (view.active and same)
     likeliest = view.now.topk(min(CANDIDATES, len(view.now))).indices.tolist()
-    if not untrained and (first := int(view.before.argmax())) not in likeliest:
-        likeliest[-1] = first  # so that the former favourite can be seen
     labels = [token_label(view.tokenizer, token) for token in likeliest]
     now = [view.now[token].item() for token in likeliest]
     before = None if untrained else [view.before[token].item() for token in likeliest]
@@ -201,7 +203,7 @@ def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     when = "before training" if view.active and not step else "now"
     return (
         candidates.next_tokens(labels, now, before, names=names),
-        pictures.expected(labels, now, before, names if before else ("", when)),
+        pictures.expected(labels, now, when=("", names[1] if before else when)),
     )
 
 
