@@ -303,10 +303,12 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
 """All facts by the names that lesson files use; also `slip.NAME`, whether a slip is true, and `slip.NAME.NUMBER`."""
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
-    **dict.fromkeys(("sure", "copied", "next-share", "neurons-percent", "mlp-keeps"), 0),
+    **dict.fromkeys(("sure", "copied", "spelled", "next-share", "neurons-percent", "mlp-keeps"), 0),
     **dict.fromkeys(("appeared-percent", "arithmetic-share"), 0),
     **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent", "expects-after"), 1),
     **dict.fromkeys(("head-cost-margins", "bits-8-smaller", "llama-cache"), 1),
+    **dict.fromkeys(("loss", "training-loss", "floor", "gap"), 3),
+    **dict.fromkeys(("uniform", "unigram", "bigram", "risen", "apart", "dot"), 2),
     "bits-8-cost": 5,
     "weight-back": 6,
 }
