@@ -303,7 +303,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
 """All facts by the names that lesson files use; also `slip.NAME`, whether a slip is true, and `slip.NAME.NUMBER`."""
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
-    **dict.fromkeys(("sure", "copied", "spelled", "next-share", "neurons-percent", "mlp-keeps"), 0),
+    **dict.fromkeys(("sure", "copied", "next-share", "neurons-percent", "mlp-keeps"), 0),
     **dict.fromkeys(("appeared-percent", "arithmetic-share"), 0),
     **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent", "expects-after"), 1),
     **dict.fromkeys(("head-cost-margins", "bits-8-smaller", "llama-cache"), 1),

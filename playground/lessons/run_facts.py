@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Mapping
 
-from ..data.judging import Compared, Share
 from ..engine import SamplingConfig, generate
 from ..kept import Kept
 from ..service.verdicts import learned_by
@@ -106,23 +105,20 @@ def sure(scene: Scene, run: str) -> float:
     return _said.get((prompt, "sure"), measure, owner=checkpoint.model)
 
 
-def _compared(scene: Scene, run: str) -> Compared:
-    """A longer text by the run's model, compared with its training text."""
+def copied(scene: Scene, run: str) -> float:
+    """Percent of a longer text by the run's model that stands word for word in its training text."""
     _, checkpoint = scene.run(run)
     learned = learned_by(checkpoint.model) if checkpoint is not None else None
     if learned is None:
         raise NotYet("The page does not have this model's text, so it cannot compare.")
     ids = checkpoint.tokenizer.encode(scene.lesson_prompt or "\n")[-checkpoint.config.context_length :]
 
-    def write() -> Compared:
+    def write() -> float:
         steps = generate(checkpoint.model, ids or [0], WRITTEN, SamplingConfig(temperature=0.8, seed=1))
-        return learned.compare(checkpoint.tokenizer.decode([step.tokens[0] for step in steps]))
+        found = learned.compare(checkpoint.tokenizer.decode([step.tokens[0] for step in steps]))
+        return 100 * found.copied.right / max(found.copied.of, 1)
 
-    return _said.get((scene.lesson_prompt, "compared"), write, owner=checkpoint.model)
-
-
-def _percent(share: Share) -> float:
-    return 100 * share.right / max(share.of, 1)
+    return _said.get((scene.lesson_prompt, "copied"), write, owner=checkpoint.model)
 
 
 RUN_FACTS: dict[str, Callable[[Scene, str], Value]] = {
@@ -140,8 +136,7 @@ RUN_FACTS: dict[str, Callable[[Scene, str], Value]] = {
     "answer": answer,
     "word": word,
     "sure": sure,
-    "copied": lambda scene, run: _percent(_compared(scene, run).copied),
-    "spelled": lambda scene, run: _percent(_compared(scene, run).words),
+    "copied": copied,
     "name": lambda scene, run: scene.run(run)[0].name,
 }
 """The facts, by the names that lesson files use."""

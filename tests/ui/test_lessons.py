@@ -275,7 +275,7 @@ def test_a_step_waits_for_its_numbers_and_for_a_run_that_still_trains(page):
     visitor.does("look")
     waits = [visitor.does("go", step=step)["html"] for step in range(1, len(lesson.steps))]
     assert not any("no longer here" in html for html in waits), "nothing is said to be deleted"
-    assert all("Your model is still training" in waits[at] for at in (0, -1)), "neither its numbers nor its model is final"
+    assert all("Your model is still training" in waits[at] for at in (0, -1)), "nothing is final"
     page.board.stop(name)
     ended(job)
 
