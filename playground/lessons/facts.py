@@ -308,6 +308,8 @@ DIGITS = {
     **dict.fromkeys(("appeared-percent", "arithmetic-share"), 0),
     **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent", "expects-after"), 1),
     **dict.fromkeys(("head-cost-margins", "bits-8-smaller", "llama-cache"), 1),
+    **dict.fromkeys(("loss", "training-loss", "floor", "gap"), 3),
+    **dict.fromkeys(("uniform", "unigram", "bigram", "risen", "apart", "dot"), 2),
     "bits-8-cost": 5,
     "weight-back": 6,
 }

@@ -124,13 +124,13 @@ def _number(value: float, ask: Ask) -> str:
 
 
 def missing(scene: Scene, step: Step) -> str:
-    """The reason why a step's question has to wait, in words; empty if it can be asked.
+    """The reason why a step has to wait, in words; empty if it can begin.
 
     The numbers that it names have to be there. If the step only asks, the answer has to be there, too.
     """
     ask = step.ask
-    facts = re.findall(r"\{([^{}]*)\}", step.say + ask.question)
-    if not step.done:
+    facts = re.findall(r"\{([^{}]*)\}", step.say + (ask.question if ask else ""))
+    if ask and not step.done:
         compared = [part for case in ask.right if case.when for part in case.when.parts]
         facts += [name for left, _, right in compared for name in (left, right)]
         facts += [case.says for case in ask.right if case.says not in ask.choices]

@@ -273,7 +273,7 @@ class Lesson(Part):
     number: int
     title: _text(60)
     about: _text(700)
-    steps: Annotated[list[Step], Field(min_length=5, max_length=9)]
+    steps: Annotated[list[Step], Field(min_length=3, max_length=9)]
     scene: Controls = {}
     """The panels' values as it begins; those not named are as on a new page."""
     runs: dict[RunName, Needed] = {}

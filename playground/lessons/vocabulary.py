@@ -115,6 +115,7 @@ DO = {
     "balance": "Press *Train this pair without balance*. This step is done when the pair is trained.",
     "ladder": "Click the names below the curve.",
     "written text": "Press *Generate*.",
+    "choice": "Click a letter of the text.",
     "four temperatures": "Press *Compare*.",
     "precisions": "Press *Measure this model in all three*.",
     "copied pieces": "Press *Why?* under the text.",
@@ -139,7 +140,7 @@ _PAIR = "source equal n_experts experts_per_token d_expert context_length batch_
 SETS = (
     *("tab", "view", "model"),
     *(f"inspect.{name}" for name in ("prompt", "layer", "head", "query", "key", "step")),
-    *(f"generate.{name}" for name in ("prompt", "temperature", "new_tokens", "samples")),
+    *(f"generate.{name}" for name in ("prompt", "temperature", "top_p", "new_tokens", "samples")),
     *(f"train.{name}" for name in _RUN.split()),
     *(f"pair.{name}" for name in _PAIR.split()),
 )

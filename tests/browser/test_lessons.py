@@ -25,6 +25,7 @@ BRINGS = {
     "four temperatures": "#generate-panel .compare-temperatures",
     "precisions": "#generate-panel .measure-precision",
     "followed token": "#routing-text [data-token='5']",
+    "choice": "#generate-panel .written [data-place]",
 }
 """What to press so that a place changes; a place itself where it is not listed."""
 QUICK = {"train.steps": 12, "pair.steps": 4, "pair.seeds": 1, "pair.n_experts": 4}
@@ -226,7 +227,10 @@ def test_training_before_the_guess_says_that_it_trains(address, open_page):
     page.wait_for_function(f"() => ({mark})().includes('training')")
     guess(page, find_lesson("first-model").steps[0])
     page.wait_for_function(f"() => ({mark})() === 'none'")
-    page.click("#stop-button")
+    page.click(".lesson header li:last-child button")
+    expect(page.locator(".lesson-still")).to_contain_text("still training")
+    page.evaluate("document.querySelector('#stop-button').click()")
+    expect(page.locator(".lesson-still")).to_have_count(0)  # by itself
 
 
 def kinds(lesson: Lesson) -> set[tuple[str, str]]:

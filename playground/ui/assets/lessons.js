@@ -224,7 +224,7 @@ for (const kind of ["input", "keydown"]) document.addEventListener(kind, touch, 
 document.addEventListener("click", (event) => {
   touch(event);
   const awaits = shown?.awaits;
-  const there = shown?.point && event.target.closest?.(`button:is(${shown.point.at}), ${shown.point.at} .chart-plot`);
+  const there = shown?.point && event.target.closest?.(`button:is(${shown.point.at}), ${shown.point.at} :is(.chart-plot, [data-place])`);
   if (awaits?.kind === "changed" && there) chosen = performance.now();
   if (awaits?.kind !== "pressed" || !event.target.closest?.(awaits.at)) return;
   pressed.add((event.target.closest("button, summary") ?? event.target).textContent); // the same one twice counts once
@@ -243,10 +243,11 @@ setInterval(() => {
     if (now && (awaits.kind === "shown" || (before !== null && now !== before) || same)) return ask({ do: "did", step: shown.step });
   }
   const listens = [...(awaits?.kind === "told" ? awaits.at : []), shown.live].filter(Boolean);
-  if (awaits?.kind !== "told" && !listens.length) return;
+  const waits = box.querySelector(".lesson-still") ? Math.floor(performance.now() / 4000) : ""; // for a number: asks again
+  if (awaits?.kind !== "told" && !listens.length && !waits) return;
   // what a touch does may take a while: look again a few times after it
   const after = touched + "+" + Math.min(Math.floor((performance.now() - touched) / 2500), 4);
-  const now = [...listens.map((selector) => contents(find(selector))), after].join("|");
+  const now = [...listens.map((selector) => contents(find(selector))), after, waits].join("|");
   if (now === heard || performance.now() - told < 1200) return;
   heard = now;
   told = performance.now();

@@ -116,6 +116,8 @@ class Here(Scene):
         jobs = self.runs(name)
         if not jobs:
             raise NotYet("This step needs a model from an earlier step.")
+        if jobs[-1].active:
+            raise NotYet("Your model is still training. Wait until the run ends.")
         there = self.page.registry.has(jobs[-1].id, self.visitor)  # it has no model before its first evaluation
         return jobs[-1].view(), jobs[-1].checkpoint if there else None
 

@@ -56,9 +56,11 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
         return head
     does = []
     asks = step.ask is not None and answer.guess is None
-    waiting = missing(scene, step) if asks else ""
-    if asks:
-        does.append(_still(waiting) if waiting else _asked(step, scene))
+    waiting = missing(scene, step) if asks or not (step.ask or answer.told) else ""
+    if waiting:
+        does.append(f'<p class="lesson-still">{_worded(waiting)}</p>')
+    elif asks:
+        does.append(_asked(step, scene))
     if problem:
         does.append(theme.notice(problem, "warning"))
     if answer.told:
@@ -113,11 +115,6 @@ def _dot(i: int, step: Step, done: bool, here: bool) -> str:
 def _worded(words: str) -> str:
     """Words of a lesson, escaped; text between stars is emphasised."""
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(words))
-
-
-def _still(waiting: str) -> str:
-    """What is shown in place of a question whose numbers are not there yet."""
-    return f'<p class="lesson-still">{_worded(waiting)}</p>'
 
 
 def shuffled(choices: Mapping[str, str], visitor: str, question: str) -> list[tuple[str, str]]:
