@@ -77,7 +77,7 @@ def size_of_loss(baselines: Baselines, loss: float) -> str:
 
 def from_the_best(gap: float) -> str:
     """How far a loss is from the best possible one, given the difference in nats."""
-    return f"{abs(gap):.4f} nats {'above' if gap >= 0 else 'below'} the best possible loss"
+    return f"{abs(gap):.4f} {'above' if gap >= 0 else 'below'} the best possible loss"
 
 
 def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:

@@ -41,7 +41,7 @@ CRITERIA = (
     f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if it loses "
     f"more than {GIVEN_UP:.2f} of it when the repetition is replaced. Two roles are even attention (above {EVEN:.2f}) "
     f"and weight that shifts with the text (above {MOVED:.2f}). For these, the loss must also rise by over {MATTERS:g} "
-    "nats without the head. Each limit is compared with the lower end of an interval. "
+    "without the head. Each limit is compared with the lower end of an interval. "
     "Except for even attention, the head must also exceed every untrained head."
 )
 

@@ -79,7 +79,7 @@ def proof_result(trials: Sequence[Trial], before: float, passages: int, selected
     number = f"With all passages it gives {share(math.exp(before))}; without {random}, {share(control)}."
     if math.isinf(margin):
         return Result(headline, number, f"With one seed there is no interval. {KEPT_SAME}")
-    number += f" The passages add {signed(mean)} ± {brief(margin)} nats ({len(trials)} seeds)."
+    number += f" The passages raise their log-probability by {signed(mean)} ± {brief(margin)} ({len(trials)} seeds)."
     certain = "Zero is inside, so this may be chance." if abs(mean) <= margin else "Zero is outside."
     return Result(headline, number, f"The ± is a 95 % interval over seeds. {certain} {KEPT_SAME}")
 

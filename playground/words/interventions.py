@@ -52,7 +52,7 @@ def patched_result(
     where = f"{part_name(found.part, *found.rows[row])} at {place} “{tokens[place]}”"
     effect, (answer, foil) = found.effects[row, place], answers
     leads = [(answer, foil) if gap >= 0 else (foil, answer) for gap in (found.here, found.other)]
-    runs = f"Without the patch, “{leads[0][0]}” leads “{leads[0][1]}” by {signed(abs(found.here))} nats. "
+    runs = f"Without the patch, “{leads[0][0]}” leads “{leads[0][1]}” by {signed(abs(found.here))}. "
     runs += f"In the other prompt, “{leads[1][0]}” leads “{leads[1][1]}” by {signed(abs(found.other))}."
     details = " ".join(filter(None, (runs, ASSUMPTIONS[donor], DIRECT if direct else "")))
     if abs(effect) < 0.005:
@@ -62,7 +62,7 @@ def patched_result(
         details = f"Both prompts predict almost the same: choose prompts with different continuations. {details}"
     elif way > 0:
         to = f", {percent(way, 0)} of the way to “{foil}”"
-    moves = f"It moves the logit difference by {signed(effect)} nats{to}."
+    moves = f"It moves the logit difference by {signed(effect)}{to}."
     return Result(f"Patching {where} matters most{shown}.", moves, details)
 
 
@@ -78,7 +78,7 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
     gained = curve.effects[-1] - curve.effects[middle]
     cost = curve.losses[-1] - curve.losses[middle]
     if abs(gained) < 0.005:
-        changes = f"The validation loss changes by {signed(cost, 3, plus=True)} nats per token."
+        changes = f"The validation loss changes by {signed(cost, 3, plus=True)}."
         return Result("This direction hardly changes the answer.", changes, "Try the last layer, or other prompts.")
     verb, outcome = ("raises", "gains on") if gained > 0 else ("lowers", "loses ground to")
     details = "At strength 1, the added vector is as long as the residual stream."
@@ -87,8 +87,8 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
         outcome = "still trails"
     return Result(
         f"At strength {strength}, “{answers[0]}” {outcome} “{answers[1]}”.",
-        f"It {verb} the logit difference by {signed(abs(gained))} nats. "
-        f"The validation loss changes by {signed(cost, 3, plus=True)} nats per token.",
+        f"It {verb} the logit difference by {signed(abs(gained))}. "
+        f"The validation loss changes by {signed(cost, 3, plus=True)}.",
         details,
     )
 

@@ -133,7 +133,7 @@ def difference_words(steps: Sequence[int], mean: np.ndarray, margin: np.ndarray,
     if judged_again:
         return "Measured while both trained. The number above was measured again at the end, on fresh text."
     around = f" ± {margin[-1]:.4f}" if math.isfinite(margin[-1]) else ""
-    return f"At step {steps[-1]:,}: {signed(mean[-1], 4, plus=True)}{around} nats."
+    return f"At step {steps[-1]:,}: {signed(mean[-1], 4, plus=True)}{around}."
 
 
 def pair_words(curves: Sequence[Any], comparable: bool = True) -> str:
@@ -224,7 +224,7 @@ def worth_words(
     words = f"With all parts the loss is {before:.4f}, on {judged}."
     top = tuple(int(i) for i in np.unravel_index(int(costs.argmax()), costs.shape))
     around = f" ± {margins[top]:.4f}" if np.isfinite(margins[top]) else ""
-    most = f"It rises most without {names[top[0]][top[1]]}: {signed(costs[top], 4, plus=True)}{around} nats."
+    most = f"It rises most without {names[top[0]][top[1]]}: {signed(costs[top], 4, plus=True)}{around}."
     if not np.isfinite(margins).all():
         return f"{words} {most} One window is not enough to rule out chance."
     if not (costs > margins).any():

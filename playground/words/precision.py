@@ -31,11 +31,11 @@ def _loss(way: InPrecision, plain: InPrecision) -> str:
     """How the loss of one way differs from fp32's."""
     if not way.can_be_told:
         why = "Too close to call" if math.isfinite(way.more_margin) else "One window is not enough to compare losses"
-        return f"{why}: {above_fp32(way)} nats."
+        return f"{why}: {above_fp32(way)}."
     digits = _digits(way.more_margin)
     share = f" ({100 * abs(way.more) / plain.loss:.2g} %)" if plain.loss > 0 else ""
     side = "higher" if way.more > 0 else "lower"
-    return f"Its loss is {abs(way.more):.{digits}f} ± {way.more_margin:.{digits}f} nats {side}{share}."
+    return f"Its loss is {abs(way.more):.{digits}f} ± {way.more_margin:.{digits}f} {side}{share}."
 
 
 def describe_level_counts(name: str, shape: Sequence[int], middle_half: int) -> str:

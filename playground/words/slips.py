@@ -69,7 +69,7 @@ SLIPS: dict[str, Slip] = {
     ),
     "dropout": Slip(
         "judges its model on held-out text with dropout still on",
-        "The same weights then look worse than they are. Our prose model has a loss of {on:.2f} nats with its dropout "
+        "The same weights then look worse than they are. Our prose model has a loss of {on:.2f} with its dropout "
         "of {p:g}, but {off:.2f} without. Held-out text must not repeat the training text either; that text's does.",
     ),
 }

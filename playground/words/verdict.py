@@ -16,7 +16,7 @@ def verdict_result(verdict: Verdict, equal: str = "equal cost", *, active: bool 
             "One window can't settle it.", details="One validation window is not enough to compare two models."
         )
     side = "lower" if verdict.difference < 0 else "higher"
-    number = f"MoE's loss is {abs(verdict.difference):.4f} nats {side}, ± {verdict.margin:.4f}, at {equal}."
+    number = f"MoE's loss is {abs(verdict.difference):.4f} {side}, ± {verdict.margin:.4f}, at {equal}."
     interval = f"The ± is a {CERTAINTY} % interval (Student's t) from the spread between"
     if verdict.seeds == 1:
         tie = abs(verdict.difference) <= verdict.margin

@@ -166,15 +166,15 @@ def _label(thing: str, report: Report, card: RunCard, changed: set[str]) -> str:
 
 def _group_in_words(group: Group, several: bool, above_floor: bool) -> str:
     n, where = len(group.losses), f"{group.label}: " if several else ""
-    nats = "nats above its best possible loss" if above_floor else "nats"
+    above = " above its best possible loss" if above_floor else ""
     if n == 1:
-        return f"{where}{group.mean:.4f} {nats} in one run, which says nothing of luck."
+        return f"{where}{group.mean:.4f}{above} in one run, which says nothing of luck."
     if group.margin is None:
         low, high = min(group.losses), max(group.losses)
-        return f"{where}{n} runs between {low:.4f} and {high:.4f} {nats}, too few for an interval: {ENOUGH} are needed."
+        return f"{where}{n} runs between {low:.4f} and {high:.4f}{above}, too few for an interval: {ENOUGH} are needed."
     mean = f"{group.mean:.4f} ± {group.margin:.4f}" if above_floor else loss_in_words(group.mean, group.margin)
     return (
-        f"{where}{mean} {nats} over {n} seeds (95 % interval of the mean, Student's t), "
+        f"{where}{mean}{above} over {n} seeds (95 % interval of the mean, Student's t), "
         f"and a single run lands about {group.spread:.4f} from it."
     )
 
@@ -188,7 +188,7 @@ def _difference_in_words(group: Group, own: Group, several: int, above_floor: bo
         return ""
     freedom = total**2 / sum(e**2 / (len(g.losses) - 1) for e, g in zip(errors, (group, own)))
     margin = student_t(max(int(freedom), 1), 1 - 0.05 / several) * math.sqrt(total)
-    size = f"{abs(difference):.4f} ± {margin:.4f} nats"
+    size = f"{abs(difference):.4f} ± {margin:.4f}"
     counted = ", each above its own best possible loss" if above_floor else ""
     if abs(difference) <= margin:
         return f"{group.label} does not differ measurably from {own.label} yet ({size}{counted})."

@@ -203,5 +203,5 @@ def spread(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
     """The spread of runs that differ in what the class changes."""
     found = experiment(klass, students, klass.changes or "seed", names_of(students, hidden))
     groups = [(g.label, g.losses, g.names, g.mean, g.margin) for g in found.groups[:8]]
-    unit = "nats above the best possible loss" if found.above_floor else "validation, nats per token"
+    unit = "above the best possible loss" if found.above_floor else "validation loss"
     return show(class_spread(groups, unit, positive=not found.above_floor), found.in_words())

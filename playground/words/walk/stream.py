@@ -173,7 +173,7 @@ def predict(at: Here) -> Described:
     if facts["next_token"] is not None:
         what = (
             f"The real next token, {at.named(query + 1)}, has {share(facts['next_probability'])} and rank "
-            f"{facts['next_rank']}, so the loss here is {facts['next_loss']:.4f} nats."
+            f"{facts['next_rank']}, so the loss here is {facts['next_loss']:.4f}."
         )
     else:
         what = "This is the prediction for the token after the prompt."

@@ -180,7 +180,7 @@ def _cards(plain: float, changed: float, divergence: float, what: str) -> str:
         [
             (
                 "change of the loss",
-                f"{signed(changed - plain, 4, plus=True)} nats",
+                signed(changed - plain, 4, plus=True),
                 f"from {plain:.4f} to {changed:.4f} per token, {what}",
             ),
             ("shift of the next token", f"{divergence:.4f} nats", "KL divergence, after the prompt"),

@@ -115,7 +115,7 @@ def _losses(view: PairView) -> list[list[str]]:
         over = ", as far as they came"
     if view.verdict is not None and view.matched is None:
         over = ", as recorded"  # the verdict is on fresh text
-    difference = f"{signed(means['moe'] - means['dense'], 4, plus=True)} nats"
+    difference = signed(means["moe"] - means["dense"], 4, plus=True)
     if not view.alike:
         over, difference = ", each recorded on its own windows", "not comparable"
     rows = [[f"validation loss{over}", f"{means['dense']:.4f}", f"{means['moe']:.4f}", difference]]

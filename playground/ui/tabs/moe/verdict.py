@@ -59,10 +59,10 @@ def numbers(view: PairView) -> str:
     verdict = view.verdict
     if verdict is not None and math.isfinite(verdict.margin):
         sign = "lower" if verdict.difference < 0 else "higher"
-        return f"MoE's loss is <b>{abs(verdict.difference):.4f}</b> nats {sign}, ± {verdict.margin:.4f}"
+        return f"MoE's loss is <b>{abs(verdict.difference):.4f}</b> {sign}, ± {verdict.margin:.4f}"
     losses = {NAMES[kind]: side.val_losses[-1] for kind, side in view.sides.items() if side.val_losses}
     if len(losses) == len(SIDES) and view.alike:
-        return " · ".join(f"{name} <b>{loss:.4f}</b>" for name, loss in losses.items()) + " nats"
+        return " · ".join(f"{name} <b>{loss:.4f}</b>" for name, loss in losses.items())
     return ""
 
 
@@ -106,7 +106,7 @@ def _beside_the_gap(view: PairView) -> str:
     if not gap > 0:
         return ""
     share = 100 * abs(view.verdict.difference) / gap
-    return f"That is {share:.0f} % of the dense model's distance to the best possible loss ({gap:.4f} nats)."
+    return f"That is {share:.0f} % of the dense model's distance to the best possible loss ({gap:.4f})."
 
 
 # ---- facts -----------------------------------------------------------------------------------------------------------
