@@ -141,6 +141,7 @@ def test_arrows_go_from_token_to_token_and_experiments_are_measured_where_they_s
 def test_ten_bets_and_a_word_explained(page):
     page.locator("[data-fold=game] > summary").click()
     text, state = page.locator(".bet-text"), page.locator(".bet-state")
+    expect(page.get_by_role("button", name="Play again")).to_be_hidden()
     for bet in range(10):
         expect(state).to_contain_text(f"Round {bet + 1} of 10")
         before = text.inner_text()
@@ -201,6 +202,8 @@ def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium
     assert page.locator("label.why-passage input:checked").count() >= 1
     page.get_by_role("button", name="Close").click()
     expect(page.locator(".why-card")).to_be_hidden()
+    expect(page.get_by_text("Stronger tint")).to_be_visible()
+    expect(page.locator(".written[data-asked], .written .copied, .written .asked")).to_have_count(0)
     page.locator(".written [data-place='0:1']").click()  # a tap stands for the word around it
     page.locator(".why-button").click()
     expect(page.locator("[data-slot=why-title]")).to_contain_text("Why “")

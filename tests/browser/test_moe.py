@@ -85,9 +85,9 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
 
     # a pair without balance is one button away
     fold(page, "breaking")
-    before = page.locator("#breaking-cards").inner_text()
+    before = page.locator("#breaking-result").inner_text()
     page.locator(".expert-toggle[aria-pressed=false]").first.click()
-    page.wait_for_function("was => document.querySelector('#breaking-cards').innerText !== was", arg=before)
+    page.wait_for_function("was => document.querySelector('#breaking-result').innerText !== was", arg=before)
     page.locator("#train-unbalanced").click()
     expect(page.locator("#moe-stop")).to_be_visible()
     page.locator("#moe-stop").click()
