@@ -247,6 +247,7 @@ def of_texts() -> Iterator[Case]:
         ("a wrong pronoun", "stories", "Mia lived by the sea. He had a red kite.\n", "\n"),
         ("a missing space", "stories", "Mia lived by the sea.She had a red kite.\n", "\n"),
         ("a wrong line break", "addition", "1+\n2=3\n", "\n"),
+        ("a mistake at the end", "addition", "1+2=3\n4+4=9", "\n"),
     ):
         yield name, judging.parsed_summary(judge(LANGUAGES[language], text, begun))
     rule = "the old keeper sees the small lamp by the sea and "
