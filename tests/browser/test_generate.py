@@ -173,7 +173,7 @@ def test_ten_bets_and_a_word_explained(page):
     expect(page.locator("#tab-inspect-button")).to_have_attribute("aria-selected", "true")
 
 
-def test_a_phone_shows_the_button_and_the_text_without_scrolling_and_scrolls_to_answers(address, phone_page):
+def test_a_phone_shows_the_button_and_the_text_without_scrolling_and_scrolls_to_what_comes(address, phone_page):
     page = phone_page
     page.goto(f"{address}?tab=generate")
     expect(page.locator("[data-slot=choice] h2")).to_be_visible()
@@ -183,6 +183,12 @@ def test_a_phone_shows_the_button_and_the_text_without_scrolling_and_scrolls_to_
     expect(page.locator(".alternatives")).to_be_in_viewport(ratio=0.9)
     page.locator(".why-button").click()
     expect(page.locator("[data-slot=why-copied] h3")).to_be_in_viewport()
+    page.locator("#tab-train-button").click()
+    page.locator("#train-button").click()
+    expect(page.locator("#stop-button")).to_be_in_viewport()
+    page.wait_for_function("() => scrollY > 0 && window.was === (window.was = scrollY)", polling=500)  # at rest
+    assert 0 <= page.locator("#train-panel h2").first.bounding_box()["y"] < 40
+    page.locator("#stop-button").click()
 
 
 def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium_page):
