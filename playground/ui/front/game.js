@@ -20,7 +20,6 @@
     function draw() {
       desk.hidden = !board || board.over;
       text.replaceChildren();
-      root.querySelector(".play-again").hidden = !board?.round;
       if (!board) return;
       const before = board.shown.slice(0, -1).join("").trimStart(), last = board.shown.at(-1);
       text.append(made("span", "given", before));
