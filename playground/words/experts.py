@@ -58,8 +58,8 @@ def sorting_words(layer: int, learned: float, random: float, used: int, *, clear
     )
     shares = f"Each token goes to {used} experts, so the shares add up to {100 * used} %. " if used > 1 else ""
     return headline, (
-        f"{shares}Guesses of the expert are right {100 * learned:.1f} percentage points more often if the token is known. "
-        f"For the best of {RANDOM_ROUTERS} random routers: {100 * random:.1f}."
+        f"{shares}Guesses of the expert are right {100 * learned:.1f} percentage points more often if the token is "
+        f"known. For the best of {RANDOM_ROUTERS} random routers: {100 * random:.1f}."
     )
 
 

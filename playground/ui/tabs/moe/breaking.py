@@ -47,7 +47,8 @@ TEMPLATE = f"""<div class="stack">{slot("breaking-note")}
 {chart_place("expert-costs", height=220, save_name="expert-costs", clickable=True)}</details>
 <div class="line"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
 data-with='{{"balance": "none"}}'>Train this pair without balance</button><p class="quiet">If a router prefers one
-expert, that expert learns fastest, so the router prefers it even more. A balance loss works against this.</p></div></div>"""
+expert, that expert learns fastest, so the router prefers it even more.
+A balance loss works against this.</p></div></div>"""
 
 _kept = Kept(entries=64, megabytes=4)
 
