@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -32,7 +32,7 @@ ROLE_NAMES = {
 }
 """Of `inspection.roles.ROLES`."""
 ORDERS = {
-    "prediction": "largest effect on this prediction first",
+    "prediction": "largest effect after the last token first",
     "loss": "largest effect on the loss of these texts first",
     "pattern": "clearest pattern first",
 }
@@ -108,6 +108,17 @@ def without_words(label: str, before: float, after: float, place: str = "") -> s
     if share(before) == share(after) or abs(after - before) < 0.01 * before:
         return f"{begun}, “{label}” stays at {share(after)}."
     return f"{begun}, “{label}” {'falls' if after < before else 'rises'} from {share(before)} to {share(after)}."
+
+
+def off_headline(layer: int, head: int, now: Mapping[str, float]) -> str:
+    """What comes next while a head is off; `now` are probabilities by token."""
+    said = ", ".join(f"“{label}” {share(value)}" for label, value in now.items())
+    return f"{head_name(layer, head)} is off: {said}."
+
+
+def unedited_words(label: str, before: float, place: str = "") -> str:
+    """What was most probable without edits; `place` as in `without_words`."""
+    return f"{f'After {place}, unedited' if place else 'Unedited'}: “{label}” {share(before)}."
 
 
 def next_words(now: float, before: float | None = None) -> str:

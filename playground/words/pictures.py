@@ -11,6 +11,7 @@ import numpy as np
 from ..data import Baselines
 from .baselines import BEST, from_the_best
 from .numbers import listed, percent, signed
+from .result import Result
 
 LEARNED = 0.5
 """Share from which a skill is said to be there."""
@@ -210,7 +211,7 @@ def worth_words(
     before: float,
     judged: str,
     names: Sequence[Sequence[str]],
-) -> str:
+) -> Result:
     """The part without which the loss rises most, those too close to rank, and how many make no difference.
 
     Args:
@@ -221,23 +222,26 @@ def worth_words(
         names: R rows of C names of parts.
     """
     costs, margins = np.asarray(costs, dtype=np.float64), np.asarray(margins, dtype=np.float64)
-    words = f"With all parts the loss is {before:.4f}, on {judged}."
-    top = tuple(int(i) for i in np.unravel_index(int(costs.argmax()), costs.shape))
-    around = f" ± {margins[top]:.4f}" if np.isfinite(margins[top]) else ""
-    most = f"It rises most without {names[top[0]][top[1]]}: {signed(costs[top], 4, plus=True)}{around}."
+    details = f"With all parts the loss is {before:.4f}, on {judged}."
+
+    def by(place: tuple[int, ...]) -> str:
+        around = f" ± {margins[place]:.4f}" if np.isfinite(margins[place]) else ""
+        return f"{abs(costs[place]):.4f}{around}"
+
+    top, lowest = (np.unravel_index(int(place), costs.shape) for place in (costs.argmax(), costs.argmin()))
+    rises, number = f"The loss rises most without {names[top[0]][top[1]]}.", f"It rises by {by(top)}."
     if not np.isfinite(margins).all():
-        return f"{words} {most} One window is not enough to rule out chance."
+        return Result(rises, number, f"{details} One window is not enough to rule out chance.")
+    if idle := int((np.abs(costs) <= margins).sum()):
+        details += f" {idle} of {costs.size} parts make{'s' * (idle == 1)} no measurable difference (in parentheses)."
     if not (costs > margins).any():
-        words += " No part makes a measurable difference on its own."
-    else:
-        words += f" {most}"
-        near = [names[row][column] for row, column in zip(*np.nonzero(first)) if (row, column) != top]
-        if near and first[top]:
-            others = listed(near) if len(near) < 5 else f"{len(near)} others"
-            words += f" Too close to call: {others}."
-        if idle := int((np.abs(costs) <= margins).sum()):
-            words += f" {idle} of {costs.size} parts make{'s' * (idle == 1)} no measurable difference."
-    return words
+        falls = costs[lowest] < -margins[lowest]
+        number = f"Without {names[lowest[0]][lowest[1]]} the loss even falls, by {by(lowest)}." if falls else ""
+        return Result("No single part is clearly needed on this text.", number, details)
+    near = [names[row][column] for row, column in zip(*np.nonzero(first)) if (row, column) != top]
+    if near and first[top]:
+        number += f" Too close to call: {listed(near) if len(near) < 5 else f'{len(near)} others'}."
+    return Result(rises, number, details)
 
 
 def lens_words(chances: np.ndarray, ranks: np.ndarray, stages: Sequence[str], token: str, answer: str) -> str:

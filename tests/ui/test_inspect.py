@@ -23,6 +23,7 @@ from playground.ui.tabs.inspect import receipt as receipts
 from playground.ui.tabs.inspect.beginnings import COPYING
 from playground.ui.tabs.inspect.looks import KEPT
 from playground.ui.tabs.inspect.selection import Selection, ranking
+from playground.words.numbers import share
 from tests.model.configs import TINY
 from tests.ui.inspecting import LETTERS, Inspecting, drawn, made_up
 
@@ -114,6 +115,8 @@ def test_the_strip_shades_by_the_models_own_weights_and_says_its_next_token_with
     edited = tab.made("abcabc", edits=[OFF])
     assert f"{100 * after.max():.0f}" in edited["next"]
     assert json.dumps({"edits": []}).replace('"', "&quot;") in edited["edits-in-force"]
+    off = tab.made("abcabc", edits=[OFF], layer=1, head=2)["headline"]
+    assert "Head 1.2 is off: " in off and f"“{seen.token_label(int(after.argmax()))}” {share(float(after.max()))}" in off
     place = "1 “b”"  # the token that a prediction follows, unless it is the last
     said = {query: tab.made("abca", layer=0, head=1, query=query)["headline"] for query in (None, 3, 1)}
     assert place not in said[None] and said[None] == said[3] and place in said[1]

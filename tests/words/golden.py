@@ -176,6 +176,8 @@ def of_heads_and_precision() -> Iterator[Case]:
         yield f"without a head: {before} to {after}", heads.without_words("k", before, after)
         yield f"next token: {before} to {after}", heads.next_words(after, before)
     yield "without a head, after an earlier token", heads.without_words("k", 0.1, 0.5, "24 “␣”")
+    yield "a head that is off", heads.off_headline(3, 2, {"b": 0.39, "k": 0.15})
+    yield "before it was off", heads.unedited_words("k", 0.9998, "24 “␣”")
     yield "a cell of a pattern", heads.cell_words(tokens, 4, 1, 0.25)
     yield "three products", heads.products_words(np.array([2.0, -0.1, -0.2]), 1.7)
     plain = InPrecision("fp32", 4_000_000, 1000.0, 1.0, 0.1, 0.0, 0.0, 0.0, None)

@@ -20,6 +20,8 @@ from ....words.heads import (
     attends_headline,
     cell_words,
     head_name,
+    off_headline,
+    unedited_words,
     without_words,
 )
 from ...chart import chart_place, show
@@ -28,6 +30,7 @@ from ...panel import Slot, choice, move_button, slot
 from . import receipt
 from .drawn import MOST_HEADS, cell, clicked_cell, window, window_words
 from .selection import At, importance, order, ranking, strongest_key
+from .strip import edited
 from .tested import known
 
 HEIGHT = 440
@@ -58,7 +61,7 @@ def slots(at: At) -> dict[str, Slot]:
     c, look = at.chosen, at.look
     head = (*at.about, c.layer, c.head)
     shown = {
-        "headline": Slot((*head, c.query, known(look) is None), lambda: headline(at)),
+        "headline": Slot((*head, c.query, c.edits, known(look) is None), lambda: headline(at)),
         "head-buttons": Slot((*head, c.edits), lambda: buttons(at)),
         "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*drawn(look, weights(at), c.query, c.key))),
         "cell": Slot(c.why, lambda: cell_line(at)),
@@ -90,16 +93,23 @@ def without(look: Look, layer: int, head: int, query: int) -> Effect:
 
 
 def headline(at: At) -> str:
-    """What the head attends to, what the prediction becomes without it, and the details."""
+    """What the head attends to, what the prediction becomes without it, and the details; of a head that is off, that."""
     look, c = at.look, at.chosen
-    row = look.pattern(c.layer)[c.head, c.query].float().cpu().numpy()
-    found = without(look, c.layer, c.head, c.query)
-    token = int(found.before.argmax())
+    off = _off(at) in at.edits
+    found = edited(at, c.query) if off else without(look, c.layer, c.head, c.query)
+    token, now = int(found.before.argmax()), int(found.after.argmax())
+    label, before = look.token_label(token), float(found.before[token])
     place = f"{c.query} “{look.tokens[c.query]}”" if c.query < look.length - 1 else ""
-    number = without_words(look.token_label(token), float(found.before[token]), float(found.after[token]), place)
+    if off:
+        said = off_headline(c.layer, c.head, {look.token_label(t): float(found.after[t]) for t in (now, token)})
+        number = unedited_words(label, before, place)
+    else:
+        row = look.pattern(c.layer)[c.head, c.query].float().cpu().numpy()
+        said = attends_headline(c.layer, c.head, look.tokens, row)
+        number = without_words(label, before, float(found.after[token]), place)
     details = f"<p>{html.escape(' '.join(details_of(at)))}</p>"
     return (
-        f"<h2><bdi>{html.escape(attends_headline(c.layer, c.head, look.tokens, row))}</bdi></h2>"
+        f"<h2><bdi>{html.escape(said)}</bdi></h2>"
         f'<p class="num"><bdi>{html.escape(number)}</bdi></p><details><summary>Details</summary>{details}</details>'
     )
 
@@ -109,15 +119,20 @@ def details_of(at: At) -> list[str]:
     look, (layer, head) = at.look, at.owner
     words = [f"{head_name(layer, head)} is head {head} of layer {layer}, both counted from 0."]
     if (moved := importance(look)) is not None:
-        words.append(f"Without it the next-token prediction moves by {moved[layer, head]:.4f} nats.")
+        words.append(f"Without it the prediction after the last token moves by {moved[layer, head]:.4f} nats.")
     if found := known(look):
         words.append(f"Tested on {found.tests.texts} texts, it {ROLE_NAMES[found.tests.role(layer, head)]}.")
     return words
 
 
+def _off(at: At) -> SwitchOff:
+    """The edit that switches the chosen head off."""
+    return SwitchOff(at.chosen.layer, "head", at.chosen.head)
+
+
 def buttons(at: At) -> str:
     """Switch the head off or on again."""
-    off = to_dict(SwitchOff(at.chosen.layer, "head", at.chosen.head))
+    off = to_dict(_off(at))
     listed = [to_dict(edit) for edit in at.edits]
     if off in listed:
         return move_button("Restore it", {"edits": [each for each in listed if each != off]})
