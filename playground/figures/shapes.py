@@ -178,7 +178,7 @@ def cells(
             "outlinewidth": 0,
             "exponentformat": "power",
             "tickfont": SMALL,
-            "title": {"text": bar, "side": "top", "font": SMALL},
+            "title": {"text": f"{bar}<br> ", "side": "top", "font": SMALL},  # an empty line, or it stands on a number
             **(ticks or {}),
         }
     if text is not None:

@@ -132,5 +132,7 @@ def cell_words(tokens: Sequence[str], query: int, key: int, weight: float) -> st
 
 
 def products_words(products: np.ndarray, dot: float) -> str:
-    """The products that sum up to q · k."""
-    return f"q · k = {signed(dot)} is the sum of {len(products)} products."
+    """The number of query and key that does most for the sign of q · k."""
+    most = int(np.argmax(products * np.sign(dot)))
+    how = "agree" if dot >= 0 else "disagree"
+    return f"q and k {how} most in number {most}: it adds {signed(products[most])} to q · k = {signed(dot)}."

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data import Baselines
 from .baselines import BEST, from_the_best
-from .numbers import listed, percent, signed
+from .numbers import listed, percent, share, signed
 from .result import Result
 
 LEARNED = 0.5
@@ -85,22 +85,20 @@ def expected(
 ) -> str:
     """The most probable token now, and the one before; `when` names the two."""
     best = int(np.argmax(now))
-    words = f"“{labels[best]}” with {percent(now[best])}"
+    words = f"“{labels[best]}” with {share(now[best])}"
     if before is None:
         return f"Most probable {when[1]}: {words}."
     first = int(np.argmax(before))
     if first == best:
-        return (
-            f"Most probable {when[0]} and {when[1]}: “{labels[best]}”, {percent(before[best])} → {percent(now[best])}."
-        )
-    then = f"“{labels[first]}” with {percent(before[first])}"
-    return f"Most probable {when[0]}: {then}; {when[1]}: {words}, up from {percent(before[best])}."
+        return f"Most probable {when[0]} and {when[1]}: “{labels[best]}”, {share(before[best])} → {share(now[best])}."
+    then = f"“{labels[first]}” with {share(before[first])}"
+    return f"Most probable {when[0]}: {then}; {when[1]}: {words}, up from {share(before[best])}."
 
 
 def temperatures_words(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> str:
     """How much of the probability the likeliest token has at the lowest and the highest temperature."""
     best = int(np.argmax(by_temperature[min(by_temperature)]))
-    ends = [f"{percent(by_temperature[t][best])} at {t:g}" for t in sorted({min(by_temperature), max(by_temperature)})]
+    ends = [f"{share(by_temperature[t][best])} at {t:g}" for t in sorted({min(by_temperature), max(by_temperature)})]
     return f"“{labels[best]}” has {' and '.join(ends)}. Temperature never changes the order."
 
 

@@ -38,19 +38,13 @@ HEIGHT = 440
 
 TEMPLATE = f"""<div class="two"><div class="card stays">
 {slot("headline")}{slot("head-buttons", class_="line tight")}
-{chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}{slot("cell", class_="line tight")}</div>
+{chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}</div>
 <section>{receipt.TEMPLATE}
 <div class="card"><h3>All heads{slot("grid-order", tag="span", class_="not-in-lessons")}</h3>
-{chart_place("grid", height=516, save_name="heads", clickable=True)}</div></section></div>
+{chart_place("grid", height=534, save_name="heads", clickable=True)}</div></section></div>
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
 <div class="two"><div class="stack">{slot("with-choice", class_="line tight")}{slot("with-headline")}</div>
 {chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></details>"""
-
-TAGS = {
-    "induction": "induction", "duplicate": "copies", "followed": "followed", "previous": "previous", "first": "first",
-    "itself": "itself", "even": "even", "content": "content", "unclear": "",
-}  # fmt: skip
-"""A tested role in one word, for a small title."""
 
 _effects = Kept(entries=512, megabytes=8)
 _edited = Kept(entries=64, megabytes=16)
@@ -62,11 +56,10 @@ def slots(at: At) -> dict[str, Slot]:
     head = (*at.about, c.layer, c.head)
     shown = {
         "headline": Slot((*head, c.query, c.edits, known(look) is None), lambda: headline(at)),
-        "head-buttons": Slot((*head, c.edits), lambda: buttons(at)),
+        "head-buttons": Slot((*head, c.edits, c.why), lambda: buttons(at)),
         "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*drawn(look, weights(at), c.query, c.key))),
-        "cell": Slot(c.why, lambda: cell_line(at)),
         "grid-order": Slot(at.about, lambda: f", {ORDERS[order(at.look)]}"),
-        "grid": Slot((*head, window(at.look.length, c.query), known(at.look) is None), lambda: show(*grid(at))),
+        "grid": Slot((*head, window(at.look.length, c.query)), lambda: show(*grid(at))),
     }
     return {**shown, **receipt.slots(at), **(_compared(at) if c.compare else {})}
 
@@ -93,7 +86,7 @@ def without(look: Look, layer: int, head: int, query: int) -> Effect:
 
 
 def headline(at: At) -> str:
-    """What the head attends to, what the prediction becomes without it, and the details; of a head that is off, that."""
+    """What the head attends to and what the prediction becomes without it, or that it is off; and the details."""
     look, c = at.look, at.chosen
     off = _off(at) in at.edits
     found = edited(at, c.query) if off else without(look, c.layer, c.head, c.query)
@@ -131,18 +124,14 @@ def _off(at: At) -> SwitchOff:
 
 
 def buttons(at: At) -> str:
-    """Switch the head off or on again."""
+    """Switch the head off or on again; open the chosen cell's receipt, or bring it into sight."""
     off = to_dict(_off(at))
     listed = [to_dict(edit) for edit in at.edits]
-    if off in listed:
-        return move_button("Restore it", {"edits": [each for each in listed if each != off]})
-    return move_button("Switch it off", {"edits": [*listed, off]})
-
-
-def cell_line(at: At) -> str:
-    """The button that opens the chosen cell's receipt or brings it into sight."""
     pressed = str(at.chosen.why).lower()
-    return move_button("Why this weight?", {"why": True}, kind="link", aria_pressed=pressed, data_reveal="receipt")
+    why = move_button("Why this weight?", {"why": True}, kind="link", aria_pressed=pressed, data_reveal="receipt")
+    if off in listed:
+        return move_button("Restore it", {"edits": [each for each in listed if each != off]}) + why
+    return move_button("Switch it off", {"edits": [*listed, off]}) + why
 
 
 def weights(at: At) -> np.ndarray:
@@ -181,13 +170,9 @@ def grid(at: At) -> tuple[dict[str, Any], str]:
     part = window(look.length, c.query)
     by_layer = {layer: look.pattern(layer)[:, part, part].float().cpu().numpy() for layer in {la for la, _ in shown}}
     patterns = np.stack([by_layer[layer][head] for layer, head in shown])
-    found = known(look)
-    tags = {owner: TAGS[found.tests.role(*owner)] if found else "" for owner in shown}
-    titles = [f"{layer}.{head} {tags[layer, head]}".rstrip() for layer, head in shown]
+    titles = [f"{layer}.{head}" for layer, head in shown]
     chosen = shown.index(at.owner) if at.owner in shown else None
-    figure = head_grid(
-        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, size=132, chosen=chosen
-    )
+    figure = head_grid(patterns, titles, look.tokens[part], columns=4, size=132, chosen=chosen)
     more = f"The first {len(shown)} of {len(heads)} heads." if len(shown) < len(heads) else ""
     return figure, f"{more}{window_words(look, part)}".strip()
 
