@@ -159,9 +159,8 @@ def head_grid(
         color = palette.HIGHLIGHT if i == chosen else palette.MUTED
         notes.append(note(titles[i], align="left", x=across[column][0], y=top, color=color))
         if i == chosen:
-            line = {"color": palette.HIGHLIGHT, "width": 3}
-            edge = {"xref": f"{x} domain", "yref": f"{y} domain", "x0": 0, "x1": 1, "y0": 0, "y1": 1}
-            frames.append({"type": "rect", **edge, "line": line})
+            whole = 0, pattern.shape[0] - 1
+            frames.append(frame(whole, whole, xref=x, yref=y))
     return figure(
         traces,
         height,

@@ -39,7 +39,7 @@ WRITTEN = {
     "prose": (
         ("they got t", "they saw t", "o", "h"),
         ("He looked ", "He opened ", "a", "t"),
-        ("put my h", "put up h", "a", "i"),
+        ("his best w", "his head w", "i", "h"),
     ),
     "sentences": (
         ("the cat drinks the", "the cat sees the", "milk", "dog"),

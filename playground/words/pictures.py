@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data import Baselines
 from .baselines import BEST, from_the_best
-from .numbers import listed, percent, share, signed
+from .numbers import estimate, listed, percent, share, signed
 from .result import Result
 
 LEARNED = 0.5
@@ -223,8 +223,8 @@ def worth_words(
     details = f"With all parts the loss is {before:.4f}, on {judged}."
 
     def by(place: tuple[int, ...]) -> str:
-        around = f" ± {margins[place]:.4f}" if np.isfinite(margins[place]) else ""
-        return f"{abs(costs[place]):.4f}{around}"
+        cost, margin = abs(float(costs[place])), float(margins[place])
+        return estimate(cost, margin, 4) if math.isfinite(margin) else f"{cost:.4f}"
 
     top, lowest = (np.unravel_index(int(place), costs.shape) for place in (costs.argmax(), costs.argmin()))
     rises, number = f"The loss rises most without {names[top[0]][top[1]]}.", f"It rises by {by(top)}."

@@ -26,9 +26,6 @@ from .heads import drawn
 from .selection import At
 
 NONE = "This model has no snapshots. Small models that you train here keep some."
-_CHOOSE = (
-    '<button type="button" class="ghost" data-choose="shipped-induction">Choose “Copying (with snapshots)”</button>'
-)
 CANDIDATES = 8
 HEIGHT = 440
 """Pixels of the pattern."""
@@ -53,7 +50,7 @@ def slots(at: At) -> dict[str, Slot]:
     """The timeline and one moment, or why there is none."""
     look, c = at.look, at.chosen
     if problem := missing(look):
-        return {"moments-problem": Slot(problem, lambda: theme.notice(problem) + (_CHOOSE if problem == NONE else ""))}
+        return {"moments-problem": Slot(problem, lambda: _notice(problem))}
     steps = snapshots_of(look.checkpoint).steps
     index, habit = index_of_moment(c.moment, len(steps)), c.look_at if c.look_at in HABIT_NAMES else "induction"
     head = (*at.about, c.layer, c.head)
@@ -93,6 +90,13 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     if click.get("slot") == "moments-pattern":
         return clicked_cell(click, window(at.look.length, at.chosen.query))
     return None
+
+
+def _notice(problem: str) -> str:
+    """Why there is nothing to show, and a way to a model that has something."""
+    choose = 'class="ghost" data-choose="shipped-induction">Choose “Copying (with snapshots)”'
+    button = f'<button type="button" {choose}</button>' if problem == NONE else ""
+    return f'<div class="stack">{theme.notice(problem)}{button}</div>'
 
 
 def missing(look: Look) -> str:

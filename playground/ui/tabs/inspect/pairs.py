@@ -117,7 +117,7 @@ def ideas(at: At) -> str:
     if not pairs:
         return quiet(NO_PAIRS if at.chosen.subject == MODEL else f"{BY_HAND}.")
     anew = dict.fromkeys(("query", "key", "towards", "away", "steer_layer"))
-    return '<span class="quiet">Replace the prompt with</span>' + "".join(
+    return '<span class="quiet">Set both prompts to</span>' + "".join(
         move_button(
             _changes(text_of(at, pair.ids), text_of(at, pair.other)),
             {"prompt": text_of(at, pair.ids), "other": text_of(at, pair.other), "kept": [], **anew},
