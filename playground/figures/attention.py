@@ -118,7 +118,6 @@ def head_grid(
     tokens: Sequence[str] = (),
     *,
     columns: int = 4,
-    causal: bool = True,
     size: int = 150,
     chosen: int | None = None,
 ) -> Figure:
@@ -134,12 +133,9 @@ def head_grid(
     count = len(patterns)
     n_columns = max(1, min(columns, count))
     n_rows = max(1, -(-count // n_columns))
-    long = max(map(len, titles), default=0) > 8
-    # a head's name and, below it, what it does
-    titles = [title.replace(" ", "<br>", 1) if long else title for title in map(escaped, titles)]
-    lines = 1 + any("<br>" in title for title in titles)
-    height = 8 + (size - 5 + 13 * (lines - 1)) * n_rows
-    across, title = panels(n_columns), (8 + 13 * lines) / height
+    titles = [*map(escaped, titles)]
+    height = 26 + (size - 5) * n_rows
+    across, title = panels(n_columns), 21 / height
     tall = (1 - title * n_rows) / n_rows
     named = len(tokens) == patterns.shape[-1] <= MOST_LABELS
     where = "%{y} looks at %{x}" if named else "query %{y}, key %{x}"
@@ -149,11 +145,10 @@ def head_grid(
     for i, pattern in enumerate(patterns):
         row, column = divmod(i, n_columns)
         top = 1 - title - row * (tall + title)
-        x, y, z = nth("x", i), nth("y", i), numbers(_blanked(pattern, causal))
+        x, y, z = nth("x", i), nth("y", i), numbers(pattern)
         traces.append(
             {
-                "type": "heatmap", "z": z, "xaxis": x, "yaxis": y, "coloraxis": "coloraxis", "hoverongaps": False,
-                "name": titles[i].replace("<br>", " "),
+                "type": "heatmap", "z": z, "xaxis": x, "yaxis": y, "coloraxis": "coloraxis", "name": titles[i],
                 "hovertemplate": f"{titles[i]}<br>{where}<br>weight %{{z:.2f}}<extra></extra>",
             }
         )  # fmt: skip
@@ -164,13 +159,12 @@ def head_grid(
         color = palette.HIGHLIGHT if i == chosen else palette.MUTED
         notes.append(note(titles[i], align="left", x=across[column][0], y=top, color=color))
         if i == chosen:
-            line = {"color": palette.HIGHLIGHT, "width": 3}
-            edge = {"xref": f"{x} domain", "yref": f"{y} domain", "x0": 0, "x1": 1, "y0": 0, "y1": 1}
-            frames.append({"type": "rect", **edge, "line": line})
+            whole = 0, pattern.shape[0] - 1
+            frames.append(frame(whole, whole, xref=x, yref=y))
     return figure(
         traces,
         height,
-        margin={"l": 4, "r": 4, "t": 0, "b": 8},
+        margin={"l": 4, "r": 4, "t": 0, "b": 26},
         narrow={"height": 0.8 * height},
         annotations=notes,
         shapes=frames,

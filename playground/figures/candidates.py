@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..words.numbers import percent
+from ..words.numbers import share
 from . import palette
 from .shapes import FIXED, Figure, axis, bar, figure, legend, note, nth, panels
 from .shapes import names as named
@@ -73,7 +73,7 @@ def _bars(
     values: Sequence[float], name: str, color: str | list[str], labels: Sequence[str], opacity: float = 1.0
 ) -> dict[str, Any]:
     hover = f"%{{customdata}}<br>{name}: %{{x:.4f}}<extra></extra>"
-    rows, texts = numbers(range(len(values)), "i2"), [percent(value) for value in values]
+    rows, texts = numbers(range(len(values)), "i2"), [share(value) for value in values]
     bars = bar(values, rows, color, hover, name=name, lying=True, text=texts)
     bars["marker"]["opacity"] = opacity
     return {**bars, "customdata": [escaped(label) for label in labels]}

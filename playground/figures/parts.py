@@ -63,7 +63,7 @@ def share_map(values: np.ndarray, rows: Sequence[str], columns: Sequence[str], *
     return heatmap(
         trace,
         90 + 24 * max(2, R),
-        names(columns, side="top", length=22, **FIXED),
+        names(columns, side="top", length=30, **FIXED),
         names(rows, "head", **UPSIDE_DOWN, **FIXED),
         frames=[] if chosen is None else [frame(chosen, (0, C - 1))],
         uirevision=f"{R} {C}",

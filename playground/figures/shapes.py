@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..words.numbers import signed
 from . import palette
 from .wire import escaped, numbers, shortened
 
@@ -178,12 +179,14 @@ def cells(
             "outlinewidth": 0,
             "exponentformat": "power",
             "tickfont": SMALL,
+            "ticklabelposition": "outside bottom",  # the highest number is not below the title
             "title": {"text": bar, "side": "top", "font": SMALL},
             **(ticks or {}),
         }
+    if text is True:
+        text = [[signed(value) if np.isfinite(value) else "" for value in row] for row in z]
     if text is not None:
-        trace |= {"texttemplate": "%{z:.2f}" if text is True else "%{text}", "textfont": {"size": 11}}
-        trace |= {} if text is True else {"text": text}
+        trace |= {"texttemplate": "%{text}", "textfont": {"size": 11}, "text": text}
     if saved:
         trace["meta"] = {"saved": {title: numbers(values, "f8") for title, values in saved.items()}}
     return {**trace, **{key: value for key, value in more.items() if value is not None}}

@@ -37,9 +37,9 @@ WRITTEN = {
     "dialects-dense": _DIALECTS,
     "dialects-moe": _DIALECTS,
     "prose": (
-        ("He had hi", "He had he", "s", "a"),
-        ("the sea wa", "the sea we", "s", "n"),
-        ("The lig", "The lit", "h", "t"),
+        ("they got t", "they saw t", "o", "h"),
+        ("He looked ", "He opened ", "a", "t"),
+        ("his best w", "his head w", "i", "h"),
     ),
     "sentences": (
         ("the cat drinks the", "the cat sees the", "milk", "dog"),
@@ -81,7 +81,7 @@ def written_pairs(model: Transformer, tokenizer: Tokenizer) -> list[Pair]:
 
 @torch.inference_mode()
 def found_pairs(model: Transformer, tokenizer: Tokenizer, windows: torch.Tensor, *, n: int = 4) -> list[Pair]:
-    """Up to n pairs of which both prompts stand in windows (N, T) of text and differ in one token, the surest first.
+    """Up to n pairs of prompts that stand in windows (N, T) of text and differ in one whole word, the surest first.
 
     In each prompt the model gives its answer at least SURE. None where the text holds no such prompts.
     """
@@ -91,14 +91,13 @@ def found_pairs(model: Transformer, tokenizer: Tokenizer, windows: torch.Tensor,
             tuple(ids[start : start + length])
             for ids in texts
             for start, _ in words_of(tokenizer, ids)
-            if start + length <= len(ids)
+            if start + length <= len(ids) and (start or tokenizer.kind == "word")  # the first word may be cut off
         }
         alike: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
         for ids in sorted(prompts):
-            for place in range(length - 1):
-                if not re.search(r"[^\W_]", tokenizer.token_text(ids[place])):
-                    continue  # other punctuation is no other prompt
-                alike.setdefault((place, *ids[:place], *ids[place + 1 :]), []).append(ids)
+            for start, stop in words_of(tokenizer, ids):
+                if stop < length:
+                    alike.setdefault((start, *ids[:start], *ids[stop:]), []).append(ids)
         pairs = [tuple(each[:2]) for each in alike.values() if len(each) > 1][:AT_MOST]
         if not pairs:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..inspection.edits import Edit, EditCell, RemoveMask, SwapPattern, SwitchOff
 from .heads import head_name
 
-SEEN = "Your edits change “Next” and the chosen head's pattern, but not most of the other pictures."
+SEEN = "“Next” shows the edited model; most pictures show the unedited one."
 """Where edits in force are seen."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -32,7 +32,7 @@ ROLE_NAMES = {
 }
 """Of `inspection.roles.ROLES`."""
 ORDERS = {
-    "prediction": "largest effect on this prediction first",
+    "prediction": "largest effect after the last token first",
     "loss": "largest effect on the loss of these texts first",
     "pattern": "clearest pattern first",
 }
@@ -110,6 +110,17 @@ def without_words(label: str, before: float, after: float, place: str = "") -> s
     return f"{begun}, “{label}” {'falls' if after < before else 'rises'} from {share(before)} to {share(after)}."
 
 
+def off_headline(layer: int, head: int, now: Mapping[str, float]) -> str:
+    """What comes next while a head is off; `now` are probabilities by token."""
+    said = ", ".join(f"“{label}” {share(value)}" for label, value in now.items())
+    return f"{head_name(layer, head)} is off: {said}."
+
+
+def unedited_words(label: str, before: float, place: str = "") -> str:
+    """What was most probable without edits; `place` as in `without_words`."""
+    return f"{f'After {place}, unedited' if place else 'Unedited'}: “{label}” {share(before)}."
+
+
 def next_words(now: float, before: float | None = None) -> str:
     """A probability, and what it was before."""
     return share(now) if before is None or share(now) == share(before) else f"{share(now)}, was {share(before)}"
@@ -121,5 +132,7 @@ def cell_words(tokens: Sequence[str], query: int, key: int, weight: float) -> st
 
 
 def products_words(products: np.ndarray, dot: float) -> str:
-    """The products that sum up to q · k."""
-    return f"q · k = {signed(dot)} is the sum of {len(products)} products."
+    """The number of query and key that does most for the sign of q · k."""
+    most = int(np.argmax(products * np.sign(dot)))
+    how = "agree" if dot >= 0 else "disagree"
+    return f"q and k {how} most in number {most}: it adds {signed(products[most])} to q · k = {signed(dot)}."

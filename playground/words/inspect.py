@@ -14,7 +14,7 @@ READING = {
     "embed": _ROWS,
     "arrive": _ROWS,
     "norm": "The same rows after the norm, as attention reads them. Click a row to choose its token.",
-    "project": "The input of attention for this token (h), then its Q, K and V, head by head.",
+    "project": "The input of attention for this token (h), then its Q, K and V.",
     "split": "One row per head; ▸ marks the chosen one.",
     "qk_norm": "This token's query and key in the chosen head, before and after.",
     "rotate": "Each arrow is a pair of the query's numbers: dotted before, solid after the rotation.",
@@ -28,6 +28,7 @@ READING = {
     "mlp": "The neurons that respond most strongly to this token.",
     "route": "The router's probability for each expert. The token goes to those with a filled bar.",
     "predict": "The most probable next tokens; ▸ marks the one that follows in the prompt.",
+    "predict last": "The most probable next tokens.",
 }
 """How to read the picture of a step of `inspection.walk`; `route` is the MLP step of a mixture."""
 
@@ -58,13 +59,12 @@ def step_headline(before: float, after: float) -> str:
 
 
 def step_words(title: str, largest: float, farthest: float) -> str:
-    """Whether the largest move shows on the scale of the largest weight."""
+    """The largest move, and its share of the largest weight."""
     if not farthest:
         return f"No weight moved in {title}."
     share = "All weights were 0"
     if largest:
-        seen = "too little to see; training takes many steps" if farthest < 0.05 * largest else "enough to see"
-        share = f"That is {brief(100 * farthest / largest)} % of the largest weight ({brief(largest)}): {seen}"
+        share = f"That is {brief(100 * farthest / largest)} % of the largest weight ({brief(largest)})"
     return f"Largest move in {title}: {brief(farthest)}. {share}."
 
 

@@ -33,6 +33,8 @@ NAMED = f"A head's second line says where it puts over {100 * NAMED_FROM:.0f} % 
 OTHERS = "Other parts may carry the answer as well."
 TINY = 0.2
 """Nats between the two logit differences below which a share of the way from one to the other says little."""
+ALIKE = 0.9
+"""Share of the strongest effect from which a cell looks the same on the map."""
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
 
 
@@ -62,7 +64,9 @@ def patched_result(
         details = f"Both prompts predict almost the same: choose prompts with different continuations. {details}"
     elif way > 0:
         to = f", {percent(way, 0)} of the way to “{foil}”"
-    moves = f"It moves the logit difference by {signed(effect)}{to}."
+    alike = int((abs(found.effects[:, part]) >= ALIKE * abs(effect)).sum()) - 1
+    near = f" {alike} other cell{'s do' if alike > 1 else ' does'} nearly as much." if alike else ""
+    moves = f"It moves the logit difference by {signed(effect)}{to}.{near}"
     return Result(f"Patching {where} matters most{shown}.", moves, details)
 
 
@@ -84,7 +88,11 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
     details = "At strength 1, the added vector is as long as the residual stream."
     strength = signed(curve.strengths[-1], 1)
     if gained > 0 > curve.effects[-1]:
-        outcome = "still trails"
+        return Result(
+            f"Steering does not work here: “{answers[1]}” still leads.",
+            f"At strength {strength}, “{answers[0]}” gains {signed(gained)} on it. Try another pair.",
+            details,
+        )
     return Result(
         f"At strength {strength}, “{answers[0]}” {outcome} “{answers[1]}”.",
         f"It {verb} the logit difference by {signed(abs(gained))}. "

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..data import Baselines
 from .baselines import BEST, from_the_best
-from .numbers import listed, percent, signed
+from .numbers import estimate, listed, percent, share, signed
+from .result import Result
 
 LEARNED = 0.5
 """Share from which a skill is said to be there."""
@@ -85,21 +86,18 @@ def expected(
     """The most probable token now, and the one before; `when` names the two."""
     best = int(np.argmax(now))
     if before is None:
-        return f"Most probable {when[1]}: “{labels[best]}” with {percent(now[best])}."
+        return f"Most probable {when[1]}: “{labels[best]}” with {share(now[best])}."
     first = int(np.argmax(before))
     if first == best:
-        return (
-            f"Most probable {when[0]} and {when[1]}: “{labels[best]}”, {percent(before[best])} → {percent(now[best])}."
-        )
-    then = f"“{labels[first]}” with {percent(before[first])}"
-    change = f"“{labels[best]}”, {percent(before[best])} → {percent(now[best])}"
-    return f"Most probable {when[0]}: {then}; {when[1]}: {change}."
+        return f"Most probable {when[0]} and {when[1]}: “{labels[best]}”, {share(before[best])} → {share(now[best])}."
+    then, change = f"“{labels[first]}” with {share(before[first])}", f"{share(before[best])} → {share(now[best])}"
+    return f"Most probable {when[0]}: {then}; {when[1]}: “{labels[best]}”, {change}."
 
 
 def temperatures_words(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> str:
     """How much of the probability the likeliest token has at the lowest and the highest temperature."""
     best = int(np.argmax(by_temperature[min(by_temperature)]))
-    ends = [f"{percent(by_temperature[t][best])} at {t:g}" for t in sorted({min(by_temperature), max(by_temperature)})]
+    ends = [f"{share(by_temperature[t][best])} at {t:g}" for t in sorted({min(by_temperature), max(by_temperature)})]
     return f"“{labels[best]}” has {' and '.join(ends)}. Temperature never changes the order."
 
 
@@ -210,7 +208,7 @@ def worth_words(
     before: float,
     judged: str,
     names: Sequence[Sequence[str]],
-) -> str:
+) -> Result:
     """The part without which the loss rises most, those too close to rank, and how many make no difference.
 
     Args:
@@ -221,23 +219,26 @@ def worth_words(
         names: R rows of C names of parts.
     """
     costs, margins = np.asarray(costs, dtype=np.float64), np.asarray(margins, dtype=np.float64)
-    words = f"With all parts the loss is {before:.4f}, on {judged}."
-    top = tuple(int(i) for i in np.unravel_index(int(costs.argmax()), costs.shape))
-    around = f" ± {margins[top]:.4f}" if np.isfinite(margins[top]) else ""
-    most = f"It rises most without {names[top[0]][top[1]]}: {signed(costs[top], 4, plus=True)}{around}."
+    details = f"With all parts the loss is {before:.4f}, on {judged}."
+
+    def by(place: tuple[int, ...]) -> str:
+        cost, margin = abs(float(costs[place])), float(margins[place])
+        return estimate(cost, margin, 4) if math.isfinite(margin) else f"{cost:.4f}"
+
+    top, lowest = (np.unravel_index(int(place), costs.shape) for place in (costs.argmax(), costs.argmin()))
+    rises, number = f"The loss rises most without {names[top[0]][top[1]]}.", f"It rises by {by(top)}."
     if not np.isfinite(margins).all():
-        return f"{words} {most} One window is not enough to rule out chance."
+        return Result(rises, number, f"{details} One window is not enough to rule out chance.")
+    if idle := int((np.abs(costs) <= margins).sum()):
+        details += f" {idle} of {costs.size} parts make{'s' * (idle == 1)} no measurable difference (in parentheses)."
     if not (costs > margins).any():
-        words += " No part makes a measurable difference on its own."
-    else:
-        words += f" {most}"
-        near = [names[row][column] for row, column in zip(*np.nonzero(first)) if (row, column) != top]
-        if near and first[top]:
-            others = listed(near) if len(near) < 5 else f"{len(near)} others"
-            words += f" Too close to call: {others}."
-        if idle := int((np.abs(costs) <= margins).sum()):
-            words += f" {idle} of {costs.size} parts make{'s' * (idle == 1)} no measurable difference."
-    return words
+        falls = costs[lowest] < -margins[lowest]
+        number = f"Without {names[lowest[0]][lowest[1]]} the loss even falls, by {by(lowest)}." if falls else ""
+        return Result("No single part is clearly needed on this text.", number, details)
+    near = [names[row][column] for row, column in zip(*np.nonzero(first)) if (row, column) != top]
+    if near and first[top]:
+        number += f" Too close to call: {listed(near) if len(near) < 5 else f'{len(near)} others'}."
+    return Result(rises, number, details)
 
 
 def lens_words(chances: np.ndarray, ranks: np.ndarray, stages: Sequence[str], token: str, answer: str) -> str:

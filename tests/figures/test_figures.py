@@ -206,7 +206,9 @@ def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
     assert FIGURES["loads over training"]["layout"]["yaxis"]["ticktext"] == ["0", "1 ✕", "2"]
     patterns = np.tril(RNG.random((16, 64, 64)))
     titles = [f"L{i // 4} H{i % 4}" for i in range(16)]
-    assert len(json.dumps(attention.head_grid(patterns, titles, ["token"] * 64))) < 400_000
+    grid = attention.head_grid(patterns, titles, ["token"] * 64)
+    assert len(json.dumps(grid)) < 400_000
+    assert np.isfinite(wire.numbers_of(grid["data"][3]["z"])).all(), "a click into a blank cell would do nothing"
     assert len(json.dumps(loss_curve(run(5000), RUNGS, planned_steps=5000))) < 20_000
     assert len(json.dumps(attention.pattern_map(patterns[0], ["token"] * 64))) < 30_000
 

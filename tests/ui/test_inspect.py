@@ -23,6 +23,7 @@ from playground.ui.tabs.inspect import receipt as receipts
 from playground.ui.tabs.inspect.beginnings import COPYING
 from playground.ui.tabs.inspect.looks import KEPT
 from playground.ui.tabs.inspect.selection import Selection, ranking
+from playground.words.numbers import share
 from tests.model.configs import TINY
 from tests.ui.inspecting import LETTERS, Inspecting, drawn, made_up
 
@@ -114,12 +115,15 @@ def test_the_strip_shades_by_the_models_own_weights_and_says_its_next_token_with
     edited = tab.made("abcabc", edits=[OFF])
     assert f"{100 * after.max():.0f}" in edited["next"]
     assert json.dumps({"edits": []}).replace('"', "&quot;") in edited["edits-in-force"]
+    off = tab.made("abcabc", edits=[OFF], layer=1, head=2)["headline"]
+    assert f"Head 1.2 is off: “{seen.token_label(int(after.argmax()))}” {share(float(after.max().detach()))}" in off
     place = "1 “b”"  # the token that a prediction follows, unless it is the last
     said = {query: tab.made("abca", layer=0, head=1, query=query)["headline"] for query in (None, 3, 1)}
     assert place not in said[None] and said[None] == said[3] and place in said[1]
     for prompt, unseen in (("aXY", "“X”, “Y”"), ("ab" * 60, "has 120 tokens")):
         assert unseen in tab.made(prompt)["notes"]
     pickers = tab.made("abcab", view="steps", step="softmax")["step-head"]
+    assert tab.made("abcab", view="steps", step="embed")["step-head"] == "", "no layer and no head comes in there"
     assert pickers.count('data-resets="key"') == 2, "the cell of the head before is not kept"
 
 
@@ -154,7 +158,7 @@ def test_a_click_opens_the_receipt_or_chooses_the_head_and_nonsense_is_refused(t
     chosen = tab.shown("abcab", {"slot": "pattern", "index": [3, 1]}, layer=0, head=0).selection
     assert (chosen["query"], chosen["key"], chosen["why"]) == (3, 1, True)
     made = tab.made("abcab", layer=0, head=0, query=3, key=1, why=True)
-    line = made["cell"]
+    line = made["head-buttons"].partition("</button>")[2]
     assert "from token 3 “a” to token 1 “b”" in made["pattern"]["summary"] and 'aria-pressed="true"' in line
     assert "true}" in line and "false}" not in line, "the button opens the receipt and never closes it"
     owner = ranking(tab.look("abcab"))[3]

@@ -35,7 +35,7 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert 0 < opened["strength"] <= 1
     made = again(tab, opened)
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
-    assert made["pair-ideas"].count("<button") > 1 and "→" in made["pair-ideas"]
+    assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"]
     assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
     assert "comes mainly through head 1.0" in made["circuit-headline"] and "of 6 parts" in made["circuit-headline"]
     assert "Heads" in made["patch-parts"] and "Experts" not in made["patch-parts"], "this model has none"
@@ -87,7 +87,6 @@ def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_
     ("change", "sentence"),
     [
         ({"other": "abc"}, "make them equally long"),
-        ({"other": ""}, "no second prompt"),
         ({"part": "expert"}, "dense model"),
         ({"kept": [{"part": "head", "layer": 0, "index": 9, "place": 0}]}, "no head 9"),
         ({"kept": [{"x": 1}]}, "cannot be read"),
@@ -120,11 +119,13 @@ def test_worked_examples_keep_their_prompt(tab, name):
     chosen = tab.shown(None, **OPEN, subject=name).selection
     assert chosen["prompt"] == tab.shown(None, view="heads", subject=name).selection["prompt"]
     made = tab.made(None, **OPEN, subject=name)
-    for part in ("patch-map", "steer-curve", "steer-texts", "circuit"):
+    for part in ("pair-ideas", "steer-ideas", "circuit-ideas"):
         assert "written by hand for one prompt" in made[part]
 
 
 @pytest.mark.parametrize("typed", [True, False])
 def test_opening_a_part_leaves_the_prompt_as_it_is(tab, typed):
     chosen = tab.shown("abcd abc", **OPEN, typed=typed).selection
-    assert chosen["prompt"] == "abcd abc" and chosen["other"] == ""
+    assert chosen["prompt"] == "abcd abc" and chosen["other"] == "" and chosen["towards"] is None
+    made = tab.made("abcd abc", **OPEN, typed=typed)
+    assert made["steer-ideas"].count("<button") > 1 and not {"steer-texts", "patch-map", "circuit"} & {*made}

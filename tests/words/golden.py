@@ -176,8 +176,11 @@ def of_heads_and_precision() -> Iterator[Case]:
         yield f"without a head: {before} to {after}", heads.without_words("k", before, after)
         yield f"next token: {before} to {after}", heads.next_words(after, before)
     yield "without a head, after an earlier token", heads.without_words("k", 0.1, 0.5, "24 “␣”")
+    yield "a head that is off", heads.off_headline(3, 2, {"b": 0.39, "k": 0.15})
+    yield "before it was off", heads.unedited_words("k", 0.9998, "24 “␣”")
     yield "a cell of a pattern", heads.cell_words(tokens, 4, 1, 0.25)
-    yield "three products", heads.products_words(np.array([2.0, -0.1, -0.2]), 1.7)
+    for dot in (1.7, -0.3):
+        yield f"products that sum to {dot}", heads.products_words(np.array([2.0, -0.1, dot - 1.9]), dot)
     plain = InPrecision("fp32", 4_000_000, 1000.0, 1.0, 0.1, 0.0, 0.0, 0.0, None)
     way = InPrecision("int8", 1_000_000, 3000.0, 1.3, 0.1, 0.3, 0.1, 0.01, None)
     close = dataclasses.replace(way, more=0.00003, more_margin=0.000034, tokens_per_second=1000.0)
@@ -316,7 +319,7 @@ def of_studies() -> Iterator[Case]:
 
 
 def of_edits_and_patches() -> Iterator[Case]:
-    effects = np.array([[0.0, -3.2], [0.1, 0.4]])
+    effects = np.array([[-3.1, -3.2], [0.1, 0.4]])
     for part, rows in (("residual", ((0, None), (1, None))), ("head", ((0, 1), (1, 0))), ("expert", ((1, 2), (1, 3)))):
         found = PatchMap(part, rows, effects, 2.0, -1.5)
         yield f"a map: {part}", interventions.patched_result(found, ["a", "b"], ("x", "y"), Donor.OTHER, False)

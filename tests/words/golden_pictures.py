@@ -64,7 +64,8 @@ def of_pictures() -> Iterator[Case]:
     for name, first, change in (("two share it", two, 0), ("one harms", one, -0.1)):
         changed = costs + change * np.array([[0, 1], [0, 0]])
         yield f"parts: {name}", pictures.worth_words(changed, margins, first, 0.7, "96 tokens of a text", names)
-    yield "parts: none matters", pictures.worth_words(0 * costs, margins, costs > 0, 0.7, "a text", names)
+    for name, least in (("none matters", 0), ("one only harms", -1)):
+        yield f"parts: {name}", pictures.worth_words(least * (costs == 0.5), margins, costs > 0, 0.7, "a text", names)
     yield "parts: one window", pictures.worth_words(costs, margins + np.inf, costs > 0, 0.7, "a text", names)
     found = Facts(layer=1, head=0, final=0.8, before=20, after=40, score_first=0.4)
     yield "a habit appears", pictures.appearance_words("the first token", found, 40, (0.4, 0.8))

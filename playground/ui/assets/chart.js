@@ -85,10 +85,8 @@
       });
       return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
     };
-    const given = trace.texttemplate === "%{text}" ? trace.text : null;
     trace.text = Array.from(grid(trace.z), (row, i) => Array.from(row, (z, j) =>
-      Number.isFinite(z) ? `<span style="color: ${ink(z)}">${given ? given[i][j] : z.toFixed(2)}</span>` : ""));
-    trace.texttemplate = "%{text}";
+      Number.isFinite(z) ? `<span style="color: ${ink(z)}">${trace.text[i][j]}</span>` : ""));
   }
 
   // What changes in a map whose cells are too small for its words or for gaps between them.

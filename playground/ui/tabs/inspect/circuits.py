@@ -16,8 +16,8 @@ from .selection import At
 from .tested import roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
-{slot("circuit-ideas", class_="chips", data_arrows="")}{slot("circuit-headline")}
-{chart_place("circuit", height=400, save_name="circuit")}</div></details>"""
+{slot("circuit-ideas", class_="chips", data_arrows="")}<div class="stack" data-if="other">{slot("circuit-headline")}
+{chart_place("circuit", height=400, save_name="circuit")}</div></div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -25,10 +25,9 @@ def slots(at: At) -> dict[str, Slot]:
     if not at.chosen.circuit:
         return {}
     about = (*at.about, at.chosen.other)
-    return {
-        "circuit-ideas": Slot(about, lambda: "" if at.chosen.other else ideas(at), slow=True),
-        **with_headline("circuit", about, lambda: _graph(at)),
-    }
+    if not at.chosen.other:
+        return {"circuit-ideas": Slot(about, lambda: ideas(at), slow=True)}
+    return {"circuit-ideas": Slot(about, lambda: ""), **with_headline("circuit", about, lambda: _graph(at))}
 
 
 def _graph(at: At) -> tuple[dict[str, Any], Result]:

@@ -16,10 +16,12 @@ from ....service.limits import EDITS as MOST_EDITS
 from ....words.inspect import edit_cost_words
 from ....words.numbers import signed
 from ....words.pictures import expected, worth_words
+from ....words.result import Result
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot
+from .pairs import with_headline
 from .selection import At
 from .strip import edited
 from .tested import survey_of
@@ -48,7 +50,7 @@ TEMPLATE = f"""<details class="fold" data-fold="change"><summary>Edit the model 
 <div class="card stack"><h3>Likeliest next tokens</h3>
 {chart_place("edit-bars", height=300, save_name="before-after")}</div></div></details>
 <details class="fold" data-fold="worth"><summary>How much each part matters</summary><div class="card">
-{chart_place("worth", height=220, save_name="removal-map", clickable=True)}</div></details>"""
+{slot("worth-headline")}{chart_place("worth", height=220, save_name="removal-map", clickable=True)}</div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -64,8 +66,8 @@ def slots(at: At) -> dict[str, Slot]:
             "edit-cost": Slot((*at.about, c.edits), lambda: cost_words(at), slow=True),
         }
     if c.worth:
-        shown["worth"] = Slot(
-            at.about, lambda: show(*worth_picture(*survey_of(at.look, held_out(at.page, at.look)))), slow=True
+        shown |= with_headline(
+            "worth", at.about, lambda: worth_picture(*survey_of(at.look, held_out(at.page, at.look)))
         )
     return shown
 
@@ -116,7 +118,7 @@ def made(at: At) -> Edit:
     return RemoveMask(None if c.edit == "mask" else c.layer)
 
 
-def worth_picture(found: PartCosts, judged: str) -> tuple[dict[str, Any], str]:
+def worth_picture(found: PartCosts, judged: str) -> tuple[dict[str, Any], Result]:
     """The map of what every part is worth, and its sentence."""
     costs, margins, first = (each.numpy() for each in (found.costs, found.margins, found.first))
     L, H = first.shape

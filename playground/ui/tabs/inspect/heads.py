@@ -20,6 +20,8 @@ from ....words.heads import (
     attends_headline,
     cell_words,
     head_name,
+    off_headline,
+    unedited_words,
     without_words,
 )
 from ...chart import chart_place, show
@@ -28,6 +30,7 @@ from ...panel import Slot, choice, move_button, slot
 from . import receipt
 from .drawn import MOST_HEADS, cell, clicked_cell, window, window_words
 from .selection import At, importance, order, ranking, strongest_key
+from .strip import edited
 from .tested import known
 
 HEIGHT = 440
@@ -35,19 +38,13 @@ HEIGHT = 440
 
 TEMPLATE = f"""<div class="two"><div class="card stays">
 {slot("headline")}{slot("head-buttons", class_="line tight")}
-{chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}{slot("cell", class_="line tight")}</div>
+{chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}</div>
 <section>{receipt.TEMPLATE}
 <div class="card"><h3>All heads{slot("grid-order", tag="span", class_="not-in-lessons")}</h3>
-{chart_place("grid", height=516, save_name="heads", clickable=True)}</div></section></div>
+{chart_place("grid", height=534, save_name="heads", clickable=True)}</div></section></div>
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
 <div class="two"><div class="stack">{slot("with-choice", class_="line tight")}{slot("with-headline")}</div>
 {chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></details>"""
-
-TAGS = {
-    "induction": "induction", "duplicate": "copies", "followed": "followed", "previous": "previous", "first": "first",
-    "itself": "itself", "even": "even", "content": "content", "unclear": "",
-}  # fmt: skip
-"""A tested role in one word, for a small title."""
 
 _effects = Kept(entries=512, megabytes=8)
 _edited = Kept(entries=64, megabytes=16)
@@ -58,12 +55,11 @@ def slots(at: At) -> dict[str, Slot]:
     c, look = at.chosen, at.look
     head = (*at.about, c.layer, c.head)
     shown = {
-        "headline": Slot((*head, c.query, known(look) is None), lambda: headline(at)),
-        "head-buttons": Slot((*head, c.edits), lambda: buttons(at)),
+        "headline": Slot((*head, c.query, c.edits, known(look) is None), lambda: headline(at)),
+        "head-buttons": Slot((*head, c.edits, c.why), lambda: buttons(at)),
         "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*drawn(look, weights(at), c.query, c.key))),
-        "cell": Slot(c.why, lambda: cell_line(at)),
         "grid-order": Slot(at.about, lambda: f", {ORDERS[order(at.look)]}"),
-        "grid": Slot((*head, window(at.look.length, c.query), known(at.look) is None), lambda: show(*grid(at))),
+        "grid": Slot((*head, window(at.look.length, c.query)), lambda: show(*grid(at))),
     }
     return {**shown, **receipt.slots(at), **(_compared(at) if c.compare else {})}
 
@@ -90,16 +86,23 @@ def without(look: Look, layer: int, head: int, query: int) -> Effect:
 
 
 def headline(at: At) -> str:
-    """What the head attends to, what the prediction becomes without it, and the details."""
+    """What the head attends to and what the prediction becomes without it, or that it is off; and the details."""
     look, c = at.look, at.chosen
-    row = look.pattern(c.layer)[c.head, c.query].float().cpu().numpy()
-    found = without(look, c.layer, c.head, c.query)
-    token = int(found.before.argmax())
+    off = _off(at) in at.edits
+    found = edited(at, c.query) if off else without(look, c.layer, c.head, c.query)
+    token, now = int(found.before.argmax()), int(found.after.argmax())
+    label, before = look.token_label(token), float(found.before[token])
     place = f"{c.query} “{look.tokens[c.query]}”" if c.query < look.length - 1 else ""
-    number = without_words(look.token_label(token), float(found.before[token]), float(found.after[token]), place)
+    if off:
+        said = off_headline(c.layer, c.head, {look.token_label(t): float(found.after[t]) for t in (now, token)})
+        number = unedited_words(label, before, place)
+    else:
+        row = look.pattern(c.layer)[c.head, c.query].float().cpu().numpy()
+        said = attends_headline(c.layer, c.head, look.tokens, row)
+        number = without_words(label, before, float(found.after[token]), place)
     details = f"<p>{html.escape(' '.join(details_of(at)))}</p>"
     return (
-        f"<h2><bdi>{html.escape(attends_headline(c.layer, c.head, look.tokens, row))}</bdi></h2>"
+        f"<h2><bdi>{html.escape(said)}</bdi></h2>"
         f'<p class="num"><bdi>{html.escape(number)}</bdi></p><details><summary>Details</summary>{details}</details>'
     )
 
@@ -109,25 +112,26 @@ def details_of(at: At) -> list[str]:
     look, (layer, head) = at.look, at.owner
     words = [f"{head_name(layer, head)} is head {head} of layer {layer}, both counted from 0."]
     if (moved := importance(look)) is not None:
-        words.append(f"Without it the next-token prediction moves by {moved[layer, head]:.4f} nats.")
+        words.append(f"Without it the prediction after the last token moves by {moved[layer, head]:.4f} nats.")
     if found := known(look):
         words.append(f"Tested on {found.tests.texts} texts, it {ROLE_NAMES[found.tests.role(layer, head)]}.")
     return words
 
 
+def _off(at: At) -> SwitchOff:
+    """The edit that switches the chosen head off."""
+    return SwitchOff(at.chosen.layer, "head", at.chosen.head)
+
+
 def buttons(at: At) -> str:
-    """Switch the head off or on again."""
-    off = to_dict(SwitchOff(at.chosen.layer, "head", at.chosen.head))
+    """Switch the head off or on again; open the chosen cell's receipt, or bring it into sight."""
+    off = to_dict(_off(at))
     listed = [to_dict(edit) for edit in at.edits]
-    if off in listed:
-        return move_button("Restore it", {"edits": [each for each in listed if each != off]})
-    return move_button("Switch it off", {"edits": [*listed, off]})
-
-
-def cell_line(at: At) -> str:
-    """The button that opens the chosen cell's receipt or brings it into sight."""
     pressed = str(at.chosen.why).lower()
-    return move_button("Why this weight?", {"why": True}, kind="link", aria_pressed=pressed, data_reveal="receipt")
+    why = move_button("Why this weight?", {"why": True}, kind="link", aria_pressed=pressed, data_reveal="receipt")
+    if off in listed:
+        return move_button("Restore it", {"edits": [each for each in listed if each != off]}) + why
+    return move_button("Switch it off", {"edits": [*listed, off]}) + why
 
 
 def weights(at: At) -> np.ndarray:
@@ -166,13 +170,9 @@ def grid(at: At) -> tuple[dict[str, Any], str]:
     part = window(look.length, c.query)
     by_layer = {layer: look.pattern(layer)[:, part, part].float().cpu().numpy() for layer in {la for la, _ in shown}}
     patterns = np.stack([by_layer[layer][head] for layer, head in shown])
-    found = known(look)
-    tags = {owner: TAGS[found.tests.role(*owner)] if found else "" for owner in shown}
-    titles = [f"{layer}.{head} {tags[layer, head]}".rstrip() for layer, head in shown]
+    titles = [f"{layer}.{head}" for layer, head in shown]
     chosen = shown.index(at.owner) if at.owner in shown else None
-    figure = head_grid(
-        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, size=132, chosen=chosen
-    )
+    figure = head_grid(patterns, titles, look.tokens[part], columns=4, size=132, chosen=chosen)
     more = f"The first {len(shown)} of {len(heads)} heads." if len(shown) < len(heads) else ""
     return figure, f"{more}{window_words(look, part)}".strip()
 

@@ -25,6 +25,7 @@ from .drawn import clicked_cell, window, window_buttons
 from .heads import drawn
 from .selection import At
 
+NONE = "This model has no snapshots. Small models that you train here keep some."
 CANDIDATES = 8
 HEIGHT = 440
 """Pixels of the pattern."""
@@ -49,7 +50,7 @@ def slots(at: At) -> dict[str, Slot]:
     """The timeline and one moment, or why there is none."""
     look, c = at.look, at.chosen
     if problem := missing(look):
-        return {"moments-problem": Slot(problem, lambda: theme.notice(problem))}
+        return {"moments-problem": Slot(problem, lambda: _notice(problem))}
     steps = snapshots_of(look.checkpoint).steps
     index, habit = index_of_moment(c.moment, len(steps)), c.look_at if c.look_at in HABIT_NAMES else "induction"
     head = (*at.about, c.layer, c.head)
@@ -91,6 +92,13 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
+def _notice(problem: str) -> str:
+    """Why there is nothing to show, and a way to a model that has something."""
+    choose = 'class="ghost" data-choose="shipped-induction">Choose “Copying (with snapshots)”'
+    button = f'<button type="button" {choose}</button>' if problem == NONE else ""
+    return f'<div class="stack">{theme.notice(problem)}{button}</div>'
+
+
 def missing(look: Look) -> str:
     """Why there is nothing to show for this model; empty where there is."""
     if "example" in look.checkpoint.about:
@@ -98,7 +106,7 @@ def missing(look: Look) -> str:
     try:
         snapshots = snapshots_of(look.checkpoint)
     except ValueError:
-        return "This model has no snapshots. Choose “Copying (with snapshots)”, or train a small model here."
+        return NONE
     if len(snapshots.steps) * look.config.n_parameters > MOST_NUMBERS:
         return f"Reading {len(snapshots.steps)} snapshots of this model takes too long. Choose a smaller model."
     return ""

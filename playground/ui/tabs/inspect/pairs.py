@@ -25,14 +25,15 @@ from ...prompts import read_prompt
 from ...theme import quiet
 from ...theme import result as result_html
 from .selection import MODEL, At
-from .tested import texts_of
+from .tested import judged_by, texts_of
 from .validation import held_out
 
 PAIRS, MOST_NEW, SENTENCES, OTHERS = 16, 180, 120, 60
 """Pairs, and tokens that are written, at most; characters at least, to the end of a sentence or of any other text."""
 ENOUGH_TEXTS, TEXT_TOKENS = 8, 8192
 """Texts from which the model needs to write none itself; tokens of the text that is read."""
-NO_PAIRS = "To make a pair, type a second prompt of the same length that differs in one token."
+NO_PAIRS = "No pair suits this model. Under “Patch from another prompt”, type one that differs in one token."
+BY_HAND = "This example was written by hand for one prompt. Choose a trained model under “Look into”"
 END = (".", "!", "?", "…", "。")
 RULES = SamplingConfig(temperature=0.5, seed=1)
 
@@ -58,7 +59,7 @@ def text_of(at: At, ids: tuple[int, ...]) -> str:
 def check_size(at: At, tokens: int, what: str) -> None:
     """Raise ValueError for a worked example, or if reading this many tokens would take too long."""
     if at.chosen.subject != MODEL:
-        raise ValueError("This example was written by hand for one prompt. Choose a trained model under “Look into”")
+        raise ValueError(BY_HAND)
     if tokens * at.look.config.flops_per_token() > HEAD_TESTS_FLOPS:
         raise ValueError(f"This model is too large for {what} here. Choose a smaller one, or a shorter prompt")
 
@@ -85,7 +86,8 @@ def pairs_of(at: At) -> list[Pair]:
     try:
         check_size(at, SEARCHED, "pairs")
         own = at.look.model, at.look.checkpoint.tokenizer
-        made = lambda: written_pairs(*own) or found_pairs(*own, texts_like(at))  # noqa: E731
+        text = lambda: texts_of(at.look, judged_by(at.page, at.look))[0]  # noqa: E731
+        made = lambda: written_pairs(*own) or found_pairs(*own, text())  # noqa: E731
         return kept_here.get("pairs", made, owner=at.look.model)
     except ValueError:
         return []
@@ -99,9 +101,7 @@ def suggested_other(at: At) -> str:
 def pair_here(at: At) -> Pair:
     """The two prompts. Raises ValueError where they make no pair."""
     check_size(at, 2 * at.look.length, "two prompts")
-    if not at.chosen.other:
-        raise ValueError("There is no second prompt yet. Type one under “Patch from another prompt”, or choose a pair")
-    other = read(at, at.chosen.other)
+    other = read(at, at.chosen.other or "")
     key = "pair", at.look.ids, tuple(other)
     return kept_here.get(key, lambda: pair_of(at.look.model, at.look.ids, other), owner=at.look.model)
 
@@ -115,9 +115,9 @@ def ideas(at: At) -> str:
     """A button for each suggested pair; it also resets the choices for steering. Without any pair, how to make one."""
     pairs = pairs_of(at)
     if not pairs:
-        return quiet(NO_PAIRS)
+        return quiet(NO_PAIRS if at.chosen.subject == MODEL else f"{BY_HAND}.")
     anew = dict.fromkeys(("query", "key", "towards", "away", "steer_layer"))
-    return "".join(
+    return '<span class="quiet">Set both prompts to</span>' + "".join(
         move_button(
             _changes(text_of(at, pair.ids), text_of(at, pair.other)),
             {"prompt": text_of(at, pair.ids), "other": text_of(at, pair.other), "kept": [], **anew},
@@ -129,12 +129,12 @@ def ideas(at: At) -> str:
 
 
 def _changes(one: str, other: str) -> str:
-    """Both prompts in one line: their common text, and `[this → that]`."""
+    """Both prompts in one line: their common text, and `[this / that]`."""
     words, others = one.replace("\n", " ⏎ ").split(" "), other.replace("\n", " ⏎ ").split(" ")
     parts = []
     for kind, a, b, c, d in difflib.SequenceMatcher(None, words, others, autojunk=False).get_opcodes():
         same = " ".join(words[a:b])
-        parts.append(same if kind == "equal" else f"[{same} → {' '.join(others[c:d])}]")
+        parts.append(same if kind == "equal" else f"[{same} / {' '.join(others[c:d])}]")
     return " ".join(parts)
 
 

@@ -28,10 +28,10 @@ TEMPLATE = f"""<details class="fold" data-fold="patch"><summary>Patch from anoth
 <div class="card stack"><label class="quiet">Other prompt
 <textarea rows="1" name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"></textarea></label>
 {slot("pair-ideas", class_="chips", data_arrows="")}
-<div class="line">{slot("patch-parts")}{switch("path", "Effect", _PATHS)}
+<div class="stack" data-if="other"><div class="line">{slot("patch-parts")}{switch("path", "Effect", _PATHS)}
 {choice("donor", "Replace with", {donor.value: text for donor, text in DONOR_NAMES.items()})}</div>
 {slot("patch-map-headline")}{chart_place("patch-map", height=300, save_name="patching", clickable=True)}
-{slot("patch-kept")}</div></details>"""
+{slot("patch-kept")}</div></div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -41,9 +41,12 @@ def slots(at: At) -> dict[str, Slot]:
         return {}
     about = (*at.about, c.other, c.part, c.donor, c.path, c.kept)
     parts = {part: text for part, text in PART_NAMES.items() if part != "expert" or at.look.config.n_experts}
+    suggested = {"pair-ideas": Slot(at.about[:3], lambda: ideas(at), slow=True)}
+    if not c.other:
+        return suggested
     return {
+        **suggested,
         "patch-parts": Slot(len(parts), lambda: switch("part", "Part", parts)),
-        "pair-ideas": Slot(at.about[:3], lambda: ideas(at), slow=True),
         **with_headline("patch-map", (*about, c.query), lambda: _map(at)),
         "patch-kept": Slot(about, lambda: _continued(at), slow=True),
     }

@@ -75,10 +75,13 @@ def picture(step: Step, labels: tuple[str, ...], at: At) -> dict[str, Any]:
 
 
 def _of_one_height(figure: dict[str, Any]) -> dict[str, Any]:
-    layout = figure["layout"]
-    layout["height"] = HEIGHT
+    layout, (trace, *_) = figure["layout"], figure["data"]
+    own, layout["height"] = layout["height"] / HEIGHT, HEIGHT
     axis = layout.get("yaxis", {})
-    if (count := len(axis.get("tickvals", ()))) > _NAMES and figure["data"][0]["type"] == "heatmap":
+    if trace["type"] == "heatmap" and own < 1:  # few rows need not be high
+        axis["domain"] = [1 - own, 1]
+        trace["colorbar"] |= {"len": own, "y": 1, "yanchor": "top"}
+    if (count := len(axis.get("tickvals", ()))) > _NAMES and trace["type"] == "heatmap":
         stride = -(-count // _NAMES)
         axis |= {"tickvals": axis["tickvals"][::stride], "ticktext": axis["ticktext"][::stride]}
     return figure
@@ -158,4 +161,5 @@ def reading(name: str, at: At) -> str:
     widths = {**dict.fromkeys((*VECTORS, "output"), d), "project": max(d, config.n_heads * config.d_head)}
     left_out = widths.get(name, 0) > MOST_NUMBERS
     name = "route" if name == "mlp" and config.has_experts(at.chosen.layer) else name
+    name = "predict last" if name == "predict" and at.chosen.query == at.look.length - 1 else name
     return READING[name] + (f" The first {MOST_NUMBERS} of {widths[name]:,} numbers are shown." if left_out else "")

@@ -25,6 +25,7 @@ AGREES = 1e-3
 
 _CLOSE = move_button("×", {"why": False}, kind="link close", aria_label="Close")
 TEMPLATE = f"""<div class="card" data-if="why"><div class="line"><h3 class="grow">Why this weight?</h3>{_CLOSE}</div>
+{slot("receipt-why", tag="p", class_="num")}
 {chart_place("receipt-products", height=150, save_name="products", toolbar=False)}
 {slot("receipt", class_="receipt-paper")}</div>"""
 
@@ -40,6 +41,7 @@ def slots(at: At) -> dict[str, Slot]:
         return receipt(at.look, c.layer, c.head, c.query, c.key)
 
     return {
+        "receipt-why": Slot(about, lambda: html.escape(products_words(made().products, made().dot))),
         "receipt-products": Slot(about, lambda: products_picture(made())),
         "receipt": Slot(about, lambda: receipt_html(made(), at.look)),
     }
@@ -48,7 +50,7 @@ def slots(at: At) -> dict[str, Slot]:
 def products_picture(r: Receipt) -> dict[str, Any] | None:
     """Bars of the products that sum to q · k, one per number."""
     names = [str(i) for i in range(len(r.products))]
-    return show(product_bars(names, r.products), products_words(r.products, r.dot))
+    return show(product_bars(names, r.products), "")
 
 
 def receipt_html(r: Receipt, look: Look) -> str:

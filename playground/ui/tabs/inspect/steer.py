@@ -52,12 +52,13 @@ SETTING_TOKENS = 512
 _AREA = '<label class="field-label grow">{label}<textarea name="{name}" rows="2" dir="auto"></textarea></label>'
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
 <div class="card stack">{slot("steer-ideas", class_="chips", data_arrows="")}
+<div class="stack" data-if="other">
 <div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>
 <div class="line">{slot("steer-layer")}<label class="field-label temperature">Strength
 <input type="range" name="strength" min="0" max="{STRONGEST:g}" step="0.1"><output data-of="strength"></output></label>
 </div>
 {slot("steer-curve-headline")}{chart_place("steer-curve", height=280, save_name="steering")}
-{slot("steer-texts", class_="in-a-row")}</div></details>"""
+{slot("steer-texts", class_="in-a-row")}</div></div></details>"""
 
 
 def opening(at: At) -> dict[str, Any]:
@@ -65,11 +66,13 @@ def opening(at: At) -> dict[str, Any]:
     c = at.chosen
     if not (c.patch or c.steer or c.circuit):
         return {}
-    moved: dict[str, Any] = {}
     if c.other is None:
-        moved["other"] = suggested_other(at)
+        return {"other": suggested_other(at)}
+    if not c.other:
+        return {}
+    moved: dict[str, Any] = {}
     if c.towards is None:
-        moved |= dict(zip(("towards", "away"), _suggested_sides(at, moved.get("other", c.other))))
+        moved |= dict(zip(("towards", "away"), _suggested_sides(at, c.other)))
     elif c.steer and (c.steer_layer is None or not 0 <= c.steer_layer < at.look.config.n_layers):
         setting = _setting(at, c.prompt, c.other, c.towards, c.away)
         moved |= {"steer_layer": setting.layer, "strength": setting.strength}
@@ -124,8 +127,11 @@ def slots(at: At) -> dict[str, Slot]:
         return {}
     about = (*at.about, c.other, c.towards, c.away, c.steer_layer, c.strength)
     layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
+    suggested = {"steer-ideas": Slot(at.about[:3], lambda: ideas(at), slow=True)}
+    if not c.other:
+        return suggested
     return {
-        "steer-ideas": Slot(at.about[:3], lambda: ideas(at), slow=True),
+        **suggested,
         "steer-layer": Slot((len(layers), c.steer_layer), lambda: choice("steer_layer", "Layer", layers)),
         **with_headline("steer-curve", about, lambda: _curve(at)),
         "steer-texts": Slot(about, lambda: _side_by_side(at), slow=True),

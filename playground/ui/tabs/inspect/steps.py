@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from ....inspection.walk import STEPS, Step, step, step_names
+from ....model import ModelConfig
 from ....words.walk import Described, describe
 from ...chart import chart_place, show
 from ...clicks import cell_of, index_of
@@ -25,6 +26,10 @@ LABELS = {
     "softmax": "softmax", "mix": "mix values", "output": "project", "add": "add", "mlp": "MLP", "predict": "predict",
 }  # fmt: skip
 """Each step in a word or two, for the row of steps."""
+WITHOUT_LAYER = ("embed", "predict")
+"""Steps that are the same for every layer."""
+WITHOUT_HEAD = (*WITHOUT_LAYER, "arrive", "norm", "project", "add", "mlp")
+"""Steps that are the same for every head."""
 EXPERTS = "Router and experts"
 """The MLP step of a mixture."""
 SLIPS = {"split": ("counts",), "mask": ("mask",), "add": ("placement",), "mlp": ("compute",)}
@@ -53,9 +58,7 @@ def slots(at: At) -> dict[str, Slot]:
 
     return {
         "step-row": Slot((names, experts), lambda: row(names, experts)),
-        "step-head": Slot(
-            (look.config.n_layers, look.config.n_heads), lambda: pickers(look.config.n_layers, look.config.n_heads)
-        ),
+        "step-head": Slot(pickers(look.config, c.step), lambda: pickers(look.config, c.step)),
         "step-heading": Slot((*at.about, c.step, c.layer), lambda: heading(here()[1], c.step, names, experts)),
         "step-chart": Slot(place, lambda: chart(at, *here())),
         "step-window": Slot((*at.about, c.step, c.query, c.all_rows), lambda: _window(at)),
@@ -110,10 +113,11 @@ def label_of(name: str, experts: bool) -> str:
     return EXPERTS.lower() if name == "mlp" and experts else LABELS[name]
 
 
-def pickers(n_layers: int, n_heads: int) -> str:
-    """Controls to choose the layer and the head whose steps are shown, as HTML."""
-    layers, heads = ({str(i): str(i) for i in range(count)} for count in (n_layers, n_heads))
-    return choice("layer", "Layer", layers, resets="key") + choice("head", "Head", heads, resets="key")
+def pickers(config: ModelConfig, name: str) -> str:
+    """Controls to choose the layer and the head that a step shows, as HTML."""
+    layers, heads = ({str(i): str(i) for i in range(count)} for count in (config.n_layers, config.n_heads))
+    layer = "" if name in WITHOUT_LAYER else choice("layer", "Layer", layers, resets="key")
+    return layer if name in WITHOUT_HEAD else layer + choice("head", "Head", heads, resets="key")
 
 
 def heading(here: Described, name: str, names: tuple[str, ...], experts: bool) -> str:

@@ -145,7 +145,7 @@ def worth(at: At, checkpoint: Checkpoint) -> dict[str, Any] | None:
     figure = part_map(costs, [f"expert {e}" for e in experts], hover, margins=margins, layers=layers)
     names = [[f"expert {e} of layer {layer}" for e in experts] for layer in layers]
     judged = f"{y.numel():,} tokens of {what}"
-    return show(figure, worth_words(costs, margins, found.first.numpy(), found.before, judged, names))
+    return show(figure, str(worth_words(costs, margins, found.first.numpy(), found.before, judged, names)))
 
 
 def edit_for(how: str, layer: Any, experts: Any, positions: tuple[int, ...] | None = None) -> Edit:
