@@ -343,12 +343,13 @@ def of_edits_and_patches() -> Iterator[Case]:
     little = SteeringCurve((-2.0, 0.0, 2.0), (-6.0, -5.0, -1.0), (1.5, 1.2, 1.3))
     yield "steering: not far enough", interventions.steered_result(little, ("x", "y"))
     first, second = Node(0, 1), Node(1)
-    edges = Edge(first, second, 0.4), Edge(second, None, 0.9)
+    edges = Edge(first, second, 0.6), Edge(second, None, 0.9)
     several = Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6)
-    yield "a circuit", interventions.circuit_result(several, {first: "induction"}, "x")
+    yield "a circuit", interventions.circuit_result(several, {first: "induction"}, "x", "y")
     alone = Circuit({first: 0.9}, (), 0.93, None, 1, 0, 6)
     yield "where heads look", ", ".join(interventions.PLACE_NAMES.values())
-    yield "a circuit: one part, one pair", interventions.circuit_result(alone, {}, "x")
+    yield "where they attend to", "; ".join(interventions.LOOKS.values())
+    yield "a circuit: one part, one pair", interventions.circuit_result(alone, {}, "x", "y")
     for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
                  EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
                  SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
