@@ -93,16 +93,14 @@ def difference_lines(
         ]  # fmt: skip
     name = "mean" if len(differences) > 1 else "one seed"
     traces.append(line(steps, mean, name, palette.INK, width=2.2, marks=4, hover="%{y:.4f}"))
-    # differences are far larger in the first fifth of the steps: the picture begins where they fit with the rest
+    # differences are far larger in the first fifth of the steps: there, the line may leave the picture
     late = differences[:, np.asarray(steps) >= 0.2 * (steps[-1] if len(steps) else 0)]
     reach = 1.25 * max([abs(float(x)) for x in late.ravel() if math.isfinite(x)] + [1e-3])
-    outside = np.flatnonzero((np.abs(differences) > reach).any(axis=0)) if len(differences) else ()
-    start = steps[outside[-1] + 1] if len(outside) and outside[-1] + 1 < len(steps) else 0
     sides = {"x": 1, "xref": "paper", "xanchor": "right", "yref": "paper"}
     return lines(
         traces,
         height,
-        axis("step", **({"range": [start, end]} if end else {})),
+        axis("step", **({"range": [0, end]} if end else {})),
         axis("MoE − dense, loss", range=[-reach, reach]),
         margin={"l": 60, "r": 16, "t": 30, "b": 44},
         shapes=[rule(y=0, color=palette.INK, dash="dot")],
@@ -112,7 +110,7 @@ def difference_lines(
         ],
         **legend(),
         hovermode="closest",
-        uirevision=f"{reach:.1g} {start} {end}",
+        uirevision=f"{reach:.1g} {end}",
     )
 
 
@@ -121,7 +119,7 @@ def verdict_figure(differences: Sequence[float], mean: float | None, margin: flo
     tick = {"size": 9, "symbol": "line-ns-open", "line": {"width": 2}}
     hover = "%{x:.4f}<extra></extra>"
     places = {"mode": "markers", "hovertemplate": hover}
-    ticks = differences if len(differences) > 1 else []
+    ticks = differences if len(differences) > 1 or mean is None else []
     traces = [line(ticks, [0] * len(ticks), "one seed", palette.MUTED, marks=tick, **places)]
     reach = max([abs(d) for d in differences] + [1e-3])
     if mean is not None and margin is not None:

@@ -138,7 +138,7 @@ class Games:
         with seat.lock:
             game = seat.game
             if game is None or sent.get("game") != seat.name:
-                raise ValueError("this game has ended. Press Play again")
+                raise ValueError("this game has ended. Press Another text")
             turn = sent.get("round")
             if type(turn) is not int or not 0 <= turn <= len(game.rounds):
                 raise ValueError(_NO_BET)

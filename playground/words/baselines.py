@@ -110,7 +110,7 @@ def passed_headline(baselines: Baselines, loss: float, state: str) -> str:
 def passed_so_far(baselines: Baselines, loss: float) -> str:
     """Which baseline a run that goes on has passed, and nothing that one evaluation may turn round."""
     passed = baselines.passed(loss)
-    return f"So far it beats the {passed} baseline." if passed else "So far it is no better than guessing."
+    return f"So far it beats the {passed} baseline." if passed else "So far, on unseen text, it only guesses."
 
 
 def slips_of(token: str, unit: str, mean: float, context: int) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..inspection.favourites import RANDOM_ROUTERS
 from .numbers import listed
+from .result import Result
 
 FAVOURITES = (
     "An expert's favourites go to it clearly more often than other tokens do. A percentage says how often, unless it "
@@ -42,19 +43,30 @@ def experts_listed(experts: Sequence[int]) -> str:
     return f"expert{'s' * (len(experts) > 1)} {listed([str(expert) for expert in experts])}"
 
 
-def sorting_words(layer: int, learned: float, random: float, *, clear: bool) -> tuple[str, str]:
+def sorting_words(layer: int, learned: float, random: float, used: int, *, clear: bool) -> tuple[str, str]:
     """Whether a layer sorts tokens over its experts more than random routers would: a headline, and how it was judged.
 
     Args:
         learned, random: by how much the token helps to guess its expert, as shares of all tokens; `random` is the best
             of the random routers.
+        used: how many experts each token goes to.
     """
     headline = (
-        f"Layer {layer} has learned to sort tokens by expert."
+        f"Layer {layer} sorts tokens {100 * (learned - random):.1f} points better than the best random router."
         if clear
         else "Unclear: random routers sort these tokens just as much."
     )
+    shares = f"Each token goes to {used} experts, so the shares add up to {100 * used} %. " if used > 1 else ""
     return headline, (
-        f"Guesses of the expert are right {100 * learned:.1f} percentage points more often if the token is known. "
-        f"For the best of {RANDOM_ROUTERS} random routers: {100 * random:.1f}."
+        f"{shares}Guesses of the expert are right {100 * learned:.1f} percentage points more often if the token is "
+        f"known. For the best of {RANDOM_ROUTERS} random routers: {100 * random:.1f}."
     )
+
+
+def broken_result(plain: float, changed: float, what: str) -> Result:
+    """What an edit of the experts does to the loss on a text, named by `what`."""
+    before, after = f"{plain:.4f}", f"{changed:.4f}"
+    if before == after:
+        return Result("The loss stays the same.", f"It is {before} per token of {what}.")
+    verb = "rises" if changed > plain else "falls"
+    return Result(f"The loss {verb} by {abs(changed - plain):.4f}.", f"From {before} to {after} per token of {what}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
-UNDERLINED = "Red underlines mark the first mistake in each line, or a word that the training text lacks."
+UNDERLINED = "Red underlines mark only the first mistake in each line, or a word that the training text lacks."
 
 
 def share_text(share: Share) -> str:
@@ -43,7 +43,8 @@ def parsed_summary(parsed: ParsedText) -> str:
         words.append(f"No complete {unit} yet.")
     if parsed.fault is not None:
         shown = parsed.fault.word if parsed.fault.word != "\n" else "line break"
-        words.append(f"The first mistake, “{shown}”: {parsed.fault.rule}.")
+        where = f" in the unfinished {unit}" if share.of and share.right == share.of else ""
+        words.append(f"The first mistake{where}, “{shown}”: {parsed.fault.rule}.")
     return " ".join(words)
 
 

@@ -84,16 +84,16 @@ def expected(
 ) -> str:
     """The most probable token now, and the one before; `when` names the two."""
     best = int(np.argmax(now))
-    words = f"“{labels[best]}” with {percent(now[best])}"
     if before is None:
-        return f"Most probable {when[1]}: {words}."
+        return f"Most probable {when[1]}: “{labels[best]}” with {percent(now[best])}."
     first = int(np.argmax(before))
     if first == best:
         return (
             f"Most probable {when[0]} and {when[1]}: “{labels[best]}”, {percent(before[best])} → {percent(now[best])}."
         )
     then = f"“{labels[first]}” with {percent(before[first])}"
-    return f"Most probable {when[0]}: {then}; {when[1]}: {words}, up from {percent(before[best])}."
+    change = f"“{labels[best]}”, {percent(before[best])} → {percent(now[best])}"
+    return f"Most probable {when[0]}: {then}; {when[1]}: {change}."
 
 
 def temperatures_words(labels: Sequence[str], by_temperature: Mapping[float, Sequence[float]]) -> str:

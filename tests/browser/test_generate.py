@@ -158,12 +158,12 @@ def test_ten_bets_and_a_word_explained(page):
     page.locator("[data-fold=game] details > summary").first.click()
     page.locator("[data-slot=game-chart] .main-svg").first.wait_for()
     over = text.inner_text()
-    page.get_by_role("button", name="Play again").click()
+    page.get_by_role("button", name="Another text").click()
     expect(state).to_contain_text("Round 1 of 10")
     expect(text).not_to_have_text(over, use_inner_text=True)
 
     page.wait_for_function("CSS.highlights.get('glossary')?.size > 3")
-    page.get_by_role("button", name="Play again").press("?")
+    page.get_by_role("button", name="Another text").press("?")
     page.get_by_label("Find a term").fill("logit lens")
     page.locator(".glossary-terms").last.get_by_role("button", name="logit lens").press("Enter")
     expect(page.locator("#glossary")).to_contain_text("last one")
@@ -172,7 +172,7 @@ def test_ten_bets_and_a_word_explained(page):
     expect(page.locator("#tab-inspect-button")).to_have_attribute("aria-selected", "true")
 
 
-def test_a_phone_shows_the_button_and_the_text_without_scrolling_and_scrolls_to_answers(address, phone_page):
+def test_a_phone_shows_the_button_and_the_text_without_scrolling_and_scrolls_to_what_comes(address, phone_page):
     page = phone_page
     page.goto(f"{address}?tab=generate")
     expect(page.locator("[data-slot=choice] h2")).to_be_visible()
@@ -182,6 +182,12 @@ def test_a_phone_shows_the_button_and_the_text_without_scrolling_and_scrolls_to_
     expect(page.locator(".alternatives")).to_be_in_viewport(ratio=0.9)
     page.locator(".why-button").click()
     expect(page.locator("[data-slot=why-copied] h3")).to_be_in_viewport()
+    page.locator("#tab-train-button").click()
+    page.locator("#train-button").click()
+    expect(page.locator("#stop-button")).to_be_in_viewport()
+    page.wait_for_function("() => scrollY > 0 && window.was === (window.was = scrollY)", polling=500)  # at rest
+    assert 0 <= page.locator("#train-panel h2").first.bounding_box()["y"] < 40
+    page.locator("#stop-button").click()
 
 
 def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium_page):
@@ -201,6 +207,8 @@ def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium
     assert page.locator("label.why-passage input:checked").count() >= 1
     page.get_by_role("button", name="Close").click()
     expect(page.locator(".why-card")).to_be_hidden()
+    expect(page.get_by_text("Stronger tint")).to_be_visible()
+    expect(page.locator(".written[data-asked], .written .copied, .written .asked")).to_have_count(0)
     page.locator(".written [data-place='0:1']").click()  # a tap stands for the word around it
     page.locator(".why-button").click()
     expect(page.locator("[data-slot=why-title]")).to_contain_text("Why “")

@@ -28,7 +28,7 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
     page.goto(f"{address}?tab=moe")
     said = page.locator("#moe-verdict")
     expect(said).to_contain_text("recorded")  # the shipped pair is there before anything is trained
-    expect(said).to_contain_text(re.compile(r"\d\.\d{4} nats (lower|higher), ± \d\.\d{4}"))
+    expect(said).to_contain_text(re.compile(r"\d\.\d{4} (lower|higher), ± \d\.\d{4}"))
     expect(page.locator(".fact")).to_have_count(3)
     assert page.locator("#moe-train").bounding_box()["y"] < 800
     assert page.locator("#moe-panel .js-plotly-plot").count() == 2, "what is folded is not drawn"
@@ -85,9 +85,9 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
 
     # a pair without balance is one button away
     fold(page, "breaking")
-    before = page.locator("#breaking-cards").inner_text()
+    before = page.locator("#breaking-result").inner_text()
     page.locator(".expert-toggle[aria-pressed=false]").first.click()
-    page.wait_for_function("was => document.querySelector('#breaking-cards').innerText !== was", arg=before)
+    page.wait_for_function("was => document.querySelector('#breaking-result').innerText !== was", arg=before)
     page.locator("#train-unbalanced").click()
     expect(page.locator("#moe-stop")).to_be_visible()
     page.locator("#moe-stop").click()

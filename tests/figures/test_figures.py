@@ -160,7 +160,7 @@ def test_rungs_the_best_moment_and_differences_are_drawn_where_they_fit():
     steps, differences = np.arange(0, 500, 50), np.array([[0.02, -0.5, 0.01, 0.01, -0.01, 0.02, 0.01, 0.01, 0.0, 0.01]])
     layout = pair.difference_lines(steps, differences, differences[0], np.full(10, np.nan), end=450)["layout"]
     (start, end), (low, high) = layout["xaxis"]["range"], layout["yaxis"]["range"]
-    assert (start, end) == (100, 450) and low <= differences[0, 2:].min() and differences[0, 2:].max() <= high
+    assert (start, end) == (0, 450) and low <= differences[0, 2:].min() and differences[0, 2:].max() <= high
 
 
 def test_cosines_candidates_gradients_and_games_are_drawn_as_they_are_counted():

@@ -72,6 +72,8 @@ def test_the_verdict_is_shown_with_its_marks_and_in_few_words(finished):
     better = dataclasses.replace(view.verdict, seeds=3, difference=-0.02, margin=0.01)
     assert verdict.headline(dataclasses.replace(view, verdict=better)).startswith("MoE")
     none = dataclasses.replace(view, verdict=None)
+    figure, _ = verdict.interval(dataclasses.replace(none, state="training"))
+    assert len(numbers_of(figure["data"][0]["x"])) == 2, "where the pairs are so far"
     sides = {side: dataclasses.replace(part, reasons=("diverged",)) for side, part in view.sides.items()}
     assert "diverged" in verdict.headline(dataclasses.replace(none, sides=sides))
 

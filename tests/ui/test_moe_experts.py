@@ -115,9 +115,9 @@ def test_bad_choices_are_answered_in_sentences(tab):
         ("juggle", [0], "to do"),
     ):
         shown = tab.look(breaking=True, prompt="the ", way=how, layer=0, off=chosen)
-        assert said in shown["breaking-cards"]["problem"] and said in shown["breaking-next"]["problem"]
+        assert said in shown["breaking-result"]["problem"] and said in shown["breaking-next"]["problem"]
     shown = tab.look("all_experts", breaking=True, prompt="the ", off=[1])
-    assert "are silenced" in shown["breaking-note"] and "change of the loss" in shown["breaking-cards"]
+    assert "are silenced" in shown["breaking-note"] and "The loss " in shown["breaking-result"]
     wild = tab.look(breaking=True, prompt="the ", layer="0; drop", off=[0, 99, "x"])["chosen"]
     assert wild["layer"] in (0, 1) and wild["off"] is None, "what makes no sense is as it is at first"
 
@@ -146,7 +146,7 @@ def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
         before = numbers_of(shown["breaking-next"]["figure"]["data"][0]["x"])
         truth = checkpoint.model(torch.tensor([ids])).logits[0, -1].softmax(0).sort(descending=True).values
         assert before[:4] == pytest.approx(truth[:4].tolist(), abs=1e-5)
-        assert "change of the loss" in shown["breaking-cards"] and "KL divergence" in shown["breaking-cards"]
+        assert "The loss " in shown["breaking-result"]
         assert shown["chosen"]["forces"] == (how == "force")
     edit = edits_tap([breaking.edit_for("force", 1, [2], (3,))], checkpoint.config)
     seen = routing_of(checkpoint.model, torch.tensor([ids]), edit=edit)

@@ -240,13 +240,13 @@ def of_links() -> Iterator[Case]:
 def of_texts() -> Iterator[Case]:
     for name, language, text, begun in (
         ("a wrong sum", "addition", "1+2=3\n4+4=9\n5+5=1", "\n"),
-        ("a wrong first number", "addition", "a+1=2\n", "\n"),
         ("nothing whole", "addition", "1+", "\n"),
         ("other letters", "stories", " lived by the sea. She is happy.\nMax lived", "M�a"),
         ("a wrong prompt", "addition", "46\n1+1=2\n", "12++34="),
         ("a wrong pronoun", "stories", "Mia lived by the sea. He had a red kite.\n", "\n"),
         ("a missing space", "stories", "Mia lived by the sea.She had a red kite.\n", "\n"),
         ("a wrong line break", "addition", "1+\n2=3\n", "\n"),
+        ("a mistake at the end", "addition", "1+2=3\n4+4=9", "\n"),
     ):
         yield name, judging.parsed_summary(judge(LANGUAGES[language], text, begun))
     rule = "the old keeper sees the small lamp by the sea and "

@@ -79,7 +79,9 @@ def of_experts() -> Iterator[Case]:
     yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
     yield "load in training, none dead", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, ()), None)
     for clear in (True, False):
-        yield f"sorting, clear: {clear}", " ".join(experts.sorting_words(1, 0.72, 0.61, clear=clear))
+        yield f"sorting, clear: {clear}", " ".join(experts.sorting_words(1, 0.72, 0.61, 2, clear=clear))
+    for after in (1.6, 1.5):
+        yield f"broken, loss {after}", str(experts.broken_result(1.5, after, "your text"))
 
 
 def of_inspect() -> Iterator[Case]:

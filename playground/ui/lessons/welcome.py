@@ -37,13 +37,6 @@ _SHOW = """/* 'select' */ (() => {
     box.hidden = true;
     go[wanted]();
   });
-  const DEEDS = "#lessons [data-lesson], #train-button, #moe-train, .generate-start, .generate-continue, [data-place], "
-    + ".token, .chart-clickable";
-  const fold = ({ target, key, type }) => { // whoever has begun something needs no greeting
-    const prompt = type === "keydown" && key === "Enter" && target.matches?.("#generate-panel [name=prompt]");
-    if (prompt || (type === "click" && target.closest?.(DEEDS))) box.hidden = true;
-  };
-  for (const come of ["click", "keydown"]) document.addEventListener(come, fold);
 })();"""
 
 

@@ -73,11 +73,11 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <div class="line tight"><p class="written-state" role="status"></p>{why.BUTTON}<span class="grow"></span>
 <p class="written-by quiet"></p></div>
 <p class="written-said quiet"></p>
-<p class="quiet tint-words">Stronger tint: less likely. Click one, or select words and ask <i>Why?</i></p>
+<p class="quiet tint-words">Stronger tint: less likely. Tap one, or select words and ask <i>Why?</i></p>
 <details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}</div></div>
-<details class="fold scores"><summary>How the score became a probability</summary>{slot("choice-table")}</details>
 {why.TEMPLATE}
+<details class="fold scores"><summary>How the score became a probability</summary>{slot("choice-table")}</details>
 <details class="fold" data-fold="game"><summary>{game.TITLE}</summary>{game.TEMPLATE}</details>
 <details class="fold" data-fold="experiments"><summary>Experiments: temperatures, precision</summary>
 <div class="stack">{temperatures.TEMPLATE}{precision.TEMPLATE}</div></details>"""

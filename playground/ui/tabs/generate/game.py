@@ -48,7 +48,7 @@ spellcheck="false" maxlength="{TYPED}"></label></div></div>"""
 
 TEMPLATE = f"""<div class="two"><div class="card">{slot("game-note")}
 <div data-slot="game-board" data-own>{_BOARD}</div>
-<button type="button" class="ghost play-again" data-do="another-text">Play again</button>
+<button type="button" class="ghost play-again" data-do="another-text">Another text</button>
 <details><summary>Details</summary>{chart_place("game-chart", height=220, save_name="bits")}{slot("game-bits")}{_RULES}
 </details></div><div class="card">{slot("game-result")}{slot("game-summary")}</div></div>"""
 

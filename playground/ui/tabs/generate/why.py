@@ -46,10 +46,10 @@ BUTTON = '<button type="button" class="link why-button" data-do="why" data-revea
 TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">{slot("why-title", tag="h2")}
 <span class="grow"></span>{move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
 <div data-slot="why-marks" data-own hidden></div>{slot("why-bar", class_="why-bar")}
-<div class="two"><div class="stack">{slot("why-copied", class_="stack")}</div>
+{slot("why-copied", class_="stack")}
 <fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
 {slot("why-proven", class_="stack")}{slot("why-proof", class_="stack")}
-<div data-if="why_scored">{chart_place("why-scores", height=240, save_name="proofs")}</div></fieldset></div></div>"""
+<div data-if="why_scored">{chart_place("why-scores", height=240, save_name="proofs")}</div></fieldset></div>"""
 
 _indexes, _copied = Kept(entries=6, megabytes=500), Kept(entries=64, megabytes=8)
 
@@ -132,7 +132,7 @@ class Why:
     def slots(self, asked: Asked, model_id: str, checkpoint: Checkpoint, sent: Any) -> tuple[dict[str, Slot], bool]:
         """The panel's slots for the selected words, and whether there are proofs to compare."""
         if not isinstance(sent, dict):
-            return {}, False
+            return {"why-marks": Slot(None, lambda: None)}, False
         page, visitor, refused = self._page, asked.visitor, sent.get("refused")
         chosen = Chosen.read(sent, page, checkpoint)
         about = (model_id, checkpoint.history.last_step, chosen)
@@ -268,17 +268,19 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
         return said + '<button type="button" class="ghost why-again" data-do="why">Find the passages</button>'
     if _searches(job):
         return ""
-    ranked, most = job.result, max((each.effect for each in job.result.raising), default=0.0)
-    rule = rule_sentence(ranked)
-    raising = "".join(
-        _passage(each, corpus, most, i if each.effect else None) for i, each in enumerate(ranked.raising[:RAISING])
-    )
-    lowering = "".join(_passage(each, corpus, most, None) for each in ranked.lowering[:LOWERING])
+    ranked, rule = job.result, rule_sentence(job.result)
+    least = CHECKED * max((each.effect for each in ranked.raising), default=0.0)
+    raising = ""
+    for i, each in enumerate(ranked.raising[:RAISING]):
+        ticked = " checked" * (each.effect >= least)
+        box = f'<input type="checkbox" data-field="passage-{i}"{ticked} aria-label="Remove passage {i + 1}">'
+        raising += f'<label class="why-passage"><span>{box} {i + 1}</span>{_passage(each, corpus)}</label>'
+    lowering = "".join(_passage(each, corpus) for each in ranked.lowering[:LOWERING])
     lower = f"<details><summary>These make it less likely</summary>{lowering}</details>" if lowering else ""
     return f"{theme.result(ranked_result(ranked))}{theme.quiet(rule) if rule else ''}{raising}{lower}"
 
 
-def _passage(each: Passage, corpus: Corpus, most: float, number: int | None) -> str:
+def _passage(each: Passage, corpus: Corpus) -> str:
     tokens, decode = corpus.train, corpus.tokenizer.decode
 
     def part(start: int, end: int) -> str:
@@ -286,14 +288,7 @@ def _passage(each: Passage, corpus: Corpus, most: float, number: int | None) -> 
 
     around = 0 if corpus.documents else AROUND  # documents have no neighbours
     before, after = part(each.start - around, each.start)[-AROUND:], part(each.end, each.end + around)[:AROUND]
-    quoted = _quoted(before, part(each.start, each.end), after)
-    width = 100 * min(abs(each.effect) / most, 1.0) if most else 0
-    track = f'<span class="track{" lowers" * (each.effect < 0)}"><i style="width:{width:.1f}%"></i></span>'
-    if number is None:
-        return f'<div class="why-passage">{quoted}{track}</div>'
-    ticked = " checked" * (each.effect >= CHECKED * most)
-    box = f'<input type="checkbox" data-field="passage-{number}"{ticked} aria-label="Remove passage {number + 1}">'
-    return f'<label class="why-passage"><span>{box} {number + 1}</span>{quoted}{track}</label>'
+    return _quoted(before, part(each.start, each.end), after)
 
 
 def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
@@ -320,5 +315,5 @@ def _proof_html(going: ProofJob | None, failed: ProofJob | None) -> str:
     if going is not None and going.active:
         return _under_way(going, "Training twice")
     said = theme.notice(failed.message, "error") if failed is not None else ""
-    title = "Train twice: without the ticked passages, and without as many random ones"
-    return said + deed_button("Prove it", "prove", kind="ghost", title=title)
+    does = theme.quiet("This trains two models: one without the ticked passages, one without as many random ones.")
+    return f'{said}<div class="line">{deed_button("Prove it", "prove", kind="ghost")}{does}</div>'

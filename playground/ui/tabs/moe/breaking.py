@@ -16,13 +16,13 @@ from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....kept import Kept
 from ....storage import Checkpoint
 from ....training.losses import window_losses
-from ....words.numbers import signed
+from ....words.experts import broken_result
 from ....words.pictures import expected, worth_words
 from ...chart import chart_place, show
 from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot
 from ...prompts import read_prompt
-from ...theme import notice, stat_cards
+from ...theme import notice, result
 from .selection import PROMPT, At
 from .texts import text_for
 
@@ -41,14 +41,14 @@ TEMPLATE = f"""<div class="stack">{slot("breaking-note")}
 {choice("way", "", WAYS, said="What to do with the experts")}</div>
 <div class="line">{slot("breaking-layer")}{slot("breaking-experts", class_="line tight", data_arrows="")}</div>
 <label class="check" data-if="forces"><input type="checkbox" name="last"> Only the last token of the prompt</label>
-{slot("breaking-visited")}{slot("breaking-cards", id="breaking-cards")}
+{slot("breaking-visited")}{slot("breaking-result", id="breaking-result")}
 {chart_place("breaking-next", height=340, save_name="next-tokens")}
 <details data-fold="worth"><summary>What is each expert worth?</summary>
 {chart_place("expert-costs", height=220, save_name="expert-costs", clickable=True)}</details>
-<p class="quiet">If a router prefers one expert, that expert learns fastest, so the router prefers it even more.
-A balance loss works against this.</p>
-<div class="line tight"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
-data-with='{{"balance": "none"}}'>Train this pair without balance</button></div></div>"""
+<div class="line"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
+data-with='{{"balance": "none"}}'>Train this pair without balance</button><p class="quiet">If a router prefers one
+expert, that expert learns fastest, so the router prefers it even more.
+A balance loss works against this.</p></div></div>"""
 
 _kept = Kept(entries=64, megabytes=4)
 
@@ -79,7 +79,7 @@ def slots(at: At) -> dict[str, Slot]:
         "breaking-layer": Slot((layers, c.layer), lambda: choice("layer", "Layer", names, str(c.layer))),
         "breaking-experts": Slot((E, chosen), lambda: "Experts " + "".join(_toggle(e, chosen) for e in range(E))),
         "breaking-visited": Slot(here, lambda: _way_of_last(labels_of(checkpoint, ids)[-1], c.layer, visited, weights)),
-        "breaking-cards": Slot(edited, lambda: changed()[0], slow=True),
+        "breaking-result": Slot(edited, lambda: changed()[0], slow=True),
         "breaking-next": Slot(edited, lambda: changed()[1], slow=True),
         "expert-costs": Slot((*at.about, c.worth), lambda: worth(at, checkpoint) if c.worth else None, slow=c.worth),
     }
@@ -108,7 +108,7 @@ def _toggle(expert: int, chosen: tuple[int, ...]) -> str:
 
 
 Changed = tuple[str, dict[str, Any] | None]
-"""The cards, and the next token's picture."""
+"""What it does to the loss, and the next token's picture."""
 
 
 def change(at: At, checkpoint: Checkpoint, ids: list[int], way: str, chosen: tuple[int, ...]) -> Changed:
@@ -131,7 +131,7 @@ def change(at: At, checkpoint: Checkpoint, ids: list[int], way: str, chosen: tup
     everywhere = edits_tap([edit_for(way, layer, chosen)], model.config)
     plain = window_losses(model, windows[:, :-1], windows[:, 1:]).mean
     changed = window_losses(model, windows[:, :-1], windows[:, 1:], tap=everywhere).mean
-    return _cards(plain, changed, found.divergence, what), picture
+    return result(broken_result(plain, changed, what)), picture
 
 
 def worth(at: At, checkpoint: Checkpoint) -> dict[str, Any] | None:
@@ -173,16 +173,3 @@ def _way_of_last(token: str, layer: int, experts: list[int], weights: list[float
     which = "expert" if len(experts) == 1 else "experts"
     last = f"“<bdi>{html.escape(token)}</bdi>”"
     return f'<p class="quiet">The last token {last} goes to {which} {visits} in layer {layer}.</p>'
-
-
-def _cards(plain: float, changed: float, divergence: float, what: str) -> str:
-    return stat_cards(
-        [
-            (
-                "change of the loss",
-                signed(changed - plain, 4, plus=True),
-                f"from {plain:.4f} to {changed:.4f} per token, {what}",
-            ),
-            ("shift of the next token", f"{divergence:.4f} nats", "KL divergence, after the prompt"),
-        ]
-    )

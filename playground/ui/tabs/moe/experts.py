@@ -56,14 +56,14 @@ def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
             zip((K * routing.load[i]).tolist(), favourites(experts, tokens, routing.n_experts, MOST))
         )
     ]
-    headline, read = sorting_words(layer, sort.learned, sort.random, clear=sort.is_clear)
-    judged = html.escape(f"{FAVOURITES} {read} On {len(tokens):,} tokens of {what}.")
+    headline, read = sorting_words(layer, sort.learned, sort.random, K, clear=sort.is_clear)
+    judged = html.escape(f"{read} {FAVOURITES} On {len(tokens):,} tokens of {what}.")
     shown = table(
         ("expert", "share of tokens", Cell("favourite tokens", kind="words")),
         rows,
         save="favourite-tokens",
     )
-    return f'<p><strong>{html.escape(headline)}</strong></p>{shown}<p class="quiet">{judged}</p>'
+    return f'<h3>{html.escape(headline)}</h3>{shown}<p class="quiet">{judged}</p>'
 
 
 def _favourites(checkpoint: Checkpoint, found: list[Lift]) -> str:

@@ -128,7 +128,7 @@ def speed_fact(speeds: dict[str, float | None] | None) -> str:
 
 def _fact(times: float | None, of: str) -> str:
     value = "–" if times is None else f"{times:#.2g} ×" if times < 0.95 else f"{times:.1f} ×"
-    return f'<div class="fact"><b>{value}</b><span>{of}</span></div>'
+    return f'<div class="fact"><b>MoE: {value}</b><span>{of}</span></div>'
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
@@ -145,8 +145,10 @@ def differences(view: PairView) -> list[float]:
 
 
 def interval(view: PairView) -> tuple[dict[str, Any] | None, str]:
-    """The verdict as an interval about zero; while both train, its empty axis keeps the place."""
+    """The verdict as an interval about zero; while the first pair trains, where it is so far."""
     found, verdict = differences(view), view.verdict
+    if view.active and not found:
+        found = [each[max(each)] for each in along(view)]
     if not found and not view.active:
         return None, ""
     margin = verdict.margin if verdict and math.isfinite(verdict.margin) else None
