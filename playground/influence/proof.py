@@ -164,11 +164,10 @@ def mean_effect(trials: Sequence[Trial]) -> tuple[float, float]:
 
 
 def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
-    """Spearman's, −1 … 1; NaN for fewer than three pairs, or where one side does not vary."""
-    ranks = [_ranks(np.asarray(each, dtype=float)) for each in (a, b)]
-    if len(ranks[0]) < 3 or any(each.std() == 0 for each in ranks):
+    """Spearman's, −1 … 1; NaN where either side has fewer than three different values."""
+    if min(len(set(a)), len(set(b))) < 3:
         return math.nan
-    return float(np.corrcoef(*ranks)[0, 1])
+    return float(np.corrcoef(*(_ranks(np.asarray(each, dtype=float)) for each in (a, b)))[0, 1])
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ an interval. All proofs about a model together say how good the ranking's predic
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from ..data import Corpus
 from ..influence.gradients import log_probability
 from ..influence.passages import copies_of, passages_of
-from ..influence.proof import Trial, prove, said_instead
+from ..influence.proof import Trial, mean_effect, prove, said_instead
 from ..influence.ranking import Passage, Progress, Ranked, moments_of, rank
 from ..processes import threads_for
 from ..storage import Checkpoint
@@ -264,6 +264,15 @@ def prove_it(
 def proofs_of(board: Any, visitor: str, model_id: str) -> list[ProofJob]:
     """The finished proofs about one model, the oldest first."""
     return [job for job in board.of(visitor, kind=ProofJob) if job.question.model_id == model_id and job.has_result]
+
+
+def scores_of(proofs: Iterable[ProofJob]) -> tuple[list[float], list[float]]:
+    """The predicted and the actual effect of each claim, whose seeds are averaged."""
+    by_claim: dict[tuple, list[Proven]] = {}
+    for each in proofs:
+        by_claim.setdefault(each.claim, []).append(each.result)
+    actual = [mean_effect([result.trial for result in results])[0] for results in by_claim.values()]
+    return [results[0].predicted for results in by_claim.values()], actual
 
 
 def corpus_of(board: Any, checkpoint: Checkpoint) -> tuple[TextSpec, Corpus]:

@@ -11,7 +11,7 @@ from ..data.languages.graph import CHANCE
 from ..influence.proof import Trial, mean_effect
 from ..influence.ranking import CORRELATION, Ranked
 from ..influence.verbatim import Copied
-from .numbers import brief, percent, share, signed
+from .numbers import estimate, listed, percent, share, signed
 from .result import Result
 
 NO_RULES = (CHANCE, NEXT, WORD, SPELLING, ENDS)
@@ -24,26 +24,27 @@ RULE = 0.2
 """A rule is named that decides at least this part of the influence."""
 MEASURE = "A passage's influence is how much its loss falls when these words are made likelier."
 SAMPLED = "The text is long, so only the passages most like the selection and a random sample were measured."
+FEWEST_SEEDS = 3
+"""With fewer, an interval over seeds is so wide that it says nothing."""
+ANOTHER = "Prove the same passages again for another seed; three give an interval."
 KEPT_SAME = "Removed passages are replaced by others of the same length, so all other batches stay the same."
 
 
-def copied_result(copied: Copied, start: int, end: int) -> Result:
-    """Whether the characters from start to end of a text are copied, and how much of all, next to held-out text."""
-    within = any(match.start <= start and end <= match.end for match in copied.matches)
-    headline = "These words are part of a copied piece." if within else "These words are not copied as a whole."
-    number = f"Of the whole answer, {percent(copied.share, 0)} is copied."
+def copied_result(copied: Copied, count: int) -> Result:
+    """How often the selected words occur, and how much of the whole answer is copied, next to held-out text."""
+    headline = f"These words occur {times(count)} in the training text."
+    number = f"Underlined: {percent(copied.share, 0)} of the whole answer."
     if copied.usual is None:
         return Result(headline, number)
     number += f" For unseen text it would be {percent(copied.usual, 0)}."
     if copied.usual > copied.share - SAME:
-        little = "Unseen text shares about as much or more with the training text, so copying says little here."
-        return Result(headline, little, number)
+        return Result(headline, "Unseen text is copied about as much, so copying says little here.", number)
     return Result(headline, number)
 
 
-def times(what: str, count: int) -> str:
-    """How often something occurs in the training text; empty if never."""
-    return f"{what}: {'once' if count == 1 else f'{count:,} times'} in the training text." if count else ""
+def times(count: int) -> str:
+    """How often something occurs."""
+    return {0: "nowhere", 1: "once"}.get(count, f"{count:,} times")
 
 
 def ranked_result(ranked: Ranked) -> Result:
@@ -67,26 +68,27 @@ def rule_sentence(ranked: Ranked) -> str:
     return f"They show a grammar rule: {rule} ({percent(part, 0)} of their influence)."
 
 
-def proof_result(trials: Sequence[Trial], before: float, passages: int, selected: str) -> Result:
-    """What the selection is worth without so many passages, and in the control; `selected` are its words."""
+def proof_result(trials: Sequence[Trial], before: float, passages: Sequence[int], selected: str) -> Result:
+    """What the selection is worth without the passages of these numbers, and in the control."""
     without, control = (
         math.exp(sum(getattr(trial, side) for trial in trials) / len(trials)) for side in ("without", "control")
     )
     mean, margin = mean_effect(trials)
-    them, random = ("it", "one random other passage") if passages == 1 else ("them", f"{passages} random others")
-    shown = share(without)
-    size = f"below {shown[1:]}" if shown.startswith("<") else f"of {shown}"
-    headline = f"Trained without {them}, the model gives “{selected}” a probability {size}."
-    number = f"With all passages it gives {share(math.exp(before))}; without {random}, {share(control)}."
-    if math.isinf(margin):
-        return Result(headline, number, f"With one seed there is no interval. {KEPT_SAME}")
-    number += f" The passages raise their log-probability by {signed(mean)} ± {brief(margin)} ({len(trials)} seeds)."
+    n, one = len(trials), len(passages) == 1
+    which = f"passage{'s' * (not one)} {listed([str(each) for each in passages])}"
+    random = "one random other passage" if one else f"{len(passages)} random others"
+    headline = f"Without {which}, “{selected}” gets {share(without)}."
+    all_, other = share(math.exp(before)), share(control)
+    number = f"Trained on all passages, the model gives it {all_}; without {random}, {other}."
+    few = n < FEWEST_SEEDS
+    effect = listed([signed(each.effect) for each in trials]) if few else estimate(mean, margin)
+    number += f" Effect on the log-probability: {effect} nats ({n} seed{'s' * (n != 1)})."
+    if few:
+        return Result(headline, number, f"{ANOTHER} {KEPT_SAME}")
     certain = "Zero is inside, so this may be chance." if abs(mean) <= margin else "Zero is outside."
     return Result(headline, number, f"The ± is a 95 % interval over seeds. {certain} {KEPT_SAME}")
 
 
 def score_sentence(count: int, correlation: float) -> str:
-    """How well predictions of proven effects did."""
-    if math.isnan(correlation):
-        return f"{count} proofs so far. A rank correlation needs three with different predictions."
-    return f"Rank correlation of predicted and actual effects over {count} proofs: {signed(correlation)}."
+    """How well the predicted effects of so many sets of passages did."""
+    return f"Rank correlation of predicted and actual effects of {count} sets of passages: {signed(correlation)}."

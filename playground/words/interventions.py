@@ -28,9 +28,18 @@ ASSUMPTIONS = {
 PLACE_NAMES = {"previous": "previous token", "induction": "after a copy", "duplicate": "earlier copy",
                "first": "first token", "itself": "current token"}  # fmt: skip
 """Where a head puts most of its weight, as `interventions.circuit.places_of` finds it. Roles need more than that."""
-LOST = "A label such as −30 % is the share of the logit difference lost without that part or link."
+LOOKS = {"previous": "the token before", "induction": "what followed the earlier copy", "duplicate": "the earlier copy",
+         "first": "the first token", "itself": "its own token"}  # fmt: skip
+"""The same, to follow *attends to*."""
+FEEDS = 0.05
+"""A head feeds one of the main path if at least this share of the logit difference is lost without the link."""
+LOST = "Each −% is how much of the logit difference is lost without that part or link."
+MEASURED = "Parts are measured in the circuit alone, links in the whole model."
+ANOTHER_QUESTION = (
+    "“Largest effect” above removes a head altogether. "
+    "Here, parts take the other prompt's values, so only what differs between the prompts counts."
+)
 NAMED = f"A head's second line says where it puts over {100 * NAMED_FROM:.0f} % of its weight, on many texts."
-OTHERS = "Other parts may carry the answer as well."
 TINY = 0.2
 """Nats between the two logit differences below which a share of the way from one to the other says little."""
 ALIKE = 0.9
@@ -108,18 +117,30 @@ def node_name(node: Node | None) -> str:
     return f"MLP {node.layer}" if node.head is None else f"head {node.layer}.{node.head}"
 
 
-def circuit_result(found: Circuit, places: Mapping[Node, str], answer: str) -> Result:
-    """The parts through which an answer comes, and what its circuit keeps; `places` of its heads' weight."""
+def circuit_result(found: Circuit, places: Mapping[Node, str], answer: str, foil: str) -> Result:
+    """The parts through which an answer comes, what they do, and what the circuit keeps; `places` of heads' weight."""
     n, last = len(found.nodes), [node_name(node) for node in found.main_path[-3:]]
-    carry = f"{n} of {found.parts} parts {'carries' if n == 1 else 'carry'}"
+    carry = f"{n} of {found.parts} heads and MLPs {'carries' if n == 1 else 'carry'}"
     headline = f"“{answer}” comes mainly through {listed(last)}." if last else f"{carry} the answer “{answer}”."
-    kept = f"{carry} {percent(min(found.kept, 1.0), 0)} of the logit difference on {_pairs(found.pairs)}"
+    kept = f"{carry} {percent(min(found.kept, 1.0), 0)} of the logit difference, “{answer}” over “{foil}”."
     if found.fresh is None:
-        fresh = ". No fresh prompts of this form were clear enough for a check."
+        fresh = "No fresh prompts of this form were clear enough for a check."
     else:
-        fresh = f", and {percent(min(max(found.fresh, 0.0), 1.0), 0)} on {_pairs(found.fresh_pairs, 'fresh ')}."
-    return Result(headline, kept + fresh, " ".join(filter(None, (LOST, NAMED if places else "", OTHERS))))
+        share = percent(min(max(found.fresh, 0.0), 1.0), 0)
+        fresh = f"On {found.fresh_pairs} fresh pair{'s' * (found.fresh_pairs != 1)} of prompts: {share}."
+    details = (LOST, MEASURED, NAMED if places else "", ANOTHER_QUESTION)
+    number = " ".join(filter(None, (_reading(found, places, answer), kept, fresh)))
+    return Result(headline, number, " ".join(filter(None, details)))
 
 
-def _pairs(n: int, kind: str = "") -> str:
-    return f"{n} {kind}pair{'s' * (n != 1)}"
+def _reading(found: Circuit, places: Mapping[Node, str], answer: str) -> str:
+    """Where the heads of the main path and those that feed them look, and the MLP that turns that into the answer."""
+    main = found.main_path
+    heads = [node for node in main if node.head is not None]
+    fed = [edge.sender for edge in found.edges if edge.receiver in heads and edge.share >= FEEDS]
+    named = [node for node in found.nodes if node in places and node in (*heads, *fed)]
+    said = [f"{node_name(node)} attends to {LOOKS[places[node]]}" for node in named]
+    if len(main) > 1 and main[-1].head is None and main[-2] in named:
+        said.append(f"{node_name(main[-1])} turns that into “{answer}”")
+    sentence = "; ".join(said)
+    return f"{sentence[0].upper()}{sentence[1:]}." if said else ""

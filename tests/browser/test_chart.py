@@ -66,6 +66,13 @@ def test_a_growing_run_keeps_node_and_zoom(chromium_page, address):
     page.evaluate(
         "window.node = document.querySelector('#loss .chart-plot'); node.querySelector('svg').dataset.mine = 1"
     )
+    legend = page.locator("#loss .legendtoggle").first.bounding_box()
+    page.mouse.move(5, 5)  # as on a menu above the legend, which closes at the press
+    page.mouse.down()
+    page.mouse.move(legend["x"] + 9, legend["y"] + 9)
+    page.mouse.up()
+    page.wait_for_timeout(500)  # Plotly waits for a second click
+    assert page.evaluate("node._fullData.every(line => line.visible === true)")
     reset = page.locator("#loss [data-chart=reset]")
     assert reset.is_hidden()
     box = page.locator("#loss .nsewdrag").first.bounding_box()

@@ -43,7 +43,7 @@ def test_several_values_make_one_table_and_one_chart(served):
     page = Visit(served, "sweeps")
     panel = PanelCaller(page.caller.address, page.visitor, "sweep", "shipped-stories")
     assert panel.look() == {} and panel.selection["there"] is False
-    page.train(sweep="Layers = 1, 2", steps=4)
+    assert '"sweep":""' in page.train(sweep="Layers = 1, 2", steps=4).replace(" ", ""), "the next press trains once"
     until(lambda: page.board.of(page.visitor, kind=SweepJob)[-1].settled)
     shown = panel.look()
     assert panel.selection["there"] is True and shown["stop"] == "" and shown["bar"] == ""

@@ -37,7 +37,8 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
     assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"]
     assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
-    assert "comes mainly through head 1.0" in made["circuit-headline"] and "of 6 parts" in made["circuit-headline"]
+    assert "comes mainly through head 1.0" in made["circuit-headline"] and "of 6 heads" in made["circuit-headline"]
+    assert "Head 0.0 attends to the token before; head 1.0 attends to what followed" in made["circuit-headline"]
     assert "Heads" in made["patch-parts"] and "Experts" not in made["patch-parts"], "this model has none"
     notes = made["circuit"]["figure"]["layout"]["annotations"]
     assert any("head 1.0</b><br>after a copy" in note["text"] for note in notes)

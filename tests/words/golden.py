@@ -346,12 +346,13 @@ def of_edits_and_patches() -> Iterator[Case]:
     little = SteeringCurve((-2.0, 0.0, 2.0), (-6.0, -5.0, -1.0), (1.5, 1.2, 1.3))
     yield "steering: not far enough", interventions.steered_result(little, ("x", "y"))
     first, second = Node(0, 1), Node(1)
-    edges = Edge(first, second, 0.4), Edge(second, None, 0.9)
+    edges = Edge(first, second, 0.6), Edge(second, None, 0.9)
     several = Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6)
-    yield "a circuit", interventions.circuit_result(several, {first: "induction"}, "x")
+    yield "a circuit", interventions.circuit_result(several, {first: "induction"}, "x", "y")
     alone = Circuit({first: 0.9}, (), 0.93, None, 1, 0, 6)
     yield "where heads look", ", ".join(interventions.PLACE_NAMES.values())
-    yield "a circuit: one part, one pair", interventions.circuit_result(alone, {}, "x")
+    yield "where they attend to", "; ".join(interventions.LOOKS.values())
+    yield "a circuit: one part, one pair", interventions.circuit_result(alone, {}, "x", "y")
     for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
                  EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
                  SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
@@ -371,15 +372,13 @@ def of_lens_and_lessons() -> Iterator[Case]:
 
 def of_influence() -> Iterator[Case]:
     match = Match(0, 40, 2, (10, 90))
-    for name, at, found in (
-        ("copied", (10, 20), Copied((match,), 0.62, 0.35)),
-        ("partly copied, as much as held-out text", (30, 50), Copied((match,), 0.62, 0.6)),
-        ("nothing copied, no held-out text", (0, 9), Copied((), 0.0, None)),
+    for name, count, found in (
+        ("copied", 1, Copied((match,), 0.62, 0.35)),
+        ("as much copied as held-out text", 1200, Copied((match,), 0.62, 0.6)),
+        ("nothing copied, no held-out text", 0, Copied((), 0.0, None)),
     ):
-        yield name, influence.copied_result(found, *at)
+        yield name, influence.copied_result(found, count)
     yield "the legend", f"Underlined text {influence.LEGEND}"
-    for count in (0, 1, 1200):
-        yield f"selected words, {count} times", influence.times("The selected words", count)
     one = (Passage(0, 9, 1.0),)
     ranked = Ranked(one, (), 300, 1200, 8, -1.0, (("who owns what", 0.45), ("free choices", 0.4)))
     yield "passages", influence.ranked_result(ranked)
@@ -388,14 +387,14 @@ def of_influence() -> Iterator[Case]:
     yield "no passage", influence.ranked_result(dataclasses.replace(ranked, raising=()))
     yield "a rule", influence.rule_sentence(ranked)
     sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
-    yield "one seed", influence.proof_result([sure], -0.1, 1, "the fox")
+    yield "one seed", influence.proof_result([sure], -0.1, [1], "the fox")
     never = dataclasses.replace(sure, without=-12.0)
-    yield "one seed, next to impossible", influence.proof_result([never], -0.1, 1, "the fox")
-    yield "two seeds that differ", influence.proof_result([sure, unsure], -0.1, 5, "the fox")
+    yield "one seed, next to impossible", influence.proof_result([never], -0.1, [1], "the fox")
+    yield "three seeds that differ", influence.proof_result([sure, unsure, sure], -0.1, [1, 2, 5], "the fox")
     alike = dataclasses.replace(sure, seed=1, control=-0.3)
-    yield "two seeds that agree", influence.proof_result([sure, alike], -0.1, 5, "the fox")
-    for count, correlation in ((2, math.nan), (5, 0.7)):
-        yield f"{count} proofs", influence.score_sentence(count, correlation)
+    yield "two seeds", influence.proof_result([sure, alike], -0.1, [2, 3], "the fox")
+    yield "three seeds that agree", influence.proof_result([sure, alike, alike], -0.1, [2, 3], "the fox")
+    yield "a score", influence.score_sentence(5, 0.7)
 
 
 def checkpoint(**about: object) -> Checkpoint:

@@ -321,6 +321,13 @@
     if (key === "Escape") closeMenus();
   });
 
+  // A menu that closes when the mouse is pressed lets its release through to a legend below, which acts on that alone.
+  let pressed = null;
+  document.addEventListener("mousedown", ({ target }) => { pressed = target; }, true);
+  document.addEventListener("mouseup", (event) => {
+    if (event.target.matches?.(".legendtoggle") && event.target !== pressed) event.stopPropagation();
+  }, true);
+
   const follow = () => {
     let dark = isDark();
     const look = new MutationObserver(() => {

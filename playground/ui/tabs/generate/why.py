@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import html
+import math
+import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 from ....data import Corpus
 from ....figures.influence import effects
 from ....influence.proof import rank_correlation
 from ....influence.ranking import Passage
-from ....influence.verbatim import Copied, Match, SuffixArray, copied
+from ....influence.verbatim import SOURCES, Copied, SuffixArray, copied
 from ....kept import Kept
-from ....service.why import ProofJob, Question, SearchJob, corpus_of, proofs_of, prove_it, search
+from ....service.why import ProofJob, Question, SearchJob, corpus_of, proofs_of, prove_it, scores_of, search
 from ....storage import Checkpoint
 from ....words.influence import (
     LEGEND,
@@ -37,8 +39,6 @@ AROUND = 30
 """How many characters are shown on either side."""
 MATCHES, RAISING, LOWERING = 4, 6, 2
 """How many pieces and passages are shown."""
-MOSTLY = 0.95
-"""Of a text of which more is copied, only the piece around the selection is underlined: all would be."""
 CHECKED = 0.25
 """Passages with at least this share of the strongest one's influence are chosen for the proof."""
 
@@ -164,11 +164,15 @@ class Why:
         slots["why-bar"] = Slot(state, lambda: _under_way(job, "Reading the training text") if _searches(job) else "")
         slots["why-passages"] = Slot((*about, state), lambda: _passages_html(job, corpus, refused or ""))
         ready = job is not None and job.result is not None and bool(job.result.raising)
-        marks = ready, len(mine), len(proofs), going and (going.id, going.version), failed and failed.id
-        slots["why-proof"] = Slot(marks, lambda: _proof_html(going, failed, bool(mine)) if ready else "")
-        slots["why-proven"] = Slot((len(mine), ready), lambda: _proven_html(mine, corpus) if ready else "")
-        slots["why-scores"] = Slot(len(proofs), lambda: _scores(proofs))
-        return slots, len(proofs) > 1 and ready
+        marks = ready, going and (going.id, going.version), failed and failed.id
+        slots["why-proof"] = Slot(marks, lambda: _proof_html(going, failed) if ready else "")
+        slots["why-proven"] = Slot((len(mine), ready), lambda: _proven_html(mine, job, corpus) if ready else "")
+        predicted, actual = scores_of(proofs)
+        score = rank_correlation(predicted, actual)
+        scored = ready and not math.isnan(score)
+        drawn = lambda: show(effects(predicted, actual), score_sentence(len(actual), score)) if scored else None  # noqa: E731
+        slots["why-scores"] = Slot((len(proofs), scored), drawn)
+        return slots, scored
 
 
 def _job(page: Page, visitor: str, question: Question) -> SearchJob | None:
@@ -206,19 +210,19 @@ def _spelled(checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, list[int]]:
 
 
 def _place(checkpoint: Checkpoint, chosen: Chosen) -> tuple[int, int]:
-    """Where the selection begins and ends in the text written, in characters, without blanks at its ends."""
+    """Where the selection begins and ends in the text written, in characters, without blanks around its words."""
     text, ends = _spelled(checkpoint, chosen)
-    said = text[ends[chosen.first - 1] if chosen.first else 0 : ends[chosen.last]]
-    end = ends[chosen.last] - len(said) + len(said.rstrip())
-    return end - len(said.strip()), end
+    start, end = ends[chosen.first - 1] if chosen.first else 0, ends[chosen.last]
+    said = text[start:end]
+    if not said.strip():
+        return start, end
+    return end - len(said.lstrip()), start + len(said.rstrip())
 
 
 def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, Any]:
     """First and last token of each copied piece, and of the selection, for the text above."""
     _, ends = _spelled(checkpoint, chosen)
-    start, end = _place(checkpoint, chosen)
-    shown = [match for match in found.matches if found.share < MOSTLY or (match.start < end and start < match.end)]
-    spans = [(bisect_right(ends, match.start), bisect_left(ends, match.end)) for match in shown]
+    spans = [(bisect_right(ends, match.start), bisect_left(ends, match.end)) for match in found.matches]
     return {"copied": spans, "asked": [chosen.first, chosen.last]}
 
 
@@ -226,22 +230,30 @@ def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, A
 
 
 def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen) -> str:
-    """How often the selection occurs; its own piece first, then the longest others."""
+    """The copied piece that holds the selection, or the places where its words occur; then the longest other pieces."""
     text, (start, end) = corpus.learned().text, _place(checkpoint, chosen)
     selected = _spelled(checkpoint, chosen)[0][start:end]
-    counted = theme.quiet(times("The selected words", text.count(selected))) if selected else ""
-    order = lambda match: (match.end <= start or end <= match.start, match.start - match.end)  # noqa: E731
-    first, *more = [_source(match, text) for match in sorted(found.matches, key=order)[:MATCHES]] or [""]
-    sources = first + (f"<details><summary>Other copied pieces</summary>{''.join(more)}</details>" if more else "")
-    legend = f'<p class="quiet"><span class="copied">Underlined text</span> {LEGEND}</p>'
-    return f"{theme.result(copied_result(found, start, end))}{counted}{legend if sources else ''}{sources}"
+    order = lambda match: (start < match.start or match.end < end, match.start - match.end)  # noqa: E731
+    matches = sorted(found.matches, key=order)
+    pieces_ = [
+        _source(each.sources[0], each.end - each.start, text) + theme.quiet(f"This whole piece: {times(each.count)}.")
+        for each in matches[:MATCHES]
+    ]
+    if matches and not order(matches[0])[0]:
+        first, *pieces_ = pieces_
+    else:
+        places = islice(re.finditer(re.escape(selected), text), SOURCES) if selected else ()
+        first = "".join(_source(each.start(), len(selected), text) for each in places)
+    others = f"<details><summary>Other copied pieces</summary>{''.join(pieces_)}</details>" if pieces_ else ""
+    legend = f'<p class="quiet"><span class="copied">Underlined text</span> {LEGEND}</p>' if matches else ""
+    said = theme.result(copied_result(found, text.count(selected) if selected else 0))
+    return f"{said}{legend}{first}{others}"
 
 
-def _source(match: Match, text: str) -> str:
-    """One copied piece, shown in its source."""
-    start, end = match.sources[0], match.sources[0] + match.end - match.start
-    parts = (text[max(start - AROUND, 0) : start], text[start:end], text[end : end + AROUND])
-    return _quoted(*parts) + theme.quiet(times("This whole piece", match.count))
+def _source(start: int, length: int, text: str) -> str:
+    """A piece of the training text, with some of what is around it."""
+    end = start + length
+    return _quoted(text[max(start - AROUND, 0) : start], text[start:end], text[end : end + AROUND])
 
 
 def _quoted(before: str, piece: str, after: str) -> str:
@@ -261,8 +273,8 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
     raising = ""
     for i, each in enumerate(ranked.raising[:RAISING]):
         ticked = " checked" * (each.effect >= least)
-        box = f'<input type="checkbox" data-field="passage-{i}"{ticked} aria-label="Remove this passage">'
-        raising += f'<label class="why-passage">{box}{_passage(each, corpus)}</label>'
+        box = f'<input type="checkbox" data-field="passage-{i}"{ticked} aria-label="Remove passage {i + 1}">'
+        raising += f'<label class="why-passage"><span>{box} {i + 1}</span>{_passage(each, corpus)}</label>'
     lowering = "".join(_passage(each, corpus) for each in ranked.lowering[:LOWERING])
     lower = f"<details><summary>These make it less likely</summary>{lowering}</details>" if lowering else ""
     return f"{theme.result(ranked_result(ranked))}{theme.quiet(rule) if rule else ''}{raising}{lower}"
@@ -285,8 +297,8 @@ def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
     return progress(view, view.done, f"{doing} …{left(view.time_left)}") + stop
 
 
-def _proven_html(proofs: list[ProofJob], corpus: Corpus) -> str:
-    """What the last claim's proofs show, and what the model says with and without the passages."""
+def _proven_html(proofs: list[ProofJob], job: SearchJob, corpus: Corpus) -> str:
+    """What the last claim's proofs show, and what the model says with and without its passages."""
     if not proofs:
         return ""
     last, question = proofs[-1], proofs[-1].question
@@ -295,20 +307,13 @@ def _proven_html(proofs: list[ProofJob], corpus: Corpus) -> str:
     says = {"With all passages it writes": last.result.said, "Without these passages it writes": last.result.trial.said}
     texts = "".join(f"{theme.quiet(when)}{_quoted(begun, text, '')}" for when, text in says.items())
     selected = _shortened(corpus.tokenizer.decode(list(question.ids[question.first :])))
-    return theme.result(proof_result(same, last.result.before, len(last.passages), selected)) + texts
+    gone = [i for i, each in enumerate(job.result.raising, 1) if each in last.passages]
+    return theme.result(proof_result(same, last.result.before, gone, selected)) + texts
 
 
-def _proof_html(going: ProofJob | None, failed: ProofJob | None, again: bool) -> str:
+def _proof_html(going: ProofJob | None, failed: ProofJob | None) -> str:
     if going is not None and going.active:
         return _under_way(going, "Training twice")
     said = theme.notice(failed.message, "error") if failed is not None else ""
-    label = "Prove it with another seed" if again else "Prove it"
     does = theme.quiet("This trains two models: one without the ticked passages, one without as many random ones.")
-    return f'{said}<div class="line">{deed_button(label, "prove", kind="ghost")}{does}</div>'
-
-
-def _scores(proofs: list[ProofJob]) -> dict[str, Any] | None:
-    if len(proofs) < 2:
-        return None
-    predicted, actual = zip(*((each.result.predicted, each.result.trial.effect) for each in proofs))
-    return show(effects(predicted, actual), score_sentence(len(proofs), rank_correlation(predicted, actual)))
+    return f'{said}<div class="line">{deed_button("Prove it", "prove", kind="ghost")}{does}</div>'

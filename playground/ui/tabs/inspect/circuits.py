@@ -45,4 +45,4 @@ def _graph(at: At) -> tuple[dict[str, Any], Result]:
         places = circuit.places_of(roles_of(at.page, look).tests, found.nodes)
     except ValueError:  # a model too large to test its heads here
         places = {}
-    return circuit_picture(found, places), circuit_result(found, places, answers_of(at, pair)[0])
+    return circuit_picture(found, places), circuit_result(found, places, *answers_of(at, pair))

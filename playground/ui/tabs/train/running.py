@@ -62,7 +62,8 @@ class Running:
             if text := str(values["sweep"] or "").strip():
                 if spec.parent:
                     raise ValueError("Several values are tried on new models: train the chosen one without them")
-                return Begins(self.board.sweep(visitor, spec, asked_for(text, page.limits), share=share).id)
+                job = self.board.sweep(visitor, spec, asked_for(text, page.limits), share=share)
+                return Begins(job.id, {"problem": "", "sweep": ""})
             card, spec = self.linked.applied(values["letters"], spec)
             job = self.board.start(visitor, spec, repeats=card, share=share, name=name)
         except ValueError as problem:

@@ -57,7 +57,7 @@ class Settings:
         """Bind the handlers; `begin` is called when Train is pressed."""
         c = self.c
         reads = (*_FIELDS, *texts.READS, "letters", "name", "further", "sweep", "model")
-        shows = (*texts.FOLLOWS_TEXT, *WORDS, *OF_LINK, "name")
+        shows = (*texts.FOLLOWS_TEXT, *WORDS, *OF_LINK, "name", "sweep")
         sets = tuple(dict.fromkeys((*_FIELDS, *shows)))
         self.followed = followed = Followed(
             page, "train_form", c | {"model": page.model}, reads=reads, sets=sets, follow=self.follow, begin=begin

@@ -11,6 +11,7 @@ from ....service.limits import Limits
 from ....service.sweeps import SweepJob, SweepView
 from ....studies.sweep import SEEDS, Sweep
 from ....training import TrainConfig
+from ....words.result import Result
 from ....words.sweep import loss_shown, sweep_result
 from ... import theme
 from ...chart import chart_place, show
@@ -79,9 +80,9 @@ def show_sweep(page: Page, asked: Asked) -> Shown:
     view = job.view()
     this, rows = (view.id, view.state, view.rows), view.rows
     label = form.setting_name(view.setting)
-    result = sweep_result(rows, label)
+    result = Result("The verdict comes after the last run.") if view.active else sweep_result(rows, label)
     stop = deed_button("Stop", "stop_sweep", id="sweep-stop") if view.active else ""
-    headline = view.message if view.state == "failed" else result.headline if rows else "The first run has begun."
+    headline = view.message if view.state == "failed" else result.headline
     runs, model = page.board.of(asked.visitor), asked.selection.get("model")
     before = asked.selection.get("before") if asked.selection.get("sweep") == job.id else model
     newest = '<i class="newest"></i>' * (before == model and (not runs or runs[-1].turn[1] < job.turn[1]))
