@@ -333,7 +333,7 @@ def test_what_stands_there_before_a_step_is_done_does_not_pass_for_its_answer(pa
     """There are a recorded pair's numbers before the visitor's own, another run's curve, a head before it is off."""
     lesson, progress = find_lesson(name), Progress(name)
     at = next(each for each in lesson.steps if each.id == step)
-    here = Here(page, lesson, at, progress, Visitor(page, known(name)).values)
+    here = Here(page, lesson, at, progress, Visitor(page, known("begins nothing")).values)
     answer, selector = progress.answer(lesson, at), PLACES[place].selector
     assert here.begun() is (step == "off" and name != "no-peeking")
     for guess, begun, done, first in (
