@@ -340,7 +340,7 @@ def _written(token: bytes) -> str:
 
 
 def _bytes_of(token: str) -> bytes:
-    """The bytes of a token as the library decodes it: what its characters stand for, or else the text itself."""
+    """A token's bytes as the library decodes them: one per character, or its UTF-8 if one stands for no byte."""
     if all(character in _BYTE_OF for character in token):
         return bytes(_BYTE_OF[character] for character in token)
     return token.encode()

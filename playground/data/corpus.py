@@ -154,7 +154,7 @@ class Corpus:
         return frozenset(tokens[after < 0].tolist()) - frozenset(tokens[(tokens >= 0) & (after >= 0)].tolist())
 
     def exact_model(self) -> ExactModel | None:
-        """The language's true next-token distribution over this tokenizer's ids; None if either is unknown."""
+        """The language's true next-token distribution, by token ids; None without a language, or for byte pairs."""
         if self.language is None or not isinstance(self.tokenizer, (CharTokenizer, WordTokenizer)):
             return None
         return self._once.get("exact", lambda: ExactModel(self.language.graph, self.tokenizer.encode, self.vocab_size))

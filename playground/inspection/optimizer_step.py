@@ -50,7 +50,7 @@ class StepReport:
     """Parameter → its weight decay; none for norms and biases, none under SGD."""
 
     def step(self, name: str) -> torch.Tensor:
-        """After minus before."""
+        """How far the step moved each weight of the tensor `name`."""
         return self.after[name] - self.before[name]
 
 

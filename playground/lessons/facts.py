@@ -15,13 +15,12 @@ from ..engine import SamplingConfig, count_projections
 from ..engine.sampling import probabilities
 from ..game.rules import BIGRAM, FLOOR, MODEL, YOU, Game
 from ..inspection.balance import evenness, load_over_training
-from ..inspection.cost import Cost, Effect, edit_cost, effect
-from ..inspection.edits import SwitchOff, edits_tap
+from ..inspection.cost import Effect, effect
+from ..inspection.edits import edits_tap
 from ..inspection.heads import EVEN, HABITS, head_scores
 from ..inspection.precision import InPrecision
 from ..inspection.replay import Appearance
 from ..inspection.routing import expert_layers
-from ..kept import Kept
 from ..model import PRESETS
 from ..studies.slips import slip_numbers
 from ..training.verdict import Verdict
@@ -121,25 +120,6 @@ def _habit(scene: Scene) -> str:
     return name if scores[name] >= 0.4 else "elsewhere"
 
 
-_costs = Kept(entries=256, megabytes=1)
-
-
-def _cost(scene: Scene) -> Cost:
-    look, layer, head, *_place = scene.looked
-    judged = scene.held_out(look)
-    edit = SwitchOff(layer, "head", head)
-    key = (layer, head, look.ids if judged.stand_in else None)
-    return _costs.get(key, lambda: edit_cost(look.model, judged.inputs, judged.targets, [edit]), owner=look.model)
-
-
-def _cost_in_margins(scene: Scene) -> float:
-    """How many margins the cost lies from zero: below 1 zero lies inside its interval."""
-    cost = _cost(scene)
-    if not math.isfinite(cost.margin):
-        raise NotYet("A single text cannot say how far this is from chance.")
-    return abs(cost.difference) / cost.margin if cost.margin else math.inf
-
-
 def _effect(scene: Scene) -> Effect:
     """What the changes in force do to the prediction after the query token."""
     look, _layer, _head, query, _key = scene.looked
@@ -193,6 +173,14 @@ def _dead(scene: Scene, kind: str) -> int:
     if (over := load_over_training(history.load, len(layers), config.n_experts)) is None:
         raise NotYet("The load is not measured yet. Wait a moment.")
     return sum(len(evenness(layer.tolist()).dead) for layer in over[1][-1])
+
+
+def _balance_cost(scene: Scene) -> float:
+    """The mixture's loss with a balance loss minus that without, of the same seed."""
+    losses = [scene.balance(kind)[1].val_loss for kind in ("with", "without")]
+    if None in losses:
+        raise NotYet("The loss is not measured yet. Wait a moment.")
+    return losses[0] - losses[1]
 
 
 def _points(scene: Scene, *players: str) -> int:
@@ -266,8 +254,6 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "expects": lambda scene: scene.look().token_label(int(_effect(scene).before.argmax())),
     "expects-after": _expected_still,
     "moved": lambda scene: _effect(scene).divergence,
-    "head-cost": lambda scene: _cost(scene).difference,
-    "head-cost-margins": _cost_in_margins,
     "role": lambda scene: scene.role(scene.look()),
     "role-words": lambda scene: ROLE_NAMES[scene.role(scene.look())],
     "appeared-head": lambda scene: "head {0.layer}.{0.head}".format(_appeared(scene)),
@@ -281,6 +267,8 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "winner": _winner,
     "dead-with": lambda scene: _dead(scene, "with"),
     "dead-without": lambda scene: _dead(scene, "without"),
+    "balance-cost": _balance_cost,
+    "balance-size": lambda scene: abs(_balance_cost(scene)),
     # bets on the next token
     "bets": lambda scene: len(scene.game().rounds),
     "points-you": lambda scene: _points(scene, YOU),
@@ -307,12 +295,12 @@ DIGITS = {
     **dict.fromkeys(("sure", "copied", "next-share", "neurons-percent", "mlp-keeps"), 0),
     **dict.fromkeys(("appeared-percent", "arithmetic-share"), 0),
     **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent", "expects-after"), 1),
-    **dict.fromkeys(("head-cost-margins", "bits-8-smaller", "llama-cache"), 1),
+    **dict.fromkeys(("bits-8-smaller", "llama-cache"), 1),
     **dict.fromkeys(("loss", "training-loss", "floor", "gap"), 3),
     **dict.fromkeys(("uniform", "unigram", "bigram", "risen", "apart", "dot"), 2),
     "bits-8-cost": 5,
     "weight-back": 6,
 }
 """Digits after the point, if not four."""
-SLOW = ("head-cost", "head-cost-margins", "role", "role-words")
+SLOW = ("role", "role-words")
 """Finding one of these facts takes seconds, so a question does not check beforehand whether it is there."""

@@ -55,10 +55,6 @@ class Scene:
         """The changes in force."""
         return _absent()
 
-    def held_out(self, look: Look) -> Any:
-        """Windows and targets for measuring a change."""
-        return _absent()
-
     def role(self, look: Look) -> str:
         """The chosen head's tested role."""
         return _absent()

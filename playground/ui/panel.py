@@ -197,7 +197,7 @@ class Panels:
         self._others.append(Route(path, answer, methods=["POST"]))
 
     def routes(self) -> list[Route]:
-        """For the `routes` of gradio's `app_kwargs`."""
+        """The panels' HTTP routes, for gradio's `app_kwargs`."""
         reads = {"view": self._wish, "do": self._deed}
         own = [
             Route(f"/{does}/{{name}}", partial(self._answer, read), methods=["POST"]) for does, read in reads.items()

@@ -117,7 +117,7 @@ def slips_of(token: str, unit: str, mean: float, context: int) -> str:
     """Why many units (stories, sums) of about `mean` tokens are wrong although the loss is nearly the best possible."""
     why = f"one slip spoils a whole {unit}"
     if mean > context:
-        why = f"a {unit} has about {mean:.0f} {token}s, and it sees {context} at once"
+        why = f"a {unit} has about {mean:.0f} {token}s, and the model sees only {context} at once"
     return f"{token.capitalize()} by {token}, it can hardly do better. But {why}."
 
 
@@ -128,7 +128,7 @@ def _passed(baselines: Baselines, loss: float) -> list[str]:
     if last is None:
         return ["It is no better than guessing.", *_judged_by(baselines, "uniform")]
     shows = {
-        "uniform": f"It knows that some {baselines.unit}s are more common.",
+        "uniform": f"It has learned that some {baselines.unit}s are more common than others.",
         "unigram": "It uses the tokens before.",
         "bigram": f"It uses more than the last {baselines.unit}.",
     }.get(last, f"It uses more than the last {baselines.order - 1} {baselines.unit}s.")

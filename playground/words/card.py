@@ -131,10 +131,9 @@ def parity_in_words(parity: Parity) -> str:
     """How closely an exported folder agrees with its model, and which program read it back."""
     version = parity.transformers
     reader = f"Transformers {version}" if version else "our own importer (Transformers is not installed)"
-    greedy = "the same greedy text" if parity.same_text else "a different greedy text"
-    some = f"all but {parity.other_texts} of {parity.texts:,} texts"
-    alike = some if parity.other_texts else f"all of {parity.texts:,} texts"
+    greedy = "and both write the same greedy text" if parity.same_text else "but they write different greedy texts"
+    alike = f"all {f'but {parity.other_texts:,} of ' if parity.other_texts else ''}{parity.texts:,} texts"
     return (
-        f"read back by {reader}. The largest difference of any logit is {parity.largest_difference:.1e} over "
-        f"{parity.tokens:,} positions, with {greedy}. Its tokenizer agrees with the model's on {alike}"
+        f"read back by {reader}. Over {parity.tokens:,} positions, no logit differs from the model's by more than "
+        f"{parity.largest_difference:.1e}, {greedy}. Its tokenizer agrees with the model's on {alike}"
     )

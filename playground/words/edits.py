@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..inspection.edits import Edit, EditCell, RemoveMask, SwapPattern, SwitchOff
 from .heads import head_name
 
-SEEN = "Next and the chosen head's pattern show edits; most pictures do not."
+SEEN = "Your edits change “Next” and the chosen head's pattern, but not most of the other pictures."
 """Where edits in force are seen."""
 
 
@@ -17,8 +17,9 @@ def edit_words(edit: Edit) -> str:
             return f"layer {layer}'s {part} switched off" if what is None else f"{what} switched off"
         case EditCell():
             how = f"× {edit.value:g}" if edit.scale else f"= {edit.value:g}"
-            rest = "row renormalised" if edit.renormalise else "row not renormalised"
-            return f"{head_name(edit.layer, edit.head)}, weight from {edit.query} to {edit.key} {how}, {rest}"
+            weight = f"weight {how} from token {edit.query} to token {edit.key}"
+            rest = "rescaled" if edit.renormalise else "unchanged"
+            return f"{head_name(edit.layer, edit.head)}, {weight}, rest of the row {rest}"
         case SwapPattern(layer, head, pattern):
             where = "all visible tokens equally" if pattern == "uniform" else "only the token before"
             return f"{head_name(layer, head)} attends to {where}"

@@ -10,7 +10,8 @@ from ..inspection.favourites import RANDOM_ROUTERS
 from .numbers import listed
 
 FAVOURITES = (
-    "Favourites go to an expert clearly more often than other tokens; a percentage says how often, if not always."
+    "An expert's favourites go to it clearly more often than other tokens do. A percentage says how often, unless it "
+    "is always."
 )
 
 
@@ -30,8 +31,8 @@ def training_load_words(
     entropy, most, busiest, share, dead = load
     then = f" ({2 ** began[1]:.1f} at step {began[0]:,})" if began else ""
     words = (
-        f"Layer {layer} at step {step:,}: tokens spread as evenly as over "
-        f"{2**entropy:.1f} of {2**most:.0f} experts{then}. The busiest is expert {busiest} with {100 * share:.0f} %. "
+        f"Layer {layer}, step {step:,}: as even as if {2**entropy:.1f} of {2**most:.0f} experts shared the load "
+        f"equally{then}. The busiest is expert {busiest} with {100 * share:.0f} %. "
     )
     return words + (f"Almost unused (✕): {experts_listed(dead)}." if len(dead) else "No expert is dead.")
 
@@ -54,6 +55,6 @@ def sorting_words(layer: int, learned: float, random: float, *, clear: bool) -> 
         else "Unclear: random routers sort these tokens just as much."
     )
     return headline, (
-        f"Knowing the token raises right guesses of its expert by {100 * learned:.1f} percentage points. "
-        f"With the best of {RANDOM_ROUTERS} random routers, it is {100 * random:.1f}."
+        f"Guesses of the expert are right {100 * learned:.1f} percentage points more often if the token is known. "
+        f"For the best of {RANDOM_ROUTERS} random routers: {100 * random:.1f}."
     )

@@ -22,7 +22,7 @@ HABIT_NAMES = {
 ROLE_NAMES = {
     "induction": "attends to what followed an earlier copy (induction)",
     "duplicate": "attends to an earlier copy of the token",
-    "followed": "attends to what followed an earlier copy, but because of its position",
+    "followed": "attends to what followed an earlier copy, but finds it by counting places",
     "previous": "attends to the token before",
     "first": "attends to the first token (sink)",
     "itself": "attends to the token itself",
@@ -38,10 +38,10 @@ ORDERS = {
 }
 """Of a list of heads, by what it is sorted by."""
 CRITERIA = (
-    f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if it loses "
-    f"more than {GIVEN_UP:.2f} of it when the repetition is replaced. Two roles are even attention (above {EVEN:.2f}) "
-    f"and weight that shifts with the text (above {MOVED:.2f}). For these, the loss must also rise by over {MATTERS:g} "
-    "without the head. Each limit is compared with the lower end of an interval. "
+    f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if "
+    f"replacing the repetition takes away more than {GIVEN_UP:.2f} of its weight. Two roles are even attention (above "
+    f"{EVEN:.2f}) and weight that shifts with the text (above {MOVED:.2f}). For these, the loss must also rise by over "
+    f"{MATTERS:g} without the head. Each limit is compared with the lower end of an interval. "
     "Except for even attention, the head must also exceed every untrained head."
 )
 

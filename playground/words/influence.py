@@ -22,8 +22,8 @@ SAME = 0.05
 """Shares of copied text that differ by less are as good as the same."""
 RULE = 0.2
 """A rule is named that decides at least this part of the influence."""
-MEASURE = "Making these words likelier also changes the loss on each passage: that change is its influence."
-SAMPLED = "The text is long, so the passages most like the selection were measured, and a random sample."
+MEASURE = "A passage's influence is how much its loss falls when these words are made likelier."
+SAMPLED = "The text is long, so only the passages most like the selection and a random sample were measured."
 KEPT_SAME = "Removed passages are replaced by others of the same length, so all other batches stay the same."
 
 
@@ -36,7 +36,8 @@ def copied_result(copied: Copied, start: int, end: int) -> Result:
         return Result(headline, number)
     number += f" For unseen text it would be {percent(copied.usual, 0)}."
     if copied.usual > copied.share - SAME:
-        return Result(headline, "Unseen text is copied about as much, so copying says little here.", number)
+        little = "Unseen text shares about as much or more with the training text, so copying says little here."
+        return Result(headline, little, number)
     return Result(headline, number)
 
 
@@ -54,7 +55,7 @@ def ranked_result(ranked: Ranked) -> Result:
     number = f"{ranked.measured:,} of {ranked.of:,} passages measured, at {moments}."
     trust = f"In our benchmark, predicted and actual effects have a rank correlation of {CORRELATION:.2f}."
     sampled = SAMPLED if ranked.measured < ranked.of else ""
-    return Result(headline, number, " ".join(filter(None, (MEASURE, sampled, trust, "Only a proof is certain."))))
+    return Result(headline, number, " ".join(filter(None, (MEASURE, sampled, trust, "Only “Prove it” tests this."))))
 
 
 def rule_sentence(ranked: Ranked) -> str:
@@ -87,5 +88,5 @@ def proof_result(trials: Sequence[Trial], before: float, passages: int, selected
 def score_sentence(count: int, correlation: float) -> str:
     """How well predictions of proven effects did."""
     if math.isnan(correlation):
-        return f"{count} proofs so far. Three with different predictions give a rank correlation."
+        return f"{count} proofs so far. A rank correlation needs three with different predictions."
     return f"Rank correlation of predicted and actual effects over {count} proofs: {signed(correlation)}."

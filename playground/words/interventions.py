@@ -28,7 +28,7 @@ ASSUMPTIONS = {
 PLACE_NAMES = {"previous": "previous token", "induction": "after a copy", "duplicate": "earlier copy",
                "first": "first token", "itself": "current token"}  # fmt: skip
 """Where a head puts most of its weight, as `interventions.circuit.places_of` finds it. Roles need more than that."""
-LOST = "Each −% is how much of the logit difference is lost without that part or link."
+LOST = "A label such as −30 % is the share of the logit difference lost without that part or link."
 NAMED = f"A head's second line says where it puts over {100 * NAMED_FROM:.0f} % of its weight, on many texts."
 OTHERS = "Other parts may carry the answer as well."
 TINY = 0.2
@@ -49,7 +49,7 @@ def patched_result(
     """The strongest cell of a map; `tokens` of the prompt, of which `part` is shown, `answers` of the two prompts."""
     row, place = found.strongest_in(part)
     shown = " in view" if (row, place) != found.strongest_in() else ""
-    where = f"{part_name(found.part, *found.rows[row])} at {place} “{tokens[place]}”"
+    where = f"{part_name(found.part, *found.rows[row])} at token {place} “{tokens[place]}”"
     effect, (answer, foil) = found.effects[row, place], answers
     leads = [(answer, foil) if gap >= 0 else (foil, answer) for gap in (found.here, found.other)]
     runs = f"Without the patch, “{leads[0][0]}” leads “{leads[0][1]}” by {signed(abs(found.here))}. "

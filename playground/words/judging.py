@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
-UNDERLINED = "Red underlines mark the first mistake of each line, or a word not in the text."
+UNDERLINED = "Red underlines mark the first mistake in each line, or a word that the training text lacks."
 
 
 def share_text(share: Share) -> str:
@@ -18,11 +18,11 @@ def judged_headline(share: Share, language: Language, *, nearly_best: bool = Fal
     """How many of a model's sums, stories or lines are right; `nearly_best`: although its loss can hardly be lower."""
     units, right = language.units[1], language.right
     if nearly_best:
-        return f"Nearly the best loss, yet only {share.right} of {share.of} {units} are {right}."
+        return f"Nearly the best loss, yet only {share.right:,} of {share.of:,} {units} are {right}."
     part = share.right / max(share.of, 1)
     parts = ((0.9, "Nearly all"), (0.6, "Most"), (0.4, "About half"), (0.1, "Some"), (1e-9, "Few"), (0.0, "None"))
     most = "All" if share.right == share.of else next(word for least, word in parts if part >= least)
-    return f"{most} of its {units} are {right}: {share.right} of {share.of}."
+    return f"{most} of its {units} are {right}: {share.right:,} of {share.of:,}."
 
 
 def right_of(language: Language, share: Share) -> str:
@@ -37,7 +37,7 @@ def parsed_summary(parsed: ParsedText) -> str:
     share = parsed.share
     words = [f"{language.judged.capitalize()}: {share.right:,} of {share.of:,}."] if share.of else []
     if parsed.begun_with is not None:
-        why = "has characters that this language lacks" if parsed.foreign else f"begins no {unit} of this language"
+        why = "has characters that this language lacks" if parsed.foreign else f"does not begin a valid {unit}"
         words.append(f"Your prompt {why}, so only later {LANGUAGES[parsed.language].units[1]} are checked.")
     elif not words:
         words.append(f"No complete {unit} yet.")
@@ -59,7 +59,8 @@ def compared_summary(compared: Compared) -> str:
 
 
 def compared_details(compared: Compared) -> str:
-    """How sure that is, how it is in held-out text, and how much is copied; empty without a whole word."""
+    """The share of words from the training text with its interval, the same for held-out text, and how much is copied;
+    empty without a whole word."""
     if not compared.words.of:
         return ""
     words = f"Words from the training text: {share_text(compared.words)}"

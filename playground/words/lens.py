@@ -18,6 +18,6 @@ def lens_caveat(config: ModelConfig) -> str:
             "lengths below do not show how much a layer wrote."
         )
     return (
-        "Training never asked early layers for a readable guess. An odd guess may be information that only later "
-        "layers turn towards the output."
+        "Training never asked early layers for a readable guess. An odd guess may hold information that only later "
+        "layers turn into a prediction."
     )

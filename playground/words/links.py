@@ -31,4 +31,4 @@ def _machines(theirs: str, mine: str) -> str:
         return "The link does not name the kind of machine."
     if mine == theirs:
         return f"Both ran on the same kind of machine ({mine}). The program or a library has changed."
-    return f"The link's run used another kind of machine ({theirs}). This one may round differently ({mine})."
+    return f"The link's run used another kind of machine ({theirs}). This machine may round differently ({mine})."

@@ -51,7 +51,7 @@ def headline(state: State) -> str:
             FEW: "Too few evaluations for a verdict." if state.over else "Too early for a verdict.",
             CUT: f"These are the weights of step {state.since or 0:,} of a longer run.",
             BOTH_ROSE: "Both losses rise.",
-        }.get(state.why, "Up and down at the end." if state.over else "Up and down just now.")
+        }.get(state.why, f"The loss {'was still' if state.over else 'is'} going up and down.")
     return {
         DIVERGED: "Diverged: the learning rate is too high.",
         UNMASKED: "Trained without a mask: the loss is misleading.",
@@ -82,11 +82,10 @@ def _numbers(state: State) -> str:
     if state.kind == BY_HEART or (state.kind == LEVEL and _nothing_left(state)):
         above = "" if state.left is None else f", {from_the_best(state.left)}"
         return f"The validation loss is {state.now:.4f}{above}."
-    moved = "fallen" if state.fell >= 0 else "risen"
-    fell = f"the average loss has {moved} by {abs(state.fell):.4f} from the earlier half to the later"
-    words = f"Since step {state.since:,}, {fell}."
+    lower = f"{abs(state.fell):.4f} {'lower' if state.fell >= 0 else 'higher'}"
+    words = f"Split the evaluations since step {state.since:,} in half: the later half's average loss is {lower}."
     if state.kind != LEARNING and state.now - lowest > 5e-5:
-        words += f" The lowest was {lowest:.4f} after step {step:,}; the last is {state.now:.4f}."
+        words += f" The lowest loss was {lowest:.4f}, at step {step:,}; the last is {state.now:.4f}."
     return words
 
 

@@ -31,7 +31,7 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
         details = f"Next is {second.value}: its loss is {difference:.4f} ± {margin:.4f} higher; {interval}."
         return Result(f"{name} {best.value} is best.", number, details)
     details = f"Their losses differ by {difference:.4f} ± {margin:.4f}, which luck can explain; {interval}."
-    return Result(f"{name} {best.value} and {second.value} are about equally good.", number, details)
+    return Result(f"{name}: {best.value} and {second.value} are about equally good.", number, details)
 
 
 def loss_shown(row: Row) -> str:

@@ -24,7 +24,7 @@ def lacking_words(name: str, lacking: Sequence[str], kind: str) -> str:
     named = [f"“{visible(part)}”" for part in lacking[:NAMED]]
     shown = ", ".join([*named, "…"]) if count > NAMED else listed(named)
     these = f"{count:,} {unit}s" if count > 1 else f"one {unit}"
-    return f"“{name}” lacks {these} of this text ({shown}) and writes “\N{REPLACEMENT CHARACTER}” instead."
+    return f"“{name}” has no token for {these} of this text ({shown}) and writes “\N{REPLACEMENT CHARACTER}” instead."
 
 
 def needed_words(name: str, tokens: int, kind: str) -> str:

@@ -17,6 +17,7 @@ def verdict_result(verdict: Verdict, equal: str = "equal cost", *, active: bool 
         )
     side = "lower" if verdict.difference < 0 else "higher"
     number = f"MoE's loss is {abs(verdict.difference):.4f} {side}, ± {verdict.margin:.4f}, at {equal}."
+    spread = f" A single seed lands about {verdict.spread:.4f} from their mean." if verdict.spread else ""
     interval = f"The ± is a {CERTAINTY} % interval (Student's t) from the spread between"
     if verdict.seeds == 1:
         tie = abs(verdict.difference) <= verdict.margin
@@ -28,7 +29,7 @@ def verdict_result(verdict: Verdict, equal: str = "equal cost", *, active: bool 
     return Result(
         f"{better} predicts better{far}." if verdict.is_clear else f"A tie{far}.",
         number,
-        f"{interval} {verdict.seeds} seeds{f', {verdict.spread:.4f}' if verdict.spread else ''}.",
+        f"{interval} {verdict.seeds} seeds.{spread}",
     )
 
 

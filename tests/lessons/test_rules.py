@@ -17,7 +17,7 @@ IN_WORDS = {
     "role-words", "mlp-change", "appeared-head", "winner", "bits-8-worth", "bits-8-parts",
 }  # fmt: skip
 """Facts that are words or labels, not numbers."""
-LEADS = ("points-lead", "model-lead", "bits-8-cost", "head-cost", "difference")
+LEADS = ("points-lead", "model-lead", "bits-8-cost", "balance-cost", "difference", "difference-size")
 """Facts that are differences of two measurements, of which small ones are noise."""
 HEADLINE = {"loss", "perplexity", "floor"}
 """Facts that stand over the curve of a run that has ended."""

@@ -127,7 +127,7 @@ def test_an_export_says_where_its_tokenizer_differs(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # Transformers takes long to import
     parity = export(one, tmp_path / "good", card=exported_card)
     assert parity.same_text and parity.texts == 200 and parity.other_texts == 0
-    assert "all of 200" in (tmp_path / "good" / "README.md").read_text()
+    assert "all 200 texts" in (tmp_path / "good" / "README.md").read_text()
     monkeypatch.setattr(tokenizers_io, "_OF_WORDS", decoders.Fuse())
     parity = export(one, tmp_path / "glued", card=exported_card)
     assert not parity.same_text and parity.other_texts > 50

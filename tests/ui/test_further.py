@@ -89,7 +89,7 @@ def test_a_text_is_read_once_for_what_a_model_lacks_of_it(monkeypatch):
     monkeypatch.setattr(settings, "tuning_corpus", lambda text, *_: asked.append(text))
     named = {"parent": parent, "source": "text", "own_kind": "paste", "text": OTHER + "é"}
     found = [settings.lacking_html(named, LOCAL) for _ in range(3)]
-    assert "“tried” lacks" in found[0] and len({*found}) == 1 and len(asked) == 1
+    assert "“tried” has no token" in found[0] and len({*found}) == 1 and len(asked) == 1
 
 
 def test_how_long_a_text_must_be_is_said_before_there_is_one():

@@ -75,10 +75,10 @@ def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_
     chosen = {"view": "heads", "patch": True, "other": prompt.replace("Tom", "Max")}
     first = tab.made(prompt, **chosen)
     assert "Shown: tokens 0 to 63" in first["patch-map"]["summary"]
-    assert "Patching layer 3 at 1 “o” matters most." in first["patch-map-headline"]
+    assert "Patching layer 3 at token 1 “o” matters most." in first["patch-map-headline"]
     then = tab.made(prompt, **chosen, query=len(prompt) - 2)
     start, stop = map(int, re.search(r"tokens (\d+) to (\d+)", then["patch-map"]["summary"]).groups())
-    place = int(re.search(r"layer \d at (\d+) .* matters most in view", then["patch-map-headline"])[1])
+    place = int(re.search(r"layer \d at token (\d+) .* matters most in view", then["patch-map-headline"])[1])
     assert 1 < start <= place <= stop
     assert abs(drawn(then["patch-map"]))[:, place - start].max() == abs(drawn(then["patch-map"])).max()
 

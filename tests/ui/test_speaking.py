@@ -94,7 +94,7 @@ def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
     assert "only 8 of 16 sums" in verdict.headline(view) and "one slip spoils a whole sum" in verdict.why(view)
     assert "perfect" not in said
     longer = replace(view, config=view.config.replace(context_length=2))
-    assert "and it sees 2 at once" in verdict.why(longer)
+    assert "sees only 2 at once" in verdict.why(longer)
     worse = view_of(floor + 0.5, judged=[SkillMeasured(50, 1.0, right=8, of=16, left="")])
     assert "8 of 16" in verdict.headline(worse) and verdict.why(worse) == ""
     copied = replace(view, baselines=replace(LADDER, floor=None, overlap=0.97), language="")

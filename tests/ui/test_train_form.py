@@ -305,7 +305,7 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     # what the model lacks of a text is said before
     start = own_text("a dog sat. " * 400 + "Ω?é", model="shipped-stories", further=True)
     contents = follow(start, "further")["contents"]
-    assert "lacks 2 characters" in contents and "“Ω”" in contents and "“é”" in contents
+    assert "no token for 2 characters" in contents and "“Ω”" in contents and "“é”" in contents
     assert "lack 100 % of this text" in follow(start | {"text": "Ὀδυσσεύς" * 300}, "text")["contents"]
     assert "further needs about" in follow(start | {"text": "a dog sat. " * 20}, "text")["contents"]
     assert "lack" not in follow(start | {"further": False}, "further")["contents"]

@@ -77,7 +77,7 @@ class Grammar:
                 self._kinds.setdefault(word.text, set()).add(kinds[word.start])
 
     def read(self, text: str, *, spaced: bool = True) -> list[Reading]:
-        """The units of a text, each from its own beginning. `spaced` is whether the space between words counts.
+        """Read a text unit by unit, each afresh. `spaced`: whether a wrong space between words is a fault.
 
         The last word may be cut short, and the last unit, too.
         """

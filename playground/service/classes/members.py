@@ -63,7 +63,7 @@ IN_FILE = TypeAdapter(Report)
 
 @dataclass(frozen=True)
 class Klass:
-    """One class."""
+    """A teacher's class: its code, lesson, run and end."""
 
     id: int
     code: str

@@ -113,7 +113,7 @@ def _buttons(member: Member) -> str:
 
 
 def _with_run(step: Step, own: dict[str, int]) -> Step:
-    """A step changed to train the class's run; the number of steps in its words is changed, too."""
+    """A lesson step that trains the class's run instead, with the run's number of training steps in its words."""
     if "train.source" not in step.sets:
         return step
     old, new = (f"{sets.get('train.steps', 0):,} steps" for sets in (step.sets, own))

@@ -19,6 +19,7 @@ from typing import Any
 import gradio as gr
 
 from ..bodies import uploaded_file
+from ..gradio_fixes.quiet_refusals import STRANGE
 from ..page import UNSEEN, Page
 from ..panel import Asked
 
@@ -90,7 +91,7 @@ class Followed:
     def _answer(self, asked: Asked) -> dict[str, Any]:
         given, causes = asked.selection["values"], asked.selection.get("causes", [])
         if not isinstance(given, dict) or not isinstance(causes, list):
-            raise ValueError("This is no form of this page: reload it and try again")
+            raise ValueError(STRANGE)
         values = {name: held(component, given.get(name)) for name, component in self._by_name.items()}
         if asked.selection.get("pressed"):
             begun = self._begin(values, asked)
@@ -112,7 +113,7 @@ def held(component: gr.components.Component, value: Any) -> Any:
     elif isinstance(component, gr.Textbox):
         strange = not isinstance(value, (str, type(None)))
     if strange:
-        raise ValueError("This form was sent something that the page never sends: reload the page and try again")
+        raise ValueError(STRANGE)
     return value
 
 

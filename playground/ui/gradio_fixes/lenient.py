@@ -17,7 +17,7 @@ component_meta.create_or_modify_pyi = lambda *given: None  # it would write a .p
 
 
 class LenientDropdown(gr.Dropdown):
-    """Its value is not held against its list."""
+    """A dropdown that accepts values missing from its list."""
 
     is_template = True  # gradio's word for "drawn as its parent is"
 

@@ -25,7 +25,7 @@ DEEPEST = 100
 """Lists within lists; the JSON that is sent back may have 254."""
 OURS = "Something went wrong on our side: try again in a moment."
 DISK = "{}, so this could not be done. Your models are still here: try again later."
-STRANGE = "This was sent something that the page never sends. Reload the page and try again."
+STRANGE = "Something went wrong. Reload the page and try again."
 
 
 def disk_refusal(problem: Exception) -> str:

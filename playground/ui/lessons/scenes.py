@@ -24,7 +24,6 @@ from ..tabs import generate
 from ..tabs.inspect.moments import replay_of
 from ..tabs.inspect.selection import Selection, parsed
 from ..tabs.inspect.tested import roles_of
-from ..tabs.inspect.validation import held_out
 
 OWN = "own"
 """In a step's `model`: the visitor's newest own model."""
@@ -132,9 +131,6 @@ class Here(Scene):
 
     def edits(self) -> list[Edit]:
         return parsed(self.seen_at.edits)
-
-    def held_out(self, look: Look) -> Any:
-        return held_out(self.page, look)
 
     def role(self, look: Look) -> str:
         layer, head, *_ = self.place

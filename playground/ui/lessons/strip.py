@@ -226,8 +226,8 @@ class Strip:
     # ---- what a step sets --------------------------------------------------------------------------------------------
 
     def set_up(self, here: Here, *, only_where: bool, fresh: bool, keeps: bool) -> dict[Any, Any]:
-        """Updates that set the controls as a step wants them; if it is already done, not a run's form. A `fresh` lesson
-        begins with its scene, without anything from before; what the visitor `keeps` is not set."""
+        """Updates that set the controls for a step; the forms only if the step is not done. `fresh`: first reset the
+        panels and apply the lesson's scene. `keeps`: leave the panels' fields as the visitor has them."""
         page, step, sets, visitor = self.page, here.step, here.step.sets, here.visitor
         place, model = PLACES.get(step.point), here.about()
         tab = sets.get("tab", place.tab if place else "")

@@ -22,7 +22,7 @@ def output(at: Here) -> Described:
     )
     why = (
         f"A head's result has {D} numbers of its own. W_o turns them into the {d} numbers that all layers share. "
-        "So several heads can write about the same thing."
+        "So several heads can add to the same numbers."
     )
     own = f"; head {at.head} writes {lengths[at.head]:.2f}" if at.head != most else ""
     sentence = f"Head {most} writes most for {at.query_token} (length {lengths[most]:.2f}){own}."
@@ -145,7 +145,7 @@ def _added(at: Here) -> str:
 
 
 def _effect(at: Here) -> str:
-    return f"It adds a vector of length {at.facts['added']:.2f} to one of length {at.facts['length']:.2f}."
+    return f"The MLP adds a vector of length {at.facts['added']:.2f} to one of length {at.facts['length']:.2f}."
 
 
 def predict(at: Here) -> Described:

@@ -53,7 +53,7 @@ def arrive(at: Here) -> Described:
     )
     sentence = (
         f"{at.query_token} began with length {then:.2f} and has length {now:.2f} here. The cosine of the two is "
-        f"{signed(alike)}: 1 would be the same direction, 0 a new one."
+        f"{signed(alike)}: 1 would be the same direction, 0 a right angle."
     )
     return Described(f"The vectors after {layers}", why, formula, code, sentence, {"stream": "x[0]"})
 

@@ -29,8 +29,8 @@ HOW_SURE = {"guess": "Just a guess", "think": "I think so", "sure": "I'm sure"}
 
 _RULES = f"""<p>“{HOW_SURE["sure"]}” gives your token {percent(SURE["sure"], 0)}, “{HOW_SURE["think"]}”
 {percent(SURE["think"], 0)}, “{HOW_SURE["guess"]}” {percent(SURE["guess"], 0)}; the other tokens share the rest. A token
-that had probability p costs <b>−log₂ p</b> bits. Points are these bits on another scale: 10 for a cost of 0, 0 for
-finding all tokens equally likely.</p>
+that had probability p costs <b>−log₂ p</b> bits. Points put the cost on a scale: 10 for no bits, 0 for rating
+all tokens equally likely.</p>
 <p>The model reads the same text. The <i>bigram</i> only knows how often each token follows the last one. The best
 possible player knows the grammar behind the text, if there is one.</p>"""
 

@@ -50,7 +50,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """A cell of the map is a patch to keep, or to take back."""
+    """A cell of the map is a patch to keep, or to remove."""
     if click.get("slot") != "patch-map":
         return None
     found = _patched(at)
@@ -61,7 +61,7 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     rest = [each for each in at.chosen.kept if each != cell]
     if len(rest) == len(at.chosen.kept):
         if len(rest) >= PATCHES:
-            raise ValueError(f"{PATCHES} patches are the most. Take one back first")
+            raise ValueError(f"You can keep at most {PATCHES} patches. Remove one first")
         rest.append(cell)
     return {"kept": tuple(rest)}
 

@@ -33,7 +33,7 @@ LOSS_WINDOWS = 24
 WAYS = {
     "off": "Switch off: tokens go to the next choice",
     "silent": "Silence: routed as before, output zero",
-    "force": "Send every token to the first one",
+    "force": "Send every token to the first chosen expert",
 }
 
 TEMPLATE = f"""<div class="stack">{slot("breaking-note")}
@@ -45,8 +45,8 @@ TEMPLATE = f"""<div class="stack">{slot("breaking-note")}
 {chart_place("breaking-next", height=340, save_name="next-tokens")}
 <details data-fold="worth"><summary>What is each expert worth?</summary>
 {chart_place("expert-costs", height=220, save_name="expert-costs", clickable=True)}</details>
-<p class="quiet">A router that prefers one expert trains it most, and prefers it even more. A balance loss pulls against
-that.</p>
+<p class="quiet">If a router prefers one expert, that expert learns fastest, so the router prefers it even more.
+A balance loss works against this.</p>
 <div class="line tight"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
 data-with='{{"balance": "none"}}'>Train this pair without balance</button></div></div>"""
 

@@ -250,8 +250,8 @@ def _manage(at: At) -> str:
             f"{deed_button('Delete', 'delete_run', data_with=this, data_sure=sure)}</div>"
         )
     sure = (
-        "Delete everything that this page keeps of you: models, runs, comparisons, texts, lessons, your place in a "
-        "class? Nothing of it can be brought back."
+        "Delete everything that this page keeps about you: models, runs, comparisons, texts, lessons, your place in a "
+        "class? This cannot be undone."
     )
     lasting = at.page.registry.data.lasting  # where nothing lasts, the form says so already
     kept = theme.quiet(kept_words(at.page.limits, lasting=True)) if lasting else ""
