@@ -122,7 +122,7 @@ DO = {
     "passages": "Wait a moment: the page is reading its text.",
     "proof": "Press *Prove it*.",
     "receipt": "Click a cell of the pattern.",
-    "looks-ahead": "Click a dark cell above the diagonal.",
+    "looks-ahead": "Now framed: “{asks}” attends to “{looks-at}”. Click a dark cell right of the diagonal.",
     "pattern then": "Move the slider *Moment*.",
     "role": "Click another head.",
     "followed token": "Click a token of the text.",
@@ -130,7 +130,7 @@ DO = {
     "cost": "Wait a moment: the page is reading many texts.",
     "edits": "Press *Switch it off*.",
 }
-"""The control that brings about what a step waits for, by its action, place or fact."""
+"""The control that brings about what a step waits for, by its action, place or fact; facts in braces are filled in."""
 
 _RUN = (
     "source size text steps causal seed dropout learning_rate optimizer n_layers n_heads d_model context_length "

@@ -307,7 +307,7 @@ class RunJob(TrainingJob):
             elif saved is not None:
                 job._history = saved.history
             snapshots = find_snapshots(job.folder, job._prepared.config) if job.has_result else None
-            job._better = best_kept(job._history, snapshots)
+            job._better = best_kept(job._history, snapshots) if job.used is None else None
         elif saved is not None:
             job._go_back_to(saved, noted["judged"])
         return job

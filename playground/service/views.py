@@ -104,8 +104,16 @@ class RunView(View):
     @property
     def standing(self) -> State:
         """What the run's losses say about it."""
+        return self._state_of(self.history)
+
+    @property
+    def standing_of_model(self) -> State:
+        """What the losses up to the model's step say about the model."""
+        return self._state_of(self.of_model)
+
+    def _state_of(self, history: History) -> State:
         causal = self.config is None or self.config.causal
-        return state_of(self.history, causal=causal, baselines=self.baselines)
+        return state_of(history, causal=causal, baselines=self.baselines)
 
     @property
     def learned(self) -> bool:

@@ -307,32 +307,42 @@ def test_an_answer_that_a_later_step_asks_for_is_covered_until_then():
     """Who predicts better stays hidden while the first step is answered and done."""
     lesson, progress = find_lesson("do-experts-help"), Progress("do-experts-help")
     hidden = {PLACES[name].selector for name in ("verdict", "difference", "pair curve")}
-    at_first = covered(lesson, progress, lesson.steps[0])
+    at_first = covered(lesson, progress, lesson.steps[0], begun=False)
     assert hidden <= {*at_first["later"]} and PLACES["pair facts"].selector in at_first["guess"]
     answer = progress.answer(lesson, lesson.steps[0])
     answer.guess, answer.done, answer.told = 20.0, True, ("Right.",)
-    assert hidden <= {*covered(lesson, progress, lesson.steps[0])["later"]}
-    assert hidden <= {*covered(lesson, progress, lesson.steps[1])["guess"]}
+    assert hidden <= {*covered(lesson, progress, lesson.steps[0], begun=True)["later"]}
+    assert hidden <= {*covered(lesson, progress, lesson.steps[1], begun=True)["guess"]}
     progress.answer(lesson, lesson.steps[1]).guess = "alike"
-    assert not any(hidden & {*places} for places in covered(lesson, progress, lesson.steps[1]).values())
+    assert not any(hidden & {*places} for places in covered(lesson, progress, lesson.steps[1], begun=True).values())
     for name in ("memorising", "no-peeking"):  # the headline of the run names what the next steps ask
         lesson = find_lesson(name)
-        assert PLACES["run"].selector in covered(lesson, Progress(name), lesson.steps[0])["later"]
+        assert PLACES["run"].selector in covered(lesson, Progress(name), lesson.steps[0], begun=False)["later"]
 
 
 @pytest.mark.parametrize(
-    ("name", "step", "place"), [("do-experts-help", "verdict", "pair facts"), ("who-looks-at-whom", "off", "headline")]
+    ("name", "step", "place", "waits"),
+    [
+        ("do-experts-help", "verdict", "pair facts", "done"),
+        ("who-looks-at-whom", "off", "headline", "done"),
+        ("memorising", "part", "curve", ""),
+        ("no-peeking", "off", "curve", ""),
+    ],
 )
-def test_what_stands_there_before_a_step_is_done_does_not_pass_for_its_answer(name, step, place):
-    """A recorded pair's numbers before the visitor's own are there, or what a head is worth before it is off."""
+def test_what_stands_there_before_a_step_is_done_does_not_pass_for_its_answer(page, name, step, place, waits):
+    """There are a recorded pair's numbers before the visitor's own, another run's curve, a head before it is off."""
     lesson, progress = find_lesson(name), Progress(name)
     at = next(each for each in lesson.steps if each.id == step)
+    here = Here(page, lesson, at, progress, Visitor(page, known("begins nothing")).values)
     answer, selector = progress.answer(lesson, at), PLACES[place].selector
-    for guess, done, first in ((None, False, "guess"), (20.0, False, "done"), (20.0, True, ""), (None, True, "guess")):
+    assert here.begun() is (step == "off" and name != "no-peeking")
+    for guess, begun, done, first in (
+        *((None, begun, done, "guess") for begun in (False, True) for done in (False, True)),
+        (20.0, False, False, "begun"), (20.0, True, False, waits), (20.0, True, True, ""), (20.0, False, True, ""),
+    ):  # fmt: skip
         answer.guess, answer.done = guess, done
-        assert [first for first, all in covered(lesson, progress, at).items() if selector in all] == [first] * bool(
-            first
-        )
+        places = covered(lesson, progress, at, begun=begun)
+        assert [first for first, all in places.items() if selector in all] == [first] * bool(first)
 
 
 def test_what_no_page_sends_is_a_sentence_or_nothing(page):

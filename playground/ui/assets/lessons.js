@@ -123,7 +123,9 @@ function tick(ticks) {
 }
 
 // A rule, not a mark on what is there now: it holds for whatever gradio draws anew.
-const COVER = { guess: "after your guess", done: "when this step is done", later: "a later step asks this" };
+const COVER = {
+  guess: "after your guess", begun: "when training begins", done: "when this step is done", later: "a later step asks this",
+};
 function cover(covers) {
   const selectors = Object.values(covers).flat(), all = selectors.join(", "), of = (more) => selectors.map((one) => one + more).join(", ");
   let rule = !all ? "" : `:is(${all}) { position: relative !important; } :is(${all}), :is(${all}) * { visibility: hidden !important; }
@@ -131,7 +133,7 @@ function cover(covers) {
     overflow: hidden; border-radius: 8px; font: 700 0.75rem/1.3 var(--font); color: var(--body-text-color-subdued);
     background: repeating-linear-gradient(-45deg, var(--background-fill-secondary) 0 8px, var(--background-fill-primary) 8px 16px); }
     [data-shows~="running"] #tab-train :is(${all})::after { content: "training … guess to see it"; }`;
-  for (const first of ["done", "later"]) {
+  for (const first of ["begun", "done", "later"]) {
     if (covers[first]?.length) rule += `:is(${covers[first].join(", ")})::after { content: "${COVER[first]}" !important; }`;
   }
   const narrow = selectors.filter((one) => (find(one)?.offsetWidth ?? 400) < 90); // a single number

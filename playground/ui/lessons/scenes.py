@@ -82,6 +82,15 @@ class Here(Scene):
         jobs = [job for job in self._jobs(ComparisonJob) if (job.spec.moe.balance != "none") == balanced]
         return jobs[-1] if jobs else None
 
+    def begun(self) -> bool:
+        """Whether the training for which the step waits has begun; True if it waits for none."""
+        match self.step.doing:
+            case "run":
+                return bool(self.runs(self.step.done.of))
+            case "pair" | "balance" as kind:
+                return self.pair_job(balanced=kind == "pair") is not None
+        return True
+
     def pair_ids(self) -> str:
         """The ids of the step's pair of models, as Dense vs MoE writes them; empty if this lesson has none."""
         model, pairs = self.about(), [job.model_ids for job in self._jobs(ComparisonJob)]

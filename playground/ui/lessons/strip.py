@@ -293,10 +293,11 @@ class Strip:
             return value | {"html": theme.notice(problem, "warning") if problem else ""}
         step, answer = here.step, here.answer
         place, shown = where(step, answer), strip_html(here.lesson, progress, here, problem)
+        covers = {} if progress.folded else covered(here.lesson, progress, step, begun=here.begun())
         live = ("{" in step.say or asks(step, answer)) and place is not None and not answer.told
         value |= {
             "html": shown,
-            "key": zlib.crc32(shown.encode()),
+            "key": zlib.crc32(f"{shown}{covers}".encode()),
             "live": place.selector if live else "",
             "step": step.id,
             "folded": progress.folded,
@@ -304,7 +305,7 @@ class Strip:
             "awaits": None if answer.told else awaited(step, answer),
             "arrives": arrives,
             "points": points,
-            "covers": covered(here.lesson, progress, step) if not progress.folded else {},
+            "covers": covers,
         }
         return value
 
@@ -332,20 +333,24 @@ def asks(step: Step, answer: Answer) -> bool:
     return step.ask is not None and answer.guess is None
 
 
-def covered(lesson: Lesson, progress: Progress, at: Step) -> dict[str, list[str]]:
-    """Places that hold an answer, by what must come first: this step's `guess`, its end (`done`), a `later` step."""
+def covered(lesson: Lesson, progress: Progress, at: Step, *, begun: bool) -> dict[str, list[str]]:
+    """Places that hold an answer, by what must come first: this step's `guess`, its end (`done`), a `later` step.
+
+    Until the training that the step waits for has `begun`, another run's results stand there.
+    """
     answer = progress.answer(lesson, at)
     needs = {at.point, at.then, at.done.place if at.done else "", *(at.ask.covers if at.ask else ())}
     own = list(at.ask.covers) if at.ask else []
     undone = at.ask is not None and at.ask.until == "done" and not answer.done
+    first = "guess" if asks(at, answer) else "begun" if not (begun or answer.done) else "done" if undone else ""
     open_later = [
         step for step in lesson.steps[lesson.steps.index(at) + 1 :] if asks(step, progress.answer(lesson, step))
     ]
     later = [name for step in open_later for name in step.ask.covers if name not in needs]
-    held = {"guess": own if asks(at, answer) else [], "done": own if undone and not asks(at, answer) else []}
     return {
         first: list(dict.fromkeys(PLACES[name].selector for name in names))
-        for first, names in (held | {"later": later}).items()
+        for first, names in ((first, own), ("later", later))
+        if first
     }
 
 

@@ -42,7 +42,8 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     answer = progress.answer(lesson, step)
     dots = "".join(_dot(i, other, ticked[i], i == at) for i, other in enumerate(lesson.steps))
     last, fold = at + 1 == len(lesson.steps), "Expand" if progress.folded else "Collapse"
-    brief = f'<p class="lesson-brief">{_worded(_brief(step, answer))}</p>' if progress.folded else ""
+    brief = filled(scene, _brief(step, answer), "…")
+    brief = f'<p class="lesson-brief">{_worded(brief)}</p>' if progress.folded else ""
     done = " class=lesson-ticked" if answer.told else ""
     head = (
         f'<header{done}><p class="lesson-name"><strong>Lesson {lesson.number}: {html.escape(lesson.title)}</strong> '
@@ -66,7 +67,7 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     if answer.told:
         does.append(_answered(step, answer))
     elif not waiting and (waits := _waits(step, answer)):
-        does.append(f'<p class="lesson-waits">{_worded(waits)}</p>')
+        does.append(f'<p class="lesson-waits">{_worded(filled(scene, waits, "…"))}</p>')
     rest = ticked.count(False)
     if last and (answer.told or rest < 2):
         left = f"One step is left: step {ticked.index(False) + 1}." if rest == 1 else f"{rest} steps are left."

@@ -43,7 +43,7 @@ def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> tuple[str, str]
     was, now = percent(chosen.raw_probability), percent(chosen.probability)
     raw = f"The model gave it {was}; {changed_by(text.rules)} made that {now}." if was != now else ""
     before = readable(tokenizer.decode([*text.prompt, *text.tokens[:-1]]))[-BEFORE:].replace("\n", "⏎")
-    others = max(0.0, 1 - sum(row.probability for row in shown))
+    others = max(0.0, round(1 - sum(row.probability for row in shown), 6))
     bars = "".join(_bar(tokenizer, row, chosen=row is chosen) for row in shown)
     rest = f'<p class="alternative others"><span>others</span>{_track(others)}<span>{percent(others)}</span></p>'
     table = theme.table(_HEAD, [_row(tokenizer, row, chosen=row is chosen) for row in rows], save="choice")

@@ -138,8 +138,6 @@ def written(page: Page, asked: Asked, after: Any, stopped: threading.Event) -> I
         before = Beginning(ids, [])
     else:
         before, notes = Beginning.read(after, limits, checkpoint), []
-    if not checkpoint.config.causal:
-        notes.append(NO_MASK)
     single = not stops and checkpoint.about.get("corpus") == sentences.NAME
     unit = UNITS.get(checkpoint.tokenizer.kind, "token")
     start, given = len(before.tokens), checkpoint.tokenizer.decode(before.prompt)

@@ -80,8 +80,9 @@ def arithmetic() -> str:
     counted = theme.table(("Q, K and V vectors per layer", "without the cache", "with it"), rows)
     return (
         f"<details><summary>Counted by hand</summary>{counted}"
-        "<p>As in textbooks, this count includes reading the last new token. The measurement stops before that: with "
-        "the cache, three vectors fewer. The whole text must fit in the context.</p>"
+        f"<p>Three vectors for each token read. Without the cache: 3 · (5 + 6 + 7) = {small[0]}. With it, each of the "
+        f"8 tokens is read once: 3 · 8 = {small[1]}. Only a longer text needs the last of them: "
+        f"this one can end after 3 · (5 + 1 + 1) = {small[1] - 3}.</p>"
         "<p>The price is memory: 2 · layers · heads · d_head · tokens · bytes. For a Llama of 7 billion parameters "
         f"(32 layers, 32 heads of 128) at 2,048 tokens in float16 that is {gib:g} GiB ({gib * 1.024**3:.2f} GB).</p>"
         "</details>"

@@ -33,7 +33,7 @@ def headline(view: RunView) -> str:
         return "Getting ready …" if view.active else "This model came without a record of its training."
     if view.active and view.history.evaluations["step"][-1] == 0:
         return "Learning …"  # measurements before the first step say nothing about the run
-    state, shares = view.standing, speaking.shares(view)
+    state, shares = view.standing_of_model, speaking.shares(view)
     if state.kind in (DIVERGED, UNMASKED, BELOW, BY_HEART, OVERFITTING):
         return states.headline(state)
     if shares and (not view.active or any(share.right for share in shares.values())):
@@ -43,7 +43,7 @@ def headline(view: RunView) -> str:
         return passed_so_far(view.baselines, held_loss(view.history)) if view.baselines else "Learning …"
     if view.baselines is None:
         return states.headline(state)
-    course = {LEARNING: "Still falling", LEVEL: "Levelled off"}.get(state.kind, "")
+    course = {LEARNING: "Still falling", LEVEL: "Levelled off"}.get(state.kind, "") if view.used is None else ""
     return passed_headline(view.baselines, view.of_model.val_loss, course)
 
 
@@ -92,7 +92,7 @@ def _why(view: RunView) -> str:
     if finished.get("reason") == "risen" and history.best and not view.active:
         scored = sum(step > history.best[0] for step in history.evaluations["step"])
         return html.escape(ended_early(history.last_step, view.planned_steps or history.last_step, scored))
-    return MEMORISES if view.standing.kind == OVERFITTING else html.escape(speaking.why_faulty(view))
+    return MEMORISES if view.standing_of_model.kind == OVERFITTING else html.escape(speaking.why_faulty(view))
 
 
 def details(view: RunView) -> str:

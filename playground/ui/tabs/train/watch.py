@@ -147,7 +147,7 @@ def resume_label(view: RunView) -> str:
 def sample(view: RunView) -> str:
     """The last sample, and its step if that is not the model's."""
     written = view.of_model.samples
-    if not written:
+    if not written or (view.used and not written[-1]["step"]):  # an untrained model's says nothing of this one
         return ""
     last, step = written[-1], view.history.last_step if view.used is None else view.used
     earlier = not view.active and last["step"] != step
