@@ -26,7 +26,7 @@ from ..studies.slips import slip_numbers
 from ..training.verdict import Verdict
 from ..words.heads import ROLE_NAMES
 from ..words.slips import SLIPS, slip_sentences
-from .journey import favourite, last_looks, mlp_change, mlp_keeps, neurons_percent, settles
+from .journey import favourite, mlp_change, mlp_keeps, settles
 from .run_facts import RUN_FACTS
 from .scene import NotYet, Scene, Value
 
@@ -221,6 +221,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     # the chosen model, and the prompt of Generate
     "layers": lambda scene: scene.checkpoint().config.n_layers,
     "heads": lambda scene: scene.checkpoint().config.n_heads,
+    "positions": lambda scene: scene.checkpoint().config.positions,
     "masked": lambda scene: "yes" if scene.checkpoint().config.causal else "no",
     "cache-bytes": lambda scene: scene.checkpoint().config.cache_bytes(1),
     "prompt": lambda scene: scene.generate_prompt.strip() or "nothing",
@@ -242,10 +243,8 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "weight-percent": lambda scene: 100 * float(scene.receipt.weight),
     "vocabulary": lambda scene: scene.look().checkpoint.tokenizer.vocab_size,
     "width": lambda scene: scene.look().config.d_model,
-    "last-looks": lambda scene: last_looks(*scene.looked[:3]),
     "next-token": lambda scene: favourite(scene.look())[0],
     "next-share": lambda scene: favourite(scene.look())[1],
-    "neurons-percent": lambda scene: neurons_percent(*scene.looked[:2], scene.looked[3]),
     "mlp-keeps": lambda scene: mlp_keeps(scene.look()),
     "mlp-change": lambda scene: mlp_change(scene.look()),
     "settles": lambda scene: settles(scene.look()),
@@ -292,7 +291,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
 """All facts by the names that lesson files use; also `slip.NAME`, whether a slip is true, and `slip.NAME.NUMBER`."""
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
-    **dict.fromkeys(("sure", "copied", "next-share", "neurons-percent", "mlp-keeps"), 0),
+    **dict.fromkeys(("sure", "copied", "next-share", "mlp-keeps"), 0),
     **dict.fromkeys(("appeared-percent", "arithmetic-share"), 0),
     **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent", "expects-after"), 1),
     **dict.fromkeys(("bits-8-smaller", "llama-cache"), 1),

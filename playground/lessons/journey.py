@@ -1,4 +1,4 @@
-"""Facts of one token's journey through a model: its vector, where it looks, and what MLPs and layers do with it."""
+"""Facts of one token's journey through a model: what MLPs and layers do to the next one."""
 
 from __future__ import annotations
 
@@ -8,25 +8,10 @@ from ..inspection import Look
 from ..inspection.cost import Effect, effect
 from ..inspection.edits import SwitchOff, edits_tap
 from ..inspection.lens import logit_lens
-from ..inspection.walk import ACTIVE
 from ..kept import Kept
 from ..words.numbers import percent
 
 _without = Kept(entries=64, megabytes=8)
-
-
-def last_looks(look: Look, layer: int, head: int) -> str:
-    """Where the last token of the prompt looks most: itself, previous, first or elsewhere."""
-    last = look.length - 1
-    key = int(look.pattern(layer)[head, last].argmax())
-    return {last: "itself", last - 1: "previous", 0: "first"}.get(key, "elsewhere")
-
-
-def neurons_percent(look: Look, layer: int, query: int) -> float:
-    """Percent of the layer's neurons that respond to a token. Raises ValueError for a layer with experts."""
-    if look.config.has_experts(layer):
-        raise ValueError("This layer has experts instead of one MLP. Choose another model.")
-    return 100 * float((look.trace["ff_hidden", layer][0, query].abs() > ACTIVE).float().mean())
 
 
 def favourite(look: Look) -> tuple[str, float]:

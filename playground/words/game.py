@@ -22,10 +22,9 @@ def result(game: Game, word: Callable[[int], str]) -> str:
     if not gap:
         return said + "You and the model are level, too."
     lead = (game.bits(MODEL) - game.bits(YOU)).round(6)
-    best = int(lead.argmax() if gap > 0 else lead.argmin())
+    most = int(lead.argmax() if gap > 0 else lead.argmin())
     who = "You beat the model" if gap > 0 else "The model beat you"
-    knew = "you" if gap > 0 else "it"
-    return f"{said}{who} by {abs(gap)} point{'s' * (abs(gap) != 1)}: {knew} knew “{word(best)}” better."
+    return f"{said}{who} by {abs(gap)} point{'s' * (abs(gap) != 1)}, most of all in “{word(most)}”."
 
 
 def luck(game: Game) -> str:

@@ -111,8 +111,6 @@ def do(page, step: Step) -> None:
     elif done.place == "pattern then":
         page.locator("#inspect-panel input[name=moment]").press("ArrowLeft")
     else:
-        if step.point == "prompt":
-            page.fill("#generate-panel textarea[name=prompt]", "the moon is")
         if done.times > 1:  # the same one twice counts once
             press(page, done.place)
             press(page, done.place)

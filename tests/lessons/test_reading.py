@@ -13,7 +13,6 @@ import torch
 from playground.data.tokenizers import CharTokenizer
 from playground.lessons import reading
 from playground.lessons.facts import FACTS, value_of, written
-from playground.lessons.journey import neurons_percent
 from playground.lessons.judging import checked, holds, judge, missing, said_of
 from playground.lessons.progress import Progress
 from playground.lessons.reading import Lesson, LessonError, all_lessons, find_lesson, read_lesson
@@ -172,9 +171,6 @@ def test_facts_are_counted_and_a_loss_is_there_before_the_baselines():
     for name in ("uniform", "gap"):
         with pytest.raises(NotYet, match="baselines"):
             value_of(scene, name)
-    hidden = torch.tensor([[[0.0, 1.0, -0.5, 0.009], [0.0, 0.0, 0.0, 0.2]]])
-    look = SimpleNamespace(config=SimpleNamespace(has_experts=lambda _: False), trace={("ff_hidden", 1): hidden})
-    assert [neurons_percent(look, 1, query) for query in (0, 1)] == [50, 25], "the share of neurons that respond"
 
 
 def test_how_sure_it_is_of_a_word_is_the_product_of_its_tokens_shares():
