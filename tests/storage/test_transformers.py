@@ -86,7 +86,7 @@ def test_transformers_agrees_with_what_we_export_and_we_read_it_back(tmp_path, f
     parity = export(checkpoint, folder, prompt="the lamp", card=exported_card)
     assert parity.transformers == transformers.__version__
     assert parity.largest_difference <= 1e-4 and parity.same_text
-    assert f"logit is {parity.largest_difference:.1e}" in (folder / "README.md").read_text()
+    assert f"more than {parity.largest_difference:.1e}" in (folder / "README.md").read_text()
     again = import_folder(folder)
     ids = torch.randint(0, config.vocab_size, (2, 48), generator=torch.Generator().manual_seed(0))
     with torch.no_grad():

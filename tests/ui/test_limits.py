@@ -46,8 +46,8 @@ def press_train(caller: RawCaller, visitor: str, **changes) -> tuple[int, str]:
         ({"learn": "example", "source": "klingon"}, "an example"),
         ({"tokenizer": "telepathy"}, "one of"),
         ({"causal": "maybe"}, "on or"),
-        ({"own_kind": "carrier pigeon"}, "sent something"),
-        ({"text": ["a text"]}, "sent something"),
+        ({"own_kind": "carrier pigeon"}, "went wrong"),
+        ({"text": ["a text"]}, "went wrong"),
     ],
 )
 def test_raw_calls_out_of_range_are_refused_with_a_sentence_and_start_nothing(served, changes, complaint):

@@ -114,6 +114,6 @@ def test_a_sample_that_is_not_of_the_models_weights_says_its_step_and_chance_has
         view.history.add(Stepped(step, 1.0, 1.0, 0.1, 1.0, tokens_per_second=1.0, time_left=1.0))
     for step in (0, 2):
         view.history.add(Sampled(step, 1.0, prompt="12+34=", text=f"{step}"))
-    for changes, says in (({}, True), ({"state": "training"}, False), ({"used": 2}, False), ({"used": 1}, True)):
+    for changes, says in (({}, True), ({"state": "training"}, False), ({"used": 2}, False), ({"used": 1}, False)):
         shown = watch.sample(replace(view, **changes))
-        assert ("At step" in shown) is says and ("step 0" in shown) is (changes == {"used": 1}), changes
+        assert ("At step" in shown) is says and "step 0" not in shown, changes
