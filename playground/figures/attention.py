@@ -118,6 +118,7 @@ def head_grid(
     tokens: Sequence[str] = (),
     *,
     columns: int = 4,
+    causal: bool = True,
     size: int = 150,
     chosen: int | None = None,
 ) -> Figure:
@@ -145,7 +146,7 @@ def head_grid(
     for i, pattern in enumerate(patterns):
         row, column = divmod(i, n_columns)
         top = 1 - title - row * (tall + title)
-        x, y, z = nth("x", i), nth("y", i), numbers(pattern)
+        x, y, z = nth("x", i), nth("y", i), numbers(_blanked(pattern, causal))
         traces.append(
             {
                 "type": "heatmap", "z": z, "xaxis": x, "yaxis": y, "coloraxis": "coloraxis", "name": titles[i],

@@ -65,16 +65,17 @@ def test_stopped_runs_that_still_work_hold_their_visitors_places_and_no_more(tmp
 
 
 def test_a_page_that_looks_keeps_its_place_and_one_that_stays_away_loses_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("playground.service.line.AWAY_SECONDS", 0.4)
+    monkeypatch.setattr("playground.service.line.AWAY_SECONDS", 1.0)
     board = house(tmp_path, ScriptedRunner(), jobs=1)
     board.start(ANNA, small_spec(steps=100_000))
     here, away = board.start(CARLA, small_spec()), board.start(BERT, small_spec())
-    end = time.monotonic() + 1.0
+    end = time.monotonic() + 2.0
     while time.monotonic() < end:
         board.of(CARLA)
         time.sleep(0.02)
     assert here.state == "waiting" and here.view().place == 1
     assert away.state == "failed" and "too long" in away.view().message
+    monkeypatch.setattr("playground.service.line.AWAY_SECONDS", 60.0)
     board.stop(ANNA)
     until(lambda: over(board, ANNA, CARLA))
     assert here.state == "finished", "and whoever left and came back finds out why"
