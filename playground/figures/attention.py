@@ -10,7 +10,6 @@ import numpy as np
 from . import palette
 from .shapes import (
     FIXED,
-    MOST_LABELS,
     MOST_TOKENS_ALONG,
     SQUARE_ACROSS,
     SQUARE_DOWN,
@@ -115,7 +114,6 @@ def signed_map(
 def head_grid(
     patterns: np.ndarray,
     titles: Sequence[str],
-    tokens: Sequence[str] = (),
     *,
     columns: int = 4,
     causal: bool = True,
@@ -126,7 +124,6 @@ def head_grid(
 
     Args:
         titles: one short name per head, such as L0 H3.
-        tokens: shown on hover if given.
         size: height in pixels of each row of pictures, including the title.
         chosen: index of the head whose picture is framed.
     """
@@ -138,10 +135,7 @@ def head_grid(
     height = 26 + (size - 5) * n_rows
     across, title = panels(n_columns), 21 / height
     tall = (1 - title * n_rows) / n_rows
-    named = len(tokens) == patterns.shape[-1] <= MOST_LABELS
-    where = "%{y} looks at %{x}" if named else "query %{y}, key %{x}"
     quiet = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", **FIXED}
-    quiet |= {key: names(tokens, first=0)[key] for key in ("tickvals", "ticktext")} if named else {}
     traces, axes, notes, frames = [], {}, [], []
     for i, pattern in enumerate(patterns):
         row, column = divmod(i, n_columns)
@@ -150,7 +144,7 @@ def head_grid(
         traces.append(
             {
                 "type": "heatmap", "z": z, "xaxis": x, "yaxis": y, "coloraxis": "coloraxis", "name": titles[i],
-                "hovertemplate": f"{titles[i]}<br>{where}<br>weight %{{z:.2f}}<extra></extra>",
+                "hovertemplate": f"{titles[i]}<extra></extra>",
             }
         )  # fmt: skip
         axes[nth("xaxis", i)] = {**quiet, "domain": across[column], "anchor": y, **SQUARE_ACROSS}

@@ -172,9 +172,7 @@ def grid(at: At) -> tuple[dict[str, Any], str]:
     patterns = np.stack([by_layer[layer][head] for layer, head in shown])
     titles = [f"{layer}.{head}" for layer, head in shown]
     chosen = shown.index(at.owner) if at.owner in shown else None
-    figure = head_grid(
-        patterns, titles, look.tokens[part], columns=4, causal=look.config.causal, size=132, chosen=chosen
-    )
+    figure = head_grid(patterns, titles, columns=4, causal=look.config.causal, size=132, chosen=chosen)
     more = f"The first {len(shown)} of {len(heads)} heads." if len(shown) < len(heads) else ""
     return figure, f"{more}{window_words(look, part)}".strip()
 
