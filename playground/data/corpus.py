@@ -139,7 +139,8 @@ class Corpus:
         if not self.is_own_text:
             return 0.0
         per_token = max(self.n_characters, 1) / (len(self.train) + len(self.val))
-        return overlap(self.train, self.val, max(round(SNIPPET / per_token), 4))
+        tokens = max(round(SNIPPET / per_token), 4)
+        return self._once.get("overlap", lambda: overlap(self.train, self.val, tokens))
 
     def other_kind(self) -> OtherKind | None:
         """How the validation text differs in kind from the training text; None if it does not clearly differ."""

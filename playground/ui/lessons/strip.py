@@ -348,9 +348,9 @@ def covered(lesson: Lesson, progress: Progress, at: Step, *, begun: bool) -> dic
     ]
     later = [name for step in open_later for name in step.ask.covers if name not in needs]
     return {
-        first: list(dict.fromkeys(PLACES[name].selector for name in names))
-        for first, names in ((first, own), ("later", later))
-        if first
+        until: list(dict.fromkeys(PLACES[name].selector for name in names))
+        for until, names in ((first, own), ("later", later))
+        if until
     }
 
 
