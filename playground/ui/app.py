@@ -132,7 +132,7 @@ def build_app(
 
 
 def _no_copies(request: Request) -> Response:
-    """Gradio would write a session's components to a file for anybody who asks; the page has no such links."""
+    """Refuse gradio's deep links: each request would write a file, and the page has no use for them."""
     return Response(status_code=404)
 
 

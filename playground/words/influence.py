@@ -26,7 +26,7 @@ MEASURE = "A passage's influence is how much its loss falls when these words are
 SAMPLED = "The text is long, so only the passages most like the selection and a random sample were measured."
 FEWEST_SEEDS = 3
 """With fewer, an interval over seeds is so wide that it says nothing."""
-ANOTHER = "Prove the same passages again for another seed; three give an interval."
+ANOTHER = "Prove the same passages again to add a seed. Three seeds give an interval."
 KEPT_SAME = "Removed passages are replaced by others of the same length, so all other batches stay the same."
 
 

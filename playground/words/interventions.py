@@ -33,7 +33,7 @@ LOOKS = {"previous": "the token before", "induction": "what followed the earlier
 """The same, to follow *attends to*."""
 FEEDS = 0.05
 """A head feeds one of the main path if at least this share of the logit difference is lost without the link."""
-LOST = "Each −% is how much of the logit difference is lost without that part or link."
+LOST = "A label such as −30 % is the share of the logit difference lost without that part or link."
 MEASURED = "Parts are measured in the circuit alone, links in the whole model."
 ANOTHER_QUESTION = (
     "“Largest effect” above removes a head altogether. "

@@ -251,7 +251,7 @@ def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: 
 
 
 def _source(start: int, length: int, text: str) -> str:
-    """A piece of the training text, with some of what is around it."""
+    """A piece of the training text, with a few words before and after it."""
     end = start + length
     return _quoted(text[max(start - AROUND, 0) : start], text[start:end], text[end : end + AROUND])
 

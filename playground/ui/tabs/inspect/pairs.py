@@ -144,7 +144,7 @@ def _changes(one: str, other: str) -> str:
 def with_headline(
     name: str, about: tuple[Any, ...], make: Callable[[], tuple[dict[str, Any], Result]]
 ) -> dict[str, Slot]:
-    """Two slots: a chart with the details of what it shows, and above it the headline and the number."""
+    """Two slots for a result: its headline and number, and below them the chart with its details."""
     make = functools.cache(make)
 
     def chart() -> dict[str, Any] | None:
