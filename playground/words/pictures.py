@@ -162,24 +162,6 @@ def interval_words(differences: Sequence[float], mean: float | None, margin: flo
 # ---- a class ---------------------------------------------------------------------------------------------------------
 
 
-def class_words(losses: Sequence[float], best: float | None, left_out: int = 0, unmasked: int = 0) -> str:
-    """Where a class is, by each student's last loss; `unmasked` of them are of models without a mask."""
-    if not losses:
-        return "No run of the class has been measured yet."
-    words = f"Validation loss {losses[0]:.4f}."
-    if len(losses) > 1:
-        words = f"Validation losses of {len(losses)} runs, the last of each student: {min(losses):.4f} to "
-        words += f"{max(losses):.4f}, median {float(np.median(losses)):.4f}."
-    words += "" if best is None else f" The best possible loss is {best:.4f}."
-    if unmasked:
-        models = "1 model has no mask: it sees" if unmasked == 1 else f"{unmasked} models have no mask: they see"
-        words += f" {models} the tokens to predict, so {'its' if unmasked == 1 else 'their'} loss is misleading."
-    if left_out:
-        runs = "1 run uses" if left_out == 1 else f"{left_out} runs use"
-        words += f" {runs} another text or other tokens and cannot be shown on this scale."
-    return words
-
-
 # ---- parts of a model ------------------------------------------------------------------------------------------------
 
 

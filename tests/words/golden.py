@@ -35,6 +35,7 @@ from playground.storage import Checkpoint
 from playground.storage.spaces import Change, Deployment
 from playground.storage.transformers_export import Parity
 from playground.studies.finetune import Measured
+from playground.studies.one_change import Experiment, Group
 from playground.studies.scores import Score
 from playground.studies.sweep import Row
 from playground.training import Finished, History, Noticed, SettingsChanged
@@ -45,6 +46,7 @@ from playground.training.verdict import Verdict
 from playground.words import (
     baselines,
     card,
+    classroom,
     corpus,
     edits,
     examples,
@@ -425,6 +427,33 @@ def of_card_and_shell() -> Iterator[Case]:
     state = state_kinds.state_of(mine.history, baselines=Baselines.from_dict(known))
     yield "info", "\n".join(shell.checkpoint_lines(mine, state))
     yield "the best step", "\n".join(shell.best_lines(Facts(best=(5, 1.05))))
+
+
+def of_classroom() -> Iterator[Case]:
+    for changes, said in classroom.CHANGING.items():
+        yield f"each student changes: {changes or 'nothing'}", said
+    for why, said in classroom.GONE.items():
+        yield f"no class: {why}", said
+    yield "the class has ended", classroom.ENDED
+    yield "what the teacher sees", classroom.SEEN
+    yield "a class without students", classroom.NOBODY
+    yield "an address that only this machine can open", classroom.LOCAL
+    yield "a student's run without a loss", classroom.latest_words(None, 10, 800, None)
+    yield "a student's last loss", classroom.latest_words(1.5, 800, 1000, 0.25)
+    yield "two texts, one with a best possible loss", classroom.comparing_words(2, True)
+    yield "two texts without", classroom.comparing_words(2, False)
+    yield "its chart", classroom.class_words([1.0, 2.0, 1.5], 0.9)
+    yield "one run, others left out", classroom.class_words([1.0], None, left_out=1, unmasked=1)
+    yield "two left out", classroom.class_words([1.0, 2.0], None, left_out=2, unmasked=2)
+    yield "nothing measured yet", classroom.class_words([], None)
+    own, one = Group("Small", (2.0, 2.1, 2.3), ("A", "B", "C"), own=True), Group("Tiny", (2.0,), ("D",))
+    lower, near = Group("Medium", (1.5, 1.6, 1.8), ("E", "F", "G")), Group("Wide", (2.0, 2.2, 2.3), ("H", "I", "J"))
+    yield "no complete run", classroom.experiment_words(Experiment("size", (), False, 0, 0))
+    yield "one run", classroom.experiment_words(Experiment("seed", (one,), False, 0, 0))
+    yield "a run that repeated a seed", classroom.experiment_words(Experiment("seed", (own,), False, 1, 2))
+    yield "sizes, one clearly lower", classroom.experiment_words(Experiment("size", (own, lower, near), False, 2, 1))
+    two = Group("Dialogue", (0.5, 0.6), ("K", "L"))
+    yield "texts, too few runs of one", classroom.experiment_words(Experiment("text", (own, two, lower), True, 0, 0))
 
 
 def of_game() -> Iterator[Case]:

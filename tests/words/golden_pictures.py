@@ -54,10 +54,6 @@ def of_pictures() -> Iterator[Case]:
     yield "no curves yet", pictures.pair_words([])
     for mean in (0.05, -0.3):
         yield f"interval: {mean}", pictures.interval_words([-0.1, 0.2], mean, 0.1)
-    yield "a class", pictures.class_words([1.0, 2.0, 1.5], 0.9)
-    yield "a class: one run, others left out", pictures.class_words([1.0], None, left_out=1, unmasked=1)
-    yield "a class: two left out", pictures.class_words([1.0, 2.0], None, left_out=2, unmasked=2)
-    yield "a class: nothing yet", pictures.class_words([], None)
     costs, margins = np.array([[0.1, -0.01], [0.5, 0.0]]), np.array([[0.02, 0.05], [0.1, 0.01]])
     names = [[f"expert {column} of layer {row}" for column in range(2)] for row in (1, 3)]
     one, two = costs == 0.5, costs > 0.05

@@ -1,20 +1,15 @@
 """Experiment: results of students in a class who changed one thing and left the rest as it was.
 
 Runs whose settings are equal except for the seed make a group; each seed counts once, since it leads to the same run
-again. A group must differ from the class's run in one thing only, or it is left out. The interval is Student's, exact,
-from the spread between seeds.
+again. A group must differ from the class's run in one thing only, or it is left out.
 """
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...links import RunCard
-from ...training.verdict import mean_interval, student_t
-from ...words.verdict import loss_in_words
+from ...studies.one_change import Experiment, Group
 from .house import card_from
 from .members import Klass, Report, Student
 
@@ -24,74 +19,6 @@ GOES_WITH_SIZE = {
 }  # fmt: skip
 """Training settings that a position of the size dial sets as well."""
 TEXT = {"text", "text_hash", "hub"}
-ENOUGH = 3
-"""Fewest runs for a useful interval: with two, it is nine times their spread."""
-
-
-@dataclass(frozen=True)
-class Group:
-    """Runs that differ only in their seed."""
-
-    label: str
-    losses: tuple[float, ...]
-    """The loss of each run in nats per token, above the floor if the texts differ."""
-    names: tuple[str, ...]
-    """The students whose runs they are."""
-    own: bool = False
-    """Whether these are the settings given to the class."""
-
-    @property
-    def mean(self) -> float:
-        """Mean of the losses."""
-        return statistics.fmean(self.losses)
-
-    @property
-    def spread(self) -> float:
-        """Standard deviation from seed to seed; NaN for one run."""
-        return statistics.stdev(self.losses) if len(self.losses) > 1 else math.nan
-
-    @property
-    def margin(self) -> float | None:
-        """Half the width of the mean's 95 % interval; None if there are too few runs."""
-        return float(mean_interval(self.losses)[1]) if len(self.losses) >= ENOUGH else None
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """A class's results on the one setting that its students change."""
-
-    thing: str
-    """seed, size or text."""
-    groups: tuple[Group, ...]
-    above_floor: bool
-    """Whether losses are differences from their text's best possible loss."""
-    repeated: int
-    """How many runs repeated a seed and so do not count again."""
-    left_out: int
-    """How many runs changed something else, or more than one thing, or cannot be compared."""
-
-    def in_words(self) -> str:
-        """The result in a few sentences."""
-        if not self.groups:
-            return "No run has come to its end yet, or none changed only this. The picture fills as runs end."
-        parts = [_group_in_words(group, len(self.groups) > 1, self.above_floor) for group in self.groups[:6]]
-        own = next((group for group in self.groups if group.own), None)
-        if own is not None and own.margin is not None:
-            others = [group for group in self.groups if group is not own and group.margin is not None]
-            parts += [_difference_in_words(group, own, len(others), self.above_floor) for group in others[:4]]
-        if self.thing == "size" and len(self.groups) > 1:
-            parts.append("Steps and rates that go with a size may differ as well.")
-        if self.repeated:
-            runs = (
-                "1 run repeated a seed and counts"
-                if self.repeated == 1
-                else f"{self.repeated} runs repeated seeds and count"
-            )
-            parts.append(f"{runs} once.")
-        if self.left_out:
-            runs = "1 run is" if self.left_out == 1 else f"{self.left_out} runs are"
-            parts.append(f"{runs} left out: they changed something else as well, or cannot be compared.")
-        return " ".join(parts)
 
 
 def experiment(klass: Klass, students: Sequence[Student], thing: str, names: dict[int, str]) -> Experiment:
@@ -162,35 +89,3 @@ def _label(thing: str, report: Report, card: RunCard, changed: set[str]) -> str:
     if thing == "size":
         return f"{size_in_words(card)}, {report.n_parameters:,} parameters"
     return report.text if thing == "text" else "the class's settings"
-
-
-def _group_in_words(group: Group, several: bool, above_floor: bool) -> str:
-    n, where = len(group.losses), f"{group.label}: " if several else ""
-    above = " above its best possible loss" if above_floor else ""
-    if n == 1:
-        return f"{where}{group.mean:.4f}{above} in one run, which says nothing of luck."
-    if group.margin is None:
-        low, high = min(group.losses), max(group.losses)
-        return f"{where}{n} runs between {low:.4f} and {high:.4f}{above}, too few for an interval: {ENOUGH} are needed."
-    mean = f"{group.mean:.4f} ± {group.margin:.4f}" if above_floor else loss_in_words(group.mean, group.margin)
-    return (
-        f"{where}{mean}{above} over {n} seeds (95 % interval of the mean, Student's t), "
-        f"and a single run lands about {group.spread:.4f} from it."
-    )
-
-
-def _difference_in_words(group: Group, own: Group, several: int, above_floor: bool) -> str:
-    """Welch's interval for the difference of two means, with degrees of freedom rounded down, and Bonferroni's
-    correction if there are several."""
-    errors = [g.spread**2 / len(g.losses) for g in (group, own)]
-    difference, total = group.mean - own.mean, sum(errors)
-    if not total:
-        return ""
-    freedom = total**2 / sum(e**2 / (len(g.losses) - 1) for e, g in zip(errors, (group, own)))
-    margin = student_t(max(int(freedom), 1), 1 - 0.05 / several) * math.sqrt(total)
-    size = f"{abs(difference):.4f} ± {margin:.4f}"
-    counted = ", each above its own best possible loss" if above_floor else ""
-    if abs(difference) <= margin:
-        return f"{group.label} does not differ measurably from {own.label} yet ({size}{counted})."
-    side = "lower" if difference < 0 else "higher"
-    return f"{group.label} ends {size} {side} than {own.label}{counted}: more than luck."

@@ -19,6 +19,7 @@ from functools import partial
 from ...kept import Latest
 from ...service.classes import ClassError, Classes, StoreError
 from ...service.limits import PAGES
+from ...words.classroom import GONE
 from .. import theme
 from ..chart import chart_place
 from ..page import Page
@@ -32,11 +33,6 @@ from .student import Students
 
 LOOK_SECONDS, STUDENT_SECONDS = 3.0, 10.0
 """Seconds between two checks by a board, and by a strip."""
-NOTES = {
-    "left": "You have left the class, and it has deleted what it knew of you.",
-    "deleted": "The class is deleted, with everything that its students did in it.",
-    "gone": "Your class no longer exists: its teacher deleted it, or it ended long ago.",
-}
 _CHANGED = theme.heading("What one change does", "A dot for each complete run; the mean of several with its interval.")
 TEMPLATE = f"""{slot("place", data_own="", hidden="")}
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}
@@ -96,8 +92,8 @@ class Room:
             self._opened(asked.visitor, 0)
             return self.students.show(member, chosen)
         note = "gone" if chosen.view == "student" and not chosen.note else chosen.note
-        if note in NOTES:
-            return _forms(chosen.moved(note=note), "note", theme.notice(NOTES[note]))
+        if note in GONE:
+            return _forms(chosen.moved(note=note), "note", theme.notice(GONE[note]))
         if not chosen.code:
             return _forms(chosen, "start")
         try:

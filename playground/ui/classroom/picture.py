@@ -13,21 +13,13 @@ from ...service.classes import Klass, Member, Student
 from ...service.classes.experiment import experiment
 from ...service.classes.house import SILENT_SECONDS
 from ...service.classes.members import Run
-from ...words.baselines import from_the_best
-from ...words.pictures import class_words
+from ...words import classroom as words
 from ...words.training import in_steps
 from .. import theme
 from ..chart import show
 from ..forms import run as form
 from ..forms import texts
 from ..theme import Cell
-
-CHANGING = {
-    "": "Everybody trains the same run.",
-    "seed": "Each student has a different seed and changes nothing else.",
-    "size": "Change the size, and nothing else.",
-    "text": "Change the text, and nothing else.",
-}
 
 
 def bdi(text: str) -> str:
@@ -42,17 +34,17 @@ def strip_html(member: Member, latest: Run | None) -> str:
     """The student's strip: name, class, the run to train, and the last run's loss."""
     klass, parts = member.klass, []
     if klass.ended:
-        parts.append("This class has ended. Your teacher does not see what you train from now on.")
+        parts.append(words.ENDED)
     elif klass.letters:
         where = "The lesson trains" if klass.lesson else "Your run"
-        parts.append(f"{where}: {run_in_words(klass, member.number)} {CHANGING[klass.changes]}")
+        parts.append(f"{where}: {run_in_words(klass, member.number)} {words.CHANGING[klass.changes]}")
     if latest is not None:
-        parts.append(f"Your last run: {loss_in_words(latest)}.")
-    words = "".join(f"<p>{html.escape(part)}</p>" for part in parts)
-    seen = "Your teacher sees your name, losses, answers and what your model writes, until you leave."
+        report = latest.report
+        parts.append(words.latest_words(report.loss, report.step, report.planned, report.above))
+    paragraphs = "".join(f"<p>{html.escape(part)}</p>" for part in parts)
     return (
-        f'<div class="class-strip" title="{seen}"><p><strong>You are {bdi(member.name)}</strong> in '
-        f"{bdi(klass.title)}.</p>{words}</div>"
+        f'<div class="class-strip" title="{words.SEEN}"><p><strong>You are {bdi(member.name)}</strong> in '
+        f"{bdi(klass.title)}.</p>{paragraphs}</div>"
     )
 
 
@@ -79,17 +71,6 @@ def _values(spec: Any) -> dict[str, Any]:
     return shape | {"source": spec.source.kind}
 
 
-def loss_in_words(run: Run) -> str:
-    """A run's last loss, and its distance to its text's best possible loss if that is known."""
-    report = run.report
-    if report.loss is None:
-        return f"step {report.step:,} of {report.planned:,}, no loss yet"
-    words = f"{report.loss:.4f} at step {report.step:,} of {report.planned:,}"
-    if report.above is not None:
-        return f"{words}, {from_the_best(report.above)}"
-    return words
-
-
 # ---- the board -------------------------------------------------------------------------------------------------------
 
 
@@ -100,7 +81,7 @@ def names_of(students: Sequence[Student], hidden: bool) -> dict[int, str]:
 
 def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool) -> str:
     """The class's title, its code in large letters, and the number of its students."""
-    words = " ".join(f"<span>{word}</span>" for word in klass.code.split("-"))
+    letters = " ".join(f"<span>{word}</span>" for word in klass.code.split("-"))
     runs = [s.latest for s in students if s.latest is not None]
     going = sum(at_work(run, now) for run in runs)
     finished = len(runs) - going
@@ -110,18 +91,14 @@ def head_html(klass: Klass, students: Sequence[Student], now: float, local: bool
         ("Training now", f"{going}", f"{finished} run{'s' * (finished != 1)} finished"),
         ("Ended", f"{when} ago", "no one can join") if ended else ("Ends", f"in {when}", "by itself"),
     ]
-    run = f"<p>{html.escape(run_in_words(klass))} {CHANGING[klass.changes]}</p>" if klass.letters else ""
+    run = f"<p>{html.escape(run_in_words(klass))} {words.CHANGING[klass.changes]}</p>" if klass.letters else ""
     run = (f"<p>Lesson: {html.escape(lesson_title(klass.lesson))}.</p>" if klass.lesson else "") + run
-    code = f'<p class="class-code" aria-label="The code to join with">{words}</p>'
-    note = (
-        "Only this machine can open this address. Start the page with --host 0.0.0.0 or --share, and make the class at "
-        "the address that it prints."
-    )
+    code = f'<p class="class-code" aria-label="The code to join with">{letters}</p>'
     parts = [
         f"<h2>{bdi(klass.title)}</h2>{run}",
         "" if ended else code,
         theme.stat_cards(cards[:1] + cards[2:] if ended else cards),
-        theme.notice(note, "warning") if local else "",
+        theme.notice(words.LOCAL, "warning") if local else "",
     ]
     return f'<div class="class-head">{"".join(parts)}</div>'
 
@@ -148,7 +125,7 @@ def at_work(run: Run, now: float) -> bool:
 def table_html(klass: Klass, students: Sequence[Student], hidden: bool, now: float) -> str:
     """A row for every student, in the order of joining."""
     if not students:
-        return theme.quiet("No one has joined yet. Show the code, or send the students' link.")
+        return theme.quiet(words.NOBODY)
     names, lessons = names_of(students, hidden), bool(klass.lesson) or any(student.steps for student in students)
     head = [
         "Name",
@@ -177,12 +154,10 @@ def table_html(klass: Klass, students: Sequence[Student], hidden: bool, now: flo
                 Cell(html=bdi(report.said), kind="words class-said"),
             ]
         rows.append(row)
-    told = ""
-    if len({s.latest.report.text_key for s in students if s.latest and s.latest.report.text_key}) > 1:
-        floors = any(s.latest and s.latest.report.floor for s in students)
-        more = " Across texts, compare the distance to the best possible loss." if floors else ""
-        told = theme.quiet(f"Compare losses only on the same text in the same tokens.{more}")
-    return theme.table(head, rows, classes="class-table") + told
+    latest = [student.latest.report for student in students if student.latest]
+    keys = {report.text_key for report in latest if report.text_key}
+    note = words.comparing_words(len(keys), any(report.floor for report in latest))
+    return theme.table(head, rows, classes="class-table") + (theme.quiet(note) if note else "")
 
 
 def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
@@ -195,8 +170,8 @@ def curves(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
     rungs = next((report.rungs for _, report in drawn if report.rungs), ())
     lines = [(name, report.curve) for name, report in drawn]
     unmasked = sum(not report.causal for _, report in drawn)
-    words = class_words([c[-1][1] for _, c in lines], dict(rungs).get("floor"), len(last) - len(drawn), unmasked)
-    return show(class_curves(lines, rungs), words)
+    losses, best = [curve[-1][1] for _, curve in lines], dict(rungs).get("floor")
+    return show(class_curves(lines, rungs), words.class_words(losses, best, len(last) - len(drawn), unmasked))
 
 
 def spread(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
@@ -204,4 +179,4 @@ def spread(klass: Klass, students: Sequence[Student], hidden: bool) -> Any:
     found = experiment(klass, students, klass.changes or "seed", names_of(students, hidden))
     groups = [(g.label, g.losses, g.names, g.mean, g.margin) for g in found.groups[:8]]
     unit = "above the best possible loss" if found.above_floor else "validation loss"
-    return show(class_spread(groups, unit, positive=not found.above_floor), found.in_words())
+    return show(class_spread(groups, unit, positive=not found.above_floor), words.experiment_words(found))
