@@ -17,7 +17,6 @@ from ..game.rules import BIGRAM, FLOOR, MODEL, YOU, Game
 from ..inspection.balance import evenness, load_over_training
 from ..inspection.cost import Effect, effect
 from ..inspection.edits import edits_tap
-from ..inspection.heads import EVEN, HABITS, head_scores
 from ..inspection.precision import InPrecision
 from ..inspection.replay import Appearance
 from ..inspection.routing import expert_layers
@@ -25,6 +24,7 @@ from ..model import PRESETS
 from ..studies.slips import slip_numbers
 from ..training.verdict import Verdict
 from ..words.heads import ROLE_NAMES
+from ..words.numbers import percent
 from ..words.slips import SLIPS, slip_sentences
 from .journey import favourite, mlp_change, mlp_keeps, settles
 from .run_facts import RUN_FACTS
@@ -108,16 +108,18 @@ def _reads(scene: Scene) -> str:
     return text if len(text) <= READ else f"{text[:READ].rstrip()} and so on"
 
 
-def _habit(scene: Scene) -> str:
-    """Where the chosen head's weight lies on this prompt, in one word."""
-    look, layer, head, *_place = scene.looked
-    scores = head_scores(look).of(layer, head)
-    if math.isnan(scores["previous"]):
-        raise NotYet("The prompt has one token only. Type more.")
-    if scores["evenness"] >= EVEN:
+def _row_looks(scene: Scene) -> str:
+    """Where the chosen query's largest weight lies, in one word; `answer` and `after` are about the likeliest token."""
+    look, layer, head, query, _key = scene.looked
+    row, best = look.pattern(layer)[head, query], favourite(look)[0]
+    key = int(row.argmax())
+    if float(row[key]) < 2 / (query + 1):
         return "even"
-    name = max(HABITS, key=lambda habit: -1 if math.isnan(scores[habit]) else scores[habit])
-    return name if scores[name] >= 0.4 else "elsewhere"
+    if look.tokens[key] == best:
+        return "answer"
+    if key and look.tokens[key - 1] == best:
+        return "after"
+    return "previous" if key == query - 1 else "elsewhere"
 
 
 def _effect(scene: Scene) -> Effect:
@@ -129,10 +131,11 @@ def _effect(scene: Scene) -> Effect:
     return effect(look.model, torch.tensor([look.ids]), edits_tap(listed, look.config), query)
 
 
-def _expected_still(scene: Scene) -> float:
-    """Percent that the changes leave to the expected token."""
+def _expected_change(scene: Scene) -> str:
+    """The expected token's probability without the changes, then with them: `31 % → 8 %`."""
     found = _effect(scene)
-    return 100 * float(found.after[int(found.before.argmax())])
+    best = int(found.before.argmax())
+    return " → ".join(percent(float(each[best])) for each in (found.before, found.after))
 
 
 def _appeared(scene: Scene) -> Appearance:
@@ -237,7 +240,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "asks": lambda scene: _token(scene, 3),
     "looks-at": lambda scene: _token(scene, 4),
     "looks-ahead": lambda scene: "yes" if scene.looked[4] > scene.looked[3] else "no",
-    "habit": _habit,
+    "row-looks": _row_looks,
     "dot": lambda scene: float(scene.receipt.dot),
     "score": lambda scene: float(scene.receipt.score),
     "weight-percent": lambda scene: 100 * float(scene.receipt.weight),
@@ -251,7 +254,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "leads-from": lambda scene: settles(scene.look()) - 1,
     "edits": lambda scene: len(scene.edits()),
     "expects": lambda scene: scene.look().token_label(int(_effect(scene).before.argmax())),
-    "expects-after": _expected_still,
+    "expects-change": _expected_change,
     "moved": lambda scene: _effect(scene).divergence,
     "role": lambda scene: scene.role(scene.look()),
     "role-words": lambda scene: ROLE_NAMES[scene.role(scene.look())],
@@ -293,7 +296,7 @@ FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
     **dict.fromkeys(("sure", "copied", "next-share", "mlp-keeps"), 0),
     **dict.fromkeys(("appeared-percent", "arithmetic-share"), 0),
-    **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent", "expects-after"), 1),
+    **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent"), 1),
     **dict.fromkeys(("bits-8-smaller", "llama-cache"), 1),
     **dict.fromkeys(("loss", "training-loss", "floor", "gap"), 3),
     **dict.fromkeys(("uniform", "unigram", "bigram", "risen", "apart", "dot"), 2),

@@ -93,7 +93,7 @@ _PLACES = (
     ("moe routing", "routes", "#routing-text"),
     ("moe routing", "followed token", "#routing-followed"),
     ("moe routing", "loads", "=load-over-training"),
-    ("moe breaking", "train unbalanced", "#train-unbalanced"),
+    ("moe routing", "train unbalanced", "#train-unbalanced"),
 )
 
 

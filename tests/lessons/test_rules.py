@@ -13,7 +13,7 @@ WORDS_AT_MOST, NUMBERS_AT_MOST = 60, 1
 PARTIES = {"model", "bigram", "dense", "attention", "value", "last"}
 IN_WORDS = {
     "answer", "word", "name", "masked", "prompt", "dice", "likeliest", "reads",
-    "head-name", "asks", "looks-at", "looks-ahead", "habit", "next-token", "expects", "role",
+    "head-name", "asks", "looks-at", "looks-ahead", "row-looks", "expects-change", "next-token", "expects", "role",
     "role-words", "mlp-change", "appeared-head", "winner", "bits-8-worth", "bits-8-parts",
 }  # fmt: skip
 """Facts that are words or labels, not numbers."""

@@ -25,7 +25,6 @@ from .drawn import clicked_cell, window, window_buttons
 from .heads import drawn
 from .selection import At
 
-NONE = "This model has no snapshots. Small models that you train here keep some."
 CANDIDATES = 8
 HEIGHT = 440
 """Pixels of the pattern."""
@@ -95,20 +94,19 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
 def _notice(problem: str) -> str:
     """Why there is nothing to show, and a way to a model that has something."""
     choose = 'class="ghost" data-choose="shipped-induction">Choose “Copying (with snapshots)”'
-    button = f'<button type="button" {choose}</button>' if problem == NONE else ""
-    return f'<div class="stack">{theme.notice(problem)}{button}</div>'
+    return f'<div class="stack">{theme.notice(problem)}<button type="button" {choose}</button></div>'
 
 
 def missing(look: Look) -> str:
     """Why there is nothing to show for this model; empty where there is."""
     if "example" in look.checkpoint.about:
-        return "This example was written by hand, not trained. Look into “Copying (with snapshots)” instead."
+        return "This example was written by hand, not trained."
     try:
         snapshots = snapshots_of(look.checkpoint)
     except ValueError:
-        return NONE
+        return "This model has no snapshots. Small models that you train here keep some."
     if len(snapshots.steps) * look.config.n_parameters > MOST_NUMBERS:
-        return f"Reading {len(snapshots.steps)} snapshots of this model takes too long. Choose a smaller model."
+        return f"Reading {len(snapshots.steps)} snapshots of this model takes too long."
     return ""
 
 

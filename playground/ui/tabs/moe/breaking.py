@@ -44,11 +44,7 @@ TEMPLATE = f"""<div class="stack">{slot("breaking-note")}
 {slot("breaking-visited")}{slot("breaking-result", id="breaking-result")}
 {chart_place("breaking-next", height=340, save_name="next-tokens")}
 <details data-fold="worth"><summary>What is each expert worth?</summary>
-{chart_place("expert-costs", height=220, save_name="expert-costs", clickable=True)}</details>
-<div class="line"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
-data-with='{{"balance": "none"}}'>Train this pair without balance</button><p class="quiet">If a router prefers one
-expert, that expert learns fastest, so the router prefers it even more.
-A balance loss works against this.</p></div></div>"""
+{chart_place("expert-costs", height=220, save_name="expert-costs", clickable=True)}</details></div>"""
 
 _kept = Kept(entries=64, megabytes=4)
 
