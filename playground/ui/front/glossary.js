@@ -41,13 +41,15 @@
   function mark() {
     if (!names || document.hidden) return;
     [here, marked] = [new Map(), new WeakSet()];
+    const view = /** @type {HTMLInputElement | null} */ (document.querySelector("#inspect-panel input[name=view]:checked"));
+    const seen = view?.checkVisibility() ? view.value : ""; // a name may mean another thing in a view of Inspect
     const walker = document.createTreeWalker(document.getElementById("tabs") ?? document.body, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT, (node) => {
       if (!(node instanceof Element)) return NodeFilter.FILTER_ACCEPT;
       return node.matches(SKIP) || (node.matches(BOXES) && !node.checkVisibility()) ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_SKIP;
     });
     for (let node = /** @type {Text | null} */ (walker.nextNode()); node; node = /** @type {Text | null} */ (walker.nextNode())) {
       for (const found of node.length < 3 ? [] : node.data.matchAll(names)) {
-        const term = named.get(found[0].toLowerCase());
+        const name = found[0].toLowerCase(), term = named.get(`${seen}: ${name}`) ?? named.get(name);
         if (!term || here.has(term)) continue;
         const range = document.createRange();
         range.setStart(node, found.index);

@@ -23,7 +23,11 @@ from .kept import NO_CHARACTER, Beginning, readable, rules_in_words
 TABLE_ROWS, BARS = 12, 6
 BEFORE = 24
 """How many characters are shown before the token."""
-HOW = {"drawn": "was sampled at", "chosen": "is your choice; these rules sample it at"}
+HOW = {
+    "drawn": "was sampled at",
+    "greedy": "is the likeliest, so it has",
+    "chosen": "is your choice; these rules sample it at",
+}
 _SCALED = theme.Cell("after penalty, ÷ T", title="T is the temperature")
 _HEAD = ("token", "score", "probability", _SCALED, "new probability", "sampled at")
 
@@ -39,7 +43,8 @@ def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> tuple[str, str]
     shown = rows[:BARS] if chosen in rows[:BARS] else [*rows[: BARS - 1], chosen]
     tokenizer = checkpoint.tokenizer
     label = html.escape(label_of(tokenizer, token))
-    heading = f"<h2>“<bdi>{label}</bdi>” {HOW['chosen' if text.chosen else 'drawn']} {percent(chosen.probability)}</h2>"
+    how = HOW["chosen" if text.chosen else "greedy" if text.rules.greedy else "drawn"]
+    heading = f"<h2>“<bdi>{label}</bdi>” {how} {percent(chosen.probability)}</h2>"
     was, now = percent(chosen.raw_probability), percent(chosen.probability)
     raw = f"The model gave it {was}; {changed_by(text.rules)} made that {now}." if was != now else ""
     before = readable(tokenizer.decode([*text.prompt, *text.tokens[:-1]]))[-BEFORE:].replace("\n", "⏎")
