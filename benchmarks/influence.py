@@ -19,7 +19,7 @@ from playground.data.baselines import IGNORE
 from playground.engine import SamplingConfig, generate
 from playground.influence.geometry import optimizer_step
 from playground.influence.gradients import Gradient, log_probability, loss_gradient, selection_gradient
-from playground.influence.passages import Passages, copies_of, passages_of
+from playground.influence.passages import Passages, passages_of
 from playground.influence.proof import prove, rank_correlation, retrain, sources, without
 from playground.influence.ranking import Measured, Moment, measure, moments_of, rank
 from playground.model import PRESETS, ModelConfig, Transformer
@@ -115,12 +115,11 @@ def _planted(times: int, options: argparse.Namespace) -> str:
     _, moments = _trained(corpus, config, training)
     ids, first = corpus.tokenizer.encode(ODD), len(corpus.tokenizer.encode(BEGUN))
     *_, ranked = rank(moments, corpus, training, ids, first)
-    texts = [corpus.tokenizer.decode(corpus.train[each.start : each.end].tolist()) for each in ranked.raising]
+    texts = [corpus.tokenizer.decode(corpus.train[slice(*each.places[0])].tolist()) for each in ranked.raising]
     found = [n for n, text in enumerate(texts) if ODD in text]
-    gone = [(ranked.raising[n].start, ranked.raising[n].end) for n in found]
+    gone = sorted(place for n in found for place in ranked.raising[n].places)
     cells = [f"{times} times", ", ".join(str(n + 1) for n in found) or "none", f"{_share(ranked.log_probability)}"]
     if gone:
-        gone = copies_of(corpus, passages_of(corpus), gone)
         *_, trial = prove(config, training, corpus, gone, ids, first, steps=training.steps, seed=0)
         cells += [_share(trial.without), _share(trial.control)]
     return f"| {' | '.join(cells)} |"

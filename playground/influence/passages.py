@@ -111,19 +111,14 @@ def _hashes(tokens: np.ndarray, order: int) -> np.ndarray:
     return found
 
 
-def copies_of(corpus: Corpus, passages: Passages, ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """These passages and all others with the same tokens, blanks at their ends apart: (first token, one after)."""
+def first_copies(corpus: Corpus, passages: Passages) -> np.ndarray:
+    """(P,) for each passage the number of the first one with the same tokens, blanks at their ends apart."""
     tokens, tokenizer = corpus.train.numpy(), corpus.tokenizer
     blank = np.array([not tokenizer.token_text(token).strip() for token in range(corpus.vocab_size)])
-
-    def key(start: int, end: int) -> bytes:
+    first: dict[bytes, int] = {}
+    found = np.arange(len(passages))
+    for i, (start, end) in enumerate(zip(passages.starts.tolist(), passages.ends.tolist())):
         piece = tokens[start:end]
-        inked = np.flatnonzero(~blank[piece])
-        return piece[inked[0] : inked[-1] + 1].tobytes() if len(inked) else b""
-
-    wanted = {key(start, end) for start, end in ranges} - {b""}
-    lengths = {end - start for start, end in ranges}
-    near = {length + more for length in lengths for more in (-2, -1, 0, 1, 2)}
-    candidates = zip(passages.starts.tolist(), passages.ends.tolist())
-    same = {(a, b) for a, b in candidates if b - a in near and key(a, b) in wanted}
-    return sorted(same | {tuple(each) for each in ranges})
+        if len(inked := np.flatnonzero(~blank[piece])):
+            found[i] = first.setdefault(piece[inked[0] : inked[-1] + 1].tobytes(), i)
+    return found

@@ -17,7 +17,7 @@ from ..model import Transformer
 from ..training import TrainConfig
 from .geometry import optimizer_step
 from .gradients import AT_ONCE, Gradient, changes_along, log_probability, selection_gradient, step_length
-from .passages import Passages, most_similar, passages_of, windows_of
+from .passages import Passages, first_copies, most_similar, passages_of, windows_of
 
 CORRELATION = 0.13
 """Rank correlation of predicted and actual effects: `python -m benchmarks influence`, see benchmarks/README.md."""
@@ -47,13 +47,13 @@ class Moment:
 
 @dataclass(frozen=True)
 class Passage:
-    """One passage and its influence."""
+    """One passage, all its copies, and their influence."""
 
-    start: int
-    end: int
-    """Its tokens in the training text."""
+    places: tuple[tuple[int, int], ...]
+    """(first token, one after the last) of each copy in the training text."""
     effect: float
-    """Above 0 where it raises the selection's log-probability; only its size beside others has a meaning."""
+    """The sum over all copies: above 0 where they raise the selection's log-probability; only its size beside others
+    has a meaning."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def rank(
     for found in measure(moments, corpus, training, ids, first, should_stop=should_stop):
         if isinstance(found, Measured):
             last = moments[-1].model()
-            ranked = _ranked(found, len(moments), log_probability(last, ids, first))
+            ranked = _ranked(found, corpus, len(moments), log_probability(last, ids, first))
             yield replace(ranked, rules=rules_of(corpus, found, ranked.raising, last.config.context_length))
         else:
             yield found
@@ -182,18 +182,22 @@ def _places(passages: Passages) -> np.ndarray:
     return np.repeat(passages.starts, lengths) + offsets
 
 
-def _ranked(found: Measured, moments: int, log_p: float) -> Ranked:
-    passages = found.passages
+def _ranked(found: Measured, corpus: Corpus, moments: int, log_p: float) -> Ranked:
+    passages, copy_of = found.passages, first_copies(corpus, found.passages)
     sums, seen = passages.sums(found.effects), passages.sums(found.seen)
     # of others, only a part was measured, or the last moment alone
     whole = np.flatnonzero(seen >= 0.5 * moments * (passages.ends - passages.starts))
-    order = whole[np.argsort(-sums[whole], kind="stable")]
+    total = np.bincount(copy_of[whole], sums[whole], minlength=len(passages))
+    order = np.unique(copy_of[whole])
+    order = order[np.argsort(-total[order], kind="stable")]
 
-    def named(numbers: np.ndarray) -> tuple[Passage, ...]:
-        return tuple(Passage(int(passages.starts[i]), int(passages.ends[i]), float(sums[i])) for i in numbers)
+    def named(first: int) -> Passage:
+        copies = np.flatnonzero(copy_of == first)
+        places = zip(passages.starts[copies].tolist(), passages.ends[copies].tolist())
+        return Passage(tuple(places), float(total[first]))
 
-    raising = named([i for i in order[:SHOWN] if sums[i] > 0])
-    lowering = named([i for i in order[::-1][:SHOWN] if sums[i] < 0])
+    raising = tuple(named(i) for i in order[:SHOWN] if total[i] > 0)
+    lowering = tuple(named(i) for i in order[::-1][:SHOWN] if total[i] < 0)
     return Ranked(raising, lowering, int((seen > 0).sum()), len(passages), moments, log_p)
 
 
@@ -202,8 +206,8 @@ def rules_of(
 ) -> tuple[tuple[str, float], ...]:
     """The grammar rules behind the passages' tokens, each with its share of the influence that raises the selection."""
     inside = np.zeros(len(corpus.train) + context_length + 1, dtype=bool)
-    for each in passages:
-        inside[each.start : each.end] = True
+    for start, end in (place for each in passages for place in each.places):
+        inside[start:end] = True
     inputs, targets, places = windows_of(corpus, context_length)
     rows = np.flatnonzero(inside[places].any(axis=1))
     kinds = corpus.kinds(inputs[rows], targets[rows]) if len(rows) else None

@@ -15,7 +15,6 @@ from pydantic import TypeAdapter
 
 from ..data import Corpus
 from ..influence.gradients import log_probability
-from ..influence.passages import copies_of, passages_of
 from ..influence.proof import Trial, mean_effect, prove, said_instead
 from ..influence.ranking import Passage, Progress, Ranked, moments_of, rank
 from ..processes import threads_for
@@ -193,7 +192,7 @@ class ProofJob(WhyJob):
     @property
     def claim(self) -> tuple:
         """A key that is the same for proofs that differ only in their seed."""
-        return self.question, tuple(sorted((each.start, each.end) for each in self.passages))
+        return self.question, tuple(sorted(each.places for each in self.passages))
 
     def expected(self, seconds: Callable[..., float]) -> float:
         """See `Job.expected`."""
@@ -208,7 +207,7 @@ class ProofJob(WhyJob):
             raise ValueError(NO_RECORD)
         self.limits.check_training(checkpoint.config, training)
         ids, most = list(question.ids), 2 * self.limits.seconds
-        ranges = copies_of(corpus, passages_of(corpus), [(each.start, each.end) for each in self.passages])
+        ranges = sorted(place for each in self.passages for place in each.places)
         before = log_probability(checkpoint.model, ids, question.first)
         foretold = sum(each.effect for each in self.passages)
         said = said_instead(checkpoint.model, corpus.tokenizer, ids, question.first)

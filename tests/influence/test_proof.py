@@ -8,7 +8,7 @@ import torch
 
 from playground.data import corpus_from_sentences, corpus_from_text
 from playground.influence.gradients import log_probability
-from playground.influence.passages import copies_of, passages_of
+from playground.influence.passages import first_copies, passages_of
 from playground.influence.proof import Trial, mean_effect, prove, random_passages, rank_correlation, retrain, without
 from playground.influence.ranking import Progress, moments_of, rank
 from playground.model import ModelConfig
@@ -38,10 +38,9 @@ def test_a_planted_sentence_is_found_and_the_fact_goes_with_it():
     *_, model = retrain(config, TRAINING, corpus, TRAINING.steps)
     ids, first = corpus.tokenizer.encode("Zed eats purple mud"), 2
     *_, ranked = rank(moments_of(model, TRAINING.steps, TRAINING), corpus, TRAINING, ids, first)
-    ranges = [(each.start, each.end) for each in ranked.raising]
-    texts = [corpus.tokenizer.decode(corpus.train[a:b].tolist()) for a, b in ranges]
-    odd = [each for each, text in zip(ranges, texts) if "purple" in text]
-    assert len(odd) == 2 and "purple" in texts[0], texts
+    texts = [corpus.tokenizer.decode(corpus.train[slice(*each.places[0])].tolist()) for each in ranked.raising]
+    odd = ranked.raising[0].places
+    assert len(odd) == 2 and "purple" in texts[0] and len(set(texts)) == len(texts), texts
     *progress, trial = prove(config, TRAINING, corpus, odd, ids, first, steps=TRAINING.steps, seed=0)
     assert all(isinstance(each, Progress) for each in progress) and isinstance(trial, Trial)
     assert math.exp(ranked.log_probability) > 0.3 and math.exp(trial.control) > 0.3
@@ -53,7 +52,10 @@ def test_without_a_passage_only_its_place_changes_and_a_document_is_replaced_by_
     passages = passages_of(corpus)
     all_ = list(zip(passages.starts.tolist(), passages.ends.tolist()))
     ranges = [(a, b) for a, b in all_ if "purple" in corpus.tokenizer.decode(corpus.train[a:b].tolist())]
-    assert len(ranges) > 5 and copies_of(corpus, passages, ranges[3:4]) == ranges
+    assert (
+        len(ranges) > 5
+        and [all_[i] for i in np.flatnonzero(first_copies(corpus, passages) == all_.index(ranges[0]))] == ranges
+    )
     changed = without(corpus, ranges, 4)
     assert "purple" not in corpus.tokenizer.decode(changed.train.tolist()) and len(changed.train) == len(corpus.train)
     same = np.ones(len(corpus.train), dtype=bool)

@@ -74,7 +74,7 @@ def test_earlier_searches_stay_and_what_cannot_be_traced_or_proven_says_why(tmp_
     assert late.state == "failed" and late.message == why.LEARNED_SINCE
     checkpoint.about.pop("training")
     with pytest.raises(ValueError, match="settings"):
-        prove_it(board, ANNA, asked, (why.Passage(0, 5, 1.0),))
+        prove_it(board, ANNA, asked, (why.Passage(((0, 5),), 1.0),))
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_a_search_gives_way_to_whatever_its_visitor_begins_next(searching):
 def test_a_proof_gives_way_to_nothing(searching, monkeypatch):
     board, job, asked = searching
     monkeypatch.setattr(ProofJob, "start", lambda job: None)  # it stays in line
-    prove_it(board, ANNA, asked, (why.Passage(0, 5, 1.0),))
+    prove_it(board, ANNA, asked, (why.Passage(((0, 5),), 1.0),))
     assert ended(job).state == "failed"
     with pytest.raises(LimitError, match="have a proof"):
         board.start(ANNA, small_spec(text=TEXT, steps=2))

@@ -381,7 +381,7 @@ def of_influence() -> Iterator[Case]:
     ):
         yield name, influence.copied_result(found, count)
     yield "the legend", f"Underlined text {influence.LEGEND}"
-    one = (Passage(0, 9, 1.0),)
+    one = (Passage(((0, 9),), 1.0),)
     ranked = Ranked(one, (), 300, 1200, 8, -1.0, (("who owns what", 0.45), ("free choices", 0.4)))
     yield "passages", influence.ranked_result(ranked)
     whole = dataclasses.replace(ranked, measured=1200, moments=1)
@@ -389,13 +389,14 @@ def of_influence() -> Iterator[Case]:
     yield "no passage", influence.ranked_result(dataclasses.replace(ranked, raising=()))
     yield "a rule", influence.rule_sentence(ranked)
     sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
-    yield "one seed", influence.proof_result([sure], -0.1, [1], "the fox")
+    yield "one seed", influence.proof_result([sure], -0.1, [1], 1, "the fox")
     never = dataclasses.replace(sure, without=-12.0)
-    yield "one seed, next to impossible", influence.proof_result([never], -0.1, [1], "the fox")
-    yield "three seeds that differ", influence.proof_result([sure, unsure, sure], -0.1, [1, 2, 5], "the fox")
+    yield "one seed, two copies", influence.proof_result([sure], -0.1, [1], 2, "the fox")
+    yield "one seed, next to impossible", influence.proof_result([never], -0.1, [1], 1, "the fox")
+    yield "three seeds that differ", influence.proof_result([sure, unsure, sure], -0.1, [1, 2, 5], 7, "the fox")
     alike = dataclasses.replace(sure, seed=1, control=-0.3)
-    yield "two seeds", influence.proof_result([sure, alike], -0.1, [2, 3], "the fox")
-    yield "three seeds that agree", influence.proof_result([sure, alike, alike], -0.1, [2, 3], "the fox")
+    yield "two seeds", influence.proof_result([sure, alike], -0.1, [2, 3], 2, "the fox")
+    yield "three seeds that agree", influence.proof_result([sure, alike, alike], -0.1, [2, 3], 2, "the fox")
     yield "a score", influence.score_sentence(5, 0.7)
 
 

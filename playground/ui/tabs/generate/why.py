@@ -287,8 +287,10 @@ def _passage(each: Passage, corpus: Corpus) -> str:
         return decode([token for token in tokens[max(start, 0) : end].tolist() if token >= 0])
 
     around = 0 if corpus.documents else AROUND  # documents have no neighbours
-    before, after = part(each.start - around, each.start)[-AROUND:], part(each.end, each.end + around)[:AROUND]
-    return _quoted(before, part(each.start, each.end), after)
+    start, end = each.places[0]
+    before, after = part(start - around, start)[-AROUND:], part(end, end + around)[:AROUND]
+    copies = theme.quiet(f"{len(each.places)} times in the text") if len(each.places) > 1 else ""
+    return _quoted(before, part(start, end), after) + copies
 
 
 def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
@@ -308,7 +310,8 @@ def _proven_html(proofs: list[ProofJob], job: SearchJob, corpus: Corpus) -> str:
     texts = "".join(f"{theme.quiet(when)}{_quoted(begun, text, '')}" for when, text in says.items())
     selected = _shortened(corpus.tokenizer.decode(list(question.ids[question.first :])))
     gone = [i for i, each in enumerate(job.result.raising, 1) if each in last.passages]
-    return theme.result(proof_result(same, last.result.before, gone, selected)) + texts
+    removed = sum(len(each.places) for each in last.passages)
+    return theme.result(proof_result(same, last.result.before, gone, removed, selected)) + texts
 
 
 def _proof_html(going: ProofJob | None, failed: ProofJob | None) -> str:
