@@ -83,7 +83,7 @@ class ExcessLoss:
         return min(max(part.nats / self.nats, 0.0), 1.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: what can be said, and the parts that show it, each with its name and shares."""
+        """Plain values for JSON: the verdict, and the parts that support it, each with its name and shares."""
         kind, parts = self.kind()
         shares = [[p.name, round(self.share(p), 4), round(float(p.share_of_tokens), 4)] for p in parts]
         return {"kind": kind, "parts": shares, "unit": self.unit, "tokens": self.tokens}

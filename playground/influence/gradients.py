@@ -75,7 +75,7 @@ def selection_gradient(model: Transformer, ids: list[int], first: int) -> Gradie
 
 
 def product(a: Gradient, b: Gradient) -> float:
-    """The sum of the products of their numbers."""
+    """Their dot product."""
     return float(sum((a[name].double() * b[name].double()).sum() for name in a))
 
 

@@ -46,7 +46,7 @@ def parse_json(data: bytes, name: str, most: int) -> Any:
 
 
 def count_values(data: bytes) -> int:
-    """An upper estimate of how many values JSON text holds."""
+    """An upper bound on how many values JSON text holds."""
     return sum(map(data.count, (b",", b"[", b"{")))
 
 

@@ -28,7 +28,7 @@ Numbers = Mapping[str, float]
 
 
 def equal_counts() -> Numbers:
-    """S1's model with and without the biases that its second attention adds."""
+    """The textbook's model with and without the biases that its second attention adds."""
     config = PRESETS["s1"]
     more = config.replace(qkv_bias=True).n_parameters - config.n_parameters
     return {"per_layer": more // config.n_layers, "d": config.d_model, "layers": config.n_layers, "more": more}

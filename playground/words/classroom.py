@@ -16,7 +16,7 @@ CHANGING = {
     "text": "Change the text, and nothing else.",
 }
 GONE = {
-    "left": "You have left the class, and it has deleted what it knew of you.",
+    "left": "You have left the class. Your name, runs and answers are deleted from it.",
     "deleted": "The class is deleted, with everything that its students did in it.",
     "gone": "Your class no longer exists: its teacher deleted it, or it ended long ago.",
 }
@@ -52,7 +52,7 @@ def class_words(losses: Sequence[float], best: float | None, left_out: int = 0, 
         return "No run of the class has been measured yet."
     words = f"Validation loss {losses[0]:.4f}."
     if len(losses) > 1:
-        words = f"Validation losses of {len(losses)} runs, the last of each student: {min(losses):.4f} to "
+        words = f"Validation losses of {len(losses)} runs, each student's last: {min(losses):.4f} to "
         words += f"{max(losses):.4f}, median {statistics.median(losses):.4f}."
     words += "" if best is None else f" The best possible loss is {best:.4f}."
     if unmasked:
@@ -67,7 +67,7 @@ def class_words(losses: Sequence[float], best: float | None, left_out: int = 0, 
 def experiment_words(found: Experiment) -> str:
     """What the runs that changed one thing show: how they differ from the unchanged runs, then each group."""
     if not found.groups:
-        return "No run has come to its end yet, or none changed only this. The picture fills as runs end."
+        return "No finished run has changed only this setting yet. The chart fills as runs finish."
     parts, each = [], ", each above its own best possible loss" if found.above_floor else ""
     for group, own, difference, margin in found.differences():
         size = f"{abs(difference):.4f} ± {margin:.4f}"
@@ -84,8 +84,8 @@ def experiment_words(found: Experiment) -> str:
         runs = "1 run repeated a seed and counts" if one else f"{found.repeated} runs repeated seeds and count"
         parts.append(f"{runs} once.")
     if found.left_out:
-        runs = "1 run is" if found.left_out == 1 else f"{found.left_out} runs are"
-        parts.append(f"{runs} left out: they changed something else as well, or cannot be compared.")
+        runs = "1 run is left out: it" if found.left_out == 1 else f"{found.left_out} runs are left out: they"
+        parts.append(f"{runs} changed something else as well, or cannot be compared.")
     return " ".join(parts)
 
 
@@ -98,4 +98,4 @@ def _group_words(group: Group, several: bool, above_floor: bool) -> str:
         low, high = min(group.losses), max(group.losses)
         return f"{where}{n} runs between {low:.4f} and {high:.4f}{above}. An interval needs {ENOUGH}."
     mean = f"{group.mean:.4f} ± {group.margin:.4f}" if above_floor else loss_in_words(group.mean, group.margin)
-    return f"{where}{mean}{above} over {n} seeds. A single run lands about {group.spread:.4f} from it."
+    return f"{where}{mean}{above} over {n} seeds. A single run lands about {group.spread:.4f} from this mean."

@@ -6,7 +6,7 @@ from ..data import Corpus, visible
 from ..data.overlap import MUCH, NEARLY_ALL, OtherKind
 from .numbers import listed
 
-REMEDY = "Paste more text, or one that repeats itself less."
+REMEDY = "Paste more text, or a text that repeats itself less."
 
 
 def corpus_warning(corpus: Corpus) -> str:

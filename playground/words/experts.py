@@ -11,8 +11,8 @@ from .numbers import listed
 from .result import Result
 
 FAVOURITES = (
-    "An expert's favourites go to it clearly more often than other tokens do. A percentage says how often, unless it "
-    "is always."
+    "An expert's favourites go to it clearly more often than other tokens do. A percentage shows how often; no "
+    "percentage means always."
 )
 
 
@@ -32,8 +32,8 @@ def training_load_words(
     entropy, most, busiest, share, dead = load
     then = f" ({2 ** began[1]:.1f} at step {began[0]:,})" if began else ""
     words = (
-        f"Layer {layer}, step {step:,}: as even as if {2**entropy:.1f} of {2**most:.0f} experts shared the load "
-        f"equally{then}. The busiest is expert {busiest} with {100 * share:.0f} %. "
+        f"Layer {layer}, step {step:,}: as even as if {2**entropy:.1f} of {2**most:.0f} experts shared all "
+        f"tokens equally{then}. The busiest is expert {busiest} with {100 * share:.0f} %. "
     )
     return words + (f"Almost unused (✕): {experts_listed(dead)}." if len(dead) else "No expert is dead.")
 
@@ -54,12 +54,12 @@ def sorting_words(layer: int, learned: float, random: float, used: int, *, clear
     headline = (
         f"Layer {layer} sorts tokens {100 * (learned - random):.1f} points better than the best random router."
         if clear
-        else "Unclear: random routers sort these tokens just as much."
+        else "Unclear: random routers sort these tokens just as well."
     )
     shares = f"Each token goes to {used} experts, so the shares add up to {100 * used} %. " if used > 1 else ""
     return headline, (
-        f"{shares}Guesses of the expert are right {100 * learned:.1f} percentage points more often if the token is "
-        f"known. For the best of {RANDOM_ROUTERS} random routers: {100 * random:.1f}."
+        f"{shares}Knowing the token makes guesses of its expert right {100 * learned:.1f} percentage points "
+        f"more often. For the best of {RANDOM_ROUTERS} random routers: {100 * random:.1f}."
     )
 
 

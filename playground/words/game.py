@@ -24,7 +24,7 @@ def result(game: Game, word: Callable[[int], str]) -> str:
     lead = (game.bits(MODEL) - game.bits(YOU)).round(6)
     most = int(lead.argmax() if gap > 0 else lead.argmin())
     who = "You beat the model" if gap > 0 else "The model beat you"
-    return f"{said}{who} by {abs(gap)} point{'s' * (abs(gap) != 1)}, most of all in “{word(most)}”."
+    return f"{said}{who} by {abs(gap)} point{'s' * (abs(gap) != 1)}, mostly in “{word(most)}”."
 
 
 def luck(game: Game) -> str:

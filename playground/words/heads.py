@@ -39,9 +39,9 @@ ORDERS = {
 """Of a list of heads, by what it is sorted by."""
 CRITERIA = (
     f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if "
-    f"replacing the repetition takes away more than {GIVEN_UP:.2f} of its weight. Two roles are even attention (above "
-    f"{EVEN:.2f}) and weight that shifts with the text (above {MOVED:.2f}). For these, the loss must also rise by over "
-    f"{MATTERS:g} without the head. Each limit is compared with the lower end of an interval. "
+    f"replacing the repetition takes away more than {GIVEN_UP:.2f} of its weight. Two more roles are even attention "
+    f"(above {EVEN:.2f}) and weight that shifts with the text (above {MOVED:.2f}). For these two, the loss must also "
+    f"rise by over {MATTERS:g} without the head. Each limit is compared with the lower end of an interval. "
     "Except for even attention, the head must also exceed every untrained head."
 )
 
@@ -104,7 +104,7 @@ def token_in_word(tokens: Sequence[str], place: int) -> str:
 
 def without_words(label: str, before: float, after: float, place: str = "") -> str:
     """What a prediction becomes without a head; `place` names the token that it follows, where that is not the last."""
-    begun = f"After {place}: without it" if place else "Without it"
+    begun = f"After token {place}: without it" if place else "Without it"
     if share(before) == share(after) or abs(after - before) < 0.01 * before:
         return f"{begun}, “{label}” stays at {share(after)}."
     return f"{begun}, “{label}” {'falls' if after < before else 'rises'} from {share(before)} to {share(after)}."
@@ -118,7 +118,7 @@ def off_headline(layer: int, head: int, now: Mapping[str, float]) -> str:
 
 def unedited_words(label: str, before: float, place: str = "") -> str:
     """What was most probable without edits; `place` as in `without_words`."""
-    return f"{f'After {place}, unedited' if place else 'Unedited'}: “{label}” {share(before)}."
+    return f"{f'After token {place}, unedited' if place else 'Unedited'}: “{label}” {share(before)}."
 
 
 def next_words(now: float, before: float | None = None) -> str:
@@ -132,7 +132,7 @@ def cell_words(tokens: Sequence[str], query: int, key: int, weight: float) -> st
 
 
 def products_words(products: np.ndarray, dot: float) -> str:
-    """The number of query and key that does most for the sign of q · k."""
+    """The component of query and key that contributes most to the sign of q · k."""
     most = int(np.argmax(products * np.sign(dot)))
     how = "agree" if dot >= 0 else "disagree"
-    return f"q and k {how} most in number {most}: it adds {signed(products[most])} to q · k = {signed(dot)}."
+    return f"q and k {how} most in component {most}: it adds {signed(products[most])} to q · k = {signed(dot)}."

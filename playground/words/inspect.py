@@ -114,6 +114,8 @@ def cost_words(parts: Sequence[Part], used: int, experts: int) -> Result:
     number = f"{does} {share(computed)} of the arithmetic."
     if not most.operations:
         number = f"{does} no arithmetic: each token only looks up its row."
+        if any(part.operations and not part.parameters for part in parts):
+            number = "Each token looks up its row, and as the tied output layer, the same table scores every token."
     elif most.name.endswith("experts"):
         number = f"{does} {share(computed)} of the arithmetic, as a token uses only {used} of {experts}."
     named = f"The {most.name} hold" if many else f"{most.name.capitalize()} holds"

@@ -41,7 +41,7 @@ def gradients_words(parts: Sequence[str], steps: Sequence[int], norms: np.ndarra
     if not np.isfinite(last).any():
         return f"The gradients at step {steps[-1]:,} are not numbers: the run diverged."
     longest = int(np.nanargmax(last))
-    return f"At step {steps[-1]:,} the gradient is longest in {parts[longest]} ({last[longest]:.2g})."
+    return f"At step {steps[-1]:,} {parts[longest]} has the largest gradient norm ({last[longest]:.2g})."
 
 
 def similar_words(similarity: np.ndarray, words: Sequence[str], part: bool = False) -> str:
@@ -178,7 +178,7 @@ def appearance_words(name: str, found: Any, last: int, ends: tuple[float, float]
         return f"At the end, the highest mean weight on {name} is {ends[1]:.2f} (at first {ends[0]:.2f}). {already}"
     return (
         f"At the end, head {found.layer}.{found.head} attends most to {name}: mean weight {found.final:.2f}. "
-        f"It rose from {found.score_first:.2f}, and passed half of that rise between steps {found.before:,} and "
+        f"It rose from {found.score_first:.2f}, and was halfway up between steps {found.before:,} and "
         f"{found.after:,} of {last:,}."
     )
 
@@ -219,7 +219,7 @@ def worth_words(
         return Result("No single part is clearly needed on this text.", number, details)
     near = [names[row][column] for row, column in zip(*np.nonzero(first)) if (row, column) != top]
     if near and first[top]:
-        number += f" Too close to call: {listed(near) if len(near) < 5 else f'{len(near)} others'}."
+        number += f" It may rise as much without {listed(near) if len(near) < 5 else f'{len(near)} others'}."
     return Result(rises, number, details)
 
 

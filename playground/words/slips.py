@@ -22,7 +22,7 @@ def slip_sentences(name: str) -> tuple[str, str] | None:
         truth = SLIPS[name].truth.format(**slip_numbers(name))
     except (OSError, ValueError):  # the shipped models are not everywhere where the program is
         return None
-    return f"One text {SLIPS[name].says}.", re.sub(r"(?<=[ (])-(?=\d)", "−", truth)  # a proper minus sign
+    return f"One textbook {SLIPS[name].says}.", re.sub(r"(?<=[ (])-(?=\d)", "−", truth)  # a proper minus sign
 
 
 SLIPS: dict[str, Slip] = {
@@ -55,7 +55,7 @@ SLIPS: dict[str, Slip] = {
     "bytes": Slip(
         "says that Q, K and V of one block take 37.7 MB, a block about 640 MB",
         "They are {numbers:.1f} M numbers, which take {qkv:.0f} MB in 32 bits. With scores and hidden layer, a block "
-        "keeps {block:.0f} MB. The text's {mixed:.0f} comes from adding numbers to bytes.",
+        "keeps {block:.0f} MB. The textbook's {mixed:.0f} comes from adding numbers to bytes.",
     ),
     "padding": Slip(
         "pads short sentences with word 0 and counts those targets in the loss",
@@ -70,7 +70,8 @@ SLIPS: dict[str, Slip] = {
     "dropout": Slip(
         "judges its model on held-out text with dropout still on",
         "The same weights then look worse than they are. Our prose model has a loss of {on:.2f} with its dropout "
-        "of {p:g}, but {off:.2f} without. Held-out text must not repeat the training text either; that text's does.",
+        "of {p:g}, but {off:.2f} without. Held-out text must not repeat the training text either; "
+        "in that textbook it does.",
     ),
 }
 """By name."""

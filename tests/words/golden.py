@@ -369,7 +369,7 @@ def of_lens_and_lessons() -> Iterator[Case]:
     yield from ((f"the example {name}", note) for name, note in examples.EXAMPLE_NOTES.items())
     for name, (says, truth) in slips.SLIPS.items():
         numbers = re.sub(r"\{\w+(?::[^}]*)?\}", "#", truth)  # they are those of shipped models
-        yield name, f"One text {says}. {numbers}"
+        yield name, f"One textbook {says}. {numbers}"
 
 
 def of_influence() -> Iterator[Case]:

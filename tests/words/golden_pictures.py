@@ -99,6 +99,8 @@ def of_inspect() -> Iterator[Case]:
     for name, operations in (("embeddings", 0), ("attention", 10), ("MLPs", 63), ("experts", 45)):
         counted = [Part("norms", 30, 100 - operations), Part(name, 70, operations)]
         yield f"the cost of {name}", str(inspect.cost_words(counted, 2, 8))
+    tied = [Part("embeddings", 70, 0), Part("output layer", 0, 50)]
+    yield "the cost of tied embeddings", str(inspect.cost_words(tied, 2, 8))
     yield "sizes", inspect.sizes_words(798_336, 1_598_000, 4)
     yield "the proof of a receipt", inspect.receipt_proof(1e-7, "score", 32)
     yield "the cache", inspect.cache_words(120, True, 1e-6, (1515, 381750), 128, 4096)

@@ -12,7 +12,7 @@ from playground.words.slips import SLIPS, slip_sentences
 @pytest.mark.parametrize("name", SLIPS)
 def test_each_says_what_the_text_says_and_what_is_true_without_a_place_left_open(name):
     says, truth = slip_sentences(name)
-    assert re.match(r"One text \w", says) and says.endswith(".") and truth.endswith(".")
+    assert re.match(r"One textbook \w", says) and says.endswith(".") and truth.endswith(".")
     assert not re.search(r"[{}]|nan|inf\b", truth) and re.search(r"\d", truth)
     assert not re.search(r"(?<![\w-])-\d", truth), "a hyphen is no minus sign"
 

@@ -77,7 +77,7 @@ class Grammar:
                 self._kinds.setdefault(word.text, set()).add(kinds[word.start])
 
     def read(self, text: str, *, spaced: bool = True) -> list[Reading]:
-        """Read a text unit by unit, each afresh. `spaced`: whether a wrong space between words is a fault.
+        """Parse a text unit by unit, each from a fresh state. `spaced`: whether a wrong space between words is a fault.
 
         The last word may be cut short, and the last unit, too.
         """

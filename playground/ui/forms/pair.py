@@ -39,7 +39,7 @@ TOP: tuple[Field, ...] = (
 MIXTURE: tuple[Field, ...] = (
     Field("adapts", "Which width is computed", "The other is set below.", "mixture",
           (("the dense model's", "dense"), ("the experts'", "moe"))),
-    Field("d_expert", "Width of one expert", "Used when the dense model's is computed.", "mixture", least=1, most=4096),
+    Field("d_expert", "Width of one expert", "Used if the dense width is computed.", "mixture", least=1, most=4096),
     Field("d_ff", "Width of dense layers",
           "Used when the experts' is computed, and in blocks without experts. 0: 4 × d_model, or 8/3 with SwiGLU.",
           "mixture", least=0, most=8192),
@@ -47,20 +47,20 @@ MIXTURE: tuple[Field, ...] = (
     Field("shared_expert", "Shared expert", "One more, which gets every token.", "mixture"),
     Field("balance", "Balance", "Keeps all experts in use.", "mixture",
           titled(BALANCES, switch="a loss (Switch)", bias="a bias, no loss (DeepSeek-V3)",
-                 constant="the constant loss (a famous slip)", none="nothing")),
+                 constant="a constant loss (known mistake: zero gradient)", none="nothing")),
     Field("balance_weight", "Weight of the balance loss", "Too much of it disturbs learning.", "mixture", least=0.0,
           most=1.0),
     Field("router_z_weight", "Weight of the router z-loss", "Keeps router scores small; 0 is off.", "mixture",
           least=0.0, most=1.0),
-    Field("router_noise", "Router noise", "Shakes the choice while training; 0 is off.", "mixture", least=0.0,
-          most=5.0),
+    Field("router_noise", "Router noise", "Adds noise to the router's choice while training; 0 is off.", "mixture",
+          least=0.0, most=5.0),
 )  # fmt: skip
 
 _BOTH = ("n_layers", "d_model", "n_heads", "context_length", "dropout")
 _TRAINING = ("steps", "batch_size", "optimizer", "learning_rate", "muon_learning_rate", "schedule", "warmup_steps",
              "eval_every", "seed")  # fmt: skip
 BOTH: tuple[Field, ...] = (
-    replace(run.BY_NAME["tokenizer"], why="With words, you see best what each expert gets."),
+    replace(run.BY_NAME["tokenizer"], why="With words, it is easiest to see what each expert gets."),
     *(run.BY_NAME[name] for name in _BOTH),
     replace(run.BY_NAME["activation"], why="Of every expert and of the dense layer."),
     *(run.BY_NAME[name] for name in _TRAINING),

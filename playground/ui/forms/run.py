@@ -92,7 +92,7 @@ FIELDS: tuple[Field, ...] = (
           least=1, most="steps"),
     Field("patience", "Patience", "Stop after this many evaluations clearly above the best while training loss still "
           "falls; 0: never. The best weights are kept either way.", "learning", least=0, most="steps"),
-    Field("sample_every", "Steps between samples", "How often it shows what it can say; 0 is never.", "learning",
+    Field("sample_every", "Steps between samples", "Fewer steps: more samples; 0: none.", "learning",
           least=0, most="steps"),
     Field("seed", "Seed", "The same seed gives the same run on the same kind of machine.", "learning", least=0,
           most=2**31),

@@ -130,12 +130,13 @@ def rotate(at: Here) -> Described:
 def share(at: Here) -> Described:
     """Grouped queries share keys and values."""
     H, Hkv = at.H, at.Hkv
-    group = H // Hkv
+    group, kind = H // Hkv, "Multi-query" if Hkv == 1 else "Grouped-query"
     fellows = at.facts["fellows"]
     code = f"k, v = k.repeat_interleave({group}, dim=1), v.repeat_interleave({group}, dim=1)"
-    formula = f"{{k:k}}, {{v:v}} ({Hkv}, {at.T}, {at.D}) → ({H}, {at.T}, {at.D}): each of {Hkv} is used {group} times"
+    formula = f"{{k:k}}, {{v:v}} ({Hkv}, {at.T}, {at.D}) → ({H}, {at.T}, {at.D}): each is used {group} times"
     why = (
-        "The cache keeps keys and values of all tokens so far, but not the queries. Grouped-query attention has only "
+        "The cache keeps keys and values of all tokens so far, but not the queries. "
+        f"{kind} attention has only "
         f"{'one key and value' if Hkv == 1 else f'{Hkv} keys and values'} for {H} queries, so the cache is {group} "
         "times smaller."
     )

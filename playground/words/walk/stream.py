@@ -86,7 +86,7 @@ def _neurons(at: Here) -> Described:
     )
     why = (
         "Attention only averages what tokens have. The MLP works on each token alone. Its activation "
-        f"({ACTIVATIONS[config.activation]}) can express “this and that, but not the third”, which no sum can. The "
+        f"({ACTIVATIONS[config.activation]}) can express “this and that, but not the other”, which no sum can. The "
         f"MLPs have {percent(at.facts['share'], 0)} of this model's weights."
     )
     sentence = (

@@ -13,7 +13,8 @@ def scores(at: Here) -> Described:
     T, D, root, score = at.T, at.D, np.sqrt(at.D), at.facts["score"]
     why = (
         f"The closer the directions of a query and a key, the larger their product. A sum of {D} unrelated products "
-        f"grows like √{D} = {root:.2f}, and larger scores make softmax sharper. So scores are divided by √{D}."
+        f"is about √{D} = {root:.2f} times as large as one. Larger scores make softmax sharper. "
+        f"So scores are divided by √{D}."
     )
     sentence = (
         f"{at.query_token} · {at.key_token} = {brief(score * root, 3)}, ÷ √{D} = {brief(score, 3)}. Of the tokens "

@@ -41,11 +41,11 @@ def _number(name: str, label: str, **more: str) -> str:
 _ADVANCED = "".join(
     [
         _number("top_k", "Top-k", min="0", title="Keep the k likeliest; 0 keeps all."),
-        _number("top_p", "Top-p", min="0.01", max="1", step="0.01", title="Keep the likeliest that hold this share."),
+        _number("top_p", "Top-p", min="0.01", max="1", step="0.01", title="Keep the likeliest up to this share."),
         _number("min_p", "Min-p", min="0", max="1", step="0.01", title="Drop tokens below this share of the best."),
         _number(
             "repetition_penalty", "Repetition penalty", min="0.5", max="2", step="0.05",
-            title="Above 1, tokens that occurred get less likely.",
+            title="Above 1, tokens that have already occurred become less likely.",
         ),
         _number("samples", "Samples", min="1", title="Several texts at once."),
         _number("seed", "Seed", min="0"),
@@ -73,7 +73,7 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <div class="line tight"><p class="written-state" role="status"></p>{why.BUTTON}<span class="grow"></span>
 <p class="written-by quiet"></p></div>
 <p class="written-said quiet"></p>
-<p class="quiet tint-words">Stronger tint: less likely. Tap one, or select words and ask <i>Why?</i></p>
+<p class="quiet tint-words">Stronger tint: less likely. Tap a token, or select words and ask <i>Why?</i></p>
 <details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}</div></div>
 {why.TEMPLATE}

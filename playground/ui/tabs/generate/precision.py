@@ -64,7 +64,7 @@ def slots(page: Page, checkpoint: Checkpoint, chosen: Selection) -> dict[str, Sl
 
 def _table(cost: PrecisionCost, words: str, prompt: str) -> str:
     rows = [_row(way, cost.written) for way in cost.ways]
-    by = f"Judged by {cost.tokens:,} tokens, {words}. ± is a 95 % interval. "
+    by = f"Measured on {cost.tokens:,} tokens, {words}. ± is a 95 % interval. "
     by += f"The greedy text, {cost.written} tokens, continues “{prompt}”."
     return theme.table(_HEAD, rows, save="precision") + theme.quiet(by)
 

@@ -101,6 +101,6 @@ def compared(page: Page, checkpoint: Checkpoint, asked: Any) -> Heated:
 
 def _card(temperature: float, entropy: float, text: str) -> str:
     return (
-        f"<div><strong>{temperature:g}</strong> <small>first choice: like "
-        f'{math.exp(entropy):.1f} equal candidates</small><p dir="auto"><samp>{html.escape(text)}</samp></p></div>'
+        f"<div><strong>{temperature:g}</strong> <small>first token: perplexity "
+        f'{math.exp(entropy):.1f}</small><p dir="auto"><samp>{html.escape(text)}</samp></p></div>'
     )

@@ -162,7 +162,7 @@ def prediction(look: Look, then: Look, query: int, step: int, last: int) -> tupl
     both[torch.stack((now.argmax(), before.argmax()))] += 2  # the leader of each is always shown
     best = both.topk(min(CANDIDATES, len(now))).indices
     labels, chances = [look.token_label(int(token)) for token in best], now[best].tolist()
-    words = f"After {query} “{look.tokens[query]}”. "
+    words = f"After token {query} “{look.tokens[query]}”. "
     if step == last:
         return next_tokens(labels, chances), words + expected(labels, chances, when=("", "in the end"))
     earlier, when = before[best].tolist(), f"step {step:,}"

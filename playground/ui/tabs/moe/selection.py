@@ -99,7 +99,7 @@ class At:
     def why_not(self, problem: ValueError) -> str:
         """Why something cannot be drawn, as HTML: a running comparison may have no models yet."""
         if self.job and self.job.active and not self.page.registry.has(self.chosen.mixture, self.visitor):
-            return theme.quiet("Both models are training. This part follows once they are there.")
+            return theme.quiet("Both models are training. This part appears when they are done.")
         return theme.notice(sentence(str(problem)), "error")
 
     @property
@@ -109,7 +109,7 @@ class At:
 
     @property
     def about_both(self) -> tuple:
-        """Everything on which drawings of both models depend."""
+        """Cache key for pictures of both models."""
         return self.chosen.dense, self.page.step_of(self.visitor, self.chosen.dense), *self.about
 
 

@@ -112,7 +112,7 @@ def _losses(view: PairView) -> list[list[str]]:
     means = {side: statistics.fmean(losses) for side, losses in found.items()}
     over = f", mean of {n} seeds" if n > 1 else ""
     if view.verdict is None and (view.active or any(side.reasons[:1] != ("done",) for side in view.sides.values())):
-        over = ", as far as they came"
+        over = ", unfinished runs"
     if view.verdict is not None and view.matched is None:
         over = ", as recorded"  # the verdict is on fresh text
     difference = signed(means["moe"] - means["dense"], 4, plus=True)

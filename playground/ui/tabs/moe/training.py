@@ -187,7 +187,7 @@ def words(named: Values, limits: Limits, pace: Pace) -> tuple[str, str, str]:
     count = f"{spec.moe.n_experts} experts, {spec.moe.experts_per_token} per token, {spec.seeds} seed"
     line = f"{count}{'s' * (spec.seeds > 1)} · about {duration(min(seconds, limits.seconds))}"
     known = own.vocabulary or texts.knows_vocabulary(source.kind, spec.tokenizer)
-    guess = f"Counted for {matched.moe.vocab_size:,} different tokens; your text's own number changes both equally."
+    guess = f"Counted for a vocabulary of {matched.moe.vocab_size:,}. Your text's own changes both models equally."
     rows = [[what, how, f"{whole:,}", f"{used:,}"] for what, how, whole, used in sum_per_layer(matched)]
     total = table(("one block", "matrices", "stored", "per token"), rows)
     return "", quiet(line), quiet(matched_in_words(matched)) + total + ("" if known else quiet(guess))

@@ -61,7 +61,9 @@ class Running:
                 texts.check_own_length(form.remembered(named)[0], spec.model.context_length)
             if text := str(values["sweep"] or "").strip():
                 if spec.parent:
-                    raise ValueError("Several values are tried on new models: train the chosen one without them")
+                    raise ValueError(
+                        "Trying several values makes new models. Empty that field to train the chosen model further"
+                    )
                 job = self.board.sweep(visitor, spec, asked_for(text, page.limits), share=share)
                 return Begins(job.id, {"problem": "", "sweep": ""})
             card, spec = self.linked.applied(values["letters"], spec)

@@ -50,7 +50,7 @@ def headline(view: RunView) -> str:
 def about(view: RunView) -> str:
     """Which run this is: its name, text, size and steps, and whether it is live."""
     planned = view.planned_steps if view.active else view.history.last_step
-    came = "" if view.state != "recorded" else "recorded" if view.history.last_step else "brought along"
+    came = "" if view.state != "recorded" else "recorded" if view.history.last_step else "imported"
     text = view.corpus if view.corpus and view.corpus.lower() not in view.name.lower() else ""
     parts = (view.name, text, size(view.config), in_steps(planned) if planned else "", "live" if view.active else came)
     return " · ".join(f"<bdi>{html.escape(part)}</bdi>" for part in parts if part)
