@@ -34,7 +34,7 @@ SEARCH_SECONDS, TOLD_EVERY = 15.0, 0.3
 """About how long a search takes; and the time between two reports of a job's progress."""
 NO_RECORD = "Its training settings are not known, so it cannot be trained again. Train a model here"
 LEARNED_SINCE = "The model has learned since this was written. Generate the text again"
-STOPPED = "Stopped: there is nothing to show."
+STOPPED = "Stopped. Press “{}” to start again."
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class WhyJob(Job):
 
     RESULT: ClassVar[type]
     NAME: ClassVar[str]
+    BUTTON: ClassVar[str]
 
     def __init__(self, job_id: str, visitor: str, question: Question, limits: Limits, registry: Registry):
         super().__init__(job_id, visitor, self.NAME, registry.data.folder_of(job_id))
@@ -98,7 +99,7 @@ class WhyJob(Job):
                             told = time.monotonic()
                             yield event
             except Interrupted:
-                raise ValueError(STOPPED) from None
+                raise ValueError(STOPPED.format(self.BUTTON)) from None
 
         self.begin("Reading the text …", events, self._take)
 
@@ -153,7 +154,7 @@ class SearchJob(WhyJob):
     """The search for the passages with most influence on a selection: so short that it gives way to other jobs."""
 
     kind, gives_way = "search", True
-    RESULT, NAME = Ranked, "The search for passages"
+    RESULT, NAME, BUTTON = Ranked, "The search for passages", "Find the passages"
 
     def expected(self, seconds: Callable[..., float]) -> float:
         """See `Job.expected`."""
@@ -174,7 +175,7 @@ class ProofJob(WhyJob):
     """Two trainings with one seed: without some passages, and without as many random ones."""
 
     kind = "proof"
-    RESULT, NAME = Proven, "The proof"
+    RESULT, NAME, BUTTON = Proven, "The proof", "Prove it"
 
     def __init__(
         self,

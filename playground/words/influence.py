@@ -20,8 +20,11 @@ LEGEND = f"occurs in the training text, at least {LONG} characters in a row."
 """What the line under a piece of the answer means; after the word *Underlined*."""
 SAME = 0.05
 """Shares of copied text that differ by less are as good as the same."""
+COMMON = "Any text in this style repeats such pieces, so copying proves nothing here."
+RARE = "So the model may know parts of this by heart."
 RULE = 0.2
 """A rule is named that decides at least this part of the influence."""
+SEARCH = "This looks for the parts of the training text behind these words."
 MEASURE = (
     "Influence estimates how much reading a passage raised the probability of these words. It asks: if a small step "
     "made these words likelier, by how much would the passage's own loss fall?"
@@ -39,13 +42,14 @@ KEPT_SAME = "Removed passages are replaced by others of the same length, so all 
 
 def copied_result(copied: Copied, count: int) -> Result:
     """How often the selected words occur, and how much of the whole answer is copied, next to held-out text."""
-    headline = f"These words occur {times(count)} in the training text."
-    number = f"Underlined: {percent(copied.share, 0)} of the whole answer."
-    if copied.usual is None:
-        return Result(headline, number)
-    number += f" For unseen text it would be {percent(copied.usual, 0)}."
-    if copied.usual > copied.share - SAME:
-        return Result(headline, "Unseen text is copied about as much, so copying says little here.", number)
+    headline = f"This occurs {times(count)} in the training text."
+    share_, usual = copied.share, copied.usual
+    if not share_:
+        return Result(headline, f"No {LONG} characters in a row are copied.")
+    number = f"Of this answer, {percent(share_, 0)} is copied."
+    if usual is not None:
+        meaning = RARE if share_ > usual + SAME else COMMON if usual > SAME else ""
+        number = f"{number[:-1]}; of held-out text, {percent(usual, 0)} would be. {meaning}".strip()
     return Result(headline, number)
 
 

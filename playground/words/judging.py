@@ -42,9 +42,10 @@ def parsed_summary(parsed: ParsedText) -> str:
     elif not words:
         words.append(f"No complete {unit} yet.")
     if parsed.fault is not None:
-        shown = parsed.fault.word if parsed.fault.word != "\n" else "line break"
+        word = parsed.fault.word.replace("\n", "line break")
         where = f" in the unfinished {unit}" if share.of and share.right == share.of else ""
-        words.append(f"The first mistake{where}, “{shown}”: {parsed.fault.rule}.")
+        shown = f", “{word}”" if word else ""
+        words.append(f"The first mistake{where}{shown}: {parsed.fault.rule}.")
     return " ".join(words)
 
 

@@ -46,7 +46,7 @@ PLANTED = {
     ),
     ("stories", "free choices"): (r"Then (\w+) came", "hero"),
     ("stories", SPELLING): (r"lived", {"lived": "lved"}),
-    ("stories", ENDS): (r"(was) sad", {"was": "was "}),
+    ("stories", ENDS): (r"was (s)ad", {"s": " s"}),
     ("addition", addition.DIGITS[0]): (r"=(\d+)\n", "plus 1"),
     ("addition", addition.DIGITS[1]): (r"=(\d\d+)\n", "plus 10"),
     ("addition", addition.DIGITS[2]): (r"=(1\d\d)\n", {"1": "2"}),

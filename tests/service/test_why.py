@@ -96,11 +96,11 @@ def searching(tmp_path, monkeypatch):
     return board, job, asked
 
 
-def test_a_stopped_search_shows_nothing_and_says_so(searching):
+def test_a_stopped_search_says_how_to_begin_it_again(searching):
     board, job, _ = searching
     board.stop(ANNA, kind=SearchJob)
     ended(job)
-    assert job.state == "failed" and job.message == why.STOPPED
+    assert job.state == "failed" and "Press “Find the passages”" in job.message
 
 
 def test_a_search_gives_way_to_whatever_its_visitor_begins_next(searching):

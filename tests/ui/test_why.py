@@ -35,12 +35,12 @@ def test_from_the_question_to_the_proof(house):
     until(lambda: not house.page.board.active(house.visitor, kind=SearchJob))
     assert house.made("why-title", why=why) == "Why “dog”?"
     copied = house.made("why-copied", why=why)
-    assert "<h3>These words occur 11 times in the" in copied and "Underlined: 95 % of the whole answer." in copied
+    assert "<h3>This occurs 11 times in the" in copied and "Of this answer, 95 % is copied" in copied
     assert "This whole piece: 10 times" in copied
     assert "<mark>the dog ran in the sun. a bird sang </mark>" in copied and '"copied">Underlined text<' in copied
     assert house.made("why-marks", why=why) == {"copied": [(0, 35)], "asked": [4, 6]}
     reaches_out = house.made("why-copied", why=why | {"first": 34, "last": 36})  # out of the piece: its own places
-    assert reaches_out.split("<details>")[0].count("<mark>g s</mark>") == 0 and "occur nowhere" in reaches_out
+    assert reaches_out.split("<details>")[0].count("<mark>g s</mark>") == 0 and "occurs nowhere" in reaches_out
     passages = house.made("why-passages", why=why)
     assert "the dog ran in the sun." in passages and 'data-field="passage-0" checked' in passages
     assert "Prove it" in house.made("why-proof", why=why)

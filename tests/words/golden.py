@@ -249,7 +249,8 @@ def of_texts() -> Iterator[Case]:
         ("other letters", "stories", " lived by the sea. She is happy.\nMax lived", "M�a"),
         ("a wrong prompt", "addition", "46\n1+1=2\n", "12++34="),
         ("a wrong pronoun", "stories", "Mia lived by the sea. He had a red kite.\n", "\n"),
-        ("a missing space", "stories", "Mia lived by the sea.She had a red kite.\n", "\n"),
+        ("a missing space", "stories", "She had a red kite.\n", "Mia lived by the sea."),
+        ("a second space", "stories", " red kite.\n", "Mia lived by the sea. She had a "),
         ("a wrong line break", "addition", "1+\n2=3\n", "\n"),
         ("a mistake at the end", "addition", "1+2=3\n4+4=9", "\n"),
     ):
@@ -377,10 +378,12 @@ def of_influence() -> Iterator[Case]:
     for name, count, found in (
         ("copied", 1, Copied((match,), 0.62, 0.35)),
         ("as much copied as held-out text", 1200, Copied((match,), 0.62, 0.6)),
+        ("less copied than held-out text", 3, Copied((match,), 0.27, 1.0)),
         ("nothing copied, no held-out text", 0, Copied((), 0.0, None)),
     ):
         yield name, influence.copied_result(found, count)
     yield "the legend", f"Underlined text {influence.LEGEND}"
+    yield "no search yet", influence.SEARCH
     one = (Passage(((0, 9),), 1.0),)
     ranked = Ranked(one, (), 300, 1200, 8, -1.0, (("who owns what", 0.45), ("free choices", 0.4)))
     yield "passages", influence.ranked_result(ranked)

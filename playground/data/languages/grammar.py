@@ -42,6 +42,7 @@ class Fault(NamedTuple):
     end: int
     """Where the word begins and ends in the text, in characters."""
     word: str
+    """Empty if the fault is the space before it."""
     kind: str
     """The kind of word that should come there."""
     rule: str
@@ -137,9 +138,10 @@ class Grammar:
                 allowed = {self._word(place).gap for place in fits}
                 fits = [p for p in fits if self._word(p).gap == gap or (i + 1 == len(words) and not gap)]
                 if not fits:
-                    needed = "a space" if " " in allowed else "nothing"
-                    why = f"expected {needed} after “{word[0]}”"
-                    return Fault(word.start(), max(follows, word.end()), word[0], ENDS, why)
+                    start = word.end() + (" " in allowed and gap.startswith(" "))
+                    start, end = (start, follows) if gap else words[i + 1].span()
+                    how = {"": "no space", " ": "a space"}.get(gap, "more than one space")
+                    return Fault(start, end, "", ENDS, f"{how} after “{word[0]}”")
             live = self._after(fits)
         return None
 

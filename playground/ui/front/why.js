@@ -1,11 +1,15 @@
 // @ts-check
 // The Generate panel's question: words of the text are selected with the mouse, with Shift and the arrows, or by a tap,
-// which stands for the word around the token. The button Why? sends them along; what is copied is marked in the text.
+// which stands for the word around the token. A selection holds whole words. The button Why? sends them along; what is
+// copied is marked in the text.
 
 (() => {
   "use strict";
 
   /** @typedef {[sample: number, first: number, last: number]} Range tokens of one sample */
+
+  /** A letter of a script that puts something between words. */
+  const LETTER = /(?![\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}])[\p{L}\p{M}\p{N}’']/u;
 
   /** @param {any} root the panel's form */
   function why(root) {
@@ -22,7 +26,8 @@
     /** @param {Range | null} chosen */
     function choose(chosen) {
       range = chosen;
-      mark("selected", chosen ? chosen[0] : 0, chosen ? [[chosen[1], chosen[2]]] : []);
+      mark("framed", chosen ? chosen[0] : 0, chosen ? [[chosen[1], chosen[2]]] : []);
+      box.toggleAttribute("data-framed", Boolean(chosen));
     }
 
     /** @param {string} name @param {number} sample @param {[number, number][]} spans */
@@ -33,16 +38,17 @@
       }
     }
 
-    /** The word around the token that is open, or the token where it is in none.
-     * @returns {Range | null} */
-    function openWord() {
-      const open = placeOf(box.querySelector(".open"));
-      if (!open) return null;
-      const [sample, at] = open, { pieces } = root.written().samples[sample];
-      const begins = (/** @type {string} */ piece) => /^[\p{L}\p{N}’']/u.test(piece), ends = (/** @type {string} */ piece) => /[\p{L}\p{N}’']$/u.test(piece);
-      let first = at, last = at;
-      while (first > 0 && begins(pieces[first]) && ends(pieces[first - 1])) first--;
-      while (last + 1 < pieces.length && ends(pieces[last]) && begins(pieces[last + 1])) last++;
+    /** Tokens without what stands around their words, and with the rest of the words that they cut.
+     * @param {number} sample @param {number} one @param {number} other @returns {Range} */
+    function wholeWords(sample, one, other) {
+      const { pieces } = root.written().samples[sample];
+      const inked = (/** @type {number} */ at) => /[\p{L}\p{N}]/u.test(pieces[at]);
+      const joined = (/** @type {number} */ at) => at > 0 && at < pieces.length && LETTER.test([...pieces[at]][0]) && LETTER.test([...pieces[at - 1]].at(-1) ?? "");
+      let [first, last] = one < other ? [one, other] : [other, one];
+      while (first < last && !inked(first)) first++;
+      while (first < last && !inked(last)) last--;
+      while (joined(first)) first--;
+      while (joined(last + 1)) last++;
       return [sample, first, last];
     }
 
@@ -51,13 +57,14 @@
     let pressed = null;
     let dragged = false;
     box.addEventListener("pointerdown", (/** @type {PointerEvent} */ event) => {
+      getSelection()?.removeAllRanges(); // pressed again, it would be dragged
       [pressed, dragged] = [event.button === 0 && event.pointerType === "mouse" ? placeOf(event.target) : null, false];
     });
     box.addEventListener("mouseover", (/** @type {MouseEvent} */ event) => {
       const to = placeOf(event.target);
       if (!pressed || !(event.buttons & 1) || !to || to[0] !== pressed[0]) return;
       dragged ||= to[1] !== pressed[1];
-      if (dragged) choose([to[0], Math.min(pressed[1], to[1]), Math.max(pressed[1], to[1])]);
+      if (dragged) choose(wholeWords(...pressed, to[1]));
     });
     box.addEventListener("click", (/** @type {Event} */ event) => {
       if (dragged) event.stopImmediatePropagation(); // the end of a drag chooses no token
@@ -72,29 +79,35 @@
     }, true);
     box.addEventListener("focusin", (/** @type {FocusEvent} */ event) => {
       const to = placeOf(event.target);
-      if (anchor && to && anchor[0] === to[0]) choose([to[0], Math.min(anchor[1], to[1]), Math.max(anchor[1], to[1])]);
+      if (anchor && to && anchor[0] === to[0]) choose(wholeWords(...anchor, to[1]));
     });
 
     root.addEventListener("click", (/** @type {any} */ event) => {
       const asks = event.target.closest(".why-button, .why-again"), text = root.written();
       if (!asks || !text) return;
       const again = asks.matches(".why-again") && root.panel.selection().why;
-      const chosen = range ?? openWord();
+      const open = placeOf(box.querySelector(".open")), chosen = range ?? (open && wholeWords(...open, open[1]));
       if (!again && !chosen) return;
       const [sample, first, last] = chosen ?? [0, 0, 0], { prompt, step } = text;
       const words = again || { prompt, tokens: text.samples[sample].ids, step, sample, first, last };
       asks.dataset.with = JSON.stringify({ words });
     }, true);
 
-    marks.addEventListener("shown", (/** @type {CustomEvent} */ { detail }) => {
+    /** @type {{copied: [number, number][], asked: [number, number]} | null} what the panel answers */
+    let answered = null;
+    function answer() {
       const sample = root.panel.selection().why?.sample ?? 0;
-      mark("copied", sample, detail?.copied ?? []);
-      box.toggleAttribute("data-asked", Boolean(detail?.asked));
-      mark("asked", sample, detail?.asked ? [detail.asked] : []);
+      mark("copied", sample, answered?.copied ?? []);
+      box.toggleAttribute("data-asked", Boolean(answered));
+      choose(answered && [sample, ...answered.asked]);
+    }
+    marks.addEventListener("shown", (/** @type {CustomEvent} */ { detail }) => {
+      answered = detail;
+      answer();
     });
     root.addEventListener("written", () => {
       button.hidden = !root.written()?.samples[0]?.ids.length;
-      choose(null);
+      answer(); // of the model chosen again, the question is still there
     });
   }
 

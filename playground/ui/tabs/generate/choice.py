@@ -53,8 +53,8 @@ def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> tuple[str, str]
     rest = f'<p class="alternative others"><span>others</span>{_track(others)}<span>{percent(others)}</span></p>'
     table = theme.table(_HEAD, [_row(tokenizer, row, chosen=row is chosen) for row in rows], save="choice")
     return (
-        f'{heading}<p class="num">{raw} <span class="quiet">After <samp><bdi>… {html.escape(before)}</bdi></samp>'
-        "</span></p>"
+        f'{heading}<p class="num">{raw} <span class="quiet">After '
+        f'<samp dir="auto">… {html.escape(before)}</samp></span></p>'
         f'<div class="alternatives" data-arrows>{bars}</div>{rest}<p class="quiet">Tap one to continue.</p>'
     ), table
 

@@ -20,6 +20,7 @@ from ....service.why import ProofJob, Question, SearchJob, corpus_of, proofs_of,
 from ....storage import Checkpoint
 from ....words.influence import (
     LEGEND,
+    SEARCH,
     copied_result,
     proof_result,
     ranked_result,
@@ -263,9 +264,9 @@ def _quoted(before: str, piece: str, after: str) -> str:
 
 def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
     if job is None or job.state == "failed":
-        why = refused or (job.message if job else "")
-        said = f'<p class="quiet">{html.escape(why)}</p>' if why else ""
-        return said + '<button type="button" class="ghost why-again" data-do="why">Find the passages</button>'
+        said = theme.quiet(refused or (job.message if job else SEARCH))
+        button = f'<button type="button" class="ghost why-again" data-do="why">{SearchJob.BUTTON}</button>'
+        return f'<div class="line">{button}{said}</div>'
     if _searches(job):
         return ""
     ranked, rule = job.result, rule_sentence(job.result)
@@ -274,7 +275,7 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
     for i, each in enumerate(ranked.raising[:RAISING]):
         ticked = " checked" * (each.effect >= least)
         box = f'<input type="checkbox" data-field="passage-{i}"{ticked} aria-label="Remove passage {i + 1}">'
-        raising += f'<label class="why-passage"><span>{box} {i + 1}</span>{_passage(each, corpus)}</label>'
+        raising += f'<label class="why-passage"><span>{box} {i + 1}</span><div>{_passage(each, corpus)}</div></label>'
     lowering = "".join(_passage(each, corpus) for each in ranked.lowering[:LOWERING])
     lower = f"<details><summary>These make it less likely</summary>{lowering}</details>" if lowering else ""
     return f"{theme.result(ranked_result(ranked))}{theme.quiet(rule) if rule else ''}{raising}{lower}"
@@ -319,4 +320,4 @@ def _proof_html(going: ProofJob | None, failed: ProofJob | None) -> str:
         return _under_way(going, "Training twice")
     said = theme.notice(failed.message, "error") if failed is not None else ""
     does = theme.quiet("This trains two models: one without the ticked passages, one without as many random ones.")
-    return f'{said}<div class="line">{deed_button("Prove it", "prove", kind="ghost")}{does}</div>'
+    return f'{said}<div class="line">{deed_button(ProofJob.BUTTON, "prove", kind="ghost")}{does}</div>'
