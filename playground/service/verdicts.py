@@ -11,7 +11,14 @@ from ..data.judging import LearnedText, judge
 from ..kept import Kept
 from ..model import Transformer
 from ..storage import Checkpoint
-from ..words.judging import compared_details, compared_summary, copied_summary, parsed_summary
+from ..words.judging import (
+    FIRST_MISTAKES,
+    LACKING_WORDS,
+    compared_details,
+    compared_summary,
+    copied_summary,
+    parsed_summary,
+)
 
 _learned = Kept(entries=50, megabytes=64)
 
@@ -25,6 +32,8 @@ class Verdict:
     """(start, end, why) of words in the text, ascending."""
     details: str = ""
     """The statistics behind it."""
+    legend: str = ""
+    """What the underlines mean."""
 
 
 def remember(model: Transformer, learned: LearnedText) -> None:
@@ -51,7 +60,7 @@ def verdict(
         return Verdict(words) if (words := copied_summary(found)) else None
     why = "does not occur in the text it learned from"
     marks = tuple((start, end, why) for start, end in found.strange)
-    return Verdict(compared_summary(found), marks, compared_details(found))
+    return Verdict(compared_summary(found), marks, compared_details(found), LACKING_WORDS)
 
 
 def verdicts_on(checkpoint: Checkpoint, texts: Sequence[str], begun: str) -> list[Verdict | None]:
@@ -69,4 +78,5 @@ def in_words(verdicts: Sequence[Verdict | None], *, details: bool = False) -> st
 @lru_cache(maxsize=1000)
 def _by_grammar(language: str, text: str, begun: str, kind: str) -> Verdict:
     found = judge(LANGUAGES[language], text, begun, spaced=kind != "word")
-    return Verdict(parsed_summary(found), tuple((fault.start, fault.end, fault.rule) for fault in found.faults))
+    marks = tuple((fault.start, fault.end, fault.rule) for fault in found.faults)
+    return Verdict(parsed_summary(found), marks, legend=FIRST_MISTAKES)

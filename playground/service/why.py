@@ -266,13 +266,19 @@ def proofs_of(board: Any, visitor: str, model_id: str) -> list[ProofJob]:
     return [job for job in board.of(visitor, kind=ProofJob) if job.question.model_id == model_id and job.has_result]
 
 
+def by_claim(proofs: Iterable[ProofJob]) -> list[list[ProofJob]]:
+    """The proofs of each claim, in the order in which the claims were first proved."""
+    found: dict[tuple, list[ProofJob]] = {}
+    for each in proofs:
+        found.setdefault(each.claim, []).append(each)
+    return list(found.values())
+
+
 def scores_of(proofs: Iterable[ProofJob]) -> tuple[list[float], list[float]]:
     """The predicted and the actual effect of each claim, whose seeds are averaged."""
-    by_claim: dict[tuple, list[Proven]] = {}
-    for each in proofs:
-        by_claim.setdefault(each.claim, []).append(each.result)
-    actual = [mean_effect([result.trial for result in results])[0] for results in by_claim.values()]
-    return [results[0].predicted for results in by_claim.values()], actual
+    claims = by_claim(proofs)
+    actual = [mean_effect([each.result.trial for each in same])[0] for same in claims]
+    return [same[0].result.predicted for same in claims], actual
 
 
 def corpus_of(board: Any, checkpoint: Checkpoint) -> tuple[TextSpec, Corpus]:

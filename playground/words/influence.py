@@ -37,6 +37,8 @@ SAMPLED = "The text is long, so only the passages most like the selection and a 
 FEWEST_SEEDS = 3
 """With fewer, an interval over seeds is so wide that it says nothing."""
 ANOTHER = "Prove the same passages again to add a seed. Three seeds give an interval."
+PROOFS = ("Removed passages", "Influence, largest = 1", "These words get", "Random ones removed")
+"""The head of a table of proofs."""
 KEPT_SAME = "Removed passages are replaced by others of the same length, so all other batches stay the same."
 
 
@@ -87,17 +89,15 @@ def proof_result(
         before: its log-probability after training on everything, in nats.
         removed: how many passages are removed, with all copies.
     """
-    without, control = (
-        math.exp(sum(getattr(trial, side) for trial in trials) / len(trials)) for side in ("without", "control")
-    )
+    without, control = (mean_share([getattr(trial, side) for trial in trials]) for side in ("without", "control"))
     mean, margin = mean_effect(trials)
     n, one = len(trials), len(passages) == 1
     which = f"passage{'s' * (not one)} {listed([str(each) for each in passages])}"
     copies = f" All {removed} copies were removed." if one else f" With all copies, {removed} passages were removed."
     copies *= removed > len(passages)
     random = "one random other passage" if removed == 1 else f"{removed} random others"
-    headline = f"Without {which}, “{selected}” gets {share(without)}."
-    number = f"With all passages: {share(math.exp(before))}. Without {random} instead: {share(control)}.{copies}"
+    headline = f"Without {which}, “{selected}” gets {without}."
+    number = f"With all passages: {share(math.exp(before))}. Without {random} instead: {control}.{copies}"
     if n < FEWEST_SEEDS:
         each = f" One seed each: {listed([share(math.exp(t.without)) for t in trials])} without the passages." * (n > 1)
         return Result(headline, number, f"{ANOTHER}{each} {KEPT_SAME}")
@@ -106,6 +106,17 @@ def proof_result(
         f"Against the random others, the passages add {estimate(mean, margin)} to the log-probability, over {n} seeds."
     )
     return Result(headline, number, f"{effect} {certain} The ± is a 95 % interval. {KEPT_SAME}")
+
+
+def proof_row(passages: Sequence[int], influence: float, trials: Sequence[Trial]) -> tuple[str, ...]:
+    """One line of the table of all proofs, see PROOFS."""
+    named = listed([str(each) for each in passages])
+    return named, f"{influence:.2f}", mean_share([t.without for t in trials]), mean_share([t.control for t in trials])
+
+
+def mean_share(nats: Sequence[float]) -> str:
+    """The geometric mean of some log-probabilities, as a share."""
+    return share(math.exp(sum(nats) / len(nats)))
 
 
 def score_sentence(count: int, correlation: float) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
-UNDERLINED = "Red underlines mark only the first mistake in each line, or a word that the training text lacks."
+FIRST_MISTAKES = "Red underlines mark the first mistake in each line."
+LACKING_WORDS = "Red underlines mark words that the training text lacks."
 
 
 def share_text(share: Share) -> str:

@@ -29,7 +29,7 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
     interval = f"the ± is a {CERTAINTY} % interval over seeds, compared in pairs"
     if difference > margin:
         details = f"Next is {second.value}: its loss is {difference:.4f} ± {margin:.4f} higher; {interval}."
-        return Result(f"{name} {best.value} is best.", number, details)
+        return Result(f"{name} {best.value} is best of the {len(rows)} tried.", number, details)
     details = f"Their losses differ by {difference:.4f} ± {margin:.4f}, which luck can explain; {interval}."
     return Result(f"{name}: {best.value} and {second.value} are about equally good.", number, details)
 

@@ -15,7 +15,6 @@ from playground.training import Evaluated, Finished, History, Sampled, SkillMeas
 from playground.ui.tabs.generate.writing import faults
 from playground.ui.tabs.train import speaking, verdict, watch
 from playground.words.baselines import each_baseline
-from playground.words.judging import UNDERLINED
 from playground.words.pictures import KNOWS_NOTHING
 
 from .generating import Generating
@@ -66,12 +65,12 @@ def test_what_a_red_line_under_a_word_means_is_said_wherever_there_is_one():
     view = view_of()
     for text, wrong in (("46\n", False), ("99\n", True)):
         view.history.samples.append({"step": 50, "prompt": "12+34=", "text": text})
-        assert ('class="fault"' in watch.sample(view)) is wrong is (UNDERLINED in watch.sample(view))
+        assert ('class="fault"' in watch.sample(view)) is wrong is ("Red underlines mark" in watch.sample(view))
     made_up = CharTokenizer("abcdefghijklmnopqrstuvwxyz .\n")  # an untrained model's text is no story
     model = Transformer(view.config.replace(vocab_size=made_up.vocab_size, n_layers=1, d_model=16, n_heads=2))
     for about, wrong in (({"language": "stories"}, True), ({}, False)):
         text = Generating(Checkpoint(model, made_up, History(), "one", about)).text(prompt="\n", new_tokens=40)
-        assert any(text.end["faults"]) is wrong is (UNDERLINED in text.end["said"])
+        assert any(text.end["faults"]) is wrong is ("Red underlines mark" in text.end["said"])
 
 
 def test_the_share_right_stands_with_its_interval_and_its_curve():

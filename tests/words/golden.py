@@ -266,7 +266,7 @@ def of_texts() -> Iterator[Case]:
     wrong = " sees the dog. the rug sees the rug. the rug sees the rug. the"
     for text in (" sees the dog. the", " likes the rug. the", wrong, wrong.replace("sees the dog", "sees the rug")):
         yield f"sentences: “the cat{text}”", judging.copied_summary(sentences.compare(text, begun="the cat"))
-    yield "the legend", judging.UNDERLINED
+    yield "the legends", f"{judging.FIRST_MISTAKES} {judging.LACKING_WORDS}"
     for share in (Share(6, 13), Share(13, 13), Share(0, 13), Share(1, 2000)):
         yield f"{share.right} of {share.of}", judging.share_text(share)
         yield f"headline: {share.right} of {share.of}", judging.judged_headline(share, LANGUAGES["addition"])
@@ -400,6 +400,10 @@ def of_influence() -> Iterator[Case]:
     alike = dataclasses.replace(sure, seed=1, control=-0.3)
     yield "two seeds", influence.proof_result([sure, alike], -0.1, [2, 3], 2, "the fox")
     yield "three seeds that agree", influence.proof_result([sure, alike, alike], -0.1, [2, 3], 2, "the fox")
+    yield (
+        "the table of proofs",
+        "\n".join(map(" | ".join, (influence.PROOFS, influence.proof_row([1, 3], 1.0, [sure])))),
+    )
     yield "a score", influence.score_sentence(5, 0.7)
 
 

@@ -16,13 +16,15 @@ from ....influence.proof import rank_correlation
 from ....influence.ranking import Passage
 from ....influence.verbatim import SOURCES, Copied, SuffixArray, copied
 from ....kept import Kept
-from ....service.why import ProofJob, Question, SearchJob, corpus_of, proofs_of, prove_it, scores_of, search
+from ....service.why import ProofJob, Question, SearchJob, by_claim, corpus_of, proofs_of, prove_it, scores_of, search
 from ....storage import Checkpoint
 from ....words.influence import (
     LEGEND,
+    PROOFS,
     SEARCH,
     copied_result,
     proof_result,
+    proof_row,
     ranked_result,
     rule_sentence,
     score_sentence,
@@ -301,18 +303,22 @@ def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
 
 
 def _proven_html(proofs: list[ProofJob], job: SearchJob, corpus: Corpus) -> str:
-    """What the last claim's proofs show, and what the model says with and without its passages."""
+    """What the last claim's proofs show, what the model says with and without its passages, and all claims so far."""
     if not proofs:
         return ""
-    last, question = proofs[-1], proofs[-1].question
-    same = [each.result.trial for each in proofs if each.claim == last.claim]
+    last, question, claims = proofs[-1], proofs[-1].question, by_claim(proofs)
     begun = corpus.tokenizer.decode(list(question.ids[: question.first]))[-AROUND:]
     says = {"With all passages it writes": last.result.said, "Without these passages it writes": last.result.trial.said}
     texts = "".join(f"{theme.quiet(when)}{_quoted(begun, text, '')}" for when, text in says.items())
     selected = _shortened(corpus.tokenizer.decode(list(question.ids[question.first :])))
-    gone = [i for i, each in enumerate(job.result.raising, 1) if each in last.passages]
-    removed = sum(len(each.places) for each in last.passages)
-    return theme.result(proof_result(same, last.result.before, gone, removed, selected)) + texts
+    number_of = {each.places: i for i, each in enumerate(job.result.raising, 1)}
+    numbers = lambda proof: sorted(number_of.get(each.places, 0) for each in proof.passages)  # noqa: E731
+    trials = lambda claim: [each.result.trial for each in claim]  # noqa: E731
+    same, removed = next(each for each in claims if last in each), sum(len(each.places) for each in last.passages)
+    said = theme.result(proof_result(trials(same), last.result.before, numbers(last), removed, selected))
+    most = max(each.result.predicted for each in proofs)
+    rows = [proof_row(numbers(each[0]), each[0].result.predicted / most, trials(each)) for each in claims]
+    return said + texts + (theme.table(PROOFS, rows, save="proofs") if len(rows) > 1 else "")
 
 
 def _proof_html(going: ProofJob | None, failed: ProofJob | None) -> str:

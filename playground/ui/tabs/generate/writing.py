@@ -30,7 +30,6 @@ from ....engine.request import default_slide
 from ....service.limits import TEXTS_AT_ONCE, WRITERS
 from ....service.verdicts import Verdict, in_words, verdicts_on
 from ....storage import Checkpoint
-from ....words.judging import UNDERLINED
 from ...gradio_fixes.quiet_refusals import OURS, STRANGE
 from ...page import Page
 from ...panel import Asked
@@ -189,7 +188,7 @@ def written(page: Page, asked: Asked, after: Any, stopped: threading.Event) -> I
     verdicts = verdicts_on(checkpoint, texts, given)
     odd = any(NO_CHARACTER in text for text in texts)
     wrong = [faults(found, each) for found, each in zip(verdicts, spelled)]
-    marked = UNDERLINED if any(wrong) else ""
+    marked = next((found.legend for found, marks in zip(verdicts, wrong) if marks), "")
     said = [in_words(verdicts), marked, ONE_SENTENCE * (single and met), *map(readable, notes), ODD * odd]
     speed = f"{n:,} {unit}{'s' * (n != 1)} in {seconds:.2f} s ({n / seconds:,.0f} per second)."
     full = slides(checkpoint.config.context_length, rebuilt) if rebuilt else ""

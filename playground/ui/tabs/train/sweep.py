@@ -94,7 +94,7 @@ def show_sweep(page: Page, asked: Asked) -> Shown:
             view.version if view.active else this, lambda: progress(view, view.done, said) if view.active else ""
         ),
         "headline": Slot(this, lambda: html.escape(headline)),
-        "about": Slot(this, lambda: html.escape(view.name)),
+        "about": Slot(this, lambda: html.escape(f"{view.name} · {job.spec.training.steps:,} steps each")),
         "number": Slot(this, lambda: html.escape(result.number)),
         "details": Slot(this, lambda: html.escape(result.details)),
         "chart": Slot(this, lambda: _chart(view, label)),

@@ -18,7 +18,6 @@ from ....training.states import OVERFITTING
 from ....words import pictures
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
-from ....words.judging import UNDERLINED
 from ....words.training import in_steps
 from ... import theme
 from ...slips import slips
@@ -152,10 +151,11 @@ def sample(view: RunView) -> str:
     last, step = written[-1], view.history.last_step if view.used is None else view.used
     earlier = not view.active and last["step"] != step
     prompt, text = str(last["prompt"]), str(last["text"])
-    marked = speaking.marked(text, speaking.judged(view, text, prompt))
+    found = speaking.judged(view, text, prompt)
+    marked = speaking.marked(text, found)
     shown = f'<p class="sample last" dir="auto"><span class="prompt">{html.escape(prompt)}</span>{marked}</p>'
     when = theme.quiet(f"At step {int(last['step']):,} it wrote:") if earlier else ""
-    return when + shown + (theme.quiet(UNDERLINED) if speaking.FAULT in marked else "")
+    return when + shown + (theme.quiet(found.legend) if speaking.FAULT in marked else "")
 
 
 def samples(view: RunView | None) -> str:
@@ -176,7 +176,7 @@ def samples(view: RunView | None) -> str:
             f"{speaking.verdict_line(found)}</li>"
         )
     warm = "" if view.sample_temperature is None else f"Written at temperature {view.sample_temperature:g}."
-    marks = UNDERLINED if speaking.FAULT in "".join(rows) else ""
+    marks = found.legend if speaking.FAULT in "".join(rows) else ""
     said = f"{warm} {marks}".strip()
     return f'{theme.quiet(said) if said else ""}<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
 
