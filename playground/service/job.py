@@ -27,6 +27,8 @@ class Job:
     """The kind's name in sentences and in jobs' names."""
     gives_way: ClassVar[bool] = False
     """Whether the job ends as soon as its visitor begins something else."""
+    STOPPED: ClassVar[str] = "Stopped {}: there is nothing to keep."
+    """What is said of a job that was stopped at such a moment and has no result."""
 
     def __init__(self, job_id: str, visitor: str, name: str, folder: Path):
         self.id, self.visitor, self.name, self.folder = job_id, visitor, name, folder
@@ -262,7 +264,7 @@ class Job:
             if self._state in ("waiting", "preparing"):
                 self._stop = threading.Event()
                 when = "while it waited in line" if self._state == "waiting" else "before training began"
-                self._give_up("Stopped." if self.has_result else f"Stopped {when}: there is nothing to keep.")
+                self._give_up("Stopped." if self.has_result else self.STOPPED.format(when))
             elif self._state == "training":
                 self._state, self._message = "stopping", "Stopping after this step …"
             self._version += 1

@@ -34,7 +34,7 @@ SEARCH_SECONDS, TOLD_EVERY = 15.0, 0.3
 """About how long a search takes; and the time between two reports of a job's progress."""
 NO_RECORD = "Its training settings are not known, so it cannot be trained again. Train a model here"
 LEARNED_SINCE = "The model has learned since this was written. Generate the text again"
-STOPPED = "Stopped. Press “{}” to start again."
+AGAIN = "Stopped. Press “{}” to start again."
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class WhyJob(Job):
                             told = time.monotonic()
                             yield event
             except Interrupted:
-                raise ValueError(STOPPED.format(self.BUTTON)) from None
+                raise ValueError(self.STOPPED) from None
 
         self.begin("Reading the text …", events, self._take)
 
@@ -155,6 +155,7 @@ class SearchJob(WhyJob):
 
     kind, gives_way = "search", True
     RESULT, NAME, BUTTON = Ranked, "The search for passages", "Find the passages"
+    STOPPED = AGAIN.format(BUTTON)
 
     def expected(self, seconds: Callable[..., float]) -> float:
         """See `Job.expected`."""
@@ -176,6 +177,7 @@ class ProofJob(WhyJob):
 
     kind = "proof"
     RESULT, NAME, BUTTON = Proven, "The proof", "Prove it"
+    STOPPED = AGAIN.format(BUTTON)
 
     def __init__(
         self,

@@ -121,3 +121,5 @@ def test_a_proof_gives_way_to_nothing(searching, monkeypatch):
         board.start(ANNA, small_spec(text=TEXT, steps=2))
     with pytest.raises(LimitError, match="have a proof"):
         search(board, ANNA, asked)
+    board.stop(ANNA, kind=ProofJob)
+    assert "Press “Prove it”" in board.failed(ANNA, kind=ProofJob).message

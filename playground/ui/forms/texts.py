@@ -32,7 +32,7 @@ EXAMPLE = "example"
 NOTES = {
     **{name: language.note for name, language in LANGUAGES.items()},
     SENTENCES: "Twenty short sentences in words. Sixteen for training, four for validation.",
-    OWN_TEXT: "A page is enough to begin; 100,000 characters teach much more.",
+    OWN_TEXT: "2,000 characters are enough to begin; 100,000 teach much more.",
 }
 PROMPTS = {
     **{name: language.prompt for name, language in LANGUAGES.items()},

@@ -80,6 +80,8 @@ def show_sweep(page: Page, asked: Asked) -> Shown:
     view = job.view()
     this, rows = (view.id, view.state, view.rows), view.rows
     label = form.setting_name(view.setting)
+    tried = ", ".join(form.setting_shown(view.setting, value) for value in job.sweep.values)
+    about = f"{view.name} · {label}: {tried} · {job.spec.training.steps:,} steps each"
     result = Result("The verdict comes after the last run.") if view.active else sweep_result(rows, label)
     stop = deed_button("Stop", "stop_sweep", id="sweep-stop") if view.active else ""
     headline = view.message if view.state == "failed" else result.headline
@@ -94,7 +96,7 @@ def show_sweep(page: Page, asked: Asked) -> Shown:
             view.version if view.active else this, lambda: progress(view, view.done, said) if view.active else ""
         ),
         "headline": Slot(this, lambda: html.escape(headline)),
-        "about": Slot(this, lambda: html.escape(f"{view.name} · {job.spec.training.steps:,} steps each")),
+        "about": Slot(this, lambda: html.escape(about)),
         "number": Slot(this, lambda: html.escape(result.number)),
         "details": Slot(this, lambda: html.escape(result.details)),
         "chart": Slot(this, lambda: _chart(view, label)),
