@@ -37,7 +37,7 @@ SAMPLED = "The text is long, so only the passages most like the selection and a 
 FEWEST_SEEDS = 3
 """With fewer, an interval over seeds is so wide that it says nothing."""
 ANOTHER = "Prove the same passages again to add a seed. Three seeds give an interval."
-PROOFS = ("Removed passages", "Influence, largest = 1", "These words get", "Random ones removed")
+PROOFS = ("Removed passages", "Influence, largest = 1", "These words get", "Without random ones")
 """The head of a table of proofs."""
 KEPT_SAME = "Removed passages are replaced by others of the same length, so all other batches stay the same."
 

@@ -68,7 +68,7 @@ def compared_details(compared: Compared) -> str:
         return ""
     words = f"Words from the training text: {share_text(compared.words)}"
     if (usual := compared.usual).of:
-        words += f"; in unseen text, {100 * usual.right / usual.of:.0f} %"
+        words += f"; in held-out text, {100 * usual.right / usual.of:.0f} %"
     return f"{words}. {copied_summary(compared)}".strip()
 
 
@@ -85,7 +85,7 @@ def copied_summary(compared: Compared) -> str:
         f"{_percent(compared.copied.right / compared.copied.of)} % is copied in pieces of at least {LONG} characters"
     )
     if compared.usual_copied.of:
-        words += f"; in unseen text, {_percent(compared.usual_copied.right / compared.usual_copied.of)} %"
+        words += f"; in held-out text, {_percent(compared.usual_copied.right / compared.usual_copied.of)} %"
     return f"{words}."
 
 
