@@ -127,6 +127,9 @@ def test_another_model_brings_its_text_and_its_prompts_but_a_typed_prompt_stays(
 def test_arrows_go_from_token_to_token_and_experiments_are_measured_where_they_stand(page):
     assert page.locator(".written [data-place][tabindex='0']").count() == 1
     page.locator(".written [data-place='0:0']").focus()
+    page.keyboard.press("Shift+ArrowRight")
+    expect(page.locator(".written .framed")).to_have_text(["t", "o", "y"])  # a selection cuts no word
+    page.locator(".written [data-place='0:0']").focus()
     for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "Enter"):
         page.keyboard.press(key)
     expect(page.locator(".written [data-place='0:10']")).to_have_class("open")

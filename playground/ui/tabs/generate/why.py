@@ -260,6 +260,9 @@ def _source(start: int, length: int, text: str) -> str:
 
 
 def _quoted(before: str, piece: str, after: str) -> str:
+    """A piece of a text; what is around it begins and ends with whole words."""
+    before = f"… {before.partition(' ')[2] or before}" if len(before) >= AROUND else before
+    after = f"{after.rpartition(' ')[0] or after} …" if len(after) >= AROUND else after
     before, piece, after = (html.escape(readable(part).replace("\n", "⏎")) for part in (before, piece, after))
     return f'<p class="why-source" dir="auto"><samp>{before}<mark>{piece}</mark>{after}</samp></p>'
 
@@ -307,7 +310,8 @@ def _proven_html(proofs: list[ProofJob], job: SearchJob, corpus: Corpus) -> str:
     if not proofs:
         return ""
     last, question, claims = proofs[-1], proofs[-1].question, by_claim(proofs)
-    begun = corpus.tokenizer.decode(list(question.ids[: question.first]))[-AROUND:]
+    between = " " * (corpus.tokenizer.kind == "word")
+    begun = corpus.tokenizer.decode(list(question.ids[: question.first]))[-AROUND:] + between
     says = {"With all passages it writes": last.result.said, "Without these passages it writes": last.result.trial.said}
     texts = "".join(f"{theme.quiet(when)}{_quoted(begun, text, '')}" for when, text in says.items())
     selected = _shortened(corpus.tokenizer.decode(list(question.ids[question.first :])))
