@@ -205,12 +205,12 @@ def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium
     expect(page.locator("[data-slot=why-copied] h3")).to_be_visible()
     expect(page.locator(".written .framed")).to_have_count(2)
     expect(page.locator(".written .open:not(:focus-visible)")).to_have_css("outline-style", "none")
-    expect(page.get_by_text("strong tint")).to_be_hidden()
+    expect(page.get_by_text("Tinted: unlikely")).to_be_hidden()
     expect(page.locator("label.why-passage").first).to_be_visible()
     assert page.locator("label.why-passage input:checked").count() >= 1
     page.get_by_role("button", name="Close").click()
     expect(page.locator(".why-card")).to_be_hidden()
-    expect(page.get_by_text("strong tint")).to_be_visible()
+    expect(page.get_by_text("Tinted: unlikely")).to_be_visible()
     expect(page.locator(".written[data-asked], .written .copied, .written .framed")).to_have_count(0)
     page.locator(".written [data-place='0:1']").click()  # a tap stands for the word around it
     page.locator(".why-button").click()

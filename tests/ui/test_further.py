@@ -24,7 +24,7 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     page.until_over()
     further = {"further": True, "model": first.id, "text": OTHER}
     assert "Steps must be a whole number from 1" in page.train(**further, steps=0) and len(board.of(page.visitor)) == 1
-    assert "tried on new models" in page.train(**further, sweep="Layers = 1, 2")
+    assert "makes new models" in page.train(**further, sweep="Layers = 1, 2")
     page.train(**further, steps=15)
     page.until_over()
     tuned = board.of(page.visitor)[-1]
