@@ -84,6 +84,8 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
     assert "steps 30 and 200" in speaking.skill_chart(measured((30, 1), (60, 10), (100, 11), (200, 16)))[1]
     assert "too close" in speaking.skill_chart(measured((50, 9)))[1]
     assert speaking.skill_chart(view_of()) == (None, "")
+    assert verdict.headline(view).startswith("Nearly all")
+    assert verdict.headline(replace(view, busy=True)) == "Checking its sums …", "a last, more thorough share follows"
 
 
 def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
