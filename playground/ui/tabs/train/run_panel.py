@@ -42,7 +42,7 @@ TEMPLATE = f"""<div class="card run-card">
 }</div></div>
 {slot("tuned")}
 <div id="curve">{chart_place("curve", height=360, save_name="loss")}</div>
-<div class="stack">{slot("sample")}{slot("buttons", class_="line tight")}</div>
+<div class="stack">{slot("sample", data_if="has_samples")}{slot("buttons", class_="line tight")}</div>
 {slot("remarks")}</div>
 {
     _fold(
