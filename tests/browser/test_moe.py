@@ -73,6 +73,7 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
     word.click()
     expect(page.locator("#routing-followed")).to_contain_text(f"Token 4 “{name}” through all layers")
     fold(page, "routing")
+    page.wait_for_function("!location.search.includes('routing')")
 
     # a reload shows the same; "Pair" chooses another, and the other tabs' model is not seen beside it
     shown = said.inner_text()
