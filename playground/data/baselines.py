@@ -65,6 +65,11 @@ class Baselines:
         known += [(f"{self.order}-gram", self.ngram), ("floor", self.floor)]
         return [(name, loss) for name, loss in known if loss is not None]
 
+    @property
+    def low_floor(self) -> bool:
+        """Whether the best possible loss is so low that a curve near it would look flat on a linear axis."""
+        return self.floor is not None and 0 < 8 * self.floor < self.uniform
+
     def bits_per_character(self, loss: float) -> float:
         """A loss in nats per token, converted to bits per character, which can be compared across tokenizers."""
         return loss / math.log(2) / self.characters_per_token

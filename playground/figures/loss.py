@@ -96,8 +96,7 @@ def loss_curve(
         traces,
         height,
         x_axis,
-        # on a log axis, numbers below 0.01 have more decimals
-        axis(f"loss{' (log scale)' * log_y}", tickformat=".2~r" if log_y else ".2~f", **_heights(run, rungs, log_y)),
+        loss_axis(log_y, **_heights(run, rungs)),
         narrow=narrow,
         margin={"l": 52, "r": GUTTER if labelled else 20, "t": 36, "b": 44},
         shapes=[rung_line(name, value) for name, value in rungs],
@@ -109,15 +108,20 @@ def loss_curve(
     )
 
 
+def loss_axis(log_y: bool, **more: Any) -> dict[str, Any]:
+    """The y axis of a chart of losses; on a log axis, numbers below 0.01 have more decimals."""
+    if log_y:
+        return axis("loss (log scale)", tickformat=".2~r", type="log", dtick="D2")
+    return axis("loss", tickformat=".2~f", **more)
+
+
 def best_name(best: tuple[int, float]) -> str:
     """What the legend calls the lowest point of the validation curve."""
     return f"best: step {best[0]:,}"
 
 
-def _heights(run: Run | None, rungs: Sequence[tuple[str, float]], log_y: bool) -> dict[str, Any]:
-    """Further settings of the y axis. The baselines spread it out, but with the first points there are none yet."""
-    if log_y:
-        return {"type": "log", "dtick": "D2"}
+def _heights(run: Run | None, rungs: Sequence[tuple[str, float]]) -> dict[str, Any]:
+    """Settings of a linear y axis. The baselines spread it out, but with the first points there are none yet."""
     losses = run.evaluations["val_loss"] if run is not None and not rungs else []
     if not rungs and not losses:
         return {"showticklabels": False}  # with nothing to show, plotly would draw from −1 to 4

@@ -153,7 +153,7 @@ def gradient_map(parts: Sequence[str], steps: Sequence[int], norms: np.ndarray) 
     return heatmap(
         trace,
         84 + 24 * max(1, len(parts)),
-        axis("step", showgrid=False),
+        axis("step", showgrid=False, **({"tickvals": numbers(steps)} if len(steps) == 1 else {})),
         axis(**UPSIDE_DOWN, **FIXED, showgrid=False, ticklabelstandoff=6, type="category"),
         margin={"l": 8, "r": 8, "t": 8, "b": 44},
         narrow={"margin.r": 4},

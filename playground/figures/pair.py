@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import palette
-from .loss import GUTTER, gutter_labels, rung_line
+from .loss import GUTTER, gutter_labels, loss_axis, rung_line
 from .shapes import Figure, axis, figure, hidden, legend, line, lines, note, rule
 from .shapes import recorded as label
 from .wire import escaped
@@ -38,6 +38,7 @@ def pair_curves(
     rungs: Sequence[tuple[str, float]] = (),
     *,
     end: float | None = None,
+    log_y: bool = False,
     recorded: bool = False,
     height: int = 300,
 ) -> Figure:
@@ -46,15 +47,16 @@ def pair_curves(
     Args:
         rungs: (name, nats per token) from worst to best, as `Baselines.losses()` gives them.
         end: where the axis ends, so that a growing run only ever appends points.
+        log_y: as for `loss_curve`.
         recorded: says that these runs ship with the project.
     """
     traces = [_trace(curve) for curve in sorted(curves, key=lambda c: c.is_first)]  # the first seed's on top
-    notes, narrow = gutter_labels(rungs, height, False, curve=min((c.y for c in curves), key=len, default=()))
+    notes, narrow = gutter_labels(rungs, height, log_y, curve=min((c.y for c in curves), key=len, default=()))
     return lines(
         traces,
         height,
         axis("step", **({"range": [0, end]} if end else {})),
-        axis("loss"),
+        loss_axis(log_y),
         narrow=narrow | {"margin.r": 8},
         margin={"l": 56, "r": GUTTER if rungs else 20, "t": 36, "b": 44},
         shapes=[rung_line(name, value) for name, value in rungs],

@@ -120,6 +120,11 @@ class RunView(View):
         """Whether there is a model to use."""
         return self.state in ("finished", "recorded")
 
+    @property
+    def from_before(self) -> bool:
+        """Whether its run is a record, and not one of this place's comparisons."""
+        return self.state == "recorded" and not self.paired
+
     def asked(self, prompt: str, now: torch.Tensor) -> RunView:
         """The view with next-token probabilities (V,) after another prompt."""
         return replace(self, prompt=prompt, now=now, before=None)

@@ -46,6 +46,13 @@ def ended(finished: Mapping[str, Any]) -> str:
     }.get(str(finished.get("reason")), "")
 
 
+def stopped_at(finished: Mapping[str, Any]) -> str:
+    """Where a run was stopped, as "stopped at step 49 of 600"; empty for one that ended by itself."""
+    step, steps = finished.get("step"), finished.get("steps")
+    cut = finished.get("reason") in ("stopped", "time") and isinstance(step, int) and isinstance(steps, int)
+    return f"stopped at step {step:,} of {steps:,}" if cut else ""
+
+
 MEMORISES = "It memorised its text, and got worse on text it has not seen."
 """What overfitting is."""
 

@@ -27,7 +27,7 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
     page = open_page()
     page.goto(f"{address}?tab=moe")
     said = page.locator("#moe-verdict")
-    expect(said).to_contain_text("recorded")  # the shipped pair is there before anything is trained
+    expect(said).to_contain_text(re.compile("recorded.*on fresh text", re.DOTALL))  # the shipped pair is there at first
     expect(said).to_contain_text(re.compile(r"\d\.\d{4} (lower|higher), ± \d\.\d{4}"))
     expect(page.locator(".fact")).to_have_count(3)
     assert page.locator("#moe-train").bounding_box()["y"] < 800
@@ -65,7 +65,7 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
     page.wait_for_function(f"({CURVES})().join() === 'Dense,Dense, seed no. 2,MoE,MoE, seed no. 2,5'")
 
     # its mixture is the model on all tabs; follow a word through its experts
-    page.wait_for_function("document.querySelector('#model input')?.value.startsWith('Comparison 1')")
+    page.wait_for_function("document.querySelector('#model input')?.value.startsWith('MoE 1 ·')")
     fold(page, "routing")
     expect(page.locator("#routing-text .expert-layers i")).to_have_count(2)  # layers
     word = page.locator("#routing-text [data-token='4']")
@@ -73,14 +73,15 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
     word.click()
     expect(page.locator("#routing-followed")).to_contain_text(f"Token 4 “{name}” through all layers")
     fold(page, "routing")
+    page.wait_for_function("!location.search.includes('routing')")
 
-    # a reload shows the same; the chosen model brings its pair along
+    # a reload shows the same; "Pair" chooses another, and the other tabs' model is not seen beside it
     shown = said.inner_text()
     page.reload()
     expect(said).to_contain_text("2 seeds")
     assert said.inner_text() == shown
-    page.locator("#model input").click()
-    page.get_by_role("option", name="Dialects, 8 experts").click()
+    expect(page.locator("#model input")).to_be_hidden()
+    page.locator("#moe-panel select[name=pair]").select_option(label="Dialects: dense + MoE")
     expect(said).to_contain_text("recorded")
 
     # a pair without balance is one button away

@@ -53,7 +53,7 @@ def test_every_tab_keeps_to_its_budget_of_words(address, chromium_page):
             page.wait_for_function(DRAWN)
         calm(page)
         above, whole = visible_words(page)
-        assert {"Model", "Learn"} <= set(above), "the head of the page is seen"
+        assert "Learn" in above, "the head of the page is seen"
         counts[name] = len(above), len(whole)
     print(counts)
     over = {name: count for name, count in counts.items() if any(n > most for n, most in zip(count, BUDGET[name]))}

@@ -95,10 +95,9 @@ def test_the_chosen_model_brings_its_pair_along(served):
             chosen = Visit(served, "kira", model)
             chosen.look()
             assert (chosen.selection["dense"], chosen.selection["mixture"]) == pair
-            assert "no partner" not in chosen.text("remarks")
     alone = Visit(served, "kira", "shipped-stories")
     alone.look()
-    assert alone.selection["mixture"] == ids["moe"] and "Tiny stories" in alone.text("remarks")
+    assert alone.selection["mixture"] == ids["moe"]
     # any other two, and back
     alone.look(pair=None, dense="shipped-stories", mixture=SHIPPED[1])
     assert alone.text("headline").startswith("No verdict") and "same text" in alone.text("remarks")

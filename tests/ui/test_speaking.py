@@ -45,6 +45,8 @@ def test_every_rung_opens_to_its_sentence_its_text_and_what_that_is_worth():
     assert "right: 0 of" in opened[0][1] and 'class="fault"' in opened[0][1]
     assert re.search(r"right: (\d+) of \1\b", opened[-1][1]) and "fault" not in opened[-1][1]
     assert "a loss?" in panel and f"{CORPUS.vocab_size}, the whole" in panel
+    mine, shipped = (verdict.about(replace(view_of(), state="recorded", paired=paired)) for paired in (True, False))
+    assert shipped == f"{mine} · <bdi>brought along</bdi>", "a pair's model was just trained here"
     assert speaking.panel(None) == "" and speaking.panel(RunView(id="b", name="b", state="waiting")) == ""
 
 
@@ -83,6 +85,8 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
     assert "steps 30 and 200" in speaking.skill_chart(measured((30, 1), (60, 10), (100, 11), (200, 16)))[1]
     assert "too close" in speaking.skill_chart(measured((50, 9)))[1]
     assert speaking.skill_chart(view_of()) == (None, "")
+    assert verdict.headline(view).startswith("Nearly all")
+    assert verdict.headline(replace(view, busy=True)) == "Checking its sums …", "a last, more thorough share follows"
 
 
 def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():

@@ -311,12 +311,13 @@
   };
 
   // A menu closes where something was chosen of it, and at a click elsewhere or Escape.
+  const MENU = "details:is(.menu, .chart-menu)[open]";
   const closeMenus = (kept = null) => {
-    for (const menu of document.querySelectorAll(".chart-menu[open]")) if (menu !== kept) menu.open = false;
+    for (const menu of document.querySelectorAll(MENU)) if (menu !== kept) menu.open = false;
   };
-  document.addEventListener("click", ({ target }) => closeMenus(target.closest?.("[data-chart]") ? null : target.closest?.(".chart-menu")));
+  document.addEventListener("click", ({ target }) => closeMenus(target.closest?.("[data-chart]") ? null : target.closest?.(MENU)));
   document.addEventListener("keydown", ({ key, target }) => {
-    const menu = key === "Escape" && target.closest?.(".chart-menu[open]");
+    const menu = key === "Escape" && target.closest?.(MENU);
     if (menu) menu.querySelector("summary").focus();
     if (key === "Escape") closeMenus();
   });

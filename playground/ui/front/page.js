@@ -75,8 +75,8 @@
   // styles every element of the page anew for each letter of a figure (40 ms each, where this takes none).
   const SHOWS = {
     lesson: "#lessons .lesson header", board: "#class .class-head",
-    running: "#stop-button", form: "#train-button", "pair-form": "#moe-train",
-    comparing: "#moe-stop", unpaired: "#moe-panel .before-first",
+    running: "#stop-button", form: "#train-button", "pair-form": "#moe-train", unpaired: "#moe-panel .before-first",
+    pair: "#tab-moe-button[aria-selected=true]",
   };
   new MutationObserver(() => {
     const names = Object.entries(SHOWS).filter(([, place]) => document.querySelector(place)).map(([name]) => name).join(" ");
@@ -84,7 +84,7 @@
     const model = /** @type {HTMLInputElement | null} */ (document.querySelector("#model input"));
     const dir = /[\u0590-\u08ff]/.test(model?.value ?? "") ? "rtl" : "ltr"; // "Run 1 · …" in Arabic is cut at its own end
     if (model && model.dir !== dir) model.dir = dir;
-  }).observe(document, { childList: true, subtree: true });
+  }).observe(document, { childList: true, subtree: true, attributeFilter: ["aria-selected"] });
 
   // ---- a pasted text that no run has taken yet would be gone with the page: the browser asks first -----------------
 

@@ -31,8 +31,9 @@ _SHOW = """/* 'select' */ (() => {
     },
     close: () => {},
   };
-  box.addEventListener("click", ({ target }) => {
-    const wanted = target.closest("[data-go]")?.dataset.go;
+  document.addEventListener("click", ({ target }) => { // another tab moves everything anyway
+    if (target.closest("[role=tab]")) box.hidden = true;
+    const wanted = target.closest(".welcome [data-go]")?.dataset.go;
     if (!wanted) return;
     box.hidden = true;
     go[wanted]();
@@ -47,7 +48,7 @@ def build() -> None:
         None,
         html_template='<section class="welcome card" aria-label="Welcome" hidden>'
         "<p><b>Train a small language model, then look at every number inside it.</b></p>"
-        f'<button type="button" class="primary" data-go="lesson">Start lesson {first.number}</button>'
+        f'<button type="button" class="ghost" data-go="lesson">Start lesson {first.number}</button>'
         '<button type="button" class="ghost" data-go="play">Play</button>'
         '<button type="button" class="ghost" data-go="train">Train your own</button>'
         '<button type="button" class="link" data-go="close" aria-label="Close">×</button></section>',

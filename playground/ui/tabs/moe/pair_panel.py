@@ -93,7 +93,7 @@ def _card(here: At) -> dict[str, Slot]:
         "about": Slot((facts, before_first), lambda: verdict.about(view) + mark),
         "numbers": Slot(facts, seen(verdict.numbers), slow),
         "more": Slot((this, here.chosen.details), seen(lambda v: _more(here, v)), slow),
-        "remarks": Slot((facts, view.notices, here.alone), seen(lambda v: _alone(here) + verdict.remarks(v)), slow),
+        "remarks": Slot((facts, view.notices), seen(verdict.remarks), slow),
     }
     if before_first:
         return slots
@@ -129,12 +129,6 @@ def _more(here: At, view: Any) -> str:
     if view.verdict is not None:
         parts.append(move_button("Details", {"details": not shown}, kind="link", aria_expanded=str(shown).lower()))
     return "".join(parts)
-
-
-def _alone(here: At) -> str:
-    if not here.alone:
-        return ""
-    return f'<p class="quiet">“<bdi>{html.escape(here.alone)}</bdi>” has no partner yet, so another pair is shown.</p>'
 
 
 def _choice(here: At) -> Slot:

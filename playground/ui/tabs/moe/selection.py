@@ -69,8 +69,6 @@ class At:
     """`dense` and `mixture` are ids of models that exist, or will exist once `job` is over."""
     job: ComparisonJob | None
     """The comparison shown; None if two models are shown without one."""
-    alone: str = ""
-    """The name of the chosen model, if it has no partner and another pair is shown."""
 
     @property
     def ids(self) -> tuple[str, str]:
@@ -139,15 +137,12 @@ def at(page: Page, visitor: str, chosen: Selection) -> At:
     known, registry = pairs(page, visitor), page.registry
     given = tuple(chosen.pair.split(" ")) if chosen.pair.count(" ") == 1 else (chosen.dense, chosen.mixture)
     ids = tuple(next((m for m in (each, f"shipped-{each}") if each and registry.has(m, visitor)), "") for each in given)
-    alone = ""
     if not all(ids):
         wanted = [each for each in (*reversed(ids), chosen.model) if each]
         found = next((pair for name in wanted for pair in known if name in pair), None)
-        if found is None and registry.has(chosen.model, visitor):
-            alone = registry.get(chosen.model, visitor).name
         ids = found or next(iter(known), ("", ""))
     job = next((job for job in jobs if _ids(job) == ids and len(job.learned) == 2), None)
-    return At(page, visitor, _with(chosen, ids), job, alone)
+    return At(page, visitor, _with(chosen, ids), job)
 
 
 def within(here: At) -> At:

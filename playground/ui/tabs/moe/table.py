@@ -114,7 +114,7 @@ def _losses(view: PairView) -> list[list[str]]:
     if view.verdict is None and (view.active or any(side.reasons[:1] != ("done",) for side in view.sides.values())):
         over = ", unfinished runs"
     if view.verdict is not None and view.matched is None:
-        over = ", as recorded"  # the verdict is on fresh text
+        over = " at the end of training"  # the verdict is on fresh text
     difference = signed(means["moe"] - means["dense"], 4, plus=True)
     if not view.alike:
         over, difference = ", each recorded on its own windows", "not comparable"

@@ -59,7 +59,8 @@ def numbers(view: PairView) -> str:
     verdict = view.verdict
     if verdict is not None and math.isfinite(verdict.margin):
         sign = "lower" if verdict.difference < 0 else "higher"
-        return f"MoE's loss is <b>{abs(verdict.difference):.4f}</b> {sign}, ± {verdict.margin:.4f}"
+        fresh = " on fresh text" * (view.matched is None)  # and not while they trained
+        return f"MoE's loss{fresh} is <b>{abs(verdict.difference):.4f}</b> {sign}, ± {verdict.margin:.4f}"
     losses = {NAMES[kind]: side.val_losses[-1] for kind, side in view.sides.items() if side.val_losses}
     if len(losses) == len(SIDES) and view.alike:
         return " · ".join(f"{name} <b>{loss:.4f}</b>" for name, loss in losses.items())
@@ -203,7 +204,8 @@ def _losses(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
         if history.evaluations["step"]
     ]
     rungs = view.baselines.losses() if view.baselines else []
-    figure = pair_curves(drawn, rungs, end=end, recorded=view.state == "recorded")
+    log_y = bool(rungs) and view.baselines.low_floor
+    figure = pair_curves(drawn, rungs, end=end, log_y=log_y, recorded=view.state == "recorded")
     return figure, pair_words(drawn, view.alike)
 
 

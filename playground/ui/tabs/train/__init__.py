@@ -39,7 +39,7 @@ def build(page: Page) -> None:
                 gr.HTML(quiet(kept_words(page.limits, lasting=False)), padding=False, elem_id="not-kept")
         running = Running(page, Settings(page.limits, controls, page.board.pace, page.registry.get))
         with gr.Column(scale=11, min_width=320, elem_id="train-results"):
-            start = run_panel.Selection().to_dict()
+            start = run_panel.Selection().to_dict() | {"has_samples": True}  # as most have
             page.panels.add(
                 "train", lambda asked: run_panel.show_run(page, running, asked), run_panel.TEMPLATE,
                 start=start, follows=True, elem_id="train-panel",

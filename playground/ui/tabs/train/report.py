@@ -88,7 +88,7 @@ def _section(title: str, *parts: str) -> str:
 def _curve(view: RunView) -> str:
     _, words = watch.curve(view)
     rungs = view.baselines.losses() if view.baselines else ()
-    drawn = curve_svg(watch.as_run(view), rungs, words=words, log_y=watch.floor_is_low(view))
+    drawn = curve_svg(watch.as_run(view), rungs, words=words, log_y=bool(rungs) and view.baselines.low_floor)
     return f'<div class="picture">{drawn}</div><p class="note">{html.escape(words)}</p>'
 
 

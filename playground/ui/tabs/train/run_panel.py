@@ -42,7 +42,7 @@ TEMPLATE = f"""<div class="card run-card">
 }</div></div>
 {slot("tuned")}
 <div id="curve">{chart_place("curve", height=360, save_name="loss")}</div>
-<div class="stack">{slot("sample")}{slot("buttons", class_="line tight")}</div>
+<div class="stack">{slot("sample", data_if="has_samples")}{slot("buttons", class_="line tight")}</div>
 {slot("remarks")}</div>
 {
     _fold(
@@ -154,7 +154,7 @@ def _card(at: At) -> dict[str, Slot]:
     view, history, beside = at.view, at.view.history, [job.view() for job in at.beside]
     measured = len(history.evaluations["step"])
     this = (view.id, view.state, view.name, view.used, measured)
-    facts = (*this, view.version if view.active else 0, len(history.judged), view.baselines is None)
+    facts = (*this, view.version if view.active else 0, len(history.judged), view.busy, view.baselines is None)
     drawn = tuple((other.id, other.name, len(other.history.evaluations["step"])) for other in beside)
     spec = at.job.spec if at.job else None
     slots = {

@@ -14,7 +14,7 @@ from ....data.judging import Share
 from ....figures.courses import skill_curve
 from ....service.verdicts import Verdict, verdict
 from ....service.views import RunView
-from ....training.skills import TEMPERATURE
+from ....training.skills import LONGEST, TEMPERATURE
 from ....words.baselines import Baseline, each_baseline, how_good, size_of_loss, slips_of, title
 from ....words.excess_loss import excess_sentences
 from ....words.pictures import skill_words
@@ -107,6 +107,12 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
         words += f" A {unit} counts only if all its tokens (about {mean:.0f}) follow the rules. "
         words += f"So rare slips spoil many {LANGUAGES[view.language].units[1]}."
     return figure, words
+
+
+def is_judging(view: RunView) -> bool:
+    """Whether the finished model is still writing what it will be judged by."""
+    grammar = view.language in LANGUAGES and view.tokenizer is not None and view.tokenizer.kind in LONGEST
+    return grammar and view.learned and view.busy
 
 
 def nearly_best(view: RunView) -> bool:

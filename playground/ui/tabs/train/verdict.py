@@ -13,7 +13,7 @@ from ....words import states
 from ....words.baselines import equally_likely, passed_headline, passed_so_far
 from ....words.corpus import overlap_warning
 from ....words.judging import judged_headline
-from ....words.training import MEMORISES, ended_early, in_steps
+from ....words.training import MEMORISES, ended_early, in_steps, stopped_at
 from ... import theme
 from ...forms.run import SIZES
 from ...refusals import sentence
@@ -36,6 +36,8 @@ def headline(view: RunView) -> str:
     state, shares = view.standing_of_model, speaking.shares(view)
     if state.kind in (DIVERGED, UNMASKED, BELOW, BY_HEART, OVERFITTING):
         return states.headline(state)
+    if speaking.is_judging(view):
+        return f"Checking its {LANGUAGES[view.language].units[1]} …"
     if shares and (not view.active or any(share.right for share in shares.values())):
         last, language = [*shares.values()][-1], LANGUAGES[view.language]
         return judged_headline(last, language, nearly_best=bool(speaking.why_faulty(view)))
@@ -49,10 +51,13 @@ def headline(view: RunView) -> str:
 
 def about(view: RunView) -> str:
     """Which run this is: its name, text, size and steps, and whether it is live."""
-    planned = view.planned_steps if view.active else view.history.last_step
-    came = "" if view.state != "recorded" else "recorded" if view.history.last_step else "imported"
+    planned, finished = view.history.last_step, view.history.finished or {}
+    if view.active:
+        planned, finished = view.planned_steps, {}
+    steps = stopped_at(finished) or (in_steps(planned) if planned else "")
+    came = ("recorded" if view.history.last_step else "imported") if view.from_before else ""
     text = view.corpus if view.corpus and view.corpus.lower() not in view.name.lower() else ""
-    parts = (view.name, text, size(view.config), in_steps(planned) if planned else "", "live" if view.active else came)
+    parts = (view.name, text, size(view.config), steps, "live" if view.active else came)
     return " · ".join(f"<bdi>{html.escape(part)}</bdi>" for part in parts if part)
 
 

@@ -45,7 +45,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
         rungs,
         [as_run(other) for other in beside],
         planned_steps=_axis_end(view, beside) if view else None,
-        log_y=floor_is_low(view),
+        log_y=bool(rungs) and view.baselines.low_floor,
         sayings={rung.name: rung.sentence for rung in each_baseline(view.baselines)} if rungs else None,
     )
     if view:
@@ -67,12 +67,6 @@ def _apart(view: RunView, beside: Sequence[RunView]) -> str:
     return f"{words}. Their losses do not compare directly."
 
 
-def floor_is_low(view: RunView | None) -> bool:
-    """Whether the best possible loss is so low that a curve near it would look flat on a linear axis."""
-    baselines = view.baselines if view else None
-    return baselines is not None and baselines.floor is not None and 0 < 8 * baselines.floor < baselines.uniform
-
-
 def as_run(view: RunView) -> loss.Run:
     """The run's curves, as figures take them."""
     history, last = view.history, next(reversed(view.history.evaluations["step"]), 0)
@@ -82,7 +76,7 @@ def as_run(view: RunView) -> loss.Run:
         history.evaluations,
         kind="moe" if view.config and view.config.n_experts else "dense",
         best=history.best if history.best and not view.active and history.best[0] < last else None,
-        recorded=view.state == "recorded",
+        recorded=view.from_before,
     )
 
 
