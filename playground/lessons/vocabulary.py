@@ -80,7 +80,11 @@ _PLACES = (
     ("inspect heads change", "cost", "=edit-cost"),
     ("inspect heads change", "effect", "=edit-cards"),
     ("inspect heads worth", "worth", "=worth"),
-    ("inspect training training=moments", "timeline", "=moments-timeline"),
+    (
+        "inspect training training=moments",
+        "timeline",
+        "#inspect-panel :is([data-slot=moments-timeline], [data-slot=moments-headline])",
+    ),
     ("inspect training training=moments", "moment", "#inspect-panel input[name=moment]"),
     ("inspect training training=moments", "pattern then", "=moments-pattern"),
     ("inspect heads roles", "roles", "=roles-map"),

@@ -162,12 +162,12 @@ def test_both_texts_are_the_same_and_the_cache_is_as_large_as_it_says():
     inspecting = Inspecting(made_up())
     at = inspecting.at("abcab", view="cost", kv=True)
     found = kv_cache.measured(at)
-    steps = list(generate(at.look.model, list(at.look.ids), kv_cache.TOKENS, kv_cache.RULES))
+    steps = list(generate(at.look.model, list(at.look.ids), kv_cache.FEWEST, kv_cache.RULES))
     assert found.same and found.largest < 1e-4 and found.lengths == [step.length for step in steps]
     assert found.projections[0] == steps[-1].projections < found.projections[1]
     assert found.held == steps[-1].cache_length
     made = {name: slot.make() for name, slot in kv_cache.slots(at).items()}
-    assert f"{kv_cache.TOKENS} tokens" in made["kv-proof"]
+    assert f"{kv_cache.FEWEST} tokens" in made["kv-proof"]
     assert f"{at.look.config.cache_bytes(found.held):,} bytes" in made["kv-proof"]
     assert all(made[name]["figure"]["data"] for name in ("kv-times",))
     assert all(slot.slow for slot in kv_cache.slots(at).values())
