@@ -45,7 +45,8 @@ TEMPLATE = f"""<div class="two"><div class="card stays">
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
 {slot("with-choice", class_="line tight")}
 <div class="two"><div>{slot("own-headline")}{chart_place("own-pattern", height=HEIGHT, save_name="head")}</div>
-<div>{slot("with-headline")}{chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></div></details>"""
+<div>{slot("with-headline")}{chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></div>
+</details>"""
 
 _effects = Kept(entries=512, megabytes=8)
 _edited = Kept(entries=64, megabytes=16)
@@ -188,8 +189,7 @@ def _compared(at: At) -> dict[str, Slot]:
         at.visitor, model, c.prompt, example=c.subject if model == c.model else None
     )
     layer, head = other_head(at, there, same=model == c.model)
-    weights = page.step_of(at.visitor, model)
-    about = (*at.about, model, weights, layer, head)
+    about = (*at.about, model, page.step_of(at.visitor, model), layer, head)
 
     def picture() -> tuple[dict[str, Any], str]:
         query = min(c.query, there.length - 1)
