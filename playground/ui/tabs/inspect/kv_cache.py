@@ -113,12 +113,12 @@ def times(at: At) -> dict[str, Any] | None:
         return None
     found, context = measured(at), at.look.config.context_length
     lengths, cached, plain = (each[1:] for each in (found.lengths, found.cached_ms, found.plain_ms))  # 0: the prompt
-    calm = [_medians(each) for each in (cached, plain)]
+    calm = [medians(each) for each in (cached, plain)]
     words = f"{times_words(lengths, cached, plain, context)} Each point is the median of {NEIGHBOURS} tokens."
     return show(token_times(lengths, *calm, context=context), words)
 
 
-def _medians(times: list[float]) -> list[float]:
+def medians(times: list[float]) -> list[float]:
     """Of each token and its neighbours: a pause of a busy machine leaves no trace."""
     half = NEIGHBOURS // 2
     return [statistics.median(times[max(0, i - half) : i + half + 1]) for i in range(len(times))]

@@ -10,16 +10,7 @@ from ....figures.parts import share_map
 from ....inspection import Look
 from ....inspection.heads import head_scores
 from ....inspection.roles import REPEATS
-from ....words.heads import (
-    CRITERIA,
-    HABIT_NAMES,
-    ORDERS,
-    ROLE_NAMES,
-    effect_or_noise,
-    head_name,
-    interval,
-    roles_counted,
-)
+from ....words.heads import CRITERIA, HABIT_NAMES, ORDERS, ROLE_NAMES, effect_or_noise, interval, roles_counted
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import cell_of
@@ -99,7 +90,7 @@ def role_card(at: At) -> str:
     """The chosen head's role, and the numbers that made it."""
     found, problem = _tested(at)
     here, shift, owner = head_scores(at.look).of(*at.owner), importance(at.look), at.owner
-    title = head_name(*owner)
+    title = f"Head {owner[0]}.{owner[1]}"
     if found is None:
         rows = [(f"weight on {name}", _number(here[key])) for key, name in MEASURES.items()]
         return problem + theme.heading(title) + theme.table(("", "this prompt"), rows)
