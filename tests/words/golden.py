@@ -351,9 +351,10 @@ def of_edits_and_patches() -> Iterator[Case]:
     edges = Edge(fed, first, 0.1), Edge(first, second, 0.6), Edge(second, None, 0.9)
     several = Circuit({fed: 0.2, first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6)
     yield "a circuit", interventions.circuit_result(several, {fed: "previous", first: "induction"}, "x", "y")
-    none = Circuit({}, (), 0.93, None, 1, 0, 6)
     yield "where heads look", ", ".join(interventions.PLACE_NAMES.values())
-    yield "a circuit: no part, one pair", interventions.circuit_result(none, {}, "x", "y")
+    for lost in ({first: 0.9}, {}):
+        few = Circuit(lost, (), 0.93, None, 1, 0, 6)
+        yield f"a circuit: {len(lost)} of its parts, one pair", interventions.circuit_result(few, {}, "x", "y")
     for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
                  EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
                  SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
