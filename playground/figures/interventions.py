@@ -18,7 +18,7 @@ from .wire import escaped
 
 _WRITTEN = 14
 """Up to this many tokens, numbers stand in the cells."""
-_SHOWN = 0.02
+_SHOWN = 0.05
 """A link is drawn from this share of the logit difference on; of each part, at least the strongest one."""
 _NARROWEST, _STAGE = 300, 96
 """Pixels: the width of a circuit on a phone, and the height of each stage."""
@@ -34,6 +34,8 @@ _STRONG = 0.1
 """A link is drawn in a strong colour from this share on."""
 _ALONG = (0.5, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65, 0.3, 0.7, 0.25, 0.75, 0.2, 0.8)
 """Where on its link a number may stand; the best place comes first."""
+_DENSE = np.linspace(0.1, 0.9, 33)
+"""Points of a link that no other link's number should cover."""
 
 
 def patch_picture(found: PatchMap, labels: Sequence[str], part: slice, kept: Sequence[tuple[int, int]] = ()) -> Figure:
@@ -64,12 +66,15 @@ def patch_picture(found: PatchMap, labels: Sequence[str], part: slice, kept: Seq
     )
 
 
-def steering_picture(curve: SteeringCurve) -> Figure:
-    """Strength against the logit difference (left) and the validation loss (right)."""
+def steering_picture(curve: SteeringCurve, answer: str, foil: str) -> Figure:
+    """Strength against the lead of one answer over the other (left) and the validation loss (right)."""
     effect = line(curve.strengths, curve.effects, "logit difference", palette.INK, marks=6)
     loss = line(curve.strengths, curve.losses, "validation loss", palette.HIGHLIGHT, dash="dash", marks=6, yaxis="y2")
     right = axis("loss, nats per token", overlaying="y", side="right", showgrid=False, tickmode="auto")
-    left, margin = axis("logit difference, nats"), {"l": 52, "r": 56, "t": 36, "b": 44}
+    left, margin = (
+        axis(f"lead of “{escaped(answer)}” over “{escaped(foil)}”, nats"),
+        {"l": 52, "r": 56, "t": 36, "b": 44},
+    )
     return lines([effect, loss], 280, axis("strength"), left, yaxis2=right, margin=margin)
 
 
@@ -172,7 +177,7 @@ def _spots(
 ) -> tuple[int, list[np.ndarray]]:
     """How crowded the circuit is, even on a phone, and the freest spot on each link for its number.
 
-    A link through a part counts as crowded; so does a number on a part, on an arrow's head or on another number.
+    A link through a part counts as crowded; so does a number on a part, an arrow's head, another link or its number.
     """
     unit = np.array([_NARROWEST / (2 * _half_width(places)), _STAGE])  # pixels
     parts = {place: np.multiply(place, unit) for place in places.values()}
@@ -181,15 +186,18 @@ def _spots(
         way = parts[start] - parts[end]
         taken.append((parts[end] + way / np.linalg.norm(way) * (_STANDOFF + _HEAD / 2), np.array([_HEAD, _HEAD])))
     crowded, spots = 0, []
-    for start, end in links:
+    ways = np.array([[parts[start] + share * (parts[end] - parts[start]) for share in _DENSE] for start, end in links])
+    for own, (start, end) in enumerate(links):
         along = parts[start] + np.outer(_ALONG, parts[end] - parts[start])  # (K, 2) pixels
         for place, middle in parts.items():
             crowded += place not in (start, end) and bool((np.abs(along - middle) < np.array(_PART) / 2).all(1).any())
         # pixels between each spot and whatever is nearest to it; below 0 they overlap
         middles, sizes = (np.array(each) for each in zip(*taken))
         free = ((np.abs(along[:, None] - middles) - (sizes + _NUMBER) / 2).max(2)).min(1)
-        best = int(np.argmax(np.minimum(free, 0)))
-        crowded += bool(free[best] < 0)
+        others = np.delete(ways, own, axis=0).reshape(-1, 2)
+        crossed = (np.abs(along[:, None] - others) < np.array(_NUMBER) / 2).all(2).any(1)
+        best = int(np.argmax(np.minimum(free, 0) - crossed))
+        crowded += bool(free[best] < 0) + bool(crossed[best])
         spots.append(along[best] / unit)
         taken.append((along[best], np.array(_NUMBER)))
     return crowded, spots

@@ -22,7 +22,6 @@ def timeline(
     steps: Sequence[int],
     prompt_losses: np.ndarray,
     scores: np.ndarray,
-    name: str,
     *,
     moment: int,
     chosen: tuple[int, int],
@@ -51,13 +50,14 @@ def timeline(
             look = {"width": 3.0, "marks": 5} if mine else {"width": 1.4, "dash": DASHES[head % 4], "opacity": 0.75}
             more = {**look, "yaxis": "y2", "showlegend": mine or L * H <= 8}
             curves.append(_line(steps, scores[:, layer, head], f"{layer}.{head}", color, **more))
-    rung_names = [note(escaped(rung), yref="y", x=1, y=value, xanchor="right") for rung, value in rungs]
+    right = {"x": 1, "xanchor": "right", "bgcolor": palette.PAPER}
+    rung_names = [note(escaped(rung), yref="y", y=value, **right) for rung, value in rungs]
     return lines(
         curves,
         440,
         axis("step (early ones spread out)", anchor="y2", **_ticks(max([*steps, 1]))),
         axis("nats per token", domain=[0.56, 1], rangemode="tozero", **FIXED),
-        yaxis2=axis(name, domain=[0, 0.46], range=[-0.02, 1.02], **FIXED),
+        yaxis2=axis("mean weight", domain=[0, 0.46], range=[-0.02, 1.02], **FIXED),
         margin={"l": 52, "r": 12, "t": 40, "b": 40},
         narrow={"margin.l": 40, "margin.t": 76},
         shapes=[

@@ -70,6 +70,12 @@ class Circuit:
         return tuple(self.lost)
 
     @property
+    def most_needed(self) -> tuple[Node, ...]:
+        """The three parts without which most is lost, largest first, as far as they come to half of the first one."""
+        ranked = sorted(self.lost, key=self.lost.__getitem__, reverse=True)[:3]
+        return tuple(node for node in ranked if self.lost[node] >= self.lost[ranked[0]] / 2)
+
+    @property
     def main_path(self) -> tuple[Node, ...]:
         """The parts along the strongest links to the logits, first layer first, as far as these reach MAIN."""
         path: tuple[Node, ...] = ()

@@ -30,9 +30,9 @@ WRITTEN = {
         ("Ana lived in a village. S", "Sam lived in a village. S", "h", "a"),
     ),
     "induction": (
-        ("cage ca", "bdfe ca", "g", "f"),
+        ("cage ca", "cafe ca", "g", "f"),
         ("bdfh bd", "bdch bd", "f", "c"),
-        ("edgh ed", "eacd ed", "g", "c"),
+        ("edgh ed", "edah ed", "g", "a"),
     ),
     "dialects-dense": _DIALECTS,
     "dialects-moe": _DIALECTS,

@@ -74,7 +74,7 @@ def pair_of(model: Transformer, ids: Sequence[int], other: Sequence[int]) -> Pai
     """The pair of two prompts, with the answers that the model gives. Raises ValueError where they make no pair."""
     if len(ids) != len(other):
         raise ValueError(
-            f"The prompts have {len(ids)} and {len(other)} tokens. Patching goes token by token: make them equally long"
+            f"The prompts have {len(ids)} and {len(other)} tokens. Both are read token by token: make them equally long"
         )
     if tuple(ids) == tuple(other):
         raise ValueError("The prompts are the same. Change one word of the second one")

@@ -13,16 +13,16 @@ from .numbers import estimate, share, signed
 
 HABIT_NAMES = {
     "previous": "the token before",
-    "duplicate": "an earlier copy",
-    "induction": "what followed an earlier copy",
+    "duplicate": "the same token earlier",
+    "induction": "what followed the same token",
     "first": "the first token",
     "itself": "the token itself",
 }
 """Of `inspection.heads.HABITS`: where a head may put its weight."""
 ROLE_NAMES = {
-    "induction": "attends to what followed an earlier copy (induction)",
-    "duplicate": "attends to an earlier copy of the token",
-    "followed": "attends to what followed an earlier copy, but finds it by counting places",
+    "induction": "attends to what followed the same token earlier (induction)",
+    "duplicate": "attends to the same token earlier",
+    "followed": "attends to what followed the same token earlier, but finds it by counting places",
     "previous": "attends to the token before",
     "first": "attends to the first token (sink)",
     "itself": "attends to the token itself",
@@ -105,7 +105,7 @@ def token_in_word(tokens: Sequence[str], place: int) -> str:
 def without_words(label: str, before: float, after: float, place: str = "") -> str:
     """What a prediction becomes without a head; `place` names the token that it follows, where that is not the last."""
     begun = f"After token {place}: without it" if place else "Without it"
-    if share(before) == share(after) or abs(after - before) < 0.01 * before:
+    if share(before) == share(after):
         return f"{begun}, “{label}” stays at {share(after)}."
     return f"{begun}, “{label}” {'falls' if after < before else 'rises'} from {share(before)} to {share(after)}."
 

@@ -81,22 +81,20 @@ def norms_words(part: str, norm: float, whole: float) -> str:
 # ---- the KV cache ----------------------------------------------------------------------------------------------------
 
 
-def cache_words(length: int, same: bool, largest: float, projections: tuple[int, int], held: int, size: int) -> str:
+def cache_words(length: int, same: bool, largest: float, cached: int, plain: int, held: int, size: int) -> Result:
     """Whether both texts are the same, what was saved, and what the cache holds.
 
     Args:
         length: tokens written; largest: the difference of two scores.
-        projections: query, key and value vectors per layer, with the cache and without.
+        cached, plain: tokens read with the cache, and without.
         held, size: tokens in the cache, and bytes of each.
     """
+    difference = f"Their scores differ by at most {largest:.1e}."
     if not same:
-        return f"The tokens differ (largest difference between two scores {largest:.1e}): report this bug."
-    cached, plain = projections
-    return (
-        f"All {length} tokens are identical; the largest difference between any two scores is {largest:.1e}. "
-        f"Per layer, {cached:,} query, key and value vectors instead of {plain:,}. "
-        f"The cache holds {held:,} tokens: {held * size:,} bytes as float32, {size:,} for each token."
-    )
+        return Result("The two ways write different tokens: report this bug.", difference)
+    read = f"With the cache the model reads {cached:,} tokens, without it {plain:,}."
+    memory = f"The cache holds {held:,} tokens: {held * size:,} bytes as float32, {size:,} for each token."
+    return Result(f"Both ways write the same {length} tokens.", f"{read} {memory}", difference)
 
 
 # ---- sizes and receipts ----------------------------------------------------------------------------------------------

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..interventions.circuit import NAMED_FROM, Circuit, Node
 from ..interventions.patching import Donor, PatchMap
 from ..interventions.steering import SteeringCurve
+from .heads import HABIT_NAMES
 from .numbers import listed, percent, signed
 from .result import Result
 
@@ -28,13 +29,10 @@ ASSUMPTIONS = {
 PLACE_NAMES = {"previous": "previous token", "induction": "after a copy", "duplicate": "earlier copy",
                "first": "first token", "itself": "current token"}  # fmt: skip
 """Where a head puts most of its weight, as `interventions.circuit.places_of` finds it. Roles need more than that."""
-LOOKS = {"previous": "the token before", "induction": "what followed the earlier copy", "duplicate": "the earlier copy",
-         "first": "the first token", "itself": "its own token"}  # fmt: skip
-"""The same, to follow *attends to*."""
 FEEDS = 0.05
 """A head feeds one of the main path if at least this share of the logit difference is lost without the link."""
-LOST = "A label such as −30 % is the share of the logit difference lost without that part or link."
-MEASURED = "Parts are measured in the circuit alone, links in the whole model."
+LOST = "A part or link with −30 %: without it, 30 % of the logit difference is lost."
+MEASURED = "These shares do not add up: parts are measured within the circuit, links within the whole model."
 ANOTHER_QUESTION = (
     "“Largest effect” above removes a head altogether. "
     "Here, parts take the other prompt's values, so only what differs between the prompts counts."
@@ -79,10 +77,10 @@ def patched_result(
     return Result(f"Patching {where} matters most{shown}.", moves, details)
 
 
-def kept_words(part: str, layer: int, index: int | None, token: str) -> str:
-    """A patch that is kept, briefly."""
+def kept_words(part: str, layer: int, index: int | None, place: int, tokens: Sequence[str]) -> str:
+    """A patch that is kept at one of the prompt's tokens, briefly."""
     name = {"residual": "residual stream, ", "mlp": "MLP, "}.get(part, "") + part_name(part, layer, index)
-    return f"{name}, at “{token}”"
+    return f"{name}, at token {place} “{tokens[place]}”"
 
 
 def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
@@ -94,6 +92,8 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
         changes = f"The validation loss changes by {signed(cost, 3, plus=True)}."
         return Result("This direction hardly changes the answer.", changes, "Try the last layer, or other prompts.")
     verb, outcome = ("raises", "gains on") if gained > 0 else ("lowers", "loses ground to")
+    if curve.effects[middle] < 0 < curve.effects[-1]:
+        outcome = "overtakes"
     details = "At strength 1, the added vector is as long as the residual stream."
     strength = signed(curve.strengths[-1], 1)
     if gained > 0 > curve.effects[-1]:
@@ -118,29 +118,30 @@ def node_name(node: Node | None) -> str:
 
 
 def circuit_result(found: Circuit, places: Mapping[Node, str], answer: str, foil: str) -> Result:
-    """The parts through which an answer comes, what they do, and what the circuit keeps; `places` of heads' weight."""
-    n, last = len(found.nodes), [node_name(node) for node in found.main_path[-3:]]
+    """The parts that an answer needs most, what they do, and what the circuit keeps; `places` of heads' weight."""
+    n = len(found.nodes)
     carry = f"{n} of {found.parts} heads and MLPs {'carries' if n == 1 else 'carry'}"
-    headline = f"“{answer}” comes mainly through {listed(last)}." if last else f"{carry} the answer “{answer}”."
+    needed = [node_name(node) for node in found.most_needed]
+    headline = f"“{answer}” depends most on {listed(needed)}." if needed else f"“{answer}” needs no head and no MLP."
     kept = f"{carry} {percent(min(found.kept, 1.0), 0)} of the logit difference, “{answer}” over “{foil}”."
     if found.fresh is None:
         fresh = "No fresh prompts of this form were clear enough for a check."
     else:
         share = percent(min(max(found.fresh, 0.0), 1.0), 0)
-        fresh = f"On {found.fresh_pairs} fresh pair{'s' * (found.fresh_pairs != 1)} of prompts: {share}."
+        fresh = f"On {found.fresh_pairs} fresh pair{'s' * (found.fresh_pairs != 1)} of prompts it is {share}."
     details = (LOST, MEASURED, NAMED if places else "", ANOTHER_QUESTION)
     number = " ".join(filter(None, (_reading(found, places, answer), kept, fresh)))
     return Result(headline, number, " ".join(filter(None, details)))
 
 
 def _reading(found: Circuit, places: Mapping[Node, str], answer: str) -> str:
-    """Where the heads of the main path and those that feed them look, and the MLP that turns that into the answer."""
+    """Where the heads of the main path look, the MLP that turns that into the answer, and the heads that feed them."""
     main = found.main_path
-    heads = [node for node in main if node.head is not None]
-    fed = [edge.sender for edge in found.edges if edge.receiver in heads and edge.share >= FEEDS]
-    named = [node for node in found.nodes if node in places and node in (*heads, *fed)]
-    said = [f"{node_name(node)} attends to {LOOKS[places[node]]}" for node in named]
-    if len(main) > 1 and main[-1].head is None and main[-2] in named:
+    heads = [node for node in main if node in places]
+    fed = {edge.sender for edge in found.edges if edge.receiver in heads and edge.share >= FEEDS}
+    said = [f"{node_name(node)} attends to {HABIT_NAMES[places[node]]}" for node in heads]
+    if len(main) > 1 and main[-1].head is None and main[-2] in heads:
         said.append(f"{node_name(main[-1])} turns that into “{answer}”")
-    sentence = "; ".join(said)
-    return f"{sentence[0].upper()}{sentence[1:]}." if said else ""
+    helping = [node for node in found.nodes if node in places and node in fed and node not in heads]
+    said += [f"{node_name(node)} helps: it attends to {HABIT_NAMES[places[node]]}" for node in helping]
+    return " ".join(f"{each[0].upper()}{each[1:]}." for each in said)

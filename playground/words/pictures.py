@@ -165,22 +165,20 @@ def interval_words(differences: Sequence[float], mean: float | None, margin: flo
 # ---- parts of a model ------------------------------------------------------------------------------------------------
 
 
-def appearance_words(name: str, found: Any, last: int, ends: tuple[float, float]) -> str:
+def appearance_words(name: str, found: Any, ends: tuple[float, float]) -> Result:
     """When a head began to attend to what `name` says, such as "the token before".
 
     `found` is the Appearance of inspection.replay, or None; `ends` the strongest head's weight there at the first
     snapshot and at the last.
     """
     if math.isnan(ends[1]):
-        return f"This prompt cannot show which heads attend to {name}."
+        return Result("This prompt cannot show it.", f"Nothing in it lets a head attend to {name}.")
     if found is None:
-        already = "Training did not raise it." if 0 < ends[1] <= ends[0] else "No head attends much to it."
-        return f"At the end, the highest mean weight on {name} is {ends[1]:.2f} (at first {ends[0]:.2f}). {already}"
-    return (
-        f"At the end, head {found.layer}.{found.head} attends most to {name}: mean weight {found.final:.2f}. "
-        f"It rose from {found.score_first:.2f}, and was halfway up between steps {found.before:,} and "
-        f"{found.after:,} of {last:,}."
-    )
+        said = "Training did not raise this." if 0 < ends[1] <= ends[0] else "No head learned this."
+        return Result(said, f"The highest mean weight on {name} is {ends[1]:.2f} in the end, {ends[0]:.2f} at first.")
+    headline = f"Head {found.layer}.{found.head} learned this between steps {found.before:,} and {found.after:,}."
+    rose = f"rose from {found.score_first:.2f} to {found.final:.2f}, half of it then."
+    return Result(headline, f"Its mean weight on {name} {rose}")
 
 
 def worth_words(

@@ -48,14 +48,15 @@ def test_the_circuit_of_the_shipped_induction_model_is_a_previous_token_head_and
     checkpoint, windows = shipped("induction")
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     pair = written_pairs(model, tokenizer)[0]
-    more = fresh_pairs(model, tokenizer, pair, windows, n=24)
-    found = find_circuit(model, [pair, *more[:12]], more[12:])
+    first, *more = fresh_pairs(model, tokenizer, pair, windows)
+    found = find_circuit(model, [pair, first], more)
     scores = head_scores(look(checkpoint, windows[0].tolist()))
     heads = {node: scores.of(node.layer, node.head) for node in found.nodes if node.head is not None}
     (first, previous), (second, induction) = heads.items()
     assert (first.layer, second.layer) == (0, 1) and len(found.nodes) < len(nodes_of(model.config))
     assert previous["previous"] == scores.previous.max() and induction["induction"] == scores.induction.max()
-    assert found.kept >= 0.9 and found.fresh > 0.8 and found.fresh_pairs == 12
+    assert found.kept >= 0.9 and found.fresh > 0.8 and found.fresh_pairs == len(more) > 1
+    assert second in found.most_needed and list(found.most_needed) == sorted(found.lost, key=found.lost.get)[:-3:-1]
     passed = {(edge.sender, edge.receiver): edge.share for edge in found.edges}
     assert passed[first, second] > 0.05, "the first feeds the second"
 

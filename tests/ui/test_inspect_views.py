@@ -50,7 +50,7 @@ def test_every_kind_of_model_has_every_view_in_figures_that_plotly_takes(tab, na
     seen = tab.at("abcabc", model=other).look
     for step in step_names(seen, 1):
         made = tab.made("abcabc", model=other, view="steps", step=step, layer=1, head=1, query=3, key=1)
-        assert made["step-chart"]["figure"]["layout"]["height"] == HEIGHT, step
+        assert made["step-chart"]["figure"]["layout"]["height"] <= HEIGHT, step
 
 
 @pytest.mark.parametrize("view", EVERY)
@@ -162,12 +162,13 @@ def test_both_texts_are_the_same_and_the_cache_is_as_large_as_it_says():
     inspecting = Inspecting(made_up())
     at = inspecting.at("abcab", view="cost", kv=True)
     found = kv_cache.measured(at)
-    steps = list(generate(at.look.model, list(at.look.ids), kv_cache.TOKENS, kv_cache.RULES))
+    steps = list(generate(at.look.model, list(at.look.ids), kv_cache.FEWEST, kv_cache.RULES))
     assert found.same and found.largest < 1e-4 and found.lengths == [step.length for step in steps]
     assert found.projections[0] == steps[-1].projections < found.projections[1]
     assert found.held == steps[-1].cache_length
+    assert kv_cache.medians([1.0] * 9 + [90.0] + [1.0] * 9) == [1.0] * 19, "a pause of the machine is not drawn"
     made = {name: slot.make() for name, slot in kv_cache.slots(at).items()}
-    assert f"{kv_cache.TOKENS} tokens" in made["kv-proof"]
+    assert f"{kv_cache.FEWEST} tokens" in made["kv-proof"]
     assert f"{at.look.config.cache_bytes(found.held):,} bytes" in made["kv-proof"]
     assert all(made[name]["figure"]["data"] for name in ("kv-times",))
     assert all(slot.slow for slot in kv_cache.slots(at).values())

@@ -37,13 +37,13 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
     assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"]
     assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
-    assert "comes mainly through head 1.0" in made["circuit-headline"] and "of 6 heads" in made["circuit-headline"]
-    assert "Head 0.0 attends to the token before; head 1.0 attends to what followed" in made["circuit-headline"]
+    assert "depends most on head 1.0" in made["circuit-headline"] and "of 6 heads" in made["circuit-headline"]
+    assert "Head 1.0 attends to what followed the same token" in made["circuit-headline"]
     assert "Heads" in made["patch-parts"] and "Experts" not in made["patch-parts"], "this model has none"
     notes = made["circuit"]["figure"]["layout"]["annotations"]
     assert any("head 1.0</b><br>after a copy" in note["text"] for note in notes)
     assert not any("induction" in note["text"] for note in notes), "by the rule of the roles, it goes by position"
-    assert any("previous token" in note["text"] for note in notes) and any(note["showarrow"] for note in notes)
+    assert any(note["showarrow"] for note in notes)
 
 
 def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(tab, opened):
@@ -67,7 +67,7 @@ def test_patched_stories_are_written_to_the_end_of_a_sentence_and_name_whom_they
     chosen = {"view": "heads", "patch": True, "other": "Mia lived near the f", "kept": [cell]}
     texts = re.findall("<samp>(.*?)</samp>", tab.made("Max lived near the f", **chosen)["patch-kept"], re.DOTALL)
     assert len(texts) == 2 and all(text.endswith((".", "!", "?")) for text in texts)
-    assert "So Mia gave it" in texts[1] and "Mia" not in texts[0]
+    assert "She had" in texts[1] and "He had" in texts[0]
 
 
 def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_chosen():
@@ -75,10 +75,11 @@ def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_
     prompt = 'Tom lived by the sea. He had a blue ball. Then Ana came to the sea. Ana asked, "May I have the ball?" So '
     chosen = {"view": "heads", "patch": True, "other": prompt.replace("Tom", "Max")}
     first = tab.made(prompt, **chosen)
-    assert "Shown: tokens 0 to 63" in first["patch-map"]["summary"]
+    assert "Shown: the first 64 of" in first["patch-map"]["summary"] and "Later" in first["patch-window"]
     assert "Patching layer 3 at token 1 “o” matters most." in first["patch-map-headline"]
     then = tab.made(prompt, **chosen, query=len(prompt) - 2)
-    start, stop = map(int, re.search(r"tokens (\d+) to (\d+)", then["patch-map"]["summary"]).groups())
+    count, length = map(int, re.search(r"the last (\d+) of (\d+)", then["patch-map"]["summary"]).groups())
+    start, stop = length - count, length - 1
     place = int(re.search(r"layer \d at token (\d+) .* matters most in view", then["patch-map-headline"])[1])
     assert 1 < start <= place <= stop
     assert abs(drawn(then["patch-map"]))[:, place - start].max() == abs(drawn(then["patch-map"])).max()

@@ -326,8 +326,8 @@ def of_edits_and_patches() -> Iterator[Case]:
     for part, rows in (("residual", ((0, None), (1, None))), ("head", ((0, 1), (1, 0))), ("expert", ((1, 2), (1, 3)))):
         found = PatchMap(part, rows, effects, 2.0, -1.5)
         yield f"a map: {part}", interventions.patched_result(found, ["a", "b"], ("x", "y"), Donor.OTHER, False)
-        yield f"a kept patch: {part}", interventions.kept_words(part, *rows[1], "b")
-    yield "a kept patch: mlp", interventions.kept_words("mlp", 1, None, "b")
+        yield f"a kept patch: {part}", interventions.kept_words(part, *rows[1], 1, "ab")
+    yield "a kept patch: mlp", interventions.kept_words("mlp", 1, None, 1, "ab")
     for donor in Donor:
         told = interventions.patched_result(found, ["a", "b"], ("x", "y"), donor, True)
         yield f"a direct map: {donor.value}, {interventions.DONOR_NAMES[donor]}", told
@@ -348,14 +348,14 @@ def of_edits_and_patches() -> Iterator[Case]:
         yield f"steering: {sign}", interventions.steered_result(curve, ("x", "y"))
     little = SteeringCurve((-2.0, 0.0, 2.0), (-6.0, -5.0, -1.0), (1.5, 1.2, 1.3))
     yield "steering: not far enough", interventions.steered_result(little, ("x", "y"))
-    first, second = Node(0, 1), Node(1)
-    edges = Edge(first, second, 0.6), Edge(second, None, 0.9)
-    several = Circuit({first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6)
-    yield "a circuit", interventions.circuit_result(several, {first: "induction"}, "x", "y")
-    alone = Circuit({first: 0.9}, (), 0.93, None, 1, 0, 6)
+    fed, first, second = Node(0, 0), Node(1, 1), Node(1)
+    edges = Edge(fed, first, 0.1), Edge(first, second, 0.6), Edge(second, None, 0.9)
+    several = Circuit({fed: 0.2, first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6)
+    yield "a circuit", interventions.circuit_result(several, {fed: "previous", first: "induction"}, "x", "y")
     yield "where heads look", ", ".join(interventions.PLACE_NAMES.values())
-    yield "where they attend to", "; ".join(interventions.LOOKS.values())
-    yield "a circuit: one part, one pair", interventions.circuit_result(alone, {}, "x", "y")
+    for lost in ({first: 0.9}, {}):
+        few = Circuit(lost, (), 0.93, None, 1, 0, 6)
+        yield f"a circuit: {len(lost)} of its parts, one pair", interventions.circuit_result(few, {}, "x", "y")
     for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
                  EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
                  SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip

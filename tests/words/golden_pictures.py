@@ -64,9 +64,9 @@ def of_pictures() -> Iterator[Case]:
         yield f"parts: {name}", pictures.worth_words(least * (costs == 0.5), margins, costs > 0, 0.7, "a text", names)
     yield "parts: one window", pictures.worth_words(costs, margins + np.inf, costs > 0, 0.7, "a text", names)
     found = Facts(layer=1, head=0, final=0.8, before=20, after=40, score_first=0.4)
-    yield "a habit appears", pictures.appearance_words("the first token", found, 40, (0.4, 0.8))
+    yield "a habit appears", pictures.appearance_words("the first token", found, (0.4, 0.8))
     for name, ends in (("was there", (0.42, 0.4)), ("is not there", (0.1, 0.2)), ("unknown", (math.nan,) * 2)):
-        yield f"a habit {name}", pictures.appearance_words("the first token", None, 40, ends)
+        yield f"a habit {name}", pictures.appearance_words("the first token", None, ends)
 
 
 def of_experts() -> Iterator[Case]:
@@ -103,5 +103,5 @@ def of_inspect() -> Iterator[Case]:
     yield "the cost of tied embeddings", str(inspect.cost_words(tied, 2, 8))
     yield "sizes", inspect.sizes_words(798_336, 1_598_000, 4)
     yield "the proof of a receipt", inspect.receipt_proof(1e-7, "score", 32)
-    yield "the cache", inspect.cache_words(120, True, 1e-6, (1515, 381750), 128, 4096)
-    yield "the cache, other texts", inspect.cache_words(120, False, 1.0, (1515, 381750), 128, 4096)
+    yield "the cache", inspect.cache_words(120, True, 1e-6, 504, 127250, 128, 4096)
+    yield "the cache, other texts", inspect.cache_words(120, False, 1.0, 504, 127250, 128, 4096)

@@ -16,18 +16,17 @@ from .selection import At
 from .tested import roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
-{slot("circuit-ideas", class_="chips", data_arrows="")}<div class="stack" data-if="other">{slot("circuit-headline")}
+{slot("circuit-ideas", class_="line")}<div class="stack" data-if="other">{slot("circuit-headline")}
 {chart_place("circuit", height=400, save_name="circuit")}</div></div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The slots of the circuit's graph, and pairs to choose from where none is chosen; empty while folded."""
+    """The slots of the circuit's graph, and pairs to choose from; empty while folded."""
     if not at.chosen.circuit:
         return {}
     about = (*at.about, at.chosen.other)
-    if not at.chosen.other:
-        return {"circuit-ideas": Slot(about, lambda: ideas(at), slow=True)}
-    return {"circuit-ideas": Slot(about, lambda: ""), **with_headline("circuit", about, lambda: _graph(at))}
+    suggested = {"circuit-ideas": ideas(at)}
+    return {**suggested, **with_headline("circuit", about, lambda: _graph(at))} if at.chosen.other else suggested
 
 
 def _graph(at: At) -> tuple[dict[str, Any], Result]:

@@ -30,9 +30,12 @@ def window(length: int, query: int, most: int = MOST_TOKENS) -> slice:
 
 def window_words(look: Look, part: slice) -> str:
     """A sentence where not everything is shown, else nothing."""
-    if part.stop - part.start == look.length:
+    count = part.stop - part.start
+    if count == look.length:
         return ""
-    return f" Shown: tokens {part.start} to {part.stop - 1} of {look.length:,}."
+    side = "first" if not part.start else "last" if part.stop == look.length else ""
+    which = f"the {side} {count} of {look.length:,} tokens" if side else f"tokens {part.start} to {part.stop - 1}"
+    return f" Shown: {which}."
 
 
 def window_buttons(length: int, query: int, most: int = MOST_TOKENS) -> str:

@@ -43,8 +43,10 @@ TEMPLATE = f"""<div class="two"><div class="card stays">
 <div class="card"><h3>All heads{slot("grid-order", tag="span", class_="not-in-lessons")}</h3>
 {chart_place("grid", height=534, save_name="heads", clickable=True)}</div></section></div>
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
-<div class="two"><div class="stack">{slot("with-choice", class_="line tight")}{slot("with-headline")}</div>
-{chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></details>"""
+{slot("with-choice", class_="line tight")}
+<div class="two"><div>{slot("own-headline")}{chart_place("own-pattern", height=HEIGHT, save_name="head")}</div>
+<div>{slot("with-headline")}{chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></div>
+</details>"""
 
 _effects = Kept(entries=512, megabytes=8)
 _edited = Kept(entries=64, megabytes=16)
@@ -187,24 +189,26 @@ def _compared(at: At) -> dict[str, Slot]:
         at.visitor, model, c.prompt, example=c.subject if model == c.model else None
     )
     layer, head = other_head(at, there, same=model == c.model)
-    weights = page.step_of(at.visitor, model)
-    about = (*at.about, model, weights, layer, head)
+    about = (*at.about, model, page.step_of(at.visitor, model), layer, head)
 
     def picture() -> tuple[dict[str, Any], str]:
         query = min(c.query, there.length - 1)
         found = there.pattern(layer)[head].float().cpu().numpy()
         return drawn(there, found, query, strongest_key(there, layer, head, query))
 
-    def named() -> str:
-        row = there.pattern(layer)[head, min(c.query, there.length - 1)].float().cpu().numpy()
-        whose = "" if model == c.model else f"{there.checkpoint.name}: "
-        return f"<h3><bdi>{html.escape(whose + attends_headline(layer, head, there.tokens, row))}</bdi></h3>"
+    def named(look: Look, layer: int, head: int) -> str:
+        row = look.pattern(layer)[head, min(c.query, look.length - 1)].float().cpu().numpy()
+        whose = "" if model == c.model else f"{look.checkpoint.name}: "
+        return f"<h3><bdi>{html.escape(whose + attends_headline(layer, head, look.tokens, row))}</bdi></h3>"
 
+    own = (*at.about, *at.owner, c.query, model == c.model)
     return {
         "with-choice": Slot(
             (*about, page.registry.choices(at.visitor)), lambda: _choices(at, model, layer, head, there)
         ),
-        "with-headline": Slot((*about, c.query), named),
+        "own-headline": Slot(own, lambda: named(at.look, *at.owner)),
+        "own-pattern": Slot((*own, c.key, c.edits), lambda: show(*drawn(at.look, weights(at), c.query, c.key))),
+        "with-headline": Slot((*about, c.query), lambda: named(there, layer, head)),
         "with-pattern": Slot((*about, c.query), lambda: show(*picture())),
     }
 

@@ -17,10 +17,12 @@ from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....words.baselines import title
 from ....words.heads import HABIT_NAMES, head_name
 from ....words.pictures import appearance_words, expected
+from ....words.result import Result
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import number_of
 from ...panel import Slot, slot, switch
+from ...theme import result
 from .drawn import clicked_cell, window, window_buttons
 from .heads import drawn
 from .selection import At
@@ -30,8 +32,8 @@ HEIGHT = 440
 """Pixels of the pattern."""
 
 TEMPLATE = f"""<section data-for="training:moments">{slot("moments-problem")}<section data-unless="moments-problem">
-<div class="card stack"><h3>The same prompt at every saved moment</h3>
-<div class="line">{switch("look_at", "Heads that attend to", HABIT_NAMES)}</div>
+<div class="card stack"><div class="line"><span class="quiet">Attention to</span>
+{switch("look_at", "Attention to", HABIT_NAMES)}</div>{slot("moments-headline")}
 {chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}
 {slot("moments-slider")}</div>
 <div class="two">
@@ -61,8 +63,9 @@ def slots(at: At) -> dict[str, Slot]:
     return {
         "moments-problem": Slot("", lambda: ""),
         "moments-slider": Slot((*at.about, len(steps)), lambda: slider(index, len(steps))),
+        "moments-headline": Slot((*at.about, habit), lambda: result(appeared(look, habit)), slow=True),
         "moments-timeline": Slot(
-            (*head, index, habit), lambda: show(*timeline_picture(at, replay_of(look), index, habit)), slow=True
+            (*head, index, habit), lambda: show(timeline_picture(at, replay_of(look), index, habit)), slow=True
         ),
         "moments-pattern": Slot(
             (*head, c.query, c.key, index),
@@ -129,22 +132,26 @@ def index_of_moment(moment: int | None, count: int) -> int:
 def slider(index: int, count: int) -> str:
     """The slider over the snapshots."""
     return (
-        f'<label class="field-label">Moment<input type="range" name="moment" min="0" max="{count - 1}" step="1" '
+        f'<label class="field-label moment">Moment<input type="range" name="moment" min="0" max="{count - 1}" step="1" '
         f'value="{index}"></label>'
     )
 
 
-def timeline_picture(at: At, found: Replay, index: int, habit: str) -> tuple[dict[str, Any], str]:
-    """Losses above, what heads do below, the moment marked; and when the habit appeared."""
+def appeared(look: Look, habit: str) -> Result:
+    """When the habit appeared."""
+    found = replay_of(look)
+    return appearance_words(HABIT_NAMES[habit], appearance(found, habit), found.most(habit))
+
+
+def timeline_picture(at: At, found: Replay, index: int, habit: str) -> dict[str, Any]:
+    """Losses above, what heads do below, the moment marked."""
     history, about = at.look.checkpoint.history, at.look.checkpoint.about
     losses = dict(at.look.checkpoint.baselines.losses()) if at.look.checkpoint.baselines else {}
     rungs = [(title(name), losses[name]) for name in ("bigram", "floor") if name in losses]
-    name = HABIT_NAMES[habit]
-    figure = timeline(
-        history.evaluations, found.steps, found.losses, found.scores[habit], name,
+    return timeline(
+        history.evaluations, found.steps, found.losses, found.scores[habit],
         moment=found.steps[index], chosen=at.owner, rungs=rungs, recorded=bool(about.get("recorded")),
     )  # fmt: skip
-    return figure, appearance_words(name, appearance(found, habit), found.steps[-1], found.most(habit))
 
 
 def pattern(at: At, then: Look, step: int) -> tuple[dict[str, Any], str]:

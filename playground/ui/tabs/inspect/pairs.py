@@ -34,8 +34,11 @@ ENOUGH_TEXTS, TEXT_TOKENS = 8, 8192
 """Texts from which the model needs to write none itself; tokens of the text that is read."""
 NO_PAIRS = "No pair suits this model. Under “Patch from another prompt”, type one that differs in one token."
 BY_HAND = "This example was written by hand for one prompt. Choose a trained model under “Look into”"
+PURPOSE = "Two prompts that differ in one word show which parts of the model carry the difference. "
+REPLACE = "Replace your prompt with a pair:"
+MARKS = ".,:;!?…。\"'"
 END = (".", "!", "?", "…", "。")
-RULES = SamplingConfig(temperature=0.5, seed=1)
+RULES = SamplingConfig(greedy=True)
 
 kept_here = Kept(entries=256, megabytes=64)
 """What was measured of a model, by what it depends on; it goes when the model does."""
@@ -111,31 +114,35 @@ def answers_of(at: At, pair: Pair) -> tuple[str, str]:
     return at.look.token_label(pair.answer), at.look.token_label(pair.foil)
 
 
-def ideas(at: At) -> str:
-    """A button for each suggested pair; it also resets the choices for steering. Without any pair, how to make one."""
+def ideas(at: At) -> Slot:
+    """A button for each suggested pair; without any pair, how to make one."""
+    return Slot((*at.about[:3], bool(at.chosen.other)), lambda: _ideas(at), slow=True)
+
+
+def _ideas(at: At) -> str:
     pairs = pairs_of(at)
     if not pairs:
         return quiet(NO_PAIRS if at.chosen.subject == MODEL else f"{BY_HAND}.")
-    anew = dict.fromkeys(("query", "key", "towards", "away", "steer_layer"))
-    return '<span class="quiet">Set both prompts to</span>' + "".join(
+    anew = {"kept": [], **dict.fromkeys(("query", "key", "towards", "away", "steer_layer"))}
+    both = [{"prompt": text_of(at, pair.ids), "other": text_of(at, pair.other)} for pair in pairs]
+    chips = "".join(
         move_button(
-            _changes(text_of(at, pair.ids), text_of(at, pair.other)),
-            {"prompt": text_of(at, pair.ids), "other": text_of(at, pair.other), "kept": [], **anew},
-            kind="chip",
-            dir="auto",
+            _changes(*each.values()), {**each, **anew}, kind="chip", dir="auto", title=" / ".join(each.values())
         )
-        for pair in pairs
+        for each in both
     )
+    return f'{quiet(("" if at.chosen.other else PURPOSE) + REPLACE)}<div class="chips" data-arrows="">{chips}</div>'
 
 
 def _changes(one: str, other: str) -> str:
-    """Both prompts in one line: their common text, and `[this / that]`."""
-    words, others = one.replace("\n", " ⏎ ").split(" "), other.replace("\n", " ⏎ ").split(" ")
-    parts = []
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, words, others, autojunk=False).get_opcodes():
-        same = " ".join(words[a:b])
-        parts.append(same if kind == "equal" else f"[{same} / {' '.join(others[c:d])}]")
-    return " ".join(parts)
+    """The words in which two prompts differ, as `this / that`."""
+    words, others = one.split(), other.split()
+    matched = difflib.SequenceMatcher(None, words, others, autojunk=False).get_opcodes()
+    changed = [part for part in matched if part[0] != "equal"]
+    return " / ".join(
+        " … ".join(" ".join(side[part[i] : part[i + 1]]).strip(MARKS) for part in changed)
+        for i, side in ((1, words), (3, others))
+    )
 
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
@@ -156,7 +163,7 @@ def with_headline(
 
 
 def written(at: At, tap: Tap) -> str:
-    """How the model continues the prompt, with a seed of its own; to the end of a sentence if it writes sentences."""
+    """How the model most likely continues the prompt; to the end of a sentence if it writes sentences."""
     most = min(MOST_NEW, at.page.limits.new_tokens)
     model, ids, token_text = at.look.model, at.look.ids, at.look.checkpoint.tokenizer.token_text
 
@@ -173,13 +180,15 @@ def written(at: At, tap: Tap) -> str:
 
     device = next(model.parameters()).device
     new_ids = in_decoding_threads(at.look.config.n_active_parameters, device, write)
-    return at.look.checkpoint.tokenizer.decode([*ids, *new_ids])
+    return at.look.checkpoint.tokenizer.decode(new_ids)
 
 
-def cards(texts: dict[str, str]) -> str:
-    """Texts side by side, each under its name, as HTML."""
+def cards(at: At, taps: dict[str, Tap]) -> str:
+    """What the model writes with each tap, side by side under their names, as HTML."""
+    begun = f'<span class="prompt">{html.escape(text_of(at, at.look.ids))}</span>'
     inner = "".join(
-        f'<div><strong>{html.escape(name)}</strong><p dir="auto"><samp>{html.escape(text)}</samp></p></div>'
-        for name, text in texts.items()
+        f"<div><strong>{html.escape(name)}</strong>"
+        f'<p class="sample" dir="auto">{begun}<samp>{html.escape(written(at, tap))}</samp></p></div>'
+        for name, tap in taps.items()
     )
     return f'<div class="by-temperature">{inner}</div>'

@@ -18,8 +18,8 @@ from ... import theme
 from ...chart import chart_place
 from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot, switch
-from .drawn import window, window_words
-from .pairs import answers_of, cards, check_size, ideas, kept_here, pair_here, texts_like, with_headline, written
+from .drawn import window, window_buttons, window_words
+from .pairs import answers_of, cards, check_size, ideas, kept_here, pair_here, texts_like, with_headline
 from .selection import At
 
 _PATHS = {"total": "All paths", "direct": "Direct path"}
@@ -27,10 +27,11 @@ _PATHS = {"total": "All paths", "direct": "Direct path"}
 TEMPLATE = f"""<details class="fold" data-fold="patch"><summary>Patch from another prompt</summary>
 <div class="card stack"><label class="quiet">Other prompt
 <textarea rows="1" name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"></textarea></label>
-{slot("pair-ideas", class_="chips", data_arrows="")}
+{slot("pair-ideas", class_="line")}
 <div class="stack" data-if="other"><div class="line">{slot("patch-parts")}{switch("path", "Effect", _PATHS)}
 {choice("donor", "Replace with", {donor.value: text for donor, text in DONOR_NAMES.items()})}</div>
-{slot("patch-map-headline")}{chart_place("patch-map", height=300, save_name="patching", clickable=True)}
+{slot("patch-map-headline")}{slot("patch-window", class_="line tight")}
+{chart_place("patch-map", height=300, save_name="patching", clickable=True)}
 {slot("patch-kept")}</div></div></details>"""
 
 
@@ -41,14 +42,15 @@ def slots(at: At) -> dict[str, Slot]:
         return {}
     about = (*at.about, c.other, c.part, c.donor, c.path, c.kept)
     parts = {part: text for part, text in PART_NAMES.items() if part != "expert" or at.look.config.n_experts}
-    suggested = {"pair-ideas": Slot(at.about[:3], lambda: ideas(at), slow=True)}
+    suggested = {"pair-ideas": ideas(at)}
     if not c.other:
         return suggested
     return {
         **suggested,
         "patch-parts": Slot(len(parts), lambda: switch("part", "Part", parts)),
         **with_headline("patch-map", (*about, c.query), lambda: _map(at)),
-        "patch-kept": Slot(about, lambda: _continued(at), slow=True),
+        "patch-window": Slot((*about, c.query), lambda: _window(at), slow=True, echoes=True),
+        "patch-kept": Slot(about, lambda: _continued(at), slow=True, echoes=True),
     }
 
 
@@ -81,10 +83,17 @@ def _patched(at: At) -> PatchMap:
     return kept_here.get(("map", pair, part, donor, direct), patch, owner=look.model)
 
 
+def _middle(at: At, found: PatchMap) -> int:
+    """The token around which the map shows others: that of the strongest cell, or the one that was chosen above."""
+    return found.strongest_in()[1] if at.chosen.query == at.look.length - 1 else at.chosen.query
+
+
 def _shown(at: At, found: PatchMap) -> slice:
-    """The tokens that the map shows: around the strongest cell, or around the token that was chosen above."""
-    last = at.look.length - 1
-    return window(at.look.length, found.strongest_in()[1] if at.chosen.query == last else at.chosen.query)
+    return window(at.look.length, _middle(at, found))
+
+
+def _window(at: At) -> str:
+    return window_buttons(at.look.length, _middle(at, _patched(at)))
 
 
 def _donor(at: At) -> Donor:
@@ -129,12 +138,10 @@ def _continued(at: At) -> str:
         raise ValueError("These patches cannot be read. Click a cell of the map") from None
     tap = edits_tap([*at.edits, *patches], at.look.config)
     chips = "".join(
-        f'<span class="edit-chip"><bdi>{html.escape(kept_words(part, layer, index, at.look.tokens[place]))}</bdi> '
+        f'<span class="edit-chip"><bdi>{html.escape(kept_words(part, layer, index, place, at.look.tokens))}</bdi> '
         f"{move_button('Restore', {'kept': [*cells[:i], *cells[i + 1 :]]}, kind='link')}</span>"
         for i, (layer, part, place, index) in enumerate(keys)
     )
     texts = {"Unpatched": edits_tap(at.edits, at.look.config), "Patched": tap}
-    here = theme.quiet("A kept patch works here only. The tab Generate uses the model unchanged.")
-    return (
-        f'<div class="line tight">{chips}</div>{here}{cards({name: written(at, tap) for name, tap in texts.items()})}'
-    )
+    here = theme.quiet("Always the likeliest next token. The tab Generate uses the model unchanged.")
+    return f'<div class="line tight">{chips}</div>{here}{cards(at, texts)}'

@@ -1,4 +1,4 @@
-"""The picture of each step, all of one height on a desk, so that nothing moves from step to step."""
+"""The picture of each step; none is higher than HEIGHT, for which the page keeps room."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .drawn import MOST_TOKENS, cell, window
 from .selection import At
 
 HEIGHT = 380
-"""Pixels of every picture."""
+"""Pixels of every picture but a map of few rows."""
 FEW_ROWS = 3
 """Token vectors shown at first: the chosen one and its neighbours."""
 MOST_ROWS = 22
@@ -71,17 +71,11 @@ def part_drawn(name: str, at: At) -> slice:
 
 def picture(step: Step, labels: tuple[str, ...], at: At) -> dict[str, Any]:
     """The step's figure. `labels` name the rows of what is shown, where these are not tokens."""
-    return _of_one_height(_DRAWERS[step.name](_Drawing(step, labels, at, part_drawn(step.name, at))))
-
-
-def _of_one_height(figure: dict[str, Any]) -> dict[str, Any]:
-    layout, (trace, *_) = figure["layout"], figure["data"]
-    own, layout["height"] = layout["height"] / HEIGHT, HEIGHT
+    figure = _DRAWERS[step.name](_Drawing(step, labels, at, part_drawn(step.name, at)))
+    layout, is_map = figure["layout"], figure["data"][0]["type"] == "heatmap"
+    layout["height"] = min(layout["height"], HEIGHT) if is_map else HEIGHT
     axis = layout.get("yaxis", {})
-    if trace["type"] == "heatmap" and own < 1:  # few rows need not be high
-        axis["domain"] = [1 - own, 1]
-        trace["colorbar"] |= {"len": own, "y": 1, "yanchor": "top"}
-    if (count := len(axis.get("tickvals", ()))) > _NAMES and trace["type"] == "heatmap":
+    if is_map and (count := len(axis.get("tickvals", ()))) > _NAMES:
         stride = -(-count // _NAMES)
         axis |= {"tickvals": axis["tickvals"][::stride], "ticktext": axis["ticktext"][::stride]}
     return figure

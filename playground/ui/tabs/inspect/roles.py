@@ -90,7 +90,7 @@ def role_card(at: At) -> str:
     """The chosen head's role, and the numbers that made it."""
     found, problem = _tested(at)
     here, shift, owner = head_scores(at.look).of(*at.owner), importance(at.look), at.owner
-    title = f"Layer {owner[0]}, head {owner[1]}"
+    title = f"Head {owner[0]}.{owner[1]}"
     if found is None:
         rows = [(f"weight on {name}", _number(here[key])) for key, name in MEASURES.items()]
         return problem + theme.heading(title) + theme.table(("", "this prompt"), rows)

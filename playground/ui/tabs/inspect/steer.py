@@ -39,7 +39,6 @@ from .pairs import (
     text_of,
     texts_like,
     with_headline,
-    written,
 )
 from .selection import At
 from .validation import held_out
@@ -51,7 +50,7 @@ SETTING_TOKENS = 512
 
 _AREA = '<label class="field-label grow">{label}<textarea name="{name}" rows="2" dir="auto"></textarea></label>'
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
-<div class="card stack">{slot("steer-ideas", class_="chips", data_arrows="")}
+<div class="card stack">{slot("steer-ideas", class_="line")}
 <div class="stack" data-if="other">
 <div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>
 <div class="line">{slot("steer-layer")}<label class="field-label temperature">Strength
@@ -117,7 +116,7 @@ def _setting(at: At, prompt: str, other: str, towards: str, away: str) -> Settin
         check_size(at, 8 * SETTING_TOKENS * look.config.n_layers, "this")
         return kept_here.get(("setting", prompt, other, towards, away), find, owner=look.model)
     except ValueError:  # what is wrong is said where it is drawn
-        return Setting(False, 0.0, look.config.n_layers - 1, TRIED[-1])
+        return Setting(False, 0.0, look.config.n_layers - 1, TRIED[0])
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -127,7 +126,7 @@ def slots(at: At) -> dict[str, Slot]:
         return {}
     about = (*at.about, c.other, c.towards, c.away, c.steer_layer, c.strength)
     layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
-    suggested = {"steer-ideas": Slot(at.about[:3], lambda: ideas(at), slow=True)}
+    suggested = {"steer-ideas": ideas(at)}
     if not c.other:
         return suggested
     return {
@@ -161,12 +160,14 @@ def _curve(at: At) -> tuple[dict[str, Any], Result]:
     measure = lambda: steering_curve(look.model, direction, layer, strengths, look.ids, answers, windows)  # noqa: E731
     key = "curve", at.chosen.towards, at.chosen.away, layer, most, pair
     curve = kept_here.get(key, measure, owner=look.model)
-    words = steered_result(curve, answers_of(at, pair)[::-1])
-    return steering_picture(curve), replace(words, details=f"{words.details} Measured on {judged.words}.".strip())
+    said = answers_of(at, pair)[::-1]
+    words = steered_result(curve, said)
+    words = replace(words, details=f"{words.details} Measured on {judged.words}.".strip())
+    return steering_picture(curve, *said), words
 
 
 def _side_by_side(at: At) -> str:
     direction, layer = _direction(at), at.chosen.steer_layer
     strengths = dict.fromkeys(part * _strength(at) for part in SIDE_BY_SIDE)
     taps = {f"Strength {signed(s, plus=bool(s))}": steering_tap(at.look.model, direction, layer, s) for s in strengths}
-    return cards({name: written(at, tap) for name, tap in taps.items()})
+    return cards(at, taps)

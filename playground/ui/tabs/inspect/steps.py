@@ -40,7 +40,7 @@ TEMPLATE = f"""<div class="card"><div class="line step-bar">
 {slot("step-heading", class_="step grow", aria_live="polite")}{slot("step-head", class_="line tight")}
 <button type="button" class="primary" data-step="1" data-of="step" data-keys>Next →</button></div>
 {slot("step-row", class_="seg many", role="radiogroup", aria_label="Step")}
-<div class="two"><div>{chart_place("step-chart", height=HEIGHT, save_name="step", clickable=True)}
+<div class="two"><div class="step-picture">{chart_place("step-chart", height=HEIGHT, save_name="step", clickable=True)}
 {slot("step-window", class_="line tight")}</div>{slot("step-how", class_="how")}</div></div>
 {lens.TEMPLATE}"""
 

@@ -56,7 +56,7 @@ TEMPLATE = f"""<div class="line">{choice("training", "Show", SWITCH)}</div>
 <p class="quiet">A copy of the model predicts each token of the prompt, then takes one step.
 The model itself does not change.</p></div>
 <details class="fold"><summary>Weights, gradient and step of this matrix</summary>
-<div class="two">{_PICTURES}</div></details>
+<div class="three">{_PICTURES}</div></details>
 <details class="fold"><summary>Gradient norm by part</summary>
 {chart_place("training-norms", height=300, save_name="gradient-norms")}</details>
 <details class="fold"><summary>One weight by hand</summary><div class="card">
