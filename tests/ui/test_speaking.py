@@ -46,7 +46,7 @@ def test_every_rung_opens_to_its_sentence_its_text_and_what_that_is_worth():
     assert re.search(r"right: (\d+) of \1\b", opened[-1][1]) and "fault" not in opened[-1][1]
     assert "a loss?" in panel and f"{CORPUS.vocab_size}, the whole" in panel
     mine, shipped = (verdict.about(replace(view_of(), state="recorded", paired=paired)) for paired in (True, False))
-    assert shipped == f"{mine} · <bdi>brought along</bdi>", "a pair's model was just trained here"
+    assert shipped == f"{mine} · <bdi>imported</bdi>", "a pair's model was just trained here"
     assert speaking.panel(None) == "" and speaking.panel(RunView(id="b", name="b", state="waiting")) == ""
 
 

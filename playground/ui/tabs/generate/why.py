@@ -322,7 +322,7 @@ def _proven_html(proofs: list[ProofJob], job: SearchJob, corpus: Corpus) -> str:
     said = theme.result(proof_result(trials(same), last.result.before, numbers(last), removed, selected))
     most = max(each.result.predicted for each in proofs)
     rows = [proof_row(numbers(each[0]), each[0].result.predicted / most, trials(each)) for each in claims]
-    return said + texts + (theme.table(PROOFS, rows, save="proofs") if len(rows) > 1 else "")
+    return said + texts + (theme.table(PROOFS, rows, save="proofs-so-far") if len(rows) > 1 else "")
 
 
 def _proof_html(going: ProofJob | None, failed: ProofJob | None) -> str:

@@ -44,7 +44,7 @@ TEMPLATE = f"""<div class="two"><div class="card stays">
 {chart_place("grid", height=534, save_name="heads", clickable=True)}</div></section></div>
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
 {slot("with-choice", class_="line tight")}
-<div class="two"><div>{slot("own-headline")}{chart_place("own-pattern", height=HEIGHT, save_name="head")}</div>
+<div class="two"><div>{slot("own-headline")}{chart_place("own-pattern", height=HEIGHT, save_name="compared-head")}</div>
 <div>{slot("with-headline")}{chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></div>
 </details>"""
 
