@@ -267,7 +267,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "difference-margin": lambda scene: _verdict(scene).margin,
     "seeds": lambda scene: _verdict(scene).seeds,
     "winner": _winner,
-    "dead-with": lambda scene: _dead(scene, "with"),
+    "dead-compared": lambda scene: f"{_dead(scene, 'without')} instead of {_dead(scene, 'with')}",
     "dead-without": lambda scene: _dead(scene, "without"),
     "balance-cost": _balance_cost,
     "balance-size": lambda scene: abs(_balance_cost(scene)),
