@@ -50,8 +50,8 @@ def timeline(
             look = {"width": 3.0, "marks": 5} if mine else {"width": 1.4, "dash": DASHES[head % 4], "opacity": 0.75}
             more = {**look, "yaxis": "y2", "showlegend": mine or L * H <= 8}
             curves.append(_line(steps, scores[:, layer, head], f"{layer}.{head}", color, **more))
-    right = {"x": 1, "xanchor": "right", "bgcolor": palette.PAPER}
-    rung_names = [note(escaped(rung), yref="y", y=value, **right) for rung, value in rungs]
+    left = {"x": 0, "xanchor": "left"}
+    rung_names = [note(escaped(rung), yref="y", y=value, **left) for rung, value in rungs]
     return lines(
         curves,
         440,

@@ -14,7 +14,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ..service.comparisons import ComparisonJob
 from ..service.job import Job
 from ..service.run_job import RunJob
 from .page import Page
@@ -39,15 +38,13 @@ def news(page: Page, visitor: str) -> dict[str, object]:
     """A word that changes with any news, one for the models alone, the pause until the next check (None at rest), and
     the models of finished runs.
 
-    Each model comes with a mark that changes with its weights, its name, and the tab where it was trained.
+    Each model comes with a mark that changes with its weights, and its name.
     """
     news = page.board.news(visitor)
     going = [job for job in page.board.of(visitor, kind=Job) if not job.settled]
     pauses = [tick(job.time_left, waits=job.state == "waiting") for job in going]
     over = [job for job in page.board.of(visitor, kind=RunJob) if job.learned and job.settled]
-    made = {job.id: [f"{job.evaluations} {job.used}", job.name, "train"] for job in over}
-    pairs = [job for job in page.board.of(visitor, kind=ComparisonJob) if len(job.learned) == 2 and job.settled]
-    made |= {job.model_ids["moe"]: ["over", job.name, "moe"] for job in pairs}
+    made = {job.id: [f"{job.evaluations} {job.used}", job.name] for job in over}
     of_class, pause = page.shared("class.news")(visitor)
     pauses += [] if pause is None else [pause]
     return {

@@ -105,7 +105,7 @@ def token_in_word(tokens: Sequence[str], place: int) -> str:
 def without_words(label: str, before: float, after: float, place: str = "") -> str:
     """What a prediction becomes without a head; `place` names the token that it follows, where that is not the last."""
     begun = f"After token {place}: without it" if place else "Without it"
-    if share(before) == share(after):
+    if share(before) == share(after) or abs(after - before) < 0.001:
         return f"{begun}, “{label}” stays at {share(after)}."
     return f"{begun}, “{label}” {'falls' if after < before else 'rises'} from {share(before)} to {share(after)}."
 

@@ -92,9 +92,9 @@ def cache_words(length: int, same: bool, largest: float, cached: int, plain: int
     difference = f"Their scores differ by at most {largest:.1e}."
     if not same:
         return Result("The two ways write different tokens: report this bug.", difference)
-    read = f"With the cache the model reads {cached:,} tokens, without it {plain:,}."
+    read = f"With the cache, the model reads {cached:,} tokens instead of {plain:,}."
     memory = f"The cache holds {held:,} tokens: {held * size:,} bytes as float32, {size:,} for each token."
-    return Result(f"Both ways write the same {length} tokens.", f"{read} {memory}", difference)
+    return Result(read, f"Both ways write the same {length} tokens. {memory}", difference)
 
 
 # ---- sizes and receipts ----------------------------------------------------------------------------------------------

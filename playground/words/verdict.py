@@ -22,7 +22,7 @@ def verdict_result(verdict: Verdict, equal: str = "equal cost", *, active: bool 
     if verdict.seeds == 1:
         tie = abs(verdict.difference) <= verdict.margin
         return Result(
-            "A tie so far." if tie else f"{better} is ahead, with one seed.",
+            "A tie so far." if tie else f"{better} is ahead{far}, with one seed.",
             number,
             f"{interval} validation windows. It does not cover other seeds, so one pair cannot name a winner.",
         )

@@ -2,7 +2,7 @@
 // Looks whether something of the visitor's has changed: while something goes on, never at rest. A hidden page only shows
 // that it is still there, so that it keeps its place.
 // Whoever begins something calls `playground.news.look()`; panels hear `playground-news`. Once a run is over its model is
-// chosen on all tabs: at once where its tab is open, else when the visitor says so or opens that tab.
+// chosen on all tabs: at once where Train is open, else when the visitor says so or opens it.
 
 (() => {
   "use strict";
@@ -13,11 +13,10 @@
   let looking = false;
   let again = false; // whether another look was asked for during this one
   let models = ""; // the same of the models alone
-  /** @typedef {Record<string, [mark: string, name: string, tab: string]>} Made models of runs that are over */
+  /** @typedef {Record<string, [mark: string, name: string]>} Made models of runs that are over */
   /** @type {Made | null} */
   let made = null;
-  /** @type {{id: string, tab: string} | null} what was made while another tab was open, and is not chosen */
-  let later = null;
+  let later = ""; // what was made while another tab was open, and is not chosen
   let wanted = ""; // the model that the list is to choose when it is renewed
 
   /** Look now, and again as long as something goes on. */
@@ -52,17 +51,17 @@
     [models, made] = [now, there];
     const [id] = before ? Object.keys(there).filter((each) => before[each]?.[0] !== there[each][0]).slice(-1) : [];
     if (!id) return void (changed && press(""));
-    const [, name, tab] = there[id], { address, known } = window["playground"];
-    if (address.openTab() === tab || known.model === id) return choose(id);
-    later = { id, tab };
+    const { address, known } = window["playground"];
+    if (address.openTab() === "train" || known.model === id) return choose(id);
+    later = id;
     press("");
-    window["playgroundAsk"](name, () => choose(id));
+    window["playgroundAsk"](there[id][1], () => choose(id));
   }
 
   /** Choose a model on all tabs.
    * @param {string} id */
   function choose(id) {
-    later = null;
+    later = "";
     window["playgroundAsk"]("");
     press(id);
   }
@@ -74,11 +73,10 @@
   }
 
   document.addEventListener("click", (event) => {
-    const tab = /** @type {HTMLElement} */ (event.target)?.closest?.("#tabs > .tab-wrapper [role=tab]");
-    if (tab && later && tab.id === `tab-${later.tab}-button`) choose(later.id);
+    if (later && /** @type {HTMLElement} */ (event.target)?.closest?.("#tab-train-button")) choose(later);
   });
   document.addEventListener("playground", (event) => {
-    if (/** @type {CustomEvent} */ (event).detail.model) later = null; // the visitor has chosen another one
+    if (/** @type {CustomEvent} */ (event).detail.model) later = ""; // the visitor has chosen another one
   });
 
   document.addEventListener("visibilitychange", look);
