@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..data import Baselines, visible
-from ..studies.finetune import Measured
+from ..studies.finetune import NAMED, Measured
 from ..studies.scores import Score
 from ..training.verdict import CERTAINTY
 from .baselines import beside_next
@@ -15,8 +15,6 @@ from .result import Result
 
 INTERVAL = f"Each ± is a {CERTAINTY} % interval, from the spread between pieces of the text."
 LACKING = "Each “\N{REPLACEMENT CHARACTER}” marks a character that the model could not write."
-NAMED = 4
-"""Characters or words that a sentence names, at most."""
 
 
 def lacking_words(name: str, lacking: Sequence[str], kind: str) -> str:
