@@ -57,6 +57,8 @@ class Corpus:
     """Length of the text in characters."""
     held_out: str | None = None
     """The text of `val` as it was written; None if decoding `val` gives it back."""
+    further: bool = False
+    """Whether its model has learned another text before."""
     _once: Kept = field(default_factory=lambda: Kept(entries=WORKED_OUT), init=False, repr=False, compare=False)
 
     @property
@@ -184,7 +186,9 @@ class Corpus:
             if len(self.ends) == 1:
                 ends = self.tokenizer.token_text(*self.ends)
                 sentences = train.split(ends)[:-1]
-            return LearnedText(train, self.judging_text(), divided=not apart, sentences=sentences, ends=ends)
+            return LearnedText(
+                train, self.judging_text(), divided=not apart, sentences=sentences, ends=ends, further=self.further
+            )
 
         return self._once.get("learned", compute)
 

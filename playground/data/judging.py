@@ -112,6 +112,8 @@ class Compared:
     """How many of its whole sentences stand there unchanged, if the text learned is a list of sentences."""
     usual_copied: Share = Share(0, 0)
     """`copied` for a held-out text by the same author."""
+    further: bool = False
+    """Whether its writer had learned another text before."""
 
 
 def without_divided_word(before: str, after: str) -> tuple[str, str]:
@@ -132,13 +134,14 @@ class LearnedText:
 
     `held_out` is another text by the same author. `divided`: it continues where the learned text ends, perhaps within
     a word; a word cut in two counts for neither. `sentences` are those of a text of single sentences, `ends` the mark
-    after each.
+    after each. `further`: the model had learned another text before.
     """
 
     def __init__(
-        self, text: str, held_out: str = "", *, divided: bool = False, sentences: Iterable[str] = (), ends: str = ""
-    ):
-        self.text, self.ends = text, ends
+        self, text: str, held_out: str = "", *, divided: bool = False, sentences: Iterable[str] = (), ends: str = "",
+        further: bool = False,
+    ):  # fmt: skip
+        self.text, self.ends, self.further = text, ends, further
         self.sentences = frozenset(map(_regular, sentences))
         before, held_out = without_divided_word(text, held_out) if divided else (text, held_out)
         self.words = Counter(word.lower() for word in _WORD.findall(before))
@@ -173,7 +176,7 @@ class LearnedText:
                 strange.append(word.span())
         sentences = self._sentences(begun, text)
         copied, usual = self._copying(text), self.usual_copied
-        return Compared(within, self.usual, copied, tuple(strange), sentences, usual)
+        return Compared(within, self.usual, copied, tuple(strange), sentences, usual, self.further)
 
     def _copying(self, text: str) -> Share:
         could = not self.sentences and min(len(text), len(self.text)) >= LONG

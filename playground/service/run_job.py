@@ -148,7 +148,7 @@ class RunJob(TrainingJob):
                 lengthened=self.lengthened,
                 used=used,
                 kept=self._better_step,
-                tuning=self._tuned.get("tuning"),
+                tuning=None if self.active else self._tuned.get("tuning"),
             )
 
     @property

@@ -13,10 +13,10 @@ from ..model import Transformer
 from ..storage import Checkpoint
 from ..words.judging import (
     FIRST_MISTAKES,
-    LACKING_WORDS,
     compared_details,
     compared_summary,
     copied_summary,
+    lacking_legend,
     parsed_summary,
 )
 
@@ -60,7 +60,7 @@ def verdict(
         return Verdict(words) if (words := copied_summary(found)) else None
     why = "does not occur in the text it learned from"
     marks = tuple((start, end, why) for start, end in found.strange)
-    return Verdict(compared_summary(found), marks, compared_details(found), LACKING_WORDS)
+    return Verdict(compared_summary(found), marks, compared_details(found), lacking_legend(found))
 
 
 def verdicts_on(checkpoint: Checkpoint, texts: Sequence[str], begun: str) -> list[Verdict | None]:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..data import LANGUAGES, Corpus, TextError, Tokenizer, corpus_from_text
@@ -18,9 +18,11 @@ from .scores import FEWEST, SHORTEST, Score, score
 
 MOST_UNKNOWN = 0.02
 """Share of a text's tokens that a model may not know; of a text with more it would learn to write the unknown one."""
-TOKENS_PER_STEP, PASSES, STEPS = 2048, 25, (20, 200)
-"""Of a step; how often a text is read; and how many steps that comes to, at least and at most: after more of them the
-stories model knew a page of text by heart and predicted no other page better."""
+NAMED = 20
+"""Unknown characters or words that are named, at most."""
+TOKENS_PER_STEP, PASSES, STEPS = 2048, 85, (20, 200)
+"""Of a step; how often a text is read; and how many steps that comes to, at least and at most. After 25 passes over a
+page, half of what the stories model wrote were words of that page; after 85, four in five; after 120, it copied."""
 WRITTEN = 60
 """Tokens that continue each prompt."""
 OPERATIONS, CHARACTERS = 2e12, (5_000, 100_000)
@@ -32,7 +34,7 @@ def tuning_corpus(text: str, tokenizer: Tokenizer, context_length: int = 1, *, n
 
     Raises TextError if its held-out part has no window of this context, or if too many tokens are unknown.
     """
-    corpus = corpus_from_text(text, tokenizer, name=name)
+    corpus = replace(corpus_from_text(text, tokenizer, name=name), further=True)
     if len(corpus.val) <= context_length:
         needed = math.ceil(len(text) * (context_length + 1) / max(len(corpus.val), 1) / 100) * 100
         raise TextError(
@@ -42,10 +44,11 @@ def tuning_corpus(text: str, tokenizer: Tokenizer, context_length: int = 1, *, n
     unknown, tokens = getattr(tokenizer, "unknown", None), len(corpus.train) + len(corpus.val)
     lacking = sum(int((part == unknown).sum()) for part in (corpus.train, corpus.val)) if unknown is not None else 0
     if lacking > MOST_UNKNOWN * tokens:
-        parts = ", ".join(map(repr, tokenizer.unknown_parts(text)[:5]))
+        parts, unit = tokenizer.unknown_parts(text), "words" if tokenizer.kind == "word" else "characters"
+        named = ", ".join(map(repr, parts[:NAMED])) + ", …" * (len(parts) > NAMED)
         raise TextError(
-            f"the model's {tokenizer.name} lack {100 * lacking / tokens:.0f} % of this text, such as {parts}: "
-            "choose a model that reads byte pairs, or train a new one"
+            f"the model's {tokenizer.name} lack {100 * lacking / tokens:.0f} % of this text: {named}. Remove these "
+            f"{unit}, or train a new model"
         )
     return corpus
 
@@ -92,12 +95,14 @@ class Measured:
     new: Score
     old: Score | None
     samples: tuple[str, ...]
+    prompts: tuple[int, ...] = ()
+    """How many characters of each sample are its prompt; empty if this was not recorded."""
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Measured:
         """The inverse of `dataclasses.asdict`."""
         old = values["old"] and Score(**values["old"])
-        return cls(Score(**values["new"]), old, tuple(values["samples"]))
+        return cls(Score(**values["new"]), old, tuple(values["samples"]), tuple(values.get("prompts", ())))
 
 
 @dataclass(frozen=True)
@@ -124,11 +129,11 @@ class Exam:
     ) -> Measured:
         """How a model does. Raises TextError where a text is too short for that, and Interrupted."""
         new, old = (text and score(model, tokenizer, text, should_stop=should_stop) for text in (self.new, self.old))
-        sampling, samples = SamplingConfig(temperature=0.8), []
-        for prompt in self.prompts:
-            steps = generate(model, tokenizer.encode(prompt), WRITTEN, sampling)
-            samples.append(tokenizer.decode(tokenizer.encode(prompt) + [step.tokens[0] for step in steps]))
-        return Measured(new, old, tuple(samples))
+        sampling, samples, given = SamplingConfig(temperature=0.8), [], [*map(tokenizer.encode, self.prompts)]
+        for prompt in given:
+            steps = generate(model, prompt, WRITTEN, sampling)
+            samples.append(tokenizer.decode(prompt + [step.tokens[0] for step in steps]))
+        return Measured(new, old, tuple(samples), tuple(len(tokenizer.decode(prompt)) for prompt in given))
 
 
 def _sentences(text: str) -> str:

@@ -37,6 +37,8 @@ BELOW, UNCLEAR = "below best possible", "unclear"
 UNMEASURED, FEW, CUT, BOTH_ROSE, MIXED = "unmeasured", "too few evaluations", "cut", "both losses rose", "mixed"
 """Why a run is unclear. If it is CUT, only the weights of one moment, `since`, are known."""
 
+KNOWN = 0.25
+"""A model knows a text by heart if it loses fewer nats per token on it: it then expects nearly every token."""
 LITTLE = 0.01
 """Changes of the validation loss below this many nats do not matter; a claim needs twice as much."""
 JUMP = 0.5
@@ -72,6 +74,11 @@ class State:
     """Whether the run has ended."""
     why: str = ""
     """Why it is unclear: one of UNMEASURED, FEW, CUT, BOTH_ROSE, MIXED."""
+
+    @property
+    def memorised(self) -> bool:
+        """Whether it overfits and knows its training text by heart."""
+        return self.kind == OVERFITTING and self.training[1] < KNOWN
 
 
 def state_of(history: History, *, causal: bool = True, baselines: Baselines | None = None) -> State:

@@ -93,6 +93,13 @@ def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:
     return Result(headline, number, " ".join((*details, excess * (loss <= baselines.uniform))).strip())
 
 
+def beside_next(baselines: Baselines, loss: float) -> str:
+    """A loss beside the next baseline to beat, as "not clearly below the bigram"; empty if it has beaten them all."""
+    name = baselines.ahead(loss)
+    unclear = name and loss <= dict(baselines.losses())[name] + baselines.clearly(name)
+    return f"{'not clearly below' if unclear else 'above'} the {name}" if name else ""
+
+
 def passed_headline(baselines: Baselines, loss: float, state: str) -> str:
     """Which baselines a run's loss has passed when it is over; `state` is what its course says, or empty."""
     passed, ahead, unsure = baselines.passed(loss), baselines.ahead(loss), baselines.unsure(loss)
@@ -124,7 +131,6 @@ def slips_of(token: str, unit: str, mean: float, context: int) -> str:
 def _passed(baselines: Baselines, loss: float) -> list[str]:
     """Which baselines a loss has passed, what this shows, and how it compares with the next one."""
     last, losses = baselines.passed(loss), dict(baselines.losses())
-    names = [name for name, _ in baselines.steps()]
     if last is None:
         return ["It is no better than guessing.", *_judged_by(baselines, "uniform")]
     shows = {
@@ -133,9 +139,9 @@ def _passed(baselines: Baselines, loss: float) -> list[str]:
         "bigram": f"It uses more than the last {baselines.unit}.",
     }.get(last, f"It uses more than the last {baselines.order - 1} {baselines.unit}s.")
     sentences = [f"It beats the {last} baseline ({losses[last]:.4f}).", shows]
-    for name in names[names.index(last) + 1 :][:1]:
-        how = "above" if loss > losses[name] + baselines.clearly(name) else "not clearly below"
-        sentences += [f"It is {how} the {name} baseline ({losses[name]:.4f}).", *_judged_by(baselines, name)]
+    if name := baselines.ahead(loss):
+        how = beside_next(baselines, loss)
+        sentences += [f"It is {how} baseline ({losses[name]:.4f}).", *_judged_by(baselines, name)]
     return sentences
 
 

@@ -26,8 +26,8 @@ RULE = 0.2
 """A rule is named that decides at least this part of the influence."""
 SEARCH = "This looks for the parts of the training text behind these words."
 MEASURE = (
-    "Influence estimates how much reading a passage raised the probability of these words. It asks: if a small step "
-    "made these words likelier, by how much would the passage's own loss fall?"
+    "Influence estimates how much reading a passage raised the probability of these words. It asks: after one small "
+    "training step on the passage, how much likelier would they be?"
 )
 TRUST = (
     "In our benchmark, the estimate hardly predicted what single passages do. "
@@ -44,7 +44,7 @@ KEPT_SAME = "Removed passages are replaced by others of the same length, so all 
 
 def copied_result(copied: Copied, count: int) -> Result:
     """How often the selected words occur, and how much of the whole answer is copied, next to held-out text."""
-    headline = f"This occurs {times(count)} in the training text."
+    headline = f"Your selection occurs {times(count)} in the training text."
     share_, usual = copied.share, copied.usual
     if not share_:
         return Result(headline, f"No {LONG} characters in a row are copied.")

@@ -12,6 +12,7 @@ from ..training.states import (
     CUT,
     DIVERGED,
     FEW,
+    KNOWN,
     LEARNING,
     LEVEL,
     OVERFITTING,
@@ -29,8 +30,6 @@ TONES = {
     UNMASKED: "warning", BY_HEART: "warning", BELOW: "warning", UNCLEAR: "info",
 }  # fmt: skip
 """The colour of each kind: good, info, warning or error."""
-KNOWN = 0.25
-"""A model knows a text by heart if it loses fewer nats per token on it: it then expects nearly every token."""
 CALMER = "Try a lower learning rate, a longer warm-up or gradient clipping."
 NO_MASK = (
     "In training, every token could see the token it had to predict. The loss falls towards zero, but the text shows "
@@ -61,6 +60,11 @@ def headline(state: State) -> str:
         LEARNING: "Still falling at the end." if state.over else "Learning.",
         LEVEL: "It predicts almost as well as possible." if _nothing_left(state) else "Levelled off.",
     }[state.kind]
+
+
+def overfits(state: State) -> str:
+    """What overfitting means for this run."""
+    return f"It {'has memorised' if state.memorised else 'fits'} its own text, and predicts unseen text worse."
 
 
 def _numbers(state: State) -> str:
@@ -94,10 +98,9 @@ def _details(state: State) -> str:
     if state.kind == OVERFITTING:
         if not state.since:
             return "It learns from the training text, but this does not help on held-out text."
-        return (
-            f"It begins to memorise the training text. The weights of step {state.since:,} are better. "
-            "More text, a smaller model, fewer steps or dropout would help."
-        )
+        fewer = ", fewer steps" if state.memorised else ""
+        better = f"The weights of step {state.since:,} predict unseen text better."
+        return f"{better} More text, a smaller model{fewer} or dropout would help."
     if state.over and not _nothing_left(state):
         if state.kind == LEARNING:
             return "Train longer to see how far it gets."

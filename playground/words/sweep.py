@@ -17,7 +17,7 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
     if best is None:
         return Result("No value worked: every run diverged." if rows else "Nothing has been tried yet.")
     seeds = len(best.losses)
-    number = f"Validation loss {loss_shown(best)} over {seeds} seed{'s' * (seeds != 1)}."
+    number = f"Validation loss with {best.value}: {loss_shown(best)}, over {seeds} seed{'s' * (seeds != 1)}."
     if len(complete(rows)) == 1:
         return Result(f"Only {name} {best.value} is finished so far.", number)
     if lead is None:
@@ -31,7 +31,7 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
         details = f"Next is {second.value}: its loss is {difference:.4f} ± {margin:.4f} higher; {interval}."
         return Result(f"{name} {best.value} is best of the {len(rows)} tried.", number, details)
     details = f"Their losses differ by {difference:.4f} ± {margin:.4f}, which luck can explain; {interval}."
-    return Result(f"{name}: {best.value} and {second.value} are about equally good.", number, details)
+    return Result(f"{name}: {seeds} seeds cannot tell {best.value} and {second.value} apart.", number, details)
 
 
 def loss_shown(row: Row) -> str:

@@ -53,10 +53,6 @@ def stopped_at(finished: Mapping[str, Any]) -> str:
     return f"stopped at step {step:,} of {steps:,}" if cut else ""
 
 
-MEMORISES = "It memorised its text, and got worse on text it has not seen."
-"""What overfitting is."""
-
-
 def ended_early(step: int, steps: int, scored: int) -> str:
     """Why a run ended on its own before its last step: `scored` evaluations since the best one."""
     return f"It stopped at step {step:,} of {steps:,}: no better on held-out text for {scored} evaluations."

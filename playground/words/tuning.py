@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..data import Baselines, visible
-from ..studies.finetune import Measured
+from ..studies.finetune import NAMED, Measured
 from ..studies.scores import Score
 from ..training.verdict import CERTAINTY
+from .baselines import beside_next
 from .numbers import listed, signed
 from .result import Result
 
 INTERVAL = f"Each ± is a {CERTAINTY} % interval, from the spread between pieces of the text."
 LACKING = "Each “\N{REPLACEMENT CHARACTER}” marks a character that the model could not write."
-NAMED = 4
-"""Characters or words that a sentence names, at most."""
 
 
 def lacking_words(name: str, lacking: Sequence[str], kind: str) -> str:
@@ -39,7 +38,7 @@ def tuning_result(
     old text, where they are known, say how much it forgot, and those `to_beat`, of the new one, how much it learned."""
     new, old = _change(before.new, after.new), before.old and _change(before.old, after.old)
     much, beaten = _forgotten(before, after, baselines) if old == 1 else ("", "")
-    behind = to_beat.ahead(after.new.loss) if to_beat and new == -1 else None
+    behind = beside_next(to_beat, after.new.loss) if to_beat and new == -1 else ""
     if new == 0 and not old:
         headline = "Nothing has changed."
     else:
@@ -48,7 +47,7 @@ def tuning_result(
         forgot = {-1: "predicts the old better", 0: "forgot nothing measurable", 1: f"forgot {much} of the old"}
         headline = f"{learned[new]}{'' if old is None else f' and {forgot[old]}'}."
     number = f"New text: {_losses(before.new, after.new)}."
-    number += f" It does not beat the {behind} baseline of this text yet." if behind else ""
+    number += f" It is still {behind} baseline of this text." if behind else ""
     number += f" Old text: {_losses(before.old, after.old)}.{beaten}" if before.old else ""
     details = f"Both losses are in nats per token, on unseen text. {INTERVAL}"
     if not before.old:
@@ -59,12 +58,12 @@ def tuning_result(
 
 
 def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -> tuple[str, str]:
-    """How much of its old text a model forgot that now predicts it worse, and which baseline it no longer beats."""
+    """How much of its old text a model forgot that now predicts it worse, and the baseline that it fell behind."""
     ahead = baselines and baselines.ahead(after.old.loss)
     if not ahead or baselines.ahead(before.old.loss) == ahead:
         return "some", ""
     much = "almost all" if baselines.passed(after.old.loss) in (None, "uniform") else "much"
-    return much, f" On its old text, it no longer beats the {ahead} baseline."
+    return much, f" On its old text, it is now {beside_next(baselines, after.old.loss)} baseline."
 
 
 def noted_result(tuning: dict[str, Any], to_beat: Baselines | None = None) -> Result:

@@ -50,7 +50,9 @@ def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learne
         board.registry,
     )
     assert again.spec == job.spec and again.view().tuning == view.tuning
-    longer = ended(board.resume(ANNA, job.id, more_steps=3)).view()
+    going = board.resume(ANNA, job.id, more_steps=3)
+    assert not ((seen := going.view()).active and seen.tuning), "what fewer steps had changed"
+    longer = ended(going).view()
     assert longer.history.last_step == 9 and longer.tuning["before"] == view.tuning["before"] != longer.tuning["after"]
 
 

@@ -34,6 +34,8 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     assert "Old text: loss" in page.text("numbers")
     assert tuned.view().tuning["ladder"]["bigram"] > 0, "by which what it forgot is graded"
     assert "<th" in page.slots["tuned"] and page.slots["tuned"].count("<tr>") >= 2
+    begun = tuned.spec.prompt or "the cat"
+    assert f'<span class="prompt">{begun}' in page.slots["tuned"]
     page.model = first.id
     page.look()
     assert page.slots["tuned"] == ""
@@ -89,15 +91,17 @@ def test_a_text_is_read_once_for_what_a_model_lacks_of_it(monkeypatch):
     monkeypatch.setattr(settings, "tuning_corpus", lambda text, *_: asked.append(text))
     named = {"parent": parent, "source": "text", "own_kind": "paste", "text": OTHER + "é"}
     found = [settings.lacking_html(named, LOCAL) for _ in range(3)]
-    assert "“tried” has no token" in found[0] and len({*found}) == 1 and len(asked) == 1
+    assert "“tried” has no token" in found[0][0] and len({*found}) == 1 and len(asked) == 1
 
 
 def test_how_long_a_text_must_be_is_said_before_there_is_one():
     named = {"parent": made_up(), "source": "text", "own_kind": "paste", "text": "", "upload": None}
-    said = settings.lacking_html(named, LOCAL)
+    said, _ = settings.lacking_html(named, LOCAL)
     needed = int(re.search(r"needs about ([\d,]+) characters", said)[1].replace(",", ""))
-    assert "needs about" not in settings.lacking_html(named | {"text": "abcde " * (needed // 6 + 1)}, LOCAL)
-    assert "needs about" in settings.lacking_html(named | {"text": "abcde " * (needed // 6 - 20)}, LOCAL)
+    assert "needs about" not in settings.lacking_html(named | {"text": "abcde " * (needed // 6 + 1)}, LOCAL)[0]
+    assert "needs about" in settings.lacking_html(named | {"text": "abcde " * (needed // 6 - 20)}, LOCAL)[0]
+    strange, possible = settings.lacking_html(named | {"text": "αβγδεζ " * 200}, LOCAL)
+    assert not possible and all(letter in strange for letter in "αβγδεζ") and "Remove these characters" in strange
 
 
 def test_what_a_script_or_a_paste_puts_into_the_field_of_values_counts(served):

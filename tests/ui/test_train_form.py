@@ -90,13 +90,14 @@ def test_the_runs_table_shows_only_settings_that_differ():
 
 
 def test_more_steps_are_not_offered_where_the_model_memorises():
-    for rises, label in ((False, "Train longer"), (True, "")):
+    for rises, falls, label in ((False, 0.12, "Train longer"), (True, 0.12, "Train longer"), (True, 0.15, "")):
         view = RunView(id="1", name="Run 1", state="finished", can_resume=True)
         for i in range(20):
             val_loss = 2 + 0.1 * i if rises and i > 9 else 3 - 0.1 * i
-            view.history.add(Evaluated(10 * i, 0.0, 3 - 0.12 * i, val_loss))
+            view.history.add(Evaluated(10 * i, 0.0, 3 - falls * i, val_loss))
         view.history.finished = {"reason": "done"}
-        assert (view.standing.kind == OVERFITTING) == rises and watch.resume_label(view) == label
+        assert (view.standing.kind == OVERFITTING) == rises and view.standing.memorised == (not label)
+        assert watch.resume_label(view) == label
 
 
 @pytest.mark.parametrize("source", [source for source in texts.SOURCES if source != texts.OWN_TEXT])

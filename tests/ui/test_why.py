@@ -35,8 +35,8 @@ def test_from_the_question_to_the_proof(house):
     until(lambda: not house.page.board.active(house.visitor, kind=SearchJob))
     assert house.made("why-title", why=why) == "Why “dog”?"
     copied = house.made("why-copied", why=why)
-    assert "<h3>This occurs 11 times in the" in copied and "Of this answer, 95 % is copied" in copied
-    assert "The shaded part: 10 times" in copied
+    assert "<h3>Your selection occurs 11 times in the" in copied and "Of this answer, 95 % is copied" in copied
+    assert "The whole shaded piece occurs 10 times" in copied
     assert "<mark>the dog ran in the sun. a bird sang </mark>" in copied and '"copied">Underlined text<' in copied
     assert house.made("why-marks", why=why) == {"copied": [(0, 35)], "asked": [4, 6]}
     reaches_out = house.made("why-copied", why=why | {"first": 34, "last": 36})  # out of the piece: its own places

@@ -120,6 +120,9 @@ def of_states_and_excess_loss() -> Iterator[Case]:
             states.result(State(state_kinds.BY_HEART, **{**facts, "now": loss, "left": None})),
         )
     yield "overfitting from the start", states.result(State(state_kinds.OVERFITTING, 0, **facts, over=True))
+    for loss in 0.1, 1.3:
+        overfitted = State(state_kinds.OVERFITTING, 350, **facts | {"training": (1.4, loss)}, over=True)
+        yield f"overfitting, training loss {loss}", f"{states.overfits(overfitted)} {states.result(overfitted)}"
     best = {**facts, "now": 0.902, "lowest": (400, 0.902), "left": 0.002}
     yield "levelled off at the best possible", states.result(State(state_kinds.LEVEL, 200, **best, over=True))
     yield "levelled off at zero", states.result(State(state_kinds.LEVEL, 200, **{**best, "now": 0.001, "left": None}))
@@ -201,7 +204,6 @@ def of_heads_and_precision() -> Iterator[Case]:
 def of_training() -> Iterator[Case]:
     for reason in ("done", "stopped", "time", "risen"):
         yield f"ended: {reason}", training.message(Finished(9, 1.0, reason=reason, steps=1000, val_loss=1.0))
-    yield "overfitting", training.MEMORISES
     yield "ended early", training.ended_early(28, 39, 5)
     yield "ended after one step", training.message(Finished(1, 1.0, reason="done", steps=1, val_loss=1.0))
     ended = {"reason": "diverged", "step": 9, "steps": 12, "weights_step": 8}
@@ -266,7 +268,9 @@ def of_texts() -> Iterator[Case]:
     wrong = " sees the dog. the rug sees the rug. the rug sees the rug. the"
     for text in (" sees the dog. the", " likes the rug. the", wrong, wrong.replace("sees the dog", "sees the rug")):
         yield f"sentences: “the cat{text}”", judging.copied_summary(sentences.compare(text, begun="the cat"))
-    yield "the legends", f"{judging.FIRST_MISTAKES} {judging.LACKING_WORDS}"
+    yield "the legends", f"{judging.FIRST_MISTAKES} {judging.lacking_legend(half)}"
+    further = dataclasses.replace(half, further=True)
+    yield "trained further", f"{judging.compared_summary(further)} {judging.lacking_legend(further)}"
     for share in (Share(6, 13), Share(13, 13), Share(0, 13), Share(1, 2000)):
         yield f"{share.right} of {share.of}", judging.share_text(share)
         yield f"headline: {share.right} of {share.of}", judging.judged_headline(share, LANGUAGES["addition"])
@@ -301,8 +305,9 @@ def of_studies() -> Iterator[Case]:
     known = Baselines(3.7, 3.0, 1.9, ngram=1.2, order=5)
     for after in (1.1, 1.5, 3.2):
         yield f"beside baselines, {after}", tuning.tuning_result(taken(3.0, 1.0), taken(2.0, after), known)
-    yield "above a baseline of the new text", tuning.tuning_result(taken(3.0, None), taken(1.8, None), None, known)
-    yield "below all of the new text", tuning.tuning_result(taken(3.0, None), taken(1.1, None), None, known)
+    for after in (1.8, 1.195, 1.1):
+        told = tuning.tuning_result(taken(3.0, None), taken(after, None), None, known)
+        yield f"beside the new text's baselines, {after}", told
     strange = dataclasses.replace(taken(2.0, 1.5), samples=("\N{REPLACEMENT CHARACTER}ing",))
     yield "letters that the tokens lack", tuning.tuning_result(taken(3.0, 1.0), strange)
     noted = {when: dataclasses.asdict(taken(3.0, None)) for when in ("before", "after")}

@@ -199,7 +199,7 @@ def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
     try:
         text = source_of(values, limits).text
         own = own_of(text, values["tokenizer"])
-        return contents_of(text, by_heart=learns_by_heart(own.tokens, own.kinds))
+        return contents_of(text, by_heart=not values.get("parent") and learns_by_heart(own.tokens, own.kinds))
     except ValueError as problem:
         return notice(sentence(str(problem)), "error")
 

@@ -239,7 +239,8 @@ def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: 
     order = lambda match: (start < match.start or match.end < end, match.start - match.end)  # noqa: E731
     matches = sorted(found.matches, key=order)
     pieces_ = [
-        _source(each.sources[0], each.end - each.start, text) + theme.quiet(f"The shaded part: {times(each.count)}.")
+        _source(each.sources[0], each.end - each.start, text)
+        + theme.quiet(f"The whole shaded piece occurs {times(each.count)}.")
         for each in matches[:MATCHES]
     ]
     if matches and not order(matches[0])[0]:

@@ -31,7 +31,19 @@ from .sweep import runs_of
 FIRST_SOURCE = "stories"
 _FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited", "tuned")
 WORDS = ("outlook", "problem", "changes", "advanced", "reset")
-SET_BY_RUN = (*form.BY_NAME, *texts.PUT_BACK, "size", "base", "suited", "tuned", "prompt", "name", "further", *WORDS)
+SET_BY_RUN = (
+    *form.BY_NAME,
+    *texts.PUT_BACK,
+    *WORDS,
+    "size",
+    "base",
+    "suited",
+    "tuned",
+    "prompt",
+    "name",
+    "further",
+    "train",
+)
 """The components with a run's settings, or with text about them."""
 OF_LINK = ("letters", "linked")
 
@@ -57,7 +69,7 @@ class Settings:
         """Bind the handlers; `begin` is called when Train is pressed."""
         c = self.c
         reads = (*_FIELDS, *texts.READS, "letters", "name", "further", "sweep", "model")
-        shows = (*texts.FOLLOWS_TEXT, *WORDS, *OF_LINK, "name", "sweep")
+        shows = (*texts.FOLLOWS_TEXT, *WORDS, *OF_LINK, "name", "sweep", "train")
         sets = tuple(dict.fromkeys((*_FIELDS, *shows)))
         self.followed = followed = Followed(
             page, "train_form", c | {"model": page.model}, reads=reads, sets=sets, follow=self.follow, begin=begin
@@ -146,11 +158,12 @@ class Settings:
         return named, texts.shown_own(asked["own_kind"]) | self._of_text(named)
 
     def _of_text(self, named: Values) -> Values:
-        """A note on the text, as HTML, and the parts for which the model to be trained further has no token."""
-        lacking = lacking_html(named, self.limits)
+        """A note on the text, as HTML, with what the model to be trained further lacks, and whether Train can begin."""
+        lacking, possible = lacking_html(named, self.limits)
+        train = {"train": gr.update(interactive=possible)}
         if named["source"] in texts.EXAMPLES:
-            return {"source_note": texts.note_html(named["source"]) + lacking}
-        return {"contents": texts.contents_html(named, self.limits) + lacking}
+            return train | {"source_note": texts.note_html(named["source"]) + lacking}
+        return train | {"contents": texts.contents_html(named, self.limits) + lacking}
 
     def suited(self, named: Values) -> Values:
         """The form's values after following the visitor's own text: size and steps come from its length, and the
@@ -188,7 +201,7 @@ class Settings:
         """Values that make the form hold these settings, by name: fields, size, base, prompt, source of an own text."""
         out = {name: named[name] for name in (*form.BY_NAME, "base", "prompt")}
         out |= {"suited": named.get("suited", ""), "size": form.size_of(named), "name": ""}
-        out |= {"further": False, "tuned": ""}
+        out |= {"further": False, "tuned": "", "train": gr.update(interactive=True)}
         return out | self.words(named) | texts.put_back(named)
 
 
@@ -212,25 +225,27 @@ def text_problem(named: Values) -> str:
 _lacking = Kept(entries=32, megabytes=1)
 
 
-def lacking_html(named: Values, limits: Limits) -> str:
-    """Parts of the text for which the model to be trained further has no token, or why it cannot learn it, or ""."""
+def lacking_html(named: Values, limits: Limits) -> tuple[str, bool]:
+    """Parts of the text for which the model to be trained further has no token, or why it cannot learn it, or ""; and
+    whether it can."""
     parent = named.get("parent")
     if parent is None or (named["source"] == OWN_TEXT and named["own_kind"] == "hub"):
-        return ""
+        return "", True
     try:
         text = source_text(texts.source_of(named, limits), limits)
     except ValueError:  # `contents_html` reports it, except where there is no text yet
         if named["upload"] if named["own_kind"] == "upload" else str(named["text"] or "").strip():
-            return ""
-        return quiet(needed_words(parent.name, shortest(parent.config.context_length), parent.tokenizer.kind))
+            return "", True
+        return quiet(needed_words(parent.name, shortest(parent.config.context_length), parent.tokenizer.kind)), True
 
-    def find() -> str:
+    def find() -> tuple[str, bool]:
         try:
             tuning_corpus(text, parent.tokenizer, parent.config.context_length)
         except ValueError as problem:
-            return theme.notice(sentence(str(problem)), "error")
-        lacking = parent.tokenizer.unknown_parts(text)
-        return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind), "warning") if lacking else ""
+            return theme.notice(sentence(str(problem)), "error"), False
+        if not (lacking := parent.tokenizer.unknown_parts(text)):
+            return "", True
+        return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind), "warning"), True
 
     return _lacking.get((parent.name, text_sha256(text)), find, owner=parent.model)
 

@@ -15,12 +15,19 @@ def tuned_html(tuning: dict[str, Any] | None) -> str:
         return ""
     before, after = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
     details = noted_result(tuning).details
+    prompts = before.prompts or [0] * len(before.samples)
     rows = "".join(
-        f'<tr><td dir="auto">{html.escape(one)}</td><td dir="auto">{html.escape(other)}</td></tr>'
-        for one, other in zip(before.samples, after.samples)
+        f"<tr>{_cell(one, prompt)}{_cell(other, prompt)}</tr>"
+        for one, other, prompt in zip(before.samples, after.samples, prompts)
     )
     return (
         f'<div id="tuned"><p class="quiet">{html.escape(details)}</p><details class="fold"><summary>The same prompts, '
         f'before and after</summary><table class="table"><tr><th>Before</th><th>After</th></tr>{rows}</table></details>'
         "</div>"
     )
+
+
+def _cell(text: str, prompt: int) -> str:
+    """A text that begins with a prompt of this many characters."""
+    given, written = html.escape(text[:prompt]), html.escape(text[prompt:])
+    return f'<td class="sample" dir="auto"><span class="prompt">{given}</span>{written}</td>'

@@ -13,7 +13,7 @@ from ....words import states
 from ....words.baselines import equally_likely, passed_headline, passed_so_far
 from ....words.corpus import overlap_warning
 from ....words.judging import judged_headline
-from ....words.training import MEMORISES, ended_early, in_steps, stopped_at
+from ....words.training import ended_early, in_steps, stopped_at
 from ... import theme
 from ...forms.run import SIZES
 from ...refusals import sentence
@@ -97,7 +97,8 @@ def _why(view: RunView) -> str:
     if finished.get("reason") == "risen" and history.best and not view.active:
         scored = sum(step > history.best[0] for step in history.evaluations["step"])
         return html.escape(ended_early(history.last_step, view.planned_steps or history.last_step, scored))
-    return MEMORISES if view.standing_of_model.kind == OVERFITTING else html.escape(speaking.why_faulty(view))
+    state = view.standing_of_model
+    return states.overfits(state) if state.kind == OVERFITTING else html.escape(speaking.why_faulty(view))
 
 
 def details(view: RunView) -> str:

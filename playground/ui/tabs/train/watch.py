@@ -14,7 +14,6 @@ from ....data import visible
 from ....figures import candidates, loss, maps
 from ....model import Transformer
 from ....service.views import RunView
-from ....training.states import OVERFITTING
 from ....words import pictures
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
@@ -131,7 +130,7 @@ def resume_label(view: RunView) -> str:
         return ""
     if (view.history.finished or {}).get("reason") not in ("done", "risen"):
         return "Resume"
-    return "" if view.standing.kind == OVERFITTING else "Train longer"
+    return "" if view.standing.memorised else "Train longer"
 
 
 # ---- samples ---------------------------------------------------------------------------------------------------------
