@@ -26,9 +26,8 @@ _DIALECTS = (
 WRITTEN = {
     "stories": (
         ("Mia had a red kite. Then Tom has the ", "Mia had a red drum. Then Tom has the ", "k", "d"),
-        ("Ana lived in a small town. ", "Max lived in a small town. ", "S", "H"),
         ("In the morning Ana came to the sea. ", "In the morning Ben came to the sea. ", "S", "H"),
-        ("Mia lived in a small town. One day ", "Ben lived in a small town. One day ", "s", "h"),
+        ("Ana lived in a small town. One day ", "Max lived in a small town. One day ", "s", "h"),
     ),
     "induction": (
         ("cage ca", "cafe ca", "g", "f"),

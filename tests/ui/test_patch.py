@@ -45,6 +45,8 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert any("head 1.0</b><br>after a copy" in note["text"] for note in notes)
     assert not any("induction" in note["text"] for note in notes), "by the rule of the roles, it goes by position"
     assert any(note["showarrow"] for note in notes)
+    headline = tab.shown("edgh ed", view="heads", circuit=True, other="edah ed").slots["circuit-headline"].make()
+    assert "the token before" not in headline, "head 0.0 attends there in other texts, not in this one"
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
     at = tab.at(None, view="heads", steer=True)
     pairs = steered_pairs(at)
     ideas = tab.shown(None, view="heads", steer=True).slots["steer-ideas"].make()
-    assert ideas.count("<button") == len(pairs) == works and ("turned by steering" in ideas) == (not works)
+    assert ideas.count("<button") == len(pairs) == works and ("works on no known pair" in ideas) == (not works)
     assert (name == "stories") == ("One day␣" in ideas), "spaces at the end are visible"
     for pair in pairs:
         prompt, other = (checkpoint.tokenizer.decode(ids) for ids in (pair.ids, pair.other))

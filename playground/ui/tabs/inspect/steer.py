@@ -49,8 +49,8 @@ _PURPOSE = (
     "The difference between what the model computes for two prompts is a direction. "
     "Adding it while the model writes pushes the text towards one of them."
 )
-_OFFERED = "Replace your prompt with one that steering turns:"
-_NONE = "No known prompt of this model is turned by steering. Type two under “Patch from another prompt”."
+_OFFERED = "Replace your prompt with a pair on which steering works:"
+_NONE = "Steering works on no known pair of this model. Type two prompts under “Patch from another prompt”."
 _AREA = '<label class="field-label grow">{label}<textarea name="{name}" rows="2" dir="auto"></textarea></label>'
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
 <div class="card stack"><p class="quiet">{_PURPOSE}</p>{slot("steer-ideas", class_="line")}
