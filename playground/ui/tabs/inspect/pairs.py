@@ -137,14 +137,14 @@ def _ideas(at: At, pairs: list[Pair], said: str, none: str) -> str:
             {"prompt": each[0], "other": each[1], **anew},
             kind="chip",
             dir="auto",
-            title=" / ".join(map(spaces_shown, each)),
+            title=" / ".join(map(_spaces_shown, each)),
         )
         for each in both
     )
     return f'{quiet(said)}<div class="chips" data-arrows="">{chips}</div>'
 
 
-def spaces_shown(text: str) -> str:
+def _spaces_shown(text: str) -> str:
     """A prompt with the spaces at its end visible."""
     return (bare := text.rstrip(" ")) + "␣" * (len(text) - len(bare))
 
