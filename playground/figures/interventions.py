@@ -82,7 +82,7 @@ def circuit_picture(found: Circuit, weight_on: Mapping[Node, str]) -> Figure:
     """The circuit, first layer at the bottom, answer on top; each part and link shows the share lost without it.
 
     Args:
-        weight_on: where each head's weight lies, as `interventions.circuit.places_of` finds it.
+        weight_on: where heads look on the prompt, as `interventions.circuit.places_of` finds it.
     """
     stages = sorted({_stage(node) for node in found.nodes})
     strongest = {edge.sender: edge for edge in sorted(found.edges, key=lambda edge: edge.share)}

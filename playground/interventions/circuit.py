@@ -8,20 +8,21 @@ N = pairs, T = tokens, C = candidate circuits, P = parts of the model, H = heads
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 
-from ..inspection.roles import HeadTests
 from ..model import ModelConfig, Pass, Recorder, Tap, Trace, Transformer
 from .direct import readout, written_by_head
 from .patching import ROWS_AT_ONCE, Pair
 
 KEPT = 0.9
 """Share of the logit difference that a circuit has to keep."""
-NAMED_FROM = 0.2
-"""Share of a head's weight from which its place is named."""
+NAMED_FROM = 0.5
+"""Share of a head's weight at one token from which its place is named."""
+FEEDS = 0.05
+"""A part feeds another if at least this share of the logit difference is lost without the link."""
 MAIN = 0.5
 """Share of the logit difference that is lost without a link of the main path, at least."""
 MOST_EDGES_OF = 12
@@ -83,6 +84,11 @@ class Circuit:
             path = (max(links, key=lambda each: each.share).sender, *path)
         return path
 
+    def feeding(self, receivers: Sequence[Node]) -> tuple[Node, ...]:
+        """The parts that feed one of these."""
+        senders = {edge.sender for edge in self.edges if edge.receiver in receivers and edge.share >= FEEDS}
+        return tuple(node for node in self.lost if node in senders)
+
 
 def nodes_of(config: ModelConfig) -> list[Node]:
     """All P parts of a model, in the order in which a token passes them."""
@@ -90,20 +96,40 @@ def nodes_of(config: ModelConfig) -> list[Node]:
     return [Node(layer, head) for layer in range(config.n_layers) for head in heads]
 
 
-def places_of(tests: HeadTests, nodes: Sequence[Node]) -> dict[Node, str]:
-    """Where each head puts most of its weight over many texts: previous, first, itself, induction or duplicate.
+def places_of(found: Circuit, ids: Sequence[int], pattern: Callable[[int], torch.Tensor]) -> dict[Node, str]:
+    """Where heads put over half of their weight on this prompt: previous, first, itself, induction or duplicate.
 
-    Heads alone that put at least NAMED_FROM there, and more than any untrained head does, by the interval's lower end.
+    Heads of the main path are read at the last token. Those that feed them are read at the token to which these attend.
+    `pattern` gives a layer's weights (H, T, T).
     """
-    found = {}
-    for node in nodes:
-        if node.head is None:
-            continue
-        low = {name: float(each.low[node.layer, node.head]) for name, each in tests.weights.items()}
-        name = max(low, key=low.__getitem__)
-        if low[name] > max(NAMED_FROM, tests.untrained[name]):
-            found[node] = name
-    return found
+    places, keys = {}, {}
+
+    def read(node: Node, row: int) -> None:
+        weight, key = pattern(node.layer)[node.head, row].max(dim=0)
+        if node not in places and weight > NAMED_FROM and (place := _place(ids, row, int(key))):
+            places[node], keys[node] = place, int(key)
+
+    for node in found.main_path:
+        if node.head is not None:
+            read(node, len(ids) - 1)
+    for receiver, key in [*keys.items()]:
+        for node in found.feeding([receiver]):
+            if node.head is not None:
+                read(node, key)
+    return places
+
+
+def _place(ids: Sequence[int], row: int, key: int) -> str | None:
+    """What the token at `key` is to the one at `row`; None for neither of these."""
+    earlier = key < row
+    names = {
+        "induction": earlier and key > 0 and ids[key - 1] == ids[row],
+        "duplicate": earlier and ids[key] == ids[row],
+        "previous": key == row - 1,
+        "itself": key == row,
+        "first": key == 0,
+    }
+    return next((name for name, fits in names.items() if fits), None)
 
 
 def passes_of(config: ModelConfig, pairs: int) -> int:

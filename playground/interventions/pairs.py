@@ -26,8 +26,8 @@ _DIALECTS = (
 WRITTEN = {
     "stories": (
         ("Mia had a red kite. Then Tom has the ", "Mia had a red drum. Then Tom has the ", "k", "d"),
-        ("Ana lived in a small town. ", "Max lived in a small town. ", "S", "H"),
-        ("Ana lived in a village. S", "Sam lived in a village. S", "h", "a"),
+        ("In the morning Ana came to the sea. ", "In the morning Ben came to the sea. ", "S", "H"),
+        ("Ana lived in a small town. One day ", "Max lived in a small town. One day ", "s", "h"),
     ),
     "induction": (
         ("cage ca", "cafe ca", "g", "f"),
@@ -156,6 +156,12 @@ def words_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[Span]:
         joined = tokenizer.kind != "word" and spans and spans[-1][1] == place and text[:1].isalnum()
         spans[-1:] = [(spans[-1][0], place + 1)] if joined else [*spans[-1:], (place, place + 1)]
     return spans
+
+
+def ends_a_word(tokenizer: Tokenizer, pair: Pair) -> bool:
+    """Whether both prompts end with a whole word: neither answer continues it."""
+    n, both = len(pair.ids), ((*pair.ids, pair.answer), (*pair.other, pair.foil))
+    return all(stop <= n for ids in both for start, stop in words_of(tokenizer, ids) if start < n)
 
 
 def _changed_word(tokenizer: Tokenizer, pair: Pair) -> Span:

@@ -80,11 +80,17 @@ def pair_of(model: Transformer, ids: Sequence[int], other: Sequence[int]) -> Pai
         raise ValueError("The prompts are the same. Change one word of the second one")
     device = next(model.parameters()).device
     here, there = model(torch.tensor([list(ids), list(other)], device=device)).logits[:, -1].float().log_softmax(-1)
+    return Pair(tuple(map(int, ids)), tuple(map(int, other)), *two_answers(here.exp(), there.exp()))
+
+
+def two_answers(here: torch.Tensor, there: torch.Tensor) -> tuple[int, int]:
+    """The likeliest token by each of two distributions (V,); where both agree, the other is the one that gains most."""
     answer, foil = int(here.argmax()), int(there.argmax())
     if foil == answer:
-        gained = (there.exp() - here.exp()).index_fill(0, torch.tensor(answer, device=device), -2.0)
+        gained = there - here
+        gained[answer] = -2.0
         foil = int(gained.argmax())
-    return Pair(tuple(map(int, ids)), tuple(map(int, other)), answer, foil)
+    return answer, foil
 
 
 # ---- one patch, as an edit -------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ strengths mean the same in every layer. d = d_model, N = windows, T = tokens.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +15,7 @@ import torch
 from ..inspection.edits import Seen, edits_tap
 from ..model import ModelConfig, Pass, Tap, Transformer, trace
 from ..training.losses import window_losses
+from .patching import two_answers
 
 SIDE_BY_SIDE = (-0.5, 0.0, 0.5, 0.75, 1.0)
 """Parts of the chosen strength whose texts are compared."""
@@ -23,8 +23,6 @@ TRIED, LAYERS = (1.0, 0.8, 0.6, 0.4, 0.2), 8
 """Strengths of which the largest bearable one is suggested, and layers that are tried, spread over the model."""
 BEARABLE = 0.1
 """Nats per token by which a suggested strength raises the validation loss, at most."""
-TURNED = -math.log(2)
-"""Difference of the answers' logits from which the other answer is at least half as probable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +57,7 @@ def difference_of_means(
     It is as long as the stream there, the median over the prompts' tokens. Raises ValueError where a set is empty or
     both have the same mean.
     """
-    if not towards or not away:
-        raise ValueError("Steering needs prompts on both sides. Write at least one in each field")
+    _check_sides(towards, away)
     device = next(model.parameters()).device
 
     def streams(prompts: Sequence[Sequence[int]]) -> list[torch.Tensor]:
@@ -75,6 +72,26 @@ def difference_of_means(
     return direction * (torch.cat(there + here).norm(dim=-1).median() / direction.norm())
 
 
+def _check_sides(*sides: Sequence[Sequence[int]]) -> None:
+    if not all(sides):
+        raise ValueError("Steering needs prompts on both sides. Write at least one in each field")
+
+
+@torch.inference_mode()
+def sides_answers(
+    model: Transformer, towards: Sequence[Sequence[int]], away: Sequence[Sequence[int]]
+) -> tuple[int, int]:
+    """What the model says after prompts `towards`, and what it says after prompts `away`, on average."""
+    _check_sides(towards, away)
+    device = next(model.parameters()).device
+
+    def mean(prompts: Sequence[Sequence[int]]) -> torch.Tensor:
+        logits = [model(torch.tensor([list(ids)], device=device)).logits[0, -1] for ids in prompts]
+        return torch.stack(logits).float().softmax(-1).mean(dim=0)
+
+    return two_answers(mean(away), mean(towards))[::-1]
+
+
 @dataclass(frozen=True)
 class SteeringCurve:
     """What each strength does."""
@@ -84,6 +101,8 @@ class SteeringCurve:
     """Logit of one answer − logit of the other after a prompt, in nats."""
     losses: tuple[float, ...]
     """Mean loss on windows of text, in nats per token."""
+    leaders: tuple[int, ...]
+    """The likeliest token after the prompt."""
 
 
 @torch.inference_mode()
@@ -97,22 +116,23 @@ def steering_curve(
     windows: tuple[torch.Tensor, torch.Tensor],
 ) -> SteeringCurve:
     """Strength against effect after the prompt ids (T,), and against loss on windows: inputs and targets (N, T)."""
-    effects, losses = [], []
+    effects, losses, leaders = [], [], []
     text = torch.tensor([list(ids)], device=next(model.parameters()).device)
     for strength in strengths:
         tap = steering_tap(model, direction, layer, strength)
         logits = model(text, Pass(tap=tap)).logits[0, -1].float()
         effects.append(float(logits[answers[0]] - logits[answers[1]]))
         losses.append(window_losses(model, *windows, tap=tap).mean)
-    return SteeringCurve(tuple(strengths), tuple(effects), tuple(losses))
+        leaders.append(int(logits.argmax()))
+    return SteeringCurve(tuple(strengths), tuple(effects), tuple(losses), tuple(leaders))
 
 
 @dataclass(frozen=True, order=True)
 class Setting:
     """A layer and a strength to begin with; the largest of several is the best."""
 
-    turns: bool
-    """Whether the other answer is likely then, and was not before."""
+    works: bool
+    """Whether the wanted answer leads then, and did not before."""
     effect: float
     """By how much the difference of the answers' logits moves, in nats."""
     layer: int
@@ -139,8 +159,8 @@ def suggested_setting(
         for strength in TRIED:
             curve = steering_curve(model, direction, layer, (strength,), ids, answers, windows)
             if curve.losses[0] - plain.losses[0] <= BEARABLE:
-                (before,), (after,) = plain.effects, curve.effects
-                found.append(Setting(before < TURNED < after, after - before, layer, strength))
+                works = plain.leaders[0] != answers[0] == curve.leaders[0]
+                found.append(Setting(works, curve.effects[0] - plain.effects[0], layer, strength))
                 break
     return max(found)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..interventions.circuit import NAMED_FROM, Circuit, Node
+from ..interventions.circuit import Circuit, Node
 from ..interventions.patching import Donor, PatchMap
-from ..interventions.steering import SteeringCurve
+from ..interventions.steering import BEARABLE, SteeringCurve
 from .heads import HABIT_NAMES
 from .numbers import listed, percent, signed
 from .result import Result
@@ -28,16 +28,11 @@ ASSUMPTIONS = {
 """What a donor takes for granted."""
 PLACE_NAMES = {"previous": "previous token", "induction": "after a copy", "duplicate": "earlier copy",
                "first": "first token", "itself": "current token"}  # fmt: skip
-"""Where a head puts most of its weight, as `interventions.circuit.places_of` finds it. Roles need more than that."""
-FEEDS = 0.05
-"""A head feeds one of the main path if at least this share of the logit difference is lost without the link."""
+"""Where a head looks on one prompt, as `interventions.circuit.places_of` finds it. Roles need many texts."""
 LOST = "A part or link with −30 %: without it, 30 % of the logit difference is lost."
 MEASURED = "These shares do not add up: parts are measured within the circuit, links within the whole model."
-ANOTHER_QUESTION = (
-    "“Largest effect” above removes a head altogether. "
-    "Here, parts take the other prompt's values, so only what differs between the prompts counts."
-)
-NAMED = f"A head's second line says where it puts over {100 * NAMED_FROM:.0f} % of its weight, on many texts."
+LEFT_OUT = "A head that does the same on both prompts is left out, even if it has the largest effect above."
+NAMED = "A head's second line says where over half of its weight lies on this prompt."
 TINY = 0.2
 """Nats between the two logit differences below which a share of the way from one to the other says little."""
 ALIKE = 0.9
@@ -83,31 +78,35 @@ def kept_words(part: str, layer: int, index: int | None, place: int, tokens: Seq
     return f"{name}, at token {place} “{tokens[place]}”"
 
 
-def steered_result(curve: SteeringCurve, answers: tuple[str, str]) -> Result:
-    """What the largest strength does, and what it costs."""
+def expected_words(before: Sequence[tuple[str, float]], after: Sequence[tuple[str, float]], pair: Sequence[str]) -> str:
+    """The likeliest next tokens with a patch and without, as (token, probability); `pair` are the two answers."""
+    then, was = (listed([f"“{token}” {percent(p)}" for token, p in side]) for side in (after, before))
+    third = f"“{after[0][0]}” leads, neither “{pair[0]}” nor “{pair[1]}”. " if after[0][0] not in pair else ""
+    return f"{third}With the patch, the model expects {then}; before, {was}."
+
+
+def steered_result(curve: SteeringCurve, answers: tuple[str, str], leader: str) -> Result:
+    """What the largest strength does, and what it costs; `leader` is the likeliest token then."""
     middle = min(range(len(curve.strengths)), key=lambda i: abs(curve.strengths[i]))
-    gained = curve.effects[-1] - curve.effects[middle]
+    gained, last = curve.effects[-1] - curve.effects[middle], curve.effects[-1]
     cost = curve.losses[-1] - curve.losses[middle]
-    if abs(gained) < 0.005:
-        changes = f"The validation loss changes by {signed(cost, 3, plus=True)}."
-        return Result("This direction hardly changes the answer.", changes, "Try the last layer, or other prompts.")
-    verb, outcome = ("raises", "gains on") if gained > 0 else ("lowers", "loses ground to")
-    if curve.effects[middle] < 0 < curve.effects[-1]:
-        outcome = "overtakes"
     details = "At strength 1, the added vector is as long as the residual stream."
-    strength = signed(curve.strengths[-1], 1)
-    if gained > 0 > curve.effects[-1]:
-        return Result(
-            f"Steering does not work here: “{answers[1]}” still leads.",
-            f"At strength {strength}, “{answers[0]}” gains {signed(gained)} on it. Try another pair.",
-            details,
-        )
-    return Result(
-        f"At strength {strength}, “{answers[0]}” {outcome} “{answers[1]}”.",
-        f"It {verb} the logit difference by {signed(abs(gained))}. "
-        f"The validation loss changes by {signed(cost, 3, plus=True)}.",
-        details,
-    )
+    changes = f"The validation loss changes by {signed(cost, 3, plus=True)}."
+    if cost > 2 * BEARABLE:
+        changes = f"The text may break: the validation loss rises by {signed(cost)}."
+    wanted, other = (f"“{answer}”" for answer in answers)
+    if abs(gained) < 0.005:
+        return Result("This direction hardly changes the answer.", changes, "Try the last layer, or other prompts.")
+    strength = f"At strength {signed(curve.strengths[-1], 1)}, "
+    moves = f"It {'raises' if gained > 0 else 'lowers'} the logit difference by {signed(abs(gained))}. {changes}"
+    if gained > 0 > last:
+        leads = f"“{leader}” {'still ' * (leader == answers[1])}leads"
+        gains = f"{strength}{wanted} gains {signed(gained)} on {other}. Try another pair."
+        return Result(f"Steering does not work here: {leads}.", gains, details)
+    overtakes = "overtakes" if curve.effects[middle] < 0 < last else "gains on"
+    third = f", but “{leader}” leads" if leader not in answers else ""
+    outcome = overtakes if gained > 0 else "loses ground to"
+    return Result(f"{strength}{wanted} {outcome} {other}{third}.", moves, details)
 
 
 def node_name(node: Node | None) -> str:
@@ -129,19 +128,22 @@ def circuit_result(found: Circuit, places: Mapping[Node, str], answer: str, foil
     else:
         share = percent(min(max(found.fresh, 0.0), 1.0), 0)
         fresh = f"On {found.fresh_pairs} fresh pair{'s' * (found.fresh_pairs != 1)} of prompts it is {share}."
-    details = (LOST, MEASURED, NAMED if places else "", ANOTHER_QUESTION)
-    number = " ".join(filter(None, (_reading(found, places, answer), kept, fresh)))
+    details = (LOST, MEASURED, NAMED if places else "")
+    number = " ".join(filter(None, (_reading(found, places, answer), kept, fresh, LEFT_OUT)))
     return Result(headline, number, " ".join(filter(None, details)))
 
 
 def _reading(found: Circuit, places: Mapping[Node, str], answer: str) -> str:
-    """Where the heads of the main path look, the MLP that turns that into the answer, and the heads that feed them."""
-    main = found.main_path
+    """Where the heads of the main path look, and those that feed them; and the MLP that turns that into the answer."""
+    main, said = found.main_path, []
+    if Node(0) not in main and Node(0) in found.feeding([node for node in main if node.head is not None]):
+        said.append("MLP 0 prepares the tokens before later heads read them")
     heads = [node for node in main if node in places]
-    fed = {edge.sender for edge in found.edges if edge.receiver in heads and edge.share >= FEEDS}
-    said = [f"{node_name(node)} attends to {HABIT_NAMES[places[node]]}" for node in heads]
+    said += [f"Here, {node_name(node)} attends to {HABIT_NAMES[places[node]]}" for node in heads]
+    helping = [node for node in found.feeding(heads) if node in places and node not in heads]
+    said += [f"At that token, {node_name(node)} helps: it attends to {HABIT_NAMES[places[node]]}" for node in helping]
+    if "previous" in map(places.get, helping) and "induction" in map(places.get, heads):
+        said.append("Together they are an induction circuit: find the earlier copy, write what followed")
     if len(main) > 1 and main[-1].head is None and main[-2] in heads:
-        said.append(f"{node_name(main[-1])} turns that into “{answer}”")
-    helping = [node for node in found.nodes if node in places and node in fed and node not in heads]
-    said += [f"{node_name(node)} helps: it attends to {HABIT_NAMES[places[node]]}" for node in helping]
-    return " ".join(f"{each[0].upper()}{each[1:]}." for each in said)
+        said.append(f"MLP {main[-1].layer} turns that into “{answer}”")
+    return " ".join(f"{each}." for each in said)

@@ -7,6 +7,7 @@ import pytest
 from playground.inspection.example import EXAMPLES
 from playground.storage import load
 from playground.studies.slips import CHECKPOINTS
+from playground.ui.tabs.inspect.steer import steered_pairs
 from tests.model.configs import VARIANTS
 from tests.ui.inspecting import Inspecting, drawn, made_up
 
@@ -38,12 +39,40 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"]
     assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
     assert "depends most on head 1.0" in made["circuit-headline"] and "of 6 heads" in made["circuit-headline"]
-    assert "Head 1.0 attends to what followed the same token" in made["circuit-headline"]
+    assert "Here, head 1.0 attends to what followed the same token" in made["circuit-headline"]
     assert "Heads" in made["patch-parts"] and "Experts" not in made["patch-parts"], "this model has none"
     notes = made["circuit"]["figure"]["layout"]["annotations"]
     assert any("head 1.0</b><br>after a copy" in note["text"] for note in notes)
     assert not any("induction" in note["text"] for note in notes), "by the rule of the roles, it goes by position"
     assert any(note["showarrow"] for note in notes)
+    headline = tab.shown("edgh ed", view="heads", circuit=True, other="edah ed").slots["circuit-headline"].make()
+    assert "the token before" not in headline, "head 0.0 attends there in other texts, not in this one"
+
+
+@pytest.mark.parametrize(
+    ("name", "works"),
+    {"stories": 2, "induction": 0, "dialects-dense": 3, "dialects-moe": 3, "prose": 0, "sentences": 3}.items(),
+)
+def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, works):
+    """On the processor in fp32."""
+    checkpoint = load(CHECKPOINTS / name)
+    checkpoint.model.float()
+    tab = Inspecting(checkpoint)
+    at = tab.at(None, view="heads", steer=True)
+    pairs = steered_pairs(at)
+    ideas = tab.shown(None, view="heads", steer=True).slots["steer-ideas"].make()
+    assert ideas.count("<button") == len(pairs) == works and ("works on no known pair" in ideas) == (not works)
+    assert (name == "stories") == ("One day␣" in ideas), "spaces at the end are visible"
+    for pair in pairs:
+        prompt, other = (checkpoint.tokenizer.decode(ids) for ids in (pair.ids, pair.other))
+        opened = tab.shown(prompt, view="heads", steer=True, other=other).selection
+        assert (opened["towards"], opened["away"]) == (other, prompt)
+        slots = tab.shown(**opened | {"other": "too short"}).slots  # steering has its own two prompts
+        headline, texts = slots["steer-curve-headline"].make(), slots["steer-texts"].make()
+        assert re.search(f"“{at.look.token_label(pair.foil)}” overtakes .*”\.</h3>", headline)
+        assert "may break" not in headline
+        strongest = texts.split("<samp>")[-1].lstrip()
+        assert strongest.startswith(checkpoint.tokenizer.token_text(pair.foil))
 
 
 def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(tab, opened):
@@ -68,6 +97,10 @@ def test_patched_stories_are_written_to_the_end_of_a_sentence_and_name_whom_they
     texts = re.findall("<samp>(.*?)</samp>", tab.made("Max lived near the f", **chosen)["patch-kept"], re.DOTALL)
     assert len(texts) == 2 and all(text.endswith((".", "!", "?")) for text in texts)
     assert "She had" in texts[1] and "He had" in texts[0]
+    cell = {"part": "residual", "layer": 3, "index": None, "place": 15}
+    chosen |= {"other": "Mia had a red drum. Then Tom has the ", "kept": [cell]}
+    said = tab.made("Mia had a red kite. Then Tom has the ", **chosen)["patch-kept"]
+    assert re.search("“b” leads, neither “k” nor “d”. With the patch, .*“b” .*; before, “k” &gt;99.9 %", said)
 
 
 def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_chosen():
@@ -130,4 +163,4 @@ def test_opening_a_part_leaves_the_prompt_as_it_is(tab, typed):
     chosen = tab.shown("abcd abc", **OPEN, typed=typed).selection
     assert chosen["prompt"] == "abcd abc" and chosen["other"] == "" and chosen["towards"] is None
     made = tab.made("abcd abc", **OPEN, typed=typed)
-    assert made["steer-ideas"].count("<button") > 1 and not {"steer-texts", "patch-map", "circuit"} & {*made}
+    assert made["pair-ideas"].count("<button") > 1 and not {"steer-texts", "patch-map", "circuit"} & {*made}

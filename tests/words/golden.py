@@ -349,13 +349,18 @@ def of_edits_and_patches() -> Iterator[Case]:
         told = interventions.patched_result(found, ["a"], ("x", "y"), Donor.OTHER, False)
         yield f"a map: {here:g} here, {other:g} there", told
     for sign in (1, 0, -1):
-        curve = SteeringCurve((-2.0, 0.0, 2.0), (0.0, 1.0, 1.0 + sign), (1.5, 1.2, 1.3))
-        yield f"steering: {sign}", interventions.steered_result(curve, ("x", "y"))
-    little = SteeringCurve((-2.0, 0.0, 2.0), (-6.0, -5.0, -1.0), (1.5, 1.2, 1.3))
-    yield "steering: not far enough", interventions.steered_result(little, ("x", "y"))
-    fed, first, second = Node(0, 0), Node(1, 1), Node(1)
-    edges = Edge(fed, first, 0.1), Edge(first, second, 0.6), Edge(second, None, 0.9)
-    several = Circuit({fed: 0.2, first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6)
+        curve = SteeringCurve((-2.0, 0.0, 2.0), (0.0, 1.0, 1.0 + sign), (1.5, 1.2, 1.3), ())
+        yield f"steering: {sign}", interventions.steered_result(curve, ("x", "y"), "x")
+    little = SteeringCurve((-2.0, 0.0, 2.0), (-6.0, -5.0, -1.0), (1.5, 1.2, 1.21), ())
+    far = SteeringCurve((-2.0, 0.0, 2.0), (-6.0, -5.0, 1.0), (1.5, 1.2, 1.6), ())
+    for leader in "yz":
+        yield f"steering: not far enough, {leader}", interventions.steered_result(little, ("x", "y"), leader)
+    yield "steering: a third token", interventions.steered_result(far, ("x", "y"), "z")
+    for after in ([("x", 0.6), ("z", 0.3)], [("z", 0.61)]):
+        yield f"patched: {after}", interventions.expected_words([("y", 0.9998)], after, ("y", "x"))
+    fed, mlp, first, second = Node(0, 0), Node(0), Node(1, 1), Node(1)
+    edges = Edge(fed, first, 0.1), Edge(mlp, first, 0.2), Edge(first, second, 0.6), Edge(second, None, 0.9)
+    several = Circuit({fed: 0.2, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6)
     yield "a circuit", interventions.circuit_result(several, {fed: "previous", first: "induction"}, "x", "y")
     yield "where heads look", ", ".join(interventions.PLACE_NAMES.values())
     for lost in ({first: 0.9}, {}):

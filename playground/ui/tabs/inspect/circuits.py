@@ -13,7 +13,6 @@ from ...chart import chart_place
 from ...panel import Slot, slot
 from .pairs import PAIRS, answers_of, check_size, ideas, kept_here, pair_here, texts_like, with_headline
 from .selection import At
-from .tested import roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
 {slot("circuit-ideas", class_="line")}<div class="stack" data-if="other">{slot("circuit-headline")}
@@ -40,8 +39,5 @@ def _graph(at: At) -> tuple[dict[str, Any], Result]:
         return circuit.find_circuit(look.model, [pair, *more[:known]], more[known:])
 
     found = kept_here.get(("circuit", pair), search, owner=look.model)
-    try:
-        places = circuit.places_of(roles_of(at.page, look).tests, found.nodes)
-    except ValueError:  # a model too large to test its heads here
-        places = {}
+    places = circuit.places_of(found, look.ids, look.pattern)
     return circuit_picture(found, places), circuit_result(found, places, *answers_of(at, pair))

@@ -96,9 +96,9 @@ def pairs_of(at: At) -> list[Pair]:
         return []
 
 
-def suggested_other(at: At) -> str:
-    """A second prompt that suits this one; empty where none is known."""
-    return next((text_of(at, pair.other) for pair in pairs_of(at) if pair.ids == at.look.ids), "")
+def suggested_other(at: At, pairs: list[Pair]) -> str:
+    """A second prompt that suits this one; empty where none of these pairs has it."""
+    return next((text_of(at, pair.other) for pair in pairs if pair.ids == at.look.ids), "")
 
 
 def pair_here(at: At) -> Pair:
@@ -114,24 +114,39 @@ def answers_of(at: At, pair: Pair) -> tuple[str, str]:
     return at.look.token_label(pair.answer), at.look.token_label(pair.foil)
 
 
-def ideas(at: At) -> Slot:
-    """A button for each suggested pair; without any pair, how to make one."""
-    return Slot((*at.about[:3], bool(at.chosen.other)), lambda: _ideas(at), slow=True)
+def ideas(
+    at: At,
+    find: Callable[[At], list[Pair]] = pairs_of,
+    purpose: str = PURPOSE,
+    offer: str = REPLACE,
+    none: str = NO_PAIRS,
+) -> Slot:
+    """A button for each suggested pair, below what they are for and what a button does; without any, `none`."""
+    said = ("" if at.chosen.other else purpose) + offer
+    return Slot((*at.about[:3], bool(at.chosen.other)), lambda: _ideas(at, find(at), said, none), slow=True)
 
 
-def _ideas(at: At) -> str:
-    pairs = pairs_of(at)
+def _ideas(at: At, pairs: list[Pair], said: str, none: str) -> str:
     if not pairs:
-        return quiet(NO_PAIRS if at.chosen.subject == MODEL else f"{BY_HAND}.")
+        return quiet(none if at.chosen.subject == MODEL else f"{BY_HAND}.")
     anew = {"kept": [], **dict.fromkeys(("query", "key", "towards", "away", "steer_layer"))}
-    both = [{"prompt": text_of(at, pair.ids), "other": text_of(at, pair.other)} for pair in pairs]
+    both = [(text_of(at, pair.ids), text_of(at, pair.other)) for pair in pairs]
     chips = "".join(
         move_button(
-            _changes(*each.values()), {**each, **anew}, kind="chip", dir="auto", title=" / ".join(each.values())
+            _changes(*each),
+            {"prompt": each[0], "other": each[1], **anew},
+            kind="chip",
+            dir="auto",
+            title=" / ".join(map(_spaces_shown, each)),
         )
         for each in both
     )
-    return f'{quiet(("" if at.chosen.other else PURPOSE) + REPLACE)}<div class="chips" data-arrows="">{chips}</div>'
+    return f'{quiet(said)}<div class="chips" data-arrows="">{chips}</div>'
+
+
+def _spaces_shown(text: str) -> str:
+    """A prompt with the spaces at its end visible."""
+    return (bare := text.rstrip(" ")) + "␣" * (len(text) - len(bare))
 
 
 def _changes(one: str, other: str) -> str:

@@ -11,8 +11,9 @@ import torch
 from ....figures.interventions import patch_picture
 from ....inspection.edits import edits_tap
 from ....interventions.patching import PARTS, Donor, PatchMap, donated, passes_of, patch_from, patch_map
+from ....model import Pass, Tap
 from ....service.limits import PATCHES
-from ....words.interventions import DONOR_NAMES, PART_NAMES, kept_words, patched_result
+from ....words.interventions import DONOR_NAMES, PART_NAMES, expected_words, kept_words, patched_result
 from ....words.result import Result
 from ... import theme
 from ...chart import chart_place
@@ -22,6 +23,8 @@ from .drawn import window, window_buttons, window_words
 from .pairs import answers_of, cards, check_size, ideas, kept_here, pair_here, texts_like, with_headline
 from .selection import At
 
+LIKELY = 0.01
+"""Probability from which the second and third likeliest tokens are named."""
 _PATHS = {"total": "All paths", "direct": "Direct path"}
 
 TEMPLATE = f"""<details class="fold" data-fold="patch"><summary>Patch from another prompt</summary>
@@ -128,7 +131,8 @@ def _continued(at: At) -> str:
     cells, donor = at.chosen.kept, _donor(at)
     if not cells:
         return ""
-    there = donated(at.look.model, pair_here(at), donor, _texts_for(at, donor))
+    pair = pair_here(at)
+    there = donated(at.look.model, pair, donor, _texts_for(at, donor))
     try:
         if len(cells) > PATCHES:
             raise KeyError
@@ -143,5 +147,17 @@ def _continued(at: At) -> str:
         for i, (layer, part, place, index) in enumerate(keys)
     )
     texts = {"Unpatched": edits_tap(at.edits, at.look.config), "Patched": tap}
+    said = expected_words(*(_likeliest(at, each) for each in texts.values()), answers_of(at, pair))
     here = theme.quiet("Always the likeliest next token. The tab Generate uses the model unchanged.")
-    return f'<div class="line tight">{chips}</div>{here}{cards(at, texts)}'
+    chips = f'<div class="line tight">{chips}</div>'
+    return f"{chips}<p>{html.escape(said)}</p>{here}{cards(at, texts)}"
+
+
+def _likeliest(at: At, tap: Tap) -> list[tuple[str, float]]:
+    """The three likeliest next tokens of at least 1 %, with their probabilities."""
+    look = at.look
+    ids = torch.tensor([look.ids], device=next(look.model.parameters()).device)
+    with torch.inference_mode():
+        chances = look.model(ids, Pass(tap=tap)).logits[0, -1].float().softmax(-1).topk(min(3, look.config.vocab_size))
+    tokens = [(look.token_label(token), p) for p, token in zip(chances.values.tolist(), chances.indices.tolist())]
+    return [tokens[0], *(each for each in tokens[1:] if each[1] >= LIKELY)]

@@ -8,13 +8,14 @@ from typing import Any
 import torch
 
 from ....figures.interventions import steering_picture
-from ....interventions.pairs import fresh_pairs
-from ....interventions.patching import Pair, pair_of
+from ....interventions.pairs import ends_a_word
+from ....interventions.patching import Pair
 from ....interventions.steering import (
     SIDE_BY_SIDE,
     TRIED,
     Setting,
     difference_of_means,
+    sides_answers,
     steering_curve,
     steering_tap,
     suggested_setting,
@@ -26,31 +27,33 @@ from ...chart import chart_place
 from ...panel import Slot, choice, slot
 from .pairs import (
     PAIRS,
-    answers_of,
     cards,
     check_size,
     ideas,
     kept_here,
     lines_of,
-    pair_here,
     pairs_of,
-    read,
     suggested_other,
     text_of,
-    texts_like,
     with_headline,
 )
 from .selection import At
 from .validation import held_out
 
-STRENGTHS, A_SIDE = 9, 4
+STRENGTHS = 9
 STRONGEST = 2.0
 SETTING_TOKENS = 512
 """Tokens of held-out text on which each layer and strength is tried."""
 
+_PURPOSE = (
+    "The difference between what the model computes for two prompts is a direction. "
+    "Adding it while the model writes pushes the text towards one of them."
+)
+_OFFERED = "Replace your prompt with a pair on which steering works:"
+_NONE = "Steering works on no known pair of this model. Type two prompts under “Patch from another prompt”."
 _AREA = '<label class="field-label grow">{label}<textarea name="{name}" rows="2" dir="auto"></textarea></label>'
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
-<div class="card stack">{slot("steer-ideas", class_="line")}
+<div class="card stack"><p class="quiet">{_PURPOSE}</p>{slot("steer-ideas", class_="line")}
 <div class="stack" data-if="other">
 <div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>
 <div class="line">{slot("steer-layer")}<label class="field-label temperature">Strength
@@ -66,55 +69,49 @@ def opening(at: At) -> dict[str, Any]:
     if not (c.patch or c.steer or c.circuit):
         return {}
     if c.other is None:
-        return {"other": suggested_other(at)}
+        return {"other": suggested_other(at, pairs_of(at) if c.patch or c.circuit else steered_pairs(at))}
     if not c.other:
         return {}
     moved: dict[str, Any] = {}
     if c.towards is None:
-        moved |= dict(zip(("towards", "away"), _suggested_sides(at, c.other)))
+        moved |= {"towards": _line(c.other), "away": _line(text_of(at, at.look.ids))}
     elif c.steer and (c.steer_layer is None or not 0 <= c.steer_layer < at.look.config.n_layers):
-        setting = _setting(at, c.prompt, c.other, c.towards, c.away)
+        setting = _setting(at, at.look.ids, c.towards, c.away)
         moved |= {"steer_layer": setting.layer, "strength": setting.strength}
     return moved
 
 
-def _suggested_sides(at: At, other: str) -> tuple[str, str]:
-    """What to steer towards and away from: prompts like these two, or like a pair that suits the model."""
-    pairs = pairs_of(at)
-    if not pairs:
-        return "", ""
-    try:
-        return _sides(at, pair_of(at.look.model, at.look.ids, read(at, other)))
-    except ValueError:
-        return _sides(at, pairs[0])
+def _line(text: str) -> str:
+    """The last line, which stands for its text: each line of a side is a prompt."""
+    return text.rpartition("\n")[2]
 
 
-def _sides(at: At, pair: Pair) -> tuple[str, str]:
-    """Prompts like these two, one a line: those with the other one's answer, and those with the first one's.
+def steered_pairs(at: At) -> list[Pair]:
+    """The pairs of whole words on which steering works, each in a direction in which the second one's answer leads."""
 
-    Of longer texts, each line stands for its text where it is all that differs.
-    """
-    more = fresh_pairs(at.look.model, at.look.checkpoint.tokenizer, pair, texts_like(at), n=PAIRS)
-    prompts = [each for one in (pair, *more) for each in ((one.ids, one.answer), (one.other, one.foil))]
-    last = [(text_of(at, ids).rpartition("\n")[2], said) for ids, said in prompts]
-    both = [dict.fromkeys(line for line, said in last if said == each and line) for each in (pair.foil, pair.answer)]
-    towards, away = ([line for line in side if line not in other][:A_SIDE] for side, other in (both, both[::-1]))
-    return "\n".join(towards), "\n".join(away)
+    def works(pair: Pair) -> bool:
+        whole = ends_a_word(at.look.checkpoint.tokenizer, pair)
+        return whole and _setting(at, pair.ids, *(_line(text_of(at, ids)) for ids in (pair.other, pair.ids))).works
+
+    def find() -> list[Pair]:
+        both = ((pair, Pair(pair.other, pair.ids, pair.foil, pair.answer)) for pair in pairs_of(at))
+        return [each for pair in both if (each := next(filter(works, pair), None))]
+
+    return kept_here.get("steered", find, owner=at.look.model)
 
 
-def _setting(at: At, prompt: str, other: str, towards: str, away: str) -> Setting:
-    """What steering begins with: measured, or the last layer where that is not possible."""
+def _setting(at: At, ids: tuple[int, ...], towards: str, away: str) -> Setting:
+    """What steering after these tokens begins with: measured, or the last layer where that is not possible."""
     look = at.look
 
     def find() -> Setting:
-        pair = pair_of(look.model, *(read(at, text) for text in (prompt, other)))
-        judged, sides = held_out(at.page, look, SETTING_TOKENS), (lines_of(at, towards), lines_of(at, away))
-        windows = judged.inputs, judged.targets
-        return suggested_setting(look.model, *sides, pair.ids, (pair.foil, pair.answer), windows)
+        sides, judged = _sides(at, towards, away), held_out(at.page, look, SETTING_TOKENS)
+        answers = sides_answers(look.model, *sides)
+        return suggested_setting(look.model, *sides, ids, answers, (judged.inputs, judged.targets))
 
     try:
         check_size(at, 8 * SETTING_TOKENS * look.config.n_layers, "this")
-        return kept_here.get(("setting", prompt, other, towards, away), find, owner=look.model)
+        return kept_here.get(("setting", ids, towards, away), find, owner=look.model)
     except ValueError:  # what is wrong is said where it is drawn
         return Setting(False, 0.0, look.config.n_layers - 1, TRIED[0])
 
@@ -126,7 +123,7 @@ def slots(at: At) -> dict[str, Slot]:
         return {}
     about = (*at.about, c.other, c.towards, c.away, c.steer_layer, c.strength)
     layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
-    suggested = {"steer-ideas": ideas(at)}
+    suggested = {"steer-ideas": ideas(at, steered_pairs, "", _OFFERED, _NONE)}
     if not c.other:
         return suggested
     return {
@@ -141,29 +138,33 @@ def _strength(at: At) -> float:
     return max(0.0, min(STRONGEST, at.chosen.strength))
 
 
+def _sides(at: At, towards: str | None, away: str | None) -> tuple[list[list[int]], list[list[int]]]:
+    return lines_of(at, towards), lines_of(at, away)
+
+
 def _direction(at: At) -> torch.Tensor:
     look, c = at.look, at.chosen
     check_size(at, 2 * PAIRS * look.length, "steering")
-    sides = lines_of(at, c.towards), lines_of(at, c.away)
+    sides = _sides(at, c.towards, c.away)
     made = lambda: difference_of_means(look.model, *sides, c.steer_layer)  # noqa: E731
     return kept_here.get(("direction", c.towards, c.away, c.steer_layer), made, owner=look.model)
 
 
 def _curve(at: At) -> tuple[dict[str, Any], Result]:
-    look, judged, pair = at.look, held_out(at.page, at.look), pair_here(at)
+    look, c, judged = at.look, at.chosen, held_out(at.page, at.look)
     check_size(at, STRENGTHS * judged.inputs.numel(), "this curve")
     most = _strength(at) or 1.0
     strengths = [most * (2 * i / (STRENGTHS - 1) - 1) for i in range(STRENGTHS)]
     windows = judged.inputs, judged.targets
-    answers = pair.foil, pair.answer  # the suggested direction leads to the other prompt's
-    direction, layer = _direction(at), at.chosen.steer_layer
+    direction, layer = _direction(at), c.steer_layer
+    answers = sides_answers(look.model, *_sides(at, c.towards, c.away))
     measure = lambda: steering_curve(look.model, direction, layer, strengths, look.ids, answers, windows)  # noqa: E731
-    key = "curve", at.chosen.towards, at.chosen.away, layer, most, pair
+    key = "curve", c.towards, c.away, layer, most, look.ids
     curve = kept_here.get(key, measure, owner=look.model)
-    said = answers_of(at, pair)[::-1]
-    words = steered_result(curve, said)
+    wanted, other, leader = map(look.token_label, (*answers, curve.leaders[-1]))
+    words = steered_result(curve, (wanted, other), leader)
     words = replace(words, details=f"{words.details} Measured on {judged.words}.".strip())
-    return steering_picture(curve, *said), words
+    return steering_picture(curve, wanted, other), words
 
 
 def _side_by_side(at: At) -> str:
