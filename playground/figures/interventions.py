@@ -71,10 +71,8 @@ def steering_picture(curve: SteeringCurve, answer: str, foil: str) -> Figure:
     effect = line(curve.strengths, curve.effects, "logit difference", palette.INK, marks=6)
     loss = line(curve.strengths, curve.losses, "validation loss", palette.HIGHLIGHT, dash="dash", marks=6, yaxis="y2")
     right = axis("loss, nats per token", overlaying="y", side="right", showgrid=False, tickmode="auto")
-    left, margin = (
-        axis(f"lead of “{escaped(answer)}” over “{escaped(foil)}”, nats"),
-        {"l": 52, "r": 56, "t": 36, "b": 44},
-    )
+    left = axis(f"lead of “{escaped(answer)}” over “{escaped(foil)}”, nats")
+    margin = {"l": 52, "r": 56, "t": 36, "b": 44}
     return lines([effect, loss], 280, axis("strength"), left, yaxis2=right, margin=margin)
 
 

@@ -22,7 +22,8 @@ NAMED = 20
 """Unknown characters or words that are named, at most."""
 TOKENS_PER_STEP, PASSES, STEPS = 2048, 85, (20, 200)
 """Of a step; how often a text is read; and how many steps that comes to, at least and at most. After 25 passes over a
-page, half of what the stories model wrote were words of that page; after 85, four in five; after 120, it copied."""
+page, half of the words that the stories model wrote came from it. After 85, it was four in five; after 120, whole
+phrases."""
 WRITTEN = 60
 """Tokens that continue each prompt."""
 OPERATIONS, CHARACTERS = 2e12, (5_000, 100_000)

@@ -23,7 +23,7 @@ GONE = {
 """Why a page is no longer in a class."""
 ENDED = "This class has ended. Your teacher does not see what you train from now on."
 SEEN = "Your teacher sees your name, losses, answers and what your model writes, until you leave."
-NOBODY = "No one has joined yet. Show the code, or send the students' link."
+NO_STUDENTS = "No one has joined yet. Show students the code, or send them their link."
 LOCAL = (
     "Only this machine can open this address. Start the page with --host 0.0.0.0 or --share, and make the class at "
     "the address that it prints."

@@ -454,7 +454,7 @@ def of_classroom() -> Iterator[Case]:
         yield f"no class: {why}", said
     yield "the class has ended", classroom.ENDED
     yield "what the teacher sees", classroom.SEEN
-    yield "a class without students", classroom.NOBODY
+    yield "a class without students", classroom.NO_STUDENTS
     yield "an address that only this machine can open", classroom.LOCAL
     yield "a student's run without a loss", classroom.latest_words(None, 10, 800, None)
     yield "a student's last loss", classroom.latest_words(1.5, 800, 1000, 0.25)

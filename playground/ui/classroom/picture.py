@@ -125,7 +125,7 @@ def at_work(run: Run, now: float) -> bool:
 def table_html(klass: Klass, students: Sequence[Student], hidden: bool, now: float) -> str:
     """A row for every student, in the order of joining."""
     if not students:
-        return theme.quiet(words.NOBODY)
+        return theme.quiet(words.NO_STUDENTS)
     names, lessons = names_of(students, hidden), bool(klass.lesson) or any(student.steps for student in students)
     head = [
         "Name",

@@ -136,9 +136,8 @@ def share(at: Here) -> Described:
     formula = f"{{k:k}}, {{v:v}} ({Hkv}, {at.T}, {at.D}) → ({H}, {at.T}, {at.D}): each is used {group} times"
     why = (
         "The cache keeps keys and values of all tokens so far, but not the queries. "
-        f"{kind} attention has only "
-        f"{'one key and value' if Hkv == 1 else f'{Hkv} keys and values'} for {H} queries, so the cache is {group} "
-        "times smaller."
+        f"{kind} attention has only {'one key and value' if Hkv == 1 else f'{Hkv} keys and values'} for {H} queries, "
+        f"so the cache is {group} times smaller."
     )
     sentence = (
         f"Head {at.head} uses key and value {at.kv_head}, together with head{'s' * (len(fellows) > 1)} "

@@ -32,18 +32,9 @@ FIRST_SOURCE = "stories"
 _FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited", "tuned")
 WORDS = ("outlook", "problem", "changes", "advanced", "reset")
 SET_BY_RUN = (
-    *form.BY_NAME,
-    *texts.PUT_BACK,
-    *WORDS,
-    "size",
-    "base",
-    "suited",
-    "tuned",
-    "prompt",
-    "name",
-    "further",
-    "train",
-)
+    *form.BY_NAME, *texts.PUT_BACK, *WORDS,
+    "size", "base", "suited", "tuned", "prompt", "name", "further", "train",
+)  # fmt: skip
 """The components with a run's settings, or with text about them."""
 OF_LINK = ("letters", "linked")
 
