@@ -22,7 +22,6 @@ from ... import theme
 from ...chart import chart_place, show
 from ...clicks import number_of
 from ...panel import Slot, slot, switch
-from ...theme import result
 from .drawn import clicked_cell, window, window_buttons
 from .heads import drawn
 from .selection import At
@@ -63,7 +62,7 @@ def slots(at: At) -> dict[str, Slot]:
     return {
         "moments-problem": Slot("", lambda: ""),
         "moments-slider": Slot((*at.about, len(steps)), lambda: slider(index, len(steps))),
-        "moments-headline": Slot((*at.about, habit), lambda: result(appeared(look, habit)), slow=True),
+        "moments-headline": Slot((*at.about, habit), lambda: theme.result(appeared(look, habit)), slow=True),
         "moments-timeline": Slot(
             (*head, index, habit), lambda: show(timeline_picture(at, replay_of(look), index, habit)), slow=True
         ),
