@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..words.numbers import share
+from ..words.numbers import percent, share
 from . import palette
 from .shapes import FIXED, Figure, axis, bar, figure, legend, note, nth, panels
 from .shapes import names as named
@@ -53,10 +54,14 @@ def temperature_comparison(labels: Sequence[str], by_temperature: Mapping[float,
     """The same candidates at each temperature, as panels side by side on one probability axis."""
     temperatures, rows = sorted(by_temperature), _rows(labels)
     domains, ink = panels(max(1, len(temperatures))), {"color": palette.INK, "size": 12}
-    x = {"range": [0, 2], "tickvals": [0, 1], "ticktext": ["0", "100 %"], **FIXED}
+    rounded = functools.partial(percent, digits=0)
+    x = {"range": [0, 1.7], "tickvals": [0, 1], "ticktext": ["0", "100 %"], **FIXED}
     return figure(
         [
-            {**_bars(by_temperature[t], f"temperature {t:g}", palette.SCORES, labels), "xaxis": nth("x", i)}
+            {
+                **_bars(by_temperature[t], f"temperature {t:g}", palette.SCORES, labels, text=rounded),
+                "xaxis": nth("x", i),
+            }
             for i, t in enumerate(temperatures)
         ],
         64 + _ROW * max(1, len(labels)),
@@ -70,10 +75,15 @@ def temperature_comparison(labels: Sequence[str], by_temperature: Mapping[float,
 
 
 def _bars(
-    values: Sequence[float], name: str, color: str | list[str], labels: Sequence[str], opacity: float = 1.0
+    values: Sequence[float],
+    name: str,
+    color: str | list[str],
+    labels: Sequence[str],
+    opacity: float = 1.0,
+    text: Callable[[float], str] = share,
 ) -> dict[str, Any]:
     hover = f"%{{customdata}}<br>{name}: %{{x:.4f}}<extra></extra>"
-    rows, texts = numbers(range(len(values)), "i2"), [share(value) for value in values]
+    rows, texts = numbers(range(len(values)), "i2"), [text(value) for value in values]
     bars = bar(values, rows, color, hover, name=name, lying=True, text=texts)
     bars["marker"]["opacity"] = opacity
     return {**bars, "customdata": [escaped(label) for label in labels]}

@@ -124,6 +124,12 @@ def appearance(replayed: Replay, habit: str) -> Appearance | None:
     )
 
 
+def most_learned(replayed: Replay) -> str | None:
+    """The habit that training raised most, in the head that shows it most in the end; None if none appeared."""
+    found = {habit: appeared for habit in replayed.scores if (appeared := appearance(replayed, habit)) is not None}
+    return max(found, key=lambda habit: found[habit].final - found[habit].score_first, default=None)
+
+
 def _strongest(scores: np.ndarray) -> tuple[int, int, np.ndarray]:
     """The layer and head with the highest final score in (M, L, H), and that head's scores (M,)."""
     final = np.nan_to_num(scores[-1])

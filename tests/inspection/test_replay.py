@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from playground.data.tokenizers import CharTokenizer
-from playground.inspection.replay import Replay, appearance, look_at, replay, snapshots_of
+from playground.inspection.replay import Replay, appearance, look_at, most_learned, replay, snapshots_of
 from playground.model import Transformer
 from playground.model.forward_pass import trace
 from playground.storage import Checkpoint, load
@@ -87,6 +87,7 @@ def test_the_appearance_is_where_the_strongest_head_is_halfway_there_and_in_the_
     assert 30 <= len(checkpoint.snapshots.steps) <= 40
     found = replay(checkpoint, checkpoint.tokenizer.encode("bdfh bdfh\n"))
     seen = appearance(found, "induction")
+    assert most_learned(found) in found.scores and most_learned(replay(checkpoint, IDS[:1])) is None
     assert seen.layer == 1 and found.scores["induction"][0].max() < 0.25 and seen.final > 0.4
     assert seen.after <= 0.1 * checkpoint.history.last_step
     assert found.losses[-1] < found.losses[0] / 2

@@ -1,7 +1,7 @@
 """How often a page looks, what keeps its places, and what whoever runs the server reads."""
 
 from playground.service.limits import AWAY_SECONDS
-from playground.ui.under_way import LONG, tick
+from playground.ui.under_way import tick
 
 from .raw import RawCaller, web
 from .runs import known, until
@@ -25,4 +25,5 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
 
 
 def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_takes_long_or_waits():
-    assert tick(None) < tick(LONG) == tick(0.0) < 0.5 < tick(LONG + 1) <= 2 < tick(None, waits=True) < AWAY_SECONDS / 10
+    assert tick(None) < tick(0.0) == tick(2.0) < 0.5 < tick(10.0) < tick(60.0) == tick(600.0) <= 2
+    assert 2 < tick(None, waits=True) < AWAY_SECONDS / 10

@@ -10,6 +10,7 @@ from playground.engine import generate
 from playground.figures.replay import step_at
 from playground.figures.wire import numbers_of
 from playground.inspection.edits import SwitchOff, to_dict
+from playground.inspection.heads import HABITS
 from playground.inspection.walk import step_names
 from playground.model import trace
 from playground.service.limits import LOCAL
@@ -110,8 +111,11 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(tab):
     assert held(steps, step="arrive")["step"] == "norm" and held(steps, answer="99")["answer"] == ""
     odd = held(training, matrix="of another model", row=10**9, column=-3, optimizer="x", training="y")
     D = TINY.d_model // TINY.n_heads
-    assert odd == {"training": "step", "optimizer": "trained", "matrix": "q", "row": D - 1, "column": 0}
-    fine = {"training": "moments", "optimizer": "muon", "matrix": "head.weight", "row": 9, "column": 15}
+    first = {"training": "step", "look_at": "", "optimizer": "trained", "matrix": "q"}
+    assert odd == {**first, "row": D - 1, "column": 0}
+    assert held(training, training="moments", look_at="x")["look_at"] in HABITS
+    fine = {"optimizer": "muon", "matrix": "head.weight", "row": 9, "column": 15}
+    fine |= {"training": "moments", "look_at": "first"}
     assert held(training, **fine) == fine
     for which in ("q", "head.weight"):  # one weight is reckoned by hand and agrees
         made = tab.made("abcabc", view="training", layer=1, head=2, matrix=which, row=2, column=99)

@@ -11,7 +11,7 @@ import torch
 from ....figures.candidates import next_tokens
 from ....figures.replay import step_at, timeline
 from ....inspection import Look
-from ....inspection.replay import Replay, appearance, look_at, replay, snapshots_of
+from ....inspection.replay import Replay, appearance, look_at, most_learned, replay, snapshots_of
 from ....kept import Kept
 from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
 from ....words.baselines import title
@@ -52,7 +52,7 @@ def slots(at: At) -> dict[str, Slot]:
     if problem := missing(look):
         return {"moments-problem": Slot(problem, lambda: _notice(problem))}
     steps = snapshots_of(look.checkpoint).steps
-    index, habit = index_of_moment(c.moment, len(steps)), c.look_at if c.look_at in HABIT_NAMES else "induction"
+    index, habit = index_of_moment(c.moment, len(steps)), c.look_at
     head = (*at.about, c.layer, c.head)
 
     @functools.cache
@@ -81,6 +81,13 @@ def slots(at: At) -> dict[str, Slot]:
             slow=True,
         ),
     }  # fmt: skip
+
+
+def habit_of(at: At) -> str:
+    """The habit to draw: the chosen one; at first the one that training raised most on this prompt."""
+    if at.chosen.look_at in HABIT_NAMES:
+        return at.chosen.look_at
+    return (not missing(at.look) and most_learned(replay_of(at.look))) or "induction"
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:

@@ -84,8 +84,8 @@ class Selection(Selected):
     matrix: str = "q"
     row: int = 0
     column: int = 0
-    look_at: str = "induction"
-    """The habit whose appearance through training is drawn."""
+    look_at: str = ""
+    """The habit whose appearance through training is drawn; empty stands for the one that grew most."""
     moment: int | None = None
     """Which of the run's snapshots; None stands for the last."""
 
