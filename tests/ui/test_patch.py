@@ -71,7 +71,7 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
         headline, texts = slots["steer-curve-headline"].make(), slots["steer-texts"].make()
         assert re.search(f"“{at.look.token_label(pair.foil)}” overtakes .*”\.</h3>", headline)
         assert "may break" not in headline
-        strongest = texts.split("<samp>")[-1].lstrip()
+        strongest = texts.split("<samp>")[-1].replace("<mark>", "").lstrip()
         assert strongest.startswith(checkpoint.tokenizer.token_text(pair.foil))
 
 
@@ -95,8 +95,8 @@ def test_patched_stories_are_written_to_the_end_of_a_sentence_and_name_whom_they
     cell = {"part": "residual", "layer": 1, "index": None, "place": 2}
     chosen = {"view": "heads", "patch": True, "other": "Mia lived near the f", "kept": [cell]}
     texts = re.findall("<samp>(.*?)</samp>", tab.made("Max lived near the f", **chosen)["patch-kept"], re.DOTALL)
-    assert len(texts) == 2 and all(text.endswith((".", "!", "?")) for text in texts)
-    assert "She had" in texts[1] and "He had" in texts[0]
+    assert len(texts) == 2 and all(text.removesuffix("</mark>").endswith((".", "!", "?")) for text in texts)
+    assert "<mark>She</mark> had" in texts[1] and "He had" in texts[0] and "<mark>" not in texts[0]
     cell = {"part": "residual", "layer": 3, "index": None, "place": 15}
     chosen |= {"other": "Mia had a red drum. Then Tom has the ", "kept": [cell]}
     said = tab.made("Mia had a red kite. Then Tom has the ", **chosen)["patch-kept"]

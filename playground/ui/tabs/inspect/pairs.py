@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import html
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -198,12 +199,26 @@ def written(at: At, tap: Tap) -> str:
     return at.look.checkpoint.tokenizer.decode(new_ids)
 
 
-def cards(at: At, taps: dict[str, Tap]) -> str:
-    """What the model writes with each tap, side by side under their names, as HTML."""
+def cards(at: At, taps: dict[str, Tap], plain: str) -> str:
+    """What the model writes with each tap, side by side under their names, as HTML.
+
+    Words are marked where the text differs from the one whose name is `plain`.
+    """
     begun = f'<span class="prompt">{html.escape(text_of(at, at.look.ids))}</span>'
+    texts = {name: written(at, tap) for name, tap in taps.items()}
     inner = "".join(
         f"<div><strong>{html.escape(name)}</strong>"
-        f'<p class="sample" dir="auto">{begun}<samp>{html.escape(written(at, tap))}</samp></p></div>'
-        for name, tap in taps.items()
+        f'<p class="sample" dir="auto">{begun}<samp>{_marked(text, texts[plain])}</samp></p></div>'
+        for name, text in texts.items()
     )
     return f'<div class="by-temperature">{inner}</div>'
+
+
+def _marked(text: str, plain: str) -> str:
+    """A text as HTML, with the words marked that another one does not have there."""
+    words, others = (re.findall(r"\S+|\s+", each) for each in (text, plain))
+    parts = []
+    for kind, _, _, start, end in difflib.SequenceMatcher(None, others, words, autojunk=False).get_opcodes():
+        part = html.escape("".join(words[start:end]))
+        parts.append(part if kind == "equal" or not part.strip() else f"<mark>{part}</mark>")
+    return "".join(parts)

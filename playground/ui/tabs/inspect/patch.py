@@ -148,9 +148,11 @@ def _continued(at: At) -> str:
     )
     texts = {"Unpatched": edits_tap(at.edits, at.look.config), "Patched": tap}
     said = expected_words(*(_likeliest(at, each) for each in texts.values()), answers_of(at, pair))
-    here = theme.quiet("Always the likeliest next token. The tab Generate uses the model unchanged.")
+    here = theme.quiet(
+        "Always the likeliest next token; marked: what differs. The tab Generate uses the model unchanged."
+    )
     chips = f'<div class="line tight">{chips}</div>'
-    return f"{chips}<p>{html.escape(said)}</p>{here}{cards(at, texts)}"
+    return f"{chips}<p>{html.escape(said)}</p>{here}{cards(at, texts, 'Unpatched')}"
 
 
 def _likeliest(at: At, tap: Tap) -> list[tuple[str, float]]:

@@ -170,5 +170,6 @@ def _curve(at: At) -> tuple[dict[str, Any], Result]:
 def _side_by_side(at: At) -> str:
     direction, layer = _direction(at), at.chosen.steer_layer
     strengths = dict.fromkeys(part * _strength(at) for part in SIDE_BY_SIDE)
-    taps = {f"Strength {signed(s, plus=bool(s))}": steering_tap(at.look.model, direction, layer, s) for s in strengths}
-    return cards(at, taps)
+    names = {s: f"Strength {signed(s, plus=bool(s))}" for s in strengths}
+    taps = {name: steering_tap(at.look.model, direction, layer, s) for s, name in names.items()}
+    return cards(at, taps, names[0.0])
