@@ -14,6 +14,7 @@ from ...service.classes.experiment import experiment
 from ...service.classes.house import SILENT_SECONDS
 from ...service.classes.members import Run
 from ...words import classroom as words
+from ...words.numbers import signed
 from ...words.training import in_steps
 from .. import theme
 from ..chart import show
@@ -145,7 +146,7 @@ def table_html(klass: Klass, students: Sequence[Student], hidden: bool, now: flo
         else:
             report = run.report
             state = "" if report.state == "finished" else " · training" if at_work(run, now) else " · ended early"
-            above = "–" if report.above is None else f"{report.above:+.4f}"
+            above = "–" if report.above is None else signed(report.above, 4, plus=True)
             above += "" if report.causal else " · sees its answers"
             row += [
                 f"{report.step:,} of {report.planned:,}{state}",

@@ -16,7 +16,7 @@ from ....engine.request import default_slide, window_start
 from ....model import Transformer
 from ....service.limits import Limits
 from ....storage import Checkpoint
-from ....words.numbers import listed, percent
+from ....words.numbers import listed, percent, signed
 from ... import theme
 from .kept import NO_CHARACTER, Beginning, readable, rules_in_words
 
@@ -115,9 +115,9 @@ def _track(share: float) -> str:
 def _row(tokenizer: Tokenizer, row: ExplainedToken, *, chosen: bool) -> list[Any]:
     label = label_of(tokenizer, row.token)
     numbers = (
-        theme.Cell(f"{row.logit:.2f}", row.logit),
+        theme.Cell(signed(row.logit), row.logit),
         theme.Cell(percent(row.raw_probability), row.raw_probability),
-        theme.Cell(f"{row.score:.2f}", row.score),
+        theme.Cell(signed(row.score), row.score),
         theme.Cell(percent(row.tempered_probability), row.tempered_probability),
         theme.Cell(_chance(row), row.probability),
     )
