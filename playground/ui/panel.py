@@ -174,10 +174,11 @@ class Panels:
         data |= {"rules": rules} if rules else {}
         data |= {"follows": ""} if follows else {}
         data |= {"new": ""}  # until the request was answered in full
+        # browsers restore fields on their own, and not always to what the selection says
+        attributes = {"autocomplete": "off"} | {f"data-{key}": text for key, text in data.items()}
         return gr.HTML(
             {},
-            html_template=f'<form class="panel"{attributes_html({f"data-{key}": text for key, text in data.items()})}>'
-            f"{template}</form>",
+            html_template=f'<form class="panel"{attributes_html(attributes)}>{template}</form>',
             js_on_load=_ON_LOAD,
             apply_default_css=False,
             padding=False,

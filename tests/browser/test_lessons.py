@@ -229,7 +229,11 @@ def test_training_before_the_guess_says_that_it_trains(address, open_page):
 def kinds(lesson: Lesson) -> set[tuple[str, str]]:
     """What its steps ask for and how, and where on the page they are."""
     asks = {("ask", step.ask.kind) for step in lesson.steps if step.ask}
-    doings = {("done", step.doing) for step in lesson.steps if step.done}
+    doings = {
+        ("done", step.doing, bool(step.ask) and step.ask.until == "done" and step.done.place in step.ask.covers)
+        for step in lesson.steps
+        if step.done
+    }
     return asks | doings | {("tab", step.sets["tab"]) for step in lesson.steps if "tab" in step.sets}
 
 

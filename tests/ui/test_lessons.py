@@ -26,7 +26,7 @@ from .runs import ANNA, BERT, ended, known, until
 
 SELECTIONS = {"inspect": Selection, "generate": generate.Selection}
 """What the panels select."""
-WALKED_IN_A_BROWSER = ("first-model", "next-letter", "temperature-and-luck", "who-looks-at-whom", "do-experts-help")
+WALKED_IN_A_BROWSER = ("first-model", "next-letter", "memorising", "why-a-cache", "do-experts-help")
 """Lessons that hold every kind of step between them: see tests/browser/test_lessons.py."""
 
 

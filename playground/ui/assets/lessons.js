@@ -34,7 +34,8 @@ const contents = (node) => {
   const state = node.querySelector(".chart-box")?.dataset.state;
   const charts = node.querySelectorAll(".js-plotly-plot .trace, .js-plotly-plot .hm, .js-plotly-plot image").length;
   if (state === "waiting" && !charts) return "";
-  return charts ? charts + (node.querySelector(".chart-words")?.textContent ?? "") : node.innerText.trim();
+  // innerText leaves out what a cover hides
+  return charts ? charts + (node.querySelector(".chart-words")?.textContent ?? "") : (node.innerText || node.textContent).trim();
 };
 
 // ---- what is shown ----------------------------------------------------------------------------------------------------

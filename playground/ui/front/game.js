@@ -59,7 +59,7 @@
       sent = true;
       mark();
       element.setAttribute("aria-busy", "true");
-      const sure = desk.querySelector("input[name=bet-how]:checked").value;
+      const sure = (desk.querySelector(".bet-how :checked") ?? desk.querySelector(".bet-how [checked]")).value;
       const selection = { ...root.panel.selection(), bet: { game: board.game, round: board.round, choice, sure } };
       const answer = await ask("/do/bet", { visitor: known.visitor, selection }).catch(() => ({ problem: "The server does not answer. Bet again in a moment." }));
       element.removeAttribute("aria-busy");
