@@ -27,7 +27,8 @@ ASSUMPTIONS = {
 }
 """What a donor takes for granted."""
 LOST = "−30 % in a box: without this part, the circuit loses 30 % of the logit difference."
-OVERLAP = "Parts build on each other, so their shares do not add up. A wider arrow passes on more."
+OVERLAP = "Parts build on each other, so their shares do not add up."
+ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
 LEFT_OUT = "Only differences between the prompts count: a head that does the same on both is left out."
 NAMED = "A second line names the token with over half of that head's weight."
 HOLDS = 0.8
@@ -129,7 +130,7 @@ def circuit_result(
         holds = "it holds" if found.fresh >= HOLDS else "part of it does not hold"
         pairs = f"{found.fresh_pairs} fresh pair{'s' * (found.fresh_pairs != 1)}"
         fresh = f"On {pairs} it keeps {share}: {holds} on other prompts."
-    details = (LOST, OVERLAP, LEFT_OUT, NAMED if places else "")
+    details = (LOST, OVERLAP, ARROWS[bool(found.edges)], LEFT_OUT, NAMED if places else "")
     number = " ".join(filter(None, (_reading(found, places, tokens, answer), kept, fresh)))
     return Result(headline, number, " ".join(filter(None, details)))
 
