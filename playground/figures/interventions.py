@@ -86,7 +86,9 @@ def circuit_picture(found: Circuit, weight_on: Mapping[Node, str]) -> Figure:
     places = _laid_out([[node for node in found.nodes if _stage(node) == stage] for stage in stages], shown)
     words = {node: _words(node, found, weight_on) for node in places}
     notes = [_arrow(places[edge.sender], places[edge.receiver], edge.share, words[edge.receiver]) for edge in shown]
-    notes += [_box(place, words[node]) for node, place in places.items()]
+    box = {"bgcolor": palette.BAND, "bordercolor": palette.FAINT, "borderpad": 4, "showarrow": False}
+    box["font"] = {"size": 12, "color": palette.INK}
+    notes += [{"x": x, "y": y, "text": words[node], **box} for node, (x, y) in places.items()]
     wide, heads = _half_width(places), found.heads
     under = {
         "type": "scatter",
@@ -112,14 +114,6 @@ def _words(node: Node | None, found: Circuit, weight_on: Mapping[Node, str]) -> 
     token = f"on “{escaped(shortened(weight_on[node], 8))}”" if node in weight_on else ""
     lost = "" if node is None else f"{signed(-100 * min(found.lost[node], 1.0), 0)} %"
     return "<br>".join(filter(None, (f"<b>{escaped(node_name(node))}</b>", token, lost)))
-
-
-def _box(place: tuple[float, float], words: str) -> dict[str, Any]:
-    around = {"bgcolor": palette.BAND, "bordercolor": palette.FAINT, "borderpad": 4}
-    return {
-        **{"x": place[0], "y": place[1], "text": words, "showarrow": False},
-        **{"font": {"size": 12, "color": palette.INK}, **around},
-    }
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float], share: float, words: str) -> dict[str, Any]:
@@ -172,10 +166,10 @@ def _crossed(links: Sequence[Edge], places: Mapping[Node | None, tuple[float, fl
     unit = np.array([_NARROWEST / (2 * _half_width(places)), _STAGE])  # pixels
     crossed = 0
     for link in links:
-        start, end = (np.multiply(places[node], unit) for node in (link.sender, link.receiver))
+        start, end = (np.array(places[node]) for node in (link.sender, link.receiver))
         way = start + np.outer(_ALONG, end - start)  # (K, 2)
-        others = [place * unit for node, place in places.items() if node not in (link.sender, link.receiver)]
-        crossed += sum(int((np.abs(way - other) < np.array(_PART) / 2).all(1).sum()) for other in others)
+        others = np.array([place for node, place in places.items() if node not in (link.sender, link.receiver)])
+        crossed += int((np.abs(way[:, None] - others.reshape(-1, 2)) * unit < np.array(_PART) / 2).all(2).sum())
     return crossed
 
 

@@ -364,12 +364,9 @@ def of_edits_and_patches() -> Iterator[Case]:
     places = {fed: Place(1, 0, "previous"), first: Place(3, 1, "induction")}
     yield "a circuit", interventions.circuit_result(several, places, "axba", "x", "y")
     for lost, fresh in (({first: 0.9}, 0.54), ({}, None)):
-        few = Circuit(lost, (), 0.93, fresh, 1, 1, 6)
-        places = {node: Place(3, 2, None) for node in lost}
-        yield (
-            f"a circuit: {len(lost)} of its parts, one pair",
-            interventions.circuit_result(few, places, "a xa", "x", "y"),
-        )
+        few, places = Circuit(lost, (), 0.93, fresh, 1, 1, 6), {node: Place(3, 2, None) for node in lost}
+        said = interventions.circuit_result(few, places, "a xa", "x", "y")
+        yield f"a circuit: {len(lost)} of its parts, one pair", said
     for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
                  EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
                  SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
