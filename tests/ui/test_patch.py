@@ -69,10 +69,10 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
         assert (opened["towards"], opened["away"]) == (other, prompt)
         slots = tab.shown(**opened | {"other": "too short"}).slots  # steering has its own two prompts
         headline, texts = slots["steer-curve-headline"].make(), slots["steer-texts"].make()
-        assert re.search(f"“{at.look.token_label(pair.foil)}” overtakes .*”\.</h3>", headline)
+        assert re.search(f"From strength 0.[2468], “{at.look.token_label(pair.foil)}” leads .*”\.</h3>", headline)
         assert "may break" not in headline
-        strongest = texts.split("<samp>")[-1].replace("<mark>", "").lstrip()
-        assert strongest.startswith(checkpoint.tokenizer.token_text(pair.foil))
+        strongest = texts.split("<samp>")[2].replace("<mark>", "")  # beside the text at strength 0, before the fold
+        assert strongest.startswith(" " * (name == "sentences") + checkpoint.tokenizer.token_text(pair.foil))
 
 
 def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(tab, opened):
@@ -145,8 +145,9 @@ def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     assert re.search("carr(y|ies)", made["circuit-headline"]) and made["steer-texts"].count("<samp>") == 5
     one = tab.made("a", **{**chosen, "other": "b"})
     assert drawn(one["patch-map"]).shape == (8, 1)
-    experts = tab.made("abc", **{**chosen, "part": "expert"})["patch-map"]
-    assert drawn(experts).shape == (8, 3) if name == "experts" else "dense model" in experts
+    experts = tab.made("abc", **{**chosen, "part": "expert"})
+    dense = "dense model" in experts["patch-map-headline"]
+    assert drawn(experts["patch-map"]).shape == (8, 3) if name == "experts" else dense
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
