@@ -137,7 +137,7 @@ def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):
     then = made_up(seed=1).model
     then.load_state_dict({name: tensor.half().float() for name, tensor in then.state_dict().items()})
     seen = trace(then, torch.tensor([LETTERS.encode("abcabc")]))
-    layer, head = map(int, re.findall(r"\d", made["moments-headline"])[:2])
+    layer, head = map(int, re.search(r"Head (\d).(\d) learned", made["moments-headline"]).groups())
     assert (layer, head) != (1, 2) and made["moments-head"] == f"Head {layer}.{head} at step 0", "not the chosen one"
     pattern = np.nan_to_num(drawn(made["moments-pattern"]))
     assert np.allclose(pattern, seen["pattern", layer][0, head].numpy(), atol=1e-5)
