@@ -102,15 +102,14 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str], leaders: Sequ
         gained = f"At strength {curve.strengths[-1]:g}, {wanted} gains {signed(curve.effects[-1] - curve.effects[0])}"
         return Result(f"Steering does not work here: {still}.", f"{gained} on {other}. Try another pair.", details)
     first = leads.index(True)
-    end = leads.index(False, first) if False in leads[first:] else len(leads)
-    start, last = (f"{curve.strengths[i]:g}" for i in (first, end - 1))
-    where = f"From strength {start}" + f" to {last}" * (end < len(leads))
-    if end - 1 == first < len(leads) - 1:
-        where = f"At strength {start}"
+    last = leads.index(False, first) - 1 if False in leads[first:] else len(leads) - 1
+    where = f"From strength {curve.strengths[first]:g}"
+    if last < len(leads) - 1:
+        where += f" to {curve.strengths[last]:g}"
     cost = curve.losses[first] - curve.losses[0]
     number = f"At that strength, the validation loss changes by {signed(cost, 3, plus=True)}."
     if cost > 2 * BEARABLE:
-        number = f"The text may break then: the validation loss rises by {signed(cost)}."
+        number = f"The text may break there: the validation loss rises by {signed(cost)}."
     return Result(f"{where}, {wanted} leads {other}.", number, details)
 
 

@@ -6,7 +6,7 @@ import difflib
 import functools
 import html
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -199,24 +199,21 @@ def written(at: At, tap: Tap) -> str:
     return tokenizer.decode([*ids, *new_ids])[len(text_of(at, ids)) :]  # with a space between words
 
 
-def cards(at: At, taps: dict[str, Tap], plain: str, folded: str = "", names: Collection[str] = ()) -> str:
+def cards(at: At, taps: dict[str, Tap], plain: str, more: str = "") -> str:
     """What the model writes with each tap, side by side under their names, as HTML.
 
-    Words are marked where the text differs from the one whose name is `plain`. Texts with these `names` are `folded`
-    under this title.
+    Words are marked where the text differs from the one whose name is `plain`. Texts after the second one are folded
+    under the title `more`.
     """
     begun = f'<span class="prompt">{html.escape(text_of(at, at.look.ids))}</span>'
     texts = {name: written(at, tap) for name, tap in taps.items()}
-    each = {
-        name: f"<div><strong>{html.escape(name)}</strong>"
+    each = [
+        f"<div><strong>{html.escape(name)}</strong>"
         f'<p class="sample" dir="auto">{begun}<samp>{_marked(text, texts[plain])}</samp></p></div>'
         for name, text in texts.items()
-    }
-    first, more = (
-        f'<div class="by-temperature">{"".join(card for name, card in each.items() if (name in names) == side)}</div>'
-        for side in (False, True)
-    )
-    return first + (f"<details><summary>{folded}</summary>{more}</details>" if folded else "")
+    ]
+    first, rest = (f'<div class="by-temperature">{"".join(part)}</div>' for part in (each[:2], each[2:]))
+    return first + (f"<details><summary>{more}</summary>{rest}</details>" if each[2:] else "")
 
 
 def _marked(text: str, plain: str) -> str:

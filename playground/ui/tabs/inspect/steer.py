@@ -11,7 +11,7 @@ from ....figures.interventions import steering_picture
 from ....interventions.pairs import ends_a_word
 from ....interventions.patching import Pair
 from ....interventions.steering import (
-    BETWEEN,
+    PARTS,
     STRENGTHS,
     TRIED,
     Setting,
@@ -171,7 +171,6 @@ def _curve(at: At) -> tuple[dict[str, Any], Result]:
 def _side_by_side(at: At) -> str:
     direction, layer = _direction(at), at.chosen.steer_layer
     most = max(0.0, min(STRENGTHS[-1], at.chosen.strength))
-    names = {strength: f"Strength {strength:.3g}" for strength in (0.0, *(part * most for part in BETWEEN), most)}
+    names = {strength: f"Strength {strength:.3g}" for strength in (0.0, *(part * most for part in PARTS))}
     taps = {name: steering_tap(at.look.model, direction, layer, strength) for strength, name in names.items()}
-    between = {names[part * most] for part in BETWEEN} if most else ()
-    return cards(at, taps, names[0.0], "More strengths" if most else "", between)
+    return cards(at, taps, names[0.0], "More strengths")
