@@ -46,7 +46,7 @@ def patch_picture(found: PatchMap, labels: Sequence[str], part: slice, kept: Seq
     rows = [part_name(found.part, *row) for row in found.rows]
     trace = cells(
         values,
-        "%{y}, at %{x}<br>logit difference %{z:+.3f} nats",
+        "%{y}, at %{x}<br>changes the logit difference by %{z:+.3f} nats",
         scale=palette.DIVERGING_SCALE,
         ends=(-limit, limit),
         bar="nats",

@@ -78,7 +78,7 @@ _PLACES = (
     ("inspect heads why", "receipt", "=receipt"),
     ("inspect heads why", "receipt score", "#inspect-panel .receipt-score"),
     ("inspect heads change", "cost", "=edit-cost"),
-    ("inspect heads change", "effect", "=edit-cards"),
+    ("inspect heads change", "effect", "=edit-headline"),
     ("inspect heads worth", "worth", "=worth"),
     (
         "inspect training training=moments",

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from ..inspection.edits import Edit, SwitchOff
 from ..inspection.heads import EVEN
 from ..inspection.roles import GIVEN_UP, MATTERS, MOST, MOVED, Estimate, HeadTests
-from .numbers import estimate, share, signed
+from .numbers import estimate, share
+from .result import Result
 
 HABIT_NAMES = {
     "previous": "the token before",
@@ -58,13 +60,13 @@ def effect_or_noise(measured: Estimate, at: tuple[int, int], digits: int = 2) ->
     return "no clear effect" if abs(mean) <= margin else interval(measured, at, digits)
 
 
-def roles_counted(tests: HeadTests) -> str:
-    """How many heads have each role."""
+def roles_counted(tests: HeadTests) -> Result:
+    """How many heads have a clear role, and how many each one."""
     roles = [role for row in tests.roles for role in row]
-    if {*roles} == {"unclear"} and len(roles) > 1:
-        return f"None of the {len(roles)} heads has a clear role."
-    counts = "; ".join(f"{words}: {roles.count(role)}" for role, words in ROLE_NAMES.items() if role in roles)
-    return f"By role, of {len(roles)} {'heads' if len(roles) > 1 else 'head'}: {counts}."
+    clear = [role for role in roles if role != "unclear"]
+    counts = "; ".join(f"{words}: {clear.count(role)}" for role, words in ROLE_NAMES.items() if role in clear)
+    headline = f"{len(clear) or 'None'} of {len(roles)} heads {'has' if len(clear) < 2 else 'have'} a clear role."
+    return Result(headline, f"{counts[0].upper()}{counts[1:]}." if counts else "")
 
 
 # ---- one head on one prompt, answer first ----------------------------------------------------------------------------
@@ -110,10 +112,13 @@ def without_words(label: str, before: float, after: float, place: str = "") -> s
     return f"{begun}, “{label}” {'falls' if after < before else 'rises'} from {share(before)} to {share(after)}."
 
 
-def off_headline(layer: int, head: int, now: Mapping[str, float]) -> str:
-    """What comes next while a head is off; `now` are probabilities by token."""
+def edited_headline(edits: Sequence[Edit], now: Mapping[str, float]) -> str:
+    """What comes next with edits; `now` are probabilities by token."""
     said = ", ".join(f"“{label}” {share(value)}" for label, value in now.items())
-    return f"{head_name(layer, head)} is off: {said}."
+    match list(edits):
+        case [SwitchOff(layer, "head", int(head))]:
+            return f"{head_name(layer, head)} is off: {said}."
+    return f"Edited: {said}."
 
 
 def unedited_words(label: str, before: float, place: str = "") -> str:
@@ -131,8 +136,11 @@ def cell_words(tokens: Sequence[str], query: int, key: int, weight: float) -> st
     return f"Framed: {weight:.4f}, from token {query} “{tokens[query]}” to token {key} “{tokens[key]}”."
 
 
-def products_words(products: np.ndarray, dot: float) -> str:
-    """The component of query and key that contributes most to the sign of q · k."""
-    most = int(np.argmax(products * np.sign(dot)))
-    how = "agree" if dot >= 0 else "disagree"
-    return f"q and k {how} most in component {most}: it adds {signed(products[most])} to q · k = {signed(dot)}."
+def weight_words(tokens: tuple[str, str], weight: float, products: np.ndarray, *, visible: bool) -> str:
+    """How much of its weight a token gives another, and the component that contributes most to the sign of q · k."""
+    query, key = tokens
+    if not visible:
+        return f"“{query}” gives “{key}” nothing: the causal mask hides it."
+    dot = float(products.sum())
+    how, most = "agree" if dot >= 0 else "disagree", int(np.argmax(products * np.sign(dot)))
+    return f"“{query}” gives “{key}” {share(weight)} of its weight: q and k {how} most in component {most}."

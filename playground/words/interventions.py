@@ -83,28 +83,32 @@ def expected_words(before: Sequence[tuple[str, float]], after: Sequence[tuple[st
     return f"{third}With the patch, the model expects {then}; before, {was}."
 
 
-def steered_result(curve: SteeringCurve, answers: tuple[str, str], leader: str) -> Result:
-    """What the largest strength does, and what it costs; `leader` is the likeliest token then."""
-    middle = min(range(len(curve.strengths)), key=lambda i: abs(curve.strengths[i]))
-    gained, last = curve.effects[-1] - curve.effects[middle], curve.effects[-1]
-    cost = curve.losses[-1] - curve.losses[middle]
-    details = "At strength 1, the added vector is as long as the residual stream."
-    changes = f"The validation loss changes by {signed(cost, 3, plus=True)}."
-    if cost > 2 * BEARABLE:
-        changes = f"The text may break: the validation loss rises by {signed(cost)}."
+def steered_result(curve: SteeringCurve, answers: tuple[str, str], leaders: Sequence[str]) -> Result:
+    """From which strength the wanted answer leads, and what that costs; `leaders` are each strength's likeliest tokens.
+
+    Args:
+        curve: strengths from 0 on.
+        answers: the wanted one, and the other.
+    """
     wanted, other = (f"“{answer}”" for answer in answers)
-    if abs(gained) < 0.005:
-        return Result("This direction hardly changes the answer.", changes, "Try the last layer, or other prompts.")
-    strength = f"At strength {signed(curve.strengths[-1], 1)}, "
-    moves = f"It {'raises' if gained > 0 else 'lowers'} the logit difference by {signed(abs(gained))}. {changes}"
-    if gained > 0 > last:
-        leads = f"“{leader}” {'still ' * (leader == answers[1])}leads"
-        gains = f"{strength}{wanted} gains {signed(gained)} on {other}. Try another pair."
-        return Result(f"Steering does not work here: {leads}.", gains, details)
-    overtakes = "overtakes" if curve.effects[middle] < 0 < last else "gains on"
-    third = f", but “{leader}” leads" if leader not in answers else ""
-    outcome = overtakes if gained > 0 else "loses ground to"
-    return Result(f"{strength}{wanted} {outcome} {other}{third}.", moves, details)
+    details = "At strength 1, the added vector is as long as the residual stream."
+    if leaders[0] == answers[0]:
+        return Result(f"{wanted} leads even without steering.", "", details)
+    leads = [leader == answers[0] for leader in leaders]
+    if not any(leads):
+        still = f"“{leaders[-1]}” {'still ' * (leaders[-1] == leaders[0])}leads"
+        gained = f"At strength {curve.strengths[-1]:g}, {wanted} gains {signed(curve.effects[-1] - curve.effects[0])}"
+        return Result(f"Steering does not work here: {still}.", f"{gained} on {other}. Try another pair.", details)
+    first = leads.index(True)
+    last = leads.index(False, first) - 1 if False in leads[first:] else len(leads) - 1
+    where = f"From strength {curve.strengths[first]:g}"
+    if last < len(leads) - 1:
+        where += f" to {curve.strengths[last]:g}"
+    cost = curve.losses[first] - curve.losses[0]
+    number = f"At that strength, the validation loss changes by {signed(cost, 3, plus=True)}."
+    if cost > 2 * BEARABLE:
+        number = f"The text may break there: the validation loss rises by {signed(cost)}."
+    return Result(f"{where}, {wanted} leads {other}.", number, details)
 
 
 def node_name(node: Node | None) -> str:

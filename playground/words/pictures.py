@@ -177,8 +177,8 @@ def appearance_words(name: str, found: Any, ends: tuple[float, float]) -> Result
         said = "Training did not raise this." if 0 < ends[1] <= ends[0] else "No head learned this."
         return Result(said, f"The highest mean weight on {name} is {ends[1]:.2f} in the end, {ends[0]:.2f} at first.")
     headline = f"Head {found.layer}.{found.head} learned this between steps {found.before:,} and {found.after:,}."
-    rose = f"rose from {found.score_first:.2f} to {found.final:.2f}, half of it then."
-    return Result(headline, f"Its mean weight on {name} {rose}")
+    rose = f"Its mean weight on {name} rose from {found.score_first:.2f} to {found.final:.2f}."
+    return Result(headline, f"{rose} It passed halfway in these {found.after - found.before:,} steps.")
 
 
 def worth_words(

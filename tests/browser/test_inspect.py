@@ -53,7 +53,7 @@ def test_find_a_head_open_a_weight_switch_it_off(address, chromium_page):
     click_cell(page, "pattern", 5, 4)
     paper = page.locator("[data-slot=receipt]")
     expect(paper).to_contain_text("“4 h”")
-    paper.locator("summary").click()
+    paper.locator("summary").last.click()
 
     # as tables to keep
     with page.expect_download() as kept:
@@ -167,6 +167,11 @@ def test_what_a_button_opens_comes_into_view_and_right_to_left_text_stays_in_ord
     expect(page.locator("[data-slot=notes]")).to_contain_text("never saw")
     assert field.evaluate("field => getComputedStyle(field).direction") == "rtl"
     assert page.locator("[data-slot=headline] h2 bdi").count() == 1
+    page.set_viewport_size({"width": 390, "height": 844})
+    chips = page.locator("#inspect-panel [data-slot=ideas] .chip")
+    chips.evaluate_all("chips => chips.forEach(chip => chip.textContent = 'كانت القطة نائمة قرب الباب')")
+    assert chips.count() > 1
+    expect(chips.first).to_be_in_viewport(ratio=0.9)
 
 
 def test_patch_from_another_prompt_read_the_changed_text_and_find_it_again_by_its_address(address, chromium_page):

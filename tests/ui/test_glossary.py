@@ -26,7 +26,7 @@ FIELD = """
     GELU; SwiGLU|SiLU; LayerNorm; RMSNorm; pre-norm; post-norm; QK-norm; rotary|RoPE; ALiBi; sinusoidal|sinusoids;
     tied embeddings; parameters; loss(?:es)?; cross-entropy; nats?; bits; perplexity; validation;
     overfitting|overfits; underfitting; early stopping; patience; unigram; bigram; trigram; n-gram|[345]-gram;
-    best possible loss; entropy; Kullback.Leibler|KL; gradients?; gradient clip(?:ping)?;
+    best possible loss; entropy; gradients?; gradient clip(?:ping)?;
     backpropagation; momentum buffers?; optimizers?; SGD; Adam; AdamW; Muon; Shampoo; learning rate;
     warm-up; cosine; weight decay; dropout; label smoothing; epochs?; batch; seeds?; FLOPs?;
     bf16|bfloat16|fp16|float16|fp32|float32; int8;

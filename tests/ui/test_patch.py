@@ -69,14 +69,20 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
     assert (name == "stories") == ("One day␣" in ideas), "spaces at the end are visible"
     for pair in pairs:
         prompt, other = (checkpoint.tokenizer.decode(ids) for ids in (pair.ids, pair.other))
-        opened = tab.shown(prompt, view="heads", steer=True, other=other).selection
-        assert (opened["towards"], opened["away"]) == (other, prompt)
+        alone, opened = (tab.shown(prompt, view="heads", steer=True, other=two).selection for two in ("", other))
+        assert alone["towards"] and (opened["towards"], opened["away"]) == (other, prompt)
         slots = tab.shown(**opened | {"other": "too short"}).slots  # steering has its own two prompts
         headline, texts = slots["steer-curve-headline"].make(), slots["steer-texts"].make()
-        assert re.search(f"“{at.look.token_label(pair.foil)}” overtakes .*”\.</h3>", headline)
+        assert re.search(f"From strength 0.[2468], “{at.look.token_label(pair.foil)}” leads .*”\.</h3>", headline)
         assert "may break" not in headline
-        strongest = texts.split("<samp>")[-1].replace("<mark>", "").lstrip()
-        assert strongest.startswith(checkpoint.tokenizer.token_text(pair.foil))
+        strongest = texts.split("<samp>")[2].replace("<mark>", "")  # beside the text at strength 0, before the fold
+        assert strongest.startswith(" " * (name != "stories") + checkpoint.tokenizer.token_text(pair.foil))
+    if name == "stories":  # a pair on which steering does not work
+        two = {"prompt": "Mia had a red kite. Then Tom has the ", "other": "Mia had a red drum. Then Tom has the "}
+        shown = tab.shown(**two, view="heads", steer=True)
+        assert shown.selection["towards"] is None and [name for name in shown.slots if "steer" in name] == [
+            "steer-ideas"
+        ]
 
 
 def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(tab, opened):
@@ -149,8 +155,9 @@ def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     assert re.search("carr(y|ies)", made["circuit-headline"]) and made["steer-texts"].count("<samp>") == 5
     one = tab.made("a", **{**chosen, "other": "b"})
     assert drawn(one["patch-map"]).shape == (8, 1)
-    experts = tab.made("abc", **{**chosen, "part": "expert"})["patch-map"]
-    assert drawn(experts).shape == (8, 3) if name == "experts" else "dense model" in experts
+    experts = tab.made("abc", **{**chosen, "part": "expert"})
+    dense = "dense model" in experts["patch-map-headline"]
+    assert drawn(experts["patch-map"]).shape == (8, 3) if name == "experts" else dense
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -181,11 +181,14 @@ def of_heads_and_precision() -> Iterator[Case]:
         yield f"without a head: {before} to {after}", heads.without_words("k", before, after)
         yield f"next token: {before} to {after}", heads.next_words(after, before)
     yield "without a head, after an earlier token", heads.without_words("k", 0.1, 0.5, "24 “␣”")
-    yield "a head that is off", heads.off_headline(3, 2, {"b": 0.39, "k": 0.15})
+    yield "a head that is off", heads.edited_headline([SwitchOff(3, "head", 2)], {"b": 0.39, "k": 0.15})
+    yield "other edits", heads.edited_headline([SwitchOff(3, "layer")], {"b": 0.39})
     yield "before it was off", heads.unedited_words("k", 0.9998, "24 “␣”")
     yield "a cell of a pattern", heads.cell_words(tokens, 4, 1, 0.25)
     for dot in (1.7, -0.3):
-        yield f"products that sum to {dot}", heads.products_words(np.array([2.0, -0.1, dot - 1.9]), dot)
+        products = np.array([2.0, -0.1, dot - 1.9])
+        yield f"products that sum to {dot}", heads.weight_words(("a", "b"), 0.25, products, visible=True)
+    yield "a masked weight", heads.weight_words(("a", "b"), 0.0, products, visible=False)
     plain = InPrecision("fp32", 4_000_000, 1000.0, 1.0, 0.1, 0.0, 0.0, 0.0, None)
     way = InPrecision("int8", 1_000_000, 3000.0, 1.3, 0.1, 0.3, 0.1, 0.01, None)
     close = dataclasses.replace(way, more=0.00003, more_margin=0.000034, tokens_per_second=1000.0)
@@ -348,14 +351,9 @@ def of_edits_and_patches() -> Iterator[Case]:
         found = PatchMap("mlp", ((0, None),), np.array([[effect]]), here, other)
         told = interventions.patched_result(found, ["a"], ("x", "y"), Donor.OTHER, False)
         yield f"a map: {here:g} here, {other:g} there", told
-    for sign in (1, 0, -1):
-        curve = SteeringCurve((-2.0, 0.0, 2.0), (0.0, 1.0, 1.0 + sign), (1.5, 1.2, 1.3), ())
-        yield f"steering: {sign}", interventions.steered_result(curve, ("x", "y"), "x")
-    little = SteeringCurve((-2.0, 0.0, 2.0), (-6.0, -5.0, -1.0), (1.5, 1.2, 1.21), ())
-    far = SteeringCurve((-2.0, 0.0, 2.0), (-6.0, -5.0, 1.0), (1.5, 1.2, 1.6), ())
-    for leader in "yz":
-        yield f"steering: not far enough, {leader}", interventions.steered_result(little, ("x", "y"), leader)
-    yield "steering: a third token", interventions.steered_result(far, ("x", "y"), "z")
+    curve = SteeringCurve((0.0, 0.2, 0.4, 0.6), (-5.0, 1.0, 2.0, 3.0), (1.2, 1.21, 1.6, 1.7), ())
+    for leaders in ("yxxx", "yyxx", "yxxz", "xxxx", "yyyy", "yzzz"):
+        yield f"steering: {leaders} lead", interventions.steered_result(curve, ("x", "y"), leaders)
     for after in ([("x", 0.6), ("z", 0.3)], [("z", 0.61)]):
         yield f"patched: {after}", interventions.expected_words([("y", 0.9998)], after, ("y", "x"))
     fed, mlp, first, second = Node(0, 0), Node(0), Node(1, 1), Node(1)

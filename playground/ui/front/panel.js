@@ -5,7 +5,7 @@
 // name into sight. What changes the selection: a button with `data-move` (JSON), a field with a name, an arrow button with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…">
 // that is opened or closed, a click in a chart. Fields show the selection, but nothing is written into a field that
 // somebody types in. A part with `data-for="heads"` is seen while `view` is that word (`data-for="training:moments"`:
-// while the field `training` is), one with `data-if="lens"` while that field is true, one with
+// while the field `training` is), one with `data-if="lens"` while that field is true, some text or a number, one with
 // `data-unless="problem"` while that slot is empty.
 // A panel that `data-follows` asks again when there are news of jobs. An <output data-of="field"> says what a field holds.
 // What other buttons do is said in deeds.js.
@@ -229,7 +229,8 @@
         /** @type {HTMLDetailsElement} */ (fold).open = Boolean(selection[fold.getAttribute("data-fold") ?? ""]);
       }
       for (const part of root.querySelectorAll("[data-if]")) {
-        /** @type {HTMLElement} */ (part).hidden = !selection[part.getAttribute("data-if") ?? ""];
+        const value = selection[part.getAttribute("data-if") ?? ""];
+        /** @type {HTMLElement} */ (part).hidden = !value && value !== 0;
       }
       for (const part of root.querySelectorAll("[data-unless]")) {
         /** @type {HTMLElement} */ (part).hidden = Boolean(place(part.getAttribute("data-unless") ?? "")?.hasChildNodes());

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import html
 import json
+import math
 from typing import Any
 
 import numpy as np
 
 from ....figures.candidates import next_tokens
 from ....figures.parts import part_map
-from ....inspection.cost import Cost, Effect, PartCosts, edit_cost, removed_part
+from ....inspection.cost import PartCosts, edit_cost, removed_part
 from ....inspection.edits import Edit, EditCell, RemoveMask, SwapPattern, SwitchOff, to_dict
 from ....kept import Kept
 from ....service.limits import EDITS as MOST_EDITS
+from ....words.heads import edited_headline
 from ....words.inspect import edit_cost_words
-from ....words.numbers import signed
 from ....words.pictures import expected, worth_words
 from ....words.result import Result
 from ... import theme
@@ -29,26 +31,25 @@ from .validation import held_out
 
 CANDIDATES = 8
 CHANGES = {
-    "head": "Switch off this head (ablation)",
-    "attention": "Switch off this layer's attention",
-    "feed-forward": "Switch off this layer's MLP",
-    "layer": "Switch off this whole layer",
-    "uniform": "This head attends to all visible tokens equally",
-    "previous": "This head attends only to the token before",
-    "set": "Set the weight of this cell",
-    "scale": "Multiply the weight of this cell",
+    "head": "Switch off head {head} (ablation)",
+    "attention": "Switch off layer {layer}'s attention",
+    "feed-forward": "Switch off layer {layer}'s MLP",
+    "layer": "Switch off all of layer {layer}",
+    "uniform": "Head {head} attends to all visible tokens equally",
+    "previous": "Head {head} attends only to the token before",
+    "set": "Set a weight of head {head}, from token {query} to {key}",
+    "scale": "Multiply a weight of head {head}, from token {query} to {key}",
     "mask": "Remove the causal mask everywhere",
-    "mask here": "Remove the causal mask in this layer",
+    "mask here": "Remove the causal mask in layer {layer}",
 }
 CELLS = ("set", "scale")
 
 TEMPLATE = f"""<details class="fold" data-fold="change"><summary>Edit the model while it reads</summary>
-<div class="two"><div class="card stack">{choice("edit", "Change", CHANGES)}{slot("edit-cell")}
+<div class="two"><div class="card stack">{slot("edit-choice")}{slot("edit-cell")}
 {slot("edit-apply", class_="line tight")}
-<p class="quiet">An edit lasts for one forward pass. The stored model does not change.</p>
-{slot("edit-cards")}{slot("edit-cost")}</div>
-<div class="card stack"><h3>Likeliest next tokens</h3>
-{chart_place("edit-bars", height=300, save_name="before-after")}</div></div></details>
+<p class="quiet">An edit lasts for one forward pass. The stored model does not change.</p></div>
+<div class="card stack">{slot("edit-headline", class_="line")}
+{chart_place("edit-bars", height=300, save_name="before-after")}{slot("edit-cost")}</div></div></details>
 <details class="fold" data-fold="worth"><summary>How much each part matters</summary><div class="card">
 {slot("worth-headline")}{chart_place("worth", height=220, save_name="removal-map", clickable=True)}</div></details>"""
 
@@ -59,9 +60,10 @@ def slots(at: At) -> dict[str, Slot]:
     if c.change:
         place = (*at.about, c.layer, c.head, c.query, c.key)
         shown = {
+            "edit-choice": Slot(place, lambda: choice("edit", "Change", changes(at))),
             "edit-cell": Slot((c.edit,), lambda: cell_fields(c.edit)),
             "edit-apply": Slot((*place, c.edits, c.edit, c.edit_value, c.renormalise), lambda: apply_button(at)),
-            "edit-cards": Slot((*at.about, c.edits, c.query), lambda: effect_cards(edited(at, c.query), at.edits)),
+            "edit-headline": Slot((*at.about, c.edits, c.query), lambda: headline(at)),
             "edit-bars": Slot((*at.about, c.edits, c.query), lambda: show(*before_after(at))),
             "edit-cost": Slot((*at.about, c.edits), lambda: cost_words(at), slow=True),
         }
@@ -81,6 +83,13 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     edit = removed_part(layer, column, config.n_heads)
     edit.check(config)
     return {"edits": tuple(map(to_dict, dict.fromkeys([*at.edits, edit])))}
+
+
+def changes(at: At) -> dict[str, str]:
+    """The edits to choose from, by the names of the head, the layer and the tokens that they change."""
+    c = at.chosen
+    names = {"head": f"{c.layer}.{c.head}", "layer": c.layer, "query": c.query, "key": c.key}
+    return {name: words.format_map(names) for name, words in CHANGES.items()}
 
 
 def cell_fields(kind: str) -> str:
@@ -145,38 +154,31 @@ def before_after(at: At) -> tuple[dict[str, Any], str]:
     return next_tokens(labels, after, before, names=names), words
 
 
-def effect_cards(found: Effect, listed: list[Edit]) -> str:
-    """How much the edits do to this prompt; nothing without any."""
-    if not listed:
-        return ""
-    cards = [("the prediction moved by", f"{found.divergence:.4f}", "nats (Kullback–Leibler)")]
-    if found.loss_before is not None:
-        change = signed(found.loss_after - found.loss_before, 4, plus=True)
-        beside = f"{found.loss_before:.4f} before ({change})"
-        if abs(found.loss_after - found.loss_before) < 1e-5 < found.divergence:
-            beside = "unchanged: only the prediction after the last token moved, and nothing follows it"
-        cards.append(("loss on this prompt", f"{found.loss_after:.4f}", beside))
-    return theme.stat_cards(cards)
+def headline(at: At) -> str:
+    """What comes next with the edits, and a button that takes all of them back."""
+    if not at.edits:
+        return "<h3>Likeliest next tokens</h3>"
+    look, found = at.look, edited(at, at.chosen.query)
+    likeliest = dict.fromkeys((int(found.after.argmax()), int(found.before.argmax())))
+    said = edited_headline(at.edits, {look.token_label(token): float(found.after[token]) for token in likeliest})
+    return f"<h3><bdi>{html.escape(said)}</bdi></h3>{move_button('Restore all', {'edits': []})}"
 
 
 _costs = Kept(entries=256, megabytes=1)
 
 
 def cost_words(at: At) -> str:
-    """What the edits cost on held-out text, as a notice; measured once."""
+    """What the edits cost on this prompt and on held-out text, folded; measured once."""
     if not at.edits:
         return ""
-    judged = held_out(at.page, at.look)
+    judged, here = held_out(at.page, at.look), edited(at)
 
     def measure() -> str:
         found = edit_cost(at.look.model, judged.inputs, judged.targets, at.edits)
-        return said_of(found, judged.words + judged.beside)
+        return edit_cost_words(found.before, found.after, found.margin, judged.words)
 
     key = json.dumps(at.chosen.edits, sort_keys=True), at.look.ids if judged.stand_in else None
-    return _costs.get(key, measure, owner=at.look.model)
-
-
-def said_of(found: Cost, judged: str) -> str:
-    """A cost as a notice."""
-    words = edit_cost_words(found.before, found.after, found.margin, judged)
-    return theme.notice(words, "warning" if found.difference > found.margin else "info")
+    words = _costs.get(key, measure, owner=at.look.model)
+    if here.loss_before is not None and not judged.stand_in:
+        words = f"{edit_cost_words(here.loss_before, here.loss_after, math.inf, 'this prompt')} {words}"
+    return f"<details><summary>Details</summary>{theme.quiet(words)}</details>"

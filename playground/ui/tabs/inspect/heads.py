@@ -19,8 +19,8 @@ from ....words.heads import (
     ROLE_NAMES,
     attends_headline,
     cell_words,
+    edited_headline,
     head_name,
-    off_headline,
     unedited_words,
     without_words,
 )
@@ -96,7 +96,7 @@ def headline(at: At) -> str:
     label, before = look.token_label(token), float(found.before[token])
     place = f"{c.query} “{look.tokens[c.query]}”" if c.query < look.length - 1 else ""
     if off:
-        said = off_headline(c.layer, c.head, {look.token_label(t): float(found.after[t]) for t in (now, token)})
+        said = edited_headline([_off(at)], {look.token_label(t): float(found.after[t]) for t in (now, token)})
         number = unedited_words(label, before, place)
     else:
         row = look.pattern(c.layer)[c.head, c.query].float().cpu().numpy()

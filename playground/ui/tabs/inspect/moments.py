@@ -24,7 +24,7 @@ from ...clicks import number_of
 from ...panel import Slot, slot, switch
 from .drawn import clicked_cell, window, window_buttons
 from .heads import drawn
-from .selection import At
+from .selection import At, strongest_key
 
 CANDIDATES = 8
 HEIGHT = 440
@@ -34,12 +34,12 @@ TEMPLATE = f"""<section data-for="training:moments">{slot("moments-problem")}<se
 <div class="card stack"><div class="line"><span class="quiet">Attention to</span>
 {switch("look_at", "Attention to", HABIT_NAMES)}</div>{slot("moments-headline")}
 {chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}
-{slot("moments-slider")}</div>
+<div class="line">{slot("moments-slider", class_="grow")}{slot("moments-step", tag="output")}</div></div>
 <div class="two">
-<div class="card"><h3>Attention at that step</h3>
+<div class="card">{slot("moments-head", tag="h3")}
 {chart_place("moments-pattern", height=HEIGHT, save_name="pattern-then", clickable=True)}
 {slot("moments-window", class_="line tight")}</div>
-<div class="card"><h3>Prediction at that step</h3>
+<div class="card">{slot("moments-then", tag="h3")}
 {chart_place("moments-bars", height=300, save_name="prediction-then")}</div></div></section></section>"""
 
 _replays = Kept(entries=96, megabytes=64)
@@ -53,24 +53,28 @@ def slots(at: At) -> dict[str, Slot]:
         return {"moments-problem": Slot(problem, lambda: _notice(problem))}
     steps = snapshots_of(look.checkpoint).steps
     index, habit = index_of_moment(c.moment, len(steps)), c.look_at
-    head = (*at.about, c.layer, c.head)
+    step, head = f"step {steps[index]:,}", (*at.about, c.layer, c.head, habit, index)
 
     @functools.cache
     def then() -> Look:
         return look_then(look, steps[index])
 
+    def named() -> str:
+        return f"{head_name(*owner_of(at, habit))} at {step}"
+
     return {
         "moments-problem": Slot("", lambda: ""),
         "moments-slider": Slot((*at.about, len(steps)), lambda: slider(index, len(steps))),
         "moments-headline": Slot((*at.about, habit), lambda: theme.result(appeared(look, habit)), slow=True),
+        "moments-step": Slot(step, lambda: step.capitalize()),
         "moments-timeline": Slot(
-            (*head, index, habit), lambda: show(timeline_picture(at, replay_of(look), index, habit)), slow=True
+            head, lambda: show(timeline_picture(at, replay_of(look), index, habit), layer=None, head=None), slow=True
         ),
+        "moments-head": Slot(head, named, slow=True),
         "moments-pattern": Slot(
-            (*head, c.query, c.key, index),
-            lambda: show(*pattern(at, then(), steps[index]), moment=steps[index]),
-            slow=True,
+            (*head, c.query, c.key), lambda: pattern(at, then(), owner_of(at, habit), steps[index]), slow=True
         ),
+        "moments-then": Slot(step, lambda: f"Prediction at {step}"),
         "moments-window": Slot((*at.about, c.query), lambda: window_buttons(look.length, c.query)),
         "moments-bars": Slot(
             (*at.about, c.query, index),
@@ -90,20 +94,28 @@ def habit_of(at: At) -> str:
     return (not missing(at.look) and most_learned(replay_of(at.look))) or "induction"
 
 
+def owner_of(at: At, habit: str) -> tuple[int, int]:
+    """The layer and head to draw: those of the head that took up the habit; where none did, the chosen ones."""
+    found = appearance(replay_of(at.look), habit)
+    return (found.layer, found.head) if found else at.owner
+
+
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """A click on the timeline selects the nearest moment; a click on the pattern selects a query and a key."""
+    """A click on the timeline selects the nearest moment; one on the pattern its head, a query and a key."""
     if click.get("slot") == "moments-timeline":
         step = step_at(min(number_of(click, "x"), 1e9))
         return {"moment": int(np.abs(np.array(snapshots_of(at.look.checkpoint).steps) - step).argmin())}
     if click.get("slot") == "moments-pattern":
-        return clicked_cell(click, window(at.look.length, at.chosen.query))
+        layer, head = owner_of(at, habit_of(at))
+        return {**clicked_cell(click, window(at.look.length, at.chosen.query)), "layer": layer, "head": head}
     return None
 
 
 def _notice(problem: str) -> str:
     """Why there is nothing to show, and a way to a model that has something."""
     choose = 'class="ghost" data-choose="shipped-induction">Choose “Copying (with snapshots)”'
-    return f'<div class="stack">{theme.notice(problem)}<button type="button" {choose}</button></div>'
+    said = f"{problem} The button chooses another model, on every tab."
+    return f'<div class="stack">{theme.notice(said)}<button type="button" {choose}</button></div>'
 
 
 def missing(look: Look) -> str:
@@ -156,15 +168,16 @@ def timeline_picture(at: At, found: Replay, index: int, habit: str) -> dict[str,
     rungs = [(title(name), losses[name]) for name in ("bigram", "floor") if name in losses]
     return timeline(
         history.evaluations, found.steps, found.losses, found.scores[habit],
-        moment=found.steps[index], chosen=at.owner, rungs=rungs, recorded=bool(about.get("recorded")),
+        moment=found.steps[index], chosen=owner_of(at, habit), rungs=rungs, recorded=bool(about.get("recorded")),
     )  # fmt: skip
 
 
-def pattern(at: At, then: Look, step: int) -> tuple[dict[str, Any], str]:
-    """The head's pattern at that moment, and what to look for in it."""
-    c = at.chosen
-    figure, words = drawn(at.look, then.pattern(c.layer)[c.head].float().cpu().numpy(), c.query, c.key)
-    return figure, f"{head_name(c.layer, c.head)} at step {step:,}. {words}"
+def pattern(at: At, then: Look, owner: tuple[int, int], step: int) -> dict[str, Any] | None:
+    """A head's pattern at that moment; the framed key is the chosen head's, or the one that gets the most weight."""
+    (layer, head), query = owner, at.chosen.query
+    key = at.chosen.key if owner == at.owner else strongest_key(then, layer, head, query)
+    figure = drawn(at.look, then.pattern(layer)[head].float().cpu().numpy(), query, key)
+    return show(*figure, layer=layer, head=head, moment=step)
 
 
 def prediction(look: Look, then: Look, query: int, step: int, last: int) -> tuple[dict[str, Any], str]:

@@ -174,20 +174,20 @@ def with_headline(
         figure, result = make()
         return show(figure, result.details, layer=None, head=None)
 
-    headline = Slot(about, lambda: result_html(replace(make()[1], details="")), slow=True, echoes=True)
-    return {f"{name}-headline": headline, name: Slot(about, chart, slow=True)}
+    headline = Slot(about, lambda: result_html(replace(make()[1], details="")), slow=True)
+    return {f"{name}-headline": headline, name: Slot(about, chart, slow=True, echoes=True)}
 
 
 def written(at: At, tap: Tap) -> str:
     """How the model most likely continues the prompt; to the end of a sentence if it writes sentences."""
     most = min(MOST_NEW, at.page.limits.new_tokens)
-    model, ids, token_text = at.look.model, at.look.ids, at.look.checkpoint.tokenizer.token_text
+    model, ids, tokenizer = at.look.model, at.look.ids, at.look.checkpoint.tokenizer
 
     def write() -> list[int]:
         new, characters, sentences = [], 0, False
         for step in generate(model, ids, most, RULES, tap=tap):
             new.append(step.tokens[0])
-            said = token_text(step.tokens[0])
+            said = tokenizer.token_text(step.tokens[0])
             characters, ends = characters + len(said), said.strip().endswith(END)
             sentences = sentences or ends
             if characters >= (SENTENCES if sentences else OTHERS) and (ends or not sentences):
@@ -196,22 +196,24 @@ def written(at: At, tap: Tap) -> str:
 
     device = next(model.parameters()).device
     new_ids = in_decoding_threads(at.look.config.n_active_parameters, device, write)
-    return at.look.checkpoint.tokenizer.decode(new_ids)
+    return tokenizer.decode([*ids, *new_ids])[len(text_of(at, ids)) :]  # with a space between words
 
 
-def cards(at: At, taps: dict[str, Tap], plain: str) -> str:
+def cards(at: At, taps: dict[str, Tap], plain: str, more: str = "") -> str:
     """What the model writes with each tap, side by side under their names, as HTML.
 
-    Words are marked where the text differs from the one whose name is `plain`.
+    Words are marked where the text differs from the one whose name is `plain`. Texts after the second one are folded
+    under the title `more`.
     """
     begun = f'<span class="prompt">{html.escape(text_of(at, at.look.ids))}</span>'
     texts = {name: written(at, tap) for name, tap in taps.items()}
-    inner = "".join(
+    each = [
         f"<div><strong>{html.escape(name)}</strong>"
         f'<p class="sample" dir="auto">{begun}<samp>{_marked(text, texts[plain])}</samp></p></div>'
         for name, text in texts.items()
-    )
-    return f'<div class="by-temperature">{inner}</div>'
+    ]
+    first, rest = (f'<div class="by-temperature">{"".join(part)}</div>' for part in (each[:2], each[2:]))
+    return first + (f"<details><summary>{more}</summary>{rest}</details>" if each[2:] else "")
 
 
 def _marked(text: str, plain: str) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from ....figures.bars import product_bars
 from ....inspection import Look
 from ....inspection.receipts import Receipt, receipt
-from ....words.heads import products_words
+from ....words.heads import weight_words
 from ....words.inspect import receipt_proof
 from ....words.numbers import signed
 from ... import theme
@@ -41,10 +41,15 @@ def slots(at: At) -> dict[str, Slot]:
         return receipt(at.look, c.layer, c.head, c.query, c.key)
 
     return {
-        "receipt-why": Slot(about, lambda: html.escape(products_words(made().products, made().dot))),
+        "receipt-why": Slot(about, lambda: html.escape(_why(made(), at.look))),
         "receipt-products": Slot(about, lambda: products_picture(made())),
         "receipt": Slot(about, lambda: receipt_html(made(), at.look)),
     }
+
+
+def _why(r: Receipt, look: Look) -> str:
+    tokens = look.tokens[r.query], look.tokens[r.key]
+    return weight_words(tokens, r.weight, r.products, visible=r.visible)
 
 
 def products_picture(r: Receipt) -> dict[str, Any] | None:
@@ -56,41 +61,46 @@ def products_picture(r: Receipt) -> dict[str, Any] | None:
 def receipt_html(r: Receipt, look: Look) -> str:
     """The receipt as HTML; tokens are escaped."""
     query, key = (html.escape(f"{i} {look.tokens[i]}") for i in (r.query, r.key))
-    title = f"Receipt: layer {r.layer}, head {r.head} · “{query}” attends to “{key}”"
+    title = f"Head {r.layer}.{r.head}: “{query}” attends to “{key}”"
     lines = [
-        ("the products above, added up (<b class=q>q</b> · <b class=k>k</b>)", _full(r.dot)),
-        (f"divided by √{len(r.q)} = {math.sqrt(len(r.q)):.6f}: the <b class=s>score</b>", _score(r)),
+        ("the products above, added up (<b class=q>q</b> · <b class=k>k</b>)", _row(r.dot)),
+        (f"divided by √{len(r.q)} = {_row(math.sqrt(len(r.q)))}: the <b class=s>score</b>", _score(r.score)),
     ]
-    largest = _full(r.row_maximum) if r.row_maximum >= 0 else f"({_full(r.row_maximum)})"
     if r.visible:
-        lines += [
+        more = [
             ("mask: this key is the query itself or comes before it", "visible") if look.config.causal
             else ("mask: this model has none", "visible"),
-            (f'exp(score − <span class="receipt-score">{largest}</span>, the row\'s largest)', _full(r.exponential)),
-            (f"divided by {_full(r.exponential_sum)}, the row's sum: the <b class=s>weight</b>", _full(r.weight)),
+            (f"exp(score − the row's largest, {_score(r.row_maximum)})", _row(r.exponential)),
+            (f"divided by {_row(r.exponential_sum)}, the row's sum: the <b class=s>weight</b>", _row(r.weight)),
         ]  # fmt: skip
     else:
-        lines += [
+        more = [
             ("mask: this key comes after the query, so its score becomes −∞", "hidden"),
-            ("exp(−∞)", _full(0.0)),
-            ("the <b class=s>weight</b>", _full(r.weight)),
+            ("exp(−∞)", _row(0.0)),
+            ("the <b class=s>weight</b>", _row(r.weight)),
         ]
     seen = r.query + 1 if look.config.causal else look.length
     most = int(np.argmax(np.abs(r.part_out)))
-    lines += [
-        ("length of the <b class=v>value</b> times the weight", _full(_norm(r.part))),
-        (f"length of the sum over {seen} visible token{'s' * (seen > 1)}", _full(_norm(r.z))),
-        (f"length of what this cell adds to “{query}”, after the output matrix", _full(_norm(r.part_out))),
-        (f"its largest number, number {most} of {len(r.part_out)}", _full(r.part_out[most])),
+    more += [
+        ("length of the <b class=v>value</b> times the weight", _row(_norm(r.part))),
+        (f"length of the sum over {seen} visible token{'s' * (seen > 1)}", _row(_norm(r.z))),
+        (f"length of what this cell adds to “{query}”, after the output matrix", _row(_norm(r.part_out))),
+        (f"its largest number, number {most} of {len(r.part_out)}", _row(r.part_out[most])),
     ]  # fmt: skip
     worst = max(r.differences, key=r.differences.__getitem__)
-    sums = theme.table((), [(theme.Cell(html=what), value) for what, value in lines], classes="receipt-sums")
+    first, rest = (
+        theme.table(
+            (), [(theme.Cell(html=what), theme.Cell(html=value)) for what, value in rows], classes="receipt-sums"
+        )
+        for rows in (lines, more)
+    )
     proof = receipt_proof(r.largest_difference, worst, 8 * look.trace["attn_in", r.layer].element_size())
     return (
         f"{theme.heading(html.unescape(title))}"
-        f'<div class="receipt">{sums}<details><summary>All {len(r.q)} numbers</summary>'
-        f'<div class="receipt-terms">{_terms(r)}</div></details></div>'
+        f'<div class="receipt">{first}<details><summary>From score to weight to value</summary>{rest}'
         f'<div class="receipt-proof">{theme.notice(proof, "good" if r.largest_difference < AGREES else "error")}</div>'
+        f"</details><details><summary>All {len(r.q)} numbers</summary>"
+        f'<div class="receipt-terms">{_terms(r)}</div></details></div>'
     )
 
 
@@ -108,9 +118,14 @@ def _role(column: str) -> str:
     return {"q · k": "s", "weight × v": "v", "number": ""}.get(column, column[0])
 
 
-def _score(r: Receipt) -> theme.Cell:
+def _score(value: float) -> str:
     # a lesson covers it until it was worked out by hand, and the row's largest, which may be the same
-    return theme.Cell(html=f'<span class="receipt-score">{_full(r.score)}</span>')
+    return f'<span class="receipt-score">{_row(value)}</span>'
+
+
+def _row(value: float) -> str:
+    """A number of a row as HTML: four decimals, and all eight on hover."""
+    return f'<span title="{_full(value)}">{signed(value, 4)}</span>'
 
 
 def _full(value: float) -> str:

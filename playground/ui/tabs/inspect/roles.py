@@ -21,7 +21,7 @@ from .selection import At, importance, order, ranking
 from .tested import Tested, known, roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="roles"><summary>Head roles, tested on many texts</summary>
-<div class="two wide-left"><div class="card stack">
+<div class="two wide-left"><div class="card stack">{slot("roles-headline")}
 <p class="quiet">Where each head puts its weight, on average. Click a row.</p>
 {chart_place("roles-map", height=260, save_name="head-map", clickable=True)}</div>
 <div class="card">{slot("role")}
@@ -38,6 +38,7 @@ def slots(at: At) -> dict[str, Slot]:
         return {}
     about = (*at.about, c.layer, c.head)
     return {
+        "roles-headline": Slot(at.about, lambda: headline(at), slow=True),
         "roles-map": Slot(about, lambda: show(*head_picture(at), **measured(at)), slow=True),
         "role": Slot(about, lambda: role_card(at), slow=True),
     }
@@ -71,14 +72,19 @@ def measured(at: At) -> dict[str, Any]:
     return {"prompt": None, "measured on": "many texts"} if _tested(at)[0] else {}
 
 
+def headline(at: At) -> str:
+    """How many heads have which role, or why that is unknown."""
+    found, problem = _tested(at)
+    return theme.result(roles_counted(found.tests)) if found else problem
+
+
 def head_picture(at: At) -> tuple[dict[str, Any], str]:
-    """Every head's share of weight on each place, and how many heads have which role."""
+    """Every head's share of weight on each place, and on which text."""
     found, drawn = _tested(at)[0], heads(at.look)
     if found:
         means = {**found.tests.weights, "evenness": found.tests.evenness}
         values = [[means[name].at(*owner)[0] for name in MEASURES] for owner in drawn]
-        words = f"{roles_counted(found.tests)} Measured on {found.tests.texts} texts: {found.words}. "
-        words += f"Rows: {ORDERS['loss']}."
+        words = f"Measured on {found.tests.texts} texts: {found.words}. Rows: {ORDERS['loss']}."
     else:
         values = [[head_scores(at.look).of(*owner)[name] for name in MEASURES] for owner in drawn]
         words = f"Measured on this prompt. Rows: {ORDERS[order(at.look)]}."
@@ -88,12 +94,12 @@ def head_picture(at: At) -> tuple[dict[str, Any], str]:
 
 def role_card(at: At) -> str:
     """The chosen head's role, and the numbers that made it."""
-    found, problem = _tested(at)
+    found = _tested(at)[0]
     here, shift, owner = head_scores(at.look).of(*at.owner), importance(at.look), at.owner
     title = f"Head {owner[0]}.{owner[1]}"
     if found is None:
         rows = [(f"weight on {name}", _number(here[key])) for key, name in MEASURES.items()]
-        return problem + theme.heading(title) + theme.table(("", "this prompt"), rows)
+        return theme.heading(title) + theme.table(("", "this prompt"), rows)
     tests, rows = found.tests, []
     for name, habit in HABIT_NAMES.items():
         bound, there = f"≤ {tests.untrained[name]:.2f}", interval(tests.weights[name], owner)
@@ -115,7 +121,8 @@ def role_card(at: At) -> str:
     if shift is not None:
         rows.append(("change of the last prediction without it (nats)", "", "", f"{shift[owner]:.2f}"))
     words = f"It {ROLE_NAMES[tests.role(*owner)]}."
-    return theme.heading(title, words) + theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
+    table = theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
+    return f"{theme.heading(title, words)}<details><summary>Its numbers</summary>{table}</details>"
 
 
 def _number(value: float) -> str:

@@ -11,7 +11,8 @@ from ....figures.interventions import steering_picture
 from ....interventions.pairs import ends_a_word
 from ....interventions.patching import Pair
 from ....interventions.steering import (
-    SIDE_BY_SIDE,
+    PARTS,
+    STRENGTHS,
     TRIED,
     Setting,
     difference_of_means,
@@ -21,7 +22,6 @@ from ....interventions.steering import (
     suggested_setting,
 )
 from ....words.interventions import steered_result
-from ....words.numbers import signed
 from ....words.result import Result
 from ...chart import chart_place
 from ...panel import Slot, choice, slot
@@ -40,8 +40,6 @@ from .pairs import (
 from .selection import At
 from .validation import held_out
 
-STRENGTHS = 9
-STRONGEST = 2.0
 SETTING_TOKENS = 512
 """Tokens of held-out text on which each layer and strength is tried."""
 
@@ -53,14 +51,14 @@ _OFFERED = "Replace your prompt with a pair on which steering works:"
 _NONE = "Steering works on no known pair of this model. Type two prompts under “Patch from another prompt”."
 _AREA = '<label class="field-label grow">{label}<textarea name="{name}" rows="2" dir="auto"></textarea></label>'
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
-<div class="card stack"><p class="quiet">{_PURPOSE}</p>{slot("steer-ideas", class_="line")}
-<div class="stack" data-if="other">
+<div class="card stack">{slot("steer-ideas", class_="line")}
+<div class="stack" data-if="steer_layer">{slot("steer-curve-headline")}
+<label class="field-label temperature">Strength<input type="range" name="strength" min="0" max="{STRENGTHS[-1]:g}"
+step="0.1"><output data-of="strength"></output></label>
+{slot("steer-texts", class_="stack")}
+<details class="stack"><summary>How it is done</summary><p class="quiet">{_PURPOSE}</p>
 <div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>
-<div class="line">{slot("steer-layer")}<label class="field-label temperature">Strength
-<input type="range" name="strength" min="0" max="{STRONGEST:g}" step="0.1"><output data-of="strength"></output></label>
-</div>
-{slot("steer-curve-headline")}{chart_place("steer-curve", height=280, save_name="steering")}
-{slot("steer-texts", class_="in-a-row")}</div></div></details>"""
+{slot("steer-layer")}{chart_place("steer-curve", height=280, save_name="steering")}</details></div></div></details>"""
 
 
 def opening(at: At) -> dict[str, Any]:
@@ -70,15 +68,25 @@ def opening(at: At) -> dict[str, Any]:
         return {}
     if c.other is None:
         return {"other": suggested_other(at, pairs_of(at) if c.patch or c.circuit else steered_pairs(at))}
-    if not c.other:
+    if not c.steer:
         return {}
-    moved: dict[str, Any] = {}
-    if c.towards is None:
-        moved |= {"towards": _line(c.other), "away": _line(text_of(at, at.look.ids))}
-    elif c.steer and (c.steer_layer is None or not 0 <= c.steer_layer < at.look.config.n_layers):
-        setting = _setting(at, at.look.ids, c.towards, c.away)
-        moved |= {"steer_layer": setting.layer, "strength": setting.strength}
-    return moved
+    towards, away = _fitting_sides(at) if c.towards is None else (c.towards, c.away)
+    if towards is None or (c.steer_layer is not None and 0 <= c.steer_layer < at.look.config.n_layers):
+        return {}
+    setting = _setting(at, at.look.ids, towards, away)
+    return {"towards": towards, "away": away, "steer_layer": setting.layer, "strength": setting.strength}
+
+
+def _fitting_sides(at: At) -> tuple[str, str] | tuple[None, None]:
+    """Towards and away: the two prompts, if steering works with them, else a pair with which it works on this prompt.
+
+    Where no pair works at all, the two prompts, if there are two.
+    """
+    offered = [(pair.other, pair.ids) for pair in steered_pairs(at)]
+    own = [(_line(at.chosen.other), _line(text_of(at, at.look.ids)))] if at.chosen.other else []
+    tried = own + [tuple(_line(text_of(at, ids)) for ids in each) for each in offered]
+    works = (each for each in tried if _setting(at, at.look.ids, *each).works)
+    return next(works, own[0] if own and not offered else (None, None))
 
 
 def _line(text: str) -> str:
@@ -117,25 +125,21 @@ def _setting(at: At, ids: tuple[int, ...], towards: str, away: str) -> Setting:
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The slots of the curve and of the texts at five strengths; empty while their folds are closed."""
+    """The slots of the curve and of the texts at five strengths; none while the part is closed."""
     c = at.chosen
     if not c.steer:
         return {}
-    about = (*at.about, c.other, c.towards, c.away, c.steer_layer, c.strength)
+    about = (*at.about, c.towards, c.away, c.steer_layer)
     layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
     suggested = {"steer-ideas": ideas(at, steered_pairs, "", _OFFERED, _NONE)}
-    if not c.other:
+    if c.steer_layer is None:
         return suggested
     return {
         **suggested,
         "steer-layer": Slot((len(layers), c.steer_layer), lambda: choice("steer_layer", "Layer", layers)),
         **with_headline("steer-curve", about, lambda: _curve(at)),
-        "steer-texts": Slot(about, lambda: _side_by_side(at), slow=True),
+        "steer-texts": Slot((*about, c.strength), lambda: _side_by_side(at), slow=True, echoes=True),
     }
-
-
-def _strength(at: At) -> float:
-    return max(0.0, min(STRONGEST, at.chosen.strength))
 
 
 def _sides(at: At, towards: str | None, away: str | None) -> tuple[list[list[int]], list[list[int]]]:
@@ -152,24 +156,21 @@ def _direction(at: At) -> torch.Tensor:
 
 def _curve(at: At) -> tuple[dict[str, Any], Result]:
     look, c, judged = at.look, at.chosen, held_out(at.page, at.look)
-    check_size(at, STRENGTHS * judged.inputs.numel(), "this curve")
-    most = _strength(at) or 1.0
-    strengths = [most * (2 * i / (STRENGTHS - 1) - 1) for i in range(STRENGTHS)]
+    check_size(at, len(STRENGTHS) * judged.inputs.numel(), "this curve")
     windows = judged.inputs, judged.targets
     direction, layer = _direction(at), c.steer_layer
     answers = sides_answers(look.model, *_sides(at, c.towards, c.away))
-    measure = lambda: steering_curve(look.model, direction, layer, strengths, look.ids, answers, windows)  # noqa: E731
-    key = "curve", c.towards, c.away, layer, most, look.ids
-    curve = kept_here.get(key, measure, owner=look.model)
-    wanted, other, leader = map(look.token_label, (*answers, curve.leaders[-1]))
-    words = steered_result(curve, (wanted, other), leader)
+    measure = lambda: steering_curve(look.model, direction, layer, STRENGTHS, look.ids, answers, windows)  # noqa: E731
+    curve = kept_here.get(("curve", c.towards, c.away, layer, look.ids), measure, owner=look.model)
+    wanted, other, *leaders = map(look.token_label, (*answers, *curve.leaders))
+    words = steered_result(curve, (wanted, other), leaders)
     words = replace(words, details=f"{words.details} Measured on {judged.words}.".strip())
     return steering_picture(curve, wanted, other), words
 
 
 def _side_by_side(at: At) -> str:
     direction, layer = _direction(at), at.chosen.steer_layer
-    strengths = dict.fromkeys(part * _strength(at) for part in SIDE_BY_SIDE)
-    names = {s: f"Strength {signed(s, plus=bool(s))}" for s in strengths}
-    taps = {name: steering_tap(at.look.model, direction, layer, s) for s, name in names.items()}
-    return cards(at, taps, names[0.0])
+    most = max(0.0, min(STRENGTHS[-1], at.chosen.strength))
+    names = {strength: f"Strength {strength:.3g}" for strength in (0.0, *(part * most for part in PARTS))}
+    taps = {name: steering_tap(at.look.model, direction, layer, strength) for strength, name in names.items()}
+    return cards(at, taps, names[0.0], "More strengths")
