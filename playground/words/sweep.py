@@ -28,11 +28,11 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
     if math.isinf(margin):
         details = f"With {second.value}, the loss is {difference:.4f} higher. With one seed, this may be luck."
         return Result(f"{name} {best.value} is ahead, with one seed.", number, details + edge)
-    interval = f"the ± is a {CERTAINTY} % interval over seeds, compared in pairs"
+    interval = f"The ± is a {CERTAINTY} % interval over seeds, compared in pairs"
     if difference > margin:
-        details = f"Next is {second.value}: its loss is {difference:.4f} ± {margin:.4f} higher; {interval}."
+        details = f"Next is {second.value}: its loss is {difference:.4f} ± {margin:.4f} higher. {interval}."
         return Result(f"{name} {best.value} is best of the {len(rows)} tried.", number, details + edge)
-    details = f"The two best differ by {difference:.4f} ± {margin:.4f}, which luck can explain; {interval}."
+    details = f"The two best differ by {difference:.4f} ± {margin:.4f}, which luck can explain. {interval}."
     worse = [row.value for row in complete(rows) if row is not best and clearly_behind(row, best)]
     alike = [best.value, *(row.value for row in complete(rows) if row is not best and row.value not in worse)]
     number += f" Clearly worse: {listed([str(value) for value in worse])}." if worse else ""

@@ -153,8 +153,8 @@ def of_verdict_and_pairs() -> Iterator[Case]:
         ("three pairs, a tie", Verdict(0.001, 0.05, 3, 0.02)),
         ("three pairs, no spread", Verdict(-0.01, 0.0, 3, 0.0)),
     ):
-        yield name, verdict.verdict_result(found, "equal FLOPs")
-        yield f"{name}, more to come", verdict.verdict_result(found, active=True).headline
+        yield name, verdict.verdict_result(found, 80)
+        yield f"{name}, more to come", verdict.verdict_result(found, 40, active=True).headline
     yield "still learning", verdict.still_learning_in_words((0.2, 0.3))
     for loss, margin in ((0.5, 0.2), (0.1, math.inf), (0.01, 0.03)):
         yield f"loss {loss:g}, margin {margin:g}", verdict.loss_in_words(loss, margin)
