@@ -26,8 +26,8 @@ from ....words.influence import (
     proof_result,
     proof_row,
     ranked_result,
-    rule_sentence,
     score_sentence,
+    strength,
     times,
 )
 from ... import theme
@@ -139,7 +139,10 @@ class Why:
         page, visitor, refused = self._page, asked.visitor, sent.get("refused")
         chosen = Chosen.read(sent, page, checkpoint)
         about = (model_id, checkpoint.history.last_step, chosen)
-        title, key = _title(checkpoint, chosen), (tuple(chosen.text.prompt), tuple(chosen.text.tokens))
+        title, key = (
+            _title(checkpoint, chosen, unlikeliest=sent.get("unlikeliest") is True),
+            (tuple(chosen.text.prompt), tuple(chosen.text.tokens)),
+        )
 
         try:
             known = chosen.question(page, model_id, checkpoint)
@@ -189,9 +192,9 @@ def _searches(job: SearchJob | None) -> bool:
     return job is not None and job.state != "failed" and job.result is None
 
 
-def _title(checkpoint: Checkpoint, chosen: Chosen) -> str:
+def _title(checkpoint: Checkpoint, chosen: Chosen, *, unlikeliest: bool) -> str:
     said = checkpoint.tokenizer.decode(chosen.text.tokens[chosen.first : chosen.last + 1])
-    return f"Why “{_shortened(said)}”?"
+    return f"Why “{_shortened(said)}”{', the unlikeliest word' * unlikeliest}?"
 
 
 def _shortened(text: str) -> str:
@@ -275,16 +278,22 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
         return f'<div class="line">{button}{said}</div>'
     if _searches(job):
         return ""
-    ranked, rule = job.result, rule_sentence(job.result)
-    least = CHECKED * max((each.effect for each in ranked.raising), default=0.0)
-    raising = ""
+    ranked, raising = job.result, []
+    most = max((each.effect for each in ranked.raising), default=0.0)
     for i, each in enumerate(ranked.raising[:RAISING]):
-        ticked = " checked" * (each.effect >= least)
+        ticked = " checked" * (each.effect >= CHECKED * most)
         box = f'<input type="checkbox" data-field="passage-{i}"{ticked} aria-label="Remove passage {i + 1}">'
-        raising += f'<label class="why-passage"><span>{box} {i + 1}</span><div>{_passage(each, corpus)}</div></label>'
+        shown = _passage(each, corpus) + (theme.quiet(strength(each.effect, most)) if i else "")
+        raising.append(f'<label class="why-passage"><span>{box} {i + 1}</span><div>{shown}</div></label>')
+    first, others = "".join(raising[:1]), raising[1:]
+    if others:
+        first += (
+            f"<details><summary>{len(others)} more passage{'s' * (len(others) > 1)}</summary>"
+            f'<div class="stack">{"".join(others)}</div></details>'
+        )
     lowering = "".join(_passage(each, corpus) for each in ranked.lowering[:LOWERING])
     lower = f"<details><summary>These make it less likely</summary>{lowering}</details>" if lowering else ""
-    return f"{theme.result(ranked_result(ranked))}{theme.quiet(rule) if rule else ''}{raising}{lower}"
+    return f"{theme.result(ranked_result(ranked))}{first}{lower}"
 
 
 def _passage(each: Passage, corpus: Corpus) -> str:
@@ -313,7 +322,8 @@ def _proven_html(proofs: list[ProofJob], job: SearchJob, corpus: Corpus) -> str:
     last, question, claims = proofs[-1], proofs[-1].question, by_claim(proofs)
     between = " " * (corpus.tokenizer.kind == "word")
     begun = corpus.tokenizer.decode(list(question.ids[: question.first]))[-AROUND:] + between
-    says = {"With all passages it writes": last.result.said, "Without these passages it writes": last.result.trial.said}
+    these = "these passages" if len(last.passages) > 1 else "this passage"
+    says = {"With all passages it writes": last.result.said, f"Without {these} it writes": last.result.trial.said}
     texts = "".join(f"{theme.quiet(when)}{_quoted(begun, text, '')}" for when, text in says.items())
     selected = _shortened(corpus.tokenizer.decode(list(question.ids[question.first :])))
     number_of = {each.places: i for i, each in enumerate(job.result.raising, 1)}
