@@ -40,9 +40,8 @@ def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_
     registry = page.board.registry
     dense, moe = (registry.get(model_id, None) for model_id in SHIPPED)
     known = views.pair_of(SHIPPED[0], dense, SHIPPED[1], moe, recorded=True).verdict
-    assert page.text("headline") == "No difference visible after 1,500 steps." and "1 seed · 1,500 steps" in page.text(
-        "about"
-    )
+    assert page.text("headline") == "No difference visible after 1,500 steps."
+    assert "1 seed · 1,500 steps · recorded" in page.text("about")
     assert f"{abs(known.difference):.4f}" in page.text("numbers") and f"± {known.margin:.4f}" in page.text("numbers")
     bars = page.slots["interval"]["figure"]["data"][1]
     assert bars["error_x"]["array"] == [known.margin]

@@ -27,7 +27,8 @@ MOST_TOKENS = 256
 
 TEMPLATE = f"""<div class="stack"><div class="line">{slot("routing-headline", tag="h3", class_="grow")}
 {slot("layers")}</div>{slot("routing-note")}
-<p class="quiet">Under each token: its main expert in each layer. Tap a token to follow it.</p>
+<p class="quiet">Under each token: its main expert in each layer. Coloured: the same expert as the framed
+token, in the chosen layer. Tap a token to follow it.</p>
 {slot("routing-text", id="routing-text", dir="auto")}
 <details class="fold"><summary>Another text</summary><div class="stack">{PROMPT}
 {slot("routing-ideas", class_="line tight", data_arrows="")}</div></details>
