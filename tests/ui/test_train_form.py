@@ -311,6 +311,8 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     assert "no token for 2 characters" in contents and "“Ω”" in contents and "“é”" in contents
     assert "lack 100 % of this text" in follow(start | {"text": "Ὀδυσσεύς" * 300}, "text")["contents"]
     assert "further needs about" in follow(start | {"text": "a dog sat. " * 20}, "text")["contents"]
+    notes = [follow(start | {"text": "", "further": further}, "further")["source_note"] for further in (True, False)]
+    assert notes[0] == "" and "2,000 characters" in notes[1], "one number"
     assert "lack" not in follow(start | {"further": False}, "further")["contents"]
 
 

@@ -119,7 +119,8 @@ def of_states_and_excess_loss() -> Iterator[Case]:
             f"by heart, loss {loss}",
             states.result(State(state_kinds.BY_HEART, **{**facts, "now": loss, "left": None})),
         )
-    yield "overfitting from the start", states.result(State(state_kinds.OVERFITTING, 0, **facts, over=True))
+    early = State(state_kinds.OVERFITTING, 0, **facts | {"training": (1.4, 1.3)}, over=True)
+    yield "overfitting from the start", f"{states.overfits(early)} {states.result(early)}"
     for loss in 0.1, 1.3:
         overfitted = State(state_kinds.OVERFITTING, 350, **facts | {"training": (1.4, loss)}, over=True)
         yield f"overfitting, training loss {loss}", f"{states.overfits(overfitted)} {states.result(overfitted)}"
@@ -310,6 +311,7 @@ def of_studies() -> Iterator[Case]:
         yield f"beside the new text's baselines, {after}", told
     strange = dataclasses.replace(taken(2.0, 1.5), samples=("\N{REPLACEMENT CHARACTER}ing",))
     yield "letters that the tokens lack", tuning.tuning_result(taken(3.0, 1.0), strange)
+    yield "two losses", tuning.READS
     noted = {when: dataclasses.asdict(taken(3.0, None)) for when in ("before", "after")}
     yield "in the shell", "\n".join(tuning.tuning_lines(noted))
     for parts, kind in (["é"], "char"), (list("éΩ\n"), "char"), (["sea", "sang", "the", "king", "now"], "word"):
