@@ -47,7 +47,7 @@ KEPT_SAME = "Removed passages are replaced by others of the same length, so all 
 
 def copied_result(copied: Copied, count: int) -> Result:
     """How often the selected words occur, and how much of the whole answer is copied, next to held-out text."""
-    headline = f"Your selection occurs {times(count)} in the training text."
+    headline = f"It occurs {times(count)} in the training text."
     share_, usual = copied.share, copied.usual
     if not share_:
         return Result(headline, f"No {LONG} characters in a row are copied.")

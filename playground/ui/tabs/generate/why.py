@@ -46,8 +46,8 @@ CHECKED = 0.25
 """Passages with at least this share of the strongest one's influence are chosen for the proof."""
 
 BUTTON = '<button type="button" class="link why-button" data-do="why" data-reveal="why-copied" hidden>Why?</button>'
-TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">{slot("why-title", tag="h2")}
-<span class="grow"></span>{move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
+TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">{slot("why-title", tag="h2", class_="grow")}
+{move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
 <div data-slot="why-marks" data-own hidden></div>{slot("why-bar", class_="why-bar")}
 {slot("why-copied", class_="stack")}
 <fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
