@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from ..data import LANGUAGES, Corpus, TextError, Tokenizer, corpus_from_text
@@ -25,8 +24,6 @@ TOKENS_PER_STEP, PASSES, STEPS = 2048, 85, (20, 200)
 """Of a step; how often a text is read; and how many steps that comes to, at least and at most. After 25 passes over a
 page, half of the words that the stories model wrote came from it. After 85, it was four in five; after 120, whole
 phrases."""
-TRIED = 100
-"""Sentences of a text among which one is sought that the tokenizer knows."""
 WRITTEN = 60
 """Tokens that continue each prompt."""
 OPERATIONS, CHARACTERS = 2e12, (5_000, 100_000)
@@ -151,8 +148,7 @@ class Exam:
 def _beginning(text: str, tokenizer: Tokenizer) -> str:
     """The first four words of a whole sentence or line, where there is one: of one without unknown parts, if any."""
     whole = re.finditer(r"(?:[.!?][\"'”’]?\s|\n)\s*(?=(\S+(?:[ ]+\S+){3}))", text)
-    begun = [" ".join(found[1].split()) for found in islice(whole, TRIED)]
-    begun = begun or [" ".join(text.partition(" ")[2].split()[:4])]
+    begun = [" ".join(found[1].split()) for found in whole] or [" ".join(text.partition(" ")[2].split()[:4])]
     return next((each for each in begun if not tokenizer.unknown_parts(each)), begun[0])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..studies.sweep import Row, best_of, clearly_behind, complete, lead_of
+from ..studies.sweep import Row, behind, best_of, complete, lead_of
 from ..training.verdict import CERTAINTY
 from .numbers import listed
 from .result import Result
@@ -33,8 +33,9 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
         details = f"Next is {second.value}: its loss is {difference:.4f} ± {margin:.4f} higher. {interval}."
         return Result(f"{name} {best.value} is best of the {len(rows)} tried.", number, details + edge)
     details = f"The two best differ by {difference:.4f} ± {margin:.4f}, which luck can explain. {interval}."
-    worse = [row.value for row in complete(rows) if row is not best and clearly_behind(row, best)]
-    alike = [best.value, *(row.value for row in complete(rows) if row is not best and row.value not in worse)]
+    others = [(row.value, *behind(row, best)) for row in complete(rows) if row is not best]
+    alike = [best.value, *(value for value, more, margin in others if more <= margin)]
+    worse = [row.value for row in complete(rows) if row.value not in alike]
     number += f" Clearly worse: {listed([str(value) for value in worse])}." if worse else ""
     said = listed([str(value) for value in alike]) if len(alike) < 5 else f"{len(alike)} of the values"
     return Result(f"{name}: {seeds} seeds cannot tell {said} apart.", number, details + edge)

@@ -10,14 +10,12 @@ from .training import in_steps
 
 
 def verdict_result(verdict: Verdict, steps: int, *, active: bool = False) -> Result:
-    """The better model after so many steps, its lead, and the evidence. `active`: more pairs are in training."""
+    """The better model after so many steps, and the evidence. `active`: more pairs are in training."""
     far, better = " so far" * active, "MoE" if verdict.difference < 0 else "The dense model"
     if math.isinf(verdict.margin):
         return Result(
             "One window can't settle it.", details="One validation window is not enough to compare two models."
         )
-    side = "lower" if verdict.difference < 0 else "higher"
-    number = f"MoE's loss is {abs(verdict.difference):.4f} {side}, ± {verdict.margin:.4f}."
     tie = f"No difference visible {'so far' if active else f'after {in_steps(steps)}'}."
     spread = f" A single seed lands about {verdict.spread:.4f} from their mean." if verdict.spread else ""
     interval = f"The ± is a {CERTAINTY} % interval (Student's t) from the spread between"
@@ -25,13 +23,11 @@ def verdict_result(verdict: Verdict, steps: int, *, active: bool = False) -> Res
         within = abs(verdict.difference) <= verdict.margin
         return Result(
             tie if within else f"{better} is ahead{far}, with one seed.",
-            number,
-            f"{interval} validation windows. It does not cover other seeds, so one pair cannot name a winner.",
+            details=f"{interval} validation windows. It does not cover other seeds, so one pair cannot name a winner.",
         )
     return Result(
         f"{better} predicts better{far}." if verdict.is_clear else tie,
-        number,
-        f"{interval} {verdict.seeds} seeds.{spread}",
+        details=f"{interval} {verdict.seeds} seeds.{spread}",
     )
 
 

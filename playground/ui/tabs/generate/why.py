@@ -46,7 +46,8 @@ CHECKED = 0.25
 """Passages with at least this share of the strongest one's influence are chosen for the proof."""
 
 BUTTON = '<button type="button" class="link why-button" data-do="why" data-reveal="why-copied" hidden>Why?</button>'
-TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">{slot("why-title", tag="h2", class_="grow")}
+TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
+{slot("why-title", tag="h2", class_="grow")}
 {move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
 <div data-slot="why-marks" data-own hidden></div>{slot("why-bar", class_="why-bar")}
 {slot("why-copied", class_="stack")}
@@ -139,10 +140,8 @@ class Why:
         page, visitor, refused = self._page, asked.visitor, sent.get("refused")
         chosen = Chosen.read(sent, page, checkpoint)
         about = (model_id, checkpoint.history.last_step, chosen)
-        title, key = (
-            _title(checkpoint, chosen, unlikeliest=sent.get("unlikeliest") is True),
-            (tuple(chosen.text.prompt), tuple(chosen.text.tokens)),
-        )
+        title = _title(checkpoint, chosen, unlikeliest=sent.get("unlikeliest") is True)
+        key = tuple(chosen.text.prompt), tuple(chosen.text.tokens)
 
         try:
             known = chosen.question(page, model_id, checkpoint)
@@ -251,7 +250,7 @@ def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: 
     else:
         places = islice(re.finditer(re.escape(selected), text), SOURCES) if selected else ()
         first = "".join(_source(each.start(), len(selected), text) for each in places)
-    others = f"<details><summary>Other copied pieces</summary>{''.join(pieces_)}</details>" if pieces_ else ""
+    others = _folded("Other copied pieces", pieces_)
     legend = f'<p class="quiet"><span class="copied">Underlined text</span> {LEGEND}</p>' if matches else ""
     said = theme.result(copied_result(found, text.count(selected) if selected else 0))
     return f"{said}{legend}{first}{others}"
@@ -285,15 +284,15 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
         box = f'<input type="checkbox" data-field="passage-{i}"{ticked} aria-label="Remove passage {i + 1}">'
         shown = _passage(each, corpus) + (theme.quiet(strength(each.effect, most)) if i else "")
         raising.append(f'<label class="why-passage"><span>{box} {i + 1}</span><div>{shown}</div></label>')
-    first, others = "".join(raising[:1]), raising[1:]
-    if others:
-        first += (
-            f"<details><summary>{len(others)} more passage{'s' * (len(others) > 1)}</summary>"
-            f'<div class="stack">{"".join(others)}</div></details>'
-        )
-    lowering = "".join(_passage(each, corpus) for each in ranked.lowering[:LOWERING])
-    lower = f"<details><summary>These make it less likely</summary>{lowering}</details>" if lowering else ""
-    return f"{theme.result(ranked_result(ranked))}{first}{lower}"
+    more = _folded(f"{len(raising) - 1} more passage{'s' * (len(raising) > 2)}", raising[1:])
+    lower = _folded("These make it less likely", [_passage(each, corpus) for each in ranked.lowering[:LOWERING]])
+    return f"{theme.result(ranked_result(ranked))}{''.join(raising[:1])}{more}{lower}"
+
+
+def _folded(title: str, parts: list[str]) -> str:
+    """Parts behind their title; empty if there are none."""
+    inside = f'<div class="stack">{"".join(parts)}</div>'
+    return f"<details><summary>{title}</summary>{inside}</details>" if parts else ""
 
 
 def _passage(each: Passage, corpus: Corpus) -> str:

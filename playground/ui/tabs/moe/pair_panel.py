@@ -9,7 +9,7 @@ from typing import Any
 from ....service.comparisons import ComparisonJob
 from ...chart import chart_place, show
 from ...page import Page
-from ...panel import Asked, Shown, Slot, blank, choice, deed_button, move_button, slot, switch
+from ...panel import Asked, Shown, Slot, blank, choice, move_button, slot, switch
 from ...quoted import model_facts
 from ...under_way import notices
 from . import both, breaking, experts, routing, verdict
@@ -106,7 +106,7 @@ def _card(here: At) -> dict[str, Slot]:
         "curve": Slot((facts, here.chosen.curve), seen(lambda v: show(*verdict.curve(v, here.chosen.curve))), slow),
     }
     if here.chosen.details:
-        slots["details"] = Slot(facts, seen(lambda v: verdict.details(v) + _more_seeds(v)), slow)
+        slots["details"] = Slot(facts, seen(verdict.details), slow)
     return slots
 
 
@@ -124,13 +124,6 @@ def _more(here: At, view: Any) -> str:
     """The button after the number."""
     shown, known = here.chosen.details, view.verdict is not None
     return known * move_button("Details", {"details": not shown}, kind="link", aria_expanded=str(shown).lower())
-
-
-def _more_seeds(view: Any) -> str:
-    """The button that trains a pair of one seed with three."""
-    if view.active or view.verdict is None or view.verdict.seeds > 1:
-        return ""
-    return deed_button("Train three seeds", "train_again", kind="ghost", data_with='{"seeds": 3}')
 
 
 def _choice(here: At) -> Slot:

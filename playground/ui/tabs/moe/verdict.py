@@ -17,6 +17,7 @@ from ....words.pictures import difference_words, interval_words, pair_words
 from ....words.training import in_steps
 from ....words.verdict import still_learning_in_words, verdict_result
 from ... import theme
+from ...panel import deed_button
 from ...refusals import sentence
 from ...under_way import left, progress
 
@@ -85,7 +86,9 @@ def details(view: PairView) -> str:
             parts.append(_beside_the_gap(view))
     if view.state == "finished" and view.message and not view.withheld:
         parts.append(view.message)
-    return "".join(f"<p>{html.escape(sentence(part))}</p>" for part in parts if part)
+    more = not view.active and view.verdict is not None and view.verdict.seeds == 1
+    button = more * deed_button("Train three seeds", "train_again", kind="ghost", data_with='{"seeds": 3}')
+    return "".join(f"<p>{html.escape(sentence(part))}</p>" for part in parts if part) + button
 
 
 def remarks(view: PairView) -> str:

@@ -10,10 +10,7 @@ from ....words.tuning import ORIGINS, READS, noted_result
 
 
 def tuned_html(view: RunView) -> str:
-    """The details and the table, as HTML; empty for a model that was not trained further.
-
-    If an earlier step's weights are the model, what was measured at the last step stands here, too, and says so.
-    """
+    """The details and the table, as HTML; empty for a model that was not trained further. All is of the last step."""
     if not view.tuning:
         return ""
     before, after = (Measured.from_dict(view.tuning[when]) for when in ("before", "after"))
