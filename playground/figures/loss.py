@@ -66,10 +66,12 @@ def loss_curve(
         line(other.evaluations["step"], other.evaluations["val_loss"], f"{other.name}, validation", color, width=1.8)
         for other, color in zip(others, cycle(palette.OTHERS))
     ]
+    losses = [loss for other in others for loss in other.evaluations["val_loss"]]
     if run is not None:
         color = palette.of_kind(run.kind)
         bucket = bucket_size(planned_steps or len(run.steps["step"]))
         at, means = bucket_means(run.steps["step"], bucket), bucket_means(run.steps["loss"], bucket)
+        losses += [*means, *run.evaluations["train_loss"]]
         of = "" if bucket == 1 else f" (mean of {bucket})"
         points, training, validation = (run.evaluations[name] for name in ("step", "train_loss", "val_loss"))
         traces += [
@@ -85,7 +87,7 @@ def loss_curve(
     x_axis = axis("step", **({"range": [-0.015 * planned_steps, 1.015 * planned_steps]} if planned_steps else {}))
     curve = run.evaluations["val_loss"] if run is not None else ()
     labelled = bool(rungs) or (run is not None and not run.recorded)  # a live run's baselines come a moment later
-    notes, narrow = gutter_labels(rungs, height, log_y, sayings or {}, curve)
+    notes, narrow = gutter_labels(rungs, height, log_y, sayings or {}, curve, losses)
     narrow["margin.r"] = 8
     if run is not None and run.best is not None:
         narrow["margin.t"] = 54  # a second row of the legend
@@ -157,18 +159,19 @@ def gutter_labels(
     log_y: bool,
     sayings: Mapping[str, str] = MappingProxyType({}),
     curve: Sequence[float] = (),
+    losses: Sequence[float] = (),
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The baselines' names and losses, as labels to the right of the picture that do not overlap.
 
     Also returns the changes for a narrow picture: names above their lines, the best possible loss below its own.
     There a name that would cover another line, or a name nearer to the curve's end, is left out with its line.
-    The best possible loss always stays.
+    The best possible loss always stays. `losses` are all that the picture shows, beside the `curve`.
     """
     if not rungs:
         return [], {}
     places = [_place(value, log_y) for _, value in rungs]
     measured = [loss for loss in curve if math.isfinite(loss)]
-    drawn = [_place(loss, log_y) for loss in measured]
+    drawn = [_place(loss, log_y) for loss in (*measured, *losses) if math.isfinite(loss)]
     pixel = (height - 100) / (max(places + drawn) - min(places + drawn) or 1.0)
     passed = sum(measured[-1] < value for _, value in rungs) if measured else 0
     labels: list[dict[str, Any]] = []

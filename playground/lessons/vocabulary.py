@@ -96,8 +96,8 @@ _PLACES = (
     ("moe", "pair facts", "#moe-panel .facts"),
     ("moe routing", "routes", "#routing-text"),
     ("moe routing", "followed token", "#routing-followed"),
-    ("moe routing", "loads", "=load-over-training"),
-    ("moe routing", "train unbalanced", "#train-unbalanced"),
+    ("moe routing loads", "loads", "=load-over-training"),
+    ("moe routing loads", "train unbalanced", "#train-unbalanced"),
 )
 
 

@@ -98,12 +98,15 @@ class Measured:
     samples: tuple[str, ...]
     prompts: tuple[int, ...] = ()
     """How many characters of each sample are its prompt; empty if this was not recorded."""
+    origins: tuple[str, ...] = ()
+    """Where each prompt comes from: `run`, `old` or `new`; empty if this was not recorded."""
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Measured:
         """The inverse of `dataclasses.asdict`."""
         old = values["old"] and Score(**values["old"])
-        return cls(Score(**values["new"]), old, tuple(values["samples"]), tuple(values.get("prompts", ())))
+        listed = (tuple(values.get(name, ())) for name in ("samples", "prompts", "origins"))
+        return cls(Score(**values["new"]), old, *listed)
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,8 @@ class Exam:
     """Of the new text."""
     old: str | None
     """Of the text that it had learned from; None where that is not known."""
-    prompts: tuple[str, ...]
+    prompts: dict[str, str]
+    """Each prompt, and where it comes from, as in `Measured`."""
 
     @classmethod
     def of(cls, corpus: Corpus, old: str | None, prompt: str, config: ModelConfig) -> Exam:
@@ -122,8 +126,11 @@ class Exam:
         least, most = CHARACTERS
         length = min(max(int(OPERATIONS / config.flops_per_token()), least), most)
         new, old = corpus.judging_text()[:length], old[:length] if old and len(old) > FEWEST * SHORTEST + 50 else None
-        begun = [" ".join(_sentences(text).split()[:4]) for text in (old or "", new)]
-        return cls(new, old, tuple(dict.fromkeys(filter(None, (prompt, *begun)))))
+        prompts = {prompt: "run"}
+        for origin, text in (("old", old or ""), ("new", new)):
+            prompts.setdefault(_beginning(text, corpus.tokenizer), origin)
+        prompts.pop("", None)
+        return cls(new, old, prompts)
 
     def taken(
         self, model: Transformer, tokenizer: Tokenizer, should_stop: Callable[[], bool] = lambda: False
@@ -134,13 +141,15 @@ class Exam:
         for prompt in given:
             steps = generate(model, prompt, WRITTEN, sampling)
             samples.append(tokenizer.decode(prompt + [step.tokens[0] for step in steps]))
-        return Measured(new, old, tuple(samples), tuple(len(tokenizer.decode(prompt)) for prompt in given))
+        lengths = tuple(len(tokenizer.decode(prompt)) for prompt in given)
+        return Measured(new, old, tuple(samples), lengths, tuple(self.prompts.values()))
 
 
-def _sentences(text: str) -> str:
-    """The text from its first whole sentence or line on, where there is one; else without its first word."""
-    begins = re.search(r"(?:[.!?][\"'”’]?\s|\n)\s*(?=\S+(?:[ ]+\S+){3})", text)
-    return text[begins.end() :] if begins else text.partition(" ")[2]
+def _beginning(text: str, tokenizer: Tokenizer) -> str:
+    """The first four words of a whole sentence or line, where there is one: of one without unknown parts, if any."""
+    whole = re.finditer(r"(?:[.!?][\"'”’]?\s|\n)\s*(?=(\S+(?:[ ]+\S+){3}))", text)
+    begun = [" ".join(found[1].split()) for found in whole] or [" ".join(text.partition(" ")[2].split()[:4])]
+    return next((each for each in begun if not tokenizer.unknown_parts(each)), begun[0])
 
 
 def held_out_of(about: dict[str, Any]) -> str | None:

@@ -118,4 +118,9 @@ def lead_of(rows: Sequence[Row]) -> tuple[Row, float, float] | None:
     second = best_of([row for row in complete(rows) if row is not best])
     if second is None:
         return None
-    return second, *map(float, mean_interval(np.array(second.losses) - np.array(best.losses)))
+    return second, *behind(second, best)
+
+
+def behind(row: Row, best: Row) -> tuple[float, float]:
+    """By how much a complete row's loss is above the best one's, and the interval's half width; NaN if it diverged."""
+    return tuple(map(float, mean_interval(np.array(row.losses) - np.array(best.losses))))

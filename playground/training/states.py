@@ -126,15 +126,6 @@ def state_of(history: History, *, causal: bool = True, baselines: Baselines | No
     return State(LEVEL, **facts) if max(recent) - min(recent) <= 2 * LITTLE else State(UNCLEAR, **facts, why=MIXED)
 
 
-def held_loss(history: History) -> float:
-    """The loss on which a claim rests while a run goes on, in nats per token: the lowest of the last evaluations.
-
-    So what is said of a better one holds until it has been missed three times in a row. NaN where none is a number.
-    """
-    last = history.evaluations["val_loss"][-IN_A_ROW:]
-    return min((loss for loss in last if math.isfinite(loss)), default=math.nan)
-
-
 def risen_for(history: History, every: int = 1) -> int:
     """How many of the last evaluations in a row say that the run is overfitting. Each is above the lowest by more than
     losses waver, while the training loss is below its value then.

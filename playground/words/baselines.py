@@ -115,9 +115,9 @@ def passed_headline(baselines: Baselines, loss: float, state: str) -> str:
 
 
 def passed_so_far(baselines: Baselines, loss: float) -> str:
-    """Which baseline a run that goes on has passed, and nothing that one evaluation may turn round."""
+    """Which baseline a run that goes on has passed."""
     passed = baselines.passed(loss)
-    return f"So far it beats the {passed} baseline." if passed else "So far, on unseen text, it only guesses."
+    return f"So far it {f'beats the {passed} baseline' if passed else 'is not clearly better than guessing'}."
 
 
 def slips_of(token: str, unit: str, mean: float, context: int) -> str:

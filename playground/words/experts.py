@@ -16,6 +16,15 @@ FAVOURITES = (
 )
 
 
+def followed_words(token: str, layer: int, first: Sequence[int], used: int) -> str:
+    """To how many different experts a token goes in a text: its first choices in one layer, wherever it occurs."""
+    times, experts, mainly = len(first), set(first), " mainly" * (used > 1)
+    goes = f"In layer {layer}, “{token}” goes{mainly} to"
+    if len(experts) == 1:
+        return f"{goes} expert {first[0]}{' each time' * (times > 1)}."
+    return f"{goes} {len(experts)} different experts in {times} places."
+
+
 def journey_words(token: str, position: int, layers: Sequence[int], experts: np.ndarray, weights: np.ndarray) -> str:
     """A token's first choices, layer by layer."""
     way = ". ".join(
@@ -52,14 +61,14 @@ def sorting_words(layer: int, learned: float, random: float, used: int, *, clear
         used: how many experts each token goes to.
     """
     headline = (
-        f"Layer {layer} sorts tokens {100 * (learned - random):.1f} points better than the best random router."
+        f"Layer {layer} sorts tokens better than {RANDOM_ROUTERS} random routers."
         if clear
         else "Unclear: random routers sort these tokens just as well."
     )
     shares = f"Each token goes to {used} experts, so the shares add up to {100 * used} %. " if used > 1 else ""
     return headline, (
-        f"{shares}Knowing the token makes guesses of its expert right {100 * learned:.1f} percentage points "
-        f"more often. For the best of {RANDOM_ROUTERS} random routers: {100 * random:.1f}."
+        f"Seeing the token helps to guess its expert for {1000 * learned:.0f} of 1,000 tokens. "
+        f"With the best random router, it helps for {1000 * random:.0f}. {shares}".strip()
     )
 
 

@@ -24,6 +24,8 @@ COMMON = "Any text in this style repeats such pieces, so copying proves nothing 
 RARE = "So the model may know parts of this by heart."
 RULE = 0.2
 """A rule is named that decides at least this part of the influence."""
+SLIGHT = 0.1
+"""With fewer seeds than three, an effect up to so many nats (a tenth of the probability) is not clear."""
 SEARCH = "This looks for the parts of the training text behind these words."
 MEASURE = (
     "Influence estimates how much reading a passage raised the probability of these words. It asks: after one small "
@@ -33,6 +35,7 @@ TRUST = (
     "In our benchmark, the estimate hardly predicted what single passages do. "
     f"Its rank correlation was {CORRELATION:.2f}: 1 is perfect, 0 is chance."
 )
+PROVE = "Only “Prove it” tests this."
 SAMPLED = "The text is long, so only the passages most like the selection and a random sample were measured."
 FEWEST_SEEDS = 3
 """With fewer, an interval over seeds is so wide that it says nothing."""
@@ -44,7 +47,7 @@ KEPT_SAME = "Removed passages are replaced by others of the same length, so all 
 
 def copied_result(copied: Copied, count: int) -> Result:
     """How often the selected words occur, and how much of the whole answer is copied, next to held-out text."""
-    headline = f"Your selection occurs {times(count)} in the training text."
+    headline = f"It occurs {times(count)} in the training text."
     share_, usual = copied.share, copied.usual
     if not share_:
         return Result(headline, f"No {LONG} characters in a row are copied.")
@@ -61,23 +64,21 @@ def times(count: int) -> str:
 
 
 def ranked_result(ranked: Ranked) -> Result:
-    """Which passages taught it, and how far to trust that."""
+    """How far to trust the passages found, and the grammar rule that they carry, if one stands out."""
     if not ranked.raising:
         return Result("No passage makes these words likelier.")
-    headline = "A hint: the model may have learned it here."
+    headline = "A hint: this passage may have helped most."
     moments = "the last weights" if ranked.moments == 1 else f"{ranked.moments} moments of the run"
-    number = f"{ranked.measured:,} of {ranked.of:,} passages measured, at {moments}."
+    number = f"{ranked.measured:,} of {ranked.of:,} passages of the training part measured, at {moments}."
     sampled = SAMPLED if ranked.measured < ranked.of else ""
-    return Result(headline, number, " ".join(filter(None, (MEASURE, sampled, TRUST, "Only “Prove it” tests this."))))
+    rule, part = next((each for each in ranked.rules if each[0] not in NO_RULES), ("", 0.0))
+    shows = f"{percent(part, 0)} of the passages' influence lies on one grammar rule: {rule}." if part >= RULE else ""
+    return Result(headline, number, " ".join(filter(None, (MEASURE, sampled, TRUST, PROVE, shows))))
 
 
-def rule_sentence(ranked: Ranked) -> str:
-    """The grammar rule that these passages carry; empty where none stands out."""
-    own = [each for each in ranked.rules if each[0] not in NO_RULES]
-    if not own or own[0][1] < RULE:
-        return ""
-    rule, part = own[0]
-    return f"They show a grammar rule: {rule} ({percent(part, 0)} of their influence)."
+def strength(effect: float, most: float) -> str:
+    """A passage's influence beside that of the strongest."""
+    return f"Influence: {percent(effect / most, 0)} of the first passage's."
 
 
 def proof_result(
@@ -96,8 +97,11 @@ def proof_result(
     copies = f" All {removed} copies were removed." if one else f" With all copies, {removed} passages were removed."
     copies *= removed > len(passages)
     random = "one random other passage" if removed == 1 else f"{removed} random others"
+    chance = margin if n >= FEWEST_SEEDS else max(SLIGHT, abs(before - sum(t.control for t in trials) / n))
     headline = f"Without {which}, “{selected}” gets {without}."
     number = f"With all passages: {share(math.exp(before))}. Without {random} instead: {control}.{copies}"
+    if abs(mean) <= chance:
+        headline, number = "No clear effect.", f"{headline} {number}"
     if n < FEWEST_SEEDS:
         each = f" One seed each: {listed([share(math.exp(t.without)) for t in trials])} without the passages." * (n > 1)
         return Result(headline, number, f"{ANOTHER}{each} {KEPT_SAME}")

@@ -64,7 +64,8 @@ def headline(state: State) -> str:
 
 def overfits(state: State) -> str:
     """What overfitting means for this run."""
-    return f"It {'has memorised' if state.memorised else 'fits'} its own text, and predicts unseen text worse."
+    does, then = "has memorised" if state.memorised else "fits", f"at step {state.since or 0:,}"
+    return f"It {does} its own text, and predicts unseen text worse than {then if state.since else 'before training'}."
 
 
 def _numbers(state: State) -> str:

@@ -6,30 +6,28 @@ import math
 
 from ..training.verdict import CERTAINTY, Verdict
 from .result import Result
+from .training import in_steps
 
 
-def verdict_result(verdict: Verdict, equal: str = "equal cost", *, active: bool = False) -> Result:
-    """The better model, its lead, and the evidence. `active`: more pairs are still being trained."""
+def verdict_result(verdict: Verdict, steps: int, *, active: bool = False) -> Result:
+    """The better model after so many steps, and the evidence. `active`: more pairs are in training."""
     far, better = " so far" * active, "MoE" if verdict.difference < 0 else "The dense model"
     if math.isinf(verdict.margin):
         return Result(
             "One window can't settle it.", details="One validation window is not enough to compare two models."
         )
-    side = "lower" if verdict.difference < 0 else "higher"
-    number = f"MoE's loss is {abs(verdict.difference):.4f} {side}, ± {verdict.margin:.4f}, at {equal}."
+    tie = f"No difference visible {'so far' if active else f'after {in_steps(steps)}'}."
     spread = f" A single seed lands about {verdict.spread:.4f} from their mean." if verdict.spread else ""
     interval = f"The ± is a {CERTAINTY} % interval (Student's t) from the spread between"
     if verdict.seeds == 1:
-        tie = abs(verdict.difference) <= verdict.margin
+        within = abs(verdict.difference) <= verdict.margin
         return Result(
-            "A tie so far." if tie else f"{better} is ahead{far}, with one seed.",
-            number,
-            f"{interval} validation windows. It does not cover other seeds, so one pair cannot name a winner.",
+            tie if within else f"{better} is ahead{far}, with one seed.",
+            details=f"{interval} validation windows. It does not cover other seeds, so one pair cannot name a winner.",
         )
     return Result(
-        f"{better} predicts better{far}." if verdict.is_clear else f"A tie{far}.",
-        number,
-        f"{interval} {verdict.seeds} seeds.{spread}",
+        f"{better} predicts better{far}." if verdict.is_clear else tie,
+        details=f"{interval} {verdict.seeds} seeds.{spread}",
     )
 
 

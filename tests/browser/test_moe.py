@@ -90,6 +90,7 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
     page.locator(".expert-toggle[aria-pressed=false]").first.click()
     page.wait_for_function("was => document.querySelector('#breaking-result').innerText !== was", arg=before)
     fold(page, "routing")
+    page.locator("#moe-routing summary", has_text="Load of each expert").click()
     page.locator("#train-unbalanced").click()
     expect(page.locator("#moe-stop")).to_be_visible()
     page.locator("#moe-stop").click()

@@ -23,7 +23,6 @@ from playground.training.states import (
     UNCLEAR,
     UNMASKED,
     UNMEASURED,
-    held_loss,
     risen_for,
     state_of,
 )
@@ -152,9 +151,3 @@ def test_what_is_said_of_a_run_that_goes_on_lasts():
     assert state_of(made_up(falling + rise, learned[: 5 + LASTS])).kind == OVERFITTING, "but a rise that lasts is one"
     ended = made_up((falling + rise)[: 5 + IN_A_ROW], learned[: 5 + IN_A_ROW], finished=DONE)
     assert state_of(ended).kind == OVERFITTING, "the end waits for nothing"
-
-
-def test_a_loss_that_was_reached_holds_until_it_is_missed_three_times():
-    held = [held_loss(made_up([2.0, 1.0, 1.3, 1.2, 1.4][:seen])) for seen in range(1, 6)]
-    assert held == [2.0, 1.0, 1.0, 1.0, 1.2]
-    assert math.isnan(held_loss(made_up([]))) and held_loss(made_up([1.0, math.nan])) == 1.0

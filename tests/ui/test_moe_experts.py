@@ -72,7 +72,7 @@ def tab() -> Tab:
 def test_the_routing_shown_is_the_models(tab):
     checkpoint, text = mixture(), "the wind <b>&"
     ids = LETTERS.encode(text)
-    shown = tab.look(routing=True, prompt=text, layer=1, token=6)
+    shown = tab.look(routing=True, loads=True, prompt=text, layer=1, token=6)
     found = routing_of(checkpoint.model, torch.tensor([ids]))
     tokens = shown["routing-text"]
     assert "<b>&</b>" not in tokens and "<script" not in tokens
@@ -82,6 +82,9 @@ def test_the_routing_shown_is_the_models(tab):
         assert [int(n) for n in re.findall(r">(\d+)</i>", numbers)] == found.experts[:, 0, t, 0].tolist()
         assert ("followed" in mark) == (t == 6)
     assert "Token 6 “<bdi>n</bdi>”" in shown["routing-followed"]
+    same = {found.experts[1, 0, t, 0].item() for t in (6, *(t for t, token in enumerate(ids) if token == ids[6]))}
+    said = f"expert {min(same)}" if len(same) == 1 else f"{len(same)} different experts"
+    assert f"In layer 1, “n” goes mainly to {said}" in shown["routing-headline"]
     journey = numbers_of(shown["journey"]["figure"]["data"][0]["z"])
     assert journey == pytest.approx(found.dense_weights()[:, 0, 6].numpy(), abs=1e-6)
     over = shown["load-over-training"]["summary"]
@@ -105,7 +108,7 @@ def test_a_click_in_the_map_of_costs_chooses_its_expert(tab):
 def test_bad_choices_are_answered_in_sentences(tab):
     shown = tab.look("plain", routing=True, prompt="")
     assert "is empty" in shown["routing-note"]
-    drawn = ("routing-text", "routing-followed", "journey")
+    drawn = ("routing-headline", "routing-text", "routing-followed", "journey")
     assert not any(shown[name] for name in drawn), "nothing of another text stays"
     short = tab.look("plain", experts=True, own="the wind.", layer=0)["favourites"]
     assert "only 9 tokens" in short["problem"]

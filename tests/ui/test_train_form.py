@@ -89,14 +89,14 @@ def test_the_runs_table_shows_only_settings_that_differ():
     assert '<td class="differs">2</td>' in table and '<td class="differs">4</td>' not in table
 
 
-def test_more_steps_are_not_offered_where_the_model_memorises():
-    for rises, falls, label in ((False, 0.12, "Train longer"), (True, 0.12, "Train longer"), (True, 0.15, "")):
+def test_more_steps_are_not_offered_where_the_model_overfits():
+    for rises, label in ((False, "Train longer"), (True, "")):
         view = RunView(id="1", name="Run 1", state="finished", can_resume=True)
         for i in range(20):
             val_loss = 2 + 0.1 * i if rises and i > 9 else 3 - 0.1 * i
-            view.history.add(Evaluated(10 * i, 0.0, 3 - falls * i, val_loss))
+            view.history.add(Evaluated(10 * i, 0.0, 3 - 0.12 * i, val_loss))
         view.history.finished = {"reason": "done"}
-        assert (view.standing.kind == OVERFITTING) == rises and view.standing.memorised == (not label)
+        assert (view.standing.kind == OVERFITTING) == rises
         assert watch.resume_label(view) == label
 
 
@@ -160,6 +160,8 @@ def test_the_headline_of_a_finished_run_is_not_so_far_and_agrees_with_its_figure
     assert "So far" in verdict.headline(view) and "bigram" in verdict.headline(view)
     over = dataclasses.replace(view, state="finished")
     assert "So far" not in verdict.headline(over) and "5-gram" in verdict.headline(over)
+    view.history.add(Evaluated(5, 1.0, train_loss=0.02, val_loss=3.991))
+    assert "3.991" in verdict.numbers(view) and "beats" not in verdict.headline(view)
 
 
 def test_a_size_is_chosen_only_where_the_shape_is_its_own():
@@ -309,6 +311,8 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     assert "no token for 2 characters" in contents and "“Ω”" in contents and "“é”" in contents
     assert "lack 100 % of this text" in follow(start | {"text": "Ὀδυσσεύς" * 300}, "text")["contents"]
     assert "further needs about" in follow(start | {"text": "a dog sat. " * 20}, "text")["contents"]
+    notes = [follow(start | {"text": "", "further": further}, "further")["source_note"] for further in (True, False)]
+    assert notes[0] == "" and "2,000 characters" in notes[1], "one number"
     assert "lack" not in follow(start | {"further": False}, "further")["contents"]
 
 

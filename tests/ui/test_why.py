@@ -34,20 +34,24 @@ def test_from_the_question_to_the_proof(house):
     assert why["refused"] == ""
     until(lambda: not house.page.board.active(house.visitor, kind=SearchJob))
     assert house.made("why-title", why=why) == "Why “dog”?"
+    assert house.made("why-title", why=why | {"unlikeliest": True}) == "Why “dog”, the unlikeliest word?"
     copied = house.made("why-copied", why=why)
-    assert "<h3>Your selection occurs 11 times in the" in copied and "Of this answer, 95 % is copied" in copied
+    assert "<h3>It occurs 11 times in the" in copied and "Of this answer, 95 % is copied" in copied
     assert "The whole shaded piece occurs 10 times" in copied
     assert "<mark>the dog ran in the sun. a bird sang </mark>" in copied and '"copied">Underlined text<' in copied
     assert house.made("why-marks", why=why) == {"copied": [(0, 35)], "asked": [4, 6]}
     reaches_out = house.made("why-copied", why=why | {"first": 34, "last": 36})  # out of the piece: its own places
     assert reaches_out.split("<details>")[0].count("<mark>g s</mark>") == 0 and "occurs nowhere" in reaches_out
     passages = house.made("why-passages", why=why)
+    first, others = re.split(r"<summary>\d more passages?</summary>", passages)
+    assert first.count("checkbox") == 1 and others.count("checkbox") == others.count("of the first passage") > 0
     assert "the dog ran in the sun." in passages and 'data-field="passage-0" checked' in passages
     assert "Prove it" in house.made("why-proof", why=why)
     house.why.prove(asked(why=why, **{"passage-0": True}))
     until(lambda: all(job.settled for job in house.page.board.of(house.visitor, kind=ProofJob)))
     proven = house.made("why-proven", why=why)
-    assert re.search(r"<h3>Without passage 1, “dog” gets (&lt;)?[\d.]+ %\.</h3>", proven)
+    assert re.search(r"Without passage 1, “dog” gets (&lt;)?[\d.]+ %\.", proven)
+    assert "Without this passage it writes" in proven
     before, without = (each.split("</mark>")[0] for each in proven.split("<samp>the the <mark>")[1:])
     assert len(before) == len(without) == 40
     (proof,) = house.page.board.of(house.visitor, kind=ProofJob)

@@ -119,7 +119,8 @@ def of_states_and_excess_loss() -> Iterator[Case]:
             f"by heart, loss {loss}",
             states.result(State(state_kinds.BY_HEART, **{**facts, "now": loss, "left": None})),
         )
-    yield "overfitting from the start", states.result(State(state_kinds.OVERFITTING, 0, **facts, over=True))
+    early = State(state_kinds.OVERFITTING, 0, **facts | {"training": (1.4, 1.3)}, over=True)
+    yield "overfitting from the start", f"{states.overfits(early)} {states.result(early)}"
     for loss in 0.1, 1.3:
         overfitted = State(state_kinds.OVERFITTING, 350, **facts | {"training": (1.4, loss)}, over=True)
         yield f"overfitting, training loss {loss}", f"{states.overfits(overfitted)} {states.result(overfitted)}"
@@ -153,8 +154,8 @@ def of_verdict_and_pairs() -> Iterator[Case]:
         ("three pairs, a tie", Verdict(0.001, 0.05, 3, 0.02)),
         ("three pairs, no spread", Verdict(-0.01, 0.0, 3, 0.0)),
     ):
-        yield name, verdict.verdict_result(found, "equal FLOPs")
-        yield f"{name}, more to come", verdict.verdict_result(found, active=True).headline
+        yield name, verdict.verdict_result(found, 80)
+        yield f"{name}, more to come", verdict.verdict_result(found, 40, active=True).headline
     yield "still learning", verdict.still_learning_in_words((0.2, 0.3))
     for loss, margin in ((0.5, 0.2), (0.1, math.inf), (0.01, 0.03)):
         yield f"loss {loss:g}, margin {margin:g}", verdict.loss_in_words(loss, margin)
@@ -313,6 +314,7 @@ def of_studies() -> Iterator[Case]:
         yield f"beside the new text's baselines, {after}", told
     strange = dataclasses.replace(taken(2.0, 1.5), samples=("\N{REPLACEMENT CHARACTER}ing",))
     yield "letters that the tokens lack", tuning.tuning_result(taken(3.0, 1.0), strange)
+    yield "two losses", tuning.READS
     noted = {when: dataclasses.asdict(taken(3.0, None)) for when in ("before", "after")}
     yield "in the shell", "\n".join(tuning.tuning_lines(noted))
     for parts, kind in (["é"], "char"), (list("éΩ\n"), "char"), (["sea", "sang", "the", "king", "now"], "word"):
@@ -323,7 +325,7 @@ def of_studies() -> Iterator[Case]:
     for facts, rows in (
         ("nothing yet", []), ("one value", [slow]), ("all diverged", [broken]), ("a best one", [slow, fast, broken]),
         ("one of two", [slow, Row(0.01, (1.0,))]), ("the others diverged", [slow, broken]),
-        ("luck", [fast, near]), ("one seed", [Row(1, (2.0,)), Row(2, (1.0,))]),
+        ("luck", [slow, fast, near]), ("one seed", [Row(1, (2.0,)), Row(2, (1.0,))]),
     ):  # fmt: skip
         yield facts, sweep.sweep_result(rows, "Learning rate")
     yield "in the shell", "\n".join(sweep.sweep_lines([slow, fast, broken], "learning_rate"))
@@ -399,10 +401,12 @@ def of_influence() -> Iterator[Case]:
     whole = dataclasses.replace(ranked, measured=1200, moments=1)
     yield "all passages, the last weights", influence.ranked_result(whole)
     yield "no passage", influence.ranked_result(dataclasses.replace(ranked, raising=()))
-    yield "a rule", influence.rule_sentence(ranked)
+    yield "a strength", influence.strength(0.4, 1.0)
     sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
     yield "one seed", influence.proof_result([sure], -0.1, [1], 1, "the fox")
     never = dataclasses.replace(sure, without=-12.0)
+    same = dataclasses.replace(sure, without=-0.05, control=-0.03)
+    yield "one seed, hardly an effect", influence.proof_result([same], -0.03, [2], 1, "the fox")
     yield "one seed, two copies", influence.proof_result([sure], -0.1, [1], 2, "the fox")
     yield "one seed, next to impossible", influence.proof_result([never], -0.1, [1], 1, "the fox")
     yield "three seeds that differ", influence.proof_result([sure, unsure, sure], -0.1, [1, 2, 5], 7, "the fox")

@@ -72,6 +72,8 @@ def of_pictures() -> Iterator[Case]:
 def of_experts() -> Iterator[Case]:
     yield "favourites", experts.FAVOURITES
     chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
+    for first in ([3], [3, 3], [3, 1, 3]):
+        yield f"followed to {first}", experts.followed_words("the", 1, first, 2)
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
     yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
     yield "load in training, none dead", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, ()), None)

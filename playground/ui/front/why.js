@@ -67,7 +67,8 @@
       if (dragged) choose(wholeWords(...pressed, to[1]));
     });
     box.addEventListener("click", (/** @type {Event} */ event) => {
-      if (dragged) event.stopImmediatePropagation(); // the end of a drag chooses no token
+      if (dragged) event.stopImmediatePropagation(); // the end of a drag opens the first of its tokens
+      if (dragged && range) root.pick(range[0], range[1]);
       else choose(null);
       dragged = false;
     }, true);
@@ -89,7 +90,9 @@
       const open = placeOf(box.querySelector(".open")), chosen = range ?? (open && wholeWords(...open, open[1]));
       if (!again && !chosen) return;
       const [sample, first, last] = chosen ?? [0, 0, 0], { prompt, step } = text;
-      const words = again || { prompt, tokens: text.samples[sample].ids, step, sample, first, last };
+      const unlikeliest = !range && open?.join(":") === root.unlikeliest();
+      const words = again || { prompt, tokens: text.samples[sample].ids, step, sample, first, last, unlikeliest };
+      if (range && !again) root.pick(sample, first);
       asks.dataset.with = JSON.stringify({ words });
     }, true);
 

@@ -59,6 +59,8 @@
     let tails = []; // per sample, the text node of what no token's element shows yet
 
     root.written = () => text;
+    root.pick = pick;
+    root.unlikeliest = () => text && surprising(text).join(":");
 
     // ---- asking ---------------------------------------------------------------------------------------------------
 

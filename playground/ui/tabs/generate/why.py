@@ -26,8 +26,8 @@ from ....words.influence import (
     proof_result,
     proof_row,
     ranked_result,
-    rule_sentence,
     score_sentence,
+    strength,
     times,
 )
 from ... import theme
@@ -46,8 +46,9 @@ CHECKED = 0.25
 """Passages with at least this share of the strongest one's influence are chosen for the proof."""
 
 BUTTON = '<button type="button" class="link why-button" data-do="why" data-reveal="why-copied" hidden>Why?</button>'
-TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">{slot("why-title", tag="h2")}
-<span class="grow"></span>{move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
+TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
+{slot("why-title", tag="h2", class_="grow")}
+{move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
 <div data-slot="why-marks" data-own hidden></div>{slot("why-bar", class_="why-bar")}
 {slot("why-copied", class_="stack")}
 <fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
@@ -139,7 +140,8 @@ class Why:
         page, visitor, refused = self._page, asked.visitor, sent.get("refused")
         chosen = Chosen.read(sent, page, checkpoint)
         about = (model_id, checkpoint.history.last_step, chosen)
-        title, key = _title(checkpoint, chosen), (tuple(chosen.text.prompt), tuple(chosen.text.tokens))
+        title = _title(checkpoint, chosen, unlikeliest=sent.get("unlikeliest") is True)
+        key = tuple(chosen.text.prompt), tuple(chosen.text.tokens)
 
         try:
             known = chosen.question(page, model_id, checkpoint)
@@ -189,9 +191,9 @@ def _searches(job: SearchJob | None) -> bool:
     return job is not None and job.state != "failed" and job.result is None
 
 
-def _title(checkpoint: Checkpoint, chosen: Chosen) -> str:
+def _title(checkpoint: Checkpoint, chosen: Chosen, *, unlikeliest: bool) -> str:
     said = checkpoint.tokenizer.decode(chosen.text.tokens[chosen.first : chosen.last + 1])
-    return f"Why “{_shortened(said)}”?"
+    return f"Why “{_shortened(said)}”{', the unlikeliest word' * unlikeliest}?"
 
 
 def _shortened(text: str) -> str:
@@ -248,7 +250,7 @@ def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: 
     else:
         places = islice(re.finditer(re.escape(selected), text), SOURCES) if selected else ()
         first = "".join(_source(each.start(), len(selected), text) for each in places)
-    others = f"<details><summary>Other copied pieces</summary>{''.join(pieces_)}</details>" if pieces_ else ""
+    others = _folded("Other copied pieces", pieces_)
     legend = f'<p class="quiet"><span class="copied">Underlined text</span> {LEGEND}</p>' if matches else ""
     said = theme.result(copied_result(found, text.count(selected) if selected else 0))
     return f"{said}{legend}{first}{others}"
@@ -275,16 +277,22 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
         return f'<div class="line">{button}{said}</div>'
     if _searches(job):
         return ""
-    ranked, rule = job.result, rule_sentence(job.result)
-    least = CHECKED * max((each.effect for each in ranked.raising), default=0.0)
-    raising = ""
+    ranked, raising = job.result, []
+    most = max((each.effect for each in ranked.raising), default=0.0)
     for i, each in enumerate(ranked.raising[:RAISING]):
-        ticked = " checked" * (each.effect >= least)
+        ticked = " checked" * (each.effect >= CHECKED * most)
         box = f'<input type="checkbox" data-field="passage-{i}"{ticked} aria-label="Remove passage {i + 1}">'
-        raising += f'<label class="why-passage"><span>{box} {i + 1}</span><div>{_passage(each, corpus)}</div></label>'
-    lowering = "".join(_passage(each, corpus) for each in ranked.lowering[:LOWERING])
-    lower = f"<details><summary>These make it less likely</summary>{lowering}</details>" if lowering else ""
-    return f"{theme.result(ranked_result(ranked))}{theme.quiet(rule) if rule else ''}{raising}{lower}"
+        shown = _passage(each, corpus) + (theme.quiet(strength(each.effect, most)) if i else "")
+        raising.append(f'<label class="why-passage"><span>{box} {i + 1}</span><div>{shown}</div></label>')
+    more = _folded(f"{len(raising) - 1} more passage{'s' * (len(raising) > 2)}", raising[1:])
+    lower = _folded("These make it less likely", [_passage(each, corpus) for each in ranked.lowering[:LOWERING]])
+    return f"{theme.result(ranked_result(ranked))}{''.join(raising[:1])}{more}{lower}"
+
+
+def _folded(title: str, parts: list[str]) -> str:
+    """Parts behind their title; empty if there are none."""
+    inside = f'<div class="stack">{"".join(parts)}</div>'
+    return f"<details><summary>{title}</summary>{inside}</details>" if parts else ""
 
 
 def _passage(each: Passage, corpus: Corpus) -> str:
@@ -313,7 +321,8 @@ def _proven_html(proofs: list[ProofJob], job: SearchJob, corpus: Corpus) -> str:
     last, question, claims = proofs[-1], proofs[-1].question, by_claim(proofs)
     between = " " * (corpus.tokenizer.kind == "word")
     begun = corpus.tokenizer.decode(list(question.ids[: question.first]))[-AROUND:] + between
-    says = {"With all passages it writes": last.result.said, "Without these passages it writes": last.result.trial.said}
+    these = "these passages" if len(last.passages) > 1 else "this passage"
+    says = {"With all passages it writes": last.result.said, f"Without {these} it writes": last.result.trial.said}
     texts = "".join(f"{theme.quiet(when)}{_quoted(begun, text, '')}" for when, text in says.items())
     selected = _shortened(corpus.tokenizer.decode(list(question.ids[question.first :])))
     number_of = {each.places: i for i, each in enumerate(job.result.raising, 1)}

@@ -18,8 +18,8 @@ TOKENS = 60
 TEMPERATURE = 0.8
 
 TEMPLATE = f"""<div class="stack"><div class="line">{slot("both-choice", class_="line tight")}</div>
-<div id="moe-table">{slot("table")}</div>
-<div class="line">{PROMPT}</div>{slot("figures-note")}
+<h3>Figures</h3><div id="moe-table">{slot("table")}</div>
+<h3>Texts</h3><div class="line">{PROMPT}</div>{slot("figures-note")}
 {slot("both-texts", id="both-texts")}<div class="line tight">{slot("both-again")}</div></div>"""
 
 

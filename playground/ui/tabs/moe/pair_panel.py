@@ -9,7 +9,7 @@ from typing import Any
 from ....service.comparisons import ComparisonJob
 from ...chart import chart_place, show
 from ...page import Page
-from ...panel import Asked, Shown, Slot, blank, choice, deed_button, move_button, slot, switch
+from ...panel import Asked, Shown, Slot, blank, choice, move_button, slot, switch
 from ...quoted import model_facts
 from ...under_way import notices
 from . import both, breaking, experts, routing, verdict
@@ -20,7 +20,7 @@ FOLDS = {"routing": routing, "experts": experts, "breaking": breaking, "figures"
 """The modules that draw each fold: TITLE, TEMPLATE, slots(at). A ValueError stands in the slot <fold>-note."""
 CLICKED = {"expert-costs": breaking.clicked}
 """Chart → the function for a click in it."""
-ADDRESS = "dense mixture curve routing experts breaking figures prompt typed layer token"
+ADDRESS = "dense mixture curve routing loads experts breaking figures prompt typed layer token"
 """The fields of the selection that the page's address holds."""
 OF_MODEL = "dense mixture pair layer token off worth own"
 """The fields that are kept separately for each model."""
@@ -121,14 +121,9 @@ def _speed(here: At) -> Slot:
 
 
 def _more(here: At, view: Any) -> str:
-    """The buttons after the number."""
-    shown = here.chosen.details
-    parts = []
-    if not view.active and view.verdict is not None and view.verdict.seeds == 1:
-        parts.append(deed_button("Train three seeds", "train_again", kind="link", data_with='{"seeds": 3}'))
-    if view.verdict is not None:
-        parts.append(move_button("Details", {"details": not shown}, kind="link", aria_expanded=str(shown).lower()))
-    return "".join(parts)
+    """The button after the number."""
+    shown, known = here.chosen.details, view.verdict is not None
+    return known * move_button("Details", {"details": not shown}, kind="link", aria_expanded=str(shown).lower())
 
 
 def _choice(here: At) -> Slot:

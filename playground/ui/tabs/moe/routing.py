@@ -13,11 +13,11 @@ from ....inspection.balance import evenness, load_over_training
 from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....kept import Kept
 from ....storage import Checkpoint
-from ....words.experts import journey_words, training_load_words
+from ....words.experts import followed_words, journey_words, training_load_words
 from ...chart import chart_place, show
 from ...panel import Slot, chip, choice, slot
 from ...prompts import read_prompt
-from ...theme import notice, quiet
+from ...theme import notice
 from .expert_text import expert_text
 from .selection import PROMPT, At, prompts
 
@@ -25,18 +25,21 @@ TITLE = "Where do tokens go?"
 MOST_TOKENS = 256
 """More tokens than this cannot be told apart in a picture; the last ones are shown."""
 
-TEMPLATE = f"""<div class="stack"><div class="line">{PROMPT}{slot("layers")}</div>
-{slot("routing-ideas", class_="line tight", data_arrows="")}{slot("routing-note")}
-<p class="quiet">Under each token: the expert with the largest weight in each layer, counted from 0. Coloured:
-the tokens with the same expert as the framed one, in the chosen layer. Tap a token to follow it.</p>
+TEMPLATE = f"""<div class="stack"><div class="line">{slot("routing-headline", tag="h3", class_="grow")}
+{slot("layers")}</div>{slot("routing-note")}
+<p class="quiet">Under each token: its main expert in each layer. Coloured: the same expert as the framed
+token, in the chosen layer. Tap a token to follow it.</p>
 {slot("routing-text", id="routing-text", dir="auto")}
+<details class="fold"><summary>Another text</summary><div class="stack">{PROMPT}
+{slot("routing-ideas", class_="line tight", data_arrows="")}</div></details>
 {slot("routing-followed", id="routing-followed")}
 {chart_place("journey", height=220, save_name="token-journey")}
-<h3>Load of each expert while training</h3>
-{chart_place("load-over-training", height=250, save_name="load-over-training")}{slot("load-note")}
+<details class="fold" data-fold="loads"><summary>Load of each expert while training</summary><div class="stack">
+{chart_place("load-over-training", height=250, save_name="load-over-training")}
 <div class="line"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
 data-with='{{"balance": "none"}}'>Train this pair without balance</button><p class="quiet">An expert that gets more
-tokens learns faster, so the router prefers it even more. A balance loss works against this.</p></div></div>"""
+tokens learns faster, so the router prefers it even more. A balance loss works against this.</p></div></div></details>
+</div>"""
 
 _kept = Kept(entries=96, megabytes=64)
 
@@ -56,9 +59,16 @@ def slots(at: At) -> dict[str, Slot]:
     def routed() -> RoutedText:
         return _kept.get(tuple(ids), lambda: routing_of(checkpoint.model, torch.tensor([ids])), owner=checkpoint.model)
 
+    def headline() -> str:
+        first = routed().experts[i, 0, :, 0].tolist()
+        alike = [expert for expert, token in zip(first, ids) if token == ids[position]]
+        return html.escape(followed_words(tokens[position], layer, alike, checkpoint.config.experts_per_token))
+
+    loads = Slot((*at.about, layer), lambda: show(*over_training(checkpoint, i), layer=layer))
     return {
         "layers": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
         "routing-ideas": Slot(ideas, lambda: "".join(chip(text, _beginning(text)) for text in ideas)),
+        "routing-headline": Slot((*here, position), headline),
         "routing-note": Slot(notes, lambda: "".join(notice(note, "warning") for note in notes)),
         "routing-text": Slot(
             (*here, position),
@@ -71,13 +81,7 @@ def slots(at: At) -> dict[str, Slot]:
         "journey": Slot(
             (*text, position), lambda: show(*_journey(routed(), tokens[position], position), token=position)
         ),
-        "load-over-training": Slot((*at.about, layer), lambda: show(*over_training(checkpoint, i), layer=layer)),
-        "load-note": Slot(
-            at.about,
-            lambda: (
-                "" if over_training(checkpoint, i)[0] else quiet("No loads were recorded while this model trained.")
-            ),
-        ),
+        **({"load-over-training": loads} if c.loads else {}),
     }
 
 
@@ -93,11 +97,11 @@ def _journey(routing: RoutedText, token: str, position: int) -> tuple[dict[str, 
 
 
 def over_training(checkpoint: Checkpoint, i: int) -> tuple[dict[str, Any] | None, str]:
-    """Chart and sentence of the load of the MoE model's i-th expert layer during training; None if not recorded."""
+    """Chart and sentence of the load of the MoE model's i-th expert layer during training; no chart if not recorded."""
     layers = expert_layers(checkpoint.config)
     over = load_over_training(checkpoint.history.load, len(layers), checkpoint.config.n_experts)
     if over is None:
-        return None, ""
+        return None, "No loads were recorded while this model trained."
     steps, load = over
     first, last = (evenness(load[moment, i].tolist()) for moment in (0, -1))
     began = (steps[0], first.entropy) if len(steps) > 1 else None

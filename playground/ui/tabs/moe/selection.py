@@ -40,6 +40,7 @@ class Selection(Selected):
     curve: str = "difference"
     details: bool = False
     routing: bool = False
+    loads: bool = False
     experts: bool = False
     breaking: bool = False
     figures: bool = False

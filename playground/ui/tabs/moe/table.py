@@ -45,7 +45,7 @@ def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = N
         *_losses(view),
     ]
     whose = "" if view.matched is None else f"{view.name}, under way" if view.active else view.name
-    return table((whose, "Dense", "MoE", "MoE ÷ dense, or MoE − dense"), rows, save="dense-vs-moe-table")
+    return table((whose, "Dense", "MoE", "MoE compared"), rows, save="dense-vs-moe-table")
 
 
 def two_digits(speed: float) -> str:
@@ -95,7 +95,7 @@ _timed = Kept(entries=256)
 def _compared(
     name: str, dense: float | None, moe: float | None, written: Callable[[float], str] = "{:,}".format
 ) -> list[str]:
-    times = f"{moe / dense:.2f}×" if dense and moe is not None else ""
+    times = f"{moe / dense:.2f} × dense" if dense and moe is not None else ""
     return [name, *("–" if value is None else written(value) for value in (dense, moe)), times]
 
 
@@ -115,7 +115,8 @@ def _losses(view: PairView) -> list[list[str]]:
         over = ", unfinished runs"
     if view.verdict is not None and view.matched is None:
         over = " at the end of training"  # the verdict is on fresh text
-    difference = signed(means["moe"] - means["dense"], 4, plus=True)
+    gap = means["moe"] - means["dense"]
+    difference = f"{abs(gap):.4f} {'lower' if gap < 0 else 'higher'}"
     if not view.alike:
         over, difference = ", each recorded on its own windows", "not comparable"
     rows = [[f"validation loss{over}", f"{means['dense']:.4f}", f"{means['moe']:.4f}", difference]]

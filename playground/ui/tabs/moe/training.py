@@ -14,6 +14,7 @@ from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT, Source
 from ....words.matched_pair import matched_in_words, sum_per_layer
+from ....words.training import in_steps
 from ...forms import pair as form
 from ...forms import texts
 from ...forms.fields import draw
@@ -184,8 +185,9 @@ def words(named: Values, limits: Limits, pace: Pace) -> tuple[str, str, str]:
     except ValueError as problem:
         return "", notice(sentence(str(problem)), "error"), ""
     seconds = spec.seeds * sum(pace.seconds(each, spec.training, own.tokens) for each in (matched.dense, matched.moe))
-    count = f"{spec.moe.n_experts} experts, {spec.moe.experts_per_token} per token, {spec.seeds} seed"
-    line = f"{count}{'s' * (spec.seeds > 1)} · about {duration(min(seconds, limits.seconds))}"
+    count = f"{spec.moe.n_experts} experts, {spec.moe.experts_per_token} per token"
+    each = f"{spec.seeds} seeds of {in_steps(spec.training.steps)}" if spec.seeds > 1 else in_steps(spec.training.steps)
+    line = f"{count} · {each} · about {duration(min(seconds, limits.seconds))}"
     known = own.vocabulary or texts.knows_vocabulary(source.kind, spec.tokenizer)
     guess = f"Counted for a vocabulary of {matched.moe.vocab_size:,}. Your text's own changes both models equally."
     rows = [[what, how, f"{whole:,}", f"{used:,}"] for what, how, whole, used in sum_per_layer(matched)]

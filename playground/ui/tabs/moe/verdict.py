@@ -14,8 +14,10 @@ from ....training.comparison import SIDES
 from ....training.verdict import mean_interval, still_learning
 from ....words.corpus import overlap_warning
 from ....words.pictures import difference_words, interval_words, pair_words
+from ....words.training import in_steps
 from ....words.verdict import still_learning_in_words, verdict_result
 from ... import theme
+from ...panel import deed_button
 from ...refusals import sentence
 from ...under_way import left, progress
 
@@ -32,7 +34,7 @@ def headline(view: PairView) -> str:
     verdict = view.verdict
     if verdict is None:
         return _why_none(view)
-    return verdict_result(verdict, active=view.active).headline
+    return verdict_result(verdict, trained(view), active=view.active).headline
 
 
 def _why_none(view: PairView) -> str:
@@ -44,12 +46,18 @@ def _why_none(view: PairView) -> str:
     return "No verdict on these two." if view.withheld else "Not judged yet."
 
 
+def trained(view: PairView) -> int:
+    """The steps that its models have made."""
+    return max((history.last_step for side in view.sides.values() for history in side.histories), default=0)
+
+
 def about(view: PairView) -> str:
     """Which pair is shown."""
     if not view.sides:
         return html.escape(view.corpus)
     seeds = view.verdict.seeds if view.verdict and not view.active else view.seeds
     parts = [view.corpus, EQUAL_WORDS.get(view.equal or "", "sizes not equal"), f"{seeds} seed{'s' * (seeds != 1)}"]
+    parts += [] if view.active else [in_steps(trained(view))]
     parts += ["recorded"] if view.state == "recorded" else []
     return " · ".join(html.escape(part) for part in parts if part)
 
@@ -71,14 +79,16 @@ def details(view: PairView) -> str:
     """How the interval was computed, and what it leaves open."""
     parts = []
     if view.verdict is not None:
-        parts.append(verdict_result(view.verdict).details)
+        parts.append(verdict_result(view.verdict, trained(view)).details)
         if not view.active and (still := _still_learning(view)):
             parts.append(still)
         if view.baselines is not None and view.baselines.floor is not None and view.verdict.is_clear:
             parts.append(_beside_the_gap(view))
     if view.state == "finished" and view.message and not view.withheld:
         parts.append(view.message)
-    return "".join(f"<p>{html.escape(sentence(part))}</p>" for part in parts if part)
+    more = not view.active and view.verdict is not None and view.verdict.seeds == 1
+    button = more * deed_button("Train three seeds", "train_again", kind="ghost", data_with='{"seeds": 3}')
+    return "".join(f"<p>{html.escape(sentence(part))}</p>" for part in parts if part) + button
 
 
 def remarks(view: PairView) -> str:

@@ -170,11 +170,11 @@ def _card(at: At) -> dict[str, Slot]:
         ),
         "buttons": Slot((this, view.kept, view.can_resume, at.own, has_link(view, spec)), lambda: _buttons(at)),
     }
-    if view.tuning:
+    if view.tuning and view.used is None:
         result = noted_result(view.tuning, view.baselines)
         slots["headline"] = Slot((this, result), lambda: html.escape(result.headline))
         slots["numbers"] = Slot((this, result), lambda: html.escape(result.number))
-    slots["tuned"] = Slot((this, view.tuning is None), lambda: tuned_html(view.tuning))
+    slots["tuned"] = Slot((this, view.tuning is None), lambda: tuned_html(view))
     if at.chosen.details:
         slots["details"] = Slot(facts, lambda: verdict.details(view))
     return slots

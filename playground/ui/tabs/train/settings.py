@@ -154,7 +154,8 @@ class Settings:
         train = {"train": gr.update(interactive=possible)}
         if named["source"] in texts.EXAMPLES:
             return train | {"source_note": texts.note_html(named["source"]) + lacking}
-        return train | {"contents": texts.contents_html(named, self.limits) + lacking}
+        note = "" if named.get("parent") else texts.note_html(OWN_TEXT)  # that model says how much it needs
+        return train | {"source_note": note, "contents": texts.contents_html(named, self.limits) + lacking}
 
     def suited(self, named: Values) -> Values:
         """The form's values after following the visitor's own text: size and steps come from its length, and the

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import html
-from typing import Any
 
+from ....service.views import RunView
 from ....studies.finetune import Measured
-from ....words.tuning import noted_result
+from ....words.tuning import ORIGINS, READS, noted_result
 
 
-def tuned_html(tuning: dict[str, Any] | None) -> str:
-    """The details and the table, as HTML; empty for a model that was not trained further."""
-    if not tuning:
+def tuned_html(view: RunView) -> str:
+    """The details and the table, as HTML; empty for a model that was not trained further. All is of the last step."""
+    if not view.tuning:
         return ""
-    before, after = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
-    details = noted_result(tuning).details
-    prompts = before.prompts or [0] * len(before.samples)
+    before, after = (Measured.from_dict(view.tuning[when]) for when in ("before", "after"))
+    result, when = noted_result(view.tuning, view.baselines), "After"
+    said = f"{result.details} {READS}"
+    if view.used is not None:
+        when = f"At step {view.history.last_step:,}"
+        said = f"At the last step, {view.history.last_step:,}: {result.headline} {result.number} {said}"
+    prompts, origins = (given or [0] * len(before.samples) for given in (before.prompts, after.origins))
     rows = "".join(
-        f"<tr>{_cell(one, prompt)}{_cell(other, prompt)}</tr>"
-        for one, other, prompt in zip(before.samples, after.samples, prompts)
+        f"<tr><td>{ORIGINS.get(origin, '')}</td>{_cell(one, prompt)}{_cell(other, prompt)}</tr>"
+        for one, other, prompt, origin in zip(before.samples, after.samples, prompts, origins)
     )
     return (
-        f'<div id="tuned"><p class="quiet">{html.escape(details)}</p><details class="fold"><summary>The same prompts, '
-        f'before and after</summary><table class="table"><tr><th>Before</th><th>After</th></tr>{rows}</table></details>'
-        "</div>"
+        f'<div id="tuned"><p class="quiet">{html.escape(said)}</p><details class="fold"><summary>'
+        f'The same prompts, before and after</summary><table class="table"><tr><th>Prompt from</th><th>Before</th>'
+        f"<th>{when}</th></tr>{rows}</table></details></div>"
     )
 
 

@@ -8,7 +8,7 @@ import math
 from ....data import LANGUAGES
 from ....model import PRESETS, ModelConfig
 from ....service.views import RunView
-from ....training.states import BELOW, BY_HEART, DIVERGED, LEARNING, LEVEL, OVERFITTING, UNMASKED, held_loss
+from ....training.states import BELOW, BY_HEART, DIVERGED, LEARNING, LEVEL, OVERFITTING, UNMASKED
 from ....words import states
 from ....words.baselines import equally_likely, passed_headline, passed_so_far
 from ....words.corpus import overlap_warning
@@ -42,7 +42,7 @@ def headline(view: RunView) -> str:
         last, language = [*shares.values()][-1], LANGUAGES[view.language]
         return judged_headline(last, language, nearly_best=bool(speaking.why_faulty(view)))
     if view.active:
-        return passed_so_far(view.baselines, held_loss(view.history)) if view.baselines else "Learning …"
+        return passed_so_far(view.baselines, view.history.val_loss) if view.baselines else "Learning …"
     if view.baselines is None:
         return states.headline(state)
     course = {LEARNING: "Still falling", LEVEL: "Levelled off"}.get(state.kind, "") if view.used is None else ""

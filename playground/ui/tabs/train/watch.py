@@ -14,6 +14,7 @@ from ....data import visible
 from ....figures import candidates, loss, maps
 from ....model import Transformer
 from ....service.views import RunView
+from ....training.states import OVERFITTING
 from ....words import pictures
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
@@ -125,12 +126,12 @@ def loss_text(value: float) -> str:
 
 
 def resume_label(view: RunView) -> str:
-    """The label of the button that continues a run; empty if there is no button, as beside advice to train less."""
+    """The label of the button that continues a run; empty if there is no button, as where more steps make it worse."""
     if not view.can_resume:
         return ""
     if (view.history.finished or {}).get("reason") not in ("done", "risen"):
         return "Resume"
-    return "" if view.standing.memorised else "Train longer"
+    return "" if view.standing.kind == OVERFITTING else "Train longer"
 
 
 # ---- samples ---------------------------------------------------------------------------------------------------------
