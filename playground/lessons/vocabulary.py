@@ -126,7 +126,7 @@ DO = {
     "passages": "Wait a moment: the page is reading its text.",
     "proof": "Press *Prove it*.",
     "receipt": "Click a cell of the pattern.",
-    "looks-ahead": "Now framed: “{asks}” attends to “{looks-at}”. Click a strong cell right of the diagonal.",
+    "looks-ahead": "Now framed: “{asks}” attends to “{looks-at}”. Click a strong cell in the upper right half.",
     "pattern then": "Move the slider *Moment*.",
     "role": "Click another head.",
     "followed token": "Click a token of the text.",

@@ -35,8 +35,8 @@ the tokens with the same expert as the framed one, in the chosen layer. Tap a to
 <h3>Load of each expert while training</h3>
 {chart_place("load-over-training", height=250, save_name="load-over-training")}{slot("load-note")}
 <div class="line"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
-data-with='{{"balance": "none"}}'>Train this pair without balance</button><p class="quiet">An expert that gets more
-tokens learns faster, so the router prefers it even more. A balance loss works against this.</p></div></div>"""
+data-with='{{"balance": "none"}}'>Train this pair without balance</button><p class="quiet">The same settings
+and seeds, but no balance loss.</p></div></div>"""
 
 _kept = Kept(entries=96, megabytes=64)
 
