@@ -183,6 +183,11 @@ def _dead(scene: Scene, kind: str) -> int:
     return len(evenness(_load(scene, kind, -1)).dead)
 
 
+def _busiest_four(scene: Scene) -> str:
+    """The share of this layer's four busiest experts without a balance loss, at first and at the end: `84 % → 80 %`."""
+    return " → ".join(percent(sum(sorted(_load(scene, "without", record))[-4:]), 0) for record in (0, -1))
+
+
 def _balance_cost(scene: Scene) -> float:
     """The mixture's loss with a balance loss minus that without, of the same seed."""
     losses = [scene.balance(kind)[1].val_loss for kind in ("with", "without")]
@@ -275,7 +280,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "dead-compared": lambda scene: f"{_dead(scene, 'without')} instead of {_dead(scene, 'with')}",
     "dead-with": lambda scene: _dead(scene, "with"),
     "dead-without": lambda scene: _dead(scene, "without"),
-    "first-four": lambda scene: 100 * sum(sorted(_load(scene, "without", 0))[-4:]),
+    "busiest-four": _busiest_four,
     "balance-cost": _balance_cost,
     "balance-size": lambda scene: abs(_balance_cost(scene)),
     # bets on the next token
@@ -301,7 +306,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
 """All facts by the names that lesson files use; also `slip.NAME`, whether a slip is true, and `slip.NAME.NUMBER`."""
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
-    **dict.fromkeys(("sure", "copied", "next-share", "active-neurons", "first-four"), 0),
+    **dict.fromkeys(("sure", "copied", "next-share", "active-neurons"), 0),
     **dict.fromkeys(("appeared-percent", "arithmetic-share"), 0),
     **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent"), 1),
     **dict.fromkeys(("bits-8-smaller", "llama-cache"), 1),

@@ -21,7 +21,7 @@ from .selection import At
 
 TOKENS, FEWEST = 120, 20
 """New tokens at most, and at least: fewer where the context is full before, so that the cache is never rebuilt."""
-TOGETHER = 10
+TOGETHER = 15
 """Each point of the picture is the median of about this many tokens in a row."""
 RULES = SamplingConfig(temperature=0.8, top_p=0.95)
 
