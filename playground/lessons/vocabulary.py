@@ -49,7 +49,6 @@ _PLACES = (
     ("generate game", "last bet", "=game-result"),
     ("generate game", "bits", "#generate-panel :is([data-slot=game-chart], [data-slot=game-bits])"),
     ("generate game", "bets summary", "=game-summary"),
-    ("generate game", "bigram row", "#generate-panel [data-slot=game-summary] tr:has(> .of-bigram)"),
     ("generate experiments", "compare temperatures", "#generate-panel .compare-temperatures"),
     ("generate experiments", "four temperatures", "=heat-texts"),
     ("generate experiments", "temperature bars", "=heat-chart"),
