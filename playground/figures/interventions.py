@@ -10,11 +10,11 @@ import numpy as np
 from ..interventions.circuit import Circuit, Edge, Node
 from ..interventions.patching import PatchMap
 from ..interventions.steering import SteeringCurve
-from ..words.interventions import PLACE_NAMES, node_name, part_name
+from ..words.interventions import node_name, part_name
 from ..words.numbers import signed
 from . import palette
 from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, figure, frame, heatmap, line, lines, names, reach, slanted
-from .wire import escaped
+from .wire import escaped, shortened
 
 _WRITTEN = 14
 """Up to this many tokens, numbers stand in the cells."""
@@ -22,20 +22,16 @@ _SHOWN = 0.05
 """A link is drawn from this share of the logit difference on; of each part, at least the strongest one."""
 _NARROWEST, _STAGE = 300, 96
 """Pixels: the width of a circuit on a phone, and the height of each stage."""
-_PART, _NUMBER, _HEAD = (92, 58), (34, 16), 10
-"""Pixels: width and height of a part's box, of a link's number, and of an arrow's head."""
-_STANDOFF = _PART[1] / 2 + 4
-"""Pixels from the middle of a part to the tip of an arrow."""
+_PART = (92, 58)
+"""Pixels: width and height of a part's box."""
 _WIDE = 3.4
 """Stages from the middle of a wide circuit to its side: more would only lengthen the arrows."""
 _UNIT = (165, _STAGE)
 """Width and height of a stage in pixels, if there is room."""
 _STRONG = 0.1
 """A link is drawn in a strong colour from this share on."""
-_ALONG = (0.5, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65, 0.3, 0.7, 0.25, 0.75, 0.2, 0.8)
-"""Where on its link a number may stand; the best place comes first."""
-_DENSE = np.linspace(0.1, 0.9, 33)
-"""Points of a link that no other link's number should cover."""
+_ALONG = np.linspace(0.2, 0.8, 13)
+"""Points of a link that should lie beside all parts."""
 
 
 def patch_picture(found: PatchMap, labels: Sequence[str], part: slice, kept: Sequence[tuple[int, int]] = ()) -> Figure:
@@ -77,25 +73,33 @@ def steering_picture(curve: SteeringCurve, answer: str, foil: str) -> Figure:
 
 
 def circuit_picture(found: Circuit, weight_on: Mapping[Node, str]) -> Figure:
-    """The circuit, first layer at the bottom, answer on top; each part and link shows the share lost without it.
+    """The circuit, first layer at the bottom, answer on top; a click gives the index of a head among its heads.
+
+    Each part shows the share lost without it, each link is as wide as its share is large.
 
     Args:
-        weight_on: where heads look on the prompt, as `interventions.circuit.places_of` finds it.
+        weight_on: head → the token on which most of its weight lies.
     """
     stages = sorted({_stage(node) for node in found.nodes})
     strongest = {edge.sender: edge for edge in sorted(found.edges, key=lambda edge: edge.share)}
     shown = [edge for edge in found.edges if edge.share >= _SHOWN or edge is strongest[edge.sender]]
-    places, spots = _laid_out([[node for node in found.nodes if _stage(node) == stage] for stage in stages], shown)
+    places = _laid_out([[node for node in found.nodes if _stage(node) == stage] for stage in stages], shown)
     words = {node: _words(node, found, weight_on) for node in places}
     notes = [_arrow(places[edge.sender], places[edge.receiver], edge.share, words[edge.receiver]) for edge in shown]
-    wide = _half_width(places)
-    notes += [
-        _box(spot, _lost(edge.share), 11, palette.MUTED, bgcolor=palette.PAPER) for edge, spot in zip(shown, spots)
-    ]
-    around = {"bgcolor": palette.BAND, "bordercolor": palette.FAINT, "borderpad": 4}
-    notes += [_box(place, words[node], 12, palette.INK, **around) for node, place in places.items()]
+    box = {"bgcolor": palette.BAND, "bordercolor": palette.FAINT, "borderpad": 4, "showarrow": False}
+    box["font"] = {"size": 12, "color": palette.INK}
+    notes += [{"x": x, "y": y, "text": words[node], **box} for node, (x, y) in places.items()]
+    wide, heads = _half_width(places), found.heads
+    under = {
+        "type": "scatter",
+        "mode": "markers",
+        **{name: [places[node][i] for node in heads] for i, name in enumerate("xy")},
+        "marker": {"size": _PART[1], "symbol": "square", "opacity": 0},
+        "text": [f"Show {node_name(node)}" for node in heads],
+        "hoverinfo": "text",
+    }
     return figure(
-        [{"type": "scatter", "x": [0], "y": [0], "mode": "none", "hoverinfo": "skip"}],
+        [under],
         88 + _STAGE * len(stages),
         xaxis=axis(range=[-max(wide, _WIDE), max(wide, _WIDE)], showgrid=False, showticklabels=False, **FIXED),
         yaxis=axis(range=[-0.45, len(stages) + 0.3], showgrid=False, showticklabels=False, **FIXED),
@@ -107,19 +111,9 @@ def circuit_picture(found: Circuit, weight_on: Mapping[Node, str]) -> Figure:
 
 def _words(node: Node | None, found: Circuit, weight_on: Mapping[Node, str]) -> str:
     """The words in a part's box: its name, where its weight lies and what is lost without it."""
-    lost = "" if node is None else _lost(found.lost[node])
-    return "<br>".join(
-        filter(None, (f"<b>{escaped(node_name(node))}</b>", PLACE_NAMES.get(weight_on.get(node, ""), ""), lost))
-    )
-
-
-def _lost(share: float) -> str:
-    return f"{signed(-100 * share, 0)} %"
-
-
-def _box(place: Sequence[float], text: str, size: int, color: str, **more: Any) -> dict[str, Any]:
-    x, y = map(float, place)
-    return {"x": x, "y": y, "text": text, "showarrow": False, "font": {"size": size, "color": color}, **more}
+    token = f"on “{escaped(shortened(weight_on[node], 8))}”" if node in weight_on else ""
+    lost = "" if node is None else f"{signed(-100 * min(found.lost[node], 1.0), 0)} %"
+    return "<br>".join(filter(None, (f"<b>{escaped(node_name(node))}</b>", token, lost)))
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float], share: float, words: str) -> dict[str, Any]:
@@ -142,22 +136,19 @@ def _half_width(places: Mapping[Node | None, tuple[float, float]]) -> float:
     return max(abs(x) for x, _ in places.values()) + 0.5
 
 
-def _laid_out(
-    stages: Sequence[Sequence[Node]], links: Sequence[Edge]
-) -> tuple[dict[Node | None, tuple[float, float]], list[np.ndarray]]:
-    """Where each part and each link's number stands, as [x, y] in units of a stage.
+def _laid_out(stages: Sequence[Sequence[Node]], links: Sequence[Edge]) -> dict[Node | None, tuple[float, float]]:
+    """Where each part stands, as (x, y) in units of a stage.
 
-    Stages move sideways, one at a time, as long as this lets fewer links cross parts and fewer numbers overlap.
+    Stages move sideways, one at a time, as long as this lets fewer links cross parts.
     """
     widest = max(1.0, *(len(own) - 1 for own in stages)) / 2
     shifts = [0.5 * (-1) ** height if len(own) == 1 else 0.0 for height, own in enumerate(stages)]
 
-    def made(shifts: Sequence[float]) -> tuple[int, dict[Node | None, tuple[float, float]], list[np.ndarray]]:
+    def made(shifts: Sequence[float]) -> tuple[int, dict[Node | None, tuple[float, float]]]:
         places: dict[Node | None, tuple[float, float]] = {None: (0.0, len(stages))}
         for height, (own, shift) in enumerate(zip(stages, shifts)):
             places |= {node: (i - (len(own) - 1) / 2 + shift, height) for i, node in enumerate(own)}
-        crowded, spots = _spots([(places[link.sender], places[link.receiver]) for link in links], places)
-        return crowded, places, spots
+        return _crossed(links, places), places
 
     best = made(shifts)
     for height, own in [*enumerate(stages)] * 2:
@@ -167,38 +158,19 @@ def _laid_out(
             moved = [*shifts[:height], shift, *shifts[height + 1 :]]
             if (tried := made(moved))[0] < best[0]:
                 best, shifts = tried, moved
-    return best[1:]
+    return best[1]
 
 
-def _spots(
-    links: Sequence[tuple[tuple[float, float], tuple[float, float]]], places: Mapping[Node | None, tuple[float, float]]
-) -> tuple[int, list[np.ndarray]]:
-    """How crowded the circuit is, even on a phone, and the freest spot on each link for its number.
-
-    A link through a part counts as crowded; so does a number on a part, an arrow's head, another link or its number.
-    """
+def _crossed(links: Sequence[Edge], places: Mapping[Node | None, tuple[float, float]]) -> int:
+    """How many points of links lie on other parts, on a phone."""
     unit = np.array([_NARROWEST / (2 * _half_width(places)), _STAGE])  # pixels
-    parts = {place: np.multiply(place, unit) for place in places.values()}
-    taken = [(middle, np.array(_PART)) for middle in parts.values()]
-    for start, end in links:
-        way = parts[start] - parts[end]
-        taken.append((parts[end] + way / np.linalg.norm(way) * (_STANDOFF + _HEAD / 2), np.array([_HEAD, _HEAD])))
-    crowded, spots = 0, []
-    ways = np.array([[parts[start] + share * (parts[end] - parts[start]) for share in _DENSE] for start, end in links])
-    for own, (start, end) in enumerate(links):
-        along = parts[start] + np.outer(_ALONG, parts[end] - parts[start])  # (K, 2) pixels
-        for place, middle in parts.items():
-            crowded += place not in (start, end) and bool((np.abs(along - middle) < np.array(_PART) / 2).all(1).any())
-        # pixels between each spot and whatever is nearest to it; below 0 they overlap
-        middles, sizes = (np.array(each) for each in zip(*taken))
-        free = ((np.abs(along[:, None] - middles) - (sizes + _NUMBER) / 2).max(2)).min(1)
-        others = np.delete(ways, own, axis=0).reshape(-1, 2)
-        crossed = (np.abs(along[:, None] - others) < np.array(_NUMBER) / 2).all(2).any(1)
-        best = int(np.argmax(np.minimum(free, 0) - crossed))
-        crowded += bool(free[best] < 0) + bool(crossed[best])
-        spots.append(along[best] / unit)
-        taken.append((along[best], np.array(_NUMBER)))
-    return crowded, spots
+    crossed = 0
+    for link in links:
+        start, end = (np.array(places[node]) for node in (link.sender, link.receiver))
+        way = start + np.outer(_ALONG, end - start)  # (K, 2)
+        others = np.array([place for node, place in places.items() if node not in (link.sender, link.receiver)])
+        crossed += int((np.abs(way[:, None] - others.reshape(-1, 2)) * unit < np.array(_PART) / 2).all(2).sum())
+    return crossed
 
 
 def _stage(node: Node) -> int:

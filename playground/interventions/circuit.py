@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
 from ..model import ModelConfig, Pass, Recorder, Tap, Trace, Transformer
 from .direct import readout, written_by_head
-from .patching import ROWS_AT_ONCE, Pair
+from .patching import PREDICT_ALIKE, ROWS_AT_ONCE, Pair, predict_alike
 
 KEPT = 0.9
 """Share of the logit difference that a circuit has to keep."""
 NAMED_FROM = 0.5
-"""Share of a head's weight at one token from which its place is named."""
+"""Share of a head's weight at one token from which that token is named."""
 FEEDS = 0.05
 """A part feeds another if at least this share of the logit difference is lost without the link."""
 MAIN = 0.5
@@ -71,6 +72,11 @@ class Circuit:
         return tuple(self.lost)
 
     @property
+    def heads(self) -> tuple[Node, ...]:
+        """The heads among the parts."""
+        return tuple(node for node in self.lost if node.head is not None)
+
+    @property
     def most_needed(self) -> tuple[Node, ...]:
         """The three parts without which most is lost, largest first, as far as they come to half of the first one."""
         ranked = sorted(self.lost, key=self.lost.__getitem__, reverse=True)[:3]
@@ -96,37 +102,44 @@ def nodes_of(config: ModelConfig) -> list[Node]:
     return [Node(layer, head) for layer in range(config.n_layers) for head in heads]
 
 
-def places_of(found: Circuit, ids: Sequence[int], pattern: Callable[[int], torch.Tensor]) -> dict[Node, str]:
-    """Where heads put over half of their weight on this prompt: previous, first, itself, induction or duplicate.
+class Place(NamedTuple):
+    """The earlier token on which a head puts over half of its weight."""
 
-    Heads of the main path are read at the last token. Those that feed them are read at the token to which these attend.
-    `pattern` gives a layer's weights (H, T, T).
+    query: int
+    key: int
+    habit: str | None
+    """What the key is to the query: previous, first, induction, duplicate or none of these."""
+
+
+def places_of(found: Circuit, ids: Sequence[int], pattern: Callable[[int], torch.Tensor]) -> dict[Node, Place]:
+    """Where heads put over half of their weight on this prompt, as far as it is on one earlier token.
+
+    Heads of the last layer and the most needed ones are read at the last token. Those that feed a head of the main path
+    are read at the token to which it attends. `pattern` gives a layer's weights (H, T, T).
     """
-    places, keys = {}, {}
+    places: dict[Node, Place] = {}
 
-    def read(node: Node, row: int) -> None:
-        weight, key = pattern(node.layer)[node.head, row].max(dim=0)
-        if node not in places and weight > NAMED_FROM and (place := _place(ids, row, int(key))):
-            places[node], keys[node] = place, int(key)
+    def read(node: Node, query: int) -> None:
+        weight, key = pattern(node.layer)[node.head, query].max(dim=0)
+        if weight > NAMED_FROM and key < query:
+            places[node] = Place(query, int(key), _habit(ids, query, int(key)))
 
-    for node in found.main_path:
-        if node.head is not None:
+    for node in found.heads:
+        if node in found.most_needed or node.layer == found.nodes[-1].layer:
             read(node, len(ids) - 1)
-    for receiver, key in [*keys.items()]:
+    for receiver in [node for node in found.main_path if node in places]:
         for node in found.feeding([receiver]):
-            if node.head is not None:
-                read(node, key)
+            if node.head is not None and node not in places:
+                read(node, places[receiver].key)
     return places
 
 
-def _place(ids: Sequence[int], row: int, key: int) -> str | None:
-    """What the token at `key` is to the one at `row`; None for neither of these."""
-    earlier = key < row
+def _habit(ids: Sequence[int], query: int, key: int) -> str | None:
+    """What the earlier token at `key` is to the one at `query`; None for neither of these."""
     names = {
-        "induction": earlier and key > 0 and ids[key - 1] == ids[row],
-        "duplicate": earlier and ids[key] == ids[row],
-        "previous": key == row - 1,
-        "itself": key == row,
+        "induction": key > 0 and ids[key - 1] == ids[query],
+        "duplicate": ids[key] == ids[query],
+        "previous": key == query - 1,
         "first": key == 0,
     }
     return next((name for name, fits in names.items() if fits), None)
@@ -145,10 +158,13 @@ def find_circuit(
     """Take away the part that is needed least, again and again, while the rest keeps `kept` of the logit difference.
 
     The result is minimal in that no further part can go; another set of the same size may do as well. Raises
-    ValueError where there is no pair.
+    ValueError where there is no pair, or where both prompts of the first one predict almost the same.
     """
     if not pairs:
         raise ValueError("A circuit needs two prompts with different answers")
+    own = Runs(model, pairs[:1])
+    if predict_alike(float(own.clean), float(own.corrupt)):
+        raise ValueError(PREDICT_ALIKE)
     nodes, runs = nodes_of(model.config), Runs(model, pairs)
     circuit = torch.ones(len(nodes), dtype=torch.bool)
     share = 1.0

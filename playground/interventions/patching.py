@@ -33,6 +33,9 @@ ROUTED = ("ff_in", "experts", "expert_weights")
 """The intermediates from which an expert's share follows."""
 TEXTS = 4
 """Other texts of a resample ablation."""
+TINY = 0.2
+"""Nats between two prompts' logit differences below which a share of the way from one to the other says little."""
+PREDICT_ALIKE = "Both prompts predict almost the same: choose prompts with different continuations"
 
 
 class Donor(Enum):
@@ -91,6 +94,11 @@ def two_answers(here: torch.Tensor, there: torch.Tensor) -> tuple[int, int]:
         gained[answer] = -2.0
         foil = int(gained.argmax())
     return answer, foil
+
+
+def predict_alike(here: float, other: float) -> bool:
+    """Whether one answer leads after both prompts, or by about as much, going by their logit differences in nats."""
+    return (here >= 0) == (other >= 0) or abs(other - here) < TINY
 
 
 # ---- one patch, as an edit -------------------------------------------------------------------------------------------

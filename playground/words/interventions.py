@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..interventions.circuit import Circuit, Node
-from ..interventions.patching import Donor, PatchMap
+from ..interventions.circuit import Circuit, Node, Place
+from ..interventions.patching import PREDICT_ALIKE, Donor, PatchMap, predict_alike
 from ..interventions.steering import BEARABLE, SteeringCurve
-from .heads import HABIT_NAMES
+from .heads import HABIT_NAMES, token_in_word
 from .numbers import listed, percent, signed
 from .result import Result
 
@@ -26,15 +26,13 @@ ASSUMPTIONS = {
     Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
 }
 """What a donor takes for granted."""
-PLACE_NAMES = {"previous": "previous token", "induction": "after a copy", "duplicate": "earlier copy",
-               "first": "first token", "itself": "current token"}  # fmt: skip
-"""Where a head looks on one prompt, as `interventions.circuit.places_of` finds it. Roles need many texts."""
-LOST = "A part or link with −30 %: without it, 30 % of the logit difference is lost."
-MEASURED = "These shares do not add up: parts are measured within the circuit, links within the whole model."
-LEFT_OUT = "A head that does the same on both prompts is left out, even if it has the largest effect above."
-NAMED = "A head's second line says where over half of its weight lies on this prompt."
-TINY = 0.2
-"""Nats between the two logit differences below which a share of the way from one to the other says little."""
+LOST = "−30 % in a box: without this part, the circuit loses 30 % of the logit difference."
+OVERLAP = "Parts build on each other, so their shares do not add up."
+ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
+LEFT_OUT = "Only differences between the prompts count: a head that does the same on both is left out."
+NAMED = "A second line names the token with over half of that head's weight."
+HOLDS = 0.8
+"""Share of the logit difference that a circuit keeps on fresh pairs, from which it holds there."""
 ALIKE = 0.9
 """Share of the strongest effect from which a cell looks the same on the map."""
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
@@ -62,8 +60,8 @@ def patched_result(
     if abs(effect) < 0.005:
         return Result(f"No {'cell in view' if shown else 'single cell'} changes the answer.", "", details)
     way, to = found.shares[row, place], ""
-    if leads[0] == leads[1] or abs(found.other - found.here) < TINY:
-        details = f"Both prompts predict almost the same: choose prompts with different continuations. {details}"
+    if predict_alike(found.here, found.other):
+        details = f"{PREDICT_ALIKE}. {details}"
     elif way > 0:
         to = f", {percent(way, 0)} of the way to “{foil}”"
     alike = int((abs(found.effects[:, part]) >= ALIKE * abs(effect)).sum()) - 1
@@ -116,7 +114,9 @@ def node_name(node: Node | None) -> str:
     return f"MLP {node.layer}" if node.head is None else f"head {node.layer}.{node.head}"
 
 
-def circuit_result(found: Circuit, places: Mapping[Node, str], answer: str, foil: str) -> Result:
+def circuit_result(
+    found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str, foil: str
+) -> Result:
     """The parts that an answer needs most, what they do, and what the circuit keeps; `places` of heads' weight."""
     n = len(found.nodes)
     carry = f"{n} of {found.parts} heads and MLPs {'carries' if n == 1 else 'carry'}"
@@ -127,23 +127,36 @@ def circuit_result(found: Circuit, places: Mapping[Node, str], answer: str, foil
         fresh = "No fresh prompts of this form were clear enough for a check."
     else:
         share = percent(min(max(found.fresh, 0.0), 1.0), 0)
-        fresh = f"On {found.fresh_pairs} fresh pair{'s' * (found.fresh_pairs != 1)} of prompts it is {share}."
-    details = (LOST, MEASURED, NAMED if places else "")
-    number = " ".join(filter(None, (_reading(found, places, answer), kept, fresh, LEFT_OUT)))
+        holds = "it holds" if found.fresh >= HOLDS else "part of it does not hold"
+        pairs = f"{found.fresh_pairs} fresh pair{'s' * (found.fresh_pairs != 1)}"
+        fresh = f"On {pairs} it keeps {share}: {holds} on other prompts."
+    details = (LOST, OVERLAP, ARROWS[bool(found.edges)], LEFT_OUT, NAMED if places else "")
+    number = " ".join(filter(None, (_reading(found, places, tokens, answer), kept, fresh)))
     return Result(headline, number, " ".join(filter(None, details)))
 
 
-def _reading(found: Circuit, places: Mapping[Node, str], answer: str) -> str:
-    """Where the heads of the main path look, and those that feed them; and the MLP that turns that into the answer."""
+def _reading(found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str) -> str:
+    """Where heads look, those without which most is lost first; and the MLP that turns that into the answer."""
     main, said = found.main_path, []
     if Node(0) not in main and Node(0) in found.feeding([node for node in main if node.head is not None]):
         said.append("MLP 0 prepares the tokens before later heads read them")
-    heads = [node for node in main if node in places]
-    said += [f"Here, {node_name(node)} attends to {HABIT_NAMES[places[node]]}" for node in heads]
-    helping = [node for node in found.feeding(heads) if node in places and node not in heads]
-    said += [f"At that token, {node_name(node)} helps: it attends to {HABIT_NAMES[places[node]]}" for node in helping]
-    if "previous" in map(places.get, helping) and "induction" in map(places.get, heads):
-        said.append("Together they are an induction circuit: find the earlier copy, write what followed")
-    if len(main) > 1 and main[-1].head is None and main[-2] in heads:
-        said.append(f"MLP {main[-1].layer} turns that into “{answer}”")
+    alike: dict[Place, list[Node]] = {}
+    for node in sorted(places, key=lambda node: -found.lost[node]):
+        alike.setdefault(places[node], []).append(node)
+    for place, nodes in alike.items():
+        if place.query < len(tokens) - 1:
+            continue
+        heads = listed([f"{node.layer}.{node.head}" for node in nodes])
+        said.append(f"Head{'s' * (len(nodes) > 1)} {heads} attend{'s' * (len(nodes) == 1)} to {_key(place, tokens)}")
+        helping = [node for each, others in alike.items() if each.query == place.key for node in others]
+        said += [f"There, {node_name(node)} helps: it attends to {_key(places[node], tokens)}" for node in helping]
+        if place.habit == "induction" and "previous" in [places[node].habit for node in helping]:
+            said.append("Together they are an induction circuit: find the earlier copy, write what followed")
+        if len(main) > 1 and main[-1].head is None and main[-2] in nodes:
+            said.append(f"MLP {main[-1].layer} turns that into “{answer}”")
     return " ".join(f"{each}." for each in said)
+
+
+def _key(place: Place, tokens: Sequence[str]) -> str:
+    """The token to which a head attends, and what it is to the one that attends."""
+    return token_in_word(tokens, place.key) + (f" ({HABIT_NAMES[place.habit]})" if place.habit else "")

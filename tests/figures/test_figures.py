@@ -216,29 +216,28 @@ def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
     assert len(json.dumps(attention.pattern_map(patterns[0], ["token"] * 64))) < 30_000
 
 
-def test_every_link_of_a_circuit_has_its_number_off_the_parts_and_other_links_even_on_a_phone():
+def test_no_link_of_a_circuit_crosses_a_part_even_on_a_phone_and_each_head_can_be_clicked():
     # a circuit of Tiny stories: parts by layer and head, links by the place of their parts, the answer last
     nodes = [Node(0, 0), Node(0, 1), Node(0, 3), Node(0), Node(1), Node(2, 3), Node(2), Node(3, 1), Node(3), None]
     links = ("03", "13", "23", "34", "35", "37", "45", "56", "57", "58", "59", "67", "68", "69", "78", "89")
     edges = tuple(Edge(nodes[int(a)], nodes[int(b)], (10 + i) / 100) for i, (a, b) in enumerate(links))
-    found = Circuit(dict.fromkeys(nodes[:-1], 0.5), edges, 0.9, None, 1, 0, 20)
-    layout = circuit_picture(found, {})["layout"]
-    texts = [note for note in layout["annotations"] if not note["showarrow"]]
-    numbers = [note for note in texts if "<b>" not in note["text"]]
-    assert [note["text"] for note in numbers] == [f"−{10 + i} %" for i in range(len(links))]
+    lost = {**dict.fromkeys(nodes[:-1], 0.5), nodes[0]: 1.3}
+    picture = circuit_picture(Circuit(lost, edges, 0.9, None, 1, 0, 20), {nodes[1]: "a<b>cdefghijk"})
+    (trace,), layout = picture["data"], picture["layout"]
+    boxes = {note["text"]: (note["x"], note["y"]) for note in layout["annotations"] if not note["showarrow"]}
+    assert len(boxes) == len(nodes), "links have no numbers"
+    assert {"<b>head 0.0</b><br>−100 %", "<b>head 0.1</b><br>on “a&lt;b&gt;cde…”<br>−50 %"} < boxes.keys()
+    heads = {text[3:11]: place for text, place in boxes.items() if "head" in text}
+    assert dict(zip(trace["text"], zip(trace["x"], trace["y"]))) == {f"Show {name}": at for name, at in heads.items()}
     left, right = layout["meta"]["narrow"]["xaxis.range"]
     unit = np.array([300 / (right - left), 96])
-    places = np.array([[note["x"], note["y"]] for note in texts if "<b>" in note["text"]]) * unit
-    spots = np.array([[note["x"], note["y"]] for note in numbers]) * unit
-    assert (np.abs(spots[:, None] - places) >= [30, 27]).any(2).all(), "a number covers a part"
-    apart = (np.abs(spots[:, None] - spots) >= [30, 14]).any(2)
-    elsewhere = ~np.eye(len(spots), dtype=bool)
-    assert apart[elsewhere].all(), "a number covers another"
-    ends = [[(note["ax"], note["ay"]), (note["x"], note["y"])] for note in layout["annotations"] if note["showarrow"]]
-    starts, stops = np.array(ends).transpose(1, 0, 2) * unit
-    ways = starts[:, None] + np.linspace(0, 1, 200)[:, None] * (stops - starts)[:, None]  # (links, points, 2)
-    covered = (np.abs(spots[:, None, None] - ways) < [17, 8]).all(3).any(2)
-    assert not covered[elsewhere].any(), "a number covers another link"
+    places = np.array([*boxes.values()]) * unit
+    for note in layout["annotations"]:
+        if note["showarrow"]:
+            start, end = np.array([(note["ax"], note["ay"]), (note["x"], note["y"])]) * unit
+            others = places[(np.abs(places - start) > 1).any(1) & (np.abs(places - end) > 1).any(1)]
+            way = start + np.linspace(0, 1, 200)[:, None] * (end - start)
+            assert (np.abs(way[:, None] - others) >= [30, 24]).any(2).all(), "a link crosses a part"
 
 
 def test_the_median_is_drawn_where_half_were_measured_and_no_name_hides_another():

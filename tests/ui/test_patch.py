@@ -39,14 +39,18 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"]
     assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
     assert "depends most on head 1.0" in made["circuit-headline"] and "of 6 heads" in made["circuit-headline"]
-    assert "Here, head 1.0 attends to what followed the same token" in made["circuit-headline"]
+    assert "Head 1.0 attends to the “g” of “cage” (what followed the same token)." in made["circuit-headline"]
+    assert f'Compared with <bdi dir="auto">“{opened["other"]}”</bdi>' in made["circuit-other"]
     assert "Heads" in made["patch-parts"] and "Experts" not in made["patch-parts"], "this model has none"
     notes = made["circuit"]["figure"]["layout"]["annotations"]
-    assert any("head 1.0</b><br>after a copy" in note["text"] for note in notes)
-    assert not any("induction" in note["text"] for note in notes), "by the rule of the roles, it goes by position"
-    assert any(note["showarrow"] for note in notes)
+    assert any("head 1.0</b><br>on “g”" in note["text"] for note in notes) and any(note["showarrow"] for note in notes)
+    assert made["circuit"]["figure"]["data"][0]["text"][0] == "Show head 1.0"
+    clicked = tab.shown("cage ca", {"slot": "circuit", "index": [0, 1]}, view="heads", circuit=True, other="cafe ca")
+    assert (clicked.selection["layer"], clicked.selection["head"]) == (1, 1)
     headline = tab.shown("edgh ed", view="heads", circuit=True, other="edah ed").slots["circuit-headline"].make()
     assert "the token before" not in headline, "head 0.0 attends there in other texts, not in this one"
+    alike = tab.made("hgfe hg", view="heads", patch=True, circuit=True, other="cafe ca")
+    assert all("Both prompts predict almost the same" in str(alike[name]) for name in ("circuit", "patch-map"))
 
 
 @pytest.mark.parametrize(
@@ -139,7 +143,7 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(tab, opened, change, sente
 @pytest.mark.parametrize("name", ["learned", "post-norm", "experts", "sees the future"])
 def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     tab = Inspecting(made_up(VARIANTS[name]))
-    chosen = {**OPEN, "other": "abd", "towards": "ab", "away": "cd", "typed": True, "part": "head"}
+    chosen = {**OPEN, "other": "aae", "towards": "ab", "away": "cd", "typed": True, "part": "head"}
     made = tab.made("abc", **chosen)
     assert drawn(made["patch-map"]).shape == (8, 3)
     assert re.search("carr(y|ies)", made["circuit-headline"]) and made["steer-texts"].count("<samp>") == 5

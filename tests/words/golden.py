@@ -25,7 +25,7 @@ from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, Switc
 from playground.inspection.precision import InPrecision, PrecisionCost
 from playground.inspection.roles import Estimate
 from playground.inspection.walk import step, step_names
-from playground.interventions.circuit import Circuit, Edge, Node
+from playground.interventions.circuit import Circuit, Edge, Node, Place
 from playground.interventions.patching import Donor, PatchMap
 from playground.interventions.steering import SteeringCurve
 from playground.links.repetition import Gap, Repetition
@@ -361,11 +361,12 @@ def of_edits_and_patches() -> Iterator[Case]:
     fed, mlp, first, second = Node(0, 0), Node(0), Node(1, 1), Node(1)
     edges = Edge(fed, first, 0.1), Edge(mlp, first, 0.2), Edge(first, second, 0.6), Edge(second, None, 0.9)
     several = Circuit({fed: 0.2, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6)
-    yield "a circuit", interventions.circuit_result(several, {fed: "previous", first: "induction"}, "x", "y")
-    yield "where heads look", ", ".join(interventions.PLACE_NAMES.values())
-    for lost in ({first: 0.9}, {}):
-        few = Circuit(lost, (), 0.93, None, 1, 0, 6)
-        yield f"a circuit: {len(lost)} of its parts, one pair", interventions.circuit_result(few, {}, "x", "y")
+    places = {fed: Place(1, 0, "previous"), first: Place(3, 1, "induction")}
+    yield "a circuit", interventions.circuit_result(several, places, "axba", "x", "y")
+    for lost, fresh in (({first: 0.9}, 0.54), ({}, None)):
+        few, places = Circuit(lost, (), 0.93, fresh, 1, 1, 6), {node: Place(3, 2, None) for node in lost}
+        said = interventions.circuit_result(few, places, "a xa", "x", "y")
+        yield f"a circuit: {len(lost)} of its parts, one pair", said
     for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
                  EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
                  SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip

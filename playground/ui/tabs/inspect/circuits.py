@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 from ....figures.interventions import circuit_picture
@@ -10,13 +11,17 @@ from ....interventions.pairs import fresh_pairs
 from ....words.interventions import circuit_result
 from ....words.result import Result
 from ...chart import chart_place
-from ...panel import Slot, slot
+from ...clicks import index_of
+from ...panel import Slot, move_button, slot
 from .pairs import PAIRS, answers_of, check_size, ideas, kept_here, pair_here, texts_like, with_headline
 from .selection import At
 
+_PURPOSE = "A circuit is a small set of heads and MLPs that carries the difference between two prompts."
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
-{slot("circuit-ideas", class_="line")}<div class="stack" data-if="other">{slot("circuit-headline")}
-{chart_place("circuit", height=400, save_name="circuit")}</div></div></details>"""
+<p class="quiet">{_PURPOSE}</p>{slot("circuit-ideas", class_="line")}
+<div class="stack" data-if="other">{slot("circuit-other", tag="p", class_="quiet")}{slot("circuit-headline")}
+<div data-reveal="headline">{chart_place("circuit", height=400, save_name="circuit", clickable=True)}</div></div>
+</div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -24,11 +29,29 @@ def slots(at: At) -> dict[str, Slot]:
     if not at.chosen.circuit:
         return {}
     about = (*at.about, at.chosen.other)
-    suggested = {"circuit-ideas": ideas(at)}
-    return {**suggested, **with_headline("circuit", about, lambda: _graph(at))} if at.chosen.other else suggested
+    suggested = {"circuit-ideas": ideas(at, purpose="")}
+    if not at.chosen.other:
+        return suggested
+    other = Slot(at.chosen.other, lambda: _other(at.chosen.other))
+    return {**suggested, "circuit-other": other, **with_headline("circuit", about, lambda: _graph(at))}
 
 
-def _graph(at: At) -> tuple[dict[str, Any], Result]:
+def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
+    """A head of the graph becomes the chosen one."""
+    if click.get("slot") != "circuit":
+        return None
+    heads = _found(at).heads
+    node = heads[index_of(click, len(heads))]
+    return {"layer": node.layer, "head": node.head, "key": None}
+
+
+def _other(other: str) -> str:
+    """The second prompt, and a button that leads to its field."""
+    change = move_button("Change it", {"patch": True}, kind="link", data_reveal="pair-ideas")
+    return f'Compared with <bdi dir="auto">“{html.escape(other)}”</bdi>. {change}'
+
+
+def _found(at: At) -> circuit.Circuit:
     look, pair = at.look, pair_here(at)
     half = PAIRS // 2
     check_size(at, look.length * circuit.passes_of(look.config, half), "a search of its circuits")
@@ -38,6 +61,11 @@ def _graph(at: At) -> tuple[dict[str, Any], Result]:
         known = max((len(more) + 1) // 2 - 1, 0)
         return circuit.find_circuit(look.model, [pair, *more[:known]], more[known:])
 
-    found = kept_here.get(("circuit", pair), search, owner=look.model)
-    places = circuit.places_of(found, look.ids, look.pattern)
-    return circuit_picture(found, places), circuit_result(found, places, *answers_of(at, pair))
+    return kept_here.get(("circuit", pair), search, owner=look.model)
+
+
+def _graph(at: At) -> tuple[dict[str, Any], Result]:
+    found, tokens = _found(at), at.look.tokens
+    places = circuit.places_of(found, at.look.ids, at.look.pattern)
+    figure = circuit_picture(found, {node: tokens[place.key] for node, place in places.items()})
+    return figure, circuit_result(found, places, tokens, *answers_of(at, pair_here(at)))

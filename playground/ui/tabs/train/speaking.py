@@ -91,8 +91,8 @@ def shares(view: RunView) -> dict[int, Share]:
 
 
 def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
-    """The share right along the run, and its sentence; nothing without a grammar to judge by."""
-    if view is None or not (found := shares(view)):
+    """The share right along the run, and its sentence; nothing without a grammar to judge by or with one verdict."""
+    if view is None or len(found := shares(view)) < 2:
         return None, ""
     steps, judged_there = list(found), list(found.values())
     intervals = [share.interval for share in judged_there]
