@@ -5,6 +5,7 @@ B = batch, T = tokens, L = layers with experts, E = experts, K = experts per tok
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -63,6 +64,11 @@ def expert_layers(config: ModelConfig) -> tuple[int, ...]:
             "Choose a mixture of experts"
         )
     return layers
+
+
+def second(layers: Sequence[int]) -> int:
+    """The second of these layers, if there is one: the first one's router reads little besides the token itself."""
+    return layers[min(1, len(layers) - 1)]
 
 
 def _shares(experts: torch.Tensor, n_experts: int) -> torch.Tensor:

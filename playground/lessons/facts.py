@@ -19,14 +19,14 @@ from ..inspection.cost import Effect, effect
 from ..inspection.edits import edits_tap
 from ..inspection.precision import InPrecision
 from ..inspection.replay import Appearance
-from ..inspection.routing import expert_layers
+from ..inspection.routing import expert_layers, second
 from ..model import PRESETS
 from ..studies.slips import slip_numbers
 from ..training.verdict import Verdict
 from ..words.heads import ROLE_NAMES
 from ..words.numbers import percent
 from ..words.slips import SLIPS, slip_sentences
-from .journey import favourite, mlp_change, mlp_keeps, settles
+from .journey import active_neurons, attends_most, favourite, settles
 from .run_facts import RUN_FACTS
 from .scene import NotYet, Scene, Value
 
@@ -169,13 +169,23 @@ def _winner(scene: Scene) -> str:
     return "unclear" if not verdict.is_clear else "moe" if verdict.difference < 0 else "dense"
 
 
-def _dead(scene: Scene, kind: str) -> int:
-    """How many experts in all layers get next to no tokens at the end of training."""
+def _load(scene: Scene, kind: str, record: int) -> list[float]:
+    """Each expert's share of the tokens in one record of training, in the layer that the page shows at first."""
     config, history = scene.balance(kind)
     layers = expert_layers(config)
     if (over := load_over_training(history.load, len(layers), config.n_experts)) is None:
         raise NotYet("The load is not measured yet. Wait a moment.")
-    return sum(len(evenness(layer.tolist()).dead) for layer in over[1][-1])
+    return over[1][record, layers.index(second(layers))].tolist()
+
+
+def _dead(scene: Scene, kind: str) -> int:
+    """How many of this layer's experts get next to no tokens at the end of training."""
+    return len(evenness(_load(scene, kind, -1)).dead)
+
+
+def _busiest_four(scene: Scene) -> str:
+    """The share of this layer's four busiest experts without a balance loss, at first and at the end: `84 % → 80 %`."""
+    return " → ".join(percent(sum(sorted(_load(scene, "without", record))[-4:]), 0) for record in (0, -1))
 
 
 def _balance_cost(scene: Scene) -> float:
@@ -248,8 +258,8 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "width": lambda scene: scene.look().config.d_model,
     "next-token": lambda scene: favourite(scene.look())[0],
     "next-share": lambda scene: favourite(scene.look())[1],
-    "mlp-keeps": lambda scene: mlp_keeps(scene.look()),
-    "mlp-change": lambda scene: mlp_change(scene.look()),
+    "attends-most": lambda scene: attends_most(*scene.looked),
+    "active-neurons": lambda scene: active_neurons(*scene.looked),
     "settles": lambda scene: settles(scene.look()),
     "leads-from": lambda scene: settles(scene.look()) - 1,
     "edits": lambda scene: len(scene.edits()),
@@ -268,7 +278,9 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "seeds": lambda scene: _verdict(scene).seeds,
     "winner": _winner,
     "dead-compared": lambda scene: f"{_dead(scene, 'without')} instead of {_dead(scene, 'with')}",
+    "dead-with": lambda scene: _dead(scene, "with"),
     "dead-without": lambda scene: _dead(scene, "without"),
+    "busiest-four": _busiest_four,
     "balance-cost": _balance_cost,
     "balance-size": lambda scene: abs(_balance_cost(scene)),
     # bets on the next token
@@ -294,7 +306,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
 """All facts by the names that lesson files use; also `slip.NAME`, whether a slip is true, and `slip.NAME.NUMBER`."""
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
-    **dict.fromkeys(("sure", "copied", "next-share", "mlp-keeps"), 0),
+    **dict.fromkeys(("sure", "copied", "next-share", "active-neurons"), 0),
     **dict.fromkeys(("appeared-percent", "arithmetic-share"), 0),
     **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent"), 1),
     **dict.fromkeys(("bits-8-smaller", "llama-cache"), 1),

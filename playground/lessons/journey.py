@@ -1,34 +1,31 @@
-"""Facts of one token's journey through a model: what MLPs and layers do to the next one."""
+"""Facts of one token's journey through a model: where it looks, what an MLP does, which layer settles the next one."""
 
 from __future__ import annotations
 
 import torch
 
 from ..inspection import Look
-from ..inspection.cost import Effect, effect
-from ..inspection.edits import SwitchOff, edits_tap
 from ..inspection.lens import logit_lens
-from ..kept import Kept
-from ..words.numbers import percent
-
-_without = Kept(entries=64, megabytes=8)
+from ..inspection.walk import step
 
 
 def favourite(look: Look) -> tuple[str, float]:
     """(label, percent) of the likeliest token after the prompt."""
-    before = _without_mlps(look).before
-    return look.token_label(int(before.argmax())), 100 * float(before.max())
+    probabilities = look.trace["logits"][0, -1].double().softmax(-1)
+    return look.token_label(int(probabilities.argmax())), 100 * float(probabilities.max())
 
 
-def mlp_keeps(look: Look) -> float:
-    """Percent of its probability that the favourite keeps without any MLP; more than 100 if it gains."""
-    before, after = _favourites_share(look)
-    return 100 * after / before
+def attends_most(look: Look, layer: int, head: int, query: int, _key: int) -> str:
+    """Where the query's largest weight lies: `itself`, the `previous` token, or an `earlier` one."""
+    back = query - int(look.pattern(layer)[head, query].argmax())
+    return "itself" if back == 0 else "previous" if back == 1 else "earlier"
 
 
-def mlp_change(look: Look) -> str:
-    """The favourite's probability with all MLPs, then with none: `31 % → 8 %`."""
-    return " → ".join(percent(each, 0) for each in _favourites_share(look))
+def active_neurons(look: Look, layer: int, head: int, query: int, key: int) -> float:
+    """Percent of a layer's MLP that is active for the query. Raises ValueError if the layer has experts instead."""
+    if look.config.has_experts(layer):
+        raise ValueError("This layer has experts. Choose a dense model")
+    return 100 * step(look, "mlp", layer, head, query, key).facts["active"] / look.config.ff_width
 
 
 def settles(look: Look) -> int:
@@ -36,18 +33,3 @@ def settles(look: Look) -> int:
     best = logit_lens(look.model, look.trace, torch.zeros(look.length, dtype=torch.long)).best[:, -1].tolist()
     wrong = [stage for stage, token in enumerate(best) if token != best[-1]]
     return wrong[-1] + 1 if wrong else 0
-
-
-def _favourites_share(look: Look) -> tuple[float, float]:
-    """The favourite's probability with all MLPs, and with none."""
-    found = _without_mlps(look)
-    best = int(found.before.argmax())
-    return float(found.before[best]), float(found.after[best])
-
-
-def _without_mlps(look: Look) -> Effect:
-    edits = [SwitchOff(layer, "feed-forward") for layer in range(look.config.n_layers)]
-    ids = torch.tensor([look.ids])
-    return _without.get(
-        tuple(look.ids), lambda: effect(look.model, ids, edits_tap(edits, look.config)), owner=look.model
-    )

@@ -24,7 +24,6 @@ BRINGS = {
     "role": "#inspect-panel [data-slot=roles-map]",
     "four temperatures": "#generate-panel .compare-temperatures",
     "precisions": "#generate-panel .measure-precision",
-    "followed token": "#routing-text [data-token='5']",
     "choice": "#generate-panel .written [data-place]",
 }
 """What to press so that a place changes; a place itself where it is not listed."""

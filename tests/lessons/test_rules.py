@@ -14,7 +14,8 @@ PARTIES = {"model", "bigram", "dense", "attention", "value", "last"}
 IN_WORDS = {
     "answer", "word", "name", "masked", "prompt", "dice", "likeliest", "reads",
     "head-name", "asks", "looks-at", "looks-ahead", "row-looks", "expects-change", "next-token", "expects", "role",
-    "role-words", "mlp-change", "appeared-head", "winner", "bits-8-worth", "bits-8-parts", "dead-compared",
+    "role-words", "attends-most", "appeared-head", "winner", "bits-8-worth", "bits-8-parts", "dead-compared",
+    "busiest-four",
 }  # fmt: skip
 """Facts that are words or labels, not numbers."""
 LEADS = ("points-lead", "model-lead", "bits-8-cost", "balance-cost", "difference", "difference-size")

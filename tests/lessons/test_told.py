@@ -4,7 +4,7 @@ import torch
 
 from playground.inspection.edits import EditCell, edits_tap
 from playground.inspection.look import look
-from playground.lessons.journey import mlp_change
+from playground.lessons.journey import active_neurons, attends_most, favourite
 from playground.lessons.reading import find_lesson
 from playground.model import trace
 from playground.service.models import SHIPPED_FOLDER
@@ -29,10 +29,13 @@ def test_the_head_of_lesson_8_reads_the_k_where_earlier_layers_have_brought_it()
     assert min(looks, expects) > 0.95 and max(looks_cut, expects_cut) < 0.2
 
 
-def test_lesson_3_stays_in_one_layer_and_tells_of_a_change():
+def test_lesson_3_stays_in_one_layer_and_tells_what_its_pictures_show():
     """On the processor in fp32."""
     lesson, checkpoint = find_lesson("one-tokens-journey"), load(SHIPPED_FOLDER / "stories")
     assert not any({"inspect.layer", "inspect.head"} & {*step.sets} for step in lesson.steps)
     checkpoint.model.float()
     seen = look(checkpoint, checkpoint.tokenizer.encode(lesson.scene["inspect.prompt"]))
-    assert mlp_change(seen) == "31 % → 8 %"
+    at = (lesson.scene["inspect.layer"], lesson.scene["inspect.head"], seen.length - 1, 0)
+    assert seen.pattern(0)[2, 31].argmax() == 28 and attends_most(seen, *at) == "earlier"
+    assert active_neurons(seen, *at) == 100 * 105 / 512
+    assert favourite(seen)[0] == "b"

@@ -73,7 +73,7 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
         left = f"One step is left: step {ticked.index(False) + 1}." if rest == 1 else f"{rest} steps are left."
         does.append(f'<p class="lesson-over">{left if rest else "Lesson finished."}</p>')
     point = '<button type="button" data-do="show">Show me where</button>' if step.point else ""
-    again = '<button type="button" data-do="again">Start again</button>' if any(ticked) else ""
+    again = '<button type="button" data-do="again">Start the lesson again</button>' if any(ticked) else ""
     said = "" if waiting and "{" in step.say else filled(scene, step.say, "…")
     say = (
         f'<h3 tabindex="-1">{html.escape(step.title)}</h3><p>{_worded(said)}</p>'
@@ -168,5 +168,5 @@ def _waits(step: Step, answer: Answer) -> str:
     default, does = "Do what the step says.", step.done.place or step.doing
     if step.done.when:
         does, _, value = step.done.when.parts[0]
-        default = f"Play on: this step needs {value} rounds." if does == "bets" else default
+        default = f"Play on until {value} rounds are over." if does == "bets" else default
     return guess + DO.get(does, default)

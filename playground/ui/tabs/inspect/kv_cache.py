@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from ....engine import SamplingConfig, count_projections, generate
 from ....figures.courses import token_times
@@ -19,8 +21,8 @@ from .selection import At
 
 TOKENS, FEWEST = 120, 20
 """New tokens at most, and at least: fewer where the context is full before, so that the cache is never rebuilt."""
-NEIGHBOURS = 15
-"""Each point of the picture is the median of this many tokens."""
+TOGETHER = 15
+"""Each point of the picture is the median of about this many tokens in a row."""
 RULES = SamplingConfig(temperature=0.8, top_p=0.95)
 
 WHY = """<details><summary>Why the cache keeps keys and values, but no queries</summary>
@@ -113,15 +115,13 @@ def times(at: At) -> dict[str, Any] | None:
         return None
     found, context = measured(at), at.look.config.context_length
     lengths, cached, plain = (each[1:] for each in (found.lengths, found.cached_ms, found.plain_ms))  # 0: the prompt
-    calm = [medians(each) for each in (cached, plain)]
-    words = f"{times_words(lengths, cached, plain, context)} Each point is the median of {NEIGHBOURS} tokens."
-    return show(token_times(lengths, *calm, context=context), words)
+    words = f"{times_words(lengths, cached, plain, context)} Each point is the median of about {TOGETHER} tokens."
+    return show(token_times(*map(medians, (lengths, cached, plain)), context=context), words)
 
 
-def medians(times: list[float]) -> list[float]:
-    """Of each token and its neighbours: a pause of a busy machine leaves no trace."""
-    half = NEIGHBOURS // 2
-    return [statistics.median(times[max(0, i - half) : i + half + 1]) for i in range(len(times))]
+def medians(times: Sequence[float]) -> list[float]:
+    """Of each group of tokens in a row: a pause of a busy machine leaves no trace."""
+    return [float(np.median(group)) for group in np.array_split(times, max(2, len(times) // TOGETHER))]
 
 
 def proof(config: ModelConfig, found: Measured) -> str:

@@ -37,9 +37,8 @@ token, in the chosen layer. Tap a token to follow it.</p>
 <details class="fold" data-fold="loads"><summary>Load of each expert while training</summary><div class="stack">
 {chart_place("load-over-training", height=250, save_name="load-over-training")}
 <div class="line"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
-data-with='{{"balance": "none"}}'>Train this pair without balance</button><p class="quiet">An expert that gets more
-tokens learns faster, so the router prefers it even more. A balance loss works against this.</p></div></div></details>
-</div>"""
+data-with='{{"balance": "none"}}'>Train this pair without balance</button><p class="quiet">The same settings
+and seeds, but no balance loss.</p></div></div></details></div>"""
 
 _kept = Kept(entries=96, megabytes=64)
 

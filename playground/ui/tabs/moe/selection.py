@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, replace
 
-from ....inspection.routing import expert_layers
+from ....inspection.routing import expert_layers, second
 from ....service.comparisons import ComparisonJob
 from ....service.views import PairView, pair_of
 from ....storage import Checkpoint
@@ -155,8 +155,7 @@ def within(here: At) -> At:
         return here
     chosen = here.chosen
     if chosen.layer not in layers and (chosen.routing or chosen.experts or chosen.breaking):
-        # the first layer's router has read little besides the token itself
-        chosen = chosen.moved(layer=layers[min(1, len(layers) - 1)], off=None)
+        chosen = chosen.moved(layer=second(layers), off=None)
     if chosen.off is not None:
         chosen = chosen.moved(off=tuple(sorted({e for e in chosen.off if 0 <= e < config.n_experts})))
     if chosen.prompt is None and (chosen.routing or chosen.breaking or chosen.figures):
