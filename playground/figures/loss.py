@@ -174,7 +174,7 @@ def gutter_labels(
     drawn = [_place(loss, log_y) for loss in (*measured, *losses) if math.isfinite(loss)]
     pixel = (height - 100) / (max(places + drawn) - min(places + drawn) or 1.0)
     passed = sum(measured[-1] < value for _, value in rungs) if measured else 0
-    labels: list[dict[str, Any]] = []
+    labels: dict[int, dict[str, Any]] = {}
     narrow: dict[str, Any] = {}
     over = [place * pixel + (-9 if name == "floor" else 9) for (name, _), place in zip(rungs, places)]
     seen: list[int] = []
@@ -184,18 +184,19 @@ def gutter_labels(
         if rungs[i][0] == "floor" or (apart and not crossed):
             seen.append(i)
     last = math.inf
-    for i, ((name, value), place) in enumerate(zip(rungs, places)):
+    for i in sorted(range(len(rungs)), key=places.__getitem__, reverse=True):  # a small text's bigram may be the worse
+        (name, value), place = rungs[i], places[i]
         at = min(place * pixel, last - TALL)
         answer = {"hovertext": "<br>".join(wrap(escaped(sayings[name]), 60))} if name in sayings else {}
         text = f"{called(name)} {value:.3f}" if name == "floor" else f"{called(name)} {value:.2f}"
         color = palette.HIGHLIGHT if name == "floor" else palette.MUTED
         shift = {"x": 1, "xanchor": "left", "xshift": 6, "yref": "y", "yanchor": "middle", "yshift": at - place * pixel}
-        labels.append(note(text, y=place, color=color, **shift, **answer))
+        labels[i] = note(text, y=place, color=color, **shift, **answer)
         inside = {"xanchor": "right", "xshift": 0, "yshift": over[i] - place * pixel, "visible": i in seen}
         narrow |= {f"annotations.{i}.{key}": said for key, said in inside.items()}
         narrow[f"shapes.{i}.visible"] = i in seen
         last = at
-    return labels, narrow
+    return [labels[i] for i in range(len(rungs))], narrow
 
 
 def called(name: str) -> str:

@@ -113,9 +113,9 @@ PLACES = {name: _place(where, selector) for where, name, selector in _PLACES}
 """The places, by the names that lesson files use."""
 
 DO = {
-    "run": "Press *Train*. This step is done when the run ends.",
-    "pair": "Press *Train both*. This step is done when both are trained.",
-    "balance": "Press *Train this pair without balance*. This step is done when the pair is trained.",
+    "run": "*Train* starts the run. The answer comes when it ends.",
+    "pair": "*Train both* starts it. The answer comes when both are trained.",
+    "balance": "*Train this pair without balance* starts it. The answer comes when it is trained.",
     "ladder": "Click the names below the curve.",
     "written text": "Press *Generate*.",
     "choice": "Click a letter of the text.",

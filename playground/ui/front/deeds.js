@@ -28,7 +28,10 @@
   }
 
   /** @param {string} name */
-  const openTab = (name) => document.getElementById(`tab-${name}-button`)?.click();
+  function openTab(name) {
+    document.getElementById(`tab-${name}-button`)?.click();
+    scrollTo({ top: 0 });
+  }
 
   /** @param {any} root a panel's form */
   function deeds(root) {

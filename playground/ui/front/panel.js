@@ -72,14 +72,16 @@
       move(fresh ? { ...start, ...change } : change);
     }
 
-    /** Put away what the model before has of its own, and take out what this one has. A prompt that was typed stays.
+    /** Put away what the model before has of its own, and take out what this one has. A prompt that was typed stays,
+     * without the tokens chosen in another one.
      * @param {string} before */
     function exchange(before) {
-      for (const each of ofModel) {
+      const { typed } = selection, prompt = /** @type {HTMLInputElement | null} */ (root.elements.namedItem("prompt"));
+      for (const each of prompt && !typed ? [...ofModel, "prompt"] : ofModel) {
         atHome[`${before} ${each}`] = selection[each];
         selection[each] = atHome[`${owner()} ${each}`] ?? start[each];
       }
-      if (!selection.typed && "prompt" in selection) selection.prompt = null; // a prompt of its own
+      if (prompt && typed) Object.assign(selection, changeOf(prompt), { prompt: selection.prompt });
     }
 
     /** Ask what to show. News (`quiet`) wait for what a visitor asked, and dim nothing.

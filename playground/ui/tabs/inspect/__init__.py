@@ -142,4 +142,4 @@ def _frame(at: At, notes: list[str]) -> dict[str, Slot]:
 
 def _beginning(text: str) -> dict[str, Any]:
     """What trying this text selects."""
-    return Selection(prompt=text).model_dump(include={"prompt", "typed", "query", "key"})
+    return Selection(prompt=text).model_dump(include={"prompt", "typed", "query", "key", "other", "kept"})

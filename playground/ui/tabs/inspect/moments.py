@@ -60,7 +60,7 @@ def slots(at: At) -> dict[str, Slot]:
         return look_then(look, steps[index])
 
     def named() -> str:
-        return f"{head_name(*owner_of(at, habit))} at {step}"
+        return f"{head_name(*at.owner)} at {step}"
 
     return {
         "moments-problem": Slot("", lambda: ""),
@@ -72,7 +72,7 @@ def slots(at: At) -> dict[str, Slot]:
         ),
         "moments-head": Slot(head, named, slow=True),
         "moments-pattern": Slot(
-            (*head, c.query, c.key), lambda: pattern(at, then(), owner_of(at, habit), steps[index]), slow=True
+            (*head, c.query, c.key), lambda: pattern(at, then(), steps[index]), slow=True
         ),
         "moments-then": Slot(step, lambda: f"Prediction at {step}"),
         "moments-window": Slot((*at.about, c.query), lambda: window_buttons(look.length, c.query)),
@@ -85,6 +85,16 @@ def slots(at: At) -> dict[str, Slot]:
             slow=True,
         ),
     }  # fmt: skip
+
+
+def within(at: At) -> dict[str, Any]:
+    """The habit to draw, and as chosen head the one that took it up."""
+    habit = habit_of(at)
+    if missing(at.look) or (owner := owner_of(at, habit)) == at.owner:
+        return {"look_at": habit}
+    layer, head = owner
+    key = strongest_key(at.look, layer, head, at.chosen.query)
+    return {"look_at": habit, "layer": layer, "head": head, "key": key}
 
 
 def habit_of(at: At) -> str:
@@ -168,16 +178,15 @@ def timeline_picture(at: At, found: Replay, index: int, habit: str) -> dict[str,
     rungs = [(title(name), losses[name]) for name in ("bigram", "floor") if name in losses]
     return timeline(
         history.evaluations, found.steps, found.losses, found.scores[habit],
-        moment=found.steps[index], chosen=owner_of(at, habit), rungs=rungs, recorded=bool(about.get("recorded")),
+        moment=found.steps[index], chosen=at.owner, rungs=rungs, recorded=bool(about.get("recorded")),
     )  # fmt: skip
 
 
-def pattern(at: At, then: Look, owner: tuple[int, int], step: int) -> dict[str, Any] | None:
-    """A head's pattern at that moment; the framed key is the chosen head's, or the one that gets the most weight."""
-    (layer, head), query = owner, at.chosen.query
-    key = at.chosen.key if owner == at.owner else strongest_key(then, layer, head, query)
-    figure = drawn(at.look, then.pattern(layer)[head].float().cpu().numpy(), query, key)
-    return show(*figure, layer=layer, head=head, moment=step)
+def pattern(at: At, then: Look, step: int) -> dict[str, Any] | None:
+    """The chosen head's pattern at that moment."""
+    c = at.chosen
+    figure = drawn(at.look, then.pattern(c.layer)[c.head].float().cpu().numpy(), c.query, c.key)
+    return show(*figure, moment=step)
 
 
 def prediction(look: Look, then: Look, query: int, step: int, last: int) -> tuple[dict[str, Any], str]:

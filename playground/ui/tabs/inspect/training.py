@@ -106,7 +106,7 @@ def within(at: At) -> dict[str, Any]:
     rows, columns = shape_of(at.look, chosen_matrix(at.look, at.owner, matrix))
     return {
         "training": c.training if c.training in SWITCH else "step",
-        "look_at": moments.habit_of(at) if c.training == "moments" else c.look_at,
+        **(moments.within(at) if c.training == "moments" else {}),
         "optimizer": c.optimizer if c.optimizer in RULES else TRAINED,
         "matrix": matrix,
         "row": min(max(c.row, 0), rows - 1),
