@@ -125,7 +125,7 @@ DO = {
     "passages": "Wait a moment: the page is reading its text.",
     "proof": "Press *Prove it*.",
     "receipt": "Click a cell of the pattern.",
-    "looks-ahead": "Now framed: “{asks}” attends to “{looks-at}”. Click a strong cell further to the right.",
+    "looks-ahead": "Now framed: “{asks}” attends to “{looks-at}”. Click a strong cell above the corner-to-corner line.",
     "pattern then": "Move the slider *Moment*.",
     "role": "Click another head.",
     "followed token": "Click a token of the text.",
