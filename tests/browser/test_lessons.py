@@ -165,17 +165,11 @@ def test_a_lesson_is_found_again(address, open_page):
     expect(page.locator(".lesson-ask")).to_have_count(0)
 
 
-def first_visit(address, open_page):
-    """A page that is welcomed when it is first opened, and not when it is opened again."""
-    page = open_page()
+def test_a_first_visit_is_welcomed_once(address, open_page):
+    page, box = open_page(), ".welcome:not([hidden])"
     first = f"sessionStorage.getItem('came') || localStorage.removeItem('{WELCOME}'); sessionStorage.setItem('came', 1)"
     page.add_init_script(f"if (location.protocol === 'http:') {{ {first} }}")
     page.goto(address)
-    return page
-
-
-def test_a_first_visit_is_welcomed_once(address, open_page):
-    page, box = first_visit(address, open_page), ".welcome:not([hidden])"
     expect(page.locator(f"{box} button[data-go]:not([data-go=close])")).to_have_count(3)
     page.click("#size label >> nth=0")  # nothing moves under the pointer
     expect(page.locator(box)).to_have_count(1)

@@ -1,26 +1,19 @@
 """Out of the page and back in: a run's link is opened and repeated; a model is downloaded and brought again."""
 
-from playground.links import RunCard
+from playground.service.runs import Source
+from playground.ui.forms import run as form
 from playground.ui.tabs.train.linked import card_of
 
 from ..ui.runs import ended, known
 
 
-def linked_run(page) -> RunCard:
-    """The card of a quick run that somebody else has made here."""
-    from playground.service.runs import Source
-    from playground.ui.forms import run as form
-
-    values = form.size_values("tiny", "sentences") | {"steps": 20, "eval_every": 5, "sample_every": 0, "seed": 11}
-    spec = form.run_spec(values | {"source": "sentences", "prompt": "the cat"}, Source("sentences"), page.limits)
-    job = ended(page.board.start(known("somebody"), spec))
-    return card_of(job.view(), job.spec)
-
-
 def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_page, tmp_path):
     house, address = served
     page = open_page(permissions=["clipboard-read", "clipboard-write"], accept_downloads=True)
-    letters = linked_run(house).to_letters()
+    values = form.size_values("tiny", "sentences") | {"steps": 20, "eval_every": 5, "sample_every": 0, "seed": 11}
+    spec = form.run_spec(values | {"source": "sentences", "prompt": "the cat"}, Source("sentences"), house.limits)
+    job = ended(house.board.start(known("somebody"), spec))  # a quick run that somebody else has made here
+    letters = card_of(job.view(), job.spec).to_letters()
     page.goto(f"{address}?run={letters}")
     page.wait_for_selector("#linked .notice:has-text('20 steps, seed 11')")
     page.click("#train-button")

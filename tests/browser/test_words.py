@@ -32,13 +32,6 @@ COUNT = """() => {
 }"""
 
 
-def visible_words(page) -> tuple[list[str], list[str]]:
-    """Those above the fold, and those of the whole tab."""
-    page.evaluate("scrollTo(0, 0)")
-    above, whole = page.evaluate(COUNT)
-    return above.split(), whole.split()
-
-
 @pytest.mark.timeout(600)
 def test_every_tab_keeps_to_its_budget_of_words(address, chromium_page):
     page, counts = chromium_page, {}
@@ -52,7 +45,8 @@ def test_every_tab_keeps_to_its_budget_of_words(address, chromium_page):
         else:
             page.wait_for_function(DRAWN)
         calm(page)
-        above, whole = visible_words(page)
+        page.evaluate("scrollTo(0, 0)")
+        above, whole = (words.split() for words in page.evaluate(COUNT))
         assert "Learn" in above, "the head of the page is seen"
         counts[name] = len(above), len(whole)
     print(counts)

@@ -12,19 +12,13 @@ from playground.training.losses import window_losses
 MODEL = Transformer(ModelConfig(vocab_size=11, context_length=9, n_layers=2, d_model=16, n_heads=2, init_std=0.3))
 
 
-def padded_windows() -> tuple[torch.Tensor, torch.Tensor]:
-    ids = torch.randint(11, (7, 10), generator=torch.Generator().manual_seed(0))
-    targets = ids[:, 1:].clone()
-    targets[2, 4:] = IGNORE
-    targets[5] = IGNORE
-    return ids[:, :-1], targets
-
-
 @pytest.mark.parametrize("at_once", [1, 3, 64])
 @pytest.mark.parametrize("edit", [[], [SwitchOff(1, "head", 0)]])
 @torch.no_grad()
 def test_every_window_loses_what_its_counted_tokens_do(at_once, edit):
-    inputs, targets = padded_windows()
+    ids = torch.randint(11, (7, 10), generator=torch.Generator().manual_seed(0))
+    inputs, targets = ids[:, :-1], ids[:, 1:].clone()
+    targets[2, 4:] = targets[5] = IGNORE
     tap = edits_tap(edit, MODEL.config)
     losses = window_losses(MODEL, inputs, targets, tap=tap, at_once=at_once)
     for x, y, total, tokens in zip(inputs, targets, losses.total, losses.tokens):

@@ -112,8 +112,7 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(tab):
     assert held(steps, step="arrive")["step"] == "norm" and held(steps, answer="99")["answer"] == ""
     odd = held(training, matrix="of another model", row=10**9, column=-3, optimizer="x", training="y")
     D = TINY.d_model // TINY.n_heads
-    first = {"training": "step", "optimizer": "trained", "matrix": "q"}
-    assert odd == {**first, "row": D - 1, "column": 0}
+    assert odd == {"training": "step", "optimizer": "trained", "matrix": "q", "row": D - 1, "column": 0}
     assert held(training, training="moments", look_at="x")["look_at"] in HABITS
     fine = {"optimizer": "muon", "matrix": "head.weight", "row": 9, "column": 15}
     fine |= {"training": "moments", "look_at": "first"}

@@ -12,7 +12,7 @@ from playground.lessons import vocabulary
 from playground.lessons.progress import Progress
 from playground.lessons.reading import Lesson, all_lessons, find_lesson
 from playground.lessons.vocabulary import PLACES, SETS
-from playground.service.runs import RunSpec, Source
+from playground.service.runs import Source
 from playground.ui.app import build_app
 from playground.ui.forms import pair as pair_form
 from playground.ui.forms import run as form
@@ -65,12 +65,6 @@ class Visitor:
     @property
     def progress(self) -> Progress:
         return Progress.from_dict(self.values[self.strip.progress])
-
-
-def sentences_spec(page) -> RunSpec:
-    values = form.size_values("tiny", "sentences") | {"steps": 20, "eval_every": 5, "sample_every": 0, "seed": 11}
-    values |= {"precision": "fp32", "source": "sentences", "prompt": "the cat"}
-    return form.run_spec(values, Source("sentences"), page.limits)
 
 
 def guess_of(step) -> Any:
@@ -162,7 +156,10 @@ def test_a_lesson_with_runs_of_ones_own_is_walked_to_its_end(page, monkeypatch, 
 
 def test_a_run_ticks_its_step_and_answers_with_its_own_numbers(page, monkeypatch):
     """On the processor in fp32, so that the losses are the same everywhere."""
-    lesson, visitor, spec = find_lesson("memorising"), Visitor(page, BERT), sentences_spec(page)
+    lesson, visitor = find_lesson("memorising"), Visitor(page, BERT)
+    values = form.size_values("tiny", "sentences") | {"steps": 20, "eval_every": 5, "sample_every": 0, "seed": 11}
+    values |= {"precision": "fp32", "source": "sentences", "prompt": "the cat"}
+    spec = form.run_spec(values, Source("sentences"), page.limits)
     monkeypatch.setitem(lesson.steps[0].sets, "train.steps", spec.training.steps)
     endless = replace(spec, training=spec.training.replace(steps=100_000))
     early = page.board.start(BERT, endless)

@@ -80,9 +80,7 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
     if name == "stories":  # a pair on which steering does not work
         two = {"prompt": "Mia had a red kite. Then Tom has the ", "other": "Mia had a red drum. Then Tom has the "}
         shown = tab.shown(**two, view="heads", steer=True)
-        assert shown.selection["towards"] is None and [name for name in shown.slots if "steer" in name] == [
-            "steer-ideas"
-        ]
+        assert shown.selection["towards"] is None and not {"steer-texts", "steer-curve"} & {*shown.slots}
 
 
 def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(tab, opened):
@@ -156,8 +154,8 @@ def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     one = tab.made("a", **{**chosen, "other": "b"})
     assert drawn(one["patch-map"]).shape == (8, 1)
     experts = tab.made("abc", **{**chosen, "part": "expert"})
-    dense = "dense model" in experts["patch-map-headline"]
-    assert drawn(experts["patch-map"]).shape == (8, 3) if name == "experts" else dense
+    assert ("dense model" in experts["patch-map-headline"]) == (name != "experts")
+    assert name != "experts" or drawn(experts["patch-map"]).shape == (8, 3)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
