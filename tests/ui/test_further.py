@@ -37,7 +37,7 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     assert tuned.view().tuning["ladder"]["bigram"] > 0, "by which what it forgot is graded"
     assert "<th" in page.slots["tuned"] and page.slots["tuned"].count("<tr>") >= 2
     begun = tuned.spec.prompt or "the cat"
-    assert f'<td>Your prompt</td><td class="sample" dir="auto"><span class="prompt">{begun}' in page.slots["tuned"]
+    assert f'<td>The run</td><td class="sample" dir="auto"><span class="prompt">{begun}' in page.slots["tuned"]
     assert "<th>After</th>" in page.slots["tuned"] and "At the last step" not in page.slots["tuned"]
     used = tuned_html(dataclasses.replace(tuned.view(), used=5))
     assert "<th>At step 15</th>" in used and "At the last step, 15: It began to learn" in used

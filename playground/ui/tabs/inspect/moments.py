@@ -59,9 +59,6 @@ def slots(at: At) -> dict[str, Slot]:
     def then() -> Look:
         return look_then(look, steps[index])
 
-    def named() -> str:
-        return f"{head_name(*at.owner)} at {step}"
-
     return {
         "moments-problem": Slot("", lambda: ""),
         "moments-slider": Slot((*at.about, len(steps)), lambda: slider(index, len(steps))),
@@ -70,7 +67,7 @@ def slots(at: At) -> dict[str, Slot]:
         "moments-timeline": Slot(
             head, lambda: show(timeline_picture(at, replay_of(look), index, habit), layer=None, head=None), slow=True
         ),
-        "moments-head": Slot(head, named, slow=True),
+        "moments-head": Slot(head, lambda: f"{head_name(*at.owner)} at {step}"),
         "moments-pattern": Slot(
             (*head, c.query, c.key), lambda: pattern(at, then(), steps[index]), slow=True
         ),
@@ -111,13 +108,12 @@ def owner_of(at: At, habit: str) -> tuple[int, int]:
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """A click on the timeline selects the nearest moment; one on the pattern its head, a query and a key."""
+    """A click on the timeline selects the nearest moment; one on the pattern a query and a key."""
     if click.get("slot") == "moments-timeline":
         step = step_at(min(number_of(click, "x"), 1e9))
         return {"moment": int(np.abs(np.array(snapshots_of(at.look.checkpoint).steps) - step).argmin())}
     if click.get("slot") == "moments-pattern":
-        layer, head = owner_of(at, habit_of(at))
-        return {**clicked_cell(click, window(at.look.length, at.chosen.query)), "layer": layer, "head": head}
+        return clicked_cell(click, window(at.look.length, at.chosen.query))
     return None
 
 
