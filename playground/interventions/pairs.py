@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from ..data.tokenizers import Tokenizer
+from ..engine import SamplingConfig, generate
 from ..model import Transformer
 from .patching import Pair
 
@@ -50,6 +51,8 @@ WRITTEN = {
 """Shipped model → two prompts and the answer to each."""
 SURE = 0.4
 """Probability that a model gives each answer, at least."""
+LONGEST = 24
+"""Tokens of a word at most."""
 LENGTHS, AT_MOST = (24, 16, 12, 8, 6, 4), 256
 """Tokens of prompts that are found in a text, and how many pairs of each length are read."""
 SEARCHED = 2 * AT_MOST * sum(LENGTHS)
@@ -144,6 +147,17 @@ def fresh_pairs(
 def _typed(tokenizer: Tokenizer, ids: Sequence[int]) -> bool:
     """Whether a prompt can be typed: its text gives the same tokens."""
     return tokenizer.encode(tokenizer.decode(ids)) == list(ids)
+
+
+def word_with(model: Transformer, tokenizer: Tokenizer, ids: Sequence[int], token: int) -> str:
+    """The word that a token after these ids begins or continues, as the model goes on; empty where it is in no word."""
+    text, place = [*ids, token], len(ids)
+    for step in generate(model, text, LONGEST, SamplingConfig(greedy=True)):
+        text += step.tokens
+        word = next((span for span in words_of(tokenizer, text) if span[0] <= place < span[1]), None)
+        if word is None or word[1] < len(text):
+            break
+    return tokenizer.decode(text[slice(*word)]).strip() if word else ""
 
 
 def words_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[Span]:

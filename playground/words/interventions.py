@@ -35,6 +35,8 @@ HOLDS = 0.8
 """Share of the logit difference that a circuit keeps on fresh pairs, from which it holds there."""
 ALIKE = 0.9
 """Share of the strongest effect from which a cell looks the same on the map."""
+NAMED_AT_MOST = 40
+"""Characters of a prompt's words that a sentence names."""
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
 
 
@@ -83,20 +85,30 @@ def expected_words(before: Sequence[tuple[str, float]], after: Sequence[tuple[st
     return f"{third}With the patch, the model expects {then}; before, {was}."
 
 
-def steered_result(curve: SteeringCurve, answers: tuple[str, str], leaders: Sequence[str]) -> Result:
-    """From which strength the wanted answer leads, and what that costs; `leaders` are each strength's likeliest tokens.
+def added_words(towards: str, away: str) -> str:
+    """The vector that steering adds; `towards` and `away` are the words in which its two prompts differ."""
+    short = all(0 < len(each) <= NAMED_AT_MOST for each in (towards, away))
+    sides = f"“{towards}” and for “{away}”" if short else "the two sides"
+    return f"We add the difference between what the model computes for {sides}."
+
+
+def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mapping[int, str], chosen: int) -> Result:
+    """From which strength the wanted answer leads, and what the chosen strength costs.
 
     Args:
         curve: strengths from 0 on.
-        answers: the wanted one, and the other.
+        answers: tokens: the wanted one, and the other.
+        words: the words that these tokens and the last leader begin.
+        chosen: index of a strength.
     """
-    wanted, other = (f"“{answer}”" for answer in answers)
-    details = "At strength 1, the added vector is as long as the residual stream."
-    if leaders[0] == answers[0]:
+    wanted, other = (f"“{words[answer]}”" for answer in answers)
+    details = "Only the first token of each word counts. "
+    details += "At strength 1, the added vector is as long as the residual stream."
+    if curve.leaders[0] == answers[0]:
         return Result(f"{wanted} leads even without steering.", "", details)
-    leads = [leader == answers[0] for leader in leaders]
+    leads = [leader == answers[0] for leader in curve.leaders]
     if not any(leads):
-        still = f"“{leaders[-1]}” {'still ' * (leaders[-1] == leaders[0])}leads"
+        still = f"“{words[curve.leaders[-1]]}” {'still ' * (curve.leaders[-1] == curve.leaders[0])}leads"
         gained = f"At strength {curve.strengths[-1]:g}, {wanted} gains {signed(curve.effects[-1] - curve.effects[0])}"
         return Result(f"Steering does not work here: {still}.", f"{gained} on {other}. Try another pair.", details)
     first = leads.index(True)
@@ -104,10 +116,11 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str], leaders: Sequ
     where = f"From strength {curve.strengths[first]:g}"
     if last < len(leads) - 1:
         where += f" to {curve.strengths[last]:g}"
-    cost = curve.losses[first] - curve.losses[0]
-    number = f"At that strength, the validation loss changes by {signed(cost, 3, plus=True)}."
+    cost = curve.losses[chosen] - curve.losses[0]
+    way = "falls" if cost < 0 else "rises"
+    number = f"At strength {curve.strengths[chosen]:g}, the validation loss {way} by {signed(abs(cost))}."
     if cost > 2 * BEARABLE:
-        number = f"The text may break there: the validation loss rises by {signed(cost)}."
+        number += " The text may break."
     return Result(f"{where}, {wanted} leads {other}.", number, details)
 
 

@@ -53,6 +53,12 @@ def test_it_opens_on_the_head_that_matters_most_the_last_token_and_its_largest_w
     assert sorted(owed, key=owed.get, reverse=True) == ranking(seen)
     row = seen.pattern(chosen["layer"])[chosen["head"], seen.length - 1]
     assert chosen["query"] == seen.length - 1 and row[chosen["key"]] == row.max()
+    anew = {**chosen, "prompt": "edgh ed"}
+    best, owner = ranking(copying.look("edgh ed"))[0], (chosen["layer"], chosen["head"])
+    assert best != owner
+    for suggested, expected in ((owner, best), (None, owner)):  # a head that the visitor chose stays
+        there = copying.shown(**anew | {"suggested": suggested}).selection
+        assert (there["layer"], there["head"]) == expected
 
 
 @pytest.mark.parametrize(

@@ -71,15 +71,20 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
         prompt, other = (checkpoint.tokenizer.decode(ids) for ids in (pair.ids, pair.other))
         alone, opened = (tab.shown(prompt, view="heads", steer=True, other=two).selection for two in ("", other))
         assert alone["towards"] and (opened["towards"], opened["away"]) == (other, prompt)
-        slots = tab.shown(**opened | {"other": "too short"}).slots  # steering has its own two prompts
+        slots = tab.shown(**opened).slots
         headline, texts = slots["steer-curve-headline"].make(), slots["steer-texts"].make()
-        assert re.search(f"From strength 0.[2468], “{at.look.token_label(pair.foil)}” leads .*”\.</h3>", headline)
-        assert "may break" not in headline
+        words = " leads ".join(f"“{at.look.token_label(token)}[a-z]*”" for token in (pair.foil, pair.answer))
+        assert re.search(f"From strength 0.[2468], {words}\.</h3>", headline)
+        assert name != "stories" or re.search("[a-z]”\.</h3>", headline), "words, although its tokens are letters"
+        assert f"At strength {opened['strength']:g}, the validation loss" in headline and "may break" not in headline
+        stronger = tab.shown(**opened | {"strength": 2.0}).slots["steer-curve-headline"].make()
+        assert "At strength 2, the validation loss" in stronger
         strongest = texts.split("<samp>")[2].replace("<mark>", "")  # beside the text at strength 0, before the fold
         assert strongest.startswith(" " * (name != "stories") + checkpoint.tokenizer.token_text(pair.foil))
     if name == "stories":  # a pair on which steering does not work
         two = {"prompt": "Mia had a red kite. Then Tom has the ", "other": "Mia had a red drum. Then Tom has the "}
-        shown = tab.shown(**two, view="heads", steer=True)
+        assert tab.shown(**opened | two | {"steered": None}).selection["away"] == prompt, "what a visitor wrote stays"
+        shown = tab.shown(**opened | two)
         assert shown.selection["towards"] is None and not {"steer-texts", "steer-curve"} & {*shown.slots}
 
 
@@ -147,7 +152,8 @@ def test_what_makes_no_sense_is_refused_in_a_sentence(tab, opened, change, sente
 @pytest.mark.parametrize("name", ["learned", "post-norm", "experts", "sees the future"])
 def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     tab = Inspecting(made_up(VARIANTS[name]))
-    chosen = {**OPEN, "other": "aae", "towards": "ab", "away": "cd", "typed": True, "part": "head"}
+    chosen = {**OPEN, "other": "aae", "towards": "ab", "away": "cd", "steered": None, "steer_layer": 9}
+    chosen |= {"typed": True, "part": "head"}
     made = tab.made("abc", **chosen)
     assert drawn(made["patch-map"]).shape == (8, 3)
     assert re.search("carr(y|ies)", made["circuit-headline"]) and made["steer-texts"].count("<samp>") == 5

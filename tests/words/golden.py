@@ -353,9 +353,14 @@ def of_edits_and_patches() -> Iterator[Case]:
         found = PatchMap("mlp", ((0, None),), np.array([[effect]]), here, other)
         told = interventions.patched_result(found, ["a"], ("x", "y"), Donor.OTHER, False)
         yield f"a map: {here:g} here, {other:g} there", told
-    curve = SteeringCurve((0.0, 0.2, 0.4, 0.6), (-5.0, 1.0, 2.0, 3.0), (1.2, 1.21, 1.6, 1.7), ())
+    words = {"x": "xylo", "y": "yes", "z": "zoo"}
     for leaders in ("yxxx", "yyxx", "yxxz", "xxxx", "yyyy", "yzzz"):
-        yield f"steering: {leaders} lead", interventions.steered_result(curve, ("x", "y"), leaders)
+        curve = SteeringCurve((0.0, 0.2, 0.4, 0.6), (-5.0, 1.0, 2.0, 3.0), (1.2, 1.19, 1.6, 1.7), tuple(leaders))
+        for chosen in (1, 2):
+            found = interventions.steered_result(curve, ("x", "y"), words, chosen)
+            yield f"steering: {leaders} lead, at {curve.strengths[chosen]}", found
+    for sides in (("Ben", "Ana"), ("", "Ana")):
+        yield f"steering adds {sides}", interventions.added_words(*sides)
     for after in ([("x", 0.6), ("z", 0.3)], [("z", 0.61)]):
         yield f"patched: {after}", interventions.expected_words([("y", 0.9998)], after, ("y", "x"))
     fed, mlp, first, second = Node(0, 0), Node(0), Node(1, 1), Node(1)

@@ -130,11 +130,11 @@ def ideas(
 def _ideas(at: At, pairs: list[Pair], said: str, none: str) -> str:
     if not pairs:
         return quiet(none if at.chosen.subject == MODEL else f"{BY_HAND}.")
-    anew = {"kept": [], **dict.fromkeys(("query", "key", "towards", "away", "steer_layer"))}
+    anew = {"kept": [], "query": None, "key": None, "steered": ""}
     both = [(text_of(at, pair.ids), text_of(at, pair.other)) for pair in pairs]
     chips = "".join(
         move_button(
-            _changes(*each),
+            " / ".join(changed_words(*each)),
             {"prompt": each[0], "other": each[1], **anew},
             kind="chip",
             dir="auto",
@@ -150,15 +150,15 @@ def _spaces_shown(text: str) -> str:
     return (bare := text.rstrip(" ")) + "␣" * (len(text) - len(bare))
 
 
-def _changes(one: str, other: str) -> str:
-    """The words in which two prompts differ, as `this / that`."""
+def changed_words(one: str, other: str) -> list[str]:
+    """The words in which two prompts differ, of each prompt."""
     words, others = one.split(), other.split()
     matched = difflib.SequenceMatcher(None, words, others, autojunk=False).get_opcodes()
     changed = [part for part in matched if part[0] != "equal"]
-    return " / ".join(
+    return [
         " … ".join(" ".join(side[part[i] : part[i + 1]]).strip(MARKS) for part in changed)
         for i, side in ((1, words), (3, others))
-    )
+    ]
 
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------

@@ -38,6 +38,8 @@ class Selection(Selected):
     """Whether a step shows the vectors of all tokens, or only those beside the chosen one."""
     layer: int | None = None
     head: int | None = None
+    suggested: tuple[int, int] | None = None
+    """The layer and head that the page chose; while they are selected, another prompt brings its own."""
     query: int | None = None
     """The token that looks; None stands for the last."""
     key: int | None = None
@@ -69,6 +71,8 @@ class Selection(Selected):
     towards: str | None = None
     """Prompts, one a line, from whose mean the steering direction leads; None stands for a suggestion."""
     away: str | None = None
+    steered: str | None = ""
+    """The two prompts for which the sides, layer and strength were suggested; None if the visitor wrote the sides."""
     steer_layer: int | None = None
     strength: float = 1.0
     with_model: str = ""
@@ -136,14 +140,16 @@ def parsed(edits: tuple[Mapping[str, Any], ...]) -> list[Edit]:
 def within(selection: Selection, look: Look) -> Selection:
     """The nearest selection that this model and prompt have.
 
-    Without a layer and a head it goes to the head that matters most, without a query to the last token, without a key
-    to the token that gets the largest weight.
+    Unless the visitor chose a head, it goes to the one that matters most; without a query to the last token, without a
+    key to the token that gets the largest weight.
     """
     config = look.config
-    if selection.layer is None or selection.head is None:
-        layer, head = ranking(look)[0]
-        selection = selection.moved(layer=layer, head=head)
+    if None in (owner := (selection.layer, selection.head)) or owner == selection.suggested:
+        layer, head = suggested = ranking(look)[0]
+        selection = selection.moved(layer=layer, head=head, suggested=suggested)
     layer, head = _clamped(selection.layer, config.n_layers), _clamped(selection.head, config.n_heads)
+    if selection.steer_layer is not None:
+        selection = selection.moved(steer_layer=_clamped(selection.steer_layer, config.n_layers))
     query = look.length - 1 if selection.query is None else _clamped(selection.query, look.length)
     key = selection.key
     key = strongest_key(look, layer, head, query) if key is None else _clamped(key, look.length)

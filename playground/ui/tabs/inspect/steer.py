@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import replace
 from typing import Any
 
 import torch
 
 from ....figures.interventions import steering_picture
-from ....interventions.pairs import ends_a_word
+from ....inspection import Look
+from ....interventions.pairs import ends_a_word, word_with
 from ....interventions.patching import Pair
 from ....interventions.steering import (
     PARTS,
@@ -21,13 +23,14 @@ from ....interventions.steering import (
     steering_tap,
     suggested_setting,
 )
-from ....words.interventions import steered_result
+from ....words.interventions import added_words, steered_result
 from ....words.result import Result
 from ...chart import chart_place
 from ...panel import Slot, choice, slot
 from .pairs import (
     PAIRS,
     cards,
+    changed_words,
     check_size,
     ideas,
     kept_here,
@@ -43,20 +46,19 @@ from .validation import held_out
 SETTING_TOKENS = 512
 """Tokens of held-out text on which each layer and strength is tried."""
 
-_PURPOSE = (
-    "The difference between what the model computes for two prompts is a direction. "
-    "Adding it while the model writes pushes the text towards one of them."
-)
 _OFFERED = "Replace your prompt with a pair on which steering works:"
 _NONE = "Steering works on no known pair of this model. Type two prompts under “Patch from another prompt”."
-_AREA = '<label class="field-label grow">{label}<textarea name="{name}" rows="2" dir="auto"></textarea></label>'
+_AREA = (
+    '<label class="field-label grow">{label}'
+    '<textarea name="{name}" rows="2" dir="auto" data-resets="steered"></textarea></label>'
+)
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
 <div class="card stack">{slot("steer-ideas", class_="line")}
-<div class="stack" data-if="steer_layer">{slot("steer-curve-headline")}
+<div class="stack" data-if="steer_layer">{slot("steer-added", tag="p", class_="quiet")}
 <label class="field-label temperature">Strength<input type="range" name="strength" min="0" max="{STRENGTHS[-1]:g}"
-step="0.1"><output data-of="strength"></output></label>
-{slot("steer-texts", class_="stack")}
-<details class="stack"><summary>How it is done</summary><p class="quiet">{_PURPOSE}</p>
+step="{STRENGTHS[1]:g}"><output data-of="strength"></output></label>
+{slot("steer-curve-headline")}{slot("steer-texts", class_="stack")}
+<details class="stack"><summary>Prompts, layer and curve</summary>
 <div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>
 {slot("steer-layer")}{chart_place("steer-curve", height=280, save_name="steering")}</details></div></div></details>"""
 
@@ -68,13 +70,15 @@ def opening(at: At) -> dict[str, Any]:
         return {}
     if c.other is None:
         return {"other": suggested_other(at, pairs_of(at) if c.patch or c.circuit else steered_pairs(at))}
-    if not c.steer:
+    prompts = f"{c.prompt}\n{c.other}"
+    if not c.steer or c.steered in (None, prompts):
         return {}
-    towards, away = _fitting_sides(at) if c.towards is None else (c.towards, c.away)
-    if towards is None or (c.steer_layer is not None and 0 <= c.steer_layer < at.look.config.n_layers):
-        return {}
+    towards, away = _fitting_sides(at)
+    sides = {"towards": towards, "away": away, "steered": prompts, "steer_layer": None}
+    if towards is None:
+        return sides
     setting = _setting(at, at.look.ids, towards, away)
-    return {"towards": towards, "away": away, "steer_layer": setting.layer, "strength": setting.strength}
+    return sides | {"steer_layer": setting.layer, "strength": setting.strength}
 
 
 def _fitting_sides(at: At) -> tuple[str, str] | tuple[None, None]:
@@ -129,17 +133,22 @@ def slots(at: At) -> dict[str, Slot]:
     c = at.chosen
     if not c.steer:
         return {}
-    about = (*at.about, c.towards, c.away, c.steer_layer)
+    about = (*at.about, c.towards, c.away, c.steer_layer, c.strength)
     layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
     suggested = {"steer-ideas": ideas(at, steered_pairs, "", _OFFERED, _NONE)}
     if c.steer_layer is None:
         return suggested
     return {
         **suggested,
+        "steer-added": Slot((c.towards, c.away), lambda: _added(at)),
         "steer-layer": Slot((len(layers), c.steer_layer), lambda: choice("steer_layer", "Layer", layers)),
         **with_headline("steer-curve", about, lambda: _curve(at)),
-        "steer-texts": Slot((*about, c.strength), lambda: _side_by_side(at), slow=True, echoes=True),
+        "steer-texts": Slot(about, lambda: _side_by_side(at), slow=True, echoes=True),
     }
+
+
+def _added(at: At) -> str:
+    return html.escape(added_words(*changed_words(at.chosen.towards or "", at.chosen.away or "")))
 
 
 def _sides(at: At, towards: str | None, away: str | None) -> tuple[list[list[int]], list[list[int]]]:
@@ -159,13 +168,23 @@ def _curve(at: At) -> tuple[dict[str, Any], Result]:
     check_size(at, len(STRENGTHS) * judged.inputs.numel(), "this curve")
     windows = judged.inputs, judged.targets
     direction, layer = _direction(at), c.steer_layer
-    answers = sides_answers(look.model, *_sides(at, c.towards, c.away))
+    sides = _sides(at, c.towards, c.away)
+    answers = sides_answers(look.model, *sides)
     measure = lambda: steering_curve(look.model, direction, layer, STRENGTHS, look.ids, answers, windows)  # noqa: E731
     curve = kept_here.get(("curve", c.towards, c.away, layer, look.ids), measure, owner=look.model)
-    wanted, other, *leaders = map(look.token_label, (*answers, *curve.leaders))
-    words = steered_result(curve, (wanted, other), leaders)
-    words = replace(words, details=f"{words.details} Measured on {judged.words}.".strip())
-    return steering_picture(curve, wanted, other), words
+    tokens = dict(zip((curve.leaders[-1], *answers[::-1]), (look.ids, *(side[0] for side in sides[::-1]))))
+    words = {token: _word(look, ids, token) for token, ids in tokens.items()}
+    chosen = min(range(len(STRENGTHS)), key=lambda i: abs(STRENGTHS[i] - c.strength))
+    result = steered_result(curve, answers, words, chosen)
+    result = replace(result, details=f"{result.details} Measured on {judged.words}.".strip())
+    return steering_picture(curve, *(words[token] for token in answers), chosen), result
+
+
+def _word(look: Look, ids: list[int], token: int) -> str:
+    """The word that a token after these ids begins; else the token."""
+    tokenizer = look.checkpoint.tokenizer
+    known = token < tokenizer.vocab_size
+    return (known and word_with(look.model, tokenizer, ids, token)) or look.token_label(token)
 
 
 def _side_by_side(at: At) -> str:
