@@ -8,8 +8,7 @@ import numpy as np
 
 from ..words.numbers import signed
 from . import palette
-from .attention import written
-from .shapes import FIXED, UPSIDE_DOWN, Figure, cells, frame, heatmap, layers_down, names, reach
+from .shapes import FIXED, Figure, cells, heatmap, layers_down, names, reach
 from .wire import numbers
 
 
@@ -53,18 +52,4 @@ def part_map(
         names(columns, side="top", **FIXED),
         layers_down(range(L) if layers is None else layers),
         uirevision=f"{L} {C}",
-    )
-
-
-def share_map(values: np.ndarray, rows: Sequence[str], columns: Sequence[str], *, chosen: int | None = None) -> Figure:
-    """Shares (R, C) of 0 … 1, each written in its cell; the chosen row is framed. A click gives [row, column]."""
-    R, C = values.shape
-    trace = cells(values, "head %{y}, %{x}<br>%{z:.4f}", gap=2, text=written(R * C))
-    return heatmap(
-        trace,
-        90 + 24 * max(2, R),
-        names(columns, side="top", length=30, **FIXED),
-        names(rows, "head", **UPSIDE_DOWN, **FIXED),
-        frames=[] if chosen is None else [frame(chosen, (0, C - 1))],
-        uirevision=f"{R} {C}",
     )

@@ -86,7 +86,7 @@ _PLACES = (
     ),
     ("inspect training training=moments", "moment", "#inspect-panel input[name=moment]"),
     ("inspect training training=moments", "pattern then", "=moments-pattern"),
-    ("inspect heads roles", "roles", "=roles-map"),
+    ("inspect heads roles", "roles", "=roles"),
     ("inspect heads roles", "role", "=role"),
     ("moe", "train both", "#moe-train"),
     ("moe", "verdict", "#moe-verdict"),

@@ -310,9 +310,9 @@ def deed_button(text: str, deed: str, *, kind: str = "ghost", **attributes: str 
     return button(text, kind=kind, data_do=deed, **attributes)
 
 
-def chip(text: str, move: Mapping[str, Any]) -> str:
-    """A button with a text to try, which changes the selection. Escaped."""
-    return move_button(text.replace("\n", " ⏎ "), move, kind="chip", dir="auto")
+def chip(text: str, move: Mapping[str, Any], **attributes: str | bool) -> str:
+    """A button with a text to try, which changes the selection and is pressed while that holds it. Escaped."""
+    return move_button(text.replace("\n", " ⏎ "), move, kind="chip", dir="auto", data_try="", **attributes)
 
 
 def choice(

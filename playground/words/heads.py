@@ -29,13 +29,12 @@ ROLE_NAMES = {
     "first": "attends to the first token (sink)",
     "itself": "attends to the token itself",
     "even": "spreads its attention evenly",
-    "content": "chooses by content",
+    "content": "chooses tokens by content, not by place",
     "unclear": "has no clear role",
 }
 """Of `inspection.roles.ROLES`."""
 ORDERS = {
     "prediction": "largest effect after the last token first",
-    "loss": "largest effect on the loss of these texts first",
     "pattern": "clearest pattern first",
 }
 """Of a list of heads, by what it is sorted by."""
@@ -61,12 +60,15 @@ def effect_or_noise(measured: Estimate, at: tuple[int, int], digits: int = 2) ->
 
 
 def roles_counted(tests: HeadTests) -> Result:
-    """How many heads have a clear role, and how many each one."""
+    """How many heads have a clear role."""
     roles = [role for row in tests.roles for role in row]
-    clear = [role for role in roles if role != "unclear"]
-    counts = "; ".join(f"{words}: {clear.count(role)}" for role, words in ROLE_NAMES.items() if role in clear)
-    headline = f"{len(clear) or 'None'} of {len(roles)} heads {'has' if len(clear) < 2 else 'have'} a clear role."
-    return Result(headline, f"{counts[0].upper()}{counts[1:]}." if counts else "")
+    clear = len(roles) - roles.count("unclear")
+    return Result(f"{clear or 'None'} of {len(roles)} heads {'has' if clear < 2 else 'have'} a clear role.")
+
+
+def role_words(role: str) -> str:
+    """A role as a table says it."""
+    return ROLE_NAMES[role][0].upper() + ROLE_NAMES[role][1:]
 
 
 # ---- one head on one prompt, answer first ----------------------------------------------------------------------------

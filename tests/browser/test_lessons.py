@@ -21,7 +21,7 @@ BRINGS = {
     "ladder": "#rungs summary",
     "written text": "#generate-panel .generate-start",
     "receipt": "#inspect-panel [data-slot=pattern]",
-    "role": "#inspect-panel [data-slot=roles-map]",
+    "role": "#inspect-panel [data-slot=roles] button[aria-pressed=false]",
     "four temperatures": "#generate-panel .compare-temperatures",
     "precisions": "#generate-panel .measure-precision",
     "choice": "#generate-panel .written [data-place]",

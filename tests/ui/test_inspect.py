@@ -173,9 +173,9 @@ def test_a_click_opens_the_receipt_or_chooses_the_head_and_nonsense_is_refused(t
         tab.look("abcab"), *owner, 4
     )
     for said in (None, [9, 9], "x", [[], {}], [0.5, 1], [True, 0], [-1, 0], [math.inf, 0]):
-        for slot in ("pattern", "grid", "roles-map", "worth"):
+        for slot in ("pattern", "grid", "worth"):
             with pytest.raises(ValueError, match="Click again"):
-                tab.shown("abc", {"slot": slot, "index": said, "trace": said}, roles=True, worth=True)
+                tab.shown("abc", {"slot": slot, "index": said, "trace": said}, worth=True)
     assert tab.shown("abc", {"slot": "of another page", "index": [0, 0]}).selection["query"] == 2
 
 

@@ -174,6 +174,7 @@ def of_heads_and_precision() -> Iterator[Case]:
     yield "when a head has a role", heads.CRITERIA
     for by, words in heads.ORDERS.items():
         yield f"a list of heads, sorted by the {by}", words
+    yield "a role in a table", heads.role_words("content")
     yield "roles of three heads", heads.roles_counted(Facts(roles=[["first", "even"], ["first"]]))
     yield "no roles", heads.roles_counted(Facts(roles=[["unclear"] * 4]))
     yield "weight 0.9 on one token", heads.attends_headline(3, 2, list("a kite"), np.array([0, 0, 0, 0.9, 0.1, 0]))

@@ -3,7 +3,7 @@
 //
 // In a panel's HTML, `data-slot` names a place. What is clicked inside `data-reveal` brings the card with the slot of that
 // name into sight. What changes the selection: a button with `data-move` (JSON), a field with a name, an arrow button with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…">
-// that is opened or closed, a click in a chart. Fields show the selection, but nothing is written into a field that
+// that is opened or closed, a click in a chart. A button with `data-try` is pressed while the selection holds its texts. Fields show the selection, but nothing is written into a field that
 // somebody types in. A part with `data-for="heads"` is seen while `view` is that word (`data-for="training:moments"`:
 // while the field `training` is), one with `data-if="lens"` while that field is true, some text or a number, one with
 // `data-unless="problem"` while that slot is empty.
@@ -240,6 +240,7 @@
       for (const arrow of root.querySelectorAll("[data-step]")) {
         /** @type {HTMLButtonElement} */ (arrow).disabled = !neighbour(/** @type {HTMLElement} */ (arrow));
       }
+      for (const tried of root.querySelectorAll("[data-try]")) tried.ariaPressed = String(isTried(/** @type {HTMLElement} */ (tried)));
       const chosen = root.querySelectorAll(".seg input:checked");
       for (const each of chosen) intoSight(/** @type {HTMLElement} */ (each.closest("label")));
     }
@@ -250,6 +251,11 @@
       const [field, value] = each.includes(":") ? each.split(":") : ["view", each];
       return String(selection[field]) === value;
     });
+
+    /** Whether the selection holds the texts of this button's move; what the move sets back does not count.
+     * @param {HTMLElement} button */
+    const isTried = (button) => Object.entries(JSON.parse(button.dataset.move ?? "{}"))
+      .every(([field, value]) => !value?.length || value === selection[field]);
 
     /** @param {HTMLElement} label */
     function intoSight(label) {

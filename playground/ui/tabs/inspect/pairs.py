@@ -21,7 +21,7 @@ from ....processes import in_decoding_threads
 from ....service.limits import HEAD_TESTS_FLOPS
 from ....words.result import Result
 from ...chart import show
-from ...panel import Slot, move_button
+from ...panel import Slot, chip
 from ...prompts import read_prompt
 from ...theme import quiet
 from ...theme import result as result_html
@@ -133,11 +133,9 @@ def _ideas(at: At, pairs: list[Pair], said: str, none: str) -> str:
     anew = {"kept": [], "query": None, "key": None, "steered": ""}
     both = [(text_of(at, pair.ids), text_of(at, pair.other)) for pair in pairs]
     chips = "".join(
-        move_button(
+        chip(
             " / ".join(changed_words(*each)),
             {"prompt": each[0], "other": each[1], **anew},
-            kind="chip",
-            dir="auto",
             title=" / ".join(map(_spaces_shown, each)),
         )
         for each in both

@@ -1,56 +1,42 @@
-"""What heads do, tested over many texts; of a model too large for that, what they do on this prompt."""
+"""What heads do, tested over many texts; of a model too large for that, what one head does on this prompt."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from ....figures.parts import share_map
-from ....inspection import Look
 from ....inspection.heads import head_scores
-from ....inspection.roles import REPEATS
-from ....words.heads import CRITERIA, HABIT_NAMES, ORDERS, ROLE_NAMES, effect_or_noise, interval, roles_counted
+from ....inspection.roles import REPEATS, HeadTests
+from ....words.heads import (
+    CRITERIA,
+    HABIT_NAMES,
+    ROLE_NAMES,
+    effect_or_noise,
+    head_name,
+    interval,
+    role_words,
+    roles_counted,
+)
 from ... import theme
-from ...chart import chart_place, show
-from ...clicks import cell_of
-from ...panel import Slot, slot
+from ...panel import Slot, move_button, slot
 from ...refusals import sentence
-from .drawn import MOST_HEADS
-from .selection import At, importance, order, ranking
-from .tested import Tested, known, roles_of
+from .selection import At, importance
+from .tested import Tested, roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="roles"><summary>Head roles, tested on many texts</summary>
-<div class="two wide-left"><div class="card stack">{slot("roles-headline")}
-<p class="quiet">Where each head puts its weight, on average. Click a row.</p>
-{chart_place("roles-map", height=260, save_name="head-map", clickable=True)}</div>
-<div class="card">{slot("role")}
-<details><summary>When does a head have a role?</summary><p>{CRITERIA}</p></details></div></div></details>"""
-
-MEASURES = {**HABIT_NAMES, "evenness": "spread evenly"}
-"""The columns of the map."""
+<div class="card stack">{slot("roles", class_="stack")}{slot("role")}
+<details><summary>When does a head have a role?</summary><p>{CRITERIA}</p></details></div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The map of heads and the chosen head's numbers, where this is unfolded."""
+    """All heads' roles and the chosen head's numbers, where this is unfolded."""
     c = at.chosen
     if not c.roles:
         return {}
     about = (*at.about, c.layer, c.head)
     return {
-        "roles-headline": Slot(at.about, lambda: headline(at), slow=True),
-        "roles-map": Slot(about, lambda: show(*head_picture(at), **measured(at)), slow=True),
+        "roles": Slot(about, lambda: roles(at), slow=True),
         "role": Slot(about, lambda: role_card(at), slow=True),
     }
-
-
-def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """Select the head whose row in the map was clicked."""
-    if click.get("slot") != "roles-map":
-        return None
-    drawn = heads(at.look)
-    layer, head = drawn[cell_of(click, rows=len(drawn), columns=len(MEASURES))[0]]
-    return {"layer": layer, "head": head, "key": None}
 
 
 def _tested(at: At) -> tuple[Tested | None, str]:
@@ -61,44 +47,49 @@ def _tested(at: At) -> tuple[Tested | None, str]:
         return None, theme.notice(sentence(str(problem)))
 
 
-def heads(look: Look) -> list[tuple[int, int]]:
-    """(layer, head) of the rows: by the loss of the texts that they were tested on, else by this prompt."""
-    found = known(look)
-    return (found.tests.ranking() if found else ranking(look))[:MOST_HEADS]
-
-
-def measured(at: At) -> dict[str, Any]:
-    """What a saved picture says of the text that it was measured on."""
-    return {"prompt": None, "measured on": "many texts"} if _tested(at)[0] else {}
-
-
-def headline(at: At) -> str:
-    """How many heads have which role, or why that is unknown."""
+def roles(at: At) -> str:
+    """The heads with a clear role, the one without which the loss rises most first; below them all others, folded."""
     found, problem = _tested(at)
-    return theme.result(roles_counted(found.tests)) if found else problem
+    if not found:
+        return problem
+    tests, clear, others = found.tests, [], []
+    for owner in tests.ranking():
+        role, lost = tests.role(*owner), effect_or_noise(tests.effect, owner, digits=3)
+        if role == "unclear":
+            others.append((_button(at, owner), _most_weight(tests, owner), lost))
+        else:
+            clear.append((_button(at, owner), theme.Cell(role_words(role), kind="words"), lost))
+    lost = "higher loss without it (nats)"
+    shown = theme.result(roles_counted(tests))
+    if clear:
+        shown += theme.table(("head", theme.Cell("role", kind="words"), lost), clear)
+    if others:
+        rest = theme.table(("head", theme.Cell("most weight on", kind="words"), lost), others)
+        shown += f"<details><summary>Heads without a clear role</summary>{rest}</details>"
+    return shown + theme.quiet(f"Measured on {tests.texts} texts: {found.words}.")
 
 
-def head_picture(at: At) -> tuple[dict[str, Any], str]:
-    """Every head's share of weight on each place, and on which text."""
-    found, drawn = _tested(at)[0], heads(at.look)
-    if found:
-        means = {**found.tests.weights, "evenness": found.tests.evenness}
-        values = [[means[name].at(*owner)[0] for name in MEASURES] for owner in drawn]
-        words = f"Measured on {found.tests.texts} texts: {found.words}. Rows: {ORDERS['loss']}."
-    else:
-        values = [[head_scores(at.look).of(*owner)[name] for name in MEASURES] for owner in drawn]
-        words = f"Measured on this prompt. Rows: {ORDERS[order(at.look)]}."
-    chosen = drawn.index(at.owner) if at.owner in drawn else None
-    return share_map(np.array(values), [f"{a}.{b}" for a, b in drawn], list(MEASURES.values()), chosen=chosen), words
+def _button(at: At, owner: tuple[int, int]) -> theme.Cell:
+    """A head's name, which selects it."""
+    layer, head = owner
+    pressed = str(owner == at.owner).lower()
+    move = {"layer": layer, "head": head, "key": None}
+    return theme.Cell(html=move_button(f"{layer}.{head}", move, kind="chip", aria_pressed=pressed))
+
+
+def _most_weight(tests: HeadTests, owner: tuple[int, int]) -> theme.Cell:
+    """Where the head puts most of its weight, and how much."""
+    name = max(HABIT_NAMES, key=lambda name: np.nan_to_num(tests.weights[name].mean[owner]))
+    return theme.Cell(f"{HABIT_NAMES[name]}: {interval(tests.weights[name], owner)}", kind="words")
 
 
 def role_card(at: At) -> str:
     """The chosen head's role, and the numbers that made it."""
     found = _tested(at)[0]
     here, shift, owner = head_scores(at.look).of(*at.owner), importance(at.look), at.owner
-    title = f"Head {owner[0]}.{owner[1]}"
+    title = head_name(*owner)
     if found is None:
-        rows = [(f"weight on {name}", _number(here[key])) for key, name in MEASURES.items()]
+        rows = [(f"weight on {habit}", _number(here[name])) for name, habit in HABIT_NAMES.items()]
         return theme.heading(title) + theme.table(("", "this prompt"), rows)
     tests, rows = found.tests, []
     for name, habit in HABIT_NAMES.items():
@@ -120,9 +111,9 @@ def role_card(at: At) -> str:
     ]
     if shift is not None:
         rows.append(("change of the last prediction without it (nats)", "", "", f"{shift[owner]:.2f}"))
-    words = f"It {ROLE_NAMES[tests.role(*owner)]}."
     table = theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
-    return f"{theme.heading(title, words)}<details><summary>Its numbers</summary>{table}</details>"
+    said = f"{title} {ROLE_NAMES[tests.role(*owner)]}."
+    return f"{theme.heading(said)}<details><summary>Its numbers</summary>{table}</details>"
 
 
 def _number(value: float) -> str:
