@@ -88,7 +88,7 @@ def loss_curve(
     curve = run.evaluations["val_loss"] if run is not None else ()
     labelled = bool(rungs) or (run is not None and not run.recorded)  # a live run's baselines come a moment later
     notes, narrow = gutter_labels(rungs, height, log_y, sayings or {}, curve, losses)
-    narrow["margin.r"] = 8
+    narrow |= {"margin.r": 8, "yaxis.showgrid": False}  # a grid's line would strike through a baseline's name
     if run is not None and run.best is not None:
         narrow["margin.t"] = 54  # a second row of the legend
     if run is not None and run.recorded:
@@ -163,8 +163,9 @@ def gutter_labels(
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """The baselines' names and losses, as labels to the right of the picture that do not overlap.
 
-    Also returns the changes for a narrow picture: names above their lines, the best possible loss below its own.
-    There a name that would cover another line, or a name nearer to the curve's end, is left out with its line.
+    Also returns the changes for a narrow picture: names above their lines, the best possible loss below its own, or on
+    the other side where the curve ends there. A name that would cover another line, or a name nearer to the curve's
+    end, is left out with its line.
     The best possible loss always stays. `losses` are all that the picture shows, beside the `curve`.
     """
     if not rungs:
@@ -176,7 +177,10 @@ def gutter_labels(
     passed = sum(measured[-1] < value for _, value in rungs) if measured else 0
     labels: dict[int, dict[str, Any]] = {}
     narrow: dict[str, Any] = {}
-    over = [place * pixel + (-9 if name == "floor" else 9) for (name, _), place in zip(rungs, places)]
+    ends = [_place(loss, log_y) * pixel for loss in measured[-max(2, len(measured) // 4) :]]
+    struck = lambda at: any(abs(at - end) < TALL / 2 for end in ends)  # noqa: E731
+    sides = ((-9, 9) if name == "floor" else (9, -9) for name, _ in rungs)
+    over = [min((place * pixel + side for side in both), key=struck) for place, both in zip(places, sides)]
     seen: list[int] = []
     for i in sorted(range(len(rungs)), key=lambda i: (rungs[i][0] != "floor", abs(i + 0.25 - passed))):
         crossed = any(abs(over[i] - drawn_at * pixel) < TALL / 2 - 1 for drawn_at in places)
