@@ -163,12 +163,14 @@ def test_what_a_button_opens_comes_into_view_and_right_to_left_text_stays_in_ord
     page.locator("[data-fold=compare] > summary").click()
     expect(page.locator("select[name=with_model]")).to_have_value("shipped-stories")
     field = page.locator("#inspect-panel textarea[name=prompt]")
+    chips = page.locator("#inspect-panel [data-slot=ideas] .chip")
+    expect(chips.first).to_have_attribute("aria-pressed", "true")
     field.fill("القطة نامت")
     expect(page.locator("[data-slot=notes]")).to_contain_text("never saw")
+    expect(chips.first).to_have_attribute("aria-pressed", "false")
     assert field.evaluate("field => getComputedStyle(field).direction") == "rtl"
     assert page.locator("[data-slot=headline] h2 bdi").count() == 1
     page.set_viewport_size({"width": 390, "height": 844})
-    chips = page.locator("#inspect-panel [data-slot=ideas] .chip")
     chips.evaluate_all("chips => chips.forEach(chip => chip.textContent = 'كانت القطة نائمة قرب الباب')")
     assert chips.count() > 1
     expect(chips.first).to_be_in_viewport(ratio=0.9)

@@ -266,6 +266,11 @@ def test_a_click_switches_a_part_off_and_its_cost_is_that_on_held_out_text_whate
     found = edit_cost(copying.look("abc abc").model, judged.inputs, judged.targets, [SwitchOff(1, "head", 0)])
     assert f"{found.before:.5f}" in first and f"{found.after:.5f}" in first
     assert copying.made("abc abc", change=True)["edit-cost"] == ""
+    made = copying.made("abc abc", edits=[to_dict(EditCell(1, 0, 2, 1, 0.5))], change=True, roles=True)
+    assert "On this prompt" in made["edit-cost"] and "unseen" not in made["edit-cost"], "no other text has this cell"
+    roles = made["roles"]
+    assert roles.count("<button") == 4 and roles.count('aria-pressed="true"') == 1
+    assert roles.index("counting places") < roles.index("without a clear role"), "heads with a role come first"
 
 
 # ---- what heads do, and the text that judges -------------------------------------------------------------------------

@@ -45,7 +45,7 @@ CHANGES = {
 CELLS = ("set", "scale")
 
 TEMPLATE = f"""<details class="fold" data-fold="change"><summary>Edit the model while it reads</summary>
-<div class="two"><div class="card stack">{slot("edit-choice")}{slot("edit-cell")}
+<div class="two"><div class="card stack">{slot("edit-choice")}{slot("edit-cell", class_="stack")}
 {slot("edit-apply", class_="line tight")}
 <p class="quiet">An edit lasts for one forward pass. The stored model does not change.</p></div>
 <div class="card stack">{slot("edit-headline", class_="line")}
@@ -172,13 +172,16 @@ def cost_words(at: At) -> str:
     if not at.edits:
         return ""
     judged, here = held_out(at.page, at.look), edited(at)
+    cells = any(isinstance(edit, EditCell) for edit in at.edits)  # which no other text has
 
     def measure() -> str:
         found = edit_cost(at.look.model, judged.inputs, judged.targets, at.edits)
         return edit_cost_words(found.before, found.after, found.margin, judged.words)
 
-    key = json.dumps(at.chosen.edits, sort_keys=True), at.look.ids if judged.stand_in else None
-    words = _costs.get(key, measure, owner=at.look.model)
-    if here.loss_before is not None and not judged.stand_in:
-        words = f"{edit_cost_words(here.loss_before, here.loss_after, math.inf, 'this prompt')} {words}"
-    return f"<details><summary>Details</summary>{theme.quiet(words)}</details>"
+    words = []
+    if here.loss_before is not None and (cells or not judged.stand_in):
+        words.append(edit_cost_words(here.loss_before, here.loss_after, math.inf, "this prompt"))
+    if not cells:
+        key = json.dumps(at.chosen.edits, sort_keys=True), at.look.ids if judged.stand_in else None
+        words.append(_costs.get(key, measure, owner=at.look.model))
+    return f"<details><summary>Details</summary>{theme.quiet(' '.join(words))}</details>" if words else ""
