@@ -13,22 +13,7 @@ from ..interventions.steering import SteeringCurve
 from ..words.interventions import node_name, part_name
 from ..words.numbers import signed
 from . import palette
-from .shapes import (
-    FIXED,
-    UPSIDE_DOWN,
-    Figure,
-    axis,
-    cells,
-    figure,
-    frame,
-    heatmap,
-    line,
-    lines,
-    names,
-    reach,
-    rule,
-    slanted,
-)
+from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, figure, frame, heatmap, line, lines, names, reach, slanted
 from .wire import escaped, shortened
 
 _WRITTEN = 14
@@ -77,18 +62,14 @@ def patch_picture(found: PatchMap, labels: Sequence[str], part: slice, kept: Seq
     )
 
 
-def steering_picture(curve: SteeringCurve, answer: str, foil: str, chosen: int) -> Figure:
-    """Strength against the lead of one answer over the other (left) and the validation loss (right).
-
-    A line marks the chosen one of the strengths.
-    """
+def steering_picture(curve: SteeringCurve, answer: str, foil: str) -> Figure:
+    """Strength against the lead of one answer over the other (left) and the validation loss (right)."""
     effect = line(curve.strengths, curve.effects, "logit difference", palette.INK, marks=6)
     loss = line(curve.strengths, curve.losses, "validation loss", palette.HIGHLIGHT, dash="dash", marks=6, yaxis="y2")
     right = axis("loss, nats per token", overlaying="y", side="right", showgrid=False, tickmode="auto")
     left = axis(f"lead of “{escaped(answer)}” over “{escaped(foil)}”, nats")
     margin = {"l": 52, "r": 56, "t": 36, "b": 44}
-    shapes = [rule(x=curve.strengths[chosen])]
-    return lines([effect, loss], 280, axis("strength"), left, yaxis2=right, margin=margin, shapes=shapes)
+    return lines([effect, loss], 280, axis("strength"), left, yaxis2=right, margin=margin)
 
 
 def circuit_picture(found: Circuit, weight_on: Mapping[Node, str]) -> Figure:

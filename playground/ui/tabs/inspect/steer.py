@@ -172,12 +172,12 @@ def _curve(at: At) -> tuple[dict[str, Any], Result]:
     answers = sides_answers(look.model, *sides)
     measure = lambda: steering_curve(look.model, direction, layer, STRENGTHS, look.ids, answers, windows)  # noqa: E731
     curve = kept_here.get(("curve", c.towards, c.away, layer, look.ids), measure, owner=look.model)
-    tokens = dict(zip((curve.leaders[-1], *answers[::-1]), (look.ids, *(side[0] for side in sides[::-1]))))
+    tokens = {curve.leaders[-1]: look.ids, answers[1]: sides[1][0], answers[0]: sides[0][0]}
     words = {token: _word(look, ids, token) for token, ids in tokens.items()}
     chosen = min(range(len(STRENGTHS)), key=lambda i: abs(STRENGTHS[i] - c.strength))
     result = steered_result(curve, answers, words, chosen)
     result = replace(result, details=f"{result.details} Measured on {judged.words}.".strip())
-    return steering_picture(curve, *(words[token] for token in answers), chosen), result
+    return steering_picture(curve, *(words[token] for token in answers)), result
 
 
 def _word(look: Look, ids: list[int], token: int) -> str:
