@@ -74,7 +74,7 @@ MUON = "Muon has no formula for one weight: it evens out the directions of a mat
 
 def norms_words(part: str, norm: float, whole: float) -> str:
     """The part with the longest gradient."""
-    return f"Longest in {part}: {norm:.3f}; the whole gradient: {whole:.3f}, before clipping."
+    return f"The longest gradient is in {part}: {norm:.3f}. The whole gradient is {whole:.3f} long, before clipping."
 
 
 # ---- the KV cache ----------------------------------------------------------------------------------------------------

@@ -122,7 +122,7 @@ class Why:
         question, _ = chosen.question(self._page, model_id, checkpoint)
         job = _job(self._page, asked.visitor, question)
         if job is None or job.result is None:
-            raise ValueError("The search to prove is gone. Press Why? again")
+            raise ValueError("The search behind this proof is gone. Press Why? again")
         shown = job.result.raising[:RAISING]
         ticked = tuple(each for i, each in enumerate(shown) if asked.selection.get(f"passage-{i}") is True)
         share = self._page.share_of(asked.request, asked.visitor)
