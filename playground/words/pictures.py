@@ -178,7 +178,7 @@ def appearance_words(name: str, found: Any, ends: tuple[float, float]) -> Result
         return Result(said, f"The highest mean weight on {name} is {ends[1]:.2f} in the end, {ends[0]:.2f} at first.")
     headline = f"Head {found.layer}.{found.head} learned this between steps {found.before:,} and {found.after:,}."
     rose = f"Its mean weight on {name} rose from {found.score_first:.2f} to {found.final:.2f}."
-    return Result(headline, f"{rose} In these {found.after - found.before:,} steps it crossed the middle of this rise.")
+    return Result(headline, f"{rose} In the shaded steps it crossed the middle of this rise.")
 
 
 def worth_words(

@@ -136,12 +136,14 @@ def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):
     then = made_up(seed=1).model
     then.load_state_dict({name: tensor.half().float() for name, tensor in then.state_dict().items()})
     seen = trace(then, torch.tensor([LETTERS.encode("abcabc")]))
-    layer, head = map(int, re.search(r"Head (\d).(\d) learned", made["moments-headline"]).groups())
+    layer, head, *rose = map(int, re.findall(r"\d+", made["moments-headline"].partition("</h3>")[0])[1:])
     assert (layer, head) != (1, 2) and made["moments-head"] == f"Head {layer}.{head} at step 0", "not the chosen one"
     pattern = np.nan_to_num(drawn(made["moments-pattern"]))
     assert np.allclose(pattern, seen["pattern", layer][0, head].numpy(), atol=1e-5)
-    lines = made["moments-timeline"]["figure"]["data"]
-    mine = next(line for line in lines if line["name"] == "1.2")
+    figure = made["moments-timeline"]["figure"]
+    shade = next(shape for shape in figure["layout"]["shapes"] if shape["type"] == "rect")
+    assert [step_at(shade["x0"]), step_at(shade["x1"])] == pytest.approx(rose), "the steps that the headline names"
+    mine = next(line for line in figure["data"] if line["name"] == "head 1.2")
     assert np.allclose([step_at(x) for x in numbers_of(mine["x"])], [0, 10, 30], atol=1e-3)
     # a, b, c at 3, 4, 5 have earlier copies; what followed them stands at 1, 2, 3
     expected = np.mean([seen["pattern", 1][0, 2, t, t - 2].item() for t in (3, 4, 5)])
