@@ -73,7 +73,7 @@ def ranked_result(ranked: Ranked) -> Result:
     sampled = SAMPLED if ranked.measured < ranked.of else ""
     rule, part = next((each for each in ranked.rules if each[0] not in NO_RULES), ("", 0.0))
     shows = f"{percent(part, 0)} of the passages' influence lies on one grammar rule: {rule}." if part >= RULE else ""
-    return Result(headline, number, " ".join(filter(None, (MEASURE, sampled, TRUST, PROVE, shows))))
+    return Result(headline, details=" ".join(filter(None, (MEASURE, number, sampled, TRUST, PROVE, shows))))
 
 
 def strength(effect: float, most: float) -> str:

@@ -112,10 +112,9 @@ def bits_words(bits: Mapping[str, np.ndarray]) -> str:
 def times_words(
     lengths: Sequence[int], cached: Sequence[float], plain: Sequence[float], context: int | None = None
 ) -> str:
-    """How much faster the cache was until the context was full; times in milliseconds."""
-    within = sum(context is None or length <= context for length in lengths) or len(lengths)
-    last = slice(max(within - max(within // 5, 1), 0), within)
-    with_it, without = (float(np.median(times[last])) for times in (cached, plain))
+    """How much faster the cache was at the last point before the context was full; times in milliseconds."""
+    last = max((i for i, length in enumerate(lengths) if context is None or length <= context), default=-1)
+    with_it, without = cached[last], plain[last]
     words = f"At the end, a token took {with_it:.2f} ms with the cache and {without:.2f} ms without"
     words += f", {without / with_it:.1f} times as long." if with_it else "."
     return words

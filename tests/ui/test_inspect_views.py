@@ -179,7 +179,8 @@ def test_both_texts_are_the_same_and_the_cache_is_as_large_as_it_says():
     made = {name: slot.make() for name, slot in kv_cache.slots(at).items()}
     assert f"{kv_cache.FEWEST} tokens" in made["kv-proof"]
     assert f"{at.look.config.cache_bytes(found.held):,} bytes" in made["kv-proof"]
-    assert all(made[name]["figure"]["data"] for name in ("kv-times",))
+    without, with_it = (numbers_of(line["y"])[0] for line in made["kv-times"]["figure"]["data"])
+    assert f"{with_it:.2f} ms with the cache and {without:.2f}" in made["kv-times"]["summary"], "the context ends there"
     assert all(slot.slow for slot in kv_cache.slots(at).values())
     assert not kv_cache.slots(inspecting.at("abcab", view="cost"))
     at = Inspecting(made_up(TINY.replace(causal=False))).at("abcab", view="cost", kv=True)
