@@ -42,6 +42,7 @@ def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learne
     assert made.tokenizer.to_dict() == of.tokenizer.to_dict() and made.about["parent"]["name"] == of.name
     assert all(torch.equal(weights[name], now) for name, now in of.model.state_dict().items())
     assert RunView.of_checkpoint(view.id, made).tuning == view.tuning
+    assert RunView.of_checkpoint(view.id, made.at(made.snapshots.steps[0])).tuning is None, "it is of the last step"
     assert run_letters(view, job.spec) == ""  # a link could not repeat it
     again = type(job).found(
         {"state": "over", "id": job.id, "visitor": job.visitor, "name": job.name},
