@@ -16,9 +16,6 @@ from .shapes import FIXED, Figure, axis, legend, line, lines, note, rule
 from .shapes import recorded as label
 from .wire import escaped, numbers
 
-LEFT, RIGHT = 52, 20
-"""Margins in pixels; the slider under the timeline has the same (inspect.css)."""
-
 
 def timeline(
     evaluations: Mapping[str, Sequence[float]],
@@ -39,10 +36,9 @@ def timeline(
         steps: the M snapshots; prompt_losses: (M,) nats; scores: (M, L, H).
         moment: the step to mark; chosen: (layer, head) of the line to highlight.
         rose: the steps to shade, between which the highlighted line rose.
-        rungs: (name, nats per token) of the baselines, the best possible loss last.
+        rungs: (name, nats per token) of at most two baselines, the best possible loss last.
 
-    The x of a click is a square root: `step_at` converts it to a step. The x axis ends at the last snapshot, so that
-    a slider below can be as long.
+    The x of a click is a square root: `step_at` converts it to a step.
     """
     M, L, H = scores.shape
     measured = [evaluations.get(column, ()) for column in ("step", "val_loss")]
@@ -58,14 +54,13 @@ def timeline(
             name = f"head {layer}.{head}"
             curves.append(_line(steps, scores[:, layer, head], name, color, yaxis="y2", legend="legend2", **look))
     right = {"x": 1, "xanchor": "right", "xshift": -8, "yref": "y"}
-    rung_names = [note(escaped(rung), **right, y=value) for rung, value in rungs]
-    if rungs:
-        rung_names[-1]["yanchor"] = "top"  # no curve is below the best possible loss
-    shade = []
-    if rose:
-        look = {"fillcolor": palette.HIGHLIGHT, "opacity": 0.18, "line": {"width": 0}, "layer": "below"}
-        across = {"x0": math.sqrt(rose[0]), "x1": math.sqrt(rose[1]), "yref": "paper", "y0": 0, "y1": 1}
-        shade.append({"type": "rect", **across, **look})
+    # the first name above its line, the second below, where no curve goes
+    rung_names = [
+        note(escaped(rung), **right, y=value, yanchor=side) for (rung, value), side in zip(rungs, ("bottom", "top"))
+    ]
+    shade = {"type": "rect", "yref": "paper", "y0": 0, "y1": 1, "fillcolor": palette.HIGHLIGHT, "opacity": 0.18}
+    shade |= {"layer": "below", "line": {"width": 0}}
+    rise = [{**shade, "x0": math.sqrt(rose[0]), "x1": math.sqrt(rose[1])}] if rose else []
     last, fixed = max([*steps, 1]), {"automargin": False, **FIXED}
     return lines(
         curves,
@@ -73,10 +68,10 @@ def timeline(
         axis("step (early ones spread out)", anchor="y2", range=[0, math.sqrt(last)], **_ticks(last), **fixed),
         axis("nats per token", domain=[0.56, 1], rangemode="tozero", **fixed),
         yaxis2=axis("mean weight", domain=[0, 0.44], range=[-0.02, 1.02], **fixed),
-        margin={"l": LEFT, "r": RIGHT, "t": 36, "b": 40},
-        narrow={"margin.l": LEFT},
+        margin={"l": 52, "r": 20, "t": 36, "b": 40},
+        narrow={"margin.l": 52},  # as wide as the slider below, see inspect.css
         shapes=[
-            *shade,
+            *rise,
             rule(x=math.sqrt(moment), xref="x", color=palette.HIGHLIGHT, width=2, dash="solid"),
             *(rule(y=value, yref="y", color=palette.FAINT, layer="below") for _, value in rungs),
         ],

@@ -56,8 +56,7 @@ def test_from_the_question_to_the_proof(house):
     before, without = (each.split("</mark>")[0] for each in proven.split("<samp>the the <mark>")[1:])
     assert len(before) == len(without) == 40
     (proof,) = house.page.board.of(house.visitor, kind=ProofJob)
-    assert len(proof.passages) == 1
-    assert "<table" not in proven
+    assert len(proof.passages) == 1 and "<table" not in proven
     house.why.prove(asked(why=why, **{"passage-0": True, "passage-1": True}))
     until(lambda: all(job.settled for job in house.page.board.of(house.visitor, kind=ProofJob)))
     assert re.search("<td[^>]*>1</td>.*<td[^>]*>1 and 2</td>", house.made("why-proven", why=why)), "each proof so far"
