@@ -7,6 +7,7 @@ from types import SimpleNamespace as Facts
 import numpy as np
 
 from playground.data import Baselines
+from playground.inspection.favourites import Sorting
 from playground.inspection.sizes import Part
 from playground.words import experts, inspect, pictures
 from playground.words.parts import plain_name
@@ -77,8 +78,11 @@ def of_experts() -> Iterator[Case]:
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
     yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
     yield "load in training, none dead", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, ()), None)
-    for clear in (True, False):
-        yield f"sorting, clear: {clear}", " ".join(experts.sorting_words(1, 0.72, 0.61, 2, clear=clear))
+    yield from ((f"kept by {first}", experts.kept_words([7, 8, 7, 7], first, 2)) for first in ([3, 1, 3, 1], [1] * 3))
+    yield "nothing kept", experts.kept_words([7, 8], [1, 1], 1)
+    for random, kind in ((0.61, (3, ["a"])), (0.61, (3, list("abcde"))), (0.61, None), (0.73, None)):
+        judged = Sorting(0.72, random)
+        yield f"sorting {random}, {kind}", str(experts.specialised_result(judged, kind))
     for after in (1.6, 1.5):
         yield f"broken, loss {after}", str(experts.broken_result(1.5, after, "your text"))
 
