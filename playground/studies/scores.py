@@ -101,6 +101,27 @@ def score(
     )
 
 
+def score_windows(
+    model: Transformer, tokenizer: Tokenizer, inputs: torch.Tensor, targets: torch.Tensor, parts: int, *,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Score:  # fmt: skip
+    """The same on windows (N, T): its loss is the validation loss of a training on them.
+
+    Their tokens are cut into so many parts. Raises Interrupted as `score` does.
+    """
+    losses, at_once = [], windows_at_once(model.config)
+    for x, y in zip(inputs.split(at_once), targets.split(at_once)):
+        if should_stop():
+            raise Interrupted("stopped")
+        losses.append(token_losses(model, x, y).double())
+    counted = targets != IGNORE
+    ids = [part.tolist() for part in targets[counted].tensor_split(parts)]
+    texts = [tokenizer.decode(each).encode("utf-8", errors="surrogatepass") for each in ids]
+    totals = [part.sum().item() for part in torch.cat(losses)[counted].tensor_split(parts)]
+    unknown = getattr(tokenizer, "unknown", None)
+    return Score(totals, [*map(len, ids)], [*map(len, texts)], sum(each.count(unknown) for each in ids))
+
+
 def parts_of(text: str) -> list[str]:
     """A text's first word, and what follows it in parts cut before white space. Raises TextError if it is short."""
     text = text.replace("\r\n", "\n").strip()

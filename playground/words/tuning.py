@@ -14,7 +14,6 @@ from .numbers import listed, signed
 from .result import Result
 
 INTERVAL = f"Each ± is a {CERTAINTY} % interval, from the spread between pieces of the text."
-READS = "The curve reads other pieces of the unseen text, so its losses differ a little."
 ORIGINS = {"run": "The run", "old": "Old text", "new": "New text"}
 """Where a prompt comes from, by its name in `Measured`."""
 LACKING = "Each “\N{REPLACEMENT CHARACTER}” marks a character that the model could not write."

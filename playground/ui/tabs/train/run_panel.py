@@ -170,7 +170,7 @@ def _card(at: At) -> dict[str, Slot]:
         ),
         "buttons": Slot((this, view.kept, view.can_resume, at.own, has_link(view, spec)), lambda: _buttons(at)),
     }
-    if view.tuning and view.used is None:
+    if view.tuning:
         result = noted_result(view.tuning, view.baselines)
         slots["headline"] = Slot((this, result), lambda: html.escape(result.headline))
         slots["numbers"] = Slot((this, result), lambda: html.escape(result.number))

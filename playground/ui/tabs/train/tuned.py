@@ -6,19 +6,15 @@ import html
 
 from ....service.views import RunView
 from ....studies.finetune import Measured
-from ....words.tuning import ORIGINS, READS, noted_result
+from ....words.tuning import ORIGINS, noted_result
 
 
 def tuned_html(view: RunView) -> str:
-    """The details and the table, as HTML; empty for a model that was not trained further. All is of the last step."""
+    """The details and the table, as HTML; empty for a model that was not trained further."""
     if not view.tuning:
         return ""
     before, after = (Measured.from_dict(view.tuning[when]) for when in ("before", "after"))
-    result, when = noted_result(view.tuning, view.baselines), "After"
-    said = f"{result.details} {READS}"
-    if view.used is not None:
-        when = f"At step {view.history.last_step:,}"
-        said = f"At the last step, {view.history.last_step:,}: {result.headline} {result.number} {said}"
+    said = noted_result(view.tuning, view.baselines).details
     prompts, origins = (given or [0] * len(before.samples) for given in (before.prompts, after.origins))
     rows = "".join(
         f"<tr><td>{ORIGINS.get(origin, '')}</td>{_cell(one, prompt)}{_cell(other, prompt)}</tr>"
@@ -27,7 +23,7 @@ def tuned_html(view: RunView) -> str:
     return (
         f'<div id="tuned"><p class="quiet">{html.escape(said)}</p><details class="fold"><summary>'
         f'The same prompts, before and after</summary><table class="table"><tr><th>Prompt from</th><th>Before</th>'
-        f"<th>{when}</th></tr>{rows}</table></details></div>"
+        f"<th>After</th></tr>{rows}</table></details></div>"
     )
 
 
