@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from ..data import LANGUAGES, Corpus, TextError, Tokenizer, corpus_from_text
+from ..data import LANGUAGES, Corpus, TextError, Tokenizer, corpus_from_text, visible
 from ..data.corpus import VALIDATION_SHARE
 from ..engine import SamplingConfig, generate
 from ..model import ModelConfig, Transformer
@@ -47,13 +47,17 @@ def tuning_corpus(text: str, tokenizer: Tokenizer, context_length: int = 1, *, n
     unknown, tokens = getattr(tokenizer, "unknown", None), len(corpus.train) + len(corpus.val)
     lacking = sum(int((part == unknown).sum()) for part in (corpus.train, corpus.val)) if unknown is not None else 0
     if lacking > MOST_UNKNOWN * tokens:
-        parts, unit = tokenizer.unknown_parts(text), "words" if tokenizer.kind == "word" else "characters"
-        named = ", ".join(map(repr, parts[:NAMED])) + ", …" * (len(parts) > NAMED)
+        named, unit = named_parts(tokenizer.unknown_parts(text)), "words" if tokenizer.kind == "word" else "characters"
         raise TextError(
             f"the model's {tokenizer.name} lack {100 * lacking / tokens:.0f} % of this text: {named}. Remove these "
             f"{unit}, or train a new model"
         )
     return corpus
+
+
+def named_parts(parts: Sequence[str]) -> str:
+    """Characters or words in quotes: of many, the first ones."""
+    return ", ".join(f"“{visible(part)}”" for part in parts[:NAMED]) + ", …" * (len(parts) > NAMED)
 
 
 def shortest(context_length: int) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..data import Baselines, visible
-from ..studies.finetune import NAMED, Measured
+from ..data import Baselines
+from ..studies.finetune import Measured, named_parts
 from ..studies.scores import Score
 from ..training.verdict import CERTAINTY
 from .baselines import beside_next
-from .numbers import listed, signed
+from .numbers import signed
 from .result import Result
 
 INTERVAL = f"Each ± is a {CERTAINTY} % interval, from the spread between pieces of the text."
@@ -21,11 +21,9 @@ LACKING = "Each “\N{REPLACEMENT CHARACTER}” marks a character that the model
 
 def lacking_words(name: str, lacking: Sequence[str], kind: str) -> str:
     """Which characters or words of a new text a model has no token for; `kind` is its tokenizer's."""
-    count, unit = len(lacking), "word" if kind == "word" else "character"
-    named = [f"“{visible(part)}”" for part in lacking[:NAMED]]
-    shown = ", ".join([*named, "…"]) if count > NAMED else listed(named)
+    count, unit, named = len(lacking), "word" if kind == "word" else "character", named_parts(lacking)
     these = f"{count:,} {unit}s" if count > 1 else f"one {unit}"
-    return f"“{name}” has no token for {these} of this text ({shown}) and writes “\N{REPLACEMENT CHARACTER}” instead."
+    return f"“{name}” has no token for {these} of this text ({named}) and writes “\N{REPLACEMENT CHARACTER}” instead."
 
 
 def needed_words(name: str, tokens: int, kind: str) -> str:
