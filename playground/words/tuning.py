@@ -10,7 +10,7 @@ from ..studies.finetune import Measured, named_parts
 from ..studies.scores import Score
 from ..training.verdict import CERTAINTY
 from .baselines import beside_next
-from .numbers import signed
+from .numbers import estimate
 from .result import Result
 
 INTERVAL = f"Each ± is a {CERTAINTY} % interval, from the spread between pieces of the text."
@@ -48,7 +48,7 @@ def tuning_result(
         headline = f"{learned[new]}{'' if old is None else f' and {forgot[old]}'}."
     number = f"New text: {_losses(before.new, after.new)}."
     number += f" It is still {behind} baseline of this text." if behind else ""
-    number += f" Old text: {_losses(before.old, after.old)}.{beaten}" if before.old else ""
+    number += f"\nOld text: {_losses(before.old, after.old)}.{beaten}" if before.old else ""
     details = f"Both losses are in nats per token, on unseen text. {INTERVAL}"
     if not before.old:
         details = f"{details.replace('Both losses', 'Losses')} Its old text is missing, so forgetting was not measured."
@@ -63,7 +63,7 @@ def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -
     if not ahead or baselines.ahead(before.old.loss) == ahead:
         return "some", ""
     much = "almost all" if baselines.passed(after.old.loss) in (None, "uniform") else "much"
-    return much, f" On its old text, it is now {beside_next(baselines, after.old.loss)} baseline."
+    return much, f" It is now {beside_next(baselines, after.old.loss)} baseline."
 
 
 def noted_result(tuning: dict[str, Any], to_beat: Baselines | None = None) -> Result:
@@ -90,7 +90,7 @@ def _change(before: Score, after: Score) -> int:
 
 def _losses(before: Score, after: Score) -> str:
     difference, margin = after.loss_minus(before)
-    return f"loss {before.loss:.3f} → {after.loss:.3f} ({signed(difference, 3, plus=True)} ± {margin:.3f})"
+    return f"loss {before.loss:.3f} → {after.loss:.3f} ({'+' * (difference > 0)}{estimate(difference, margin, 3)})"
 
 
 def _one_line(text: str) -> str:

@@ -33,9 +33,12 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     assert "It began to learn the new text" in page.text("headline"), "15 steps do not beat the 5-gram baseline"
     assert "Old text: loss" in page.text("numbers")
     assert tuned.view().tuning["ladder"]["bigram"] > 0, "by which what it forgot is graded"
-    assert "<th" in page.slots["tuned"] and page.slots["tuned"].count("<tr>") >= 2
+    assert page.slots["tuned"].count("<tr>") > 2 and "nats per token" in page.look(details=True)["details"]
     begun = tuned.spec.prompt or "the cat"
-    assert f'<td>The run</td><td class="sample" dir="auto"><span class="prompt">{begun}' in page.slots["tuned"]
+    assert (
+        f'The run</td><td class="words"><p class="sample" dir="auto"><span class="prompt">{begun}'
+        in page.slots["tuned"]
+    )
     page.model = first.id
     page.look()
     assert page.slots["tuned"] == ""

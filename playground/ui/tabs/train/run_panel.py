@@ -170,13 +170,15 @@ def _card(at: At) -> dict[str, Slot]:
         ),
         "buttons": Slot((this, view.kept, view.can_resume, at.own, has_link(view, spec)), lambda: _buttons(at)),
     }
+    told = ""
     if view.tuning:
         result = noted_result(view.tuning, view.baselines)
         slots["headline"] = Slot((this, result), lambda: html.escape(result.headline))
-        slots["numbers"] = Slot((this, result), lambda: html.escape(result.number))
+        slots["numbers"] = Slot((this, result), lambda: html.escape(result.number).replace("\n", "<br>"))
+        told = theme.quiet(result.details)
     slots["tuned"] = Slot((this, view.tuning is None), lambda: tuned_html(view))
     if at.chosen.details:
-        slots["details"] = Slot(facts, lambda: verdict.details(view))
+        slots["details"] = Slot((facts, told), lambda: told + verdict.details(view))
     return slots
 
 
