@@ -59,7 +59,7 @@ TEMPLATE = f"""<div class="card run-card">
     _fold(
         "inside",
         "Inside the run",
-        f'''<div id="predictions"><h3>Next token</h3>
+        f'''<div id="predictions"><h3>Next token</h3>{slot("asked")}
 {chart_place("predictions", height=280, save_name="next-token")}</div>
 <div id="gradients"><h3>Gradients</h3>{chart_place("gradients", height=280, save_name="gradients")}</div>
 <div id="similarity" data-if="words"><h3>Embeddings</h3>{slot("similarity-note")}
@@ -269,6 +269,7 @@ def _inside(at: At) -> dict[str, Slot]:
         return lambda: show(*make(), **of_model, **facts)
 
     return {
+        "asked": Slot(view.prompt, lambda: theme.quiet(f"After “{view.prompt}”.") if view.prompt else ""),
         "predictions": Slot(
             (*this, len(history.samples)), drawn(lambda: watch.predictions(view), prompt=view.prompt), slow=True
         ),
