@@ -124,7 +124,7 @@ def test_both_pages_predict_with_the_weights_that_are_used(served):
     assert (
         f"at step {step}" in str(shown["figure"])
         and shown["summary"] != before
-        and f"step {step}" in page.text("numbers")
+        and f"step {step} of" in page.text("about")
     )
     assert now["models"] != mark["models"] and now["made"][job.id][0] != mark["made"][job.id][0]
 
