@@ -12,15 +12,7 @@ from typing import Any
 
 import torch
 
-from ..data import (
-    LANGUAGES,
-    Corpus,
-    Tokenizer,
-    corpus_from_language,
-    corpus_from_sentences,
-    corpus_from_text,
-    read_file,
-)
+from ..data import LANGUAGES, Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file
 from ..data.overlap import NEARLY_ALL
 from ..kept import Kept
 from ..storage import Checkpoint
@@ -102,7 +94,7 @@ def unseen(source: Source | None, checkpoint: Checkpoint) -> Unseen | None:
     For a language there is only the validation part: the language itself stands in for its training part.
     """
     if source is not None and source.kind == OWN_TEXT:
-        return _read.get(source, lambda: _end_of(source.text, checkpoint.tokenizer), owner=checkpoint.model)
+        return _read.get(source, lambda: _end_of(source.text, checkpoint), owner=checkpoint.model)
     tokenizer, known = checkpoint.tokenizer, checkpoint.language
     if known is not None:
         ids = torch.tensor(tokenizer.encode(_sample(known.name)), dtype=torch.long)
@@ -115,8 +107,8 @@ def unseen(source: Source | None, checkpoint: Checkpoint) -> Unseen | None:
     return None
 
 
-def _end_of(text: str, tokenizer: Tokenizer) -> Unseen:
-    corpus = corpus_from_text(text, tokenizer)
+def _end_of(text: str, checkpoint: Checkpoint) -> Unseen:
+    corpus = corpus_from_text(text, checkpoint.tokenizer)
     new = ", which it never trained on" if corpus.overlap() < NEARLY_ALL else ""
     return Unseen(corpus, f"the last tenth of your text{new}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,13 +28,6 @@ def kept_words(tokens: Sequence[int], first: Sequence[int], used: int) -> str:
         return "No token comes twice in this text."
     which = "main expert" if used > 1 else "expert"
     return f"Repeated tokens keep their {which} {sum(same)} of {len(same)} times."
-
-
-def followed_words(token: str, layer: int, first: Sequence[int], used: int) -> str:
-    """Which expert gets a token most often in a text: of its first choices in one layer, wherever it occurs."""
-    (expert, often), times = Counter(first).most_common(1)[0], len(first)
-    gets = "is the main expert of" if used > 1 else "gets"
-    return f"In layer {layer}, expert {expert} {gets} “{token}”{f' in {often} of {times} places' * (times > 1)}."
 
 
 def journey_words(token: str, position: int, layers: Sequence[int], experts: np.ndarray, weights: np.ndarray) -> str:

@@ -35,10 +35,7 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     assert tuned.view().tuning["ladder"]["bigram"] > 0, "by which what it forgot is graded"
     assert page.slots["tuned"].count("<tr>") > 2 and "nats per token" in page.look(details=True)["details"]
     begun = tuned.spec.prompt or "the cat"
-    assert (
-        f'The run</td><td class="words"><p class="sample" dir="auto"><span class="prompt">{begun}'
-        in page.slots["tuned"]
-    )
+    assert f'<p class="sample" dir="auto"><span class="prompt">{begun}</span>' in page.slots["tuned"]
     page.model = first.id
     page.look()
     assert page.slots["tuned"] == ""

@@ -44,7 +44,7 @@ def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
     windows, what = text_for(at.page, checkpoint, at.chosen.own)
     ids = windows[:, :-1]
     routing, tokens = routing_of(checkpoint.model, ids), ids.flatten().numpy()
-    E, K = routing.n_experts, checkpoint.config.experts_per_token
+    E = routing.n_experts
     first = routing.experts[routing.layers.index(layer), ..., 0].flatten().numpy()  # (N,)
     visits, found = np.bincount(first, minlength=E), favourites(first, tokens, E)
     kind = own_kind(found, visits.tolist())
@@ -57,8 +57,7 @@ def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
         )
         for expert, share in enumerate((visits / len(tokens)).tolist())
     ]
-    share = "main expert of" if K > 1 else "share of tokens"
-    drawn = table(("expert", share, Cell("favourite tokens", kind="words")), rows, save="favourite-tokens")
+    drawn = table(("expert", "main expert of", Cell("favourite tokens", kind="words")), rows, save="favourite-tokens")
     judged = specialised_result(sorting(checkpoint.model, ids, layer, first), shown)
     return result(judged) + drawn + quiet(f"{FAVOURITES} On {len(tokens):,} tokens of {what}.")
 

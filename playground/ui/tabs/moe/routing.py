@@ -13,11 +13,11 @@ from ....inspection.balance import evenness, load_over_training
 from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....kept import Kept
 from ....storage import Checkpoint
-from ....words.experts import followed_words, journey_words, kept_words, training_load_words
+from ....words.experts import journey_words, kept_words, training_load_words
 from ...chart import chart_place, show
 from ...panel import Slot, chip, choice, slot
 from ...prompts import read_prompt
-from ...theme import notice, quiet
+from ...theme import notice
 from .expert_text import expert_text
 from .selection import PROMPT, At, prompts
 
@@ -61,26 +61,20 @@ def slots(at: At) -> dict[str, Slot]:
     def first() -> list[int]:
         return routed().experts[i, 0, :, 0].tolist()
 
-    def headline() -> str:
-        return html.escape(kept_words(ids, first(), checkpoint.config.experts_per_token))
-
-    def followed() -> str:
-        alike = [expert for expert, token in zip(first(), ids) if token == ids[position]]
-        words = followed_words(tokens[position], layer, alike, checkpoint.config.experts_per_token)
-        title = f"<h3>Token {position} “<bdi>{html.escape(tokens[position])}</bdi>” through all layers</h3>"
-        return title + quiet(words)
-
     loads = Slot((*at.about, layer), lambda: show(*over_training(checkpoint, i), layer=layer))
     return {
         "layers": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
         "routing-ideas": Slot(ideas, lambda: "".join(chip(text, _beginning(text)) for text in ideas)),
-        "routing-headline": Slot(here, headline),
+        "routing-headline": Slot(here, lambda: kept_words(ids, first(), checkpoint.config.experts_per_token)),
         "routing-note": Slot(notes, lambda: "".join(notice(note, "warning") for note in notes)),
         "routing-text": Slot(
             (*here, position),
             lambda: expert_text(tokens, first(), checkpoint.config.n_experts, position, ends),
         ),
-        "routing-followed": Slot((*here, position), followed),
+        "routing-followed": Slot(
+            (*text, position),
+            lambda: f"<h3>Token {position} “<bdi>{html.escape(tokens[position])}</bdi>” through all layers</h3>",
+        ),
         "journey": Slot(
             (*text, position), lambda: show(*_journey(routed(), tokens[position], position), aloud=True, token=position)
         ),
