@@ -13,7 +13,6 @@ from playground.studies.finetune import Measured, tuning_config
 from tests.ui.runs import ANNA, BERT, ended, house, small_spec
 
 OTHER = "a dog and a cat sat on a mat, and that mat sat on the cat. " * 40
-STRANGE = "Ὀδυσσεύς " * 200
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +74,6 @@ def test_what_training_changed_is_that_of_the_step_in_use_and_its_loss_is_the_cu
 
 def test_what_cannot_be_tuned_is_said(learned, monkeypatch):
     board, parent, _ = learned
-    assert "characters lack" in ended(tune(board, parent, STRANGE)).view().message
     sentences = ended(tune(board, parent, "", "sentences")).view().message
     assert "characters lack" in sentences, "its words were once taken for the model's characters"
     assert "the text has only 9 tokens" in ended(tune(board, parent, "the cat s")).view().message
