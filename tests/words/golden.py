@@ -316,7 +316,6 @@ def of_studies() -> Iterator[Case]:
         yield f"beside the new text's baselines, {after}", told
     strange = dataclasses.replace(taken(2.0, 1.5), samples=("\N{REPLACEMENT CHARACTER}ing",))
     yield "letters that the tokens lack", tuning.tuning_result(taken(3.0, 1.0), strange)
-    yield "two losses", tuning.READS
     noted = {when: dataclasses.asdict(taken(3.0, None)) for when in ("before", "after")}
     yield "in the shell", "\n".join(tuning.tuning_lines(noted))
     for parts, kind in (["é"], "char"), (list("éΩ\n"), "char"), (["sea", "sang", "the", "king", "now"], "word"):
