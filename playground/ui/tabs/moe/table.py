@@ -23,8 +23,6 @@ from ...theme import table
 ROUNDS = 5
 TRAINED_WINDOWS = 8
 """How many windows a timed step has."""
-BYTES = 4
-"""Bytes of a weight in fp32."""
 
 
 def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = None) -> str:
@@ -40,7 +38,6 @@ def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = N
         _compared("parameters in all", *(config.n_parameters for config in configs)),
         _compared("active parameters (used by one token)", *(config.n_active_parameters for config in configs)),
         _compared("FLOPs per token", *(config.flops_per_token() for config in configs)),
-        _compared("memory of the weights", *(BYTES * config.n_parameters for config in configs), written=_megabytes),
         _compared("training, tokens/s", *((speeds or {}).get(side) for side in SIDES), written=two_digits),
         *_losses(view),
     ]
@@ -99,10 +96,6 @@ def _compared(
     return [name, *("–" if value is None else written(value) for value in (dense, moe)), times]
 
 
-def _megabytes(count: float) -> str:
-    return f"{count / 1e6:,.{2 if count < 1e7 else 0}f} MB"
-
-
 def _losses(view: PairView) -> list[list[str]]:
     # only complete pairs are compared: one under way, or with a stopped side, would bias the mean
     n = view.verdict.seeds if view.verdict else 1
@@ -113,10 +106,10 @@ def _losses(view: PairView) -> list[list[str]]:
     over = f", mean of {n} seeds" if n > 1 else ""
     if view.verdict is None and (view.active or any(side.reasons[:1] != ("done",) for side in view.sides.values())):
         over = ", unfinished runs"
+    gap, fresh = means["moe"] - means["dense"], ""
     if view.verdict is not None and view.matched is None:
-        over = " at the end of training"  # the verdict is on fresh text
-    gap = means["moe"] - means["dense"]
-    difference = f"{abs(gap):.4f} {'lower' if gap < 0 else 'higher'}"
+        over, gap, fresh = " at the end of training", view.verdict.difference, "on fresh text: "
+    difference = f"{fresh}{abs(gap):.4f} {'lower' if gap < 0 else 'higher'}"
     if not view.alike:
         over, difference = ", each recorded on its own windows", "not comparable"
     rows = [[f"validation loss{over}", f"{means['dense']:.4f}", f"{means['moe']:.4f}", difference]]
@@ -124,5 +117,5 @@ def _losses(view: PairView) -> list[list[str]]:
     if any(floor is not None for floor in floors):
         gaps = [None if floor is None else means[side] - floor for side, floor in zip(SIDES, floors)]
         written = ["–" if gap is None else signed(gap, 4) for gap in gaps]
-        rows.append([f"above the best possible{over}", *written, difference if None not in gaps else ""])
+        rows.append([f"above the best possible{over}", *written, ""])
     return rows
