@@ -120,9 +120,7 @@ class Games:
 
     def end(self, visitor: str, model_id: str | None) -> None:
         """End this visitor's game with this model: the next look opens another."""
-        if seat := self._seats.peek((visitor, model_id)):
-            with seat.lock:
-                seat.game = None
+        self._seats.drop((visitor, model_id))
 
     def mark(self, visitor: str, model_id: str) -> tuple[str, int] | None:
         """A value that differs whenever this visitor's game with this model looks different; None before the game."""
