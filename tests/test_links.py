@@ -175,7 +175,7 @@ def test_letters_that_hold_no_run_are_refused(written, complaint):
         ({"model": {"vocab_size": 10**9}}, "what.*link"),
         ({"training": {"device": "cuda:7"}}, "what.*link"),
         ({"training": {"steps": -1}}, "settings.*sense"),
-        ({"training": {"sample_prompt": "x" * 301}}, "prompt.*text"),
+        ({"training": {"sample_prompt": "x" * 301}}, "prompt.*long"),
         ({"print": 0}, "changed since"),
         ({"losses": [[0, 1]]}, "a run|sense"),
         ({"losses": [[0, 1, 1.5]]}, "make sense"),

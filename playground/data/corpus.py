@@ -196,7 +196,7 @@ class Corpus:
         return self.tokenizer.decode(tokens[tokens >= 0].tolist())
 
     def judging_text(self) -> str:
-        """The validation text as it was written."""
+        """The validation text before tokenising."""
         return self._text(self.val) if self.held_out is None else self.held_out
 
     def _by_kind(self, exact: ExactModel, inputs: np.ndarray, targets: np.ndarray) -> Partition:

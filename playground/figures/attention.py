@@ -79,12 +79,14 @@ def signed_map(
     *,
     blank: np.ndarray | None = None,
     name: str = "value",
+    cell: str = "%{y}, %{x}",
     height: int = 380,
     mark: tuple[int, int] | None = None,
 ) -> Figure:
     """Signed values (R, C) on one diverging scale centred on 0; `blank` (R, C) marks cells not to draw.
 
-    `mark` (row, column) frames a cell. Cells are square if rows and columns are the same tokens.
+    `cell` names the one under the pointer; `mark` (row, column) frames one. Cells are square if rows and columns are
+    the same tokens.
     """
     values = np.array(values, dtype=np.float64)
     if blank is not None:
@@ -92,7 +94,7 @@ def signed_map(
     limit = reach(values)
     trace = cells(
         values,
-        f"%{{y}}, %{{x}}<br>{escaped(name)} %{{z:.4f}}",
+        f"{cell}<br>{escaped(name)} %{{z:.4g}}",
         scale=palette.DIVERGING_SCALE,
         ends=(-limit, limit),
         text=written(values.size),

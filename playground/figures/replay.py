@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import palette
-from .shapes import DASHES, FIXED, Figure, axis, legend, line, lines, note, rule
+from .shapes import FIXED, Figure, axis, legend, line, lines, note, rule
 from .shapes import recorded as label
 from .wire import escaped, numbers
 
@@ -25,6 +25,7 @@ def timeline(
     *,
     moment: int,
     chosen: tuple[int, int],
+    rose: tuple[int, int] | None = None,
     rungs: Sequence[tuple[str, float]] = (),
     recorded: bool = False,
 ) -> Figure:
@@ -34,6 +35,8 @@ def timeline(
         evaluations: columns `step` and `val_loss` of the run's history; may be empty.
         steps: the M snapshots; prompt_losses: (M,) nats; scores: (M, L, H).
         moment: the step to mark; chosen: (layer, head) of the line to highlight.
+        rose: the steps to shade, between which the highlighted line rose.
+        rungs: (name, nats per token) of at most two baselines, the best possible loss last.
 
     The x of a click is a square root: `step_at` converts it to a step.
     """
@@ -41,31 +44,40 @@ def timeline(
     measured = [evaluations.get(column, ()) for column in ("step", "val_loss")]
     curves = [
         _line(*measured, "validation loss", palette.DENSE, width=2.2),
-        _line(steps, prompt_losses, "loss on this prompt", palette.FAINT, width=1.6, dash="dot"),
+        _line(steps, prompt_losses, "loss on this prompt", palette.MOE, width=1.6, dash="dot"),
     ]
     for layer in range(L):
         for head in range(H):
             mine = (layer, head) == chosen
-            color = palette.SCORES if mine else palette.OTHERS[(layer + 1) % len(palette.OTHERS)]
-            look = {"width": 3.0, "marks": 5} if mine else {"width": 1.4, "dash": DASHES[head % 4], "opacity": 0.75}
-            more = {**look, "yaxis": "y2", "showlegend": mine or L * H <= 8}
-            curves.append(_line(steps, scores[:, layer, head], f"{layer}.{head}", color, **more))
-    left = {"x": 0, "xanchor": "left"}
-    rung_names = [note(escaped(rung), yref="y", y=value, **left) for rung, value in rungs]
+            color = palette.SCORES if mine else palette.FAINT
+            look = {"width": 3.0, "marks": 5, "zorder": 1} if mine else {"width": 1.4, "showlegend": False}
+            name = f"head {layer}.{head}"
+            curves.append(_line(steps, scores[:, layer, head], name, color, yaxis="y2", legend="legend2", **look))
+    right = {"x": 1, "xanchor": "right", "xshift": -8, "yref": "y"}
+    # the first name above its line, the second below, where no curve goes
+    rung_names = [
+        note(escaped(rung), **right, y=value, yanchor=side) for (rung, value), side in zip(rungs, ("bottom", "top"))
+    ]
+    shade = {"type": "rect", "yref": "paper", "y0": 0, "y1": 1, "fillcolor": palette.HIGHLIGHT, "opacity": 0.18}
+    shade |= {"layer": "below", "line": {"width": 0}}
+    rise = [{**shade, "x0": math.sqrt(rose[0]), "x1": math.sqrt(rose[1])}] if rose else []
+    last, fixed = max([*steps, 1]), {"automargin": False, **FIXED}
     return lines(
         curves,
         440,
-        axis("step (early ones spread out)", anchor="y2", **_ticks(max([*steps, 1]))),
-        axis("nats per token", domain=[0.56, 1], rangemode="tozero", **FIXED),
-        yaxis2=axis("mean weight", domain=[0, 0.46], range=[-0.02, 1.02], **FIXED),
-        margin={"l": 52, "r": 12, "t": 40, "b": 40},
-        narrow={"margin.l": 40, "margin.t": 76},
+        axis("step (early ones spread out)", anchor="y2", range=[0, math.sqrt(last)], **_ticks(last), **fixed),
+        axis("nats per token", domain=[0.56, 1], rangemode="tozero", **fixed),
+        yaxis2=axis("mean weight", domain=[0, 0.44], range=[-0.02, 1.02], **fixed),
+        margin={"l": 52, "r": 20, "t": 36, "b": 40},
+        narrow={"margin.l": 52},  # as wide as the slider below, see inspect.css
         shapes=[
+            *rise,
             rule(x=math.sqrt(moment), xref="x", color=palette.HIGHLIGHT, width=2, dash="solid"),
             *(rule(y=value, yref="y", color=palette.FAINT, layer="below") for _, value in rungs),
         ],
-        annotations=[*rung_names, *([label()] if recorded else [])],
+        annotations=[*rung_names, *([{**label(), "y": 0.44}] if recorded else [])],
         **legend("right"),
+        legend2={**legend("right")["legend"], "y": 0.45},
         hovermode="closest",
         uirevision=f"{M} {L} {H} {steps[-1] if len(steps) else 0}",
     )

@@ -47,7 +47,7 @@ class Steer:
             raise ValueError(f"this direction does not fit layer {self.layer} of this model")
 
     def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
-        """The stream (B, T, d), moved."""
+        """The stream (B, T, d) plus the steering vector."""
         return x + self.strength * self.direction.to(x) if name == "resid_pre" else x
 
 

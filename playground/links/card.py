@@ -164,7 +164,7 @@ def _from_record(record: dict[str, Any]) -> RunCard:
     model = PRESETS[record["base"]].replace(**changed)
     training = TrainConfig(**{name: getattr(recipe, name) for name in LINKED}).replace(**trained)
     if not isinstance(training.sample_prompt, str) or len(training.sample_prompt) > MAX_PROMPT:
-        raise LinkError("its prompt is no text of a sane length")
+        raise LinkError("its prompt is missing or too long")
     if record["print"] != _fingerprint(model, training):
         raise LinkError(f"the settings of preset {record['base']!r} have changed since it was made")
     lists = all(isinstance(part, list) for part in (record["text"], rows)) and all(len(row) == 3 for row in rows)

@@ -249,7 +249,7 @@ def _token(key: Any, tokenizer: Tokenizer) -> int:
     if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < tokenizer.vocab_size:
         return key
     if not isinstance(key, str) or not key:
-        raise ValueError("that is none of this model's tokens. Choose one of the list, or type one")
+        raise ValueError("this model has no such token. Choose one from the list, or type one")
     if len(key) > TYPED:
         raise ValueError(f"a token of {len(key):,} characters is too long to be read: type at most {TYPED}")
     text = typed_text(key)

@@ -76,7 +76,7 @@ class Job:
 
     @property
     def worked(self) -> float:
-        """Seconds since the job began, without those in which it lent its place to others."""
+        """Seconds since the job began, not counting those in which it lent its place to others."""
         return time.monotonic() - self.began - self.rested
 
     def rest_of(self, done: float) -> float | None:

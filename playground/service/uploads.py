@@ -45,7 +45,7 @@ class Room:
         self._by_visitor: Counter[str] = Counter()
 
     def begin(self, origin: str, visitor: str = "", size: int = 0) -> Upload:
-        """Take room for an upload of `size` bytes, as far as its size is stated. Raises LimitError."""
+        """Reserve room for an upload of `size` bytes, if its size is stated. Raises LimitError."""
         upload = Upload(origin, visitor or origin)
         self.grow(upload, size)
         return upload
@@ -112,7 +112,7 @@ class Uploads(Room):
         self._look_again = float("-inf")
 
     def end(self, upload: Upload, paths: Iterable[str] = ()) -> None:
-        """Give back an upload's room; the files that it has stored at `paths` take room of their own."""
+        """Release the room reserved for an upload; count the files stored at `paths` instead."""
         with self._lock:
             self._give_back(upload)
             for path in paths:

@@ -133,12 +133,12 @@ class RunView(View):
     def of_checkpoint(cls, model_id: str, checkpoint: Checkpoint) -> RunView:
         """The view of a checkpoint's recorded run."""
         about, history = checkpoint.about, checkpoint.history
-        training = checkpoint.training
+        training, tuning, end = checkpoint.training, about.get("tuning") or {}, history.finished or {}
         return cls(
             id=model_id,
             name=checkpoint.name,
             state="recorded",
-            message=ended(history.finished or {}),
+            message=ended(end),
             history=history,
             planned_steps=training.steps if training else history.last_step or None,
             baselines=checkpoint.baselines,
@@ -150,7 +150,8 @@ class RunView(View):
             sample_temperature=sample_temperature(history, training.sample_temperature) if training else None,
             language=str(about.get("language") or ""),
             learned_text=learned_by(checkpoint.model),
-            tuning=about.get("tuning") if "after" in (about.get("tuning") or {}) else None,
+            # measured after the run's last step, of which these may not be the weights
+            tuning=tuning if "after" in tuning and end.get("reason") != "moment" else None,
         )
 
 

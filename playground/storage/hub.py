@@ -218,7 +218,7 @@ def login(token: str | None = None) -> str:
     if not token:
         raise HubError(_NO_LOGIN)
     if not _TOKEN.fullmatch(token):  # an HTTP client would quote it in its complaint
-        raise HubError("the stored token cannot be one, it holds spaces or other signs: sign in again")
+        raise HubError("the stored token is not valid: it contains spaces or symbols. Sign in again")
     return token
 
 

@@ -20,7 +20,7 @@ UNSAVED = (
 TWICE = 1.0
 """Seconds within which a second press of a button is a double click."""
 # seconds between checks of a job: before its first step, in its last seconds, and at most
-FIRST_TICK, TICK, SLOW_TICK = 0.2, 0.4, 1.5
+FIRST_TICK, TICK, SLOW_TICK = 0.2, 0.4, 2.0
 WAIT_TICK = 3.0  # for jobs in the queue
 _BAR = f"""{slot("bar")}{slot("stop")}{slot("problem", tag="p", class_="notice notice-error", role="alert")}"""
 
@@ -94,7 +94,7 @@ def tick(time_left: float | None, *, waits: bool = False) -> float:
         return WAIT_TICK
     if time_left is None:
         return FIRST_TICK
-    return min(max(time_left / 10, TICK), SLOW_TICK)
+    return min(max(time_left / 5, TICK), SLOW_TICK)
 
 
 def ordinal(number: int) -> str:

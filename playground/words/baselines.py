@@ -135,7 +135,7 @@ def _passed(baselines: Baselines, loss: float) -> list[str]:
         return ["It is no better than guessing.", *_judged_by(baselines, "uniform")]
     shows = {
         "uniform": f"It has learned that some {baselines.unit}s are more common than others.",
-        "unigram": "It uses the tokens before.",
+        "unigram": "It uses the preceding tokens.",
         "bigram": f"It uses more than the last {baselines.unit}.",
     }.get(last, f"It uses more than the last {baselines.order - 1} {baselines.unit}s.")
     sentences = [f"It beats the {last} baseline ({losses[last]:.4f}).", shows]

@@ -68,21 +68,20 @@ def experiment_words(found: Experiment) -> str:
     """What the runs that changed one thing show: how they differ from the unchanged runs, then each group."""
     if not found.groups:
         return "No finished run has changed only this setting yet. The chart fills as runs finish."
-    parts, each = [], ", each above its own best possible loss" if found.above_floor else ""
+    parts, start = [], "Measured from each text's best possible loss, " if found.above_floor else ""
     for group, own, difference, margin in found.differences():
         size = f"{abs(difference):.4f} ± {margin:.4f}"
         if abs(difference) <= margin:
-            parts.append(f"{group.label} does not differ measurably from {own.label} yet ({size}{each}).")
+            parts.append(f"{start}{group.label} does not differ measurably from {own.label} yet ({size}).")
         else:
             side = "lower" if difference < 0 else "higher"
-            parts.append(f"{group.label} ends {size} {side} than {own.label}{each}: more than luck.")
+            parts.append(f"{start}{group.label} ends {size} {side} than {own.label}: more than luck.")
     parts += [_group_words(group, len(found.groups) > 1, found.above_floor) for group in found.groups[:6]]
     if found.thing == "size" and len(found.groups) > 1:
-        parts.append("Steps and rates that go with a size may differ as well.")
+        parts.append("Each size also has its own steps and learning rate, which may matter.")
     if found.repeated:
-        one = found.repeated == 1
-        runs = "1 run repeated a seed and counts" if one else f"{found.repeated} runs repeated seeds and count"
-        parts.append(f"{runs} once.")
+        runs = "1 run" if found.repeated == 1 else f"{found.repeated} runs"
+        parts.append(f"{runs} repeated a seed; each seed counts once.")
     if found.left_out:
         runs = "1 run is left out: it" if found.left_out == 1 else f"{found.left_out} runs are left out: they"
         parts.append(f"{runs} changed something else as well, or cannot be compared.")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from ..game.rules import BIGRAM, FLOOR, MODEL, YOU, Game
-from .numbers import signed
+from .numbers import beside_zero, signed
 
 PLAYERS = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", FLOOR: "the best possible player"}
 
@@ -20,7 +20,7 @@ def result(game: Game, word: Callable[[int], str]) -> str:
         said = "You beat the bigram. " if gaps[BIGRAM] > 0 else "The bigram beat you: it only counts pairs. "
     gap = gaps[MODEL]
     if not gap:
-        return said + "You and the model are level, too."
+        return said + f"You and the model are level{', too' * (not gaps[BIGRAM])}."
     lead = (game.bits(MODEL) - game.bits(YOU)).round(6)
     most = int(lead.argmax() if gap > 0 else lead.argmin())
     who = "You beat the model" if gap > 0 else "The model beat you"
@@ -41,7 +41,7 @@ def luck(game: Game) -> str:
 
 
 def in_bits(game: Game) -> str:
-    """The same in bits, with how sure it is."""
+    """The result in bits, with its interval."""
     means = ", ".join(
         f"{PLAYERS[player]} {game.bits(player).mean():.2f}" for player in PLAYERS if player in game.players
     )
@@ -50,4 +50,4 @@ def in_bits(game: Game) -> str:
     if not math.isfinite(margin):
         return said
     said += f"You minus the model: {signed(gap)} ± {margin:.2f} (95 % interval). "
-    return said + ("Zero is inside, so this may be chance." if abs(gap) <= margin else "Zero is outside.")
+    return said + beside_zero(gap, margin)

@@ -11,7 +11,7 @@ from ..data.languages.graph import CHANCE
 from ..influence.proof import Trial, mean_effect
 from ..influence.ranking import CORRELATION, Ranked
 from ..influence.verbatim import Copied
-from .numbers import estimate, listed, percent, share, signed
+from .numbers import beside_zero, estimate, listed, percent, share, signed
 from .result import Result
 
 NO_RULES = (CHANCE, NEXT, WORD, SPELLING, ENDS)
@@ -32,7 +32,7 @@ MEASURE = (
     "training step on the passage, how much likelier would they be?"
 )
 TRUST = (
-    "In our benchmark, the estimate hardly predicted what single passages do. "
+    "In our benchmark, the estimate hardly predicted the effect of removing a fifth of the passages. "
     f"Its rank correlation was {CORRELATION:.2f}: 1 is perfect, 0 is chance."
 )
 PROVE = "Only “Prove it” tests this."
@@ -50,7 +50,7 @@ def copied_result(copied: Copied, count: int) -> Result:
     headline = f"It occurs {times(count)} in the training text."
     share_, usual = copied.share, copied.usual
     if not share_:
-        return Result(headline, f"No {LONG} characters in a row are copied.")
+        return Result(headline, f"No piece of {LONG} characters or more is copied.")
     number = f"Of this answer, {percent(share_, 0)} is copied."
     if usual is not None:
         meaning = RARE if share_ > usual + SAME else COMMON if usual > SAME else ""
@@ -73,7 +73,7 @@ def ranked_result(ranked: Ranked) -> Result:
     sampled = SAMPLED if ranked.measured < ranked.of else ""
     rule, part = next((each for each in ranked.rules if each[0] not in NO_RULES), ("", 0.0))
     shows = f"{percent(part, 0)} of the passages' influence lies on one grammar rule: {rule}." if part >= RULE else ""
-    return Result(headline, number, " ".join(filter(None, (MEASURE, sampled, TRUST, PROVE, shows))))
+    return Result(headline, details=" ".join(filter(None, (MEASURE, number, sampled, TRUST, PROVE, shows))))
 
 
 def strength(effect: float, most: float) -> str:
@@ -94,7 +94,8 @@ def proof_result(
     mean, margin = mean_effect(trials)
     n, one = len(trials), len(passages) == 1
     which = f"passage{'s' * (not one)} {listed([str(each) for each in passages])}"
-    copies = f" All {removed} copies were removed." if one else f" With all copies, {removed} passages were removed."
+    both = "Both" if removed == 2 else f"All {removed}"
+    copies = f" {both} copies were removed." if one else f" Counting their copies, {removed} passages were removed."
     copies *= removed > len(passages)
     random = "one random other passage" if removed == 1 else f"{removed} random others"
     chance = margin if n >= FEWEST_SEEDS else max(SLIGHT, abs(before - sum(t.control for t in trials) / n))
@@ -105,11 +106,10 @@ def proof_result(
     if n < FEWEST_SEEDS:
         each = f" One seed each: {listed([share(math.exp(t.without)) for t in trials])} without the passages." * (n > 1)
         return Result(headline, number, f"{ANOTHER}{each} {KEPT_SAME}")
-    certain = "Zero is inside, so this may be chance." if abs(mean) <= margin else "Zero is outside."
     effect = (
         f"Against the random others, the passages add {estimate(mean, margin)} to the log-probability, over {n} seeds."
     )
-    return Result(headline, number, f"{effect} {certain} The ± is a 95 % interval. {KEPT_SAME}")
+    return Result(headline, number, f"{effect} {beside_zero(mean, margin)} The ± is a 95 % interval. {KEPT_SAME}")
 
 
 def proof_row(passages: Sequence[int], influence: float, trials: Sequence[Trial]) -> tuple[str, ...]:

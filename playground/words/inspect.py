@@ -53,8 +53,10 @@ def edit_cost_words(before: float, after: float, margin: float, judged: str) -> 
 def step_headline(before: float, after: float) -> str:
     """What one step does to the loss on its prompt."""
     if f"{before:.4f}" == f"{after:.4f}":
-        return f"One step leaves the loss at {after:.4f}."
-    return f"One step {'lowers' if after < before else 'raises'} the loss from {before:.4f} to {after:.4f}."
+        return f"One step leaves the loss at {after:.4f} nats per token."
+    return (
+        f"One step {'lowers' if after < before else 'raises'} the loss from {before:.4f} to {after:.4f} nats per token."
+    )
 
 
 def step_words(title: str, largest: float, farthest: float) -> str:
@@ -74,7 +76,7 @@ MUON = "Muon has no formula for one weight: it evens out the directions of a mat
 
 def norms_words(part: str, norm: float, whole: float) -> str:
     """The part with the longest gradient."""
-    return f"Longest in {part}: {norm:.3f}; the whole gradient: {whole:.3f}, before clipping."
+    return f"The longest gradient is in {part}: {norm:.3f}. The whole gradient is {whole:.3f} long, before clipping."
 
 
 # ---- the KV cache ----------------------------------------------------------------------------------------------------

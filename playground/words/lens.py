@@ -18,6 +18,6 @@ def lens_caveat(config: ModelConfig) -> str:
             "lengths below do not show how much a layer wrote."
         )
     return (
-        "Training never made early layers guess readably. An odd guess may hold information that only "
+        "Early layers were never trained to make readable guesses. An odd guess may hold information that only "
         "later layers turn into a prediction."
     )

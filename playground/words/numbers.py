@@ -33,6 +33,11 @@ def estimate(mean: float, margin: float, digits: int = 2) -> str:
     return f"{signed(mean, shown)}\u00a0±\u00a0{margin:.{shown}f}"
 
 
+def beside_zero(mean: float, margin: float) -> str:
+    """Whether the interval of a difference excludes zero."""
+    return f"The interval {'excludes' if abs(mean) > margin else 'includes'} zero."
+
+
 def bytes_text(count: float) -> str:
     """Bytes in B, kB, MB or GB, each a thousand of the one before."""
     for unit, suffix in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data import Baselines
 from .baselines import BEST, from_the_best
-from .numbers import estimate, listed, percent, share, signed
+from .numbers import beside_zero, estimate, listed, percent, share, signed
 from .result import Result
 
 LEARNED = 0.5
@@ -112,10 +112,9 @@ def bits_words(bits: Mapping[str, np.ndarray]) -> str:
 def times_words(
     lengths: Sequence[int], cached: Sequence[float], plain: Sequence[float], context: int | None = None
 ) -> str:
-    """How much faster the cache was until the context was full; times in milliseconds."""
-    within = sum(context is None or length <= context for length in lengths) or len(lengths)
-    last = slice(max(within - max(within // 5, 1), 0), within)
-    with_it, without = (float(np.median(times[last])) for times in (cached, plain))
+    """How much faster the cache was at the last point before the context was full; times in milliseconds."""
+    last = max((i for i, length in enumerate(lengths) if context is None or length <= context), default=-1)
+    with_it, without = cached[last], plain[last]
     words = f"At the end, a token took {with_it:.2f} ms with the cache and {without:.2f} ms without"
     words += f", {without / with_it:.1f} times as long." if with_it else "."
     return words
@@ -156,7 +155,7 @@ def interval_words(differences: Sequence[float], mean: float | None, margin: flo
     words = f"MoE minus dense by seed: {', '.join(signed(d, 4) for d in differences)}."
     if mean is None or margin is None:
         return words
-    return f"{words} The interval {'excludes' if abs(mean) > margin else 'includes'} zero."
+    return f"{words} {beside_zero(mean, margin)}"
 
 
 # ---- a class ---------------------------------------------------------------------------------------------------------
@@ -178,7 +177,7 @@ def appearance_words(name: str, found: Any, ends: tuple[float, float]) -> Result
         return Result(said, f"The highest mean weight on {name} is {ends[1]:.2f} in the end, {ends[0]:.2f} at first.")
     headline = f"Head {found.layer}.{found.head} learned this between steps {found.before:,} and {found.after:,}."
     rose = f"Its mean weight on {name} rose from {found.score_first:.2f} to {found.final:.2f}."
-    return Result(headline, f"{rose} It passed halfway in these {found.after - found.before:,} steps.")
+    return Result(headline, f"{rose} In the shaded steps it crossed the middle of this rise.")
 
 
 def worth_words(

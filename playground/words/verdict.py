@@ -36,8 +36,8 @@ def still_learning_in_words(fell: tuple[float, float] | None) -> str:
     if fell is None:
         return ""
     return (
-        f"Both were still learning: at the end, the dense model's loss fell by {fell[0]:.4f} and the MoE model's by "
-        f"{fell[1]:.4f}. So this compares how fast they start, not where they end."
+        f"Both were still learning. In the last fifth of the steps, the dense loss fell by {fell[0]:.4f}, the MoE loss "
+        f"by {fell[1]:.4f}. So this compares how fast they start, not where they end."
     )
 
 

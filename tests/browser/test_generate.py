@@ -208,6 +208,7 @@ def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium
     expect(page.get_by_text("Tinted: unlikely")).to_be_hidden()
     expect(page.locator("label.why-passage").first).to_be_visible()
     assert page.locator("label.why-passage input:checked").count() >= 1
+    expect(page.locator("label.why-passage mark").first).to_have_css("background-color", "rgba(0, 0, 0, 0)")
     page.get_by_role("button", name="Close").click()
     expect(page.locator(".why-card")).to_be_hidden()
     expect(page.get_by_text("Tinted: unlikely")).to_be_visible()

@@ -42,13 +42,10 @@ def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learne
     assert made.tokenizer.to_dict() == of.tokenizer.to_dict() and made.about["parent"]["name"] == of.name
     assert all(torch.equal(weights[name], now) for name, now in of.model.state_dict().items())
     assert RunView.of_checkpoint(view.id, made).tuning == view.tuning
+    assert RunView.of_checkpoint(view.id, made.at(made.snapshots.steps[0])).tuning is None, "it is of the last step"
     assert run_letters(view, job.spec) == ""  # a link could not repeat it
-    again = type(job).found(
-        {"state": "over", "id": job.id, "visitor": job.visitor, "name": job.name},
-        job.noted(),
-        board.limits,
-        board.registry,
-    )
+    row = {"state": "over", "id": job.id, "visitor": job.visitor, "name": job.name}
+    again = type(job).found(row, job.noted(), board.limits, board.registry)
     assert again.spec == job.spec and again.view().tuning == view.tuning
     going = board.resume(ANNA, job.id, more_steps=3)
     assert not ((seen := going.view()).active and seen.tuning), "what fewer steps had changed"

@@ -25,5 +25,5 @@ def test_whoever_runs_the_server_reads_numbers_and_nothing_else(served):
 
 
 def test_a_page_looks_often_at_what_is_new_or_nearly_over_and_seldom_at_what_takes_long_or_waits():
-    assert tick(None) < tick(0.0) == tick(2.0) < 0.5 < tick(10.0) < tick(60.0) == tick(600.0) <= 2
+    assert tick(None) < tick(0.0) == tick(2.0) < 0.5 < tick(5.0) < tick(60.0) == tick(600.0) <= 2
     assert 2 < tick(None, waits=True) < AWAY_SECONDS / 10

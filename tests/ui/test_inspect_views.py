@@ -136,12 +136,14 @@ def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):
     then = made_up(seed=1).model
     then.load_state_dict({name: tensor.half().float() for name, tensor in then.state_dict().items()})
     seen = trace(then, torch.tensor([LETTERS.encode("abcabc")]))
-    layer, head = map(int, re.search(r"Head (\d).(\d) learned", made["moments-headline"]).groups())
+    layer, head, *rose = map(int, re.findall(r"\d+", made["moments-headline"].partition("</h3>")[0])[1:])
     assert (layer, head) != (1, 2) and made["moments-head"] == f"Head {layer}.{head} at step 0", "not the chosen one"
     pattern = np.nan_to_num(drawn(made["moments-pattern"]))
     assert np.allclose(pattern, seen["pattern", layer][0, head].numpy(), atol=1e-5)
-    lines = made["moments-timeline"]["figure"]["data"]
-    mine = next(line for line in lines if line["name"] == "1.2")
+    figure = made["moments-timeline"]["figure"]
+    shade = next(shape for shape in figure["layout"]["shapes"] if shape["type"] == "rect")
+    assert [step_at(shade["x0"]), step_at(shade["x1"])] == pytest.approx(rose), "the steps that the headline names"
+    mine = next(line for line in figure["data"] if line["name"] == "head 1.2")
     assert np.allclose([step_at(x) for x in numbers_of(mine["x"])], [0, 10, 30], atol=1e-3)
     # a, b, c at 3, 4, 5 have earlier copies; what followed them stands at 1, 2, 3
     expected = np.mean([seen["pattern", 1][0, 2, t, t - 2].item() for t in (3, 4, 5)])
@@ -177,7 +179,8 @@ def test_both_texts_are_the_same_and_the_cache_is_as_large_as_it_says():
     made = {name: slot.make() for name, slot in kv_cache.slots(at).items()}
     assert f"{kv_cache.FEWEST} tokens" in made["kv-proof"]
     assert f"{at.look.config.cache_bytes(found.held):,} bytes" in made["kv-proof"]
-    assert all(made[name]["figure"]["data"] for name in ("kv-times",))
+    without, with_it = (numbers_of(line["y"])[0] for line in made["kv-times"]["figure"]["data"])
+    assert f"{with_it:.2f} ms with the cache and {without:.2f}" in made["kv-times"]["summary"], "the context ends there"
     assert all(slot.slow for slot in kv_cache.slots(at).values())
     assert not kv_cache.slots(inspecting.at("abcab", view="cost"))
     at = Inspecting(made_up(TINY.replace(causal=False))).at("abcab", view="cost", kv=True)

@@ -11,6 +11,7 @@ import pytest
 from playground.lessons import vocabulary
 from playground.lessons.progress import Progress
 from playground.lessons.reading import Lesson, all_lessons, find_lesson
+from playground.lessons.scene import NotYet
 from playground.lessons.vocabulary import PLACES, SETS
 from playground.service.runs import Source
 from playground.ui.app import build_app

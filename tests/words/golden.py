@@ -113,6 +113,7 @@ def of_states_and_excess_loss() -> Iterator[Case]:
     facts = {"now": 1.3, "lowest": (350, 0.99), "training": (0.95, 0.3), "left": 0.4, "fell": 0.1}
     for kind in state_kinds.LEARNING, state_kinds.LEVEL, state_kinds.OVERFITTING, state_kinds.BELOW:
         for over in (False, True):
+            facts["left"] = -0.05 if kind == state_kinds.BELOW else 0.4
             yield f"{kind}, {'over' if over else 'training'}", states.result(State(kind, 350, **facts, over=over))
     for loss in 1.3, 0.1:
         yield (
@@ -130,9 +131,10 @@ def of_states_and_excess_loss() -> Iterator[Case]:
     yield "diverged, a large jump", states.result(State(state_kinds.DIVERGED, 0, peak=(9, 2102.2)))
     yield "diverged, not a number", states.result(State(state_kinds.DIVERGED, 50, now=math.nan, lowest=(50, 2.0)))
     yield "no mask", states.result(State(state_kinds.UNMASKED))
+    facts |= {"training": (0.3, 0.95), "fell": -0.1, "left": 0.4}
     for why in ("UNMEASURED", "FEW", "CUT", "BOTH_ROSE", "MIXED"):
         for over in (False, True):
-            state = State(state_kinds.UNCLEAR, 350, **{**facts, "fell": -0.1}, over=over, why=getattr(state_kinds, why))
+            state = State(state_kinds.UNCLEAR, 350, **facts, over=over, why=getattr(state_kinds, why))
             yield f"unclear: {state.why}, {'over' if over else 'training'}", states.result(state)
     record = {"kind": "mostly", "parts": [["a", 0.8, 0.5]], "unit": "token", "tokens": 900}
     several = [["a", 0.3, 0.1], ["b", 0.2, 0.1], ["c", 0.1, 0.1]]

@@ -68,7 +68,7 @@
   window.addEventListener("load", () => {
     if (!sessionStorage.getItem(RESTARTED)) return;
     sessionStorage.removeItem(RESTARTED);
-    const kept = server?.dataset.lasting ? "Your models and runs are here again." : "It keeps nothing of what was trained before.";
+    const kept = server?.dataset.lasting ? "Your models and runs are back." : "Models trained before are gone.";
     tell(`The server was restarted. ${kept}`, 20, "info", "status");
   });
 

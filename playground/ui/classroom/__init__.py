@@ -46,7 +46,7 @@ TEMPLATE = f"""{slot("place", data_own="", hidden="")}
 <div class="card"><label class="check"><input type="checkbox" name="masked" id="class-masked">Hide the names</label>
 {slot("table", id="class-table")}</div>
 <div class="two">
-<div class="card">{theme.heading("All runs", "The last of each student. The median is dotted.")}
+<div class="card">{theme.heading("Latest runs", "Each student's last run. The median is dotted.")}
 <div id="class-curves">{chart_place("curves", height=340, save_name="class-curves")}</div></div>
 <div class="card">{_CHANGED}
 <div id="class-spread">{chart_place("spread", height=340, save_name="class-spread")}</div></div></div>

@@ -27,7 +27,7 @@ _LESSONS = {"": "none"} | {lesson.id: f"{lesson.number}. {lesson.title}" for les
 _SOURCES = {"": "Default", **texts.SOURCES, NO_RUN: "No run: the lesson alone"}
 _SIZES = {"": "Default", **form.SIZES}
 MAKE = f"""<fieldset data-for="start" class="stack" id="class-making">
-{theme.heading("Make a class", "Students join with a code. You see on one board what they do.")}
+{theme.heading("Make a class", "Students join with a code. One board shows what they do.")}
 <label>Title <input type="text" data-field="title" dir="auto" maxlength="{CLASS_TITLE}" placeholder="Tuesday’s class">
 </label>
 <div class="fields"><label>Ends <select data-field="hours">{options_html(ENDS, 2)}</select></label>

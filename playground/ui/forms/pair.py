@@ -43,7 +43,7 @@ MIXTURE: tuple[Field, ...] = (
     Field("d_ff", "Width of dense layers",
           "Used when the experts' is computed, and in blocks without experts. 0: 4 × d_model, or 8/3 with SwiGLU.",
           "mixture", least=0, most=8192),
-    Field("moe_every", "Experts in every k-th block", "1: in all of them.", "mixture", least=1, most=8),
+    Field("moe_every", "Experts in every kth block", "1: in every block.", "mixture", least=1, most=8),
     Field("shared_expert", "Shared expert", "One more, which gets every token.", "mixture"),
     Field("balance", "Balance", "Keeps all experts in use.", "mixture",
           titled(BALANCES, switch="a loss (Switch)", bias="a bias, no loss (DeepSeek-V3)",

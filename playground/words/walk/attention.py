@@ -81,8 +81,8 @@ def qk_norm(at: Here) -> Described:
     )
     formula = f"{{q:q}} ← {{q:q}} ÷ √(mean({{q:q}}²) + {config.norm_eps:g}) ⊙ gain, {{k:k}} likewise, each ({at.D},)"
     why = (
-        "A score is a sum of products, so long queries and keys make huge scores. A head would then attend to one "
-        "token for its length alone. With one scale for all, only the direction counts (QK-norm)."
+        "A score is a sum of products, so long queries and keys make huge scores. A head would then attend to a "
+        "token only because its key is long. With one scale for all, only the direction counts (QK-norm)."
     )
     sentence = (
         f"The query of {at.query_token} goes from length {lengths['q_before']:.2f} to {lengths['q_after']:.2f}, its "

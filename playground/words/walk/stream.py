@@ -40,7 +40,7 @@ def add(at: Here) -> Described:
         formula, code = "x ← x + out", code + "x = x + out"
         why = (
             "Attention adds to a vector instead of replacing it, so the work of earlier layers stays readable. In "
-            "training, the gradient has a straight way back through the sum (residual connection)."
+            "training, the gradient has a direct path back through the sum (residual connection)."
         )
     else:
         formula = f"x ← norm(x + out), {norm_formula(config, 'y')}"

@@ -24,9 +24,9 @@ TABLE_ROWS, BARS = 12, 6
 BEFORE = 24
 """How many characters are shown before the token."""
 HOW = {
-    "drawn": "was sampled at",
-    "greedy": "is the likeliest, so it has",
-    "chosen": "is your choice; these rules sample it at",
+    "drawn": "{label} was sampled at",
+    "greedy": "{label} is the likeliest, so it has",
+    "chosen": "You chose {label}; these settings give it",
 }
 _SCALED = theme.Cell("after penalty, ÷ T", title="T is the temperature")
 _HEAD = ("token", "score", "probability", _SCALED, "new probability", "sampled at")
@@ -44,7 +44,7 @@ def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> tuple[str, str]
     tokenizer = checkpoint.tokenizer
     label = html.escape(label_of(tokenizer, token))
     how = HOW["chosen" if text.chosen else "greedy" if text.rules.greedy else "drawn"]
-    heading = f"<h2>“<bdi>{label}</bdi>” {how} {percent(chosen.probability)}</h2>"
+    heading = f"<h2>{how.format(label=f'“<bdi>{label}</bdi>”')} {percent(chosen.probability)}</h2>"
     was, now = percent(chosen.raw_probability), percent(chosen.probability)
     raw = f"The model gave it {was}; {changed_by(text.rules)} made that {now}." if was != now else ""
     before = readable(tokenizer.decode([*text.prompt, *text.tokens[:-1]]))[-BEFORE:].replace("\n", "⏎")

@@ -122,7 +122,7 @@ class Why:
         question, _ = chosen.question(self._page, model_id, checkpoint)
         job = _job(self._page, asked.visitor, question)
         if job is None or job.result is None:
-            raise ValueError("The search to prove is gone. Press Why? again")
+            raise ValueError("The search behind this proof is gone. Press Why? again")
         shown = job.result.raising[:RAISING]
         ticked = tuple(each for i, each in enumerate(shown) if asked.selection.get(f"passage-{i}") is True)
         share = self._page.share_of(asked.request, asked.visitor)
@@ -284,9 +284,11 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
         box = f'<input type="checkbox" data-field="passage-{i}"{ticked} aria-label="Remove passage {i + 1}">'
         shown = _passage(each, corpus) + (theme.quiet(strength(each.effect, most)) if i else "")
         raising.append(f'<label class="why-passage"><span>{box} {i + 1}</span><div>{shown}</div></label>')
-    more = _folded(f"{len(raising) - 1} more passage{'s' * (len(raising) > 2)}", raising[1:])
-    lower = _folded("These make it less likely", [_passage(each, corpus) for each in ranked.lowering[:LOWERING]])
-    return f"{theme.result(ranked_result(ranked))}{''.join(raising[:1])}{more}{lower}"
+    lowering = [_passage(each, corpus) for each in ranked.lowering[:LOWERING]]
+    lowered = [theme.quiet("These make it less likely:"), *lowering] if lowering else []
+    more, found = _folded("More passages", raising[1:] + lowered), ranked_result(ranked)
+    details = _folded("Details", [theme.quiet(found.details)] if found.details else [])
+    return f'<p class="num">{html.escape(found.headline)}</p>{"".join(raising[:1])}{more}{details}'
 
 
 def _folded(title: str, parts: list[str]) -> str:

@@ -119,9 +119,9 @@ def times(at: At) -> dict[str, Any] | None:
     if not at.look.config.causal:
         return None
     found, context = measured(at), at.look.config.context_length
-    lengths, cached, plain = (each[1:] for each in (found.lengths, found.cached_ms, found.plain_ms))  # 0: the prompt
-    words = f"{times_words(lengths, cached, plain, context)} Each point is the median of about {TOGETHER} tokens."
-    return show(token_times(*map(medians, (lengths, cached, plain)), context=context), words)
+    points = [medians(each[1:]) for each in (found.lengths, found.cached_ms, found.plain_ms)]  # 0: the prompt
+    words = f"{times_words(*points, context)} Each point is the median of about {TOGETHER} tokens."
+    return show(token_times(*points, context=context), words)
 
 
 def medians(times: Sequence[float]) -> list[float]:

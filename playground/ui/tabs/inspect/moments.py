@@ -21,7 +21,7 @@ from ....words.result import Result
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import number_of
-from ...panel import Slot, slot, switch
+from ...panel import Slot, choice, slot
 from .drawn import clicked_cell, window, window_buttons
 from .heads import drawn
 from .selection import At, strongest_key
@@ -31,10 +31,10 @@ HEIGHT = 440
 """Pixels of the pattern."""
 
 TEMPLATE = f"""<section data-for="training:moments">{slot("moments-problem")}<section data-unless="moments-problem">
-<div class="card stack"><div class="line"><span class="quiet">Attention to</span>
-{switch("look_at", "Attention to", HABIT_NAMES)}</div>{slot("moments-headline")}
+<div class="card stack"><div class="line">{choice("look_at", "Attention to", HABIT_NAMES)}</div>
+{slot("moments-headline")}
 {chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}
-<div class="line">{slot("moments-slider", class_="grow")}{slot("moments-step", tag="output")}</div></div>
+<label class="moment">{slot("moments-slider")}{slot("moments-step", tag="output")}</label></div>
 <div class="two">
 <div class="card">{slot("moments-head", tag="h3")}
 {chart_place("moments-pattern", height=HEIGHT, save_name="pattern-then", clickable=True)}
@@ -63,9 +63,9 @@ def slots(at: At) -> dict[str, Slot]:
         "moments-problem": Slot("", lambda: ""),
         "moments-slider": Slot((*at.about, len(steps)), lambda: slider(index, len(steps))),
         "moments-headline": Slot((*at.about, habit), lambda: theme.result(appeared(look, habit)), slow=True),
-        "moments-step": Slot(step, lambda: step.capitalize()),
+        "moments-step": Slot(step, lambda: f"Moment: {step}"),
         "moments-timeline": Slot(
-            head, lambda: show(timeline_picture(at, replay_of(look), index, habit), layer=None, head=None), slow=True
+            head, lambda: show(*timeline_picture(at, replay_of(look), index, habit), layer=None, head=None), slow=True
         ),
         "moments-head": Slot(head, lambda: f"{head_name(*at.owner)} at {step}"),
         "moments-pattern": Slot(
@@ -155,10 +155,7 @@ def index_of_moment(moment: int | None, count: int) -> int:
 
 def slider(index: int, count: int) -> str:
     """The slider over the snapshots."""
-    return (
-        f'<label class="field-label moment">Moment<input type="range" name="moment" min="0" max="{count - 1}" step="1" '
-        f'value="{index}"></label>'
-    )
+    return f'<input type="range" name="moment" min="0" max="{count - 1}" step="1" value="{index}">'
 
 
 def appeared(look: Look, habit: str) -> Result:
@@ -167,15 +164,18 @@ def appeared(look: Look, habit: str) -> Result:
     return appearance_words(HABIT_NAMES[habit], appearance(found, habit), found.most(habit))
 
 
-def timeline_picture(at: At, found: Replay, index: int, habit: str) -> dict[str, Any]:
-    """Losses above, what heads do below, the moment marked."""
+def timeline_picture(at: At, found: Replay, index: int, habit: str) -> tuple[dict[str, Any], str]:
+    """Losses above, what heads do below, the moment marked, and the steps shaded in which the habit appeared."""
     history, about = at.look.checkpoint.history, at.look.checkpoint.about
     losses = dict(at.look.checkpoint.baselines.losses()) if at.look.checkpoint.baselines else {}
     rungs = [(title(name), losses[name]) for name in ("bigram", "floor") if name in losses]
-    return timeline(
+    habit_found = appearance(found, habit)
+    figure = timeline(
         history.evaluations, found.steps, found.losses, found.scores[habit],
         moment=found.steps[index], chosen=at.owner, rungs=rungs, recorded=bool(about.get("recorded")),
+        rose=habit_found and (habit_found.before, habit_found.after),
     )  # fmt: skip
+    return figure, "The grey lines are the other heads." if found.scores[habit][0].size > 1 else ""
 
 
 def pattern(at: At, then: Look, step: int) -> dict[str, Any] | None:

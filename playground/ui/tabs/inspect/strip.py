@@ -111,8 +111,8 @@ def words(at: At) -> str:
     token = html.escape(at.look.tokens[strongest])
     whose = {"head": head_name(*at.owner).lower(), "all": "all heads (mean)"}
     return (
-        f"The framed token gives {percent(float(row[strongest]), 0)} of its attention to “<bdi>{token}</bdi>” "
-        f"in {choice('strip', '', whose, at.chosen.strip, said='Shade by')}"
+        f"In {choice('strip', '', whose, at.chosen.strip, said='Shade by')} the framed token gives "
+        f"{percent(float(row[strongest]), 0)} of its attention to “<bdi>{token}</bdi>”."
     )
 
 

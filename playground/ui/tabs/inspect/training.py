@@ -84,7 +84,7 @@ def slots(at: At) -> dict[str, Slot]:
         return step_of(at.look, c.optimizer)
 
     def drawn(name: str) -> dict[str, Any] | None:
-        return show(*picture(part, report(), name, c.row, c.column))
+        return show(*picture(part, report(), name, c.row, c.column), aloud=name != "before")
 
     return {
         "training-problem": Slot("", lambda: ""),
@@ -178,7 +178,9 @@ def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tupl
     drawn = values[:MOST_DRAWN, :MOST_DRAWN]
     rows, columns = ([str(n) for n in range(length)] for length in drawn.shape)
     mark = (i, j) if i < drawn.shape[0] and j < drawn.shape[1] else None
-    figure = signed_map(drawn, rows, columns, name=name.replace("before", "weight"), mark=mark, height=280)
+    named = {"name": name.replace("before", "weight"), "cell": "row %{y}, column %{x}"}
+    figure = signed_map(drawn, rows, columns, **named, mark=mark, height=280)
+    figure["layout"]["margin"] |= {"l": 28, "r": 76, "b": 28, "autoexpand": False}  # all three are as wide
     for side, length in (("yaxis", drawn.shape[0]), ("xaxis", drawn.shape[1])):
         ticks = list(range(0, length, 8 if length > 12 else 1))
         figure["layout"][side] |= {"tickvals": ticks, "ticktext": [str(n) for n in ticks], "tickangle": 0}
@@ -200,9 +202,8 @@ def headline(part: Matrix, report: StepReport) -> str:
 
 
 def step_cards(look: Look, report: StepReport) -> str:
-    """The loss before and after, the gradient, what clipping did, the learning rates."""
+    """The gradient and what clipping did; the learning rates."""
     its = look.checkpoint.training is not None and "sgd" not in report.learning_rates
-    fell = report.loss_before - report.loss_after
     rates = ", ".join(f"{RULES[name]} {rate:g}" for name, rate in report.learning_rates.items())
     clipped = (
         "not clipped" if report.clipped >= 1 else f"clipped to {report.config.gradient_clip:g}: × {report.clipped:.3f}"
@@ -210,8 +211,6 @@ def step_cards(look: Look, report: StepReport) -> str:
     peak = "peak of its training" if its else "the usual one"
     return theme.stat_cards(
         [
-            ("loss before", f"{report.loss_before:.4f}", "nats per token of this prompt"),
-            ("loss after", f"{report.loss_after:.4f}", f"{'fell' if fell >= 0 else 'rose'} by {abs(fell):.4f}"),
             ("gradient norm", f"{report.gradient_norm:.3f}", clipped),
             ("learning rate", rates, f"{peak}; first step of a fresh optimizer"),
         ]
@@ -260,4 +259,4 @@ def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:
     names = [plain_name(name) for name in report.norms]
     most = int(np.argmax(values))
     words = norms_words(names[most], values[most], report.gradient_norm)
-    return named_bars(names, values, "gradient norm"), words
+    return named_bars(names, values, ""), words

@@ -113,10 +113,10 @@ def _losses(view: PairView) -> list[list[str]]:
     over = f", mean of {n} seeds" if n > 1 else ""
     if view.verdict is None and (view.active or any(side.reasons[:1] != ("done",) for side in view.sides.values())):
         over = ", unfinished runs"
+    gap, fresh = means["moe"] - means["dense"], ""
     if view.verdict is not None and view.matched is None:
-        over = " at the end of training"  # the verdict is on fresh text
-    gap = means["moe"] - means["dense"]
-    difference = f"{abs(gap):.4f} {'lower' if gap < 0 else 'higher'}"
+        over, gap, fresh = " at the end of training", view.verdict.difference, "on fresh text: "
+    difference = f"{fresh}{abs(gap):.4f} {'lower' if gap < 0 else 'higher'}"
     if not view.alike:
         over, difference = ", each recorded on its own windows", "not comparable"
     rows = [[f"validation loss{over}", f"{means['dense']:.4f}", f"{means['moe']:.4f}", difference]]
@@ -124,5 +124,5 @@ def _losses(view: PairView) -> list[list[str]]:
     if any(floor is not None for floor in floors):
         gaps = [None if floor is None else means[side] - floor for side, floor in zip(SIDES, floors)]
         written = ["–" if gap is None else signed(gap, 4) for gap in gaps]
-        rows.append([f"above the best possible{over}", *written, difference if None not in gaps else ""])
+        rows.append([f"above the best possible{over}", *written, ""])
     return rows

@@ -31,8 +31,9 @@ AS_WRITTEN = f"at temperature {TEMPERATURE:g} after a line break"
 """How the units judged during the run are written, unlike the samples."""
 LOSS = (
     "The loss says how surprised the model is by the next {unit}, on average. Perplexity says the same as a number "
-    "of choices: with perplexity 2, two {unit}s are equally likely. Perplexity is e^loss: a loss of 0.69 means 2, "
-    "{example}. The unit of the loss is the nat, 1.44 bits. Bits per character compare models with different tokens."
+    "of choices: perplexity 2 is like choosing between two equally likely {unit}s. Perplexity is e^loss: a loss of "
+    "0.69 means 2, {example}. The unit of the loss is the nat, 1.44 bits. Bits per character compare models with "
+    "different tokens."
 )
 
 

@@ -112,8 +112,8 @@ def details(view: RunView) -> str:
         parts += [speaking.standing_line(view), theme.stat_cards(cards(view))]
     seconds = seconds_of(view)
     if view.state == "recorded" and seconds:
-        whence = "A comparison trained it" if view.paired else "It comes with the playground, trained"
-        parts.append(theme.quiet(f"{whence} in {theme.duration(seconds)}."))
+        whence = "It was trained in a comparison, in" if view.paired else "It comes with the playground. Training took"
+        parts.append(theme.quiet(f"{whence} {theme.duration(seconds)}."))
     return "".join(parts)
 
 
