@@ -52,7 +52,7 @@ def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int]) -> Fig
         "%{y}, step %{x:,.0f}<br>%{customdata:.1%} of tokens",
         ends=(0, most**0.5),
         bar="share of tokens",
-        ticks={"tickvals": [0, E**-0.5, most**0.5], "ticktext": ["none", "equal share", f"{most:.0%}"]},
+        ticks={"tickvals": [0, E**-0.5, most**0.5], "ticktext": ["none", "equal share", f"{100 * most:.0f} %"]},
         gap=0,
         ygap=1,
         x=numbers(steps),
