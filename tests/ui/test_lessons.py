@@ -297,8 +297,7 @@ def test_each_step_on_experts_is_about_the_pair_that_it_speaks_of(page, monkeypa
     assert shown() == ["even-dense even-moe"] * 4 + ["", "even-dense even-moe"]
     jobs.append(job("odd", "none"))
     assert shown() == ["even-dense even-moe"] * 3 + ["odd-dense odd-moe"] * 2 + ["even-dense even-moe"]
-    here = Here(page, lesson, lesson.steps[1], Progress(lesson.id), values)
-    assert here.pair() == "Even"
+    assert (here := Here(page, lesson, lesson.steps[1], Progress(lesson.id), values)).pair() == "Even"
     jobs[0].active = True
     with pytest.raises(NotYet, match="still training"):
         here.pair()
@@ -306,13 +305,11 @@ def test_each_step_on_experts_is_about_the_pair_that_it_speaks_of(page, monkeypa
 
 def test_a_lesson_that_starts_again_starts_another_game(page):
     lesson, games, visitor = find_lesson("next-letter"), page.shared("generate.games"), Visitor(page, known("player"))
-    name, model = visitor.values[page.visitor], "shipped-stories"
+    seat = (visitor.values[page.visitor], "shipped-stories")
     visitor.does("open", lesson=lesson.id)
-    games.open(name, model, page.registry.get(model, name), None)
-    visitor.does("go", step=0)
-    assert games.seen(name, model) is not None
-    visitor.does("again")
-    assert games.seen(name, model) is None
+    games.open(*seat, page.registry.get(*reversed(seat)), None)
+    assert visitor.does("go", step=0) and games.seen(*seat) is not None
+    assert visitor.does("again") and games.seen(*seat) is None
 
 
 def test_an_answer_that_a_later_step_asks_for_is_covered_until_then():
