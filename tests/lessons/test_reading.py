@@ -69,10 +69,7 @@ NUMBER = {"question": "How much?", "right": "loss", "number": {"least": 0, "most
         ({"ask": {**NUMBER, "right": "much"}}, "no fact called “much”"),
         ({"ask": {**NUMBER, "number": {"least": 4, "most": 0, "step": 1}}}, "the scale has to go up"),
         ({"ask": {**NUMBER, "number": {"least": 0, "most": 1}}}, "its scale has no “step”"),
-        (
-            {"ask": {**NUMBER, "number": {"least": 0, "most": 1e400, "step": 1}}},
-            "ask most: Input should be a finite number",
-        ),
+        ({"ask": {**NUMBER, "number": {"least": 0, "most": 1e400, "step": 1}}}, "ask most: Input should be a finite"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(changes, said):
@@ -136,9 +133,8 @@ def test_a_question_waits_for_its_numbers():
     assert not missing(Scene(), read(a_file(ask=unknown, done={"pressed": "curve"})).steps[1])
     assert missing(Scene(), read(a_file(ask=known, say="It is {loss}.")).steps[1])
     cases = [{"when": "loss < 2", "is": "a"}, {"is": "b"}]
-    assert missing(
-        Scene(), read(a_file(ask={"question": "?", "choices": {"a": "A", "b": "B"}, "right": cases})).steps[1]
-    )
+    choice = {"question": "?", "choices": {"a": "A", "b": "B"}, "right": cases}
+    assert missing(Scene(), read(a_file(ask=choice)).steps[1])
     loss = {"question": "?", "choices": {"loss": "A", "b": "B"}, "right": "loss"}
     assert not missing(Scene(), read(a_file(ask=loss)).steps[1]), "which is the name of a choice"
 
