@@ -145,7 +145,7 @@ def _tuned(options: argparse.Namespace) -> PlannedRun:
         "prompt": _prompt(options, str(parent.get("prompt") or "")),
         "tuning": {"ladder": None if options.old_text else checkpoint.about.get("ladder")},
     }  # fmt: skip
-    return PlannedRun(corpus, model, config, about, exam=_exam(corpus, about, model.config))
+    return PlannedRun(corpus, model, config, about, exam=_exam(corpus, about, model.config, config))
 
 
 def _check_tuning(options: argparse.Namespace) -> None:
@@ -155,7 +155,7 @@ def _check_tuning(options: argparse.Namespace) -> None:
             raise ValueError(f"a model that is trained on keeps its own shape and tokens: leave --{flag} out")
 
 
-def _exam(corpus: Corpus, about: dict, shape: ModelConfig) -> Exam:
+def _exam(corpus: Corpus, about: dict, shape: ModelConfig, config: TrainConfig) -> Exam:
     """The tests of a fine-tuned model; its old text is --old-text, a language's, or an unchanged file."""
     parent, old = about["parent"], about["old_text"] and read_file(about["old_text"], max_bytes=MAX_TEXT_BYTES)
     file = (parent.get("source") or {}).get("text")
@@ -163,7 +163,7 @@ def _exam(corpus: Corpus, about: dict, shape: ModelConfig) -> Exam:
         text = read_file(file, max_bytes=MAX_TEXT_BYTES).replace("\r\n", "\n")
         same = text_sha256(text) == parent.get("text_sha256")
         old = text[-(len(text) // 11) :] if same else None  # within the tenth that was held out
-    return Exam.of(corpus, old or held_out_of(parent), about["prompt"], shape)
+    return Exam.of(corpus, old or held_out_of(parent), about["prompt"], shape, config)
 
 
 def resumed(options: argparse.Namespace) -> PlannedRun:
@@ -208,7 +208,7 @@ def resumed(options: argparse.Namespace) -> PlannedRun:
     if unwritten:  # the loop then ends at once, with the saved weights
         notice = "This run ended before its model was saved; it is saved now."
     model = checkpoint.model if tuned else Transformer(shape, seed=about["seed"])  # whose weights are then restored
-    exam = _exam(corpus, about, shape) if tuned else None
+    exam = _exam(corpus, about, shape, config) if tuned else None
     return PlannedRun(corpus, model, config, about, history, not begins, notice, exam)
 
 

@@ -14,23 +14,21 @@ from ..words.interventions import node_name, part_name
 from ..words.numbers import signed
 from . import palette
 from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, figure, frame, heatmap, line, lines, names, reach, slanted
-from .wire import escaped, shortened
+from .wire import escaped
 
 _WRITTEN = 14
 """Up to this many tokens, numbers stand in the cells."""
 _SHOWN = 0.05
 """A link is drawn from this share of the logit difference on; of each part, at least the strongest one."""
-_NARROWEST, _STAGE = 300, 96
+_NARROWEST, _STAGE = 300, 62
 """Pixels: the width of a circuit on a phone, and the height of each stage."""
-_PART = (92, 58)
+_PART = (66, 42)
 """Pixels: width and height of a part's box."""
 _WIDE = 3.4
 """Stages from the middle of a wide circuit to its side: more would only lengthen the arrows."""
 _UNIT = (165, _STAGE)
 """Width and height of a stage in pixels, if there is room."""
-_STRONG = 0.1
-"""A link is drawn in a strong colour from this share on."""
-_ALONG = np.linspace(0.2, 0.8, 13)
+_ALONG = np.linspace(0.1, 0.9, 25)
 """Points of a link that should lie beside all parts."""
 
 
@@ -72,24 +70,21 @@ def steering_picture(curve: SteeringCurve, answer: str, foil: str) -> Figure:
     return lines([effect, loss], 280, axis("strength"), left, yaxis2=right, margin=margin)
 
 
-def circuit_picture(found: Circuit, weight_on: Mapping[Node, str]) -> Figure:
+def circuit_picture(found: Circuit, answer: str) -> Figure:
     """The circuit, first layer at the bottom, answer on top; a click gives the index of a head among its heads.
 
     Each part shows the share lost without it, each link is as wide as its share is large.
-
-    Args:
-        weight_on: head → the token on which most of its weight lies.
     """
     stages = sorted({_stage(node) for node in found.nodes})
     strongest = {edge.sender: edge for edge in sorted(found.edges, key=lambda edge: edge.share)}
     shown = [edge for edge in found.edges if edge.share >= _SHOWN or edge is strongest[edge.sender]]
     places = _laid_out([[node for node in found.nodes if _stage(node) == stage] for stage in stages], shown)
-    words = {node: _words(node, found, weight_on) for node in places}
+    words = {node: _words(node, found, answer) for node in places}
     notes = [_arrow(places[edge.sender], places[edge.receiver], edge.share, words[edge.receiver]) for edge in shown]
-    box = {"bgcolor": palette.BAND, "bordercolor": palette.FAINT, "borderpad": 4, "showarrow": False}
-    box["font"] = {"size": 12, "color": palette.INK}
-    notes += [{"x": x, "y": y, "text": words[node], **box} for node, (x, y) in places.items()]
+    box = {"bgcolor": palette.BAND, "borderpad": 4, "showarrow": False, "font": {"size": 12, "color": palette.INK}}
     wide, heads = _half_width(places), found.heads
+    border = {node: {"bordercolor": palette.DENSE} for node in heads}
+    notes += [{"x": x, "y": y, "text": words[node], **box, **border.get(node, {})} for node, (x, y) in places.items()]
     under = {
         "type": "scatter",
         "mode": "markers",
@@ -100,7 +95,7 @@ def circuit_picture(found: Circuit, weight_on: Mapping[Node, str]) -> Figure:
     }
     return figure(
         [under],
-        88 + _STAGE * len(stages),
+        16 + round(_STAGE * (len(stages) + 0.75)),
         xaxis=axis(range=[-max(wide, _WIDE), max(wide, _WIDE)], showgrid=False, showticklabels=False, **FIXED),
         yaxis=axis(range=[-0.45, len(stages) + 0.3], showgrid=False, showticklabels=False, **FIXED),
         annotations=notes,
@@ -109,17 +104,17 @@ def circuit_picture(found: Circuit, weight_on: Mapping[Node, str]) -> Figure:
     )
 
 
-def _words(node: Node | None, found: Circuit, weight_on: Mapping[Node, str]) -> str:
-    """The words in a part's box: its name, where its weight lies and what is lost without it."""
-    token = f"on “{escaped(shortened(weight_on[node], 8))}”" if node in weight_on else ""
-    lost = "" if node is None else f"{signed(-100 * min(found.lost[node], 1.0), 0)} %"
-    return "<br>".join(filter(None, (f"<b>{escaped(node_name(node))}</b>", token, lost)))
+def _words(node: Node | None, found: Circuit, answer: str) -> str:
+    """The words in a part's box: its name, and what is lost without it."""
+    if node is None:
+        return f"<b>“{escaped(answer)}”</b>"
+    return f"<b>{node_name(node)}</b><br>{signed(-100 * min(found.lost[node], 1.0), 0)} %"
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float], share: float, words: str) -> dict[str, Any]:
     """An arrow from under one part's box to the edge of another's, which holds these words."""
     (ax, ay), (x, y) = start, end
-    lines, width = words.split("<br>"), 1 + 3 * min(share, 1.0)
+    lines, width = words.split("<br>"), 1.5 + 3 * max(0.0, min(share, 1.0))
     half = (
         np.array([3.5 * max(len(line.removeprefix("<b>").removesuffix("</b>")) for line in lines), 8 * len(lines)]) + 5
     )
@@ -127,8 +122,8 @@ def _arrow(start: tuple[float, float], end: tuple[float, float], share: float, w
     edge = float((half / np.maximum(way / np.linalg.norm(way), 1e-6)).min())
     return {
         **{"x": x, "y": y, "ax": ax, "ay": ay, "xref": "x", "yref": "y", "axref": "x", "ayref": "y", "text": ""},
-        **{"showarrow": True, "arrowhead": 2, "arrowwidth": width, "arrowsize": max(1, 2.5 / width)},
-        **{"arrowcolor": palette.MUTED if share >= _STRONG else palette.FAINT, "standoff": edge + 3},
+        **{"showarrow": True, "arrowhead": 2, "arrowwidth": width, "arrowsize": max(0.7, 2.5 / width)},
+        **{"arrowcolor": palette.MUTED, "standoff": edge + 3},
     }
 
 

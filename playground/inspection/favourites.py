@@ -15,6 +15,8 @@ from .routing import AT_ONCE
 
 LEAST = 1.01
 """Lifts that may be no higher than this are left out: rounded, they would read as no lift at all."""
+NEARLY = 0.9
+"""This share of an expert's tokens counts as nearly all of them."""
 RANDOM_ROUTERS = 19
 """How many random routers: chance beats them all in one of twenty cases, a test at 5 % (Barnard 1963)."""
 
@@ -46,7 +48,7 @@ class Sorting:
         return self.learned > self.random
 
 
-def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int, most: int = 12) -> list[list[Lift]]:
+def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int) -> list[list[Lift]]:
     """For each expert, the tokens that it gets more often than luck explains, the highest lift first,
     and among equal ones the most frequent.
 
@@ -64,8 +66,22 @@ def favourites(experts: np.ndarray, tokens: np.ndarray, n_experts: int, most: in
             usual = LEAST * base
             if hits > usual * count and _tail(hits, count, usual) < chance:
                 lifts.append(Lift(token, hits, count, hits / count / base))
-        by_expert.append(sorted(lifts, key=lambda lift: (-lift.lift, -lift.taken))[:most])
+        by_expert.append(sorted(lifts, key=lambda lift: (-lift.lift, -lift.taken)))
     return by_expert
+
+
+def own_kind(found: list[list[Lift]], visits: list[int]) -> tuple[int, list[Lift]] | None:
+    """The expert with most favourites among those that take nearly all of theirs, and little else; the most frequent
+    favourites first. None if there is no such expert.
+
+    `found` and `visits` (E,) hold each expert's favourites, and how many tokens it gets.
+    """
+    kinds = []
+    for expert, (lifts, visited) in enumerate(zip(found, visits)):
+        taken, there = sum(lift.taken for lift in lifts), sum(lift.count for lift in lifts)
+        if taken and taken >= NEARLY * max(visited, there):
+            kinds.append((expert, sorted(lifts, key=lambda lift: -lift.taken)))
+    return max(kinds, key=lambda kind: len(kind[1]), default=None)
 
 
 @torch.no_grad()

@@ -26,8 +26,6 @@ FEEDS = 0.05
 """A part feeds another if at least this share of the logit difference is lost without the link."""
 MAIN = 0.5
 """Share of the logit difference that is lost without a link of the main path, at least."""
-MOST_EDGES_OF = 12
-"""Parts of a circuit up to which its edges are measured."""
 
 
 @dataclass(frozen=True, order=True)
@@ -59,10 +57,9 @@ class Circuit:
     edges: tuple[Edge, ...]
     kept: float
     """Share of the logit difference that the circuit keeps on the pairs it was found on."""
-    fresh: float | None
-    """The same on fresh pairs; None where there are none."""
+    fresh: tuple[float, ...]
+    """The same on each fresh pair."""
     pairs: int
-    fresh_pairs: int
     parts: int
     """P: how many the model has."""
 
@@ -105,7 +102,6 @@ def nodes_of(config: ModelConfig) -> list[Node]:
 class Place(NamedTuple):
     """The earlier token on which a head puts over half of its weight."""
 
-    query: int
     key: int
     habit: str | None
     """What the key is to the query: previous, first, induction, duplicate or none of these."""
@@ -114,23 +110,15 @@ class Place(NamedTuple):
 def places_of(found: Circuit, ids: Sequence[int], pattern: Callable[[int], torch.Tensor]) -> dict[Node, Place]:
     """Where heads put over half of their weight on this prompt, as far as it is on one earlier token.
 
-    Heads of the last layer and the most needed ones are read at the last token. Those that feed a head of the main path
-    are read at the token to which it attends. `pattern` gives a layer's weights (H, T, T).
+    Heads of the last layer and the most needed ones are read, at the last token. `pattern` gives a layer's weights
+    (H, T, T).
     """
-    places: dict[Node, Place] = {}
-
-    def read(node: Node, query: int) -> None:
-        weight, key = pattern(node.layer)[node.head, query].max(dim=0)
-        if weight > NAMED_FROM and key < query:
-            places[node] = Place(query, int(key), _habit(ids, query, int(key)))
-
+    places, query = {}, len(ids) - 1
     for node in found.heads:
-        if node in found.most_needed or node.layer == found.nodes[-1].layer:
-            read(node, len(ids) - 1)
-    for receiver in [node for node in found.main_path if node in places]:
-        for node in found.feeding([receiver]):
-            if node.head is not None and node not in places:
-                read(node, places[receiver].key)
+        weight, key = pattern(node.layer)[node.head, query].max(dim=0)
+        read = node in found.most_needed or node.layer == found.nodes[-1].layer
+        if read and weight > NAMED_FROM and key < query:
+            places[node] = Place(int(key), _habit(ids, query, int(key)))
     return places
 
 
@@ -178,9 +166,9 @@ def find_circuit(
     left = circuit.nonzero()[:, 0].tolist()
     lost = share - runs.shares(_without_each(circuit)) if left else torch.zeros(0)
     inside = [nodes[i] for i in left]
-    edges = runs.edges(inside) if len(inside) <= MOST_EDGES_OF and model.config.norm_placement == "pre" else ()
-    again = float(Runs(model, fresh).shares(circuit[None])[0]) if fresh else None
-    return Circuit(dict(zip(inside, lost.tolist())), edges, share, again, len(pairs), len(fresh), len(nodes))
+    edges = runs.edges(inside) if model.config.norm_placement == "pre" else ()
+    again = Runs(model, fresh).each_share(circuit) if fresh else ()
+    return Circuit(dict(zip(inside, lost.tolist())), edges, share, again, len(pairs), len(nodes))
 
 
 def _without_each(circuit: torch.Tensor) -> torch.Tensor:
@@ -210,19 +198,23 @@ class Runs:
         return recorder.trace
 
     def _difference(self, final: torch.Tensor) -> torch.Tensor:
-        """Sums of the logit differences (C,), of the last of the final vectors (C · N, any, d)."""
+        """The logit differences (C, N), of the last of the final vectors (C · N, any, d)."""
         logits = self.model.head(final[:, -1]).float().unflatten(0, (-1, len(self.ids)))  # (C, N, V)
         row = torch.arange(len(self.ids), device=final.device)
-        return (logits[:, row, self.answer] - logits[:, row, self.foil]).sum(dim=1)
+        return logits[:, row, self.answer] - logits[:, row, self.foil]
 
     def _share(self, differences: torch.Tensor) -> torch.Tensor:
-        """0 for those of the other prompts, 1 for the pairs' own."""
-        return ((differences - self.corrupt) / (self.clean - self.corrupt)).cpu()
+        """Of all pairs together (C,): 0 for the other prompts' differences (C, N), 1 for the pairs' own."""
+        return ((differences - self.corrupt).sum(dim=1) / (self.clean - self.corrupt).sum()).cpu()
 
     def shares(self, circuits: torch.Tensor) -> torch.Tensor:
         """(C,) share of the logit difference that each circuit (C, P) keeps, all other parts resampled."""
         at_once = max(1, ROWS_AT_ONCE // self.ids.numel())
         return torch.cat([self._share(self._kept(some)) for some in circuits.split(at_once)])
+
+    def each_share(self, circuit: torch.Tensor) -> tuple[float, ...]:
+        """The share of its logit difference that a circuit (P,) keeps on each pair."""
+        return tuple(((self._kept(circuit[None]) - self.corrupt) / (self.clean - self.corrupt))[0].tolist())
 
     def _kept(self, circuits: torch.Tensor) -> torch.Tensor:
         N, config = len(self.ids), self.model.config
@@ -256,15 +248,15 @@ class Runs:
     def edges(self, nodes: Sequence[Node]) -> tuple[Edge, ...]:
         """What each part passes on to each later one, and straight to the logits; pre-norm models only."""
         changes = {node: self._written(self.there, node) - self._written(self.here, node) for node in nodes}
-        found = []
-        for sender in nodes:
-            found.append(Edge(sender, None, self._to_logits(changes[sender])))
-            for receiver in nodes:
-                after = receiver.layer > sender.layer or (
-                    receiver.layer == sender.layer and receiver.head is None and sender.head is not None
-                )
-                if after:
-                    found.append(Edge(sender, receiver, self._to_part(changes[sender], receiver)))
+        found = [Edge(sender, None, self._to_logits(change)) for sender, change in changes.items()]
+        at_once = max(1, ROWS_AT_ONCE // self.ids.numel())
+        stages = {node: (node.layer, node.head is None) for node in nodes}
+        for receiver in nodes:
+            before = [node for node in nodes if stages[node] < stages[receiver]]
+            for start in range(0, len(before), at_once):
+                senders = before[start : start + at_once]
+                shares = self._to_part(torch.cat([changes[sender] for sender in senders]), receiver)
+                found += [Edge(sender, receiver, share) for sender, share in zip(senders, shares)]
         return tuple(found)
 
     def _written(self, trace: Trace, node: Node) -> torch.Tensor:
@@ -277,17 +269,17 @@ class Runs:
         """The share that a change (N, T, d) of the last stream takes away by itself."""
         streams = self.here["resid_post", self.model.config.n_layers - 1][:, -1]
         readers = [readout(self.model, *each) for each in zip(streams, self.answer.tolist(), self.foil.tolist())]
-        return float(-(change[:, -1].float() * torch.stack(readers)).sum() / (self.clean - self.corrupt)[0])
+        return float(-(change[:, -1].float() * torch.stack(readers)).sum() / (self.clean - self.corrupt).sum())
 
-    def _to_part(self, change: torch.Tensor, receiver: Node) -> float:
-        """The share lost where one part alone reads the changed stream."""
+    def _to_part(self, changes: torch.Tensor, receiver: Node) -> list[float]:
+        """The shares lost where one part alone reads changed streams: C changes, (C · N, T, d)."""
         layer, block, recorder = receiver.layer, self.model.blocks[receiver.layer], Recorder(("z", "ff_out"))
-        given = Pass(tap=recorder)
+        given, C = Pass(tap=recorder), len(changes) // len(self.ids)
         if receiver.head is None:
-            stream = block.feedforward_norm(self.here["resid_mid", layer] + change)
+            stream = block.feedforward_norm(self.here["resid_mid", layer].repeat(C, 1, 1) + changes)
             block.feedforward(stream, given, layer)
         else:
-            stream = block.attention_norm(self.here["resid_pre", layer] + change)
+            stream = block.attention_norm(self.here["resid_pre", layer].repeat(C, 1, 1) + changes)
             T, rotary = stream.shape[1], self.model.config.positions == "rotary"
             tables = (self.model.cosines[:T], self.model.sines[:T]) if rotary else None
             block.attention(stream, tables, given, layer)
@@ -301,4 +293,4 @@ class Runs:
             x[:, :, receiver.head] = recorder.trace[name, layer][:, :, receiver.head]
             return x
 
-        return 1.0 - float(self._share(self._last(tap, self.ids))[0])
+        return (1.0 - self._share(self._last(tap, self.ids.repeat(C, 1)))).tolist()

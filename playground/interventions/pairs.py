@@ -30,7 +30,7 @@ WRITTEN = {
         ("Ana lived in a small town. One day ", "Max lived in a small town. One day ", "s", "h"),
     ),
     "induction": (
-        ("cage ca", "cafe ca", "g", "f"),
+        ("cage ca", "faeb ca", "g", "e"),
         ("bdfh bd", "bdch bd", "f", "c"),
         ("edgh ed", "edah ed", "g", "a"),
     ),

@@ -30,7 +30,7 @@ from ..training import (
 from ..training.autosave import FILE
 from ..training.events import NOT_SAVED
 from ..training.resume import SavedRun
-from ..training.states import LITTLE
+from ..training.states import is_behind
 from ..words.training import message
 from . import verdicts
 from .limits import Limits
@@ -148,14 +148,21 @@ class RunJob(TrainingJob):
                 lengthened=self.lengthened,
                 used=used,
                 kept=self._better_step,
-                tuning=None if self.active else self._tuned.get("tuning"),
+                tuning=None if self.active else self._tuning(used),
             )
 
     @property
     def _better_step(self) -> int | None:
         """The step whose kept weights predict the validation text noticeably better than the last ones."""
-        best, last = self._better, self._history.val_loss
-        return best[0] if best and (last is None or not last - best[1] <= LITTLE) else None
+        best = self._better
+        return best[0] if best and is_behind(self._history.val_loss, best[1]) else None
+
+    def _tuning(self, used: int | None) -> dict[str, Any] | None:
+        """What further training has changed in the weights in use; None if that was not measured."""
+        tuning = self._tuned.get("tuning")
+        if used is None or not tuning:
+            return tuning
+        return tuning | {"after": tuning["best"]} if "best" in tuning else None
 
     @property
     def can_resume(self) -> bool:
@@ -364,7 +371,8 @@ class RunJob(TrainingJob):
         if self.registry.here(self.id) is not last or not self.settled:
             raise ValueError("This run has changed in the meantime. Open it again.")
         self._remember_text(best.model)
-        self._put(self.id, best)
+        tuning = {"tuning": self._tuning(last.best[0])} if self._tuned else {}
+        self._put(self.id, replace(best, about=best.about | tuning))
         with self._lock:
             self.used, self._of_used = last.best[0], predicted
             self._version += 1

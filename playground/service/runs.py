@@ -6,6 +6,7 @@ machine or in another process, can take this one's place.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
@@ -36,11 +37,12 @@ from ..model import ModelConfig, Transformer
 from ..processes import threads_for
 from ..storage import Checkpoint
 from ..studies.finetune import Exam, held_out_of, parent_note, shortened, tuning_corpus
-from ..training import Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
+from ..training import BestKept, Evaluated, Finished, Sampled, TrainConfig, TrainEvent, train
 from ..training.comparison import SideEvent
 from ..training.losses import Interrupted
 from ..training.proof import device_for
 from ..training.skills import judged, judged_in_the_end
+from ..training.states import is_behind
 from ..words.corpus import kind_warning
 from .limits import Limits, check_step_memory
 
@@ -194,8 +196,8 @@ class Tuned:
     """A model was trained further; holds the notes for its checkpoint."""
 
     about: dict[str, Any]
-    """`parent` as `finetune.parent_note` makes it, and `tuning`: what was measured before and after, and the baselines
-    of the old text, where they are known."""
+    """`parent` as `finetune.parent_note` makes it, and `tuning`: what was measured before and after, at the best
+    step if that was an earlier one, and the baselines of the old text, where they are known."""
 
 
 RunEvent = Prepared | Predicted | Laddered | Learned | Tuned | TrainEvent
@@ -245,15 +247,20 @@ def run_training(
     # a model that learns elsewhere is here only after sampling
     moments = Evaluated if trainer is train else Sampled
     events = trainer(model, corpus, spec.training, folder=folder, resume=resume, should_stop=should_stop)
-    finished = None
+    finished = best = None
     with threads_for(config.numbers_in_step(spec.training.batch_size)):
         for event in baselines.beside(judged(events, model, corpus, windows, partition, at=moments)):
             yield event
             if isinstance(event, (Sampled, Finished)):
                 yield Predicted(event.step, predict(model, prompt))
             finished = event if isinstance(event, Finished) else finished
+            best = event if isinstance(event, BestKept) else best
         if before and finished is not None:
-            yield from _tuned(before, source, model, corpus, spec.prompt, should_stop)
+            models = {"before": before.model, "after": model}
+            if best is not None and is_behind(finished.val_loss, best.val_loss):
+                models["best"] = copy.deepcopy(model)
+                models["best"].load_state_dict(best.state)
+            yield from _tuned(before, source, models, corpus, spec, should_stop)
         yield Learned(model)
         yield from baselines.rest()
         if finished is not None and finished.step:
@@ -261,19 +268,18 @@ def run_training(
 
 
 def _tuned(
-    before: Checkpoint, source: Source | None, model: Transformer, corpus: Corpus, prompt: str,
+    before: Checkpoint, source: Source | None, models: dict[str, Transformer], corpus: Corpus, spec: RunSpec,
     should_stop: Callable[[], bool],
 ) -> Iterator[Tuned]:  # fmt: skip
     """What further training has changed in a model; the last part of its old text was held out."""
     own = source.text[-(len(source.text) // 11) :] if source and source.text else None
-    exam = Exam.of(corpus, own or held_out_of(before.about), prompt, model.config)
+    exam = Exam.of(corpus, own or held_out_of(before.about), spec.prompt, models["after"].config, spec.training)
     try:
-        found = [asdict(exam.taken(each, corpus.tokenizer, should_stop)) for each in (before.model, model)]
+        found = {when: asdict(exam.taken(each, corpus.tokenizer, should_stop)) for when, each in models.items()}
     except Interrupted:
         return
     parent = parent_note(before.model, before.name, before.about)
-    tuning = dict(zip(("before", "after"), found)) | {"ladder": before.about.get("ladder")}
-    yield Tuned({"parent": parent, "tuning": tuning})
+    yield Tuned({"parent": parent, "tuning": found | {"ladder": before.about.get("ladder")}})
 
 
 def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Laddered:

@@ -27,7 +27,7 @@ LENGTHS = (
 ELSEWHERE = "Its training text is not on this page, so nothing can be traced. Train a model here"
 CHANGED = "Its training text has changed since, so nothing can be traced. Train it again"
 
-_read = Kept(entries=6, megabytes=400)
+_read = Kept(entries=12, megabytes=400)
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,7 @@ def unseen(source: Source | None, checkpoint: Checkpoint) -> Unseen | None:
     For a language there is only the validation part: the language itself stands in for its training part.
     """
     if source is not None and source.kind == OWN_TEXT:
-        corpus = corpus_from_text(source.text, checkpoint.tokenizer)
-        new = ", which it never trained on" if corpus.overlap() < NEARLY_ALL else ""
-        return Unseen(corpus, f"the last tenth of your text{new}")
+        return _read.get(source, lambda: _end_of(source.text, checkpoint), owner=checkpoint.model)
     tokenizer, known = checkpoint.tokenizer, checkpoint.language
     if known is not None:
         ids = torch.tensor(tokenizer.encode(_sample(known.name)), dtype=torch.long)
@@ -107,6 +105,12 @@ def unseen(source: Source | None, checkpoint: Checkpoint) -> Unseen | None:
         if digest == ours.corpus.sha256 and ours.corpus.tokenizer.to_dict() == tokenizer.to_dict():
             return ours
     return None
+
+
+def _end_of(text: str, checkpoint: Checkpoint) -> Unseen:
+    corpus = corpus_from_text(text, checkpoint.tokenizer)
+    new = ", which it never trained on" if corpus.overlap() < NEARLY_ALL else ""
+    return Unseen(corpus, f"the last tenth of your text{new}")
 
 
 def learned(source: Source | None, checkpoint: Checkpoint) -> str:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..data import LANGUAGES, Corpus, TextError, Tokenizer, corpus_from_text
+import torch
+
+from ..data import LANGUAGES, Corpus, TextError, Tokenizer, corpus_from_text, visible
 from ..data.corpus import VALIDATION_SHARE
 from ..engine import SamplingConfig, generate
 from ..model import ModelConfig, Transformer
 from ..training.config import TrainConfig
-from .scores import FEWEST, SHORTEST, Score, score
+from .scores import FEWEST, PARTS, SHORTEST, Score, score, score_windows
 
 MOST_UNKNOWN = 0.02
 """Share of a text's tokens that a model may not know; of a text with more it would learn to write the unknown one."""
@@ -27,7 +29,7 @@ phrases."""
 WRITTEN = 60
 """Tokens that continue each prompt."""
 OPERATIONS, CHARACTERS = 2e12, (5_000, 100_000)
-"""What reading a text once may take, and how much of it is read at least and at most."""
+"""What reading the old text once may take, and how much of it is read at least and at most."""
 
 
 def tuning_corpus(text: str, tokenizer: Tokenizer, context_length: int = 1, *, name: str = "your text") -> Corpus:
@@ -45,13 +47,17 @@ def tuning_corpus(text: str, tokenizer: Tokenizer, context_length: int = 1, *, n
     unknown, tokens = getattr(tokenizer, "unknown", None), len(corpus.train) + len(corpus.val)
     lacking = sum(int((part == unknown).sum()) for part in (corpus.train, corpus.val)) if unknown is not None else 0
     if lacking > MOST_UNKNOWN * tokens:
-        parts, unit = tokenizer.unknown_parts(text), "words" if tokenizer.kind == "word" else "characters"
-        named = ", ".join(map(repr, parts[:NAMED])) + ", …" * (len(parts) > NAMED)
+        named, unit = named_parts(tokenizer.unknown_parts(text)), "words" if tokenizer.kind == "word" else "characters"
         raise TextError(
             f"the model's {tokenizer.name} lack {100 * lacking / tokens:.0f} % of this text: {named}. Remove these "
             f"{unit}, or train a new model"
         )
     return corpus
+
+
+def named_parts(parts: Sequence[str]) -> str:
+    """Characters or words in quotes: of many, the first ones."""
+    return ", ".join(f"“{visible(part)}”" for part in parts[:NAMED]) + ", …" * (len(parts) > NAMED)
 
 
 def shortest(context_length: int) -> int:
@@ -113,30 +119,34 @@ class Measured:
 class Exam:
     """What a model is asked before and after: to predict text it does not learn from, and to continue prompts."""
 
-    new: str
-    """Of the new text."""
+    new: tuple[torch.Tensor, torch.Tensor]
+    """Inputs and targets (N, T) of the new text: the windows that validate the training."""
+    parts: int
+    """Into how many parts these are cut, for an interval."""
     old: str | None
     """Of the text that it had learned from; None where that is not known."""
     prompts: dict[str, str]
     """Each prompt, and where it comes from, as in `Measured`."""
 
     @classmethod
-    def of(cls, corpus: Corpus, old: str | None, prompt: str, config: ModelConfig) -> Exam:
+    def of(cls, corpus: Corpus, old: str | None, prompt: str, config: ModelConfig, training: TrainConfig) -> Exam:
         """The exam of a model that is about to learn from a corpus."""
         least, most = CHARACTERS
         length = min(max(int(OPERATIONS / config.flops_per_token()), least), most)
-        new, old = corpus.judging_text()[:length], old[:length] if old and len(old) > FEWEST * SHORTEST + 50 else None
+        new, old = corpus.judging_text(), old[:length] if old and len(old) > FEWEST * SHORTEST + 50 else None
         prompts = {prompt: "run"}
         for origin, text in (("old", old or ""), ("new", new)):
             prompts.setdefault(_beginning(text, corpus.tokenizer), origin)
         prompts.pop("", None)
-        return cls(new, old, prompts)
+        windows = corpus.windows("val", config.context_length, training.eval_windows)
+        return cls(windows, min(max(len(new) // SHORTEST, FEWEST), PARTS), old, prompts)
 
     def taken(
         self, model: Transformer, tokenizer: Tokenizer, should_stop: Callable[[], bool] = lambda: False
     ) -> Measured:
-        """How a model does. Raises TextError where a text is too short for that, and Interrupted."""
-        new, old = (text and score(model, tokenizer, text, should_stop=should_stop) for text in (self.new, self.old))
+        """How a model does. Raises Interrupted."""
+        new = score_windows(model, tokenizer, *self.new, self.parts, should_stop=should_stop)
+        old = self.old and score(model, tokenizer, self.old, should_stop=should_stop)
         sampling, samples, given = SamplingConfig(temperature=0.8), [], [*map(tokenizer.encode, self.prompts)]
         for prompt in given:
             steps = generate(model, prompt, WRITTEN, sampling)

@@ -82,23 +82,49 @@ def score(
     encoded = [tokenizer.encode(part) for part in (first, *parts)]
     part = torch.cat([torch.full((len(ids),), i) for i, ids in enumerate(encoded)])
     tokens = torch.tensor([token for ids in encoded for token in ids])
-    context, device = model.config.context_length, next(model.parameters()).device
+    context = model.config.context_length
     total = torch.zeros(len(encoded), dtype=torch.float64)
     windows = -(-(len(tokens) - 1) // context)
     spare = windows * context + 1 - len(tokens)
     padded = torch.nn.functional.pad(tokens, (0, spare), value=0).unfold(0, context + 1, context)
     where = torch.nn.functional.pad(part[1:], (0, spare), value=-1).view(windows, context)
     targets = padded[:, 1:].masked_fill(where < 0, IGNORE)
-    for x, y, at in zip(*(each.split(windows_at_once(model.config)) for each in (padded[:, :-1], targets, where))):
-        if should_stop():
-            raise Interrupted("stopped")
-        total.index_add_(0, at.clamp(min=0).flatten(), token_losses(model, x.to(device), y).double().flatten())
+    losses = _losses(model, padded[:, :-1], targets, should_stop)
+    total.index_add_(0, where.clamp(min=0).flatten(), losses.flatten())
     counts = torch.bincount(part, minlength=len(encoded))
     sizes = [len(each.encode("utf-8", errors="surrogatepass")) for each in parts]
     unknown = getattr(tokenizer, "unknown", None)
     return Score(
         total[1:].tolist(), counts[1:].tolist(), sizes, int((tokens == unknown).sum()) if unknown is not None else 0
     )
+
+
+def score_windows(
+    model: Transformer, tokenizer: Tokenizer, inputs: torch.Tensor, targets: torch.Tensor, parts: int, *,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Score:  # fmt: skip
+    """The same on windows (N, T): its loss is the validation loss of a training on them.
+
+    Their tokens are cut into so many parts. Raises Interrupted as `score` does.
+    """
+    losses, counted = _losses(model, inputs, targets, should_stop), targets != IGNORE
+    ids = [part.tolist() for part in targets[counted].tensor_split(parts)]
+    texts = [tokenizer.decode(each).encode("utf-8", errors="surrogatepass") for each in ids]
+    totals = [part.sum().item() for part in losses[counted].tensor_split(parts)]
+    unknown = getattr(tokenizer, "unknown", None)
+    return Score(totals, [*map(len, ids)], [*map(len, texts)], sum(each.count(unknown) for each in ids))
+
+
+def _losses(
+    model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, should_stop: Callable[[], bool]
+) -> torch.Tensor:
+    """The loss on each target (N, T), a few windows at a time."""
+    losses, at_once = [], windows_at_once(model.config)
+    for x, y in zip(inputs.split(at_once), targets.split(at_once)):
+        if should_stop():
+            raise Interrupted("stopped")
+        losses.append(token_losses(model, x, y).double())
+    return torch.cat(losses)
 
 
 def parts_of(text: str) -> list[str]:

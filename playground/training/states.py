@@ -126,6 +126,11 @@ def state_of(history: History, *, causal: bool = True, baselines: Baselines | No
     return State(LEVEL, **facts) if max(recent) - min(recent) <= 2 * LITTLE else State(UNCLEAR, **facts, why=MIXED)
 
 
+def is_behind(last: float | None, best: float) -> bool:
+    """Whether a loss is noticeably above the best one, unknown, or not a number."""
+    return last is None or not last - best <= LITTLE
+
+
 def risen_for(history: History, every: int = 1) -> int:
     """How many of the last evaluations in a row say that the run is overfitting. Each is above the lowest by more than
     losses waver, while the training loss is below its value then.

@@ -6,23 +6,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..inspection.favourites import RANDOM_ROUTERS
+from ..inspection.favourites import RANDOM_ROUTERS, Sorting
 from .numbers import listed
 from .result import Result
 
+NAMED = 3
+"""Tokens that a headline names, at most."""
 FAVOURITES = (
     "An expert's favourites go to it clearly more often than other tokens do. A percentage shows how often; no "
     "percentage means always."
 )
 
 
-def followed_words(token: str, layer: int, first: Sequence[int], used: int) -> str:
-    """To how many different experts a token goes in a text: its first choices in one layer, wherever it occurs."""
-    times, experts, mainly = len(first), set(first), " mainly" * (used > 1)
-    goes = f"In layer {layer}, “{token}” goes{mainly} to"
-    if len(experts) == 1:
-        return f"{goes} expert {first[0]}{' each time' * (times > 1)}."
-    return f"{goes} {len(experts)} different experts in {times} places."
+def kept_words(tokens: Sequence[int], first: Sequence[int], used: int) -> str:
+    """How often a token that comes again goes to the same expert as before; of a text's first choices in one layer."""
+    last, same = {}, []
+    for token, expert in zip(tokens, first):
+        same += [last[token] == expert] if token in last else []
+        last[token] = expert
+    if not same:
+        return "No token comes twice in this text."
+    which = "main expert" if used > 1 else "expert"
+    return f"Repeated tokens keep their {which} {sum(same)} of {len(same)} times."
 
 
 def journey_words(token: str, position: int, layers: Sequence[int], experts: np.ndarray, weights: np.ndarray) -> str:
@@ -52,23 +57,23 @@ def experts_listed(experts: Sequence[int]) -> str:
     return f"expert{'s' * (len(experts) > 1)} {listed([str(expert) for expert in experts])}"
 
 
-def sorting_words(layer: int, learned: float, random: float, used: int, *, clear: bool) -> tuple[str, str]:
-    """Whether a layer sorts tokens over its experts more than random routers would: a headline, and how it was judged.
+def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None) -> Result:
+    """Whether a layer's experts specialised more than with random routers: an example, and how it was judged.
 
-    Args:
-        learned, random: by how much the token helps to guess its expert, as shares of all tokens; `random` is the best
-            of the random routers.
-        used: how many experts each token goes to.
+    `kind`: an expert that takes these tokens, and little else; None if none does.
     """
-    headline = (
-        f"Layer {layer} sorts tokens better than {RANDOM_ROUTERS} random routers."
-        if clear
-        else "Unclear: random routers sort these tokens just as well."
-    )
-    shares = f"Each token goes to {used} experts, so the shares add up to {100 * used} %. " if used > 1 else ""
-    return headline, (
-        f"Seeing the token helps to guess its expert for {1000 * learned:.0f} of 1,000 tokens. "
-        f"With the best random router, it helps for {1000 * random:.0f}. {shares}".strip()
+    if not sorting.is_clear:
+        headline = "No clear specialisation: random routers sort these tokens just as well."
+    elif kind is None:
+        headline = "Experts have favourite tokens, but each takes many others too."
+    else:
+        (expert, tokens), more = kind, len(kind[1]) - NAMED
+        named = [f"“{token}”" for token in tokens[:NAMED]] + ([f"{more} more"] if more > 0 else [])
+        headline = f"Expert {expert} takes {listed(named)}, and little else."
+    return Result(
+        headline,
+        f"Seeing the token helps to guess its expert for {1000 * sorting.learned:.0f} of 1,000 tokens. "
+        f"With the best of {RANDOM_ROUTERS} random routers, it helps for {1000 * sorting.random:.0f}.",
     )
 
 

@@ -26,13 +26,12 @@ ASSUMPTIONS = {
     Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
 }
 """What a donor takes for granted."""
-LOST = "−30 % in a box: without this part, the circuit loses 30 % of the logit difference."
+LOST = "Each box shows the share of this lead (the logit difference) that the circuit loses without it."
 OVERLAP = "Parts build on each other, so their shares do not add up."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
-LEFT_OUT = "Only differences between the prompts count: a head that does the same on both is left out."
-NAMED = "A second line names the token with over half of that head's weight."
-HOLDS = 0.8
-"""Share of the logit difference that a circuit keeps on fresh pairs, from which it holds there."""
+LEFT_OUT = "a part that does the same in both prompts is left out."
+FEW = 5
+"""Fresh pairs below which nothing is said of their middle."""
 ALIKE = 0.9
 """Share of the strongest effect from which a cell looks the same on the map."""
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
@@ -56,17 +55,18 @@ def patched_result(
     leads = [(answer, foil) if gap >= 0 else (foil, answer) for gap in (found.here, found.other)]
     runs = f"Without the patch, “{leads[0][0]}” leads “{leads[0][1]}” by {signed(abs(found.here))}. "
     runs += f"In the other prompt, “{leads[1][0]}” leads “{leads[1][1]}” by {signed(abs(found.other))}."
-    details = " ".join(filter(None, (runs, ASSUMPTIONS[donor], DIRECT if direct else "")))
+    alike = int((abs(found.effects[:, part]) >= ALIKE * abs(effect)).sum()) - 1
+    near = f"{alike} other cell{'s do' if alike > 1 else ' does'} nearly as much." if alike else ""
+    details = " ".join(filter(None, (near, runs, ASSUMPTIONS[donor], DIRECT if direct else "")))
     if abs(effect) < 0.005:
         return Result(f"No {'cell in view' if shown else 'single cell'} changes the answer.", "", details)
-    way, to = found.shares[row, place], ""
+    way, moves = found.shares[row, place], f"It moves the logit difference by {signed(effect)}."
     if predict_alike(found.here, found.other):
         details = f"{PREDICT_ALIKE}. {details}"
     elif way > 0:
-        to = f", {percent(way, 0)} of the way to “{foil}”"
-    alike = int((abs(found.effects[:, part]) >= ALIKE * abs(effect)).sum()) - 1
-    near = f" {alike} other cell{'s do' if alike > 1 else ' does'} nearly as much." if alike else ""
-    moves = f"It moves the logit difference by {signed(effect)}{to}.{near}"
+        details = f"{moves} {details}"
+        far = "all" if way > 0.995 else f"{percent(way, 0)} of"
+        moves = f"With {DONOR_NAMES[donor]} there, the model goes {far} the way from “{answer}” to “{foil}”."
     return Result(f"Patching {where} matters most{shown}.", moves, details)
 
 
@@ -111,10 +111,8 @@ def steered_result(curve: SteeringCurve, answers: tuple[str, str], leaders: Sequ
     return Result(f"{where}, {wanted} leads {other}.", number, details)
 
 
-def node_name(node: Node | None) -> str:
-    """A part of a circuit; None is the logits."""
-    if node is None:
-        return "answer"
+def node_name(node: Node) -> str:
+    """A part of a circuit."""
     return f"MLP {node.layer}" if node.head is None else f"head {node.layer}.{node.head}"
 
 
@@ -126,36 +124,33 @@ def circuit_result(
     carry = f"{n} of {found.parts} heads and MLPs {'carries' if n == 1 else 'carry'}"
     needed = [node_name(node) for node in found.most_needed]
     headline = f"“{answer}” depends most on {listed(needed)}." if needed else f"“{answer}” needs no head and no MLP."
-    kept = f"{carry} {percent(min(found.kept, 1.0), 0)} of the logit difference, “{answer}” over “{foil}”."
-    if found.fresh is None:
-        fresh = "No fresh prompts of this form were clear enough for a check."
-    else:
-        share = percent(min(max(found.fresh, 0.0), 1.0), 0)
-        holds = "it holds" if found.fresh >= HOLDS else "part of it does not hold"
-        pairs = f"{found.fresh_pairs} fresh pair{'s' * (found.fresh_pairs != 1)}"
-        fresh = f"On {pairs} it keeps {share}: {holds} on other prompts."
-    details = (LOST, OVERLAP, ARROWS[bool(found.edges)], LEFT_OUT, NAMED if places else "")
-    number = " ".join(filter(None, (_reading(found, places, tokens, answer), kept, fresh)))
+    number = f"{carry} {percent(min(found.kept, 1.0), 0)} of its lead over “{foil}”. "
+    number += f"This explains “{answer}” rather than “{foil}”: {LEFT_OUT}"
+    details = _reading(found, places, tokens, answer), _fresh(found.fresh), LOST, OVERLAP, ARROWS[bool(found.edges)]
     return Result(headline, number, " ".join(filter(None, details)))
 
 
+def _fresh(shares: Sequence[float]) -> str:
+    """What a circuit keeps on fresh pairs, from the worst to the best."""
+    if not shares:
+        return "No fresh prompts of this form were clear enough for a check."
+    ranked = sorted(min(max(share, 0.0), 1.0) for share in shares)
+    least, half, most = (percent(ranked[i], 0) for i in (0, (len(ranked) - 1) // 2, -1))
+    keeps = f"On {len(ranked)} fresh pair{'s' * (len(ranked) > 1)} it keeps {least}{f' to {most}' * (most != least)}"
+    return f"{keeps}: too few to tell." if len(ranked) < FEW else f"{keeps}, on half of them at least {half}."
+
+
 def _reading(found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str) -> str:
-    """Where heads look, those without which most is lost first; and the MLP that turns that into the answer."""
+    """Where heads look, the most needed first; what feeds them; and the MLP that turns that into the answer."""
     main, said = found.main_path, []
-    if Node(0) not in main and Node(0) in found.feeding([node for node in main if node.head is not None]):
-        said.append("MLP 0 prepares the tokens before later heads read them")
     alike: dict[Place, list[Node]] = {}
     for node in sorted(places, key=lambda node: -found.lost[node]):
         alike.setdefault(places[node], []).append(node)
     for place, nodes in alike.items():
-        if place.query < len(tokens) - 1:
-            continue
         heads = listed([f"{node.layer}.{node.head}" for node in nodes])
         said.append(f"Head{'s' * (len(nodes) > 1)} {heads} attend{'s' * (len(nodes) == 1)} to {_key(place, tokens)}")
-        helping = [node for each, others in alike.items() if each.query == place.key for node in others]
-        said += [f"There, {node_name(node)} helps: it attends to {_key(places[node], tokens)}" for node in helping]
-        if place.habit == "induction" and "previous" in [places[node].habit for node in helping]:
-            said.append("Together they are an induction circuit: find the earlier copy, write what followed")
+        if (feeding := found.feeding(nodes)) and {*nodes} & {*main}:
+            said.append(f"Input for this comes from {listed([node_name(node) for node in feeding])}")
         if len(main) > 1 and main[-1].head is None and main[-2] in nodes:
             said.append(f"MLP {main[-1].layer} turns that into “{answer}”")
     return " ".join(f"{each}." for each in said)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..data import Baselines, visible
-from ..studies.finetune import NAMED, Measured
+from ..data import Baselines
+from ..studies.finetune import Measured, named_parts
 from ..studies.scores import Score
 from ..training.verdict import CERTAINTY
 from .baselines import beside_next
-from .numbers import listed, signed
+from .numbers import estimate
 from .result import Result
 
 INTERVAL = f"Each ± is a {CERTAINTY} % interval, from the spread between pieces of the text."
-READS = "The curve reads other pieces of the unseen text, so its losses differ a little."
 ORIGINS = {"run": "The run", "old": "Old text", "new": "New text"}
 """Where a prompt comes from, by its name in `Measured`."""
 LACKING = "Each “\N{REPLACEMENT CHARACTER}” marks a character that the model could not write."
@@ -22,11 +21,9 @@ LACKING = "Each “\N{REPLACEMENT CHARACTER}” marks a character that the model
 
 def lacking_words(name: str, lacking: Sequence[str], kind: str) -> str:
     """Which characters or words of a new text a model has no token for; `kind` is its tokenizer's."""
-    count, unit = len(lacking), "word" if kind == "word" else "character"
-    named = [f"“{visible(part)}”" for part in lacking[:NAMED]]
-    shown = ", ".join([*named, "…"]) if count > NAMED else listed(named)
+    count, unit, named = len(lacking), "word" if kind == "word" else "character", named_parts(lacking)
     these = f"{count:,} {unit}s" if count > 1 else f"one {unit}"
-    return f"“{name}” has no token for {these} of this text ({shown}) and writes “\N{REPLACEMENT CHARACTER}” instead."
+    return f"“{name}” has no token for {these} of this text ({named}) and writes “\N{REPLACEMENT CHARACTER}” instead."
 
 
 def needed_words(name: str, tokens: int, kind: str) -> str:
@@ -51,7 +48,7 @@ def tuning_result(
         headline = f"{learned[new]}{'' if old is None else f' and {forgot[old]}'}."
     number = f"New text: {_losses(before.new, after.new)}."
     number += f" It is still {behind} baseline of this text." if behind else ""
-    number += f" Old text: {_losses(before.old, after.old)}.{beaten}" if before.old else ""
+    number += f"\nOld text: {_losses(before.old, after.old)}.{beaten}" if before.old else ""
     details = f"Both losses are in nats per token, on unseen text. {INTERVAL}"
     if not before.old:
         details = f"{details.replace('Both losses', 'Losses')} Its old text is missing, so forgetting was not measured."
@@ -66,7 +63,7 @@ def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -
     if not ahead or baselines.ahead(before.old.loss) == ahead:
         return "some", ""
     much = "almost all" if baselines.passed(after.old.loss) in (None, "uniform") else "much"
-    return much, f" On its old text, it is now {beside_next(baselines, after.old.loss)} baseline."
+    return much, f" It is now {beside_next(baselines, after.old.loss)} baseline."
 
 
 def noted_result(tuning: dict[str, Any], to_beat: Baselines | None = None) -> Result:
@@ -93,7 +90,7 @@ def _change(before: Score, after: Score) -> int:
 
 def _losses(before: Score, after: Score) -> str:
     difference, margin = after.loss_minus(before)
-    return f"loss {before.loss:.3f} → {after.loss:.3f} ({signed(difference, 3, plus=True)} ± {margin:.3f})"
+    return f"loss {before.loss:.3f} → {after.loss:.3f} ({'+' * (difference > 0)}{estimate(difference, margin, 3)})"
 
 
 def _one_line(text: str) -> str:

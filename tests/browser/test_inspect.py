@@ -188,3 +188,5 @@ def test_patch_from_another_prompt_read_the_changed_text_and_find_it_again_by_it
     assert plain != patched
     page.reload()
     expect(texts).to_have_text([plain, patched])
+    page.locator("#inspect-panel textarea[name=prompt]").fill("hedb hd")
+    expect(other).to_have_value("")

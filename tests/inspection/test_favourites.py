@@ -22,6 +22,9 @@ def test_favourites_equal_a_count_over_all_tokens():
     own = [row for t, row in zip(tokens, experts) if t == 3]
     assert liked.count == liked.taken == len(own)
     assert liked.lift == pytest.approx(1 / (experts == 2).any(axis=1).mean())
+    visits = [int((experts == expert).any(axis=1).sum()) for expert in range(9)]
+    assert s.own_kind(found, visits) is None, "expert 2 takes most other tokens too"
+    assert s.own_kind(found, [*visits[:2], len(own), *visits[3:]]) == (2, [liked])
 
 
 def test_luck_has_no_favourites_and_neither_has_an_expert_that_takes_all():

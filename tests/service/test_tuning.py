@@ -1,5 +1,7 @@
 """A model that is trained further on the page: its tokens, what is measured, what is kept, and what is refused."""
 
+import random
+
 import pytest
 import torch
 
@@ -7,11 +9,10 @@ from playground.service import runs
 from playground.service.cards import run_letters
 from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
-from playground.studies.finetune import tuning_config
+from playground.studies.finetune import Measured, tuning_config
 from tests.ui.runs import ANNA, BERT, ended, house, small_spec
 
 OTHER = "a dog and a cat sat on a mat, and that mat sat on the cat. " * 40
-STRANGE = "Ὀδυσσεύς " * 200
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +23,9 @@ def learned(tmp_path_factory):
     return board, view.id, {name: w.clone() for name, w in board.registry.get(view.id, ANNA).model.state_dict().items()}
 
 
-def tune(board, model, text=OTHER, source="text", *, visitor=ANNA, steps=6):
+def tune(board, model, text=OTHER, source="text", *, visitor=ANNA, steps=6, **more):
     of = board.registry.get(model, visitor)
-    changes = {"eval_every": 3, "eval_windows": 4, "sample_every": 0, "sample_prompt": "the ", "device": "cpu"}
+    changes = {"eval_every": 3, "eval_windows": 4, "sample_every": 0, "sample_prompt": "the ", "device": "cpu", **more}
     training = tuning_config(of.config).replace(steps=steps, **changes)
     return board.start(
         visitor, RunSpec(Source(source, text=text), of.config, training, of.tokenizer.kind, parent=model)
@@ -53,9 +54,23 @@ def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learne
     assert longer.history.last_step == 9 and longer.tuning["before"] == view.tuning["before"] != longer.tuning["after"]
 
 
+def test_what_training_changed_is_that_of_the_step_in_use_and_its_loss_is_the_curves(learned):
+    board, parent, _ = learned
+    letters = "".join(random.Random(0).choices("a cat sat on the dog. ", k=1500))
+    job = ended(tune(board, parent, letters, steps=60, learning_rate=0.02))
+    last = job.view()
+    board.use_best(ANNA, job.id)
+    best = job.view()
+    assert best.used == last.kept < 60 and best.tuning == last.tuning | {"after": last.tuning["best"]}
+    assert RunView.of_checkpoint(best.id, board.registry.get(best.id, ANNA)).tuning == best.tuning
+    for view in (last, best):
+        losses = [Measured.from_dict(view.tuning[when]).new.loss for when in ("before", "after")]
+        curve = view.of_model.evaluations["val_loss"]
+        assert losses == pytest.approx([curve[0], curve[-1]], abs=1e-5)
+
+
 def test_what_cannot_be_tuned_is_said(learned, monkeypatch):
     board, parent, _ = learned
-    assert "characters lack" in ended(tune(board, parent, STRANGE)).view().message
     sentences = ended(tune(board, parent, "", "sentences")).view().message
     assert "characters lack" in sentences, "its words were once taken for the model's characters"
     assert "the text has only 9 tokens" in ended(tune(board, parent, "the cat s")).view().message

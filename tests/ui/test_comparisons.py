@@ -57,7 +57,8 @@ def test_the_text_that_a_pair_learned_from_is_known_to_all_who_judge_its_models(
     for part in view.sides.values():
         checkpoint = jobs.registry.get(part.model_id, ANNA)
         assert jobs.source_of(checkpoint) is job.spec.source
-        assert "last tenth" in unseen(jobs.source_of(checkpoint), checkpoint).words
+        held_out = unseen(job.spec.source, checkpoint)
+        assert "last tenth" in held_out.words and unseen(job.spec.source, checkpoint) is held_out, "read once"
         windows, words = text_for(SimpleNamespace(board=jobs), checkpoint)
         assert len(windows) and "last tenth" in words
         with pytest.raises(ValueError, match="not available"):

@@ -38,19 +38,17 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
     assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"]
     assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
-    assert "depends most on head 1.0" in made["circuit-headline"] and "of 6 heads" in made["circuit-headline"]
-    assert "Head 1.0 attends to the “g” of “cage” (what followed the same token)." in made["circuit-headline"]
+    steps = (
+        "1.0 attends to the “g” of “cage” (what followed the same token). Input for this comes from head 0.0 and MLP 0."
+    )
+    assert "depends most on head 1.0" in made["circuit-headline"] and steps in made["circuit-headline"]
     assert f'Compared with <bdi dir="auto">“{opened["other"]}”</bdi>' in made["circuit-other"]
     assert "Heads" in made["patch-parts"] and "Experts" not in made["patch-parts"], "this model has none"
-    notes = made["circuit"]["figure"]["layout"]["annotations"]
-    assert any("head 1.0</b><br>on “g”" in note["text"] for note in notes) and any(note["showarrow"] for note in notes)
-    assert made["circuit"]["figure"]["data"][0]["text"][0] == "Show head 1.0"
-    clicked = tab.shown("cage ca", {"slot": "circuit", "index": [0, 1]}, view="heads", circuit=True, other="cafe ca")
-    assert (clicked.selection["layer"], clicked.selection["head"]) == (1, 1)
-    headline = tab.shown("edgh ed", view="heads", circuit=True, other="edah ed").slots["circuit-headline"].make()
-    assert "the token before" not in headline, "head 0.0 attends there in other texts, not in this one"
+    assert made["circuit"]["figure"]["data"][0]["text"] == ["Show head 0.0", "Show head 1.0"], "no MLP"
+    clicked = tab.shown(opened["at"], {"slot": "circuit", "index": [0, 1]}, **OPEN, other=opened["other"])
+    assert (clicked.selection["layer"], clicked.selection["head"]) == (1, 0)
     alike = tab.made("hgfe hg", view="heads", patch=True, circuit=True, other="cafe ca")
-    assert all("Both prompts predict almost the same" in str(alike[name]) for name in ("circuit", "patch-map"))
+    assert all("Both prompts predict almost the same" in str(alike[name]) for name in ("circuit", "patch-map-headline"))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +90,9 @@ def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(
     assert kept == [{"part": "head", "layer": row // 2, "index": row % 2, "place": column}]
     made = again(tab, opened, part="head", kept=kept)
     plain, patched = made["patch-kept"].split("<samp>")[1:]
-    assert "Generate uses the model unchanged" in made["patch-kept"]
+    assert "Generate uses the model unchanged" in made["patch-kept"] and "are the same" not in made["patch-kept"]
+    same = {"part": "residual", "layer": 0, "index": None, "place": 1}  # both prompts have this token
+    assert "The texts are the same." in again(tab, opened, kept=[same])["patch-kept"]
     assert plain.split("</samp>")[0] != patched.split("</samp>")[0], "the patch changes what is written"
     assert len(made["patch-map"]["figure"]["layout"]["shapes"]) == 1
     assert tab.shown(opened["at"], click, **{**chosen, "part": "head", "kept": kept}).selection["kept"] == []

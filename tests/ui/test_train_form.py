@@ -26,7 +26,7 @@ from playground.ui.forms.excerpts import beginning_of, contents_of
 from playground.ui.panel import Asked
 from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.runs_table import runs_table
-from playground.ui.tabs.train.settings import SET_BY_RUN, Settings
+from playground.ui.tabs.train.settings import SET_BY_RUN, Settings, outlook_text
 
 from .runs import ANNA
 
@@ -296,6 +296,8 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     named = form_settings().named(fifteen, ANNA)
     spec = form.run_spec(named, Source("text", text=text), LOCAL)
     assert (spec.parent, spec.training.steps, spec.training.learning_rate) == ("shipped-stories", 15, 1e-4)
+    made = dataclasses.replace(named["parent"], name="Run 1", about={"parent": {"name": "Tiny stories"}})
+    assert "To train “Tiny stories” again, choose it" in outlook_text(named | {"parent": made}, LOCAL, Pace())
     assert follow(further, "reset")["learning_rate"] == tuned.learning_rate
     with pytest.raises(ValueError, match="Steps must be a whole number from 1"):
         form.run_spec(named | {"steps": 0}, Source("text", text=text), LOCAL)

@@ -119,13 +119,10 @@ def test_both_pages_predict_with_the_weights_that_are_used(served):
     step = job.view().kept
     assert "Overfitting since" in page.text("headline") and f"Use step {step}" in page.text("buttons")
     assert page.do("use_best", of=job.id) == {}
-    page.look()
+    page.look(runs=True)
     shown, now = page.slots["predictions"], page.news()
-    assert (
-        f"at step {step}" in str(shown["figure"])
-        and shown["summary"] != before
-        and f"step {step}" in page.text("numbers")
-    )
+    assert f"at step {step}" in str(shown["figure"]) and shown["summary"] != before
+    assert f"step {step} of 120" in page.text("about") and f"120 (uses step {step})" in page.text("runs")
     assert now["models"] != mark["models"] and now["made"][job.id][0] != mark["made"][job.id][0]
 
 

@@ -316,7 +316,6 @@ def of_studies() -> Iterator[Case]:
         yield f"beside the new text's baselines, {after}", told
     strange = dataclasses.replace(taken(2.0, 1.5), samples=("\N{REPLACEMENT CHARACTER}ing",))
     yield "letters that the tokens lack", tuning.tuning_result(taken(3.0, 1.0), strange)
-    yield "two losses", tuning.READS
     noted = {when: dataclasses.asdict(taken(3.0, None)) for when in ("before", "after")}
     yield "in the shell", "\n".join(tuning.tuning_lines(noted))
     for parts, kind in (["é"], "char"), (list("éΩ\n"), "char"), (["sea", "sang", "the", "king", "now"], "word"):
@@ -362,11 +361,10 @@ def of_edits_and_patches() -> Iterator[Case]:
         yield f"patched: {after}", interventions.expected_words([("y", 0.9998)], after, ("y", "x"))
     fed, mlp, first, second = Node(0, 0), Node(0), Node(1, 1), Node(1)
     edges = Edge(fed, first, 0.1), Edge(mlp, first, 0.2), Edge(first, second, 0.6), Edge(second, None, 0.9)
-    several = Circuit({fed: 0.2, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, 0.87, 8, 7, 6)
-    places = {fed: Place(1, 0, "previous"), first: Place(3, 1, "induction")}
-    yield "a circuit", interventions.circuit_result(several, places, "axba", "x", "y")
-    for lost, fresh in (({first: 0.9}, 0.54), ({}, None)):
-        few, places = Circuit(lost, (), 0.93, fresh, 1, 1, 6), {node: Place(3, 2, None) for node in lost}
+    several = Circuit({fed: 0.2, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, (0.7, 1.2, 0.9, 0.8, 0.6), 8, 6)
+    yield "a circuit", interventions.circuit_result(several, {first: Place(1, "induction")}, "axba", "x", "y")
+    for lost, fresh in (({first: 0.9}, (0.54,)), ({}, ())):
+        few, places = Circuit(lost, (), 0.93, fresh, 1, 6), {node: Place(2, None) for node in lost}
         said = interventions.circuit_result(few, places, "a xa", "x", "y")
         yield f"a circuit: {len(lost)} of its parts, one pair", said
     for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),

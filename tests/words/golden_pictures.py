@@ -7,6 +7,7 @@ from types import SimpleNamespace as Facts
 import numpy as np
 
 from playground.data import Baselines
+from playground.inspection.favourites import Sorting
 from playground.inspection.sizes import Part
 from playground.words import experts, inspect, pictures
 from playground.words.parts import plain_name
@@ -75,13 +76,13 @@ def of_pictures() -> Iterator[Case]:
 def of_experts() -> Iterator[Case]:
     yield "favourites", experts.FAVOURITES
     chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
-    for first in ([3], [3, 3], [3, 1, 3]):
-        yield f"followed to {first}", experts.followed_words("the", 1, first, 2)
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
     yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
     yield "load in training, none dead", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, ()), None)
-    for clear in (True, False):
-        yield f"sorting, clear: {clear}", " ".join(experts.sorting_words(1, 0.72, 0.61, 2, clear=clear))
+    yield "kept", experts.kept_words([7, 8, 7, 7], [3, 1, 3, 1], 2)
+    yield "nothing kept", experts.kept_words([7, 8], [1, 1], 1)
+    for random, kind in ((0.61, (3, ["a"])), (0.61, (3, list("abcde"))), (0.61, None), (0.73, None)):
+        yield f"sorting {random}, {kind}", str(experts.specialised_result(Sorting(0.72, random), kind))
     for after in (1.6, 1.5):
         yield f"broken, loss {after}", str(experts.broken_result(1.5, after, "your text"))
 

@@ -13,15 +13,17 @@ from ....words.result import Result
 from ...chart import chart_place
 from ...clicks import index_of
 from ...panel import Slot, move_button, slot
-from .pairs import PAIRS, answers_of, check_size, ideas, kept_here, pair_here, texts_like, with_headline
+from .pairs import answers_of, check_size, ideas, kept_here, pair_here, texts_like, with_headline
 from .selection import At
 
-_PURPOSE = "A circuit is a small set of heads and MLPs that carries the difference between two prompts."
+_PURPOSE = "A circuit is a small set of heads and MLPs that carries the difference between two prompts. "
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
-<p class="quiet">{_PURPOSE}</p>{slot("circuit-ideas", class_="line")}
-<div class="stack" data-if="other">{slot("circuit-other", tag="p", class_="quiet")}{slot("circuit-headline")}
-<div data-reveal="headline">{chart_place("circuit", height=400, save_name="circuit", clickable=True)}</div></div>
-</div></details>"""
+<div class="stack" data-if="other">{slot("circuit-headline")}
+<div data-reveal="headline">{chart_place("circuit", height=400, save_name="circuit", clickable=True)}</div>
+{slot("circuit-other", tag="p", class_="quiet")}</div>{slot("circuit-ideas", class_="line")}</div></details>"""
+
+KNOWN, FRESH = 7, 24
+"""Further pairs on which a circuit is found, and others on which it is checked, at most."""
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -29,11 +31,12 @@ def slots(at: At) -> dict[str, Slot]:
     if not at.chosen.circuit:
         return {}
     about = (*at.about, at.chosen.other)
-    suggested = {"circuit-ideas": ideas(at, purpose="")}
+    suggested = {"circuit-ideas": ideas(at, purpose=_PURPOSE)}
     if not at.chosen.other:
         return suggested
     other = Slot(at.chosen.other, lambda: _other(at.chosen.other))
-    return {**suggested, "circuit-other": other, **with_headline("circuit", about, lambda: _graph(at))}
+    graph = with_headline("circuit", about, lambda: _graph(at), lambda: "Click a head to see where it attends.")
+    return {**suggested, "circuit-other": other, **graph}
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
@@ -53,12 +56,11 @@ def _other(other: str) -> str:
 
 def _found(at: At) -> circuit.Circuit:
     look, pair = at.look, pair_here(at)
-    half = PAIRS // 2
-    check_size(at, look.length * circuit.passes_of(look.config, half), "a search of its circuits")
+    check_size(at, look.length * circuit.passes_of(look.config, 1 + KNOWN), "a search of its circuits")
 
     def search() -> circuit.Circuit:
-        more = fresh_pairs(look.model, look.checkpoint.tokenizer, pair, texts_like(at), n=PAIRS - 1)
-        known = max((len(more) + 1) // 2 - 1, 0)
+        more = fresh_pairs(look.model, look.checkpoint.tokenizer, pair, texts_like(at), n=KNOWN + FRESH)
+        known = min(max(len(more) - 1, 0) // 2, KNOWN)
         return circuit.find_circuit(look.model, [pair, *more[:known]], more[known:])
 
     return kept_here.get(("circuit", pair), search, owner=look.model)
@@ -67,5 +69,5 @@ def _found(at: At) -> circuit.Circuit:
 def _graph(at: At) -> tuple[dict[str, Any], Result]:
     found, tokens = _found(at), at.look.tokens
     places = circuit.places_of(found, at.look.ids, at.look.pattern)
-    figure = circuit_picture(found, {node: tokens[place.key] for node, place in places.items()})
-    return figure, circuit_result(found, places, tokens, *answers_of(at, pair_here(at)))
+    answer, foil = answers_of(at, pair_here(at))
+    return circuit_picture(found, answer), circuit_result(found, places, tokens, answer, foil)

@@ -7,7 +7,6 @@ import functools
 import html
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -165,17 +164,17 @@ def _changes(one: str, other: str) -> str:
 
 
 def with_headline(
-    name: str, about: tuple[Any, ...], make: Callable[[], tuple[dict[str, Any], Result]]
+    name: str, about: tuple[Any, ...], make: Callable[[], tuple[dict[str, Any], Result]], below: Callable[[], str] = str
 ) -> dict[str, Slot]:
-    """Two slots for a result: its headline and number, and below them the chart with its details."""
+    """Two slots for a result: its words with folded details, and its chart, with a note `below`."""
     make = functools.cache(make)
 
     def chart() -> dict[str, Any] | None:
-        figure, result = make()
-        return show(figure, result.details, layer=None, head=None)
+        (figure, result), note = make(), below()
+        return show(figure, note or result.headline, aloud=not note, layer=None, head=None)
 
-    headline = Slot(about, lambda: result_html(replace(make()[1], details="")), slow=True)
-    return {f"{name}-headline": headline, name: Slot(about, chart, slow=True, echoes=True)}
+    words = Slot(about, lambda: result_html(make()[1]), slow=True)
+    return {f"{name}-headline": words, name: Slot(about, chart, slow=True, echoes=True)}
 
 
 def written(at: At, tap: Tap) -> str:
@@ -213,7 +212,8 @@ def cards(at: At, taps: dict[str, Tap], plain: str, more: str = "") -> str:
         for name, text in texts.items()
     ]
     first, rest = (f'<div class="by-temperature">{"".join(part)}</div>' for part in (each[:2], each[2:]))
-    return first + (f"<details><summary>{more}</summary>{rest}</details>" if each[2:] else "")
+    same = quiet("The texts are the same.") if len({*texts.values()}) == 1 else ""
+    return same + first + (f"<details><summary>{more}</summary>{rest}</details>" if each[2:] else "")
 
 
 def _marked(text: str, plain: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -28,14 +27,15 @@ LIKELY = 0.01
 _PATHS = {"total": "All paths", "direct": "Direct path"}
 
 TEMPLATE = f"""<details class="fold" data-fold="patch"><summary>Patch from another prompt</summary>
-<div class="card stack"><label class="quiet">Other prompt
-<textarea rows="1" name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"></textarea></label>
-{slot("pair-ideas", class_="line")}
-<div class="stack" data-if="other"><div class="line">{slot("patch-parts")}{switch("path", "Effect", _PATHS)}
-{choice("donor", "Replace with", {donor.value: text for donor, text in DONOR_NAMES.items()})}</div>
-{slot("patch-map-headline")}{slot("patch-window", class_="line tight")}
+<div class="card stack"><div class="stack" data-if="other">{slot("patch-map-headline")}
 {chart_place("patch-map", height=300, save_name="patching", clickable=True)}
-{slot("patch-kept")}</div></div></details>"""
+{slot("patch-window", class_="line tight")}{slot("patch-kept")}</div>
+{slot("pair-ideas", class_="line")}<div class="line"><label class="field-label grow">Other prompt <textarea rows="1"
+name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"></textarea></label></div>
+<details data-if="other"><summary>More</summary><div class="line">{slot("patch-parts")}
+{switch("path", "Effect", _PATHS)}
+{choice("donor", "Replace with", {donor.value: text for donor, text in DONOR_NAMES.items()})}</div></details>
+</div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -51,7 +51,7 @@ def slots(at: At) -> dict[str, Slot]:
     return {
         **suggested,
         "patch-parts": Slot(len(parts), lambda: switch("part", "Part", parts)),
-        **with_headline("patch-map", (*about, c.query), lambda: _map(at)),
+        **with_headline("patch-map", (*about, c.query), lambda: _map(at), lambda: _below(at)),
         "patch-window": Slot((*about, c.query), lambda: _window(at), slow=True, echoes=True),
         "patch-kept": Slot(about, lambda: _continued(at), slow=True, echoes=True),
     }
@@ -120,10 +120,12 @@ def _map(at: At) -> tuple[dict[str, Any], Result]:
     words = patched_result(
         found, at.look.tokens, answers_of(at, pair_here(at)), _donor(at), at.chosen.path == "direct", part
     )
-    more = "" if kept else " Click a cell to keep its patch."
-    more += " Your edits are not part of this map." if at.edits else ""
-    words = replace(words, details=f"{words.details}{more}{window_words(at.look, part)}")
     return patch_picture(found, at.look.labels(), part, kept), words
+
+
+def _below(at: At) -> str:
+    edits = " Your edits are not part of this map." if at.edits else ""
+    return f"Click a cell to keep its patch.{edits}{window_words(at.look, _shown(at, _patched(at)))}"
 
 
 def _continued(at: At) -> str:

@@ -87,7 +87,7 @@ def both_texts(given: Sequence[str], new: Sequence[str]) -> str:
         cards.append(
             f'<div>{badge(name, kind)}<p class="sample" dir="auto"><span class="prompt">{html.escape(start)}</span>'
             f"{shared}"
-            f'<mark class="parted parted-{kind}">{own}</mark></p></div>'
+            f'<mark class="parted-{kind}">{own}</mark></p></div>'
         )
     place = f"after {same:,} character{'s' * (same > 1)}" if same else "at the first token"
     words = "Both wrote the same." if new[0] == new[1] else f"With the same random numbers, the two texts part {place}."

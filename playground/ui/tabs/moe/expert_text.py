@@ -1,4 +1,4 @@
-"""A text whose tokens are numbered by the expert that they chose first; a tap follows one, and marks those like it."""
+"""A text in which each token has the colour and the number of its main expert; a tap follows one."""
 
 from __future__ import annotations
 
@@ -7,28 +7,19 @@ from collections.abc import Sequence
 
 
 def expert_text(
-    tokens: Sequence[str], first: Sequence[Sequence[int]], layers: Sequence[int], shown: int, followed: int | None
+    tokens: Sequence[str], first: Sequence[int], n_experts: int, followed: int, ends: Sequence[bool]
 ) -> str:
-    """Tokens as HTML; under each, the expert it chose first in every layer. Everything is escaped.
+    """Tokens as HTML with the experts (T,) that they chose first in one layer. Everything is escaped.
 
-    `first` (L, T) are those experts; those that chose the
-    followed one's expert in layer `shown` (an index into `layers`) are coloured.
+    `ends`: after which tokens the text begins a new line.
     """
-    spans, stop = [], followed or 0  # one stop for the tab key, arrow keys inside
-    for t, token in enumerate(tokens):
-        tip = ", ".join(f"layer {layer}: expert {row[t]}" for layer, row in zip(layers, first))
-        numbers = "".join(f"<i{' class=shown' if i == shown else ''}>{row[t]}</i>" for i, row in enumerate(first))
-        same = followed is not None and first[shown][t] == first[shown][followed]
-        classes = " ".join(name for name, there in (("same", same), ("followed", t == followed)) if there)
-        mark = f' class="{classes}"' + ' aria-current="true"' * (t == followed)
+    spans = []
+    for t, (token, expert, end) in enumerate(zip(tokens, first, ends)):
+        mark = ' class="followed" aria-current="true"' * (t == followed)
         move = html.escape(f'{{"token": {t}}}', quote=True)
-        spans.append(
-            f'<button type="button" data-token="{t}" data-move="{move}"{mark} tabindex="{-(t != stop)}" '
-            f'title="token {t} – {tip}"><b>{html.escape(token)}</b>{numbers}</button>'
+        spans.append(  # one stop for the tab key, arrow keys inside
+            f'<button type="button" data-token="{t}" data-move="{move}"{mark} tabindex="{-(t != followed)}" '
+            f'style="--hue: {360 * expert // n_experts}" title="token {t}: expert {expert}">'
+            f"<b>{html.escape(token)}</b><i>{expert}</i></button>{'<br>' * end}"
         )
-    names = "".join(f"<i{' class=shown' if i == shown else ''}>layer {n}</i>" for i, n in enumerate(layers))
-    return (
-        '<div class="expert-text" data-arrows=""><div class="expert-layers" aria-hidden="true">'
-        f"<b>token</b>{names}</div>"
-        f"{''.join(spans)}</div>"
-    )
+    return f'<div class="expert-text" data-arrows="">{"".join(spans)}</div>'

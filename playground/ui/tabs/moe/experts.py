@@ -1,28 +1,29 @@
-"""What did the experts learn: the tokens that each favours, and whether random routers sort the text as much."""
+"""What did the experts learn: the tokens that each favours, and whether random routers sort the text as well."""
 
 from __future__ import annotations
 
 import html
 
+import numpy as np
+
 from ....data import visible
-from ....inspection.favourites import Lift, favourites, sorting
+from ....inspection.favourites import Lift, favourites, own_kind, sorting
 from ....inspection.routing import expert_layers, routing_of
 from ....storage import Checkpoint
-from ....words.experts import FAVOURITES, sorting_words
+from ....words.experts import FAVOURITES, specialised_result
 from ....words.numbers import percent
 from ...panel import Slot, choice, slot
-from ...theme import Cell, table
+from ...theme import Cell, quiet, result, table
 from .selection import At
 from .texts import text_for
 
 TITLE = "What did the experts learn?"
 MOST = 6
 
-TEMPLATE = f"""<div class="stack">
-<div class="line"><label class="grow"><span class="sr-only">Text to sort</span><input type="text" name="own" dir="auto"
-autocomplete="off" spellcheck="false" placeholder="Another text to sort (optional)"></label>
-{slot("experts-layers")}</div>
-{slot("favourites")}</div>"""
+TEMPLATE = f"""<div class="stack"><div class="line">{slot("experts-layers")}</div>{slot("favourites", class_="stack")}
+<details class="fold"><summary>Another text</summary><label><span class="sr-only">Text to sort</span><textarea rows="1"
+name="own" dir="auto" autocomplete="off" spellcheck="false" placeholder="Type or paste a text"></textarea></label>
+</details></div>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -36,34 +37,29 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
-    """One layer's headline, and a table of its experts with their shares and favourite tokens, as HTML.
+    """Whether the experts of one layer specialised, and a table of their favourite tokens, as HTML.
 
     Raises ValueError if there is no text, or too little.
     """
     windows, what = text_for(at.page, checkpoint, at.chosen.own)
     ids = windows[:, :-1]
     routing, tokens = routing_of(checkpoint.model, ids), ids.flatten().numpy()
-    i, K = routing.layers.index(layer), checkpoint.config.experts_per_token
-    experts = routing.experts[i].flatten(0, 1).numpy()  # (N, K)
-    sort = sorting(checkpoint.model, ids, layer, experts[:, 0])
+    E = routing.n_experts
+    first = routing.experts[routing.layers.index(layer), ..., 0].flatten().numpy()  # (N,)
+    visits, found = np.bincount(first, minlength=E), favourites(first, tokens, E)
+    kind = own_kind(found, visits.tolist())
+    shown = kind and (kind[0], [visible(checkpoint.tokenizer.token_text(lift.token)) for lift in kind[1]])
     rows = [
         (
             str(expert),
             Cell(f"{100 * share:.0f} %", share),
-            Cell(html=_favourites(checkpoint, found), kind="words"),
+            Cell(html=_favourites(checkpoint, found[expert][:MOST]), kind="words"),
         )
-        for expert, (share, found) in enumerate(
-            zip((K * routing.load[i]).tolist(), favourites(experts, tokens, routing.n_experts, MOST))
-        )
+        for expert, share in enumerate((visits / len(tokens)).tolist())
     ]
-    headline, read = sorting_words(layer, sort.learned, sort.random, K, clear=sort.is_clear)
-    judged = html.escape(f"{read} {FAVOURITES} On {len(tokens):,} tokens of {what}.")
-    shown = table(
-        ("expert", "share of tokens", Cell("favourite tokens", kind="words")),
-        rows,
-        save="favourite-tokens",
-    )
-    return f'<h3>{html.escape(headline)}</h3>{shown}<p class="quiet">{judged}</p>'
+    drawn = table(("expert", "main expert of", Cell("favourite tokens", kind="words")), rows, save="favourite-tokens")
+    judged = specialised_result(sorting(checkpoint.model, ids, layer, first), shown)
+    return result(judged) + drawn + quiet(f"{FAVOURITES} On {len(tokens):,} tokens of {what}.")
 
 
 def _favourites(checkpoint: Checkpoint, found: list[Lift]) -> str:

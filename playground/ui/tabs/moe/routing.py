@@ -1,4 +1,4 @@
-"""Where do tokens go: which experts every token of a text visits in every layer; one token followed through all."""
+"""Where do tokens go: every token's main expert in one layer; one token followed through all layers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ....inspection.balance import evenness, load_over_training
 from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....kept import Kept
 from ....storage import Checkpoint
-from ....words.experts import followed_words, journey_words, training_load_words
+from ....words.experts import journey_words, kept_words, training_load_words
 from ...chart import chart_place, show
 from ...panel import Slot, chip, choice, slot
 from ...prompts import read_prompt
@@ -27,13 +27,12 @@ MOST_TOKENS = 256
 
 TEMPLATE = f"""<div class="stack"><div class="line">{slot("routing-headline", tag="h3", class_="grow")}
 {slot("layers")}</div>{slot("routing-note")}
-<p class="quiet">Under each token: its main expert in each layer. Coloured: the same expert as the framed
-token, in the chosen layer. Tap a token to follow it.</p>
+<p class="quiet">Colour and number: each token's main expert in this layer. Tap a token to follow it.</p>
 {slot("routing-text", id="routing-text", dir="auto")}
-<details class="fold"><summary>Another text</summary><div class="stack">{PROMPT}
-{slot("routing-ideas", class_="line tight", data_arrows="")}</div></details>
 {slot("routing-followed", id="routing-followed")}
 {chart_place("journey", height=220, save_name="token-journey")}
+<details class="fold"><summary>Another text</summary><div class="stack">{PROMPT}
+{slot("routing-ideas", class_="line tight", data_arrows="")}</div></details>
 <details class="fold" data-fold="loads"><summary>Load of each expert while training</summary><div class="stack">
 {chart_place("load-over-training", height=250, save_name="load-over-training")}
 <div class="line"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
@@ -51,34 +50,33 @@ def slots(at: At) -> dict[str, Slot]:
     ids, notes = read_prompt(at.page, checkpoint, c.prompt or "")
     ids = ids[-min(checkpoint.config.context_length, MOST_TOKENS) :]
     position = min(max(c.token, 0), len(ids) - 1)
-    i, tokens = layers.index(layer), [visible(checkpoint.tokenizer.token_text(t)) for t in ids]
+    i, texts = layers.index(layer), [checkpoint.tokenizer.token_text(t) for t in ids]
+    tokens, ends = [visible(each) for each in texts], ["\n" in each for each in texts]
     names = {str(each): str(each) for each in layers}
     text, here = (*at.about, tuple(ids)), (*at.about, tuple(ids), layer)
 
     def routed() -> RoutedText:
         return _kept.get(tuple(ids), lambda: routing_of(checkpoint.model, torch.tensor([ids])), owner=checkpoint.model)
 
-    def headline() -> str:
-        first = routed().experts[i, 0, :, 0].tolist()
-        alike = [expert for expert, token in zip(first, ids) if token == ids[position]]
-        return html.escape(followed_words(tokens[position], layer, alike, checkpoint.config.experts_per_token))
+    def first() -> list[int]:
+        return routed().experts[i, 0, :, 0].tolist()
 
     loads = Slot((*at.about, layer), lambda: show(*over_training(checkpoint, i), layer=layer))
     return {
         "layers": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
         "routing-ideas": Slot(ideas, lambda: "".join(chip(text, _beginning(text)) for text in ideas)),
-        "routing-headline": Slot((*here, position), headline),
+        "routing-headline": Slot(here, lambda: kept_words(ids, first(), checkpoint.config.experts_per_token)),
         "routing-note": Slot(notes, lambda: "".join(notice(note, "warning") for note in notes)),
         "routing-text": Slot(
             (*here, position),
-            lambda: expert_text(tokens, routed().experts[:, 0, :, 0].tolist(), layers, i, position),
+            lambda: expert_text(tokens, first(), checkpoint.config.n_experts, position, ends),
         ),
         "routing-followed": Slot(
             (*text, position),
             lambda: f"<h3>Token {position} “<bdi>{html.escape(tokens[position])}</bdi>” through all layers</h3>",
         ),
         "journey": Slot(
-            (*text, position), lambda: show(*_journey(routed(), tokens[position], position), token=position)
+            (*text, position), lambda: show(*_journey(routed(), tokens[position], position), aloud=True, token=position)
         ),
         **({"load-over-training": loads} if c.loads else {}),
     }

@@ -23,8 +23,6 @@ from ...theme import table
 ROUNDS = 5
 TRAINED_WINDOWS = 8
 """How many windows a timed step has."""
-BYTES = 4
-"""Bytes of a weight in fp32."""
 
 
 def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = None) -> str:
@@ -40,7 +38,6 @@ def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = N
         _compared("parameters in all", *(config.n_parameters for config in configs)),
         _compared("active parameters (used by one token)", *(config.n_active_parameters for config in configs)),
         _compared("FLOPs per token", *(config.flops_per_token() for config in configs)),
-        _compared("memory of the weights", *(BYTES * config.n_parameters for config in configs), written=_megabytes),
         _compared("training, tokens/s", *((speeds or {}).get(side) for side in SIDES), written=two_digits),
         *_losses(view),
     ]
@@ -97,10 +94,6 @@ def _compared(
 ) -> list[str]:
     times = f"{moe / dense:.2f} × dense" if dense and moe is not None else ""
     return [name, *("–" if value is None else written(value) for value in (dense, moe)), times]
-
-
-def _megabytes(count: float) -> str:
-    return f"{count / 1e6:,.{2 if count < 1e7 else 0}f} MB"
 
 
 def _losses(view: PairView) -> list[list[str]]:

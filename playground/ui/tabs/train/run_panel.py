@@ -59,7 +59,7 @@ TEMPLATE = f"""<div class="card run-card">
     _fold(
         "inside",
         "Inside the run",
-        f'''<div id="predictions"><h3>Next token</h3>
+        f'''<div id="predictions"><h3>Next token</h3>{slot("asked")}
 {chart_place("predictions", height=280, save_name="next-token")}</div>
 <div id="gradients"><h3>Gradients</h3>{chart_place("gradients", height=280, save_name="gradients")}</div>
 <div id="similarity" data-if="words"><h3>Embeddings</h3>{slot("similarity-note")}
@@ -170,13 +170,15 @@ def _card(at: At) -> dict[str, Slot]:
         ),
         "buttons": Slot((this, view.kept, view.can_resume, at.own, has_link(view, spec)), lambda: _buttons(at)),
     }
-    if view.tuning and view.used is None:
+    told = ""
+    if view.tuning:
         result = noted_result(view.tuning, view.baselines)
         slots["headline"] = Slot((this, result), lambda: html.escape(result.headline))
-        slots["numbers"] = Slot((this, result), lambda: html.escape(result.number))
+        slots["numbers"] = Slot((this, result), lambda: html.escape(result.number).replace("\n", "<br>"))
+        told = theme.quiet(result.details)
     slots["tuned"] = Slot((this, view.tuning is None), lambda: tuned_html(view))
     if at.chosen.details:
-        slots["details"] = Slot(facts, lambda: verdict.details(view))
+        slots["details"] = Slot((facts, told), lambda: told + verdict.details(view))
     return slots
 
 
@@ -267,6 +269,7 @@ def _inside(at: At) -> dict[str, Slot]:
         return lambda: show(*make(), **of_model, **facts)
 
     return {
+        "asked": Slot(view.prompt, lambda: theme.quiet(f"After “{view.prompt}”.") if view.prompt else ""),
         "predictions": Slot(
             (*this, len(history.samples)), drawn(lambda: watch.predictions(view), prompt=view.prompt), slow=True
         ),

@@ -38,7 +38,7 @@ def runs_table(
     base = next((view for view in views if view.id == shown), views[-1])
     rows = []
     for view in reversed(views):
-        value, floor = view.history.val_loss, view.baselines.floor if view.baselines else None
+        value, floor = view.of_model.val_loss, view.baselines.floor if view.baselines else None
         above = "–" if value is None or floor is None else signed(value - floor, 4, plus=True)
         differ = [
             theme.Cell(
@@ -50,7 +50,8 @@ def runs_table(
         name = theme.Cell(html=_named(view, shown, beside, alike))
         loss = "–" if value is None else _with_best(view, value)
         took = theme.duration(seconds_of(view)) if seconds_of(view) else "–"
-        rows.append([name, loss, above, f"{view.history.last_step:,}", took, *differ])
+        steps = f"{view.history.last_step:,}" + (f" (uses step {view.used:,})" if view.used is not None else "")
+        rows.append([name, loss, above, steps, took, *differ])
     head = ["run", "validation loss", "above best possible", "steps made", "time", *map(setting_name, settings)]
     table = theme.table(head, rows, classes="runs-table")
     texts = {view.corpus_key for view in views}  # texts may share a name; a text is unknown until it is read
@@ -82,7 +83,7 @@ def _named(view: RunView, shown: str | None, beside: Sequence[str], alike: Colle
 
 def _with_best(view: RunView, value: float) -> str:
     """The last loss, and the lowest if it was another."""
-    best = view.history.best
+    best = view.of_model.best
     lower = best is not None and not value - best[1] < 5e-5
     return loss_text(value) + (f" (best {best[1]:.4f} at step {best[0]:,})" if lower else "")
 

@@ -256,6 +256,8 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
     seconds = sum(pace.seconds(*run, own.tokens) for run in runs)
     if parent:
         words = f"Trains “{parent.name}” further for {in_steps(training.steps)}. "
+        if before := parent.about.get("parent"):
+            words += f"To train “{before['name']}” again, choose it at the top. "
     elif own.vocabulary or texts.knows_vocabulary(named["source"], named["tokenizer"]):
         words = f"{config.n_parameters:,} parameters. "
     else:

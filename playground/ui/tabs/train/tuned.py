@@ -1,4 +1,4 @@
-"""What training a model further has changed: both losses, and the same prompts continued before and after."""
+"""What training a model further has changed: the same prompts continued before and after."""
 
 from __future__ import annotations
 
@@ -6,32 +6,25 @@ import html
 
 from ....service.views import RunView
 from ....studies.finetune import Measured
-from ....words.tuning import ORIGINS, READS, noted_result
+from ....words.tuning import ORIGINS
+from ...theme import Cell, table
 
 
 def tuned_html(view: RunView) -> str:
-    """The details and the table, as HTML; empty for a model that was not trained further. All is of the last step."""
+    """Each prompt with both texts, as a folded table in HTML; empty for a model that was not trained further."""
     if not view.tuning:
         return ""
     before, after = (Measured.from_dict(view.tuning[when]) for when in ("before", "after"))
-    result, when = noted_result(view.tuning, view.baselines), "After"
-    said = f"{result.details} {READS}"
-    if view.used is not None:
-        when = f"At step {view.history.last_step:,}"
-        said = f"At the last step, {view.history.last_step:,}: {result.headline} {result.number} {said}"
     prompts, origins = (given or [0] * len(before.samples) for given in (before.prompts, after.origins))
-    rows = "".join(
-        f"<tr><td>{ORIGINS.get(origin, '')}</td>{_cell(one, prompt)}{_cell(other, prompt)}</tr>"
+    rows = [
+        (ORIGINS.get(origin, ""), _cell(one, prompt), _cell(other, prompt))
         for one, other, prompt, origin in zip(before.samples, after.samples, prompts, origins)
-    )
-    return (
-        f'<div id="tuned"><p class="quiet">{html.escape(said)}</p><details class="fold"><summary>'
-        f'The same prompts, before and after</summary><table class="table"><tr><th>Prompt from</th><th>Before</th>'
-        f"<th>{when}</th></tr>{rows}</table></details></div>"
-    )
+    ]
+    shown = table(("Prompt from", Cell("Before", kind="words"), Cell("After", kind="words")), rows)
+    return f'<details id="tuned"><summary>The same prompts, before and after</summary>{shown}</details>'
 
 
-def _cell(text: str, prompt: int) -> str:
+def _cell(text: str, prompt: int) -> Cell:
     """A text that begins with a prompt of this many characters."""
     given, written = html.escape(text[:prompt]), html.escape(text[prompt:])
-    return f'<td class="sample" dir="auto"><span class="prompt">{given}</span>{written}</td>'
+    return Cell(html=f'<p class="sample" dir="auto"><span class="prompt">{given}</span>{written}</p>', kind="words")

@@ -55,6 +55,7 @@ def about(view: RunView) -> str:
     if view.active:
         planned, finished = view.planned_steps, {}
     steps = stopped_at(finished) or (in_steps(planned) if planned else "")
+    steps = f"step {view.used:,} of {planned:,}" if view.used is not None else steps
     came = ("recorded" if view.history.last_step else "imported") if view.from_before else ""
     text = view.corpus if view.corpus and view.corpus.lower() not in view.name.lower() else ""
     parts = (view.name, text, size(view.config), steps, "live" if view.active else came)
@@ -81,8 +82,7 @@ def numbers(view: RunView) -> str:
     words = f"Loss <b>{value:.3f}</b>"
     if baselines is not None and baselines.floor is not None:
         words += f", best possible {baselines.floor:.3f}"
-    words += f" · perplexity {equally_likely(value)}"
-    return words + (f" · step {view.used:,}" if view.used is not None else "")
+    return words + f" · perplexity {equally_likely(value)}"
 
 
 def why(view: RunView) -> str:
