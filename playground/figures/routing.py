@@ -41,17 +41,23 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
 
 
 def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int]) -> Figure:
-    """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end."""
+    """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end.
+
+    The colour shows the root of a share, so that a small one is not as white as none.
+    """
     E = load.shape[1]
+    most = max(2 / E, float(load.max()))
     trace = cells(
-        load.T,
-        "%{y}, step %{x:,.0f}<br>%{z:.1%} of tokens",
-        ends=(0, max(2 / E, float(load.max()))),
+        np.sqrt(load.T),
+        "%{y}, step %{x:,.0f}<br>%{customdata:.1%} of tokens",
+        ends=(0, most**0.5),
         bar="share of tokens",
-        ticks={"tickformat": ".0%"},
+        ticks={"tickvals": [0, E**-0.5, most**0.5], "ticktext": ["none", "equal share", f"{100 * most:.0f} %"]},
         gap=0,
         ygap=1,
         x=numbers(steps),
+        customdata=numbers(load.T),
+        saved={"": load.T},
     )
     return heatmap(
         trace,

@@ -26,7 +26,7 @@ from ..training.verdict import Verdict
 from ..words.heads import ROLE_NAMES
 from ..words.numbers import percent
 from ..words.slips import SLIPS, slip_sentences
-from .journey import active_neurons, attends_most, favourite, settles
+from .journey import attends_most, favourite
 from .run_facts import RUN_FACTS
 from .scene import NotYet, Scene, Value
 
@@ -188,14 +188,6 @@ def _busiest_four(scene: Scene) -> str:
     return " → ".join(percent(sum(sorted(_load(scene, "without", record))[-4:]), 0) for record in (0, -1))
 
 
-def _balance_cost(scene: Scene) -> float:
-    """The mixture's loss with a balance loss minus that without, of the same seed."""
-    losses = [scene.balance(kind)[1].val_loss for kind in ("with", "without")]
-    if None in losses:
-        raise NotYet("The loss is not measured yet. Wait a moment.")
-    return losses[0] - losses[1]
-
-
 def _points(scene: Scene, *players: str) -> int:
     """A player's points, or the first player's minus the second's."""
     game: Game = scene.game()
@@ -235,7 +227,6 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "layers": lambda scene: scene.checkpoint().config.n_layers,
     "heads": lambda scene: scene.checkpoint().config.n_heads,
     "positions": lambda scene: scene.checkpoint().config.positions,
-    "masked": lambda scene: "yes" if scene.checkpoint().config.causal else "no",
     "cache-bytes": lambda scene: scene.checkpoint().config.cache_bytes(1),
     "prompt": lambda scene: scene.generate_prompt.strip() or "nothing",
     "dice": lambda scene: scene.dice,
@@ -259,9 +250,6 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "next-token": lambda scene: favourite(scene.look())[0],
     "next-share": lambda scene: favourite(scene.look())[1],
     "attends-most": lambda scene: attends_most(*scene.looked),
-    "active-neurons": lambda scene: active_neurons(*scene.looked),
-    "settles": lambda scene: settles(scene.look()),
-    "leads-from": lambda scene: settles(scene.look()) - 1,
     "edits": lambda scene: len(scene.edits()),
     "expects": lambda scene: scene.look().token_label(int(_effect(scene).before.argmax())),
     "expects-change": _expected_change,
@@ -281,8 +269,6 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "dead-with": lambda scene: _dead(scene, "with"),
     "dead-without": lambda scene: _dead(scene, "without"),
     "busiest-four": _busiest_four,
-    "balance-cost": _balance_cost,
-    "balance-size": lambda scene: abs(_balance_cost(scene)),
     # bets on the next token
     "bets": lambda scene: len(scene.game().rounds),
     "points-you": lambda scene: _points(scene, YOU),
@@ -298,15 +284,13 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "weight-back": lambda scene: scene.precision().matrix.worst.back,
     "weight-middle": lambda scene: scene.precision().matrix.middle_half,
     # constants
-    "made-3": lambda _: count_projections(5, 3)[0],
-    "made-3-cached": lambda _: count_projections(5, 3)[1],
     "times-500": lambda _: round(count_projections(5, 500)[0] / count_projections(5, 500)[1]),
     "llama-cache": lambda _: PRESETS["llama-7b"].cache_bytes(2048, bytes_per_number=2) / 2**30,
 }
 """All facts by the names that lesson files use; also `slip.NAME`, whether a slip is true, and `slip.NAME.NUMBER`."""
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
-    **dict.fromkeys(("sure", "copied", "next-share", "active-neurons"), 0),
+    **dict.fromkeys(("sure", "copied", "next-share"), 0),
     **dict.fromkeys(("appeared-percent", "arithmetic-share"), 0),
     **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent"), 1),
     **dict.fromkeys(("bits-8-smaller", "llama-cache"), 1),

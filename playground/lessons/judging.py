@@ -86,13 +86,12 @@ UNCLEAR, ALIKE = "unclear", "alike"
 def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
     """Compare the guess with the visitor's own numbers. Raises NotYet if they are not there yet."""
     answer = first(scene, ask.right)
+    if ask.kind == "choice" and answer not in (None, UNCLEAR, *ask.choices):
+        answer = str(value_of(scene, answer))
     if answer is None or (answer == UNCLEAR and guess != ALIKE):
         return Judged(UNCLEAR, None, "A tie." if ALIKE in ask.choices else "Your numbers do not decide this.")
     if ask.kind == "choice":
-        answer = ALIKE if answer == UNCLEAR else answer
-        return _judged_choice(
-            ask.choices, str(guess), answer if answer in ask.choices else str(value_of(scene, answer))
-        )
+        return _judged_choice(ask.choices, str(guess), ALIKE if answer == UNCLEAR else answer)
     truth = float(value_of(scene, answer))
     off, unit, percent = float(guess) - truth, f" {ask.unit}" if ask.unit else "", ask.unit == "%"
     said, found = (_number(x, ask) for x in (float(guess), truth))

@@ -77,7 +77,6 @@ _PLACES = (
     ("inspect heads why", "receipt", "=receipt"),
     ("inspect heads why", "receipt score", "#inspect-panel .receipt-score"),
     ("inspect heads change", "cost", "=edit-cost"),
-    ("inspect heads change", "effect", "=edit-headline"),
     ("inspect heads worth", "worth", "=worth"),
     (
         "inspect training training=moments",
@@ -93,8 +92,6 @@ _PLACES = (
     ("moe", "difference", "#moe-difference"),
     ("moe", "pair curve", "#moe-curve"),
     ("moe", "pair facts", "#moe-panel .facts"),
-    ("moe routing", "routes", "#routing-text"),
-    ("moe routing", "followed token", "#routing-followed"),
     ("moe routing loads", "loads", "=load-over-training"),
     ("moe routing loads", "train unbalanced", "#train-unbalanced"),
 )
@@ -118,7 +115,7 @@ DO = {
     "balance": "*Train this pair without balance* starts it. The answer comes when it is trained.",
     "ladder": "Click the names below the curve.",
     "written text": "Press *Generate*.",
-    "choice": "Click a letter of the text.",
+    "choice": "Click the first new letter of a text.",
     "four temperatures": "Press *Compare*.",
     "precisions": "Press *Measure this model in all three*.",
     "copied pieces": "Press *Why?* under the text.",
@@ -128,7 +125,6 @@ DO = {
     "looks-ahead": "Now framed: “{asks}” attends to “{looks-at}”. Click a strong cell above the corner-to-corner line.",
     "pattern then": "Move the slider *Moment*.",
     "role": "Click another head.",
-    "followed token": "Click a token of the text.",
     "cache proof": "Wait a moment: the page is writing both texts.",
     "cost": "Wait a moment: the page is reading many texts.",
     "edits": "Press *Switch it off*.",

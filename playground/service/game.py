@@ -118,6 +118,10 @@ class Games:
         seat = self._seats.peek((visitor, model_id))
         return seat.game if seat else None
 
+    def end(self, visitor: str, model_id: str | None) -> None:
+        """End this visitor's game with this model: the next look opens another."""
+        self._seats.drop((visitor, model_id))
+
     def mark(self, visitor: str, model_id: str) -> tuple[str, int] | None:
         """A value that differs whenever this visitor's game with this model looks different; None before the game."""
         seat = self._seats.peek((visitor, model_id))

@@ -144,5 +144,5 @@ def weight_words(tokens: tuple[str, str], weight: float, products: np.ndarray, *
     if not visible:
         return f"“{query}” gives “{key}” nothing: the causal mask hides it."
     dot = float(products.sum())
-    how, most = "agree" if dot >= 0 else "disagree", int(np.argmax(products * np.sign(dot)))
-    return f"“{query}” gives “{key}” {share(weight)} of its weight: q and k {how} most in component {most}."
+    how, most = "adds most to" if dot >= 0 else "takes most from", int(np.argmax(products * np.sign(dot)))
+    return f"“{query}” gives “{key}” {share(weight)} of its weight. Component {most} {how} q · k."

@@ -58,12 +58,10 @@ NUMBER = {"question": "How much?", "right": "loss", "number": {"least": 0, "most
         ({"set": {"train.code": 1}}, "step 2 set train.code [key]: Input should be 'tab'"),
         ({"set": {"tab": "glossary"}}, "“tab” is one of train"),
         ({"set": {"train.steps": ["1"]}}, "“train.steps” cannot be a list"),
-        ({"set": {"train.steps": [1]}}, "step 2 set train.steps"),
         ({"say": "It is {price}."}, "no fact called “price”; there are loss"),
         ({"say": "It is {loss"}, "not closed"),
         ({"show": [{"say": "x", "when": "loss is < 2"}]}, "no comparison such as"),
         ({"show": [{"say": "x", "when": "loss < cheap"}]}, "no fact called “cheap”"),
-        ({"show": [{"say": "x", "when": "price < 2"}]}, "no fact called “price”"),
         ({"done": {"run": "finished", "of": "green"}}, "no run called “green”; “runs” has to name it"),
         ({"done": {"pressed": "curve", "shown": "curve"}}, "it needs one of run, pair, balance"),
         ({"ask": {"question": "Which?", "choices": {"a": "This", "b": "That"}, "right": "c"}}, "none of its choices"),
@@ -71,10 +69,7 @@ NUMBER = {"question": "How much?", "right": "loss", "number": {"least": 0, "most
         ({"ask": {**NUMBER, "right": "much"}}, "no fact called “much”"),
         ({"ask": {**NUMBER, "number": {"least": 4, "most": 0, "step": 1}}}, "the scale has to go up"),
         ({"ask": {**NUMBER, "number": {"least": 0, "most": 1}}}, "its scale has no “step”"),
-        (
-            {"ask": {**NUMBER, "number": {"least": 0, "most": 1e400, "step": 1}}},
-            "ask most: Input should be a finite number",
-        ),
+        ({"ask": {**NUMBER, "number": {"least": 0, "most": 1e400, "step": 1}}}, "ask most: Input should be a finite"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(changes, said):
@@ -132,38 +127,39 @@ def test_a_guess_is_judged_by_its_distance():
 
 def test_a_question_waits_for_its_numbers():
     """Those that it names; and its answer, where answering is all there is to do."""
-    unknown, known = NUMBER, {**NUMBER, "right": "made-3"}
+    unknown, known = NUMBER, {**NUMBER, "right": "times-500"}
     assert missing(Scene(), read(a_file(ask=unknown)).steps[1])
     assert not missing(Scene(), read(a_file(ask=known)).steps[1])
     assert not missing(Scene(), read(a_file(ask=unknown, done={"pressed": "curve"})).steps[1])
     assert missing(Scene(), read(a_file(ask=known, say="It is {loss}.")).steps[1])
     cases = [{"when": "loss < 2", "is": "a"}, {"is": "b"}]
-    assert missing(
-        Scene(), read(a_file(ask={"question": "?", "choices": {"a": "A", "b": "B"}, "right": cases})).steps[1]
-    )
+    choice = {"question": "?", "choices": {"a": "A", "b": "B"}, "right": cases}
+    assert missing(Scene(), read(a_file(ask=choice)).steps[1])
     loss = {"question": "?", "choices": {"loss": "A", "b": "B"}, "right": "loss"}
     assert not missing(Scene(), read(a_file(ask=loss)).steps[1]), "which is the name of a choice"
 
 
 def test_numbers_that_do_not_decide_are_not_decided():
-    cases = [{"when": "made-3 > 100", "is": "a"}]
+    cases = [{"when": "times-500 > 300", "is": "a"}]
     step = read(a_file(ask={"question": "?", "choices": {"a": "A", "b": "B"}, "right": cases})).steps[1]
     assert judge(Scene(), step.ask, "a").right is None
     choices = {"up": "Up", "down": "Down", "alike": "Hardly any difference."}
-    step = read(a_file(ask={"question": "?", "choices": choices, "right": "unclear"})).steps[1]
-    judged = [judge(Scene(), step.ask, guess) for guess in choices]
-    assert [(each.right, each.words) for each in judged] == [
-        (None, "A tie."), (None, "A tie."), (True, "Right: Hardly any difference.")
-    ]  # fmt: skip
-    step = read(a_file(show=["{loss}", [{"when": "made-3 is 54", "say": "{made-3}"}, {"say": "never"}]])).steps[1]
+    scene = Scene()
+    scene.pair = lambda: SimpleNamespace(verdict=SimpleNamespace(is_clear=False))
+    for right in ("unclear", "winner"):
+        step = read(a_file(ask={"question": "?", "choices": choices, "right": right})).steps[1]
+        judged = [(each.right, each.words) for each in (judge(scene, step.ask, guess) for guess in choices)]
+        assert judged == [(None, "A tie."), (None, "A tie."), (True, "Right: Hardly any difference.")]
+    cases = [{"when": "times-500 is 252", "say": "{times-500}"}, {"say": "never"}]
+    step = read(a_file(show=["{loss}", cases])).steps[1]
     told, judged = said_of(Scene(), step, "b")
-    assert not judged.right and told == ["Not this time. This.", "That number is not there yet.", "54"]
+    assert not judged.right and told == ["Not this time. This.", "That number is not there yet.", "252"]
 
 
 def test_facts_are_counted_and_a_loss_is_there_before_the_baselines():
-    assert [value_of(Scene(), name) for name in ("made-3", "made-3-cached", "times-500")] == [54, 24, 252]
-    assert written("made-3", 381_750) == "381,750"
-    assert holds(Scene(), read(a_file(done={"when": "made-3 > made-3-cached"}, ask=None)).steps[1].done.when)
+    assert (value_of(Scene(), "times-500"), value_of(Scene(), "llama-cache")) == (252, 1)
+    assert written("times-500", 381_750) == "381,750"
+    assert holds(Scene(), read(a_file(done={"when": "times-500 > llama-cache"}, ask=None)).steps[1].done.when)
     scene, history = Scene(), History()
     history.add(Evaluated(3, 1.0, train_loss=1.5, val_loss=2.0))
     scene.run = lambda _: (SimpleNamespace(history=history, baselines=None), None)

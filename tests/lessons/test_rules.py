@@ -12,13 +12,12 @@ from playground.lessons.vocabulary import PLACES
 WORDS_AT_MOST, NUMBERS_AT_MOST = 60, 1
 PARTIES = {"model", "bigram", "dense", "attention", "value", "last"}
 IN_WORDS = {
-    "answer", "word", "name", "masked", "prompt", "dice", "likeliest", "reads",
-    "head-name", "asks", "looks-at", "looks-ahead", "row-looks", "expects-change", "next-token", "expects", "role",
-    "role-words", "attends-most", "appeared-head", "winner", "bits-8-worth", "bits-8-parts", "dead-compared",
-    "busiest-four",
+    "answer", "word", "name", "prompt", "dice", "likeliest", "reads", "head-name", "asks", "looks-at", "looks-ahead",
+    "row-looks", "expects-change", "next-token", "expects", "role", "role-words", "attends-most", "appeared-head",
+    "winner", "bits-8-worth", "bits-8-parts", "dead-compared", "busiest-four",
 }  # fmt: skip
 """Facts that are words or labels, not numbers."""
-LEADS = ("points-lead", "model-lead", "bits-8-cost", "balance-cost", "difference", "difference-size")
+LEADS = ("points-lead", "model-lead", "bits-8-cost", "difference", "difference-size")
 """Facts that are differences of two measurements, of which small ones are noise."""
 HEADLINE = {"loss", "perplexity", "floor"}
 """Facts that stand over the curve of a run that has ended."""

@@ -3,8 +3,9 @@
 import torch
 
 from playground.inspection.edits import EditCell, edits_tap
+from playground.inspection.lens import logit_lens
 from playground.inspection.look import look
-from playground.lessons.journey import active_neurons, attends_most, favourite
+from playground.lessons.journey import attends_most, favourite
 from playground.lessons.reading import find_lesson
 from playground.model import trace
 from playground.service.models import SHIPPED_FOLDER
@@ -35,7 +36,8 @@ def test_lesson_3_stays_in_one_layer_and_tells_what_its_pictures_show():
     assert not any({"inspect.layer", "inspect.head"} & {*step.sets} for step in lesson.steps)
     checkpoint.model.float()
     seen = look(checkpoint, checkpoint.tokenizer.encode(lesson.scene["inspect.prompt"]))
-    at = (lesson.scene["inspect.layer"], lesson.scene["inspect.head"], seen.length - 1, 0)
-    assert seen.pattern(0)[2, 31].argmax() == 28 and attends_most(seen, *at) == "earlier"
-    assert active_neurons(seen, *at) == 100 * 105 / 512
-    assert favourite(seen)[0] == "b"
+    at = [lesson.scene[f"inspect.{each}"] for each in ("layer", "head", "query", "key")]
+    assert at[2] == seen.length - 1 and attends_most(seen, *at) == "earlier"
+    top = logit_lens(seen.model, seen.trace, torch.zeros(seen.length, dtype=torch.long)).best[0].tolist()
+    assert [seen.token_label(top[at]) for at, token in enumerate(seen.tokens) if token == "s"] == ["e", "e"]
+    assert "�" not in map(seen.token_label, top) and favourite(seen)[0] == "a"

@@ -57,7 +57,6 @@ EXCEPTIONS = [
     ("tests/words/walk.txt", " = ", "a formula"),
     ("tests/words/card_and_shell.txt", "model-index:", "JSON"),
     ("playground/words/walk/attention.py", "pair i is numbers", "a formula"),
-    ("docs/lessons.md", "Q, K and V vectors per layer", "a table of the facts that a lesson may use"),
     ("docs/lessons.md", ";", "a table of the facts that a lesson may use"),
     ("docs/lessons.md", "*curve*", "names of places that a lesson may point at"),
     ("docs/lessons.md", "*generate button*", "names of places that a lesson may point at"),

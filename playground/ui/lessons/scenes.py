@@ -82,6 +82,12 @@ class Here(Scene):
         jobs = [job for job in self._jobs(ComparisonJob) if (job.spec.moe.balance != "none") == balanced]
         return jobs[-1] if jobs else None
 
+    def _ended(self, job: ComparisonJob | None) -> ComparisonJob | None:
+        """The comparison, if there is one. Raises NotYet while it trains."""
+        if job is not None and job.active:
+            raise NotYet("Your models are still training. Wait until both are trained.")
+        return job
+
     def begun(self) -> bool:
         """Whether the training for which the step waits has begun; True if it waits for none."""
         match self.step.doing:
@@ -141,14 +147,14 @@ class Here(Scene):
         return appearance(replay_of(look), HABIT)
 
     def pair(self) -> PairView:
-        job = self.pair_job(balanced=True)
+        job = self._ended(self.pair_job(balanced=True))
         found = job.view() if job else self.page.shared("moe.pair")(self.visitor, self.shown_pair, self.model)
         if found is None:
             raise NotYet("Choose a dense and an MoE model first.")
         return found
 
     def balance(self, kind: str) -> tuple[ModelConfig, History]:
-        job = self.pair_job(balanced=kind == "with")
+        job = self._ended(self.pair_job(balanced=kind == "with"))
         side = job.view().sides.get("moe") if job else None
         if side is None or not side.histories:
             raise NotYet(f"Press “{'Train both' if kind == 'with' else 'Train this pair without balance'}” first.")

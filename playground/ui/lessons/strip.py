@@ -139,6 +139,8 @@ class Strip:
             progress.folded = does == "fold" and not progress.folded
         here = Here(self.page, lesson, lesson.steps[progress.step], progress, values)
         step, answer, sets, problem = here.step, here.answer, {}, ""
+        if does in ("open", "again") and step.point == "bets" and not any(progress.ticked(lesson)):
+            self.page.shared("generate.games").end(visitor, here.about())
         arrives = does in ("open", "again", "go", "resume")
         if arrives or does == "show":
             # a run's settings are set again: they may have been changed, or could not be set

@@ -101,7 +101,10 @@ def _note(position: Position, checkpoint: Checkpoint) -> str:
     rounds = len(position.game.passage.places)
     notes = [
         theme.quiet(f"The text: {position.words}."),
-        theme.quiet(f"{rounds} rounds, {rules.POINTS * rounds} points at most."),
+        theme.quiet(
+            f"{rounds} rounds, {rules.POINTS * rounds} points at most. "
+            "Beside how sure you are: your points if you are right, and if not."
+        ),
     ]
     notes += [theme.notice(said, "warning") for said in (position.warning, no_mask(checkpoint)) if said]
     return "".join(notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -47,6 +48,8 @@ class Measured:
     """Whether all tokens are identical."""
     largest: float
     """Difference of two scores."""
+    text: str
+    """The new text."""
     projections: tuple[int, int]
     held: int
     """Tokens in the cache at the end."""
@@ -60,16 +63,18 @@ def measured(at: At) -> Measured:
     length = min(max(config.context_length - look.length, FEWEST), TOKENS, at.page.limits.new_tokens)
 
     def measure() -> Measured:
-        lengths, cached_ms, plain_ms, same, largest = [], [], [], True, 0.0
+        lengths, cached_ms, plain_ms, tokens, same, largest = [], [], [], [], True, 0.0
         both = (generate(look.model, list(look.ids), length, RULES, use_cache=use) for use in (True, False))
         for cached, plain in zip(*both):
             same = same and cached.tokens == plain.tokens
             largest = max(largest, (cached.logits - plain.logits).abs().max().item())
+            tokens += cached.tokens
             lengths.append(cached.length)
             cached_ms.append(1000 * cached.seconds)
             plain_ms.append(1000 * plain.seconds)
         counts = (cached.projections, plain.projections)
-        return Measured(lengths, cached_ms, plain_ms, same, largest, counts, cached.cache_length)
+        text = look.checkpoint.tokenizer.decode(tokens)
+        return Measured(lengths, cached_ms, plain_ms, same, largest, text, counts, cached.cache_length)
 
     return _measured.get((look.ids, at.weights, length), measure, owner=look.model)
 
@@ -77,18 +82,18 @@ def measured(at: At) -> Measured:
 def arithmetic() -> str:
     """Worked counts that hold for every model; each is computed here."""
     small, long, llama = count_projections(5, 3), count_projections(5, 500), PRESETS["llama-7b"]
-    saved = 100 * (1 - long[1] / long[0])
+    saved = 100 * (1 - (long[1] - 3) / long[0])
     gib = llama.cache_bytes(2048, bytes_per_number=2) / 2**30
     rows = [
-        ("3 tokens after a prompt of 5", f"{small[0]:,}", f"{small[1]:,}"),
-        ("500 tokens after a prompt of 5", f"{long[0]:,}", f"{long[1]:,} ({saved:.1f} % saved)"),
+        ("3 tokens after a prompt of 5", f"{small[0]:,}", f"{small[1] - 3:,}"),
+        ("500 tokens after a prompt of 5", f"{long[0]:,}", f"{long[1] - 3:,} ({saved:.1f} % saved)"),
     ]
     counted = theme.table(("Q, K and V vectors per layer", "without the cache", "with it"), rows)
     return (
         f"<details><summary>Counted by hand</summary>{counted}"
         f"<p>Three vectors for each token read. Without the cache: 3 · (5 + 6 + 7) = {small[0]}. With it, each token "
-        f"is read once: 3 · (5 + 1 + 1 + 1) = {small[1]}. The last 1 is the third new token, which only a longer text "
-        f"reads. If the text ends there, it is 5 + 1 + 1 = 7 tokens, so 3 · 7 = {small[1] - 3}.</p>"
+        f"is read once: 3 · (5 + 1 + 1) = {small[1] - 3}. The last new token is written, but only a longer text reads "
+        f"it: then it is {small[1]}.</p>"
         "<p>The price is memory: 2 · layers · heads · d_head · tokens · bytes. For a Llama of 7 billion parameters "
         f"(32 layers, 32 heads of 128) at 2,048 tokens in float16 that is {gib:g} GiB ({gib * 1.024**3:.2f} GB).</p>"
         "</details>"
@@ -125,7 +130,7 @@ def medians(times: Sequence[float]) -> list[float]:
 
 
 def proof(config: ModelConfig, found: Measured) -> str:
-    """Whether both texts are the same, what was saved and what the cache holds."""
+    """Whether both texts are the same, what was saved and what the cache holds; then the text."""
     counts = [projections // 3 for projections in found.projections]
     words = cache_words(len(found.lengths), found.same, found.largest, *counts, found.held, config.cache_bytes(1))
-    return theme.result(words)
+    return f"{theme.result(words)}<p><samp>{html.escape(found.text)}</samp></p>"
