@@ -46,8 +46,8 @@ def training_load_words(
     entropy, most, busiest, share, dead = load
     then = f" ({2 ** began[1]:.1f} at step {began[0]:,})" if began else ""
     words = (
-        f"Layer {layer}, step {step:,}: as even as if {2**entropy:.1f} of {2**most:.0f} experts shared all "
-        f"tokens equally{then}. The busiest is expert {busiest} with {100 * share:.0f} %. "
+        f"Layer {layer}, step {step:,}: as even as {2**entropy:.1f} equally busy experts out of {2**most:.0f}{then}. "
+        f"The busiest is expert {busiest} with {100 * share:.0f} %. "
     )
     return words + (f"Almost unused (✕): {experts_listed(dead)}." if len(dead) else "No expert is dead.")
 
@@ -72,8 +72,9 @@ def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None)
         headline = f"Expert {expert} takes {listed(named)}, and little else."
     return Result(
         headline,
-        f"Seeing the token helps to guess its expert for {1000 * sorting.learned:.0f} of 1,000 tokens. "
-        f"With the best of {RANDOM_ROUTERS} random routers, it helps for {1000 * sorting.random:.0f}.",
+        "If you know the token, you guess its expert right "
+        f"{1000 * sorting.learned:.0f} more times in 1,000 than without. "
+        f"With the best of {RANDOM_ROUTERS} random routers: {1000 * sorting.random:.0f} more.",
     )
 
 

@@ -34,7 +34,7 @@ ROLE_NAMES = {
 }
 """Of `inspection.roles.ROLES`."""
 ORDERS = {
-    "prediction": "largest effect after the last token first",
+    "prediction": "sorted by effect on the next token",
     "pattern": "clearest pattern first",
 }
 """Of a list of heads, by what it is sorted by."""
@@ -48,7 +48,7 @@ CRITERIA = (
 
 
 def interval(measured: Estimate, at: tuple[int, int], digits: int = 2) -> str:
-    """What was measured of one head, with its 95 % interval; a dash if there was nothing to measure."""
+    """One head's measurement with its 95 % interval; a dash if there was nothing to measure."""
     mean, margin = measured.at(*at)
     return "–" if math.isnan(mean) else estimate(mean, margin, digits)
 

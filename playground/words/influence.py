@@ -51,11 +51,11 @@ def copied_result(copied: Copied, count: int) -> Result:
     share_, usual = copied.share, copied.usual
     if not share_:
         return Result(headline, f"No piece of {LONG} characters or more is copied.")
-    number = f"Of this answer, {percent(share_, 0)} is copied."
-    if usual is not None:
-        meaning = RARE if share_ > usual + SAME else COMMON if usual > SAME else ""
-        number = f"{number[:-1]}; of held-out text, {percent(usual, 0)} would be. {meaning}".strip()
-    return Result(headline, number)
+    number = f"{percent(share_, 0)} of this answer is copied"
+    if usual is None:
+        return Result(headline, f"{number}.")
+    meaning = RARE if share_ > usual + SAME else COMMON if usual > SAME else ""
+    return Result(headline, f"{number}, against {percent(usual, 0)} of held-out text. {meaning}".strip())
 
 
 def times(count: int) -> str:

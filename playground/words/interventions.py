@@ -81,8 +81,8 @@ def kept_words(part: str, layer: int, index: int | None, place: int, tokens: Seq
 def expected_words(before: Sequence[tuple[str, float]], after: Sequence[tuple[str, float]], pair: Sequence[str]) -> str:
     """The likeliest next tokens with a patch and without, as (token, probability); `pair` are the two answers."""
     then, was = (listed([f"“{token}” {percent(p)}" for token, p in side]) for side in (after, before))
-    third = f"“{after[0][0]}” leads, neither “{pair[0]}” nor “{pair[1]}”. " if after[0][0] not in pair else ""
-    return f"{third}With the patch, the model expects {then}; before, {was}."
+    third = f"“{after[0][0]}” leads now, not “{pair[0]}” or “{pair[1]}”. " if after[0][0] not in pair else ""
+    return f"{third}With the patch, the model gives {then}; before, it gave {was}."
 
 
 def added_words(towards: str, away: str) -> str:

@@ -42,9 +42,13 @@ def tuning_result(
     if new == 0 and not old:
         headline = "Nothing has changed."
     else:
-        well = "began to learn" if behind else "learned"
+        well = "has begun to learn" if behind else "learned"
         learned = {-1: f"It {well} the new text", 0: "It learned nothing new", 1: "It predicts the new text worse"}
-        forgot = {-1: "predicts the old better", 0: "forgot nothing measurable", 1: f"forgot {much} of the old"}
+        forgot = {
+            -1: "predicts the old better, too",
+            0: "forgot nothing measurable",
+            1: f"forgot {much} of the old",
+        }
         headline = f"{learned[new]}{'' if old is None else f' and {forgot[old]}'}."
     number = f"New text: {_losses(before.new, after.new)}."
     number += f" It is still {behind} baseline of this text." if behind else ""

@@ -97,7 +97,7 @@ def role_card(at: At) -> str:
         rows.append((f"weight on {habit}", there, bound, _number(here[name])))
         if name in REPEATS:
             lost, bound = effect_or_noise(tests.given_up[name], owner), f"≤ {tests.untrained_given_up[name]:.2f}"
-            rows.append(("… of it lost when the copy is replaced", lost, bound, ""))
+            rows.append(("… of it lost when the earlier copy is changed", lost, bound, ""))
     effect = effect_or_noise(tests.effect, owner, digits=4)
     rows += [
         ("evenness", interval(tests.evenness, owner), "", _number(here["evenness"])),

@@ -90,5 +90,7 @@ def both_texts(given: Sequence[str], new: Sequence[str]) -> str:
             f'<mark class="parted-{kind}">{own}</mark></p></div>'
         )
     place = f"after {same:,} character{'s' * (same > 1)}" if same else "at the first token"
-    words = "Both wrote the same." if new[0] == new[1] else f"With the same random numbers, the two texts part {place}."
+    words = (
+        "Both wrote the same." if new[0] == new[1] else f"With the same random numbers, the two texts diverge {place}."
+    )
     return f'{quiet(words)}<div class="by-temperature">{"".join(cards)}</div>'
