@@ -20,7 +20,6 @@ MOST_TOKENS_ALONG = 12
 """More tokens than this along the bottom of a map look restless; every n-th is named then."""
 MOST_LABELS = 48
 """More labels than this on an axis cannot be read; then only every n-th is drawn."""
-DASHES = ("solid", "dash", "dot", "dashdot")
 SMALL = {"size": 11, "color": palette.MUTED}
 UPSIDE_DOWN = {"autorange": "reversed"}  # the first row on top
 FIXED = {"fixedrange": True}  # an axis that cannot be zoomed
