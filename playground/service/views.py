@@ -151,7 +151,7 @@ class RunView(View):
             language=str(about.get("language") or ""),
             learned_text=learned_by(checkpoint.model),
             # measured after the run's last step, of which these may not be the weights
-            tuning=tuning if "after" in tuning and end.get("reason") != "moment" else None,
+            tuning=tuning if "after" in tuning else None,
         )
 
 

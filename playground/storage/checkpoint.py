@@ -99,7 +99,8 @@ class Checkpoint:
         history = self.history.until(step)
         message = f"These are the weights of step {step:,} of {last:,}."
         history.finished = {"event": "finished", "step": step, "reason": "moment", "message": message}
-        return replace(self, model=self.snapshots.model(step), history=history)
+        about = {name: value for name, value in self.about.items() if name != "tuning"}  # measured at the last step
+        return replace(self, model=self.snapshots.model(step), history=history, about=about)
 
 
 def best_kept(history: History, snapshots: Snapshots | None) -> tuple[int, float] | None:

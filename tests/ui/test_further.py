@@ -30,7 +30,7 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     tuned = board.of(page.visitor)[-1]
     assert tuned.spec.parent == first.id and tuned.view().history.last_step == 15
     page.look()
-    assert "It began to learn the new text" in page.text("headline"), "15 steps do not beat the 5-gram baseline"
+    assert "It has begun to learn the new text" in page.text("headline"), "15 steps do not beat the 5-gram baseline"
     assert "Old text: loss" in page.text("numbers")
     assert tuned.view().tuning["ladder"]["bigram"] > 0, "by which what it forgot is graded"
     assert page.slots["tuned"].count("<tr>") > 2 and "nats per token" in page.look(details=True)["details"]

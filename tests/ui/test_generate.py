@@ -185,7 +185,7 @@ def test_an_opened_choice_says_how_likely_it_was_and_what_else_there_was(panel):
     assert all(each["chance"] == pytest.approx(chances[each["id"]], rel=1e-4) for each in offered)
     assert "cut off by top-k<" in said and "cut off by top-k<" in table and table.count("<tr>") == 1 + len(rows)
     chosen, _ = opened(CHECKPOINT, text.up_to(3, chosen=True), LOCAL)
-    assert "your choice" in chosen and "was sampled" not in chosen
+    assert "You chose" in chosen and "was sampled" not in chosen
     assert "<b>&" not in said and "&lt;" in said and "<b><bdi><" not in said
     assert label_of(TOKENIZER, TOKENIZER.encode("\n")[0]) == "⏎" and label_of(TOKENIZER, 10**6) == "#1000000"
 

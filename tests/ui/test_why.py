@@ -36,7 +36,7 @@ def test_from_the_question_to_the_proof(house):
     assert house.made("why-title", why=why) == "Why “dog”?"
     assert house.made("why-title", why=why | {"unlikeliest": True}) == "Why “dog”, the unlikeliest word?"
     copied = house.made("why-copied", why=why)
-    assert "<h3>It occurs 11 times in the" in copied and "Of this answer, 95 % is copied" in copied
+    assert "<h3>It occurs 11 times in the" in copied and "95 % of this answer is copied" in copied
     assert "The whole shaded piece occurs 10 times" in copied
     assert "<mark>the dog ran in the sun. a bird sang </mark>" in copied and '"copied">Underlined text<' in copied
     assert house.made("why-marks", why=why) == {"copied": [(0, 35)], "asked": [4, 6]}
