@@ -360,13 +360,15 @@ def of_edits_and_patches() -> Iterator[Case]:
         curve = SteeringCurve((0.0, 0.2, 0.4, 0.6), (-5.0, 1.0, 2.0, 3.0), (1.2, 1.19, 1.6, 1.7), tuple(leaders))
         yield f"steering: {leaders} lead", interventions.steered_result(curve, ("x", "y"), words, chosen)
     for sides in (("Ben", "Ana"), ("", "Ana")):
-        yield f"steering adds {sides}", interventions.added_words(*sides)
+        yield f"steering adds {sides}", interventions.added_words(sides, elsewhere=not all(sides))
+        yield f"a map's question: {sides}", interventions.question_words(sides)
     for after in ([("x", 0.6), ("z", 0.3)], [("z", 0.61)]):
         yield f"patched: {after}", interventions.expected_words([("y", 0.9998)], after, ("y", "x"))
     fed, mlp, first, second = Node(0, 0), Node(0), Node(1, 1), Node(1)
     edges = Edge(fed, first, 0.1), Edge(mlp, first, 0.2), Edge(first, second, 0.6), Edge(second, None, 0.9)
     several = Circuit({fed: 0.2, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, (0.7, 1.2, 0.9, 0.8, 0.6), 8, 6)
     yield "a circuit", interventions.circuit_result(several, {first: Place(1, "induction")}, "axba", "x", "y")
+    yield "a circuit's numbers", interventions.lost_words(several, "x", "y")
     for lost, fresh in (({first: 0.9}, (0.54,)), ({}, ())):
         few, places = Circuit(lost, (), 0.93, fresh, 1, 6), {node: Place(2, None) for node in lost}
         said = interventions.circuit_result(few, places, "a xa", "x", "y")
