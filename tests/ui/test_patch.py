@@ -75,8 +75,6 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
         assert re.search(f"From strength 0.[2468], {words}\.</h3>", headline)
         assert name != "stories" or re.search("[a-z]”\.</h3>", headline), "words, although its tokens are letters"
         assert f"At strength {opened['strength']:g}, the validation loss" in headline and "may break" not in headline
-        stronger = tab.shown(**opened | {"strength": 2.0}).slots["steer-curve-headline"].make()
-        assert "At strength 2, the validation loss" in stronger
         strongest = texts.split("<samp>")[2].replace("<mark>", "")  # beside the text at strength 0, before the fold
         assert strongest.startswith(" " * (name != "stories") + checkpoint.tokenizer.token_text(pair.foil))
     if name == "stories":  # a pair on which steering does not work

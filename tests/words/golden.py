@@ -336,10 +336,9 @@ def of_studies() -> Iterator[Case]:
 def of_edits_and_patches() -> Iterator[Case]:
     effects = np.array([[-3.1, -3.2], [0.1, 0.4]])
     for part, rows in (("residual", ((0, None), (1, None))), ("head", ((0, 1), (1, 0))), ("expert", ((1, 2), (1, 3)))):
-        found = PatchMap(part, rows, effects, 2.0, -1.5)
-        yield f"a map: {part}", interventions.patched_result(found, ["a", "b"], ("x", "y"), Donor.OTHER, False)
         yield f"a kept patch: {part}", interventions.kept_words(part, *rows[1], 1, "ab")
     yield "a kept patch: mlp", interventions.kept_words("mlp", 1, None, 1, "ab")
+    found = PatchMap("expert", rows, effects, 2.0, -1.5)
     for donor in Donor:
         told = interventions.patched_result(found, ["a", "b"], ("x", "y"), donor, True)
         yield f"a direct map: {donor.value}, {interventions.DONOR_NAMES[donor]}", told
@@ -351,10 +350,8 @@ def of_edits_and_patches() -> Iterator[Case]:
         yield f"a map that shows {part.stop} of 3 tokens", told
     nothing = PatchMap("mlp", ((0, None),), np.zeros((1, 1)), 2.0, 2.0)
     yield "a map: nothing", interventions.patched_result(nothing, ["a"], ("x", "y"), Donor.ZERO, False)
-    for here, other, effect in ((0.63, 0.16, -0.6), (0.05, -0.05, -0.1)):
-        found = PatchMap("mlp", ((0, None),), np.array([[effect]]), here, other)
-        told = interventions.patched_result(found, ["a"], ("x", "y"), Donor.OTHER, False)
-        yield f"a map: {here:g} here, {other:g} there", told
+    alike = PatchMap("mlp", ((0, None),), np.array([[-0.6]]), 0.63, 0.16)
+    yield "a map: prompts alike", interventions.patched_result(alike, ["a"], ("x", "y"), Donor.OTHER, False)
     words = {"x": "xylo", "y": "yes", "z": "zoo"}
     for leaders, chosen in {"yxxx": 1, "yyxx": 2, "yxxz": 2, "xxxx": 1, "yyyy": 1, "yzzz": 1}.items():
         curve = SteeringCurve((0.0, 0.2, 0.4, 0.6), (-5.0, 1.0, 2.0, 3.0), (1.2, 1.19, 1.6, 1.7), tuple(leaders))

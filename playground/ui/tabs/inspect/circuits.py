@@ -67,11 +67,10 @@ def _found(at: At) -> circuit.Circuit:
 
 
 def _below(at: At) -> str:
-    return f"{lost_words(_found(at), *answers_of(at, pair_here(at)))} Click a head to see where it attends."
+    return f"{lost_words(_found(at), *answers_of(at))} Click a head to see where it attends."
 
 
 def _graph(at: At) -> tuple[dict[str, Any], Result]:
-    found, tokens = _found(at), at.look.tokens
+    found, answers = _found(at), answers_of(at)
     places = circuit.places_of(found, at.look.ids, at.look.pattern)
-    answer, foil = answers_of(at, pair_here(at))
-    return circuit_picture(found, answer), circuit_result(found, places, tokens, answer, foil)
+    return circuit_picture(found, answers[0]), circuit_result(found, places, at.look.tokens, *answers)

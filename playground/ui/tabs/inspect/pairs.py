@@ -109,8 +109,9 @@ def pair_here(at: At) -> Pair:
     return kept_here.get(key, lambda: pair_of(at.look.model, at.look.ids, other), owner=at.look.model)
 
 
-def answers_of(at: At, pair: Pair) -> tuple[str, str]:
+def answers_of(at: At) -> tuple[str, str]:
     """The two answers as tokens are written on the page."""
+    pair = pair_here(at)
     return at.look.token_label(pair.answer), at.look.token_label(pair.foil)
 
 

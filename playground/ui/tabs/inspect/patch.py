@@ -12,14 +12,7 @@ from ....inspection.edits import edits_tap
 from ....interventions.patching import PARTS, Donor, Pair, PatchMap, donated, passes_of, patch_from, patch_map
 from ....model import Pass, Tap
 from ....service.limits import PATCHES
-from ....words.interventions import (
-    DONOR_NAMES,
-    PART_NAMES,
-    expected_words,
-    kept_words,
-    patched_result,
-    question_words,
-)
+from ....words import interventions as words
 from ....words.result import Result
 from ... import theme
 from ...chart import chart_place
@@ -51,7 +44,7 @@ name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"
 {chart_place("patch-map", height=300, save_name="patching", clickable=True)}
 {slot("patch-window", class_="line tight")}{slot("patch-kept", class_="stack")}
 <details><summary>More</summary><div class="line">{slot("patch-parts")}{switch("path", "Effect", _PATHS)}
-{choice("donor", "Replace with", {donor.value: text for donor, text in DONOR_NAMES.items()})}</div></details>
+{choice("donor", "Replace with", {donor.value: text for donor, text in words.DONOR_NAMES.items()})}</div></details>
 </div></div></details>"""
 
 
@@ -61,13 +54,13 @@ def slots(at: At) -> dict[str, Slot]:
     if not c.patch:
         return {}
     about = (*at.about, c.other, c.part, c.donor, c.path, c.kept)
-    parts = {part: text for part, text in PART_NAMES.items() if part != "expert" or at.look.config.n_experts}
+    parts = {part: text for part, text in words.PART_NAMES.items() if part != "expert" or at.look.config.n_experts}
     suggested = {"pair-ideas": ideas(at)}
     if not c.other:
         return suggested
     return {
         **suggested,
-        "patch-question": Slot(about, lambda: html.escape(question_words(changed_words(c.prompt, c.other)))),
+        "patch-question": Slot(about, lambda: html.escape(words.question_words(changed_words(c.prompt, c.other)))),
         "patch-parts": Slot(len(parts), lambda: switch("part", "Part", parts)),
         **with_headline("patch-map", (*about, c.query), lambda: _map(at), lambda: _below(at)),
         "patch-window": Slot((*about, c.query), lambda: _window(at), slow=True, echoes=True),
@@ -138,9 +131,12 @@ def _map(at: At) -> tuple[dict[str, Any], Result]:
         if [*each, found.part] == [cell.get(name) for name in ("layer", "index", "part")]
         and isinstance(cell.get("place"), int)
     ]
-    answers = answers_of(at, pair_here(at))
-    words = patched_result(found, at.look.tokens, answers, _donor(at), at.chosen.path == "direct", part)
-    return patch_picture(found, at.look.labels(), part, answers, kept), words
+    answers = answers_of(at)
+    direct = at.chosen.path == "direct"
+    return (
+        patch_picture(found, at.look.labels(), part, answers, kept),
+        words.patched_result(found, at.look.tokens, answers, _donor(at), direct, part),
+    )
 
 
 def _below(at: At) -> str:
@@ -153,7 +149,7 @@ def _continued(at: At) -> str:
     cells, donor = at.chosen.kept, _donor(at)
     if not cells:
         return ""
-    pair = pair_here(at)
+    pair, tokens = pair_here(at), at.look.tokens
     there = donated(at.look.model, pair, donor, _texts_for(at, donor))
     try:
         if len(cells) > PATCHES:
@@ -164,12 +160,12 @@ def _continued(at: At) -> str:
         raise ValueError("These patches cannot be read. Click a cell of the map") from None
     tap = edits_tap([*at.edits, *patches], at.look.config)
     chips = "".join(
-        f'<span class="edit-chip"><bdi>{html.escape(kept_words(part, layer, index, place, at.look.tokens))}</bdi> '
+        f'<span class="edit-chip"><bdi>{html.escape(words.kept_words(part, layer, index, place, tokens))}</bdi> '
         f"{move_button('Restore', {'kept': [*cells[:i], *cells[i + 1 :]]}, kind='link')}</span>"
         for i, (layer, part, place, index) in enumerate(keys)
     )
     texts = {"Unpatched": edits_tap(at.edits, at.look.config), "Patched": tap}
-    said = expected_words(*(_likeliest(at, each, pair) for each in texts.values()), answers_of(at, pair))
+    said = words.expected_words(*(_likeliest(at, each, pair) for each in texts.values()), answers_of(at))
     here = theme.quiet("Both texts take the likeliest token each time. The tab Generate uses the model unchanged.")
     chips = f'<div class="line tight">{chips}</div>'
     return f"{chips}<p>{html.escape(said)}</p>{here}{cards(at, texts, 'Unpatched')}"
