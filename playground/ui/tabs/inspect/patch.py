@@ -9,7 +9,7 @@ import torch
 
 from ....figures.interventions import patch_picture
 from ....inspection.edits import edits_tap
-from ....interventions.patching import PARTS, Donor, Pair, PatchMap, donated, passes_of, patch_from, patch_map
+from ....interventions.patching import PARTS, Donor, PatchMap, donated, passes_of, patch_from, patch_map
 from ....model import Pass, Tap
 from ....service.limits import PATCHES
 from ....words import interventions as words
@@ -131,12 +131,9 @@ def _map(at: At) -> tuple[dict[str, Any], Result]:
         if [*each, found.part] == [cell.get(name) for name in ("layer", "index", "part")]
         and isinstance(cell.get("place"), int)
     ]
-    answers = answers_of(at)
-    direct = at.chosen.path == "direct"
-    return (
-        patch_picture(found, at.look.labels(), part, answers, kept),
-        words.patched_result(found, at.look.tokens, answers, _donor(at), direct, part),
-    )
+    answers, direct = answers_of(at), at.chosen.path == "direct"
+    result = words.patched_result(found, at.look.tokens, answers, _donor(at), direct, part)
+    return patch_picture(found, at.look.labels(), part, answers, kept), result
 
 
 def _below(at: At) -> str:
@@ -165,18 +162,18 @@ def _continued(at: At) -> str:
         for i, (layer, part, place, index) in enumerate(keys)
     )
     texts = {"Unpatched": edits_tap(at.edits, at.look.config), "Patched": tap}
-    said = words.expected_words(*(_likeliest(at, each, pair) for each in texts.values()), answers_of(at))
+    said = words.expected_words(*(_likeliest(at, each) for each in texts.values()), answers_of(at))
     here = theme.quiet("Both texts take the likeliest token each time. The tab Generate uses the model unchanged.")
     chips = f'<div class="line tight">{chips}</div>'
     return f"{chips}<p>{html.escape(said)}</p>{here}{cards(at, texts, 'Unpatched')}"
 
 
-def _likeliest(at: At, tap: Tap, pair: Pair) -> list[tuple[str, float]]:
-    """The three likeliest next tokens of at least 1 %, and a pair's second answer, with their probabilities."""
+def _likeliest(at: At, tap: Tap) -> list[tuple[str, float]]:
+    """The three likeliest next tokens of at least 1 %, and the second prompt's answer, with their probabilities."""
     look = at.look
     ids = torch.tensor([look.ids], device=next(look.model.parameters()).device)
     with torch.inference_mode():
         chances = look.model(ids, Pass(tap=tap)).logits[0, -1].float().softmax(-1)
     first, *more = chances.topk(min(3, look.config.vocab_size)).indices.tolist()
-    named = [first, *(token for token in more if chances[token] >= LIKELY), pair.foil]
+    named = [first, *(token for token in more if chances[token] >= LIKELY), pair_here(at).foil]
     return [(look.token_label(token), float(chances[token])) for token in dict.fromkeys(named)]
