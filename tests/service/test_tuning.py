@@ -67,6 +67,8 @@ def test_what_training_changed_is_that_of_the_step_in_use_and_its_loss_is_the_cu
         losses = [Measured.from_dict(view.tuning[when]).new.loss for when in ("before", "after")]
         curve = view.of_model.evaluations["val_loss"]
         assert losses == pytest.approx([curve[0], curve[-1]], abs=1e-5)
+    board.use_best(ANNA, job.id, best=False)
+    assert job.view().tuning == last.tuning == board.registry.get(job.id, ANNA).about["tuning"]
 
 
 def test_what_cannot_be_tuned_is_said(learned, monkeypatch):

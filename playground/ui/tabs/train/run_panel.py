@@ -12,7 +12,7 @@ from typing import Any
 
 from ....service.run_job import RunJob
 from ....service.views import RunView
-from ....words.tuning import noted_result
+from ....words.tuning import cost_words, noted_result
 from ... import theme
 from ...chart import chart_place, show
 from ...links import carried
@@ -191,11 +191,18 @@ def _buttons(at: At) -> str:
     if view.learned:
         parts.append(button("Talk to it →", kind="primary", id="talk", data_open_tab="generate"))
     if view.learned and view.kept:
-        parts.append(deed_button(watch.use_label(view), "use_best", id="use-best", data_with=this))
+        parts.append(
+            deed_button(watch.use_label(view), "use_best", id="use-best", data_with=this, title=watch.use_title(view))
+        )
+    elif view.used is not None and view.can_return:
+        last = f"Use the last step ({view.history.last_step:,})"
+        parts.append(deed_button(last, "use_last", id="use-last", data_with=this))
     if label := watch.resume_label(view):
         parts.append(deed_button(label, "resume_run", id="resume-button", data_with=this))
     if view.learned:
         parts.append(f'<details class="menu"><summary>Share ▾</summary><div>{_share(at)}</div></details>')
+    if view.kept and view.tuning and (cost := cost_words(view.tuning, view.kept)):
+        parts.append(theme.quiet(cost))
     return "".join(parts)
 
 

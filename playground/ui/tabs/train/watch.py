@@ -50,7 +50,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"
-    words = pictures.loss_words(run and run.evaluations, view.baselines if view else None)
+    words = pictures.loss_words(view and view.of_model.evaluations, view.baselines if view else None)
     return figure, words + (_apart(view, beside) if view else "")
 
 
@@ -91,6 +91,12 @@ def _axis_end(view: RunView, beside: Sequence[RunView]) -> int | None:
 def use_label(view: RunView) -> str:
     """The label of the button that makes the best step's weights the model."""
     return f"Use step {view.kept:,}" if view.kept is not None else "Use the best step"
+
+
+def use_title(view: RunView) -> str:
+    """What the button says of the last step's weights, which it replaces as the model."""
+    last = f"step {view.history.last_step:,}"
+    return f"You can go back to {last}." if view.can_return else f"The weights of {last} will be lost."
 
 
 def cards(view: RunView) -> list[tuple[str, str, str]]:
