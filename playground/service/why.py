@@ -284,6 +284,8 @@ def scores_of(proofs: Iterable[ProofJob]) -> tuple[list[float], list[float]]:
 
 
 def corpus_of(board: Any, checkpoint: Checkpoint) -> tuple[TextSpec, Corpus]:
-    """The corpus that a model learned from. Raises ValueError if it is not known here."""
+    """The corpus that a model learned from. Raises ValueError if it is not known here, or is one of two."""
+    if checkpoint.about.get("parent"):
+        raise ValueError("A model that was trained further cannot be traced. Train a new one on this text")
     text = TextSpec.of(checkpoint, board.spec_of(checkpoint))
     return text, text_of(checkpoint, text, board.limits)

@@ -187,16 +187,14 @@ def _about_it(view: RunView) -> str:
 
 
 def _buttons(at: At) -> str:
-    view, parts, this = at.view, [], _about_it(at.view)
+    view, parts, this, last = at.view, [], _about_it(at.view), f"{at.view.history.last_step:,}"
     if view.learned:
         parts.append(button("Talk to it →", kind="primary", id="talk", data_open_tab="generate"))
     if view.learned and view.kept:
-        parts.append(
-            deed_button(watch.use_label(view), "use_best", id="use-best", data_with=this, title=watch.use_title(view))
-        )
+        title = f"You can go back to step {last}." if view.can_return else f"The weights of step {last} will be lost."
+        parts.append(deed_button(f"Use step {view.kept:,}", "use_best", id="use-best", data_with=this, title=title))
     elif view.used is not None and view.can_return:
-        last = f"Use the last step ({view.history.last_step:,})"
-        parts.append(deed_button(last, "use_last", id="use-last", data_with=this))
+        parts.append(deed_button(f"Use the last step ({last})", "use_last", id="use-last", data_with=this))
     if label := watch.resume_label(view):
         parts.append(deed_button(label, "resume_run", id="resume-button", data_with=this))
     if view.learned:

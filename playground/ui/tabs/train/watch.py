@@ -88,17 +88,6 @@ def _axis_end(view: RunView, beside: Sequence[RunView]) -> int | None:
 # ---- cards and sentences ---------------------------------------------------------------------------------------------
 
 
-def use_label(view: RunView) -> str:
-    """The label of the button that makes the best step's weights the model."""
-    return f"Use step {view.kept:,}" if view.kept is not None else "Use the best step"
-
-
-def use_title(view: RunView) -> str:
-    """What the button says of the last step's weights, which it replaces as the model."""
-    last = f"step {view.history.last_step:,}"
-    return f"You can go back to {last}." if view.can_return else f"The weights of {last} will be lost."
-
-
 def cards(view: RunView) -> list[tuple[str, str, str]]:
     """Cards (title, value, note) with what the headline and the curve leave out."""
     history, cards = view.history, []
