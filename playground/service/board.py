@@ -127,14 +127,14 @@ class Board:
             self._queue(job)
         return self._noted(job)
 
-    def use_best(self, visitor: str, run_id: str | None) -> RunJob:
-        """Make a run's best weights its model. Raises ValueError if none are better."""
+    def use_best(self, visitor: str, run_id: str | None, *, best: bool = True) -> RunJob:
+        """Make a run's best weights its model, or else its last ones again. Raises ValueError if it lacks them."""
         job = self.find(visitor, run_id)
         if job is None:
-            raise ValueError("Only the best weights of your own runs can be used.")
-        best = job.best()  # reads and runs a model, so nobody else should wait for that
+            raise ValueError("Only the weights of your own runs can be used.")
+        other = job.other(best=best)  # reads and runs a model, so nobody else should wait for that
         with self._lock:
-            job.use(*best)
+            job.use(*other)
         self.registry.save(job.id)
         return self._noted(job)
 

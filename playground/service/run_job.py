@@ -149,6 +149,7 @@ class RunJob(TrainingJob):
                 used=used,
                 kept=self._better_step,
                 tuning=None if self.active else self._tuning(used),
+                measures=self.active and bool(self.spec.parent and self._history.finished),
             )
 
     @property
@@ -213,7 +214,7 @@ class RunJob(TrainingJob):
                 self._prepared, self._message = event, "Building the model …"
                 if event.unknown:
                     parts = ", ".join(repr(part) for part in event.unknown)
-                    self._notices = [f"The prompt has parts that the text lacks: {parts}. They are read as unknown."]
+                    self._notices = [f"The prompt has parts without a token: {parts}. They are read as unknown."]
             elif isinstance(event, Predicted):
                 if self._before is None and event.step == 0:
                     self._before = event.probabilities
@@ -323,13 +324,15 @@ class RunJob(TrainingJob):
         """Return to the last saved state, which is this run's model until it continues."""
         self._history = saved.history
         self._history.judged = [record for record in judged if record["step"] <= saved.step]
+        self._put(self.id, self._saved(saved))
+        self._before_resume = saved.step, self.spec
+
+    def _saved(self, saved: SavedRun) -> Checkpoint:
+        """The model with its last saved weights."""
         model = Transformer(saved.model)
         model.load_state_dict(saved.weights)
-        self._put(
-            self.id,
-            self._checkpoint(self.id, model, self._history.copied(), self.name, self.spec.training, **self._tuned),
-        )
-        self._before_resume = saved.step, self.spec
+        history = self._history.copied()
+        return self._checkpoint(self.id, model, history, self.name, self.spec.training, **self._tuned)
 
     def read_text(self, model: Transformer) -> None:
         """Read the text with which this model's writing is compared, unless known: a restart loses it."""
@@ -352,29 +355,32 @@ class RunJob(TrainingJob):
                 self._before, self._now = predict(new, asked) if new else None, now
                 self._of_used = now
 
-    def best(self) -> tuple[Checkpoint, Checkpoint, torch.Tensor | None]:
-        """The run's model, its model at the lowest validation loss, and what that predicts (V,) after the prompt.
+    def other(self, *, best: bool) -> tuple[Checkpoint, Checkpoint, int | None, torch.Tensor | None]:
+        """The run's model, and its model with other weights: those of the lowest validation loss, or else the last.
 
-        Raises ValueError if no better weights are kept.
+        With the `used` step of these, and what they predict (V,) after the prompt. Raises ValueError if they are not
+        kept, or are the model's.
         """
-        last = self.checkpoint if self.settled and self.has_result else None
-        if last is None or last.best is None:
-            raise ValueError("This run has no better weights than the last ones.")
-        best, asked = last.at("best"), list(self._prepared.asked)
-        return last, best, predict(best.model, asked) if asked else None
+        now = self.checkpoint if self.settled and self.has_result else None
+        if now is None or (now.best is None if best else self.used is None or not self.view().can_return):
+            raise ValueError(f"This run has no {'better weights than the last ones' if best else 'later weights'}.")
+        used, other = (now.best[0], now.at("best")) if best else (None, self._saved(SavedRun.of(self.folder)))
+        asked = list(self._prepared.asked)
+        return now, other, used, predict(other.model, asked) if asked else None
 
-    def use(self, last: Checkpoint, best: Checkpoint, predicted: torch.Tensor | None) -> None:
-        """Let these weights (of `best()`) be the model from now on; its record ends with them.
+    def use(self, now: Checkpoint, other: Checkpoint, used: int | None, predicted: torch.Tensor | None) -> None:
+        """Let these weights (of `other()`) be the model from now on; its record ends with them.
 
         The run itself does not change: it continues from its last step. Raises ValueError if it has changed since.
         """
-        if self.registry.here(self.id) is not last or not self.settled:
+        if self.registry.here(self.id) is not now or not self.settled:
             raise ValueError("This run has changed in the meantime. Open it again.")
-        self._remember_text(best.model)
-        tuning = {"tuning": self._tuning(last.best[0])} if self._tuned else {}
-        self._put(self.id, replace(best, about=best.about | tuning))
+        self._remember_text(other.model)
+        tuning = {"tuning": self._tuning(used)} if self._tuned else {}
+        self._put(self.id, replace(other, about=other.about | tuning))
         with self._lock:
-            self.used, self._of_used = last.best[0], predicted
+            self.used, self._of_used = used, predicted
+            self._now = predicted if used is None else self._now
             self._version += 1
 
     def _remember_text(self, model: Transformer) -> None:

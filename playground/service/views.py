@@ -95,6 +95,8 @@ class RunView(View):
     """The step whose weights are the model, if it is not the last."""
     tuning: dict | None = None
     """For a model that was trained further: what was measured before and after, see `runs.Tuned`."""
+    measures: bool = False
+    """Whether its steps are made and what further training has changed is being measured."""
 
     @property
     def of_model(self) -> History:
@@ -114,6 +116,11 @@ class RunView(View):
     def _state_of(self, history: History) -> State:
         causal = self.config is None or self.config.causal
         return state_of(history, causal=causal, baselines=self.baselines)
+
+    @property
+    def can_return(self) -> bool:
+        """Whether the last weights, once others were used, can be the model again: those of a diverged run are lost."""
+        return self.can_resume and (self.history.finished or {}).get("reason") != "diverged"
 
     @property
     def learned(self) -> bool:

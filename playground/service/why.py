@@ -33,7 +33,7 @@ KEPT_SEARCHES, KEPT_PROOFS = 8, 40
 SEARCH_SECONDS, TOLD_EVERY = 15.0, 0.3
 """About how long a search takes; and the time between two reports of a job's progress."""
 NO_RECORD = "Its training settings are not known, so it cannot be trained again. Train a model here"
-LEARNED_SINCE = "The model has learned since this was written. Generate the text again"
+LEARNED_SINCE = "The model changed since this was written. Generate the text again"
 AGAIN = "Stopped. Press “{}” to start again."
 
 
@@ -284,6 +284,8 @@ def scores_of(proofs: Iterable[ProofJob]) -> tuple[list[float], list[float]]:
 
 
 def corpus_of(board: Any, checkpoint: Checkpoint) -> tuple[TextSpec, Corpus]:
-    """The corpus that a model learned from. Raises ValueError if it is not known here."""
+    """The corpus that a model learned from. Raises ValueError if it is not known here, or is one of two."""
+    if checkpoint.about.get("parent"):
+        raise ValueError("A model that was trained further cannot be traced. Train a new one on this text")
     text = TextSpec.of(checkpoint, board.spec_of(checkpoint))
     return text, text_of(checkpoint, text, board.limits)

@@ -149,4 +149,5 @@ def _judged_by(baselines: Baselines, name: str) -> list[str]:
     """How many tokens judge a loss, where they are few for a comparison with a baseline."""
     if baselines.clearly(name) <= CLEARLY:
         return []
-    return [f"Measured on only {baselines.tokens:,} {baselines.unit}s (± {baselines.chance[name]:.2f})."]
+    few = f"only {baselines.tokens:,} {baselines.unit}s"
+    return [f"On {few}, a difference below {baselines.chance[name]:.2f} from this baseline may be chance."]

@@ -31,7 +31,9 @@ def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Bas
         return f"{where}."
     if baselines.floor is not None:
         return f"{where}, {from_the_best(loss - baselines.floor)}."
-    passed = baselines.passed(loss)
+    passed, unsure = baselines.passed(loss), baselines.unsure(loss)
+    if unsure:
+        return f"{where}, below the {unsure} line, but not clearly."
     return f"{where}, {f'below the {passed} line' if passed else 'no better than guessing'}."
 
 

@@ -13,7 +13,7 @@ from .baselines import beside_next
 from .numbers import estimate
 from .result import Result
 
-INTERVAL = f"Each ± is a {CERTAINTY} % interval, from the spread between pieces of the text."
+INTERVAL = f"Each ± is a {CERTAINTY} % interval of the change, from its spread between pieces of the text."
 ORIGINS = {"run": "The run", "old": "Old text", "new": "New text"}
 """Where a prompt comes from, by its name in `Measured`."""
 LACKING = "Each “\N{REPLACEMENT CHARACTER}” marks a character that the model could not write."
@@ -51,7 +51,7 @@ def tuning_result(
         }
         headline = f"{learned[new]}{'' if old is None else f' and {forgot[old]}'}."
     number = f"New text: {_losses(before.new, after.new)}."
-    number += f" It is still {behind} baseline of this text." if behind else ""
+    number += f" It is {behind} baseline of this text." if behind else ""
     number += f"\nOld text: {_losses(before.old, after.old)}.{beaten}" if before.old else ""
     details = f"Both losses are in nats per token, on unseen text. {INTERVAL}"
     if not before.old:
@@ -59,6 +59,15 @@ def tuning_result(
     if any("\N{REPLACEMENT CHARACTER}" in text for text in after.samples):
         details += f" {LACKING}"
     return Result(headline, number, details)
+
+
+def cost_words(tuning: dict[str, Any], step: int) -> str:
+    """What the better step, whose weights can be used instead, has clearly forgotten more of the old text than the last
+    one; empty if nothing."""
+    last, best = (Measured.from_dict(tuning[when]).old if when in tuning else None for when in ("after", "best"))
+    if not last or not best or _change(last, best) != 1:
+        return ""
+    return f"Step {step:,} has forgotten more of the old text: loss {best.loss:.3f} instead of {last.loss:.3f}."
 
 
 def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from playground.service import runs
 from playground.service.cards import run_letters
 from playground.service.runs import RunSpec, Source
 from playground.service.views import RunView
+from playground.service.why import corpus_of
 from playground.studies.finetune import Measured, tuning_config
 from tests.ui.runs import ANNA, BERT, ended, house, small_spec
 
@@ -45,6 +46,8 @@ def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learne
     assert RunView.of_checkpoint(view.id, made).tuning == view.tuning
     assert RunView.of_checkpoint(view.id, made.at(made.snapshots.steps[0])).tuning is None, "it is of the last step"
     assert run_letters(view, job.spec) == ""  # a link could not repeat it
+    with pytest.raises(ValueError, match="trained further"):  # a proof would train it anew, without its parent
+        corpus_of(board, made)
     row = {"state": "over", "id": job.id, "visitor": job.visitor, "name": job.name}
     again = type(job).found(row, job.noted(), board.limits, board.registry)
     assert again.spec == job.spec and again.view().tuning == view.tuning
@@ -67,6 +70,8 @@ def test_what_training_changed_is_that_of_the_step_in_use_and_its_loss_is_the_cu
         losses = [Measured.from_dict(view.tuning[when]).new.loss for when in ("before", "after")]
         curve = view.of_model.evaluations["val_loss"]
         assert losses == pytest.approx([curve[0], curve[-1]], abs=1e-5)
+    board.use_best(ANNA, job.id, best=False)
+    assert job.view().tuning == last.tuning == board.registry.get(job.id, ANNA).about["tuning"]
 
 
 def test_what_cannot_be_tuned_is_said(learned, monkeypatch):

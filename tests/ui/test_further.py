@@ -25,7 +25,7 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     further = {"further": True, "model": first.id, "text": OTHER}
     assert "Steps must be a whole number from 1" in page.train(**further, steps=0) and len(board.of(page.visitor)) == 1
     assert "makes new models" in page.train(**further, sweep="Layers = 1, 2")
-    page.train(**further, steps=15)
+    page.train(**further, steps=15, prompt="")
     page.until_over()
     tuned = board.of(page.visitor)[-1]
     assert tuned.spec.parent == first.id and tuned.view().history.last_step == 15
@@ -34,8 +34,8 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     assert "Old text: loss" in page.text("numbers")
     assert tuned.view().tuning["ladder"]["bigram"] > 0, "by which what it forgot is graded"
     assert page.slots["tuned"].count("<tr>") > 2 and "nats per token" in page.look(details=True)["details"]
-    begun = tuned.spec.prompt or "the cat"
-    assert f'<p class="sample" dir="auto"><span class="prompt">{begun}</span>' in page.slots["tuned"]
+    assert tuned.spec.prompt == "a dog sat on", "the first words of the new text, as the field says"
+    assert '<p class="sample" dir="auto"><span class="prompt">a dog sat on</span>' in page.slots["tuned"]
     page.model = first.id
     page.look()
     assert page.slots["tuned"] == ""

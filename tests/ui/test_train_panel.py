@@ -116,14 +116,18 @@ def test_both_pages_predict_with_the_weights_that_are_used(served):
     page.until_over()
     (job,) = page.board.of(page.visitor)
     before, mark = page.look(inside=True)["predictions"]["summary"], page.news()
-    step = job.view().kept
+    step, last = job.view().kept, page.text("curve")
     assert "Overfitting since" in page.text("headline") and f"Use step {step}" in page.text("buttons")
-    assert page.do("use_best", of=job.id) == {}
+    assert "You can go back to step 120." in page.slots["buttons"] and page.do("use_best", of=job.id) == {}
     page.look(runs=True)
+    assert f"at step {step}," in page.text("curve") and "Use the last step (120)" in page.text("buttons")
     shown, now = page.slots["predictions"], page.news()
     assert f"at step {step}" in str(shown["figure"]) and shown["summary"] != before
     assert f"step {step} of 120" in page.text("about") and f"120 (uses step {step})" in page.text("runs")
     assert now["models"] != mark["models"] and now["made"][job.id][0] != mark["made"][job.id][0]
+    assert page.do("use_last", of=job.id) == {}
+    page.look()
+    assert page.text("curve") == last and f"Use step {step}" in page.text("buttons")
 
 
 def test_whoever_waits_reads_the_place_and_may_leave(served):
@@ -148,7 +152,7 @@ def test_buttons_answer_strangers_in_sentences(served):
     other = Visit(served, "owner")
     other.train(steps=20)
     other.until_over()
-    for deed in ("resume_run", "use_best", "rename_run", "delete_run"):
+    for deed in ("resume_run", "use_best", "use_last", "rename_run", "delete_run"):
         answer = page.do(deed, of=other.model, rename="Mine now")
         assert answer.get("problem", "").endswith("."), (deed, answer)
     page.model = other.model

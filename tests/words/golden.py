@@ -319,6 +319,8 @@ def of_studies() -> Iterator[Case]:
     yield "letters that the tokens lack", tuning.tuning_result(taken(3.0, 1.0), strange)
     noted = {when: dataclasses.asdict(taken(3.0, None)) for when in ("before", "after")}
     yield "in the shell", "\n".join(tuning.tuning_lines(noted))
+    both = {when: dataclasses.asdict(taken(2.0, old)) for when, old in (("after", 1.5), ("best", 1.8))}
+    yield "the better step forgot more", tuning.cost_words(both, 27)
     for parts, kind in (["é"], "char"), (list("éΩ\n"), "char"), (["sea", "sang", "the", "king", "now"], "word"):
         yield f"the length needed, {kind} {len(parts)}", tuning.needed_words("Run 1", 1300, kind)
         yield f"{len(parts)} lacking", tuning.lacking_words("Run 1", parts, kind)

@@ -258,12 +258,11 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
     """The TrainConfig for these settings. Raises ValueError."""
     parent = values.get("parent")
     context = parent.config.context_length if parent else max(_settled("context_length", values["context_length"]), 1)
-    prompt = values.get("prompt") or (parent and parent.about.get("prompt")) or ""
     return TrainConfig(
         **{name: _settled(name, values[name]) for name in _TRAIN_NAMES},
         # scoring takes about as long for any context, so that it never delays Stop
         eval_windows=max(EVALUATION_TOKENS // context, 8),
-        sample_prompt=str(prompt),
+        sample_prompt=str(values.get("prompt") or ""),
         sample_tokens=7 if values.get("source") == SENTENCES else 120 if texts.pieces_of(values) == "char" else 40,
     )
 
@@ -271,10 +270,10 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
 def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSpec:
     """The run that the form describes. Raises ValueError if a setting makes no sense or exceeds its bounds."""
     parent, values = values.get("parent"), {**values, **read(FIELDS, values, limits)}
-    if parent:
-        return RunSpec(source, parent.config, train_config(values), parent.tokenizer.kind, parent=values["model"])
     begun = beginning_of(source.text) if source.kind == OWN_TEXT else ""
     values["prompt"] = values.get("prompt") or begun
+    if parent:
+        return RunSpec(source, parent.config, train_config(values), parent.tokenizer.kind, parent=values["model"])
     check_tokenizer(source, values["tokenizer"])
     return RunSpec(
         source=source,

@@ -82,7 +82,8 @@
     const names = Object.entries(SHOWS).filter(([, place]) => document.querySelector(place)).map(([name]) => name).join(" ");
     if (document.body && document.body.dataset.shows !== names) document.body.dataset.shows = names;
     const model = /** @type {HTMLInputElement | null} */ (document.querySelector("#model input"));
-    const dir = /[\u0590-\u08ff]/.test(model?.value ?? "") ? "rtl" : "ltr"; // "Run 1 · …" in Arabic is cut at its own end
+    const cut = model && /[\u0590-\u08ff]/.test(model.value) && model.scrollWidth > model.clientWidth;
+    const dir = cut ? "rtl" : "ltr"; // a name in Arabic is cut at its own end
     if (model && model.dir !== dir) model.dir = dir;
   }).observe(document, { childList: true, subtree: true, attributeFilter: ["aria-selected"] });
 

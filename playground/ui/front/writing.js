@@ -243,12 +243,12 @@
       }
     }
 
-    /** Under a text stands who wrote it, and how; it is pale where the model has learned since. */
+    /** Under a text stands who wrote it, and how; it is pale where the model changed since. */
     function named() {
       const [model, step] = (known.weights || "").split(" ");
       const old = Boolean(text && model === text.model && Number(step) !== text.step);
       root.toggleAttribute("data-old", old);
-      by.textContent = text ? `${text.by}.${old ? ` The model has learned since step ${text.step}: Generate asks it anew.` : ""}` : "";
+      by.textContent = text ? `${text.by}.${old ? ` The model changed since step ${text.step}.` : ""}` : "";
     }
 
     // ---- a token --------------------------------------------------------------------------------------------------
@@ -352,7 +352,7 @@
     box.addEventListener("shown", (/** @type {CustomEvent} */ { detail }) => {
       const own = texts[detail?.model];
       if (!detail?.lines || newest.awaits || detail.model !== known.model || (own && !own.first)) return;
-      for (const line of detail.lines) take(line, null, detail.recorded ? "recorded" : "example");
+      for (const line of detail.lines) take(line, null, detail.recorded ? "recorded" : "its first text");
       if (text) finish(text, null);
     });
     document.addEventListener("playground", (event) => {

@@ -46,8 +46,7 @@ class Beginning:
             raise ValueError(_DAMAGED) from None
         if step != (now := checkpoint.history.last_step):
             raise ValueError(
-                f"The model has learned since: this was written after {step:,} steps, now it is at {now:,}. "
-                "Press Generate again"
+                f"The model changed since: step {step:,} wrote this, now it is at step {now:,}. Press Generate again"
             )
         known = range(checkpoint.config.vocab_size)
         fits = 0 < len(text.prompt) <= limits.prompt and len(text.tokens) <= PRESSES * limits.new_tokens

@@ -12,7 +12,7 @@ from typing import Any
 
 from ....service.run_job import RunJob
 from ....service.views import RunView
-from ....words.tuning import noted_result
+from ....words.tuning import cost_words, noted_result
 from ... import theme
 from ...chart import chart_place, show
 from ...links import carried
@@ -187,15 +187,20 @@ def _about_it(view: RunView) -> str:
 
 
 def _buttons(at: At) -> str:
-    view, parts, this = at.view, [], _about_it(at.view)
+    view, parts, this, last = at.view, [], _about_it(at.view), f"{at.view.history.last_step:,}"
     if view.learned:
         parts.append(button("Talk to it →", kind="primary", id="talk", data_open_tab="generate"))
     if view.learned and view.kept:
-        parts.append(deed_button(watch.use_label(view), "use_best", id="use-best", data_with=this))
+        title = f"You can go back to step {last}." if view.can_return else f"The weights of step {last} will be lost."
+        parts.append(deed_button(f"Use step {view.kept:,}", "use_best", id="use-best", data_with=this, title=title))
+    elif view.used is not None and view.can_return:
+        parts.append(deed_button(f"Use the last step ({last})", "use_last", id="use-last", data_with=this))
     if label := watch.resume_label(view):
         parts.append(deed_button(label, "resume_run", id="resume-button", data_with=this))
     if view.learned:
         parts.append(f'<details class="menu"><summary>Share ▾</summary><div>{_share(at)}</div></details>')
+    if view.kept and view.tuning and (cost := cost_words(view.tuning, view.kept)):
+        parts.append(theme.quiet(cost))
     return "".join(parts)
 
 

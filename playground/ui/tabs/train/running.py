@@ -39,8 +39,8 @@ class Running:
         self.settings.connect(page, self.train)
         page.on_load(self.filled, [page.visitor], self.linked.form_parts)
         acts: dict[str, Callable[[Asked], Any]] = {
-            "resume_run": self.resume, "use_best": self.use_best, "rename_run": self.rename,
-            "delete_run": self.delete, "forget_me": self.forget,
+            "resume_run": self.resume, "use_best": self.use_best, "use_last": self.use_last,
+            "rename_run": self.rename, "delete_run": self.delete, "forget_me": self.forget,
         }  # fmt: skip
         for name, act in acts.items():
             page.panels.act(name, act)
@@ -93,6 +93,10 @@ class Running:
     def use_best(self, asked: Asked) -> None:
         """Handle a press of *Use step …*: the kept weights become the run's model, on all tabs."""
         self.board.use_best(asked.visitor, _run(asked))
+
+    def use_last(self, asked: Asked) -> None:
+        """Handle a press of *Use the last step*: the weights of the run's end become its model again."""
+        self.board.use_best(asked.visitor, _run(asked), best=False)
 
     def rename(self, asked: Asked) -> dict:
         """Handle a press of Rename: a run gets another name, everywhere."""

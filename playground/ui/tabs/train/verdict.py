@@ -15,7 +15,7 @@ from ....words.corpus import overlap_warning
 from ....words.judging import judged_headline
 from ....words.training import ended_early, in_steps, stopped_at
 from ... import theme
-from ...forms.run import SIZES
+from ...forms.run import SIZES, setting_shown
 from ...refusals import sentence
 from ...under_way import left, ordinal, progress
 from . import speaking
@@ -63,12 +63,18 @@ def about(view: RunView) -> str:
 
 
 def size(config: ModelConfig | None) -> str:
-    """The name of the size with this many parameters at this vocabulary and context, or else the number."""
+    """The name of the size with this many parameters at this vocabulary and context, with its activation where that
+    makes the number another; or else the number."""
     if config is None:
         return ""
     count, reads = config.n_parameters, {"vocab_size": config.vocab_size, "context_length": config.context_length}
-    known = (title for name, title in SIZES.items() if PRESETS[name].replace(**reads).n_parameters == count)
-    return next(known, f"{count:,} parameters")
+    for name, title in SIZES.items():
+        preset, changed = PRESETS[name].replace(**reads), {"activation": config.activation}
+        if preset.n_parameters == count:
+            return title
+        if preset.replace(**changed).n_parameters == count:
+            return f"{title} with {setting_shown('activation', config.activation)}"
+    return f"{count:,} parameters"
 
 
 def numbers(view: RunView) -> str:
@@ -133,4 +139,5 @@ def bar(view: RunView) -> str:
     seconds = view.history.steps["seconds"]
     foreseen = view.latest.time_left if view.latest and seconds[-1] - seconds[0] > SURE_AFTER else None
     words = f"Step {done:,} of {planned:,}{left(foreseen)}"
+    words = "Measuring what it learned and forgot …" if view.measures else words
     return progress(view, done / planned if planned else 0.0, words)

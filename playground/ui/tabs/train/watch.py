@@ -50,7 +50,7 @@ def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[st
     )
     if view:
         figure["layout"]["uirevision"] += f" {view.id}"
-    words = pictures.loss_words(run and run.evaluations, view.baselines if view else None)
+    words = pictures.loss_words(view and view.of_model.evaluations, view.baselines if view else None)
     return figure, words + (_apart(view, beside) if view else "")
 
 
@@ -86,11 +86,6 @@ def _axis_end(view: RunView, beside: Sequence[RunView]) -> int | None:
 
 
 # ---- cards and sentences ---------------------------------------------------------------------------------------------
-
-
-def use_label(view: RunView) -> str:
-    """The label of the button that makes the best step's weights the model."""
-    return f"Use step {view.kept:,}" if view.kept is not None else "Use the best step"
 
 
 def cards(view: RunView) -> list[tuple[str, str, str]]:
