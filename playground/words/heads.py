@@ -33,6 +33,8 @@ ROLE_NAMES = {
     "unclear": "has no clear role",
 }
 """Of `inspection.roles.ROLES`."""
+UNCLEAR_BUT_MATTERS = "has no clear role on average, though it matters here"
+"""Instead of "unclear", for a head without which this prompt's prediction changes."""
 ORDERS = {
     "prediction": "sorted by effect on the next token",
     "pattern": "clearest pattern first",
@@ -55,8 +57,7 @@ def interval(measured: Estimate, at: tuple[int, int], digits: int = 2) -> str:
 
 def effect_or_noise(measured: Estimate, at: tuple[int, int], digits: int = 2) -> str:
     """An effect with its interval, or words for one that may be zero."""
-    mean, margin = measured.at(*at)
-    return "no clear effect" if abs(mean) <= margin else interval(measured, at, digits)
+    return interval(measured, at, digits) if measured.is_clear(*at) else "no clear effect"
 
 
 def roles_counted(tests: HeadTests) -> Result:
@@ -121,6 +122,10 @@ def edited_headline(edits: Sequence[Edit], now: Mapping[str, float]) -> str:
         case [SwitchOff(layer, "head", int(head))]:
             return f"{head_name(layer, head)} is off: {said}."
     return f"Edited: {said}."
+
+
+STILL_LOOKS = " The head still attends like this, but its output is off."
+"""Under the pattern of a head that is switched off."""
 
 
 def unedited_words(label: str, before: float, place: str = "") -> str:

@@ -17,6 +17,7 @@ from ....model import trace
 from ....words.heads import (
     ORDERS,
     ROLE_NAMES,
+    STILL_LOOKS,
     attends_headline,
     cell_words,
     edited_headline,
@@ -33,7 +34,7 @@ from .selection import At, importance, order, ranking, strongest_key
 from .strip import edited
 from .tested import known
 
-HEIGHT = 440
+HEIGHT = 340
 """Pixels of a pattern."""
 
 TEMPLATE = f"""<div class="two"><div class="card stays">
@@ -59,7 +60,7 @@ def slots(at: At) -> dict[str, Slot]:
     shown = {
         "headline": Slot((*head, c.query, c.edits, known(look) is None), lambda: headline(at)),
         "head-buttons": Slot((*head, c.edits, c.why), lambda: buttons(at)),
-        "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*drawn(look, weights(at), c.query, c.key))),
+        "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*pattern(at))),
         "grid-order": Slot(at.about, lambda: f", {ORDERS[order(at.look)]}"),
         "grid": Slot((*head, window(at.look.length, c.query)), lambda: show(*grid(at))),
     }
@@ -132,8 +133,14 @@ def buttons(at: At) -> str:
     pressed = str(at.chosen.why).lower()
     why = move_button("Why this weight?", {"why": True}, kind="link", aria_pressed=pressed, data_reveal="receipt")
     if off in listed:
-        return move_button("Restore it", {"edits": [each for each in listed if each != off]}) + why
+        return move_button("Restore", {"edits": [each for each in listed if each != off]}) + why
     return move_button("Switch it off", {"edits": [*listed, off]}) + why
+
+
+def pattern(at: At) -> tuple[dict[str, Any], str]:
+    """The head's pattern, and the chosen cell's weight; of a head that is off, also what that leaves as it was."""
+    figure, words = drawn(at.look, weights(at), at.chosen.query, at.chosen.key)
+    return figure, words + STILL_LOOKS * (_off(at) in at.edits)
 
 
 def weights(at: At) -> np.ndarray:

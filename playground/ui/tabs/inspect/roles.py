@@ -10,6 +10,7 @@ from ....words.heads import (
     CRITERIA,
     HABIT_NAMES,
     ROLE_NAMES,
+    UNCLEAR_BUT_MATTERS,
     effect_or_noise,
     head_name,
     interval,
@@ -21,6 +22,9 @@ from ...panel import Slot, move_button, slot
 from ...refusals import sentence
 from .selection import At, importance
 from .tested import Tested, roles_of
+
+MATTERS_HERE = 0.1
+"""A head matters on this prompt if its last prediction moves by more nats without the head."""
 
 TEMPLATE = f"""<details class="fold" data-fold="roles"><summary>Head roles, tested on many texts</summary>
 <div class="card stack">{slot("roles", class_="stack")}{slot("role")}
@@ -95,9 +99,9 @@ def role_card(at: At) -> str:
     for name, habit in HABIT_NAMES.items():
         bound, there = f"≤ {tests.untrained[name]:.2f}", interval(tests.weights[name], owner)
         rows.append((f"weight on {habit}", there, bound, _number(here[name])))
-        if name in REPEATS:
-            lost, bound = effect_or_noise(tests.given_up[name], owner), f"≤ {tests.untrained_given_up[name]:.2f}"
-            rows.append(("… of it lost when the earlier copy is changed", lost, bound, ""))
+        if name in REPEATS and tests.given_up[name].is_clear(*owner):
+            lost, bound = interval(tests.given_up[name], owner), f"≤ {tests.untrained_given_up[name]:.2f}"
+            rows.append((f"weight on {habit}, lost without the repetition", lost, bound, ""))
     effect = effect_or_noise(tests.effect, owner, digits=4)
     rows += [
         ("evenness", interval(tests.evenness, owner), "", _number(here["evenness"])),
@@ -112,8 +116,10 @@ def role_card(at: At) -> str:
     if shift is not None:
         rows.append(("change of the last prediction without it (nats)", "", "", f"{shift[owner]:.2f}"))
     table = theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
-    said = f"{title} {ROLE_NAMES[tests.role(*owner)]}."
-    return f"{theme.heading(said)}<details><summary>Its numbers</summary>{table}</details>"
+    role = tests.role(*owner)
+    matters = role == "unclear" and shift is not None and shift[owner] > MATTERS_HERE
+    said = UNCLEAR_BUT_MATTERS if matters else ROLE_NAMES[role]
+    return f"{theme.quiet(f'{title} {said}.')}<details><summary>Its numbers</summary>{table}</details>"
 
 
 def _number(value: float) -> str:

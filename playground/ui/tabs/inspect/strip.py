@@ -27,15 +27,21 @@ _effects = Kept(entries=256, megabytes=16)
 
 def slots(at: At) -> dict[str, Slot]:
     """The prediction, the tokens and the edits."""
-    c = at.chosen
-    shade = (*at.about, c.strip, *(at.owner if c.strip == "head" else ()), c.query)
+    c, attends = at.chosen, shows_attention(at)
+    shade = (*at.about, c.strip, *(at.owner if c.strip == "head" else ()), c.query, attends)
     return {
         "next": Slot((*at.about, c.edits), lambda: next_token(at)),
-        "tokens": Slot(shade, lambda: tokens(at)),
-        "strip-words": Slot((*at.about, c.strip, *at.owner, c.query), lambda: words(at)),
+        "tokens": Slot(shade, lambda: tokens(at) if attends else ""),
+        "strip-words": Slot((*at.about, c.strip, *at.owner, c.query, attends), lambda: words(at) if attends else ""),
         "edits-in-force": Slot((*at.about, c.edits), lambda: in_force(at)),
         "edits-seen": Slot(bool(c.edits), lambda: SEEN if c.edits else ""),
     }
+
+
+def shows_attention(at: At) -> bool:
+    """Whether the view draws where a token of this prompt looks."""
+    moments = at.chosen.training == "moments" and at.look.checkpoint.snapshots is not None
+    return at.chosen.view in ("steps", "heads") or (at.chosen.view == "training" and moments)
 
 
 def edited(at: At, query: int | None = None) -> Effect:
