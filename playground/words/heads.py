@@ -31,10 +31,9 @@ ROLE_NAMES = {
     "even": "spreads its attention evenly",
     "content": "chooses tokens by content, not by place",
     "unclear": "has no clear role",
+    "unclear here": "has no clear role on average, though it matters most here",
 }
-"""Of `inspection.roles.ROLES`."""
-UNCLEAR_BUT_MATTERS = "has no clear role on average, though it matters here"
-"""Instead of "unclear", for a head without which this prompt's prediction changes."""
+"""Of `inspection.roles.ROLES`, and of an unclear head without which this prompt's prediction changes most."""
 ORDERS = {
     "prediction": "sorted by effect on the next token",
     "pattern": "clearest pattern first",
@@ -124,13 +123,10 @@ def edited_headline(edits: Sequence[Edit], now: Mapping[str, float]) -> str:
     return f"Edited: {said}."
 
 
-STILL_LOOKS = " The head still attends like this, but its output is off."
-"""Under the pattern of a head that is switched off."""
-
-
 def unedited_words(label: str, before: float, place: str = "") -> str:
-    """What was most probable without edits; `place` as in `without_words`."""
-    return f"{f'After token {place}, unedited' if place else 'Unedited'}: “{label}” {share(before)}."
+    """What was most probable with the head on, and what stays; `place` as in `without_words`."""
+    begun = f"After token {place}, unedited" if place else "Unedited"
+    return f"{begun}: “{label}” {share(before)}. It still attends as shown below, but its output is off."
 
 
 def next_words(now: float, before: float | None = None) -> str:

@@ -178,7 +178,6 @@ def of_heads_and_precision() -> Iterator[Case]:
         yield f"a list of heads, sorted by the {by}", words
     yield "a role in a table", heads.role_words("content")
     yield "roles of three heads", heads.roles_counted(Facts(roles=[["first", "even"], ["first"]]))
-    yield "unclear, but it matters", heads.UNCLEAR_BUT_MATTERS
     yield "no roles", heads.roles_counted(Facts(roles=[["unclear"] * 4]))
     yield "weight 0.9 on one token", heads.attends_headline(3, 2, list("a kite"), np.array([0, 0, 0, 0.9, 0.1, 0]))
     yield "weight 0.3 at most", heads.attends_headline(3, 2, list("ab"), np.array([0.3, 0.3]))
@@ -188,7 +187,6 @@ def of_heads_and_precision() -> Iterator[Case]:
     yield "without a head, after an earlier token", heads.without_words("k", 0.1, 0.5, "24 “␣”")
     yield "a head that is off", heads.edited_headline([SwitchOff(3, "head", 2)], {"b": 0.39, "k": 0.15})
     yield "other edits", heads.edited_headline([SwitchOff(3, "layer")], {"b": 0.39})
-    yield "pattern of a head that is off", heads.STILL_LOOKS
     yield "before it was off", heads.unedited_words("k", 0.9998, "24 “␣”")
     yield "a cell of a pattern", heads.cell_words(tokens, 4, 1, 0.25)
     for dot in (1.7, -0.3):

@@ -161,8 +161,7 @@ def headline(at: At) -> str:
     look, found = at.look, edited(at, at.chosen.query)
     likeliest = dict.fromkeys((int(found.after.argmax()), int(found.before.argmax())))
     said = edited_headline(at.edits, {look.token_label(token): float(found.after[token]) for token in likeliest})
-    back = "Restore all" if len(at.edits) > 1 else "Restore"
-    return f"<h3><bdi>{html.escape(said)}</bdi></h3>{move_button(back, {'edits': []})}"
+    return f"<h3><bdi>{html.escape(said)}</bdi></h3>{move_button('Restore all', {'edits': []})}"
 
 
 _costs = Kept(entries=256, megabytes=1)

@@ -17,7 +17,6 @@ from ....model import trace
 from ....words.heads import (
     ORDERS,
     ROLE_NAMES,
-    STILL_LOOKS,
     attends_headline,
     cell_words,
     edited_headline,
@@ -60,7 +59,7 @@ def slots(at: At) -> dict[str, Slot]:
     shown = {
         "headline": Slot((*head, c.query, c.edits, known(look) is None), lambda: headline(at)),
         "head-buttons": Slot((*head, c.edits, c.why), lambda: buttons(at)),
-        "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*pattern(at))),
+        "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*drawn(look, weights(at), c.query, c.key))),
         "grid-order": Slot(at.about, lambda: f", {ORDERS[order(at.look)]}"),
         "grid": Slot((*head, window(at.look.length, c.query)), lambda: show(*grid(at))),
     }
@@ -135,12 +134,6 @@ def buttons(at: At) -> str:
     if off in listed:
         return move_button("Restore", {"edits": [each for each in listed if each != off]}) + why
     return move_button("Switch it off", {"edits": [*listed, off]}) + why
-
-
-def pattern(at: At) -> tuple[dict[str, Any], str]:
-    """The head's pattern, and the chosen cell's weight; of a head that is off, also what that leaves as it was."""
-    figure, words = drawn(at.look, weights(at), at.chosen.query, at.chosen.key)
-    return figure, words + STILL_LOOKS * (_off(at) in at.edits)
 
 
 def weights(at: At) -> np.ndarray:

@@ -95,11 +95,11 @@ def slots(at: At) -> dict[str, Slot]:
 def within(at: At) -> dict[str, Any]:
     """The habit to draw, and as chosen head the one that took it up."""
     habit = habit_of(source(at))
-    if missing(at.look) or (owner := owner_of(at, habit)) == at.owner:
+    found = None if missing(at.look) else appearance(replay_of(at.look), habit)
+    if not found or (found.layer, found.head) == at.owner:
         return {"look_at": habit}
-    layer, head = owner
-    key = strongest_key(at.look, layer, head, at.chosen.query)
-    return {"look_at": habit, "layer": layer, "head": head, "key": key}
+    key = strongest_key(at.look, found.layer, found.head, at.chosen.query)
+    return {"look_at": habit, "layer": found.layer, "head": found.head, "key": key}
 
 
 def source(at: At) -> At:
@@ -118,12 +118,6 @@ def habit_of(at: At) -> str:
     if at.chosen.look_at in HABIT_NAMES:
         return at.chosen.look_at
     return most_learned(replay_of(at.look)) or "induction"
-
-
-def owner_of(at: At, habit: str) -> tuple[int, int]:
-    """The layer and head to draw: those of the head that took up the habit; where none did, the chosen ones."""
-    found = appearance(replay_of(at.look), habit)
-    return (found.layer, found.head) if found else at.owner
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:

@@ -10,7 +10,6 @@ from ....words.heads import (
     CRITERIA,
     HABIT_NAMES,
     ROLE_NAMES,
-    UNCLEAR_BUT_MATTERS,
     effect_or_noise,
     head_name,
     interval,
@@ -22,9 +21,6 @@ from ...panel import Slot, move_button, slot
 from ...refusals import sentence
 from .selection import At, importance
 from .tested import Tested, roles_of
-
-MATTERS_HERE = 0.1
-"""A head matters on this prompt if its last prediction moves by more nats without the head."""
 
 TEMPLATE = f"""<details class="fold" data-fold="roles"><summary>Head roles, tested on many texts</summary>
 <div class="card stack">{slot("roles", class_="stack")}{slot("role")}
@@ -117,9 +113,9 @@ def role_card(at: At) -> str:
         rows.append(("change of the last prediction without it (nats)", "", "", f"{shift[owner]:.2f}"))
     table = theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
     role = tests.role(*owner)
-    matters = role == "unclear" and shift is not None and shift[owner] > MATTERS_HERE
-    said = UNCLEAR_BUT_MATTERS if matters else ROLE_NAMES[role]
-    return f"{theme.quiet(f'{title} {said}.')}<details><summary>Its numbers</summary>{table}</details>"
+    if role == "unclear" and shift is not None and shift[owner] == shift.max():
+        role = "unclear here"
+    return f"{theme.quiet(f'{title} {ROLE_NAMES[role]}.')}<details><summary>Its numbers</summary>{table}</details>"
 
 
 def _number(value: float) -> str:

@@ -16,8 +16,9 @@ from ....words.numbers import percent
 from ...panel import Slot, choice, move_button, slot
 from .selection import At
 
-TEMPLATE = f"""<div class="strip-head">{slot("strip-words", tag="p", class_="quiet")}</div>
-{slot("tokens", class_="tokens", data_arrows="", role="group", aria_label="The prompt's tokens", dir="auto")}"""
+TEMPLATE = f"""<div class="stack" data-for="steps heads"><div class="strip-head">
+{slot("strip-words", tag="p", class_="quiet")}</div>
+{slot("tokens", class_="tokens", data_arrows="", role="group", aria_label="The prompt's tokens", dir="auto")}</div>"""
 
 LONGEST = 12
 """Characters of a token that are shown; a longer one is shortened in the middle."""
@@ -27,21 +28,15 @@ _effects = Kept(entries=256, megabytes=16)
 
 def slots(at: At) -> dict[str, Slot]:
     """The prediction, the tokens and the edits."""
-    c, attends = at.chosen, shows_attention(at)
-    shade = (*at.about, c.strip, *(at.owner if c.strip == "head" else ()), c.query, attends)
+    c = at.chosen
+    shade = (*at.about, c.strip, *(at.owner if c.strip == "head" else ()), c.query)
     return {
         "next": Slot((*at.about, c.edits), lambda: next_token(at)),
-        "tokens": Slot(shade, lambda: tokens(at) if attends else ""),
-        "strip-words": Slot((*at.about, c.strip, *at.owner, c.query, attends), lambda: words(at) if attends else ""),
+        "tokens": Slot(shade, lambda: tokens(at)),
+        "strip-words": Slot((*at.about, c.strip, *at.owner, c.query), lambda: words(at)),
         "edits-in-force": Slot((*at.about, c.edits), lambda: in_force(at)),
         "edits-seen": Slot(bool(c.edits), lambda: SEEN if c.edits else ""),
     }
-
-
-def shows_attention(at: At) -> bool:
-    """Whether the view draws where a token of this prompt looks."""
-    moments = at.chosen.training == "moments" and at.look.checkpoint.snapshots is not None
-    return at.chosen.view in ("steps", "heads") or (at.chosen.view == "training" and moments)
 
 
 def edited(at: At, query: int | None = None) -> Effect:
