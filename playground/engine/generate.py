@@ -44,7 +44,7 @@ def _steps(model: InferenceModel, request: Request) -> Iterator[DecodeStep]:
             request.begin()
             if request.needs_prefill:
                 if cache is not None:
-                    cache.truncate(0)
+                    cache.clear()
                 logits = model.prefill(torch.tensor(request.window, device=model.device), cache, request.tap)
             else:
                 logits = model.decode_one(torch.tensor(request.newest, device=model.device), cache, request.tap)

@@ -93,11 +93,9 @@ class KVCache:
             part.length = self.length
         return parts
 
-    def truncate(self, length: int) -> None:
-        """Forget all but the first `length` tokens."""
-        if not 0 <= length <= self.length:
-            raise ValueError(f"a cache of {self.length} tokens cannot be cut to {length}")
-        self.length = length
+    def clear(self) -> None:
+        """Forget all tokens."""
+        self.length = 0
 
 
 class RaggedCache(KVCache):

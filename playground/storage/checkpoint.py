@@ -121,11 +121,10 @@ def save(
     *,
     name: str | None = None,
     about: dict[str, Any] | None = None,
-    half: bool = False,
 ) -> Path:
     """Write a checkpoint folder from these parts, by default named after the folder; see `write_checkpoint`."""
     parts = Checkpoint(model, tokenizer, history or History(), name or Path(folder).name, about or {})
-    return write_checkpoint(folder, parts, half=half)
+    return write_checkpoint(folder, parts)
 
 
 def write_checkpoint(folder: str | Path, checkpoint: Checkpoint, *, card: str = "", half: bool = False) -> Path:

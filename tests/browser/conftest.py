@@ -13,9 +13,10 @@ import gradio as gr
 import pytest
 
 from playground.ui import theme
-from playground.ui.app import build_app, launch
+from playground.ui.app import build_app
 from playground.ui.chart import head_html
 from playground.ui.own_files import files_route
+from tests.ui.raw import serving
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _ARGUMENTS = [
@@ -94,10 +95,8 @@ def serve() -> Iterator[Callable[..., str]]:
 @pytest.fixture(scope="package")
 def served() -> Iterator[tuple]:
     """The product as `python app.py` serves it: its `Page`, and its address."""
-    app = build_app()
-    _, address, _ = launch(app, port=None, prevent_thread_lock=True, quiet=True)
-    yield app.page, address
-    app.close(verbose=False)
+    with serving(build_app()) as page_and_address:
+        yield page_and_address
 
 
 @pytest.fixture(scope="package")

@@ -3,46 +3,39 @@
 import pytest
 
 from playground.data import TextError, read_hub
-from tests.standins.hub import Account, hub_for_tests
 
 FILES = {"story.txt": b"Once upon a time there was a small server.\n" * 3, "picture.txt": b"\x89PNG\0\0"}
 
 
-@pytest.fixture
-def hub(monkeypatch, tmp_path):
-    with hub_for_tests(monkeypatch, tmp_path) as hub:
-        hub.add("user/tales", FILES, kind="dataset")
-        yield hub
-
-
-def test_a_text_is_fetched_once_and_never_where_it_is_too_large_or_with_this_machines_login(hub, monkeypatch):
+@pytest.mark.usefixtures("signed_in")
+def test_a_text_is_fetched_once_and_never_where_it_is_too_large_or_with_this_machines_login(hub):
     # whoever names a repository must not learn by it whether a private one has such a file, or how large it is
-    hub.accounts["hf_theOwners"] = Account("user")
-    hub.add("user/diary", FILES, kind="dataset", private=True)
-    monkeypatch.setenv("HF_TOKEN", "hf_theOwners")
+    hub.add("anna/tales", FILES, kind="dataset")
+    hub.add("anna/diary", FILES, kind="dataset", private=True)
     for file in ("story.txt", "missing.txt"):
-        with pytest.raises(TextError, match="dataset user/diary"):
-            read_hub("user/diary", file, endpoint=hub.address)
+        with pytest.raises(TextError, match="dataset anna/diary"):
+            read_hub("anna/diary", file, endpoint=hub.address)
     with pytest.raises(TextError, match=r"MB.*used"):
-        read_hub("user/tales", "story.txt", endpoint=hub.address, max_bytes=10)
+        read_hub("anna/tales", "story.txt", endpoint=hub.address, max_bytes=10)
     assert not [line for line in hub.log if "/resolve/" in line]
     with pytest.raises(TextError, match=r"check.*connection"):
-        read_hub("user/tales", "story.txt", endpoint="http://127.0.0.1:9")
-    assert read_hub("user/tales", "story.txt", endpoint=hub.address) == FILES["story.txt"].decode()
+        read_hub("anna/tales", "story.txt", endpoint="http://127.0.0.1:9")
+    assert read_hub("anna/tales", "story.txt", endpoint=hub.address) == FILES["story.txt"].decode()
     # a connection that is open outlives the server, so the second time another address is asked, where nobody listens
-    assert read_hub("user/tales", "story.txt", endpoint="http://127.0.0.1:9") == FILES["story.txt"].decode()
+    assert read_hub("anna/tales", "story.txt", endpoint="http://127.0.0.1:9") == FILES["story.txt"].decode()
 
 
 @pytest.mark.parametrize(
     ("repo", "file", "sentence"),
     [
-        ("user/tales", "missing.txt", r"missing\.txt.*user/tales"),
-        ("user/nothing", "story.txt", "dataset user/nothing"),
-        ("user/tales", "picture.txt", r"^picture\.txt.*user/tales"),  # not where its copy lies here
+        ("anna/tales", "missing.txt", r"missing\.txt.*anna/tales"),
+        ("anna/nothing", "story.txt", "dataset anna/nothing"),
+        ("anna/tales", "picture.txt", r"^picture\.txt.*anna/tales"),  # not where its copy lies here
         ("not a name!", "story.txt", "write.*user/name"),
         ("", "story.txt", "name.*repository"),
     ],
 )
 def test_what_cannot_be_fetched_is_a_sentence(hub, repo, file, sentence):
+    hub.add("anna/tales", FILES, kind="dataset")
     with pytest.raises(TextError, match=sentence):
         read_hub(repo, file, endpoint=hub.address)

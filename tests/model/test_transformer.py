@@ -67,17 +67,6 @@ def test_the_last_tokens_logits_alone_are_those_of_the_whole_pass(config):
         assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(caches[0].layers, caches[1].layers))
 
 
-@every_causal_config
-def test_truncated_cache_forgets(config):
-    model, ids = Transformer(config), some_ids(config)
-    cache = KVCache.allocate(config, batch=2)
-    with torch.no_grad():
-        model(ids, Pass(cache=cache))
-        cache.truncate(5)
-        again = model(ids[:, 5:], Pass(cache=cache)).logits
-        assert torch.allclose(again, model(ids).logits[:, 5:], atol=1e-5)
-
-
 @every_config
 def test_traced_equals_plain_and_the_trace_is_consistent(config):
     model, ids = Transformer(config), some_ids(config)

@@ -10,7 +10,7 @@ from playground.service.data_folder import DataFolder, new_id
 from playground.service.limits import FAILED_RUNS, LimitError
 from playground.service.runs import RunSpec
 from playground.service.views import RunView
-from tests.ui.runs import ANNA, BERT, MODEL, ScriptedRunner, at_once, ended, house, small_spec, until
+from tests.ui.runs import ANNA, MODEL, ScriptedRunner, at_once, ended, house, small_spec, until
 
 
 def test_a_run_ends_in_the_registry_with_its_curve_and_ladder(tmp_path):
@@ -92,28 +92,6 @@ def test_stopping_before_training_began_ends_at_once_and_the_late_thread_changes
     assert ended(second).view().state == "finished"
     until(lambda: not job.busy)
     assert job.state == "failed" and not jobs.registry.has(job.id, ANNA)
-
-
-def test_two_visitors_never_see_stop_or_resume_each_others_runs(tmp_path):
-    jobs = house(tmp_path, ScriptedRunner())
-    annas, berts = jobs.start(ANNA, small_spec(steps=400)), jobs.start(BERT, small_spec(steps=400))
-    assert jobs.active(ANNA) is annas and jobs.active(BERT) is berts
-    assert jobs.of(ANNA) == [annas] and jobs.of(BERT) == [berts]
-    assert jobs.find(BERT, annas.id) is None and jobs.stop(BERT, annas.id) is None
-    until(lambda: berts.state == annas.state == "training")
-    jobs.stop(BERT)
-    ended(berts)
-    assert annas.active, "stopping one's own run leaves the other's alone"
-    jobs.stop(ANNA)
-    ended(annas)
-    with pytest.raises(ValueError, match="no run"):
-        jobs.resume(BERT, annas.id)
-    with pytest.raises(ValueError, match="longer here"):
-        jobs.registry.get(annas.id, BERT)
-    with pytest.raises(ValueError, match="longer here"):
-        jobs.registry.remove(annas.id, BERT)
-    assert [entry.owner for entry in jobs.registry.models(BERT)] == [BERT]
-    assert annas.id not in dict(map(reversed, jobs.registry.choices(BERT)))
 
 
 @pytest.mark.parametrize("stranger", [None, "", 7, [], "x" * 30])

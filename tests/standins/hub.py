@@ -1,29 +1,30 @@
 """A Hugging Face Hub on loopback, as far as huggingface_hub asks: accounts, repositories, commits, large files, Spaces.
 
-    with StandInHub() as hub:
-        hub.accounts["hf_annas"] = Account("anna")
-        HfApi(endpoint=hub.address).create_repo("anna/tales", token="hf_annas")
-        hub.repo("anna/tales").files            # {path: bytes}
+    def test_a_repository_is_empty_at_first(hub):
+        HfApi().create_repo("anna/tales", token=ANNAS)
+        assert hub.repo("anna/tales").files == {}            # {path: bytes}
 
-The requests and answers are those that huggingface_hub 2.4 sends and reads. Xet is not spoken: `hub_for_tests` switches
-it off, so that large files travel by the older LFS protocol. Jobs are in `jobs.py`.
+The requests and answers are those that huggingface_hub 2.4 sends and reads. Xet is not spoken: the fixture `hub`
+switches it off, so that large files travel by the older LFS protocol. Jobs are in `jobs.py`.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import threading
 from collections.abc import Iterator
 from http.server import ThreadingHTTPServer
 from typing import Any
 
+import pytest
+
 from .jobs import Jobs
 from .repos import SDKS, Account, Refused, Repo, card_errors, front_matter, sibling
 from .requests import handler_for
 
-__all__ = ["Account", "Repo", "StandInHub", "card_errors", "front_matter", "hub_for_tests"]
+__all__ = ["ANNAS", "BERTS", "Account", "StandInHub", "card_errors", "front_matter", "hub", "signed_in"]
 
+ANNAS, BERTS = "hf_annasSecret", "hf_bertsSecret"
 KINDS = {"model": "", "dataset": "datasets/", "space": "spaces/"}
 
 
@@ -31,7 +32,7 @@ class StandInHub:
     """The server and all it knows. A context manager; `log` lists what was asked, without bodies."""
 
     def __init__(self) -> None:
-        self.accounts: dict[str, Account] = {}
+        self.accounts = {ANNAS: Account("anna"), BERTS: Account("bert")}
         self.repos: dict[tuple[str, str], Repo] = {}
         self.large: dict[str, bytes] = {}
         self.log: list[str] = []
@@ -85,9 +86,7 @@ class StandInHub:
     def writable(self, kind: str, repo_id: str, who: Account | None) -> Repo:
         """The repository, if this account may change it."""
         repo = self.readable(kind, repo_id, who)
-        if who is None:
-            raise Refused(401, "Invalid username or password.")
-        if repo_id.split("/")[0] != who.name or not who.may_write:
+        if who is None or repo_id.split("/")[0] != who.name:
             raise Refused(403, "Forbidden: you don't have the required permissions")
         return repo
 
@@ -148,23 +147,18 @@ class StandInHub:
             "siblings": [sibling(path, data) for path, data in sorted(repo.files.items())],
         }
 
-    def runtime(self, repo: Repo, *, look: bool = True) -> dict[str, Any]:
-        """GET /api/spaces/…/runtime: each look takes the Space one stage further."""
-        stage = repo.stages.pop(0) if look and len(repo.stages) > 1 else repo.stages[0]
-        if "BUILDING" in stage or repo.running is None:
-            repo.running = repo.commit
-        if stage == "RUNNING" and repo.requested:
-            repo.hardware = repo.requested
+    def runtime(self, repo: Repo) -> dict[str, Any]:
+        """GET /api/spaces/…/runtime, of a Space that is being built."""
         return {
-            "stage": stage,
-            "sha": repo.running,
-            "hardware": {"current": repo.hardware, "requested": repo.requested},
+            "stage": "BUILDING",
+            "sha": repo.commit,
+            "hardware": {"current": "cpu-basic", "requested": repo.requested},
             "gcTimeout": repo.sleep_seconds,
         }
 
 
-@contextlib.contextmanager
-def hub_for_tests(monkeypatch, tmp_path) -> Iterator[StandInHub]:
+@pytest.fixture
+def hub(monkeypatch, tmp_path) -> Iterator[StandInHub]:
     """A stand-in that all of huggingface_hub talks to, with an empty cache, no stored login, and no Xet."""
     from huggingface_hub import constants
 
@@ -181,3 +175,9 @@ def hub_for_tests(monkeypatch, tmp_path) -> Iterator[StandInHub]:
         monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "hf-home" / "token"))
         monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
         yield hub
+
+
+@pytest.fixture
+def signed_in(hub, monkeypatch) -> None:
+    """The machine's stored login is Anna's."""
+    monkeypatch.setenv("HF_TOKEN", ANNAS)

@@ -19,8 +19,6 @@ class Account:
     name: str
     may_create: bool = True
     """Whether the token may create repositories in its owner's name."""
-    may_write: bool = True
-    """Whether it may commit to them."""
     pays: bool = True
     """Whether paid hardware can be had."""
 
@@ -38,13 +36,8 @@ class Repo:
     """Summaries, the oldest first."""
     settings: dict[str, Any] = field(default_factory=dict)
     """What a Space was created with."""
-    hardware: str = "cpu-basic"
     requested: str | None = None
     sleep_seconds: int | None = None
-    stages: list[str] = field(default_factory=lambda: ["BUILDING", "BUILDING", "RUNNING"])
-    """What a Space's runtime answers, one after the other; the last one stays."""
-    running: str | None = None
-    """The commit that a Space runs: the newest, once it has been built."""
 
     @property
     def commit(self) -> str:

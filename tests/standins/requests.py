@@ -85,11 +85,9 @@ class _Handler(BaseHTTPRequestHandler):
             return self._json(hub.commit(repo, [json.loads(line) for line in body.splitlines()]))
         if verb in ("hardware", "sleeptime") and kind == "space":
             repo, asked = hub.writable(kind, repo_id, who), json.loads(body)
-            if verb == "hardware" and asked["flavor"] != "cpu-basic" and not who.pays:
-                raise Refused(402, "Payment required")
             repo.requested = asked.get("flavor", repo.requested)
             repo.sleep_seconds = asked.get("sleepTimeSeconds", asked.get("seconds", repo.sleep_seconds))
-            return self._json(hub.runtime(repo, look=False))
+            return self._json(hub.runtime(repo))
         repo = hub.readable(kind, repo_id, who, content=verb == "tree")
         if verb == "runtime" and kind == "space":
             return self._json(hub.runtime(repo))

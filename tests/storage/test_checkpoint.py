@@ -10,7 +10,7 @@ from playground.data.tokenizers import CharTokenizer
 from playground.model import Transformer
 from playground.storage import load, save
 from playground.training import evaluate
-from tests.model.configs import TINY, VARIANTS
+from tests.model.configs import VARIANTS
 
 SHIPPED = Path(__file__).resolve().parents[2] / "checkpoints"
 TOKENIZER = CharTokenizer("abcdefghij")
@@ -42,13 +42,3 @@ def test_shipped_checkpoints_are_small_good_and_say_what_they_are():
     context = checkpoint.config.context_length
     loss = evaluate(checkpoint.model, *corpus.windows("val", context, 100))
     assert loss - corpus.baselines(context, 100).floor <= 0.05
-
-
-def test_half_precision_is_half_the_size_and_nearly_the_model(tmp_path):
-    model = Transformer(TINY)
-    save(tmp_path / "full", model, TOKENIZER)
-    save(tmp_path / "half", model, TOKENIZER, half=True)
-    full, half = ((tmp_path / n / "model.safetensors").stat().st_size for n in ("full", "half"))
-    assert half < 0.7 * full
-    ids = torch.arange(11)[None]
-    assert torch.allclose(load(tmp_path / "half").model(ids).logits, model(ids).logits, atol=1e-2)

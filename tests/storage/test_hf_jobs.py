@@ -10,19 +10,13 @@ import pytest
 from playground.cli import main
 from playground.storage import hf_jobs, load
 from tests.cli.refusals import check_refused
-from tests.standins.hub import Account, hub_for_tests
+from tests.standins.hub import ANNAS
+
+pytestmark = pytest.mark.usefixtures("signed_in")
 
 SMALL = ["--preset", "tiny", "--steps", "4", "--seed", "2", "--set", "d_model=16", "context_length=16", "batch_size=4",
          "eval_windows=4"]  # fmt: skip
 TEXT = "an otter's boat is full of oats, she said; 'twas so. " * 40
-
-
-@pytest.fixture
-def hub(monkeypatch, tmp_path):
-    with hub_for_tests(monkeypatch, tmp_path) as hub:
-        hub.accounts["hf_annas"] = Account("anna")
-        monkeypatch.setenv("HF_TOKEN", "hf_annas")
-        yield hub
 
 
 def carry_out(hub, tmp_path) -> subprocess.CompletedProcess:
@@ -65,7 +59,7 @@ def test_the_command_that_is_submitted_trains_pushes_and_comes_home(hub, tmp_pat
     there, here = load(tmp_path / "there"), load(tmp_path / "here")
     assert there.history.steps["loss"] == here.history.steps["loss"], "the same command, the same losses"
     assert hub.repo("anna/there").private and hub.repo("anna/playground-jobs", "dataset").private
-    assert "hf_annas" not in printed.out + printed.err + str(hub.jobs.submitted[0]["command"])
+    assert ANNAS not in printed.out + printed.err + str(hub.jobs.submitted[0]["command"])
 
 
 def test_a_job_gets_what_it_needs_and_no_more():

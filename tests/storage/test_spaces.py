@@ -12,18 +12,10 @@ from playground.cli import main
 from playground.storage import load
 from playground.storage.hub import HubError
 from playground.storage.spaces import CPU_WHEELS, HARDWARE, compare, deploy, needed_files, requirements_for
-from tests.standins.hub import Account, card_errors, front_matter, hub_for_tests
+from tests.standins.hub import ANNAS, card_errors, front_matter
 
 ROOT = Path(__file__).resolve().parents[2]
-TOKEN = "hf_annasSecret"
-
-
-@pytest.fixture
-def hub(monkeypatch, tmp_path):
-    with hub_for_tests(monkeypatch, tmp_path) as hub:
-        hub.accounts[TOKEN] = Account("anna")
-        monkeypatch.setenv("HF_TOKEN", TOKEN)
-        yield hub
+pytestmark = pytest.mark.usefixtures("signed_in")
 
 
 @pytest.fixture
@@ -144,11 +136,11 @@ def test_what_cannot_be_deployed(hub, capsys, monkeypatch, arguments, sentence):
     hub.add("anna/taken", {"app.py": b"another app"}, kind="space")
     assert main(["deploy", *arguments]) == 2
     error = capsys.readouterr().err
-    assert sentence in error and error.count("\n") == 1 and TOKEN not in error
+    assert sentence in error and error.count("\n") == 1 and ANNAS not in error
 
 
 def test_hardware_that_must_be_paid_for_and_a_folder_that_is_no_checkout_are_refused(hub, project, tmp_path):
-    hub.accounts[TOKEN].pays = False
+    hub.accounts[ANNAS].pays = False
     with pytest.raises(HubError, match="payment method"):
         deploy(compare("anna/small", hardware="t4-small", root=project))
     with pytest.raises(HubError, match=r"requirements\.txt|app\.py"):

@@ -12,7 +12,7 @@ from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.ui.panel import Asked
 from playground.ui.tabs.train.hub import pull, push
 from playground.ui.where import Reach, is_loopback, network_of
-from tests.standins.hub import Account, hub_for_tests
+from tests.standins.hub import Account
 
 from .panels import page_of
 from .runs import ANNA, BERT, small_limits
@@ -21,12 +21,11 @@ OWNER, VISITOR = "hf_ownersSecret", "hf_oauth_visitorsSecret"
 
 
 @pytest.fixture
-def hub(monkeypatch, tmp_path):
+def hub(hub, monkeypatch):
     """The machine's stored login is the owner's."""
-    with hub_for_tests(monkeypatch, tmp_path) as hub:
-        hub.accounts |= {OWNER: Account("owner"), VISITOR: Account("visitor")}
-        monkeypatch.setenv("HF_TOKEN", OWNER)
-        yield hub
+    hub.accounts = {OWNER: Account("owner"), VISITOR: Account("visitor")}
+    monkeypatch.setenv("HF_TOKEN", OWNER)
+    return hub
 
 
 REACH = Reach(owner="printed-at-the-start")

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 from gradio.utils import get_upload_folder
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -99,7 +100,9 @@ def test_the_panel_works_out_nothing_until_it_is_unfolded_and_says_why_a_model_c
     for model_id, can in ((able, True), ("shipped-stories", False)):
         slots = show(page, Asked(ANNA, Selection(model=model_id, take=True).to_dict())).slots
         assert (not slots["why"].make()) is can is (" disabled" not in slots["files"].make())
-    assert files(page, lambda *_: None)["transformers"](ANNA, able, tmp_path)[0].suffix == ".zip"
+    taken, _ = files(page, lambda *_: None)["transformers"](ANNA, able, tmp_path)
+    again, ids = received(taken, page), torch.tensor([[1, 2, 3]])
+    torch.testing.assert_close(again.model(ids).logits, page.registry.get(able, ANNA).model(ids).logits)
 
 
 def test_only_what_was_uploaded_here_is_brought(tmp_path):
