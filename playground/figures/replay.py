@@ -1,4 +1,4 @@
-"""The timeline of a run: over the steps, losses above and what heads attend to below, with the chosen moment marked.
+"""The timeline of a run: over the steps, what heads attend to above and losses below, with the chosen moment marked.
 
 The x axis is the square root of the step, as the snapshots are spaced: early steps change most.
 """
@@ -29,7 +29,7 @@ def timeline(
     rungs: Sequence[tuple[str, float]] = (),
     recorded: bool = False,
 ) -> Figure:
-    """Two panels: losses on validation text and prompt; one line per head, its weight on one kind of token.
+    """Two panels: one line per head, its weight on one kind of token; losses on validation text and prompt.
 
     Args:
         evaluations: columns `step` and `val_loss` of the run's history; may be empty.
@@ -65,9 +65,9 @@ def timeline(
     return lines(
         curves,
         440,
-        axis("step (early ones spread out)", anchor="y2", range=[0, math.sqrt(last)], **_ticks(last), **fixed),
-        axis("nats per token", domain=[0.56, 1], rangemode="tozero", **fixed),
-        yaxis2=axis("mean weight", domain=[0, 0.44], range=[-0.02, 1.02], **fixed),
+        axis("step (early ones spread out)", range=[0, math.sqrt(last)], **_ticks(last), **fixed),
+        axis("nats per token", domain=[0, 0.44], rangemode="tozero", **fixed),
+        yaxis2=axis("mean weight", domain=[0.56, 1], range=[-0.02, 1.02], **fixed),
         margin={"l": 52, "r": 20, "t": 36, "b": 40},
         narrow={"margin.l": 52},  # as wide as the slider below, see inspect.css
         shapes=[
@@ -75,9 +75,9 @@ def timeline(
             rule(x=math.sqrt(moment), xref="x", color=palette.HIGHLIGHT, width=2, dash="solid"),
             *(rule(y=value, yref="y", color=palette.FAINT, layer="below") for _, value in rungs),
         ],
-        annotations=[*rung_names, *([{**label(), "y": 0.44}] if recorded else [])],
-        **legend("right"),
-        legend2={**legend("right")["legend"], "y": 0.45},
+        annotations=[*rung_names, *([label()] if recorded else [])],
+        legend={**legend("right")["legend"], "y": 0.45},
+        legend2=legend("right")["legend"],
         hovermode="closest",
         uirevision=f"{M} {L} {H} {steps[-1] if len(steps) else 0}",
     )

@@ -72,6 +72,7 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
         "ticks": "",
         "ticklabelstandoff": 4,
         "tickfont": SMALL,
+        "separatethousands": True,
         "automargin": True,
         "ticklabeloverflow": "allow",  # checking which labels to hide takes 40 % of the drawing time; ours have room
     }

@@ -72,6 +72,10 @@ class Estimate:
         """One head's mean and margin."""
         return float(self.mean[layer, head]), float(self.margin[layer, head])
 
+    def is_clear(self, layer: int, head: int) -> bool:
+        """Whether the interval leaves out zero."""
+        return not abs(self.mean[layer, head]) <= self.margin[layer, head]
+
 
 def estimate(values: np.ndarray) -> Estimate:
     """Means and margins of values (N, L, H) over the texts; texts that could not tell (NaN) are left out."""
@@ -144,8 +148,8 @@ class HeadTests(HeadStatistics):
         return bool(self.loss < self.guessing and self.effect.low[layer, head] > MATTERS)
 
     def ranking(self) -> list[tuple[int, int]]:
-        """All heads as (layer, head); first the one whose absence costs the most loss."""
-        return ranked(self.effect.mean)
+        """All heads as (layer, head); first the one whose absence costs the most loss, last those without effect."""
+        return sorted(ranked(self.effect.mean), key=lambda owner: not self.effect.is_clear(*owner))
 
 
 def head_tests(

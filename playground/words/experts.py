@@ -70,12 +70,9 @@ def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None)
         (expert, tokens), more = kind, len(kind[1]) - NAMED
         named = [f"“{token}”" for token in tokens[:NAMED]] + ([f"{more} more"] if more > 0 else [])
         headline = f"Expert {expert} takes {listed(named)}, and little else."
-    return Result(
-        headline,
-        "If you know the token, you guess its expert right "
-        f"{1000 * sorting.learned:.0f} more times in 1,000 than without. "
-        f"With the best of {RANDOM_ROUTERS} random routers: {1000 * sorting.random:.0f} more.",
-    )
+    more = f"Knowing the token raises right guesses of its expert by {100 * sorting.learned:.1f} percentage points."
+    best = f"With the best of {RANDOM_ROUTERS} random routers: {100 * sorting.random:.1f}."
+    return Result(headline, details=f"{more} {best}")
 
 
 def broken_result(plain: float, changed: float, what: str) -> Result:

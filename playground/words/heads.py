@@ -31,8 +31,9 @@ ROLE_NAMES = {
     "even": "spreads its attention evenly",
     "content": "chooses tokens by content, not by place",
     "unclear": "has no clear role",
+    "unclear here": "has no clear role on average, though it matters most here",
 }
-"""Of `inspection.roles.ROLES`."""
+"""Of `inspection.roles.ROLES`, and of an unclear head without which this prompt's prediction changes most."""
 ORDERS = {
     "prediction": "sorted by effect on the next token",
     "pattern": "clearest pattern first",
@@ -55,8 +56,7 @@ def interval(measured: Estimate, at: tuple[int, int], digits: int = 2) -> str:
 
 def effect_or_noise(measured: Estimate, at: tuple[int, int], digits: int = 2) -> str:
     """An effect with its interval, or words for one that may be zero."""
-    mean, margin = measured.at(*at)
-    return "no clear effect" if abs(mean) <= margin else interval(measured, at, digits)
+    return interval(measured, at, digits) if measured.is_clear(*at) else "no clear effect"
 
 
 def roles_counted(tests: HeadTests) -> Result:
@@ -124,8 +124,9 @@ def edited_headline(edits: Sequence[Edit], now: Mapping[str, float]) -> str:
 
 
 def unedited_words(label: str, before: float, place: str = "") -> str:
-    """What was most probable without edits; `place` as in `without_words`."""
-    return f"{f'After token {place}, unedited' if place else 'Unedited'}: “{label}” {share(before)}."
+    """What was most probable with the head on, and what stays; `place` as in `without_words`."""
+    begun = f"After token {place}, unedited" if place else "Unedited"
+    return f"{begun}: “{label}” {share(before)}. It still attends as shown below, but its output is off."
 
 
 def next_words(now: float, before: float | None = None) -> str:

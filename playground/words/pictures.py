@@ -175,11 +175,12 @@ def appearance_words(name: str, found: Any, ends: tuple[float, float]) -> Result
     if math.isnan(ends[1]):
         return Result("This prompt cannot show it.", f"Nothing in it lets a head attend to {name}.")
     if found is None:
-        said = "Training did not raise this." if 0 < ends[1] <= ends[0] else "No head learned this."
+        raised = 0 < ends[1] <= ends[0]
+        said = f"Training did not raise attention to {name}." if raised else f"No head learned to attend to {name}."
         return Result(said, f"The highest mean weight on {name} is {ends[1]:.2f} in the end, {ends[0]:.2f} at first.")
-    headline = f"Head {found.layer}.{found.head} learned this between steps {found.before:,} and {found.after:,}."
-    rose = f"Its mean weight on {name} rose from {found.score_first:.2f} to {found.final:.2f}."
-    return Result(headline, f"{rose} In the shaded steps it crossed the middle of this rise.")
+    rose = f"Its mean weight there rose from {found.score_first:.2f} to {found.final:.2f}."
+    middle = f"It crossed the middle of this rise between steps {found.before:,} and {found.after:,} (shaded)."
+    return Result(f"Head {found.layer}.{found.head} learned to attend to {name}.", f"{rose} {middle}")
 
 
 def worth_words(

@@ -70,7 +70,7 @@ def test_find_a_head_open_a_weight_switch_it_off(address, chromium_page):
     page.wait_for_url("**edits=**")
     page.reload()
     expect(page.locator("[data-slot=edits-in-force]")).to_contain_text("switched off")
-    page.get_by_role("button", name="Restore", exact=True).click()
+    page.get_by_role("button", name="Restore", exact=True).last.click()
     expect(page.locator("[data-slot=next]")).to_have_text("Next: k 99.98 %")
 
 

@@ -40,7 +40,7 @@ def test_the_effect_is_what_the_loss_rises_by_and_a_costly_head_without_a_place_
         worth.append(window_losses(model, windows[:, :-1], windows[:, 1:], **tap).mean)
     assert tested.effect.at(0, even)[0] == pytest.approx(worth[1] - worth[0], abs=1e-5) and worth[1] - worth[0] > 0.05
     assert tested.loss == pytest.approx(worth[0], abs=1e-5)
-    effects = [tested.effect.mean[at] for at in tested.ranking()]
+    effects = [(tested.effect.is_clear(*at), tested.effect.mean[at]) for at in tested.ranking()]
     assert effects == sorted(effects, reverse=True) and {(0, 4), (0, 5)} == set(tested.ranking()[:2])
     at = next((la, h) for la, row in enumerate(JOBS) for h, job in enumerate(row) if job == "unclear")
     assert not tested.matters(*at)

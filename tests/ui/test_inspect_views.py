@@ -136,7 +136,8 @@ def test_a_moment_shows_the_pattern_and_the_prediction_of_then(tab):
     then = made_up(seed=1).model
     then.load_state_dict({name: tensor.half().float() for name, tensor in then.state_dict().items()})
     seen = trace(then, torch.tensor([LETTERS.encode("abcabc")]))
-    layer, head, *rose = map(int, re.findall(r"\d+", made["moments-headline"].partition("</h3>")[0])[1:])
+    said = re.search(r"Head (\d)\.(\d) learned .* steps (\d+) and (\d+)", made["moments-headline"])
+    layer, head, *rose = map(int, said.groups())
     assert (layer, head) != (1, 2) and made["moments-head"] == f"Head {layer}.{head} at step 0", "not the chosen one"
     pattern = np.nan_to_num(drawn(made["moments-pattern"]))
     assert np.allclose(pattern, seen["pattern", layer][0, head].numpy(), atol=1e-5)
@@ -157,8 +158,11 @@ def test_a_click_in_the_timeline_goes_to_the_nearest_moment(tab):
     for step, moment in ((0, 0), (9, 1), (29, 2), (1e9, 2)):
         click = {"slot": "moments-timeline", "x": step**0.5}
         assert tab.shown("abcabc", click, **at).selection["moment"] == moment
-    chosen = tab.shown("abcabc", {"slot": "moments-pattern", "index": [3, 1]}, **at).selection
-    assert (chosen["query"], chosen["key"]) == (3, 1)
+    for model, cell in ((tab.model_id, (3, 1)), (tab.add(made_up()), (5, 0))):  # the second has no snapshots
+        shown = tab.shown("abcabc", {"slot": "moments-pattern", "index": [3, 1]}, model=model, **at)
+        assert (shown.selection["query"], shown.selection["key"]) == cell
+    assert "Shown instead: Copying" in shown.slots["moments-instead"].make()
+    assert shown.slots["moments-pattern"].make()["facts"]["prompt"] == "cage ca"
     for odd in (None, "x", [1], True):
         with pytest.raises(ValueError, match="Click again"):
             tab.shown("abcabc", {"slot": "moments-timeline", "x": odd}, **at)

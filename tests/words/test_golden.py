@@ -21,7 +21,8 @@ def test_the_golden_file_is_up_to_date(name):
 
 
 def test_every_kind_has_words():
-    assert set(heads.ROLE_NAMES) == set(ROLES) and set(heads.HABIT_NAMES) == set(HABITS) == {*PLACES, *REPEATS}
+    assert set(heads.ROLE_NAMES) == {*ROLES, "unclear here"}
+    assert set(heads.HABIT_NAMES) == set(HABITS) == {*PLACES, *REPEATS}
     assert slips.SLIPS.keys() == SLIPS.keys()
 
 

@@ -33,7 +33,7 @@ from .selection import At, importance, order, ranking, strongest_key
 from .strip import edited
 from .tested import known
 
-HEIGHT = 440
+HEIGHT = 340
 """Pixels of a pattern."""
 
 TEMPLATE = f"""<div class="two"><div class="card stays">
@@ -132,7 +132,7 @@ def buttons(at: At) -> str:
     pressed = str(at.chosen.why).lower()
     why = move_button("Why this weight?", {"why": True}, kind="link", aria_pressed=pressed, data_reveal="receipt")
     if off in listed:
-        return move_button("Restore it", {"edits": [each for each in listed if each != off]}) + why
+        return move_button("Restore", {"edits": [each for each in listed if each != off]}) + why
     return move_button("Switch it off", {"edits": [*listed, off]}) + why
 
 

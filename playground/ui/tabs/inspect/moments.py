@@ -1,7 +1,8 @@
-"""Through training: the same prompt at every kept moment of the run, beside the loss curve."""
+"""Through training: the same prompt at every kept moment of the run, above the loss curve."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -22,15 +23,20 @@ from ... import theme
 from ...chart import chart_place, show
 from ...clicks import number_of
 from ...panel import Slot, choice, slot
+from ...quoted import model_facts
+from .beginnings import COPYING
 from .drawn import clicked_cell, window, window_buttons
 from .heads import drawn
-from .selection import At, strongest_key
+from .selection import MODEL, At, strongest_key
+from .selection import within as nearest
 
 CANDIDATES = 8
 HEIGHT = 440
 """Pixels of the pattern."""
+RECORDED = "shipped-induction"
+"""The model whose training is shown where the chosen one's cannot be."""
 
-TEMPLATE = f"""<section data-for="training:moments">{slot("moments-problem")}<section data-unless="moments-problem">
+TEMPLATE = f"""<section data-for="training:moments">{slot("moments-instead", tag="p", class_="quiet")}
 <div class="card stack"><div class="line">{choice("look_at", "Attention to", HABIT_NAMES)}</div>
 {slot("moments-headline")}
 {chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}
@@ -40,17 +46,17 @@ TEMPLATE = f"""<section data-for="training:moments">{slot("moments-problem")}<se
 {chart_place("moments-pattern", height=HEIGHT, save_name="pattern-then", clickable=True)}
 {slot("moments-window", class_="line tight")}</div>
 <div class="card">{slot("moments-then", tag="h3")}
-{chart_place("moments-bars", height=300, save_name="prediction-then")}</div></div></section></section>"""
+{chart_place("moments-bars", height=300, save_name="prediction-then")}</div></div></section>"""
 
 _replays = Kept(entries=96, megabytes=64)
 _looks = Kept(entries=64, megabytes=64)
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The timeline and one moment, or why there is none."""
+    """The timeline and one moment."""
+    problem, at = missing(at.look), source(at)
     look, c = at.look, at.chosen
-    if problem := missing(look):
-        return {"moments-problem": Slot(problem, lambda: _notice(problem))}
+    whose = {**model_facts(at.page.registry, at.visitor, c.model), "prompt": c.prompt} if problem else {}
     steps = snapshots_of(look.checkpoint).steps
     index, habit = index_of_moment(c.moment, len(steps)), c.look_at
     step, head = f"step {steps[index]:,}", (*at.about, c.layer, c.head, habit, index)
@@ -60,16 +66,18 @@ def slots(at: At) -> dict[str, Slot]:
         return look_then(look, steps[index])
 
     return {
-        "moments-problem": Slot("", lambda: ""),
+        "moments-instead": Slot(problem, lambda: instead(problem)),
         "moments-slider": Slot((*at.about, len(steps)), lambda: slider(index, len(steps))),
         "moments-headline": Slot((*at.about, habit), lambda: theme.result(appeared(look, habit)), slow=True),
         "moments-step": Slot(step, lambda: f"Moment: {step}"),
         "moments-timeline": Slot(
-            head, lambda: show(*timeline_picture(at, replay_of(look), index, habit), layer=None, head=None), slow=True
+            head,
+            lambda: show(*timeline_picture(at, replay_of(look), index, habit), **whose, layer=None, head=None),
+            slow=True,
         ),
         "moments-head": Slot(head, lambda: f"{head_name(*at.owner)} at {step}"),
         "moments-pattern": Slot(
-            (*head, c.query, c.key), lambda: pattern(at, then(), steps[index]), slow=True
+            (*head, c.query, c.key), lambda: pattern(at, then(), **whose, moment=steps[index]), slow=True
         ),
         "moments-then": Slot(step, lambda: f"Prediction at {step}"),
         "moments-window": Slot((*at.about, c.query), lambda: window_buttons(look.length, c.query)),
@@ -77,7 +85,7 @@ def slots(at: At) -> dict[str, Slot]:
             (*at.about, c.query, index),
             lambda: show(
                 *prediction(look, then(), c.query, steps[index], steps[-1]),
-                moment=steps[index], layer=None, head=None,
+                **whose, moment=steps[index], layer=None, head=None,
             ),
             slow=True,
         ),
@@ -86,52 +94,56 @@ def slots(at: At) -> dict[str, Slot]:
 
 def within(at: At) -> dict[str, Any]:
     """The habit to draw, and as chosen head the one that took it up."""
-    habit = habit_of(at)
-    if missing(at.look) or (owner := owner_of(at, habit)) == at.owner:
+    habit = habit_of(source(at))
+    found = None if missing(at.look) else appearance(replay_of(at.look), habit)
+    if not found or (found.layer, found.head) == at.owner:
         return {"look_at": habit}
-    layer, head = owner
-    key = strongest_key(at.look, layer, head, at.chosen.query)
-    return {"look_at": habit, "layer": layer, "head": head, "key": key}
+    key = strongest_key(at.look, found.layer, found.head, at.chosen.query)
+    return {"look_at": habit, "layer": found.layer, "head": found.head, "key": key}
+
+
+def source(at: At) -> At:
+    """The run to draw: the model's own; where it has none to show, Copying's on a prompt that suits it."""
+    if not missing(at.look):
+        return at
+    start = {"layer": None, "head": None, "query": None, "key": None}
+    chosen = at.chosen.moved(model=RECORDED, subject=MODEL, prompt=COPYING["copy"], **start)
+    look = at.page.shared("inspect.looks").look(at.visitor, RECORDED, chosen.prompt)
+    there = dataclasses.replace(at, chosen=nearest(chosen, look), look=look, weights=None)
+    return dataclasses.replace(there, chosen=there.chosen.moved(**within(there)))
 
 
 def habit_of(at: At) -> str:
     """The habit to draw: the chosen one; at first the one that training raised most on this prompt."""
     if at.chosen.look_at in HABIT_NAMES:
         return at.chosen.look_at
-    return (not missing(at.look) and most_learned(replay_of(at.look))) or "induction"
-
-
-def owner_of(at: At, habit: str) -> tuple[int, int]:
-    """The layer and head to draw: those of the head that took up the habit; where none did, the chosen ones."""
-    found = appearance(replay_of(at.look), habit)
-    return (found.layer, found.head) if found else at.owner
+    return most_learned(replay_of(at.look)) or "induction"
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     """A click on the timeline selects the nearest moment; one on the pattern a query and a key."""
     if click.get("slot") == "moments-timeline":
         step = step_at(min(number_of(click, "x"), 1e9))
-        return {"moment": int(np.abs(np.array(snapshots_of(at.look.checkpoint).steps) - step).argmin())}
-    if click.get("slot") == "moments-pattern":
+        return {"moment": int(np.abs(np.array(snapshots_of(source(at).look.checkpoint).steps) - step).argmin())}
+    if click.get("slot") == "moments-pattern" and not missing(at.look):
         return clicked_cell(click, window(at.look.length, at.chosen.query))
     return None
 
 
-def _notice(problem: str) -> str:
-    """Why there is nothing to show, and a way to a model that has something."""
-    choose = 'class="ghost" data-choose="shipped-induction">Choose “Copying (with snapshots)”'
-    said = f"{problem} The button chooses another model, on every tab."
-    return f'<div class="stack">{theme.notice(said)}<button type="button" {choose}</button></div>'
+def instead(problem: str) -> str:
+    """Why another model's training is shown, and a button that chooses that model; empty where it is not."""
+    choose = f'<button type="button" class="link" data-choose="{RECORDED}">Choose it</button>'
+    return f"{problem} Shown instead: Copying, recorded. {choose}" if problem else ""
 
 
 def missing(look: Look) -> str:
-    """Why there is nothing to show for this model; empty where there is."""
+    """Why the training of this model cannot be shown; empty where it can."""
     if "example" in look.checkpoint.about:
         return "This example was written by hand, not trained."
     try:
         snapshots = snapshots_of(look.checkpoint)
     except ValueError:
-        return "This model has no snapshots. Small models that you train here keep some."
+        return "This model has no snapshots."
     if len(snapshots.steps) * look.config.n_parameters > MOST_NUMBERS:
         return f"Reading {len(snapshots.steps)} snapshots of this model takes too long."
     return ""
@@ -165,7 +177,7 @@ def appeared(look: Look, habit: str) -> Result:
 
 
 def timeline_picture(at: At, found: Replay, index: int, habit: str) -> tuple[dict[str, Any], str]:
-    """Losses above, what heads do below, the moment marked, and the steps shaded in which the habit appeared."""
+    """What heads do above, losses below, the moment marked, and the steps shaded in which the habit appeared."""
     history, about = at.look.checkpoint.history, at.look.checkpoint.about
     losses = dict(at.look.checkpoint.baselines.losses()) if at.look.checkpoint.baselines else {}
     rungs = [(title(name), losses[name]) for name in ("bigram", "floor") if name in losses]
@@ -178,11 +190,11 @@ def timeline_picture(at: At, found: Replay, index: int, habit: str) -> tuple[dic
     return figure, "The grey lines are the other heads." if found.scores[habit][0].size > 1 else ""
 
 
-def pattern(at: At, then: Look, step: int) -> dict[str, Any] | None:
-    """The chosen head's pattern at that moment."""
+def pattern(at: At, then: Look, **facts: Any) -> dict[str, Any] | None:
+    """The chosen head's pattern at that moment; `facts` go with the picture."""
     c = at.chosen
     figure = drawn(at.look, then.pattern(c.layer)[c.head].float().cpu().numpy(), c.query, c.key)
-    return show(*figure, moment=step)
+    return show(*figure, **facts, layer=c.layer, head=c.head)
 
 
 def prediction(look: Look, then: Look, query: int, step: int, last: int) -> tuple[dict[str, Any], str]:

@@ -95,9 +95,9 @@ def role_card(at: At) -> str:
     for name, habit in HABIT_NAMES.items():
         bound, there = f"≤ {tests.untrained[name]:.2f}", interval(tests.weights[name], owner)
         rows.append((f"weight on {habit}", there, bound, _number(here[name])))
-        if name in REPEATS:
-            lost, bound = effect_or_noise(tests.given_up[name], owner), f"≤ {tests.untrained_given_up[name]:.2f}"
-            rows.append(("… of it lost when the earlier copy is changed", lost, bound, ""))
+        if name in REPEATS and tests.given_up[name].is_clear(*owner):
+            lost, bound = interval(tests.given_up[name], owner), f"≤ {tests.untrained_given_up[name]:.2f}"
+            rows.append((f"weight on {habit}, lost without the repetition", lost, bound, ""))
     effect = effect_or_noise(tests.effect, owner, digits=4)
     rows += [
         ("evenness", interval(tests.evenness, owner), "", _number(here["evenness"])),
@@ -112,8 +112,10 @@ def role_card(at: At) -> str:
     if shift is not None:
         rows.append(("change of the last prediction without it (nats)", "", "", f"{shift[owner]:.2f}"))
     table = theme.table(("", f"{tests.texts} texts", "untrained", "this prompt"), rows)
-    said = f"{title} {ROLE_NAMES[tests.role(*owner)]}."
-    return f"{theme.heading(said)}<details><summary>Its numbers</summary>{table}</details>"
+    role = tests.role(*owner)
+    if role == "unclear" and shift is not None and shift[owner] == shift.max():
+        role = "unclear here"
+    return f"{theme.quiet(f'{title} {ROLE_NAMES[role]}.')}<details><summary>Its numbers</summary>{table}</details>"
 
 
 def _number(value: float) -> str:

@@ -16,8 +16,9 @@ from ....words.numbers import percent
 from ...panel import Slot, choice, move_button, slot
 from .selection import At
 
-TEMPLATE = f"""<div class="strip-head">{slot("strip-words", tag="p", class_="quiet")}</div>
-{slot("tokens", class_="tokens", data_arrows="", role="group", aria_label="The prompt's tokens", dir="auto")}"""
+TEMPLATE = f"""<div class="stack" data-for="steps heads"><div class="strip-head">
+{slot("strip-words", tag="p", class_="quiet")}</div>
+{slot("tokens", class_="tokens", data_arrows="", role="group", aria_label="The prompt's tokens", dir="auto")}</div>"""
 
 LONGEST = 12
 """Characters of a token that are shown; a longer one is shortened in the middle."""

@@ -52,11 +52,10 @@ TEMPLATE = f"""<div class="line">{choice("training", "Show", SWITCH)}</div>
 <section data-for="training:step">{slot("training-problem")}
 <section data-unless="training-problem">
 <div class="card">{slot("training-headline")}
-<div class="line">{choice("optimizer", "Optimizer", RULES)}{slot("training-matrix")}</div>{slot("training-cards")}
-<p class="quiet">A copy of the model predicts each token of the prompt, then takes one step.
+<div class="line">{choice("optimizer", "Optimizer", RULES)}{slot("training-matrix")}</div>
+<div class="three">{_PICTURES}</div>{slot("training-rates", tag="p", class_="quiet")}
+<p class="quiet">A copy of the model predicts each token of the prompt, then takes the first step of a fresh optimizer.
 The model itself does not change.</p></div>
-<details class="fold"><summary>Weights, gradient and step of this matrix</summary>
-<div class="three">{_PICTURES}</div></details>
 <details class="fold"><summary>Gradient norm by part</summary>
 {chart_place("training-norms", height=300, save_name="gradient-norms")}</details>
 <details class="fold"><summary>One weight by hand</summary><div class="card">
@@ -91,7 +90,7 @@ def slots(at: At) -> dict[str, Slot]:
         "training-matrix": Slot(at.about, lambda: choice("matrix", "Weights", matrices(at.look))),
         "training-place": Slot((rows, columns), lambda: place_fields(rows, columns)),
         "training-headline": Slot((*step, part), lambda: headline(part, report()), slow=True),
-        "training-cards": Slot(step, lambda: step_cards(at.look, report()), slow=True),
+        "training-rates": Slot(step, lambda: rates(at.look, report()), slow=True),
         **{f"training-{name}": Slot(place, functools.partial(drawn, name), slow=True) for name in PICTURES},
         "training-weight": Slot(place, lambda: weight_receipt(part, report(), c.row, c.column), slow=True),
         "training-norms": Slot(step, lambda: show(*norms_picture(report()), layer=None, head=None), slow=True),
@@ -201,20 +200,13 @@ def headline(part: Matrix, report: StepReport) -> str:
     return f'<h2>{said}</h2><p class="num">{html.escape(words)}</p>'
 
 
-def step_cards(look: Look, report: StepReport) -> str:
+def rates(look: Look, report: StepReport) -> str:
     """The gradient and what clipping did; the learning rates."""
     its = look.checkpoint.training is not None and "sgd" not in report.learning_rates
     rates = ", ".join(f"{RULES[name]} {rate:g}" for name, rate in report.learning_rates.items())
-    clipped = (
-        "not clipped" if report.clipped >= 1 else f"clipped to {report.config.gradient_clip:g}: × {report.clipped:.3f}"
-    )
+    clipped = "not clipped" if report.clipped >= 1 else f"clipped to {report.config.gradient_clip:g}"
     peak = "peak of its training" if its else "the usual one"
-    return theme.stat_cards(
-        [
-            ("gradient norm", f"{report.gradient_norm:.3f}", clipped),
-            ("learning rate", rates, f"{peak}; first step of a fresh optimizer"),
-        ]
-    )
+    return f"Gradient norm: {report.gradient_norm:.3f} ({clipped}). Learning rate: {rates} ({peak})."
 
 
 def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:

@@ -52,12 +52,12 @@ def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
     rows = [
         (
             str(expert),
+            Cell(html=_favourites(checkpoint, found[expert]), kind="words"),
             Cell(f"{100 * share:.0f} %", share),
-            Cell(html=_favourites(checkpoint, found[expert][:MOST]), kind="words"),
         )
         for expert, share in enumerate((visits / len(tokens)).tolist())
     ]
-    drawn = table(("expert", "main expert of", Cell("favourite tokens", kind="words")), rows, save="favourite-tokens")
+    drawn = table(("expert", Cell("favourite tokens", kind="words"), "main expert of"), rows, save="favourite-tokens")
     judged = specialised_result(sorting(checkpoint.model, ids, layer, first), shown)
     return result(judged) + drawn + quiet(f"{FAVOURITES} On {len(tokens):,} tokens of {what}.")
 
@@ -67,6 +67,6 @@ def _favourites(checkpoint: Checkpoint, found: list[Lift]) -> str:
         f'<span class="favourite" title="{f.taken:,} of {f.count:,} go to this expert: {f.lift:.1f} times its share">'
         f"<code>{html.escape(visible(checkpoint.tokenizer.token_text(f.token)))}</code>"
         f"{f' <small>{percent(f.taken / f.count, 0)}</small>' * (f.taken < f.count)}</span>"
-        for f in found
+        for f in found[:MOST]
     )
-    return words or "none"
+    return (words + f"+{len(found) - MOST}" * (len(found) > MOST)) or "none"

@@ -36,7 +36,7 @@ def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = N
     configs = [view.sides[side].config for side in SIDES]
     rows = [
         _compared("parameters in all", *(config.n_parameters for config in configs)),
-        _compared("active parameters (used by one token)", *(config.n_active_parameters for config in configs)),
+        _compared("active parameters, used by one token", *(config.n_active_parameters for config in configs)),
         _compared("FLOPs per token", *(config.flops_per_token() for config in configs)),
         _compared("training, tokens/s", *((speeds or {}).get(side) for side in SIDES), written=two_digits),
         *_losses(view),
