@@ -113,7 +113,9 @@ def test_patched_stories_are_written_to_the_end_of_a_sentence_and_name_whom_they
     cell = {"part": "residual", "layer": 3, "index": None, "place": 15}
     chosen |= {"other": "Mia had a red drum. Then Tom has the ", "kept": [cell]}
     said = tab.made("Mia had a red kite. Then Tom has the ", **chosen)["patch-kept"]
-    assert re.search("“b” leads now, not “k” or “d”. With the patch, .*“b” .*; before, it gave “k” &gt;99.9 %", said)
+    assert re.search(
+        "“b” leads now, not “k” or “d”. With the patch, .*“b” .*; before, it gave “k” &gt;99.9\u00a0%", said
+    )
 
 
 def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_chosen():
