@@ -27,7 +27,6 @@ RULE = 0.2
 """A rule is named that decides at least this part of the influence."""
 SLIGHT = 0.1
 """With fewer seeds than three, an effect up to so many nats (a tenth of the probability) is not clear."""
-SEARCH = "This looks for the parts of the training text behind these words."
 MEASURE = (
     "Influence estimates how much reading a passage raised the probability of these words. It asks: after one small "
     "training step on the passage, how much likelier would they be?"
@@ -64,13 +63,12 @@ def learned_by_heart(copied: Copied, match: Match | None) -> bool:
 
 def copied_result(copied: Copied, match: Match) -> Result:
     """The answer for words within a piece that the model knows by heart."""
-    return Result(
-        f"It is copied: this piece occurs {times(match.count)} in the training text.", copied_sentence(copied)
-    )
+    headline = f"It is copied: this piece occurs {times(match.count)} in the training text."
+    return Result(headline, copied_sentence(copied))
 
 
 def passage_result(count: int, ranked: Ranked | None) -> Result:
-    """The answer for all other words, which occur so often; None before the search is over."""
+    """The answer for all other words, which occur so often; `ranked` is None before the search is over."""
     found, number = ranked is not None and ranked.raising, f"The selection occurs {times(count)} in the training text."
     if count >= FREQUENT:
         return Result(f"It occurs {times(count)}, so no single passage explains it.", HINT if found else "")

@@ -43,12 +43,9 @@ def test_from_the_question_to_the_proof(house, monkeypatch):
     with monkeypatch.context() as less_usual:
         less_usual.setattr(Copied, "unusual", True)
         by_heart = house.made("why-answer", why=why)
-    assert (
-        by_heart.startswith("<h3>It is copied: this piece occurs 10 times in the") and "<mark>the dog ran" in by_heart
-    )
+    assert by_heart.startswith("<h3>It is copied: this piece occurs 10 times in") and "<mark>the dog ran" in by_heart
     assert house.made("why-marks", why=why) == {"copied": [(0, 35)], "asked": [4, 6]}
-    reaches_out = why | {"first": 34, "last": 36}  # out of the piece
-    assert "occurs nowhere" in house.made("why-answer", why=reaches_out)
+    assert "occurs nowhere" in house.made("why-answer", why=why | {"first": 34, "last": 36}), "out of the piece"
     passages = house.made("why-passages", why=why)
     first, others = passages.split("<summary>More passages</summary>")
     assert first.count("checkbox") == 1 and others.count("checkbox") == others.count("of the first passage") > 0
@@ -85,7 +82,7 @@ def test_a_refusal_says_with_which_model_the_proof_in_progress_is_shown(house, m
     assert "disabled" in offered and "You already have a search in progress" in offered
     monkeypatch.undo()
     offered = house.made("why-passages", why=other)
-    assert "disabled" not in offered and "This looks for" in offered, "once nothing is in the way"
+    assert "disabled" not in offered and "You already" not in offered
 
 
 def test_a_search_that_ended_without_a_result_can_be_asked_for_again(house, monkeypatch):

@@ -393,21 +393,18 @@ def of_influence() -> Iterator[Case]:
     yield "known by heart", influence.copied_result(Copied((match,), 0.62, 0.35), match)
     for name, found in (
         ("as much copied as held-out text", Copied((match,), 0.62, 0.6)),
-        ("hardly anything copied", Copied((match,), 0.02, 0.0)),
         ("copied, no held-out text", Copied((match,), 0.62, None)),
         ("nothing copied", Copied((), 0.0, 0.0)),
     ):
         yield name, influence.copied_sentence(found)
     yield "the legend", f"Underlined text {influence.LEGEND}"
-    yield "no search yet", influence.SEARCH
     one = (Passage(((0, 9),), 1.0),)
     ranked = Ranked(one, (), 300, 1200, 8, -1.0, (("who owns what", 0.45), ("free choices", 0.4)))
     for name, count, of in (
         ("a passage for rare words", 1, ranked),
         ("a passage for frequent words", 1200, ranked),
         ("no passage", 0, dataclasses.replace(ranked, raising=())),
-        ("rare words, no search yet", 3, None),
-        ("frequent words, no search yet", 1200, None),
+        ("no search yet", 3, None),
     ):
         yield name, influence.passage_result(count, of)
     yield "how far to trust a passage", influence.ranking_details(ranked)

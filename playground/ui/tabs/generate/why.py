@@ -22,7 +22,6 @@ from ....words.influence import (
     HINT,
     LEGEND,
     PROOFS,
-    SEARCH,
     copied_result,
     copied_sentence,
     learned_by_heart,
@@ -55,7 +54,6 @@ TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
 {slot("why-title", tag="h2", class_="grow")}
 {move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
 <div data-slot="why-marks" data-own hidden></div>{slot("why-answer", class_="stack")}
-{slot("why-bar", class_="why-bar")}
 <fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
 {slot("why-copied")}
 {slot("why-proven", class_="stack")}{slot("why-proof", class_="stack")}
@@ -169,7 +167,7 @@ class Why:
             "why-marks": Slot(about, lambda: _marks(checkpoint, chosen, found()[0]), slow=True),
         }
         if known is None:
-            nothing = dict.fromkeys(("why-bar", "why-passages", "why-proven", "why-proof"), Slot(None, lambda: ""))
+            nothing = dict.fromkeys(("why-passages", "why-proven", "why-proof"), Slot(None, lambda: ""))
             return slots | nothing, False
         question, corpus = known
         proofs = proofs_of(page.board, visitor, model_id)
@@ -178,7 +176,6 @@ class Why:
         mine = [each for each in proofs if each.question == question]
         busy, refused = "" if ranked else page.board.busy(visitor), sent.get("refused") or ""
         state = job and (job.id, job.version), busy, refused
-        slots["why-bar"] = Slot(state, lambda: _under_way(job, "Reading the training text") if _searches(job) else "")
         slots["why-passages"] = Slot((*about, state), lambda: _passages_html(job, corpus, busy, refused))
         ready = ranked is not None and bool(ranked.raising)
         marks = ready, going and (going.id, going.version), failed and failed.id
@@ -196,11 +193,6 @@ def _job(page: Page, visitor: str, question: Question) -> SearchJob | None:
     """The latest search for this question."""
     jobs = [job for job in page.board.of(visitor, kind=SearchJob) if job.question == question]
     return jobs[-1] if jobs else None
-
-
-def _searches(job: SearchJob | None) -> bool:
-    """Whether it has yet to come to something."""
-    return job is not None and job.state != "failed" and job.result is None
 
 
 def _title(checkpoint: Checkpoint, chosen: Chosen, *, unlikeliest: bool) -> str:
@@ -287,11 +279,11 @@ def _quoted(before: str, piece: str, after: str) -> str:
 
 def _passages_html(job: SearchJob | None, corpus: Corpus, busy: str, refused: str) -> str:
     if job is None or job.state == "failed":
-        said = theme.quiet(busy or refused or (job.message if job else SEARCH))
+        said = theme.quiet(busy or refused or (job.message if job else ""))
         button = deed_button(SearchJob.BUTTON, "why", kind="ghost why-again", disabled=bool(busy))
         return f'<div class="line">{button}{said}</div>'
-    if _searches(job):
-        return ""
+    if job.result is None:
+        return _under_way(job, "Reading the training text")
     ranked, raising = job.result, []
     most = max((each.effect for each in ranked.raising), default=0.0)
     for i, each in enumerate(ranked.raising[:RAISING]):
@@ -328,7 +320,7 @@ def _passage(each: Passage, corpus: Corpus) -> str:
 def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
     view = job.view()
     stop = deed_button("Stop", "stop-why", kind="link", disabled=view.state == "stopping")
-    return progress(view, view.done, f"{doing} …{left(view.time_left)}") + stop
+    return f'<div class="why-bar">{progress(view, view.done, f"{doing} …{left(view.time_left)}")}{stop}</div>'
 
 
 def _proven_html(proofs: list[ProofJob], job: SearchJob, corpus: Corpus) -> str:
