@@ -14,10 +14,12 @@ from ..words.interventions import node_name, part_name
 from ..words.numbers import signed
 from . import palette
 from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, figure, frame, heatmap, line, lines, names, reach, slanted
-from .wire import escaped
+from .wire import escaped, shortened
 
 _WRITTEN = 14
 """Up to this many tokens, numbers stand in the cells."""
+_BESIDE, _TOUCHED = 130, 22
+"""Pixels beside the cells of a map, and the width of each, on a phone, where a map may be wider than the window."""
 _SHOWN = 0.05
 """A link is drawn from this share of the logit difference on; of each part, at least the strongest one."""
 _NARROWEST, _STAGE = 300, 62
@@ -32,22 +34,32 @@ _ALONG = np.linspace(0.1, 0.9, 25)
 """Points of a link that should lie beside all parts."""
 
 
-def patch_picture(found: PatchMap, labels: Sequence[str], part: slice, kept: Sequence[tuple[int, int]] = ()) -> Figure:
+def patch_picture(
+    found: PatchMap,
+    labels: Sequence[str],
+    part: slice,
+    answers: tuple[str, str],
+    kept: Sequence[tuple[int, int]] = (),
+) -> Figure:
     """Row × token: the effect in nats on the logit difference; a click gives [row, column].
 
     Args:
         labels: place and text of all tokens, of which `part` is drawn.
+        answers: the two whose logits are compared.
         kept: (row, token) of patches to frame.
     """
     values = found.effects[:, part]
     limit = reach(found.effects)
     rows = [part_name(found.part, *row) for row in found.rows]
+    answer, foil = (escaped(shortened(each, 12)) for each in answers)
+    narrow = _BESIDE + _TOUCHED * values.shape[1]
     trace = cells(
         values,
-        "%{y}, at %{x}<br>changes the logit difference by %{z:+.3f} nats",
+        "%{y}, at %{x}<br>changes the logit difference by %{customdata} nats",
         scale=palette.DIVERGING_SCALE,
         ends=(-limit, limit),
-        bar="nats",
+        bar=f"change in lead<br>of “{answer}” over “{foil}”, nats",
+        customdata=[[signed(value, 3) for value in row] for row in values],
         text=[[signed(value, 1) for value in row] for row in values] if values.shape[1] <= _WRITTEN else None,
     )
     return heatmap(
@@ -57,6 +69,7 @@ def patch_picture(found: PatchMap, labels: Sequence[str], part: slice, kept: Seq
         names(rows, length=24, **UPSIDE_DOWN, **FIXED),
         frames=[frame(row, place - part.start) for row, place in kept if part.start <= place < part.stop],
         uirevision=f"{found.part} {values.shape}",
+        narrow={"width": narrow} if narrow > _NARROWEST else None,
     )
 
 

@@ -26,7 +26,6 @@ ASSUMPTIONS = {
     Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
 }
 """What a donor takes for granted."""
-LOST = "Each box shows the share of this lead (the logit difference) that the circuit loses without it."
 OVERLAP = "Parts build on each other, so their shares do not add up."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
 LEFT_OUT = "a part that does the same in both prompts is left out."
@@ -81,15 +80,27 @@ def kept_words(part: str, layer: int, index: int | None, place: int, tokens: Seq
 def expected_words(before: Sequence[tuple[str, float]], after: Sequence[tuple[str, float]], pair: Sequence[str]) -> str:
     """The likeliest next tokens with a patch and without, as (token, probability); `pair` are the two answers."""
     then, was = (listed([f"“{token}” {percent(p)}" for token, p in side]) for side in (after, before))
-    third = f"“{after[0][0]}” leads now, not “{pair[0]}” or “{pair[1]}”. " if after[0][0] not in pair else ""
+    third = f"A third token leads now: “{after[0][0]}”. " if after[0][0] not in pair else ""
     return f"{third}With the patch, the model gives {then}; before, it gave {was}."
 
 
-def added_words(towards: str, away: str) -> str:
-    """The vector that steering adds; `towards` and `away` are the words in which its two prompts differ."""
-    short = all(0 < len(each) <= NAMED_AT_MOST for each in (towards, away))
-    sides = f"“{towards}” and for “{away}”" if short else "the two sides"
-    return f"We add the difference between what the model computes for {sides}."
+def question_words(changed: Sequence[str]) -> str:
+    """What a map of patches answers; `changed` are the words in which the two prompts differ."""
+    here, there = _named(changed)
+    return f"Which part of the model carries the change from {here} to {there}?"
+
+
+def added_words(changed: Sequence[str], elsewhere: bool = False) -> str:
+    """What steering adds, from the words in which its two prompts differ; `elsewhere`: on which prompt it is shown."""
+    towards, away = _named(changed)
+    added = f"While the model writes, we add the difference between what it computes for {towards} and for {away}."
+    return f"{added} No known pair steers your prompt, so this example uses another." if elsewhere else added
+
+
+def _named(changed: Sequence[str]) -> list[str]:
+    """The words in which two prompts differ, within a sentence that cannot hold long ones."""
+    short = all(0 < len(each) <= NAMED_AT_MOST for each in changed)
+    return [f"“{each}”" for each in changed] if short else ["one prompt", "the other"]
 
 
 def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mapping[int, str], chosen: int) -> Result:
@@ -139,8 +150,18 @@ def circuit_result(
     headline = f"“{answer}” depends most on {listed(needed)}." if needed else f"“{answer}” needs no head and no MLP."
     number = f"{carry} {percent(min(found.kept, 1.0), 0)} of its lead over “{foil}”. "
     number += f"This explains “{answer}” rather than “{foil}”: {LEFT_OUT}"
-    details = _reading(found, places, tokens, answer), _fresh(found.fresh), LOST, OVERLAP, ARROWS[bool(found.edges)]
+    details = _reading(found, places, tokens, answer), _fresh(found.fresh), OVERLAP, ARROWS[bool(found.edges)]
     return Result(headline, number, " ".join(filter(None, details)))
+
+
+def lost_words(found: Circuit, answer: str, foil: str) -> str:
+    """What the numbers of a circuit mean, by its largest one."""
+    if not found.nodes:
+        return ""
+    node = max(found.lost, key=found.lost.__getitem__)
+    most, lead = percent(min(found.lost[node], 1.0), 0), f"its lead over “{foil}”"
+    lost = f"−{most} means: with the other prompt's value in {node_name(node)}, “{answer}” loses {most} of {lead}."
+    return f"{lost} The headline at the top switches a head off completely, so its number differs."
 
 
 def _fresh(shares: Sequence[float]) -> str:

@@ -75,15 +75,15 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
         assert re.search(f"From strength 0.[2468], {words}\.</h3>", headline)
         assert name != "stories" or re.search("[a-z]”\.</h3>", headline), "words, although its tokens are letters"
         assert f"At strength {opened['strength']:g}, the validation loss" in headline and "may break" not in headline
-        stronger = tab.shown(**opened | {"strength": 2.0}).slots["steer-curve-headline"].make()
-        assert "At strength 2, the validation loss" in stronger
         strongest = texts.split("<samp>")[2].replace("<mark>", "")  # beside the text at strength 0, before the fold
         assert strongest.startswith(" " * (name != "stories") + checkpoint.tokenizer.token_text(pair.foil))
     if name == "stories":  # a pair on which steering does not work
         two = {"prompt": "Mia had a red kite. Then Tom has the ", "other": "Mia had a red drum. Then Tom has the "}
         assert tab.shown(**opened | two | {"steered": None}).selection["away"] == prompt, "what a visitor wrote stays"
         shown = tab.shown(**opened | two)
-        assert shown.selection["towards"] is None and not {"steer-texts", "steer-curve"} & {*shown.slots}
+        said = "for “Ben” and for “Ana”. No known pair steers your prompt, so this example uses another."
+        assert said in shown.slots["steer-added"].make() and shown.selection["prompt"] == two["prompt"]
+        assert '<span class="prompt">In the morning Ana came to the sea. </span>' in shown.slots["steer-texts"].make()
 
 
 def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(tab, opened):
@@ -113,9 +113,8 @@ def test_patched_stories_are_written_to_the_end_of_a_sentence_and_name_whom_they
     cell = {"part": "residual", "layer": 3, "index": None, "place": 15}
     chosen |= {"other": "Mia had a red drum. Then Tom has the ", "kept": [cell]}
     said = tab.made("Mia had a red kite. Then Tom has the ", **chosen)["patch-kept"]
-    assert re.search(
-        "“b” leads now, not “k” or “d”. With the patch, .*“b” .*; before, it gave “k” &gt;99.9\u00a0%", said
-    )
+    leads = "A third token leads now: “b”. With the patch, .*“b” .* and “d” .*; before, it gave “k” &gt;99.9.% and “d” "
+    assert re.search(leads, said)
 
 
 def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_chosen():
@@ -157,13 +156,13 @@ def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     chosen = {**OPEN, "other": "aae", "towards": "ab", "away": "cd", "steered": None, "steer_layer": 9}
     chosen |= {"typed": True, "part": "head"}
     made = tab.made("abc", **chosen)
-    assert drawn(made["patch-map"]).shape == (8, 3)
+    assert drawn(made["patch-map"]).shape == (8, 3 if name == "sees the future" else 2), "the first token is the same"
     assert re.search("carr(y|ies)", made["circuit-headline"]) and made["steer-texts"].count("<samp>") == 5
     one = tab.made("a", **{**chosen, "other": "b"})
     assert drawn(one["patch-map"]).shape == (8, 1)
     experts = tab.made("abc", **{**chosen, "part": "expert"})
     assert ("dense model" in experts["patch-map-headline"]) == (name != "experts")
-    assert name != "experts" or drawn(experts["patch-map"]).shape == (8, 3)
+    assert name != "experts" or drawn(experts["patch-map"]).shape == (8, 2)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -336,10 +336,9 @@ def of_studies() -> Iterator[Case]:
 def of_edits_and_patches() -> Iterator[Case]:
     effects = np.array([[-3.1, -3.2], [0.1, 0.4]])
     for part, rows in (("residual", ((0, None), (1, None))), ("head", ((0, 1), (1, 0))), ("expert", ((1, 2), (1, 3)))):
-        found = PatchMap(part, rows, effects, 2.0, -1.5)
-        yield f"a map: {part}", interventions.patched_result(found, ["a", "b"], ("x", "y"), Donor.OTHER, False)
         yield f"a kept patch: {part}", interventions.kept_words(part, *rows[1], 1, "ab")
     yield "a kept patch: mlp", interventions.kept_words("mlp", 1, None, 1, "ab")
+    found = PatchMap("expert", rows, effects, 2.0, -1.5)
     for donor in Donor:
         told = interventions.patched_result(found, ["a", "b"], ("x", "y"), donor, True)
         yield f"a direct map: {donor.value}, {interventions.DONOR_NAMES[donor]}", told
@@ -351,22 +350,22 @@ def of_edits_and_patches() -> Iterator[Case]:
         yield f"a map that shows {part.stop} of 3 tokens", told
     nothing = PatchMap("mlp", ((0, None),), np.zeros((1, 1)), 2.0, 2.0)
     yield "a map: nothing", interventions.patched_result(nothing, ["a"], ("x", "y"), Donor.ZERO, False)
-    for here, other, effect in ((0.63, 0.16, -0.6), (0.05, -0.05, -0.1)):
-        found = PatchMap("mlp", ((0, None),), np.array([[effect]]), here, other)
-        told = interventions.patched_result(found, ["a"], ("x", "y"), Donor.OTHER, False)
-        yield f"a map: {here:g} here, {other:g} there", told
+    alike = PatchMap("mlp", ((0, None),), np.array([[-0.6]]), 0.63, 0.16)
+    yield "a map: prompts alike", interventions.patched_result(alike, ["a"], ("x", "y"), Donor.OTHER, False)
     words = {"x": "xylo", "y": "yes", "z": "zoo"}
     for leaders, chosen in {"yxxx": 1, "yyxx": 2, "yxxz": 2, "xxxx": 1, "yyyy": 1, "yzzz": 1}.items():
         curve = SteeringCurve((0.0, 0.2, 0.4, 0.6), (-5.0, 1.0, 2.0, 3.0), (1.2, 1.19, 1.6, 1.7), tuple(leaders))
         yield f"steering: {leaders} lead", interventions.steered_result(curve, ("x", "y"), words, chosen)
     for sides in (("Ben", "Ana"), ("", "Ana")):
-        yield f"steering adds {sides}", interventions.added_words(*sides)
+        yield f"steering adds {sides}", interventions.added_words(sides, elsewhere=not all(sides))
+        yield f"a map's question: {sides}", interventions.question_words(sides)
     for after in ([("x", 0.6), ("z", 0.3)], [("z", 0.61)]):
         yield f"patched: {after}", interventions.expected_words([("y", 0.9998)], after, ("y", "x"))
     fed, mlp, first, second = Node(0, 0), Node(0), Node(1, 1), Node(1)
     edges = Edge(fed, first, 0.1), Edge(mlp, first, 0.2), Edge(first, second, 0.6), Edge(second, None, 0.9)
     several = Circuit({fed: 0.2, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, (0.7, 1.2, 0.9, 0.8, 0.6), 8, 6)
     yield "a circuit", interventions.circuit_result(several, {first: Place(1, "induction")}, "axba", "x", "y")
+    yield "a circuit's numbers", interventions.lost_words(several, "x", "y")
     for lost, fresh in (({first: 0.9}, (0.54,)), ({}, ())):
         few, places = Circuit(lost, (), 0.93, fresh, 1, 6), {node: Place(2, None) for node in lost}
         said = interventions.circuit_result(few, places, "a xa", "x", "y")

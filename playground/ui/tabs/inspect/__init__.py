@@ -72,7 +72,7 @@ def build(page: Page) -> None:
         lambda asked: show(page, looks, asked),
         f'{_FRAME}<div class="views-body">{views}</div>',
         start=Selection().to_dict(),
-        of_model="edits layer head suggested query key other kept towards away steered steer_layer look_at",
+        of_model="edits layer head suggested query key other kept towards away steered steer_on steer_layer look_at",
         address=ADDRESS,
         elem_id="inspect-panel",
     )

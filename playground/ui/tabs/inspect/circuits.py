@@ -8,7 +8,7 @@ from typing import Any
 from ....figures.interventions import circuit_picture
 from ....interventions import circuit
 from ....interventions.pairs import fresh_pairs
-from ....words.interventions import circuit_result
+from ....words.interventions import circuit_result, lost_words
 from ....words.result import Result
 from ...chart import chart_place
 from ...clicks import index_of
@@ -18,9 +18,9 @@ from .selection import At
 
 _PURPOSE = "A circuit is a small set of heads and MLPs that carries the difference between two prompts. "
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
-<div class="stack" data-if="other">{slot("circuit-headline")}
-<div data-reveal="headline">{chart_place("circuit", height=400, save_name="circuit", clickable=True)}</div>
-{slot("circuit-other", tag="p", class_="quiet")}</div>{slot("circuit-ideas", class_="line")}</div></details>"""
+<div class="stack" data-if="other">{slot("circuit-other", tag="p", class_="quiet")}{slot("circuit-headline")}
+<div data-reveal="headline">{chart_place("circuit", height=400, save_name="circuit", clickable=True)}</div></div>
+{slot("circuit-ideas", class_="line")}</div></details>"""
 
 KNOWN, FRESH = 7, 24
 """Further pairs on which a circuit is found, and others on which it is checked, at most."""
@@ -35,7 +35,7 @@ def slots(at: At) -> dict[str, Slot]:
     if not at.chosen.other:
         return suggested
     other = Slot(at.chosen.other, lambda: _other(at.chosen.other))
-    graph = with_headline("circuit", about, lambda: _graph(at), lambda: "Click a head to see where it attends.")
+    graph = with_headline("circuit", about, lambda: _graph(at), lambda: _below(at))
     return {**suggested, "circuit-other": other, **graph}
 
 
@@ -66,8 +66,11 @@ def _found(at: At) -> circuit.Circuit:
     return kept_here.get(("circuit", pair), search, owner=look.model)
 
 
+def _below(at: At) -> str:
+    return f"{lost_words(_found(at), *answers_of(at))} Click a head to see where it attends."
+
+
 def _graph(at: At) -> tuple[dict[str, Any], Result]:
-    found, tokens = _found(at), at.look.tokens
+    found, answers = _found(at), answers_of(at)
     places = circuit.places_of(found, at.look.ids, at.look.pattern)
-    answer, foil = answers_of(at, pair_here(at))
-    return circuit_picture(found, answer), circuit_result(found, places, tokens, answer, foil)
+    return circuit_picture(found, answers[0]), circuit_result(found, places, at.look.tokens, *answers)

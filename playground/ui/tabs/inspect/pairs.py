@@ -109,20 +109,15 @@ def pair_here(at: At) -> Pair:
     return kept_here.get(key, lambda: pair_of(at.look.model, at.look.ids, other), owner=at.look.model)
 
 
-def answers_of(at: At, pair: Pair) -> tuple[str, str]:
+def answers_of(at: At) -> tuple[str, str]:
     """The two answers as tokens are written on the page."""
+    pair = pair_here(at)
     return at.look.token_label(pair.answer), at.look.token_label(pair.foil)
 
 
-def ideas(
-    at: At,
-    find: Callable[[At], list[Pair]] = pairs_of,
-    purpose: str = PURPOSE,
-    offer: str = REPLACE,
-    none: str = NO_PAIRS,
-) -> Slot:
+def ideas(at: At, find: Callable[[At], list[Pair]] = pairs_of, purpose: str = PURPOSE, none: str = NO_PAIRS) -> Slot:
     """A button for each suggested pair, below what they are for and what a button does; without any, `none`."""
-    said = ("" if at.chosen.other else purpose) + offer
+    said = ("" if at.chosen.other else purpose) + REPLACE
     return Slot((*at.about[:3], bool(at.chosen.other)), lambda: _ideas(at, find(at), said, none), slow=True)
 
 

@@ -12,14 +12,24 @@ from ....inspection.edits import edits_tap
 from ....interventions.patching import PARTS, Donor, PatchMap, donated, passes_of, patch_from, patch_map
 from ....model import Pass, Tap
 from ....service.limits import PATCHES
-from ....words.interventions import DONOR_NAMES, PART_NAMES, expected_words, kept_words, patched_result
+from ....words import interventions as words
 from ....words.result import Result
 from ... import theme
 from ...chart import chart_place
 from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot, switch
 from .drawn import window, window_buttons, window_words
-from .pairs import answers_of, cards, check_size, ideas, kept_here, pair_here, texts_like, with_headline
+from .pairs import (
+    answers_of,
+    cards,
+    changed_words,
+    check_size,
+    ideas,
+    kept_here,
+    pair_here,
+    texts_like,
+    with_headline,
+)
 from .selection import At
 
 LIKELY = 0.01
@@ -27,15 +37,15 @@ LIKELY = 0.01
 _PATHS = {"total": "All paths", "direct": "Direct path"}
 
 TEMPLATE = f"""<details class="fold" data-fold="patch"><summary>Patch from another prompt</summary>
-<div class="card stack"><div class="stack" data-if="other">{slot("patch-map-headline")}
-{chart_place("patch-map", height=300, save_name="patching", clickable=True)}
-{slot("patch-window", class_="line tight")}{slot("patch-kept")}</div>
-{slot("pair-ideas", class_="line")}<div class="line"><label class="field-label grow">Other prompt <textarea rows="1"
+<div class="card stack">{slot("pair-ideas", class_="line")}
+<div class="line"><label class="field-label grow">Other prompt <textarea rows="1"
 name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"></textarea></label></div>
-<details data-if="other"><summary>More</summary><div class="line">{slot("patch-parts")}
-{switch("path", "Effect", _PATHS)}
-{choice("donor", "Replace with", {donor.value: text for donor, text in DONOR_NAMES.items()})}</div></details>
-</div></details>"""
+<div class="stack" data-if="other">{slot("patch-question", tag="p")}{slot("patch-map-headline")}
+{chart_place("patch-map", height=300, save_name="patching", clickable=True)}
+{slot("patch-window", class_="line tight")}{slot("patch-kept", class_="stack")}
+<details><summary>More</summary><div class="line">{slot("patch-parts")}{switch("path", "Effect", _PATHS)}
+{choice("donor", "Replace with", {donor.value: text for donor, text in words.DONOR_NAMES.items()})}</div></details>
+</div></div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -44,12 +54,13 @@ def slots(at: At) -> dict[str, Slot]:
     if not c.patch:
         return {}
     about = (*at.about, c.other, c.part, c.donor, c.path, c.kept)
-    parts = {part: text for part, text in PART_NAMES.items() if part != "expert" or at.look.config.n_experts}
+    parts = {part: text for part, text in words.PART_NAMES.items() if part != "expert" or at.look.config.n_experts}
     suggested = {"pair-ideas": ideas(at)}
     if not c.other:
         return suggested
     return {
         **suggested,
+        "patch-question": Slot(about, lambda: html.escape(words.question_words(changed_words(c.prompt, c.other)))),
         "patch-parts": Slot(len(parts), lambda: switch("part", "Part", parts)),
         **with_headline("patch-map", (*about, c.query), lambda: _map(at), lambda: _below(at)),
         "patch-window": Slot((*about, c.query), lambda: _window(at), slow=True, echoes=True),
@@ -92,7 +103,10 @@ def _middle(at: At, found: PatchMap) -> int:
 
 
 def _shown(at: At, found: PatchMap) -> slice:
-    return window(at.look.length, _middle(at, found))
+    """The tokens that the map shows. Before the first difference, the other prompt's values are the same."""
+    part = window(at.look.length, _middle(at, found))
+    first = pair_here(at).changed[0] if _donor(at) is Donor.OTHER and at.look.config.causal else 0
+    return slice(max(part.start, first), part.stop) if first < part.stop else part
 
 
 def _window(at: At) -> str:
@@ -117,10 +131,9 @@ def _map(at: At) -> tuple[dict[str, Any], Result]:
         if [*each, found.part] == [cell.get(name) for name in ("layer", "index", "part")]
         and isinstance(cell.get("place"), int)
     ]
-    words = patched_result(
-        found, at.look.tokens, answers_of(at, pair_here(at)), _donor(at), at.chosen.path == "direct", part
-    )
-    return patch_picture(found, at.look.labels(), part, kept), words
+    answers, direct = answers_of(at), at.chosen.path == "direct"
+    result = words.patched_result(found, at.look.tokens, answers, _donor(at), direct, part)
+    return patch_picture(found, at.look.labels(), part, answers, kept), result
 
 
 def _below(at: At) -> str:
@@ -133,7 +146,7 @@ def _continued(at: At) -> str:
     cells, donor = at.chosen.kept, _donor(at)
     if not cells:
         return ""
-    pair = pair_here(at)
+    pair, tokens = pair_here(at), at.look.tokens
     there = donated(at.look.model, pair, donor, _texts_for(at, donor))
     try:
         if len(cells) > PATCHES:
@@ -144,24 +157,23 @@ def _continued(at: At) -> str:
         raise ValueError("These patches cannot be read. Click a cell of the map") from None
     tap = edits_tap([*at.edits, *patches], at.look.config)
     chips = "".join(
-        f'<span class="edit-chip"><bdi>{html.escape(kept_words(part, layer, index, place, at.look.tokens))}</bdi> '
+        f'<span class="edit-chip"><bdi>{html.escape(words.kept_words(part, layer, index, place, tokens))}</bdi> '
         f"{move_button('Restore', {'kept': [*cells[:i], *cells[i + 1 :]]}, kind='link')}</span>"
         for i, (layer, part, place, index) in enumerate(keys)
     )
     texts = {"Unpatched": edits_tap(at.edits, at.look.config), "Patched": tap}
-    said = expected_words(*(_likeliest(at, each) for each in texts.values()), answers_of(at, pair))
-    here = theme.quiet(
-        "Always the likeliest next token; marked: what differs. The tab Generate uses the model unchanged."
-    )
+    said = words.expected_words(*(_likeliest(at, each) for each in texts.values()), answers_of(at))
+    here = theme.quiet("Both texts take the likeliest token each time. The tab Generate uses the model unchanged.")
     chips = f'<div class="line tight">{chips}</div>'
     return f"{chips}<p>{html.escape(said)}</p>{here}{cards(at, texts, 'Unpatched')}"
 
 
 def _likeliest(at: At, tap: Tap) -> list[tuple[str, float]]:
-    """The three likeliest next tokens of at least 1 %, with their probabilities."""
+    """The three likeliest next tokens of at least 1 %, and the second prompt's answer, with their probabilities."""
     look = at.look
     ids = torch.tensor([look.ids], device=next(look.model.parameters()).device)
     with torch.inference_mode():
-        chances = look.model(ids, Pass(tap=tap)).logits[0, -1].float().softmax(-1).topk(min(3, look.config.vocab_size))
-    tokens = [(look.token_label(token), p) for p, token in zip(chances.values.tolist(), chances.indices.tolist())]
-    return [tokens[0], *(each for each in tokens[1:] if each[1] >= LIKELY)]
+        chances = look.model(ids, Pass(tap=tap)).logits[0, -1].float().softmax(-1)
+    first, *more = chances.topk(min(3, look.config.vocab_size)).indices.tolist()
+    named = [first, *(token for token in more if chances[token] >= LIKELY), pair_here(at).foil]
+    return [(look.token_label(token), float(chances[token])) for token in dict.fromkeys(named)]

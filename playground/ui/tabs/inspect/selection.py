@@ -73,6 +73,8 @@ class Selection(Selected):
     away: str | None = None
     steered: str | None = ""
     """The two prompts for which the sides, layer and strength were suggested; None if the visitor wrote the sides."""
+    steer_on: str | None = None
+    """The prompt on which steering is shown, where it does not work on the visitor's."""
     steer_layer: int | None = None
     strength: float = 1.0
     with_model: str = ""

@@ -10,6 +10,7 @@ import torch
 
 from ....figures.interventions import steering_picture
 from ....inspection import Look
+from ....inspection import look as look_at
 from ....interventions.pairs import ends_a_word, word_with
 from ....interventions.patching import Pair
 from ....interventions.steering import (
@@ -36,6 +37,7 @@ from .pairs import (
     kept_here,
     lines_of,
     pairs_of,
+    read,
     suggested_other,
     text_of,
     with_headline,
@@ -46,17 +48,16 @@ from .validation import held_out
 SETTING_TOKENS = 512
 """Tokens of held-out text on which each layer and strength is tried."""
 
-_OFFERED = "Replace your prompt with a pair on which steering works:"
 _NONE = "Steering works on no known pair of this model. Type two prompts under “Patch from another prompt”."
 _AREA = (
     '<label class="field-label grow">{label}'
-    '<textarea name="{name}" rows="2" dir="auto" data-resets="steered"></textarea></label>'
+    '<textarea name="{name}" rows="2" dir="auto" data-resets="steered steer_on"></textarea></label>'
 )
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
-<div class="card stack">{slot("steer-ideas", class_="line")}
-<div class="stack" data-if="steer_layer">{slot("steer-added", tag="p", class_="quiet")}
-<label class="field-label temperature">Strength<input type="range" name="strength" min="0" max="{STRENGTHS[-1]:g}"
-step="{STRENGTHS[1]:g}"><output data-of="strength"></output></label>
+<div class="card stack">{slot("steer-added", tag="p")}{slot("steer-ideas", class_="line")}
+<div class="stack" data-if="steer_layer"><label class="field-label wide">Strength
+<input type="range" name="strength" min="0" max="{STRENGTHS[-1]:g}" step="{STRENGTHS[1]:g}">
+<output data-of="strength"></output></label>
 {slot("steer-curve-headline")}{slot("steer-texts", class_="stack")}
 <details class="stack"><summary>Prompts, layer and curve</summary>
 <div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>
@@ -73,24 +74,29 @@ def opening(at: At) -> dict[str, Any]:
     prompts = f"{c.prompt}\n{c.other}"
     if not c.steer or c.steered in (None, prompts):
         return {}
-    towards, away = _fitting_sides(at)
-    sides = {"towards": towards, "away": away, "steered": prompts, "steer_layer": None}
+    ids, towards, away = suggested = _suggested(at)
+    on = None if ids == at.look.ids else text_of(at, ids)
+    sides = {"towards": towards, "away": away, "steered": prompts, "steer_on": on, "steer_layer": None}
     if towards is None:
         return sides
-    setting = _setting(at, at.look.ids, towards, away)
+    setting = _setting(at, *suggested)
     return sides | {"steer_layer": setting.layer, "strength": setting.strength}
 
 
-def _fitting_sides(at: At) -> tuple[str, str] | tuple[None, None]:
-    """Towards and away: the two prompts, if steering works with them, else a pair with which it works on this prompt.
+def _suggested(at: At) -> tuple[tuple[int, ...], str | None, str | None]:
+    """The prompt to steer, towards and away: the two prompts, if steering works with them, else a pair that works.
 
-    Where no pair works at all, the two prompts, if there are two.
+    If possible, the pair works on this prompt, else on its own. Where no pair works at all, the two prompts.
     """
-    offered = [(pair.other, pair.ids) for pair in steered_pairs(at)]
-    own = [(_line(at.chosen.other), _line(text_of(at, at.look.ids)))] if at.chosen.other else []
-    tried = own + [tuple(_line(text_of(at, ids)) for ids in each) for each in offered]
-    works = (each for each in tried if _setting(at, at.look.ids, *each).works)
-    return next(works, own[0] if own and not offered else (None, None))
+    here, offered = at.look.ids, [(pair.ids, *_sides_of(at, pair)) for pair in steered_pairs(at)]
+    own = [(here, _line(at.chosen.other), _line(text_of(at, here)))] if at.chosen.other else []
+    tried = [*own, *((here, *sides) for _, *sides in offered), *offered]
+    works = (each for each in tried if _setting(at, *each).works)
+    return next(works, own[0] if own else (here, None, None))
+
+
+def _sides_of(at: At, pair: Pair) -> tuple[str, str]:
+    return _line(text_of(at, pair.other)), _line(text_of(at, pair.ids))
 
 
 def _line(text: str) -> str:
@@ -103,7 +109,7 @@ def steered_pairs(at: At) -> list[Pair]:
 
     def works(pair: Pair) -> bool:
         whole = ends_a_word(at.look.checkpoint.tokenizer, pair)
-        return whole and _setting(at, pair.ids, *(_line(text_of(at, ids)) for ids in (pair.other, pair.ids))).works
+        return whole and _setting(at, pair.ids, *_sides_of(at, pair)).works
 
     def find() -> list[Pair]:
         both = ((pair, Pair(pair.other, pair.ids, pair.foil, pair.answer)) for pair in pairs_of(at))
@@ -133,14 +139,16 @@ def slots(at: At) -> dict[str, Slot]:
     c = at.chosen
     if not c.steer:
         return {}
-    about = (*at.about, c.towards, c.away, c.steer_layer, c.strength)
-    layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
-    suggested = {"steer-ideas": ideas(at, steered_pairs, "", _OFFERED, _NONE)}
+    suggested = {"steer-ideas": ideas(at, steered_pairs, "", _NONE)}
     if c.steer_layer is None:
         return suggested
+    if c.steer_on:
+        at = replace(at, look=_look(at, c.steer_on))
+    about = (*at.about, c.towards, c.away, c.steer_layer, c.strength)
+    layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
     return {
         **suggested,
-        "steer-added": Slot((c.towards, c.away), lambda: _added(at)),
+        "steer-added": Slot((c.towards, c.away, c.steer_on), lambda: _added(at)),
         "steer-layer": Slot((len(layers), c.steer_layer), lambda: choice("steer_layer", "Layer", layers)),
         **with_headline("steer-curve", about, lambda: _curve(at)),
         "steer-texts": Slot(about, lambda: _side_by_side(at), slow=True, echoes=True),
@@ -148,7 +156,13 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def _added(at: At) -> str:
-    return html.escape(added_words(*changed_words(at.chosen.towards or "", at.chosen.away or "")))
+    c = at.chosen
+    return html.escape(added_words(changed_words(c.towards or "", c.away or ""), elsewhere=bool(c.steer_on)))
+
+
+def _look(at: At, prompt: str) -> Look:
+    ids = read(at, prompt)
+    return kept_here.get(("look", *ids), lambda: look_at(at.look.checkpoint, ids), owner=at.look.model)
 
 
 def _sides(at: At, towards: str | None, away: str | None) -> tuple[list[list[int]], list[list[int]]]:
