@@ -17,6 +17,8 @@ from ..data.judging import LONG
 
 SOURCES = 3
 """Places of a match that are named."""
+SAME = 0.05
+"""Shares of copied text that differ by less are as good as the same."""
 PIECES, BESIDE = 8, 4000
 """Pieces of a held-out text that a text is compared with, and characters that they have together at most."""
 
@@ -44,6 +46,11 @@ class Copied:
     """0 … 1: characters within matches."""
     usual: float | None
     """The same for pieces of held-out text of the same length; None where there is no such piece."""
+
+    @property
+    def unusual(self) -> bool:
+        """Whether clearly more is copied than in held-out text, if there is any."""
+        return self.share > (self.usual or 0.0) + SAME
 
 
 class SuffixArray:

@@ -40,7 +40,7 @@ _PLACES = (
     ("generate", "choice", "=choice"),
     ("generate", "choice table", "#generate-panel .scores"),
     ("generate", "why button", "#generate-panel .why-button"),
-    ("generate", "copied pieces", "=why-copied"),
+    ("generate", "copied pieces", "=why-answer"),
     ("generate", "passages", "#generate-panel .why-passage"),
     ("generate", "prove it", "=why-proof"),
     ("generate", "proof", "=why-proven"),

@@ -258,18 +258,22 @@ class Board:
         working, waiting = sum(job.at_work for job in jobs), sum(job.state == "waiting" for job in jobs)
         return {"places": self.limits.jobs, "working": working, "waiting": waiting, "remembered": len(jobs)}
 
+    def busy(self, visitor: str) -> str:
+        """Why this visitor can begin nothing more now, in words; empty if nothing is in the way."""
+        mine = [job for job in self.of(visitor, kind=Job) if job.active and not job.gives_way]
+        if len(mine) < self.limits.jobs_per_visitor:
+            return ""
+        return f"You already have a {mine[-1].kind} in progress{mine[-1].where}. Stop it, or wait until it is done."
+
     # ---- places and the line -----------------------------------------------------------------------------------------
 
     def _make_room(self, visitor: str, share: str) -> None:
         """Stop jobs that give way to this visitor's next one. Raises LimitError if it may not join the queue."""
-        active = [job for job in self.of(visitor, kind=Job) if job.active]
-        mine = [job for job in active if not job.gives_way]
-        if len(mine) >= self.limits.jobs_per_visitor:
-            busy = f"{mine[-1].kind} in progress{mine[-1].where}"
-            raise LimitError(f"You already have a {busy}. Stop it, or wait until it is done.")
+        if busy := self.busy(visitor):
+            raise LimitError(busy)
         self._line.check(self._jobs.values(), share, self.limits.waiting)
-        for job in active:
-            if job.gives_way:
+        for job in self.of(visitor, kind=Job):
+            if job.active and job.gives_way:
                 job.stop()
 
     def _queue(self, job: Job) -> None:

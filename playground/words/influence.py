@@ -10,23 +10,23 @@ from ..data.languages.grammar import ENDS, NEXT, SPELLING, WORD
 from ..data.languages.graph import CHANCE
 from ..influence.proof import Trial, mean_effect
 from ..influence.ranking import CORRELATION, Ranked
-from ..influence.verbatim import Copied
+from ..influence.verbatim import SAME, Copied, Match
 from .numbers import beside_zero, estimate, listed, percent, share, signed
 from .result import Result
 
 NO_RULES = (CHANCE, NEXT, WORD, SPELLING, ENDS)
 """Kinds of tokens that no rule of a grammar's own decides."""
 LEGEND = f"occurs in the training text, at least {LONG} characters in a row."
-"""What the line under a piece of the answer means; after the word *Underlined*."""
-SAME = 0.05
-"""Shares of copied text that differ by less are as good as the same."""
+"""What the line under a piece of the answer means; after the words *Underlined text*."""
+FREQUENT = 100
+"""No single passage explains what occurs so often: each is at most 1 % of its occurrences."""
+HINT = "A hint: this passage may have helped most."
 COMMON = "Any text in this style repeats such pieces, so copying proves nothing here."
 RARE = "So the model may know parts of this by heart."
 RULE = 0.2
 """A rule is named that decides at least this part of the influence."""
 SLIGHT = 0.1
 """With fewer seeds than three, an effect up to so many nats (a tenth of the probability) is not clear."""
-SEARCH = "This looks for the parts of the training text behind these words."
 MEASURE = (
     "Influence estimates how much reading a passage raised the probability of these words. It asks: after one small "
     "training step on the passage, how much likelier would they be?"
@@ -45,17 +45,36 @@ PROOFS = ("Removed passages", "Influence, largest = 1", "These words get", "With
 KEPT_SAME = "Removed passages are replaced by others of the same length, so all other batches stay the same."
 
 
-def copied_result(copied: Copied, count: int) -> Result:
-    """How often the selected words occur, and how much of the whole answer is copied, next to held-out text."""
-    headline = f"It occurs {times(count)} in the training text."
-    share_, usual = copied.share, copied.usual
-    if not share_:
-        return Result(headline, f"No piece of {LONG} characters or more is copied.")
-    number = f"{percent(share_, 0)} of this answer is copied"
-    if usual is None:
-        return Result(headline, f"{number}.")
-    meaning = RARE if share_ > usual + SAME else COMMON if usual > SAME else ""
-    return Result(headline, f"{number}, against {percent(usual, 0)} of held-out text. {meaning}".strip())
+def copied_sentence(copied: Copied) -> str:
+    """How much of the whole answer is copied, next to held-out text."""
+    if not copied.share:
+        return f"No piece of {LONG} characters or more is copied."
+    number = f"{percent(copied.share, 0)} of this answer is copied"
+    if copied.usual is None:
+        return f"{number}."
+    meaning = RARE if copied.unusual else COMMON if copied.usual > SAME else ""
+    return f"{number}, against {percent(copied.usual, 0)} of held-out text. {meaning}".strip()
+
+
+def learned_by_heart(copied: Copied, match: Match | None) -> bool:
+    """Whether this copied piece answers the question by itself: it is rare, and held-out text has fewer such pieces."""
+    return match is not None and match.count < FREQUENT and copied.unusual
+
+
+def copied_result(copied: Copied, match: Match) -> Result:
+    """The answer for words within a piece that the model knows by heart."""
+    headline = f"It is copied: this piece occurs {times(match.count)} in the training text."
+    return Result(headline, copied_sentence(copied))
+
+
+def passage_result(count: int, ranked: Ranked | None) -> Result:
+    """The answer for all other words, which occur so often; `ranked` is None before the search is over."""
+    found, number = ranked is not None and ranked.raising, f"The selection occurs {times(count)} in the training text."
+    if count >= FREQUENT:
+        return Result(f"It occurs {times(count)}, so no single passage explains it.", HINT if found else "")
+    if ranked is None:
+        return Result(number)
+    return Result(HINT if found else "No passage makes these words likelier.", number)
 
 
 def times(count: int) -> str:
@@ -63,17 +82,14 @@ def times(count: int) -> str:
     return {0: "nowhere", 1: "once"}.get(count, f"{count:,} times")
 
 
-def ranked_result(ranked: Ranked) -> Result:
+def ranking_details(ranked: Ranked) -> str:
     """How far to trust the passages found, and the grammar rule that they carry, if one stands out."""
-    if not ranked.raising:
-        return Result("No passage makes these words likelier.")
-    headline = "A hint: this passage may have helped most."
     moments = "the last weights" if ranked.moments == 1 else f"{ranked.moments} moments of the run"
     number = f"{ranked.measured:,} of {ranked.of:,} passages of the training part measured, at {moments}."
     sampled = SAMPLED if ranked.measured < ranked.of else ""
     rule, part = next((each for each in ranked.rules if each[0] not in NO_RULES), ("", 0.0))
     shows = f"{percent(part, 0)} of the passages' influence lies on one grammar rule: {rule}." if part >= RULE else ""
-    return Result(headline, details=" ".join(filter(None, (MEASURE, number, sampled, TRUST, PROVE, shows))))
+    return " ".join(filter(None, (MEASURE, number, sampled, TRUST, PROVE, shows)))
 
 
 def strength(effect: float, most: float) -> str:

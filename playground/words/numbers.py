@@ -1,4 +1,4 @@
-"""Numbers for reading: the one place that formats them."""
+"""Numbers for reading: the one place that formats them. No line breaks between a number and its percent sign."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ def percent(value: float, digits: int = 1) -> str:
     """A share (0 … 1) for reading: what would be rounded to nothing or to all, but is not, is called neither."""
     share, least = 100 * value, 10**-digits
     if 0 < share < least / 2:
-        return f"<{least:g} %"
-    return f">{100 - least:g} %" if 100 - least / 2 < share < 99.9999 else f"{signed(share, digits)} %"
+        return f"<{least:g}\u00a0%"
+    return f">{100 - least:g}\u00a0%" if 100 - least / 2 < share < 99.9999 else f"{signed(share, digits)}\u00a0%"
 
 
 def brief(value: float, digits: int = 2) -> str:
@@ -49,13 +49,13 @@ def bytes_text(count: float) -> str:
 def share(value: float) -> str:
     """A share (0 … 1) for a sentence: two digits of it, or of what is missing from the whole: 15 %, 0.42 %, 99.98 %."""
     if value <= 0 or value >= 1:
-        return f"{100 * min(max(value, 0), 1):.0f} %"
+        return f"{100 * min(max(value, 0), 1):.0f}\u00a0%"
     if value < 0.00005:
-        return "<0.01 %"
+        return "<0.01\u00a0%"
     if value > 0.99995:
-        return ">99.99 %"
+        return ">99.99\u00a0%"
     digits = max(0, 1 - math.floor(math.log10(100 * min(value, 1 - value) if value > 0.9 else 100 * value)))
-    return f"{100 * value:.{min(digits, 2)}f} %"
+    return f"{100 * value:.{min(digits, 2)}f}\u00a0%"
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -175,7 +175,10 @@ def test_balance_is_about_the_layer_whose_picture_is_shown():
     loads = {"with": ([0.125] * 8, [0.125] * 8), "without": ([0.5, 0.3, 0.1, *[0.02] * 5], [0.6, 0.4, *[0.0] * 6])}
     records = {k: [{"step": s, "load": [[1.0, *[0.0] * 7], row]} for s, row in enumerate(v)] for k, v in loads.items()}
     scene.balance = lambda kind: (config, SimpleNamespace(load=records[kind]))
-    assert value_of(scene, "dead-compared") == "6 instead of 0" and value_of(scene, "busiest-four") == "92 % → 100 %"
+    assert (
+        value_of(scene, "dead-compared") == "6 instead of 0"
+        and value_of(scene, "busiest-four") == "92\u00a0% → 100\u00a0%"
+    )
 
 
 def test_how_sure_it_is_of_a_word_is_the_product_of_its_tokens_shares():

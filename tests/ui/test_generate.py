@@ -174,9 +174,9 @@ def test_an_opened_choice_says_how_likely_it_was_and_what_else_there_was(panel):
     rows = rows_of(CHECKPOINT, beginning(text, 3))
     drawn = next(row for row in rows if row.token == text.ids[0][3])
     heading = re.search("<h2>(.*?)</h2>", said)[1]
-    assert f"sampled at {100 * drawn.probability:.1f} %" in heading
-    gave = f"{100 * drawn.raw_probability:.1f} %; temperature 1.3 and top-k 5 made that {100 * drawn.probability:.1f} %"
-    assert gave in said, "two numbers, and the reason"
+    raw, made = (f"{100 * share:.1f}\u00a0%" for share in (drawn.raw_probability, drawn.probability))
+    assert f"sampled at {made}" in heading
+    assert f"{raw}; temperature 1.3 and top-k 5 made that {made}" in said, "two numbers, and the reason"
     widths = [float(width) for width in re.findall(r"width:([\d.]+)%", said)]
     assert sum(widths) == pytest.approx(100, abs=0.1), "bars on a scale of 0 to 100 %, the others included"
     offered = [json.loads(each.replace("&quot;", '"')) for each in re.findall('data-instead="(.*?)"', said)]

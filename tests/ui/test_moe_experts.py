@@ -131,7 +131,7 @@ def test_each_expert_shows_its_share_and_its_favourites_and_a_random_router_is_u
     told = [found[:6] for found in favourites(routed, np.array(ids), 4)]
     assert any(told) and table.count('<td class="words">none') == told.count([])
     assert table.count("<code>") == sum(map(len, told)) > table.count("<small>"), "no number where it gets all"
-    shown = [f"{100 * f.taken / f.count:.0f} %" for some in told for f in some if f.taken < f.count]
+    shown = [f"{100 * f.taken / f.count:.0f}\u00a0%" for some in told for f in some if f.taken < f.count]
     assert re.findall(r"<small>(.*?)</small>", table) == shown
     shares = [float(x) for x in re.findall(r'data-value="([\d.]+)"', table)]
     assert shares == pytest.approx([(routed == expert).mean() for expert in range(4)], abs=1e-6)

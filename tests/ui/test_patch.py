@@ -113,7 +113,7 @@ def test_patched_stories_are_written_to_the_end_of_a_sentence_and_name_whom_they
     cell = {"part": "residual", "layer": 3, "index": None, "place": 15}
     chosen |= {"other": "Mia had a red drum. Then Tom has the ", "kept": [cell]}
     said = tab.made("Mia had a red kite. Then Tom has the ", **chosen)["patch-kept"]
-    leads = "A third token leads now: “b”. With the patch, .*“b” .* and “d” .*; before, it gave “k” &gt;99.9 % and “d” "
+    leads = "A third token leads now: “b”. With the patch, .*“b” .* and “d” .*; before, it gave “k” &gt;99.9.% and “d” "
     assert re.search(leads, said)
 
 

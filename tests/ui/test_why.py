@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from playground.influence.verbatim import Copied
 from playground.service.why import ProofJob, SearchJob
 from playground.storage import Checkpoint
 from playground.ui.panel import Asked
@@ -28,30 +29,33 @@ def words(panel: Generating) -> dict:
     return {"prompt": encode("the "), "tokens": tokens, "step": step, "sample": 0, "first": 4, "last": 6}
 
 
-def test_from_the_question_to_the_proof(house):
+def test_from_the_question_to_the_proof(house, monkeypatch):
     asked = lambda **more: Asked(house.visitor, {"model": house.model_id, "prompt": "the ", **more})  # noqa: E731
     why = house.why.ask(asked(words=words(house)))["move"]["why"]
     assert why["refused"] == ""
     until(lambda: not house.page.board.active(house.visitor, kind=SearchJob))
     assert house.made("why-title", why=why) == "Why “dog”?"
     assert house.made("why-title", why=why | {"unlikeliest": True}) == "Why “dog”, the unlikeliest word?"
-    copied = house.made("why-copied", why=why)
-    assert "<h3>It occurs 11 times in the" in copied and "95 % of this answer is copied" in copied
-    assert "The whole shaded piece occurs 10 times" in copied
-    assert "<mark>the dog ran in the sun. a bird sang </mark>" in copied and '"copied">Underlined text<' in copied
+    answer, copied = house.made("why-answer", why=why), house.made("why-copied", why=why)
+    assert "<h3>A hint: this passage may have helped most.</h3>" in answer and "The selection occurs 11 times" in answer
+    assert "95\u00a0% of this answer is copied" in copied and "The whole shaded piece occurs 10 times" in copied
+    assert "<mark>the dog ran in the sun. a bird sang </mark>" in copied
+    with monkeypatch.context() as less_usual:
+        less_usual.setattr(Copied, "unusual", True)
+        by_heart = house.made("why-answer", why=why)
+    assert by_heart.startswith("<h3>It is copied: this piece occurs 10 times in") and "<mark>the dog ran" in by_heart
     assert house.made("why-marks", why=why) == {"copied": [(0, 35)], "asked": [4, 6]}
-    reaches_out = house.made("why-copied", why=why | {"first": 34, "last": 36})  # out of the piece: its own places
-    assert reaches_out.split("<details>")[0].count("<mark>g s</mark>") == 0 and "occurs nowhere" in reaches_out
+    assert "occurs nowhere" in house.made("why-answer", why=why | {"first": 34, "last": 36}), "out of the piece"
     passages = house.made("why-passages", why=why)
     first, others = passages.split("<summary>More passages</summary>")
     assert first.count("checkbox") == 1 and others.count("checkbox") == others.count("of the first passage") > 0
-    assert "<h3>" not in passages, "one headline: the copied share"
+    assert "<h3>" not in passages, "one headline: the answer"
     assert "the dog ran in the sun." in passages and 'data-field="passage-0" checked' in passages
     assert "Prove it" in house.made("why-proof", why=why)
     house.why.prove(asked(why=why, **{"passage-0": True}))
     until(lambda: all(job.settled for job in house.page.board.of(house.visitor, kind=ProofJob)))
     proven = house.made("why-proven", why=why)
-    assert re.search(r"Without passage 1, “dog” gets (&lt;)?[\d.]+ %\.", proven)
+    assert re.search(r"Without passage 1, “dog” gets (&lt;)?[\d.]+\s%\.", proven)
     assert "Without this passage it writes" in proven
     before, without = (each.split("</mark>")[0] for each in proven.split("<samp>the the <mark>")[1:])
     assert len(before) == len(without) == 40
@@ -67,11 +71,18 @@ def test_from_the_question_to_the_proof(house):
 def test_a_refusal_says_with_which_model_the_proof_in_progress_is_shown(house, monkeypatch):
     house.why.ask(house.asked(model=house.model_id, words=words(house)))
     until(lambda: not house.page.board.active(house.visitor, kind=SearchJob))
+    other = words(house) | {"first": 10, "last": 12}
     monkeypatch.setattr(SearchJob, "active", True)
     monkeypatch.setattr(SearchJob, "gives_way", False)
     (name,) = [each.name for each in house.page.registry.models(house.visitor) if each.id == house.model_id]
     with pytest.raises(ValueError, match=re.escape(f"in progress on Generate, with “{name}” chosen. Stop it")):
         house.page.board.start(house.visitor, small_spec())
+    assert house.why.ask(house.asked(model=house.model_id, words=other))["move"]["why"]["refused"] == ""
+    offered = house.made("why-passages", why=other)
+    assert "disabled" in offered and "You already have a search in progress" in offered
+    monkeypatch.undo()
+    offered = house.made("why-passages", why=other)
+    assert "disabled" not in offered and "You already" not in offered
 
 
 def test_a_search_that_ended_without_a_result_can_be_asked_for_again(house, monkeypatch):
@@ -103,5 +114,5 @@ def test_a_model_without_its_text_says_so_once():
     why = panel.why.ask(panel.asked(words=sent))["move"]["why"]
     slots = panel.shown(why=why).slots
     with pytest.raises(ValueError, match="training text is not on this page"):
-        slots["why-copied"].make()
+        slots["why-answer"].make()
     assert slots["why-passages"].make() == slots["why-proof"].make() == ""

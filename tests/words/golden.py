@@ -391,21 +391,26 @@ def of_lens_and_lessons() -> Iterator[Case]:
 
 def of_influence() -> Iterator[Case]:
     match = Match(0, 40, 2, (10, 90))
-    for name, count, found in (
-        ("copied", 1, Copied((match,), 0.62, 0.35)),
-        ("as much copied as held-out text", 1200, Copied((match,), 0.62, 0.6)),
-        ("less copied than held-out text", 3, Copied((match,), 0.27, 1.0)),
-        ("nothing copied, no held-out text", 0, Copied((), 0.0, None)),
+    yield "known by heart", influence.copied_result(Copied((match,), 0.62, 0.35), match)
+    for name, found in (
+        ("as much copied as held-out text", Copied((match,), 0.62, 0.6)),
+        ("copied, no held-out text", Copied((match,), 0.62, None)),
+        ("nothing copied", Copied((), 0.0, 0.0)),
     ):
-        yield name, influence.copied_result(found, count)
+        yield name, influence.copied_sentence(found)
     yield "the legend", f"Underlined text {influence.LEGEND}"
-    yield "no search yet", influence.SEARCH
     one = (Passage(((0, 9),), 1.0),)
     ranked = Ranked(one, (), 300, 1200, 8, -1.0, (("who owns what", 0.45), ("free choices", 0.4)))
-    yield "passages", influence.ranked_result(ranked)
+    for name, count, of in (
+        ("a passage for rare words", 1, ranked),
+        ("a passage for frequent words", 1200, ranked),
+        ("no passage", 0, dataclasses.replace(ranked, raising=())),
+        ("no search yet", 3, None),
+    ):
+        yield name, influence.passage_result(count, of)
+    yield "how far to trust a passage", influence.ranking_details(ranked)
     whole = dataclasses.replace(ranked, measured=1200, moments=1)
-    yield "all passages, the last weights", influence.ranked_result(whole)
-    yield "no passage", influence.ranked_result(dataclasses.replace(ranked, raising=()))
+    yield "all passages, the last weights", influence.ranking_details(whole)
     yield "a strength", influence.strength(0.4, 1.0)
     sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
     yield "one seed", influence.proof_result([sure], -0.1, [1], 1, "the fox")
@@ -522,7 +527,7 @@ def written(name: str) -> str:
         if isinstance(said, Result):
             said = "\n".join(filter(None, (said.headline, said.number, said.details)))
         if name == "walk":  # the numbers are those of random weights
-            said = re.sub(r"−?\d+\.\d+|−?\d+(?=°| %)", "#", said)
+            said = re.sub(r"−?\d+\.\d+|−?\d+(?=°|\s%)", "#", said)
         said = said.strip("\n")
         if said not in texts:
             texts[said] = facts

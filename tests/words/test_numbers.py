@@ -4,7 +4,13 @@ from playground.words.numbers import brief, bytes_text, estimate, percent, signe
 
 
 def test_signs_are_minus_signs_nothing_has_none_and_counts_and_bytes_are_short():
-    shares = {-0.02: "−2.0 %", -0.00001: "0.0 %", 0.00001: "<0.1 %", 0.9998: ">99.9 %", 1.0: "100.0 %"}
+    shares = {
+        -0.02: "−2.0\u00a0%",
+        -0.00001: "0.0\u00a0%",
+        0.00001: "<0.1\u00a0%",
+        0.9998: ">99.9\u00a0%",
+        1.0: "100.0\u00a0%",
+    }
     assert {share: percent(share) for share in shares} == shares
     assert [brief(x) for x in (-0.0, -1.25e-7, 3.0, -152.0)] == ["0", "−1.2e−07", "3", "−152"]
     assert (signed(-0.001), signed(0.5, 1, plus=True)) == ("0.00", "+0.5")

@@ -73,6 +73,7 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <div class="line tight"><p class="written-state" role="status"></p>{why.BUTTON}<span class="grow"></span>
 <p class="written-by quiet"></p></div>
 <p class="written-said quiet"></p>
+{why.COPIED}
 <p class="quiet tint-words">Tinted: unlikely. Tap a token, or select words and ask <i>Why?</i></p>
 <details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}</div></div>

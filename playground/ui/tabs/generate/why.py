@@ -13,19 +13,22 @@ from typing import Any
 from ....data import Corpus
 from ....figures.influence import effects
 from ....influence.proof import rank_correlation
-from ....influence.ranking import Passage
-from ....influence.verbatim import SOURCES, Copied, SuffixArray, copied
+from ....influence.ranking import Passage, Ranked
+from ....influence.verbatim import SOURCES, Copied, Match, SuffixArray, copied
 from ....kept import Kept
 from ....service.why import ProofJob, Question, SearchJob, by_claim, corpus_of, proofs_of, prove_it, scores_of, search
 from ....storage import Checkpoint
 from ....words.influence import (
+    HINT,
     LEGEND,
     PROOFS,
-    SEARCH,
     copied_result,
+    copied_sentence,
+    learned_by_heart,
+    passage_result,
     proof_result,
     proof_row,
-    ranked_result,
+    ranking_details,
     score_sentence,
     strength,
     times,
@@ -45,13 +48,14 @@ MATCHES, RAISING, LOWERING = 4, 6, 2
 CHECKED = 0.25
 """Passages with at least this share of the strongest one's influence are chosen for the proof."""
 
-BUTTON = '<button type="button" class="link why-button" data-do="why" data-reveal="why-copied" hidden>Why?</button>'
+BUTTON = '<button type="button" class="link why-button" data-do="why" data-reveal="why-answer" hidden>Why?</button>'
+COPIED = f'<p class="quiet copied-words"><span class="copied">Underlined text</span> {LEGEND}</p>'
 TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
 {slot("why-title", tag="h2", class_="grow")}
 {move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
-<div data-slot="why-marks" data-own hidden></div>{slot("why-bar", class_="why-bar")}
-{slot("why-copied", class_="stack")}
+<div data-slot="why-marks" data-own hidden></div>{slot("why-answer", class_="stack")}
 <fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
+{slot("why-copied")}
 {slot("why-proven", class_="stack")}{slot("why-proof", class_="stack")}
 <div data-if="why_scored">{chart_place("why-scores", height=240, save_name="proofs")}</div></fieldset></div>"""
 
@@ -109,7 +113,7 @@ class Why:
         try:
             question, _ = chosen.question(self._page, model_id, checkpoint)
             job = _job(self._page, asked.visitor, question)
-            if job is None or job.state == "failed":
+            if (job is None or job.state == "failed") and not self._page.board.busy(asked.visitor):
                 share = self._page.share_of(asked.request, asked.visitor)
                 search(self._page.board, asked.visitor, question, share=share)
         except ValueError as problem:
@@ -137,7 +141,7 @@ class Why:
         """The panel's slots for the selected words, and whether there are proofs to compare."""
         if not isinstance(sent, dict):
             return {"why-marks": Slot(None, lambda: None)}, False
-        page, visitor, refused = self._page, asked.visitor, sent.get("refused")
+        page, visitor = self._page, asked.visitor
         chosen = Chosen.read(sent, page, checkpoint)
         about = (model_id, checkpoint.history.last_step, chosen)
         title = _title(checkpoint, chosen, unlikeliest=sent.get("unlikeliest") is True)
@@ -152,23 +156,28 @@ class Why:
             corpus = (known or chosen.question(page, model_id, checkpoint))[1]
             return _copied.get(key, lambda: _compare(checkpoint, corpus, chosen), owner=checkpoint.model), corpus
 
+        job = _job(page, visitor, known[0]) if known else None
+        ranked = job and job.result
         slots = {
             "why-title": Slot(title, lambda: html.escape(title)),
-            "why-copied": Slot(about, lambda: _copied_html(*found(), checkpoint, chosen), slow=True),
+            "why-answer": Slot(
+                (*about, ranked is not None), lambda: _answer_html(*found(), checkpoint, chosen, ranked), slow=True
+            ),
+            "why-copied": Slot(about, lambda: _copied_html(*found(), checkpoint, chosen), slow=True, echoes=True),
             "why-marks": Slot(about, lambda: _marks(checkpoint, chosen, found()[0]), slow=True),
         }
         if known is None:
-            nothing = dict.fromkeys(("why-bar", "why-passages", "why-proven", "why-proof"), Slot(None, lambda: ""))
+            nothing = dict.fromkeys(("why-passages", "why-proven", "why-proof"), Slot(None, lambda: ""))
             return slots | nothing, False
         question, corpus = known
-        job, proofs = _job(page, visitor, question), proofs_of(page.board, visitor, model_id)
+        proofs = proofs_of(page.board, visitor, model_id)
         going = next((each for each in page.board.of(visitor, kind=ProofJob) if not each.settled), None)
         failed = page.board.failed(visitor, kind=ProofJob)
         mine = [each for each in proofs if each.question == question]
-        state = job and (job.id, job.version), refused
-        slots["why-bar"] = Slot(state, lambda: _under_way(job, "Reading the training text") if _searches(job) else "")
-        slots["why-passages"] = Slot((*about, state), lambda: _passages_html(job, corpus, refused or ""))
-        ready = job is not None and job.result is not None and bool(job.result.raising)
+        busy, refused = "" if ranked else page.board.busy(visitor), sent.get("refused") or ""
+        state = job and (job.id, job.version), busy, refused
+        slots["why-passages"] = Slot((*about, state), lambda: _passages_html(job, corpus, busy, refused))
+        ready = ranked is not None and bool(ranked.raising)
         marks = ready, going and (going.id, going.version), failed and failed.id
         slots["why-proof"] = Slot(marks, lambda: _proof_html(going, failed) if ready else "")
         slots["why-proven"] = Slot((len(mine), ready), lambda: _proven_html(mine, job, corpus) if ready else "")
@@ -184,11 +193,6 @@ def _job(page: Page, visitor: str, question: Question) -> SearchJob | None:
     """The latest search for this question."""
     jobs = [job for job in page.board.of(visitor, kind=SearchJob) if job.question == question]
     return jobs[-1] if jobs else None
-
-
-def _searches(job: SearchJob | None) -> bool:
-    """Whether it has yet to come to something."""
-    return job is not None and job.state != "failed" and job.result is None
 
 
 def _title(checkpoint: Checkpoint, chosen: Chosen, *, unlikeliest: bool) -> str:
@@ -214,14 +218,15 @@ def _spelled(checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, list[int]]:
     return "".join(parts), list(accumulate(map(len, parts)))
 
 
-def _place(checkpoint: Checkpoint, chosen: Chosen) -> tuple[int, int]:
-    """Where the selection begins and ends in the text written, in characters, without blanks around its words."""
+def _selected(found: Copied, checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, Match | None]:
+    """The selection, without blanks around its words, and the longest copied piece that holds it."""
     text, ends = _spelled(checkpoint, chosen)
     start, end = ends[chosen.first - 1] if chosen.first else 0, ends[chosen.last]
     said = text[start:end]
-    if not said.strip():
-        return start, end
-    return end - len(said.lstrip()), start + len(said.rstrip())
+    if said.strip():
+        start, end = end - len(said.lstrip()), start + len(said.rstrip())
+    around = [match for match in found.matches if match.start <= start and end <= match.end]
+    return text[start:end], max(around, key=lambda match: match.end - match.start, default=None)
 
 
 def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, Any]:
@@ -234,26 +239,28 @@ def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, A
 # ---- HTML ------------------------------------------------------------------------------------------------------------
 
 
+def _answer_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen, ranked: Ranked | None) -> str:
+    """The answer to the question, as far as it is known; with the source of what the model knows by heart."""
+    text, (selected, held) = corpus.learned().text, _selected(found, checkpoint, chosen)
+    if not learned_by_heart(found, held):
+        return theme.result(passage_result(text.count(selected) if selected else 0, ranked))
+    hint = theme.quiet(HINT) if ranked is not None and ranked.raising else ""
+    return theme.result(copied_result(found, held)) + _source(held.sources[0], held.end - held.start, text) + hint
+
+
 def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen) -> str:
-    """The copied piece that holds the selection, or the places where its words occur; then the longest other pieces."""
-    text, (start, end) = corpus.learned().text, _place(checkpoint, chosen)
-    selected = _spelled(checkpoint, chosen)[0][start:end]
-    order = lambda match: (start < match.start or match.end < end, match.start - match.end)  # noqa: E731
-    matches = sorted(found.matches, key=order)
-    pieces_ = [
-        _source(each.sources[0], each.end - each.start, text)
-        + theme.quiet(f"The whole shaded piece occurs {times(each.count)}.")
-        for each in matches[:MATCHES]
-    ]
-    if matches and not order(matches[0])[0]:
-        first, *pieces_ = pieces_
-    else:
-        places = islice(re.finditer(re.escape(selected), text), SOURCES) if selected else ()
-        first = "".join(_source(each.start(), len(selected), text) for each in places)
-    others = _folded("Other copied pieces", pieces_)
-    legend = f'<p class="quiet"><span class="copied">Underlined text</span> {LEGEND}</p>' if matches else ""
-    said = theme.result(copied_result(found, text.count(selected) if selected else 0))
-    return f"{said}{legend}{first}{others}"
+    """How much of the text is copied: its longest pieces, or first the places of the selection if none holds that."""
+    text, (selected, held) = corpus.learned().text, _selected(found, checkpoint, chosen)
+    parts = [f'<p class="num">{html.escape(copied_sentence(found))}</p>']
+    if held is None and selected:
+        places = islice(re.finditer(re.escape(selected), text), SOURCES)
+        parts += [_source(each.start(), len(selected), text) for each in places]
+    for each in sorted(found.matches, key=lambda match: (match is not held, match.start - match.end))[:MATCHES]:
+        parts += [
+            _source(each.sources[0], each.end - each.start, text),
+            theme.quiet(f"The whole shaded piece occurs {times(each.count)}."),
+        ]
+    return _folded("How much is copied?", parts)
 
 
 def _source(start: int, length: int, text: str) -> str:
@@ -270,13 +277,13 @@ def _quoted(before: str, piece: str, after: str) -> str:
     return f'<p class="why-source" dir="auto"><samp>{before}<mark>{piece}</mark>{after}</samp></p>'
 
 
-def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
+def _passages_html(job: SearchJob | None, corpus: Corpus, busy: str, refused: str) -> str:
     if job is None or job.state == "failed":
-        said = theme.quiet(refused or (job.message if job else SEARCH))
-        button = f'<button type="button" class="ghost why-again" data-do="why">{SearchJob.BUTTON}</button>'
+        said = theme.quiet(busy or refused or (job.message if job else ""))
+        button = deed_button(SearchJob.BUTTON, "why", kind="ghost why-again", disabled=bool(busy))
         return f'<div class="line">{button}{said}</div>'
-    if _searches(job):
-        return ""
+    if job.result is None:
+        return _under_way(job, "Reading the training text")
     ranked, raising = job.result, []
     most = max((each.effect for each in ranked.raising), default=0.0)
     for i, each in enumerate(ranked.raising[:RAISING]):
@@ -286,9 +293,9 @@ def _passages_html(job: SearchJob | None, corpus: Corpus, refused: str) -> str:
         raising.append(f'<label class="why-passage"><span>{box} {i + 1}</span><div>{shown}</div></label>')
     lowering = [_passage(each, corpus) for each in ranked.lowering[:LOWERING]]
     lowered = [theme.quiet("These make it less likely:"), *lowering] if lowering else []
-    more, found = _folded("More passages", raising[1:] + lowered), ranked_result(ranked)
-    details = _folded("Details", [theme.quiet(found.details)] if found.details else [])
-    return f'<p class="num">{html.escape(found.headline)}</p>{"".join(raising[:1])}{more}{details}'
+    more = _folded("More passages", raising[1:] + lowered)
+    details = _folded("Details", [theme.quiet(ranking_details(ranked))] if raising else [])
+    return f"{''.join(raising[:1])}{more}{details}"
 
 
 def _folded(title: str, parts: list[str]) -> str:
@@ -313,7 +320,7 @@ def _passage(each: Passage, corpus: Corpus) -> str:
 def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
     view = job.view()
     stop = deed_button("Stop", "stop-why", kind="link", disabled=view.state == "stopping")
-    return progress(view, view.done, f"{doing} …{left(view.time_left)}") + stop
+    return f'<div class="why-bar">{progress(view, view.done, f"{doing} …{left(view.time_left)}")}{stop}</div>'
 
 
 def _proven_html(proofs: list[ProofJob], job: SearchJob, corpus: Corpus) -> str:
