@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import weakref
 from dataclasses import dataclass, field, replace
 
@@ -193,6 +194,12 @@ class SideView:
     """The baselines on the windows used for its own losses."""
 
     @property
+    def speed(self) -> float | None:
+        """Tokens per second, recorded while both trained in turns: the median of the first seed's steps."""
+        measured = self.histories[0].steps["tokens_per_second"] if self.histories else []
+        return statistics.median(measured) if measured else None
+
+    @property
     def floor(self) -> float | None:
         """The lowest possible loss on those windows; None if unknown."""
         return self.baselines.floor if self.baselines else None
@@ -227,6 +234,11 @@ class PairView(View):
             return 0.0
         done = sum(h.last_step / max(s.planned_steps, 1) for s in self.sides.values() for h in s.histories)
         return min(done / (len(SIDES) * max(self.seeds, 1)), 1.0)
+
+    @property
+    def speeds(self) -> dict[str, float | None]:
+        """Each side's speed while both trained."""
+        return {name: side.speed for name, side in self.sides.items()}
 
 
 # ---- two finished models ---------------------------------------------------------------------------------------------
