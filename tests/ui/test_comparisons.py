@@ -82,8 +82,7 @@ def test_the_verdict_is_shown_with_its_marks_and_in_few_words(finished):
 def test_the_table_has_each_models_own_numbers(finished):
     jobs, _, view = finished
     models = [jobs.registry.get(view.sides[side].model_id, ANNA).model for side in ("dense", "moe")]
-    speeds = view.speeds
-    html = pair_table(view, speeds)
+    html = pair_table(view, speeds := view.speeds)
     assert two_digits(speeds["moe"]) in html
     for model in models:
         assert f"{sum(p.numel() for p in model.parameters()):,}" in html
