@@ -50,7 +50,7 @@ def test_write_open_a_choice_and_go_on_with_another_token(page):
 
     # another token there: what stood before it stays
     page.locator(".alternative:not(.chosen)").first.click()
-    expect(heading).to_contain_text("your choice")
+    expect(heading).to_contain_text("You chose")
     expect(page.locator(".written-state")).to_contain_text("241 letters")
     again = written(page)
     assert again[:55] == text[:55] and again != text
