@@ -186,18 +186,10 @@ class SideView:
     tokens_per_step: int
     model_id: str | None = None
     """The model's id in the registry, once it is there."""
-    tokens_per_second: float | None = None
-    """The load; while training, the last one measured."""
     reasons: tuple[str, ...] = ()
     """Why each ended run ended, by seed."""
     baselines: Baselines | None = None
     """The baselines on the windows used for its own losses."""
-
-    @property
-    def speed(self) -> float | None:
-        """Tokens per second, recorded while both trained in turns: the median of the first seed's steps."""
-        measured = self.histories[0].steps["tokens_per_second"] if self.histories else []
-        return statistics.median(measured) if measured else None
 
     @property
     def floor(self) -> float | None:
@@ -237,8 +229,9 @@ class PairView(View):
 
     @property
     def speeds(self) -> dict[str, float | None]:
-        """Each side's speed while both trained."""
-        return {name: side.speed for name, side in self.sides.items()}
+        """Tokens per second of each side, recorded while both trained in turns: a median of the first seed's steps."""
+        first = {side: [h.steps["tokens_per_second"] for h in of.histories[:1]] for side, of in self.sides.items()}
+        return {side: statistics.median(*speeds) if any(speeds) else None for side, speeds in first.items()}
 
 
 # ---- two finished models ---------------------------------------------------------------------------------------------
