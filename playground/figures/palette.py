@@ -25,6 +25,8 @@ GRID = "#e4e7eb"
 PAPER = "#fffffe"
 BAND = "#eef1f4"
 HIGHLIGHT = "#946b00"
+GOOD = "#288248"
+BAD = "#ca3e56"
 
 # Further runs beside the current one, in the order in which they are added.
 OTHERS = ("#8a6fc9", "#b5651e", "#3f8f6b", "#c24f8f", "#6b7f1f", "#4f7fb8")
@@ -53,6 +55,8 @@ DARK = {
     PAPER: "#161b22",
     BAND: "#212933",
     HIGHLIGHT: "#f2c14e",
+    GOOD: "#5fce88",
+    BAD: "#ff8093",
     "#8a6fc9": "#b9a3f2",
     "#b5651e": "#e8a063",
     "#3f8f6b": "#79cfa8",
