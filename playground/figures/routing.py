@@ -49,9 +49,9 @@ def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int]) -> Fig
     most = max(2 / E, float(load.max()))
     trace = cells(
         np.sqrt(load.T),
-        "%{y}, step %{x:,.0f}<br>%{customdata:.1%} of tokens",
+        "%{y}, step %{x:,.0f}<br>share of load %{customdata:.1%}",
         ends=(0, most**0.5),
-        bar="share of tokens",
+        bar="share of load<br>(root scale)",
         ticks={"tickvals": [0, E**-0.5, most**0.5], "ticktext": ["none", "equal share", f"{100 * most:.0f} %"]},
         gap=0,
         ygap=1,

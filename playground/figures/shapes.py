@@ -88,14 +88,15 @@ def names(
     first: int | None = None,
     length: int = 14,
     most: int = MOST_LABELS,
+    mark: int | None = None,
     **more: Any,
 ):
     """An axis with a place per text, in order; texts are shortened, and with `first` numbered from there on.
 
-    Of more than `most`, every n-th is named.
+    Of more than `most`, every n-th is named, and the one at `mark` instead of its neighbours.
     """
-    stride = max(1, -(-len(texts) // most))
-    places = list(range(0, len(texts), stride))
+    stride, n = max(1, -(-len(texts) // most)), len(texts)
+    places = [i for i in range(n) if i == mark or (i % stride == 0 and (mark is None or 2 * abs(i - mark) > stride))]
     labels = [escaped(shortened(str(texts[i]), length)) for i in places]
     labels = labels if first is None else [f"{i + first} {label}" for i, label in zip(places, labels)]
     if stride > 1 or any(len(str(text)) > length for text in texts):

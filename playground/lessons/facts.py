@@ -164,6 +164,14 @@ def _arithmetic(scene: Scene) -> float:
     return 100 * moe / dense
 
 
+def _speed(scene: Scene) -> float:
+    """The mixture's training speed as a multiple of the dense model's."""
+    speeds = scene.pair().speeds
+    if not speeds or None in speeds.values():
+        raise NotYet("The speed is not measured yet. Wait a moment.")
+    return speeds["moe"] / speeds["dense"]
+
+
 def _winner(scene: Scene) -> str:
     verdict = _verdict(scene)
     return "unclear" if not verdict.is_clear else "moe" if verdict.difference < 0 else "dense"
@@ -186,6 +194,14 @@ def _dead(scene: Scene, kind: str) -> int:
 def _busiest_four(scene: Scene) -> str:
     """The share of this layer's four busiest experts without a balance loss, at first and at the end: `84 % → 80 %`."""
     return " → ".join(percent(sum(sorted(_load(scene, "without", record))[-4:]), 0) for record in (0, -1))
+
+
+def _balance_cost(scene: Scene) -> float:
+    """The mixture's loss with a balance loss minus that without, of the same seed."""
+    losses = [scene.balance(kind)[1].val_loss for kind in ("with", "without")]
+    if None in losses:
+        raise NotYet("The loss is not measured yet. Wait a moment.")
+    return losses[0] - losses[1]
 
 
 def _points(scene: Scene, *players: str) -> int:
@@ -269,6 +285,9 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "dead-with": lambda scene: _dead(scene, "with"),
     "dead-without": lambda scene: _dead(scene, "without"),
     "busiest-four": _busiest_four,
+    "balance-cost": _balance_cost,
+    "balance-size": lambda scene: abs(_balance_cost(scene)),
+    "speed-times": _speed,
     # bets on the next token
     "bets": lambda scene: len(scene.game().rounds),
     "points-you": lambda scene: _points(scene, YOU),

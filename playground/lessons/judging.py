@@ -93,8 +93,9 @@ def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
     if ask.kind == "choice":
         return _judged_choice(ask.choices, str(guess), ALIKE if answer == UNCLEAR else answer)
     truth = float(value_of(scene, answer))
-    off, unit, percent = float(guess) - truth, f" {ask.unit}" if ask.unit else "", ask.unit == "%"
+    off, percent = float(guess) - truth, ask.unit == "%"
     said, found = (_number(x, ask) for x in (float(guess), truth))
+    unit = f" {ask.unit.removesuffix('s') if said == '1' else ask.unit}".rstrip()
     close = "Exactly" if said == found else "Close"
     found += unit if percent else ""
     if abs(off) <= max(ask.near, 1e-9):

@@ -154,14 +154,13 @@ class ComparisonJob(TrainingJob):
 
     def _side(self, side: str) -> SideView:
         config, model_id = getattr(self._matched, side), self.model_ids[side]
-        training, latest = self.spec.training, self._latest.get(side)
+        training = self.spec.training
         return SideView(
             config=config,
             histories=tuple(history.copied() for history in self._histories[side]),
             planned_steps=self._steps,
             tokens_per_step=training.batch_size * training.accumulation * config.context_length,
             model_id=model_id if self.models[model_id] else None,
-            tokens_per_second=latest.tokens_per_second if latest else None,
             baselines=self._baselines,
             reasons=tuple(self._reasons[side]),
         )

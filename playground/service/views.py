@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import weakref
 from dataclasses import dataclass, field, replace
 
@@ -192,8 +193,6 @@ class SideView:
     tokens_per_step: int
     model_id: str | None = None
     """The model's id in the registry, once it is there."""
-    tokens_per_second: float | None = None
-    """The load; while training, the last one measured."""
     reasons: tuple[str, ...] = ()
     """Why each ended run ended, by seed."""
     baselines: Baselines | None = None
@@ -234,6 +233,12 @@ class PairView(View):
             return 0.0
         done = sum(h.last_step / max(s.planned_steps, 1) for s in self.sides.values() for h in s.histories)
         return min(done / (len(SIDES) * max(self.seeds, 1)), 1.0)
+
+    @property
+    def speeds(self) -> dict[str, float | None]:
+        """Tokens per second of each side, recorded while both trained in turns: a median of the first seed's steps."""
+        first = {side: [h.steps["tokens_per_second"] for h in of.histories[:1]] for side, of in self.sides.items()}
+        return {side: statistics.median(*speeds) if any(speeds) else None for side, speeds in first.items()}
 
 
 # ---- two finished models ---------------------------------------------------------------------------------------------

@@ -201,6 +201,9 @@ def test_a_lesson_begins_with_its_own_model_prompt_and_head(address, open_page):
     expect(page.locator("details[data-fold][open]")).to_have_count(0)
     expect(page.locator("#inspect-panel [data-slot=edits-in-force]")).to_be_empty()
     expect(prompt).to_have_value(find_lesson("why-a-cache").scene["inspect.prompt"])
+    begin(page, "temperature-and-luck")
+    page.wait_for_function("() => !document.querySelector('#generate-panel:is([aria-busy], :has([aria-busy]))')")
+    expect(page.locator("#generate-panel .written")).to_be_empty()
 
 
 def test_training_before_the_guess_says_that_it_trains(address, open_page):

@@ -219,7 +219,9 @@ def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
         "a blank cell hears clicks"
     )
     assert len(json.dumps(loss_curve(run(5000), RUNGS, planned_steps=5000))) < 20_000
-    assert len(json.dumps(attention.pattern_map(patterns[0], ["token"] * 64))) < 30_000
+    long = attention.pattern_map(patterns[0], ["token"] * 64, mark=(62, 15))
+    assert len(json.dumps(long)) < 30_000
+    assert "15 token" in long["layout"]["xaxis"]["ticktext"]
 
 
 def test_no_link_of_a_circuit_crosses_a_part_even_on_a_phone_and_each_head_can_be_clicked():

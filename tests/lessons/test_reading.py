@@ -120,6 +120,8 @@ def test_a_guess_is_judged_by_its_distance():
     ask = read(a_file(ask={**NUMBER, "right": "1.74"})).steps[1].ask
     assert judge(Scene(), ask, 1.7).right
     assert judge(Scene(), ask, 3.0).words == "You said 3.0. It is 1.7."
+    of_one = ask.model_copy(update={"step": 1, "unit": "tokens"})
+    assert judge(Scene(), of_one, 1.0).words == "You said 1 token. It is 1.7."
     for wrong in (5, -1, True, float("nan"), "2", None, 1e999):
         with pytest.raises(ValueError, match="from 0 to 4"):
             checked(ask, wrong)
@@ -174,11 +176,10 @@ def test_balance_is_about_the_layer_whose_picture_is_shown():
     scene, config = Scene(), ModelConfig(vocab_size=3, d_model=16, n_layers=2, n_heads=2, n_experts=8)
     loads = {"with": ([0.125] * 8, [0.125] * 8), "without": ([0.5, 0.3, 0.1, *[0.02] * 5], [0.6, 0.4, *[0.0] * 6])}
     records = {k: [{"step": s, "load": [[1.0, *[0.0] * 7], row]} for s, row in enumerate(v)] for k, v in loads.items()}
-    scene.balance = lambda kind: (config, SimpleNamespace(load=records[kind]))
-    assert (
-        value_of(scene, "dead-compared") == "6 instead of 0"
-        and value_of(scene, "busiest-four") == "92\u00a0% → 100\u00a0%"
-    )
+    losses = {"with": 0.5, "without": 0.25}
+    scene.balance = lambda kind: (config, SimpleNamespace(load=records[kind], val_loss=losses[kind]))
+    assert value_of(scene, "balance-cost") == 0.25 and value_of(scene, "dead-compared") == "6 instead of 0"
+    assert value_of(scene, "busiest-four") == "92\u00a0% → 100\u00a0%"
 
 
 def test_how_sure_it_is_of_a_word_is_the_product_of_its_tokens_shares():

@@ -1,5 +1,7 @@
 """What lessons tell of the models that ship, held against them."""
 
+import itertools
+
 import torch
 
 from playground.inspection.edits import EditCell, edits_tap
@@ -13,21 +15,22 @@ from playground.storage import load
 
 
 def test_the_head_of_lesson_8_reads_the_k_where_earlier_layers_have_brought_it():
-    """On the processor in fp32: with no attention from the “i” to the “k” in earlier layers, it looks elsewhere."""
+    """On the processor in fp32. The query, made from “the”, needs nothing of the first sentence."""
     scene, checkpoint = find_lesson("who-looks-at-whom").scene, load(SHIPPED_FOLDER / "stories")
     prompt, layer, head, query, key = (scene[f"inspect.{x}"] for x in ("prompt", "layer", "head", "query", "key"))
     model, ids = checkpoint.model.float(), checkpoint.tokenizer.encode(prompt)
     assert (prompt[key - 1 : key + 1], query, len(ids)) == ("ki", len(prompt) - 1, len(prompt))
-    cuts = [EditCell(i, j, key, key - 1, 0.0) for i in range(layer) for j in range(model.config.n_heads)]
 
-    def found(edits: list) -> tuple[float, float]:
-        tap = edits_tap(edits, model.config)
+    def found(*cells: tuple[int, int]) -> tuple[float, float]:
+        heads = itertools.product(range(layer), range(model.config.n_heads))
+        tap = edits_tap([EditCell(i, j, *cell, 0.0) for i, j in heads for cell in cells], model.config)
         seen = trace(model, torch.tensor([ids]), edit=tap, names=["pattern", "logits"])
         k = checkpoint.tokenizer.encode("k")[0]
         return float(seen["pattern", layer][0, head, query, key]), float(seen["logits"][0, query].softmax(-1)[k])
 
-    (looks, expects), (looks_cut, expects_cut) = found([]), found(cuts)
-    assert min(looks, expects) > 0.95 and max(looks_cut, expects_cut) < 0.2
+    assert min(found()) > 0.95 and max(found((key, key - 1))) < 0.2
+    assert max(found(*((query, at) for at in range(query - 3, query)))) < 0.2, "without “the”"
+    assert min(found(*itertools.product(range(prompt.index("T"), query + 1), range(prompt.index("T"))))) > 0.95
 
 
 def test_lesson_3_stays_in_one_layer_and_tells_what_its_pictures_show():

@@ -46,8 +46,9 @@ def test_a_comparison_ends_with_a_verdict_and_both_models_which_are_its_visitors
 
 def test_one_thing_at_a_time_within_the_limits_and_stop_keeps_both(tmp_path):
     jobs = house(tmp_path)
-    long = spec(training=TRAINING.replace(steps=100_000), seeds=1)
+    long = spec(training=TRAINING.replace(steps=100_000), seeds=1, moe=MOE.replace(balance="none"))
     job = jobs.compare(ANNA, long)
+    assert job.name.endswith(", no balance")
     with pytest.raises(LimitError, match="already have"):
         jobs.start(ANNA, small_spec())
     assert jobs.stop(ANNA) is None  # Train's Stop is not this one's

@@ -17,7 +17,7 @@ from playground.storage import Checkpoint
 from playground.training.verdict import Verdict, student_t
 from playground.ui.forms import pair as form
 from playground.ui.tabs.moe import verdict
-from playground.ui.tabs.moe.table import pair_table, speeds_while_training, training_speeds, two_digits
+from playground.ui.tabs.moe.table import pair_table, training_speeds, two_digits
 from playground.ui.tabs.moe.texts import text_for
 from tests.service.test_comparisons import spec
 from tests.ui.runs import ended, house
@@ -82,8 +82,7 @@ def test_the_verdict_is_shown_with_its_marks_and_in_few_words(finished):
 def test_the_table_has_each_models_own_numbers(finished):
     jobs, _, view = finished
     models = [jobs.registry.get(view.sides[side].model_id, ANNA).model for side in ("dense", "moe")]
-    speeds = speeds_while_training(view)
-    html = pair_table(view, speeds)
+    html = pair_table(view, speeds := view.speeds)
     assert two_digits(speeds["moe"]) in html
     for model in models:
         assert f"{sum(p.numel() for p in model.parameters()):,}" in html

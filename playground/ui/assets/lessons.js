@@ -192,7 +192,8 @@ function said() {
   const range = box.querySelector(".lesson-ask input[type=range]");
   if (!range) return;
   const digits = (range.step.split(".")[1] ?? "").length;
-  const words = Number(range.value).toLocaleString("en-GB", { minimumFractionDigits: digits }) + (range.dataset.unit ? " " + range.dataset.unit : "");
+  const number = Number(range.value);
+  const words = number.toLocaleString("en-GB", { minimumFractionDigits: digits }) + (range.dataset.unit ? " " + (number === 1 ? range.dataset.unit.replace(/s$/, "") : range.dataset.unit) : "");
   range.nextElementSibling.textContent = words;
   range.setAttribute("aria-valuetext", words);
 }

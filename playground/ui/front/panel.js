@@ -38,6 +38,8 @@
     let selection = { ...start, ...(props.value?.fresh ? {} : linked), ...(props.value?.move ?? {}) };
     /** @type {{of: string, move: Record<string, any>} | null} what a lesson wants of a model that is not chosen yet */
     let arranged = props.value?.of && props.value.of !== known.model ? props.value : null;
+    /** @type {string | null} the prompt that a lesson has set */
+    let given = props.value?.move?.prompt ?? null;
     /** @type {Record<string, string>} what leads to the model that is shown, as the server says it */
     let link = {};
     /** @type {Record<string, any>} */
@@ -69,6 +71,8 @@
     function arrange({ move: change, fresh, of }) {
       if (fresh) for (const each of Object.keys(atHome)) delete atHome[each];
       arranged = of && of !== known.model ? { of, move: change } : null;
+      given = change.prompt ?? given;
+      root.dispatchEvent(new Event("arranged"));
       move(fresh ? { ...start, ...change } : change);
     }
 
@@ -391,7 +395,7 @@
       document.addEventListener("playground-news", () => (root.offsetParent ? follow(null, false, true) : wait()));
     }
     watch("value", () => props.value?.move && arrange(props.value));
-    Object.assign(root, { panel: { move, take, show, trigger, selection: asked } });
+    Object.assign(root, { panel: { move, take, show, trigger, selection: asked, given: () => given } });
     document.dispatchEvent(new CustomEvent("playground-panel", { detail: root }));
     fill();
     follow(null, false);

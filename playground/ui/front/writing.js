@@ -327,6 +327,17 @@
 
     // ---- what is there already ------------------------------------------------------------------------------------
 
+    /** Whether a text continues another prompt than a lesson's, which still stands in the field.
+     * @param {Written} it */
+    const foreign = (it) => prompt.value === panel.given() && it.given !== panel.given();
+    root.addEventListener("arranged", () => {
+      if (!text || panel.given() === null || text.given === panel.given()) return;
+      text = null;
+      begin();
+      state.textContent = "";
+      root.dispatchEvent(new Event("written"));
+    });
+
     /** @param {Written} it */
     function keep(it) {
       if (it.first) return;
@@ -344,7 +355,7 @@
     /** Show the text of the chosen model, if there is one. */
     function recall() {
       const it = texts[known.model];
-      if (newest.awaits || !it || it === text) return;
+      if (newest.awaits || !it || it === text || foreign(it)) return;
       draw(it);
       pick(...(it.open ?? surprising(it)));
     }
@@ -352,6 +363,7 @@
     box.addEventListener("shown", (/** @type {CustomEvent} */ { detail }) => {
       const own = texts[detail?.model];
       if (!detail?.lines || newest.awaits || detail.model !== known.model || (own && !own.first)) return;
+      if (foreign(detail.lines[0].head)) return;
       for (const line of detail.lines) take(line, null, detail.recorded ? "recorded" : "its first text");
       if (text) finish(text, null);
     });

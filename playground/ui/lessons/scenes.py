@@ -24,6 +24,7 @@ from ..tabs import generate
 from ..tabs.inspect.moments import replay_of
 from ..tabs.inspect.selection import Selection, parsed
 from ..tabs.inspect.tested import roles_of
+from ..under_way import left
 
 OWN = "own"
 """In a step's `model`: the visitor's newest own model."""
@@ -88,14 +89,22 @@ class Here(Scene):
             raise NotYet("Your models are still training. Wait until both are trained.")
         return job
 
-    def begun(self) -> bool:
-        """Whether the training for which the step waits has begun; True if it waits for none."""
+    def awaited(self) -> RunJob | ComparisonJob | None:
+        """The training for which the step waits, once it has begun; None if it waits for none."""
         match self.step.doing:
             case "run":
-                return bool(self.runs(self.step.done.of))
+                return next(iter(self.runs(self.step.done.of)[-1:]), None)
             case "pair" | "balance" as kind:
-                return self.pair_job(balanced=kind == "pair") is not None
-        return True
+                return self.pair_job(balanced=kind == "pair")
+        return None
+
+    def begun(self) -> bool:
+        """Whether the training for which the step waits has begun; True if it waits for none."""
+        return self.step.doing not in ("run", "pair", "balance") or self.awaited() is not None
+
+    def trains(self) -> str:
+        job = self.awaited()
+        return f"Training{left(job.view().time_left)}." if job is not None and job.active else ""
 
     def pair_ids(self) -> str:
         """The ids of the step's pair of models, as Dense vs MoE writes them; empty if this lesson has none."""

@@ -196,24 +196,18 @@ class Strip:
     def _is_done(self, here: Here) -> bool:
         """Whether the step's task was done, as far as the server can tell."""
         done = here.step.done
-        match done.kind:
-            case "run":
-                jobs = here.runs(done.of)
-                return bool(jobs) and _over(jobs[-1]) and not self._another(here.step, jobs[-1])
-            case "pair" | "balance":
-                job = here.pair_job(balanced=done.kind == "pair")
-                return job is not None and _over(job)
-            case "when":
-                return holds(here, done.when)
-        return False
+        if done.kind == "when":
+            return holds(here, done.when)
+        job = here.awaited()
+        return job is not None and _over(job) and not (done.kind == "run" and self._another(here.step, job))
 
     def _in_the_way(self, here: Here) -> str:
         """Why a running or ended run does not complete a step that waits for one."""
         going = self.page.board.active(here.visitor)
         if going is not None and going.id in here.old:
             return "Another run of yours is still training. Press Stop or wait for its end, then press Train."
-        jobs = here.runs(here.step.done.of)
-        return self._another(here.step, jobs[-1]) if jobs and _over(jobs[-1]) else ""
+        job = here.awaited()
+        return self._another(here.step, job) if job is not None and _over(job) else ""
 
     def _another(self, step: Step, job: RunJob) -> str:
         """What a run lacks to be the one that a step asks for."""
@@ -242,7 +236,7 @@ class Strip:
             where = {"view": view} if view and name == "inspect" else {}
             where |= dict(place.opens) if place and place.tab == tab == name else {}
             move = under(name, {} if keeps else held | sets)
-            move |= {"typed": True} if "prompt" in move else {}
+            move |= {"typed": True, "choice": None} if "prompt" in move else {}
             move |= {"pair": pair} if name == "moe" and (pair := here.pair_ids()) else {}
             move = ({"query": None, "key": None} if "head" in move else {}) | move  # the old cell belongs elsewhere
             clean = fresh and name != "moe"  # its pair may be the one that this lesson has trained

@@ -42,14 +42,15 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     answer = progress.answer(lesson, step)
     dots = "".join(_dot(i, other, ticked[i], i == at) for i, other in enumerate(lesson.steps))
     last, fold = at + 1 == len(lesson.steps), "Expand" if progress.folded else "Collapse"
-    brief = filled(scene, _brief(step, answer), "…")
+    trains = "" if answer.done else scene.trains()
+    brief = filled(scene, _brief(step, answer, trains), "…")
     brief = f'<p class="lesson-brief">{_worded(brief)}</p>' if progress.folded else ""
     done = " class=lesson-ticked" if answer.told else ""
     head = (
         f'<header{done}><p class="lesson-name"><strong>Lesson {lesson.number}: {html.escape(lesson.title)}</strong> '
         f"<span>step {at + 1} of {len(lesson.steps)}</span></p>{brief}<ol>{dots}</ol>"
         f'<button type="button" class="lesson-back" data-go="{at - 1}" aria-label="Back"{BACK if not at else ""}>←'
-        f"</button>{_onward(lesson, at)}"
+        f"</button>{_onward(lesson, at, trains)}"
         f'<button type="button" data-do="fold" aria-expanded="{str(not progress.folded).lower()}">{fold}</button>'
         '<button type="button" data-do="close">Leave</button></header>'
     )
@@ -66,7 +67,7 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
         does.append(theme.notice(problem, "warning"))
     if answer.told:
         does.append(_answered(step, answer))
-    elif not waiting and (waits := _waits(step, answer)):
+    elif not waiting and (waits := _waits(step, answer, trains)):
         does.append(f'<p class="lesson-waits">{_worded(filled(scene, waits, "…"))}</p>')
     rest = ticked.count(False)
     if last and (answer.told or rest < 2):
@@ -86,10 +87,11 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     )
 
 
-def _onward(lesson: Lesson, at: int) -> str:
-    """To the next step, or from the last one to the next lesson."""
+def _onward(lesson: Lesson, at: int, trains: str) -> str:
+    """To the next step once the training is over, or from the last one to the next lesson."""
     if at + 1 < len(lesson.steps):
-        return f'<button type="button" class="lesson-next" data-go="{at + 1}">Continue →</button>'
+        off = f' disabled title="{html.escape(trains, quote=True)}"' if trains else ""
+        return f'<button type="button" class="lesson-next" data-go="{at + 1}"{off}>Continue →</button>'
     lessons = all_lessons()
     after = lessons[lessons.index(lesson) + 1 :]
     if not after:
@@ -99,11 +101,11 @@ def _onward(lesson: Lesson, at: int) -> str:
     return f'<button type="button" class="lesson-next" data-lesson="{after[0].id}" title="{title}">{words}</button>'
 
 
-def _brief(step: Step, answer: Answer) -> str:
+def _brief(step: Step, answer: Answer, trains: str) -> str:
     """The task, in the one line of a folded strip."""
     if step.ask is not None and answer.guess is None:
         return "A question is waiting: expand the lesson."
-    return "Done. Continue." if answer.told else _waits(step, answer)
+    return "Done. Continue." if answer.told else _waits(step, answer, trains)
 
 
 def _dot(i: int, step: Step, done: bool, here: bool) -> str:
@@ -158,12 +160,14 @@ def _answered(step: Step, answer: Answer) -> str:
     )
 
 
-def _waits(step: Step, answer: Answer) -> str:
+def _waits(step: Step, answer: Answer, trains: str) -> str:
     """What is left to do, in words."""
     if step.ask is not None and answer.guess is None:
         return "You have done it already. Guess, and the answer appears here." if answer.done and step.done else ""
     if not step.done or answer.done:
         return "" if answer.told else "The answer appears here as soon as its numbers are ready."
+    if trains:
+        return f"{trains} {DO[step.doing].partition('. ')[2]}"
     guess = "Your guess is in. " if step.ask is not None else ""
     default, does = "Do what the step says.", step.done.place or step.doing
     if step.done.when:

@@ -75,7 +75,7 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <p class="written-said quiet"></p>
 {why.COPIED}
 <p class="quiet tint-words">Tinted: unlikely. Tap a token, or select words and ask <i>Why?</i></p>
-<details class="written-details"><summary>Details</summary><p class="quiet"></p></details></div>
+<details class="written-details" hidden><summary>Details</summary><p class="quiet"></p></details></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}</div></div>
 {why.TEMPLATE}
 <details class="fold scores"><summary>How the score became a probability</summary>{slot("choice-table")}</details>
@@ -124,10 +124,10 @@ def show(page: Page, played: game.Game, reasons: why.Why, asked: Asked) -> Shown
         **temperatures.slots(page, checkpoint, chosen),
         **precision.slots(page, checkpoint, chosen),
     }
-    if chosen.choice is not None:
-        made, about = cache(lambda: opened(checkpoint, chosen.choice, page.limits)), (chosen.model, step, chosen.choice)
-        slots["choice"] = Slot(about, lambda: made()[0])
-        slots["choice-table"] = Slot(about, lambda: made()[1], echoes=True)
+    made = cache(lambda: opened(checkpoint, chosen.choice, page.limits) if chosen.choice is not None else ("", ""))
+    about = (chosen.model, step, chosen.choice)
+    slots["choice"] = Slot(about, lambda: made()[0])
+    slots["choice-table"] = Slot(about, lambda: made()[1], echoes=True)
     answers, scored = reasons.slots(asked, chosen.model, checkpoint, chosen.why)
     facts = {**model_facts(page.registry, asked.visitor, chosen.model), "prompt": chosen.prompt}
     return Shown(chosen.to_dict() | {"why_scored": scored}, slots | answers, facts)

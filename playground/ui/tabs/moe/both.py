@@ -11,7 +11,7 @@ from ...panel import Slot, blank, choice, move_button, slot
 from ...prompts import read_prompt
 from ...theme import badge, notice, quiet
 from .selection import PROMPT, At
-from .table import pair_table, speeds_while_training, training_speeds
+from .table import pair_table, training_speeds
 
 TITLE = "Figures and texts side by side"
 TOKENS = 60
@@ -61,7 +61,7 @@ def table_of(at: At) -> str:
     if view is None or not view.sides:
         return pair_table(view)
     if at.job:
-        return pair_table(view, speeds_while_training(view))
+        return pair_table(view, view.speeds)
     try:
         return pair_table(view, training_speeds(*(checkpoint.model for checkpoint in at.pair)))
     except ValueError:  # one of them has left the registry meanwhile

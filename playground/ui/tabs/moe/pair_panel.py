@@ -14,7 +14,7 @@ from ...quoted import model_facts
 from ...under_way import notices
 from . import both, breaking, experts, routing, verdict
 from .selection import At, Selection, at, pairs, within
-from .table import speeds_while_training, training_speeds
+from .table import training_speeds
 
 FOLDS = {"routing": routing, "experts": experts, "breaking": breaking, "figures": both}
 """The modules that draw each fold: TITLE, TEMPLATE, slots(at). A ValueError stands in the slot <fold>-note."""
@@ -114,8 +114,7 @@ def _speed(here: At) -> Slot:
     """The speed: recorded if the two were trained in turns; else timed, which takes seconds the first time."""
     view = here.view
     if here.job:
-        told = speeds_while_training(view) if view.sides else None
-        return Slot(told, lambda: verdict.speed_fact(told))
+        return Slot(view.speeds, lambda: verdict.speed_fact(view.speeds))
     models = [checkpoint.model for checkpoint in here.pair]
     return Slot((*here.about_both, "timed"), lambda: verdict.speed_fact(training_speeds(*models)), slow=True)
 

@@ -37,7 +37,7 @@ TEMPLATE = f"""<div class="stack"><div class="line">{slot("routing-headline", ta
 {chart_place("load-over-training", height=250, save_name="load-over-training")}
 <div class="line"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
 data-with='{{"balance": "none"}}'>Train this pair without balance</button><p class="quiet">The same settings
-and seeds, but no balance loss.</p></div></div></details></div>"""
+and first seed, but no balance loss.</p></div></div></details></div>"""
 
 _kept = Kept(entries=96, megabytes=64)
 

@@ -13,7 +13,7 @@ import torch
 
 from ....kept import Kept
 from ....model import Transformer
-from ....service.views import PairView, SideView
+from ....service.views import PairView
 from ....training import loss_of
 from ....training.comparison import SIDES
 from ....words.numbers import signed
@@ -48,16 +48,6 @@ def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = N
 def two_digits(speed: float) -> str:
     """A speed to two digits, which another measurement would repeat."""
     return f"{float(f'{speed:.2g}'):,.{1 if speed < 9.95 else 0}f}"
-
-
-def speeds_while_training(view: PairView) -> dict[str, float | None]:
-    """Tokens per second of each side, recorded while they trained in turns: the median of the first seed's steps."""
-    return {side: _speed_of(view.sides[side]) for side in SIDES}
-
-
-def _speed_of(side: SideView) -> float | None:
-    measured = side.histories[0].steps["tokens_per_second"] if side.histories else []
-    return statistics.median(measured) if measured else None
 
 
 def training_speeds(dense: Transformer, moe: Transformer) -> dict[str, float]:
