@@ -141,12 +141,12 @@ class RunView(View):
     def of_checkpoint(cls, model_id: str, checkpoint: Checkpoint) -> RunView:
         """The view of a checkpoint's recorded run."""
         about, history = checkpoint.about, checkpoint.history
-        training, tuning, end = checkpoint.training, about.get("tuning") or {}, history.finished or {}
+        training, tuning = checkpoint.training, about.get("tuning") or {}
         return cls(
             id=model_id,
             name=checkpoint.name,
             state="recorded",
-            message=ended(end),
+            message=ended(history.finished or {}),
             history=history,
             planned_steps=training.steps if training else history.last_step or None,
             baselines=checkpoint.baselines,
@@ -158,7 +158,6 @@ class RunView(View):
             sample_temperature=sample_temperature(history, training.sample_temperature) if training else None,
             language=str(about.get("language") or ""),
             learned_text=learned_by(checkpoint.model),
-            # measured after the run's last step, of which these may not be the weights
             tuning=tuning if "after" in tuning else None,
         )
 

@@ -23,7 +23,7 @@ WRITING = """() => {
   const found = [];
   for (const plot of document.querySelectorAll(".chart-plot")) {
     if (!plot.clientWidth || !plot.querySelector(".main-svg")) continue;
-    const name = plot.closest(".chart-box").dataset.name, edge = plot.getBoundingClientRect();
+    const name = plot.closest(".chart-box").dataset.name, edge = plot.querySelector(".main-svg").getBoundingClientRect();
     const shows = { opacityProperty: true, visibilityProperty: true };
     const seen = (text) => text.textContent.trim() && text.checkVisibility(shows);
     const all = [...plot.querySelectorAll(".main-svg text")].filter(seen);
@@ -43,9 +43,11 @@ FADED = """Promise.race([
   Promise.allSettled(document.getAnimations().filter((change) => change.timeline === document.timeline)
     .map((change) => change.finished)),
   new Promise((then) => setTimeout(then, 2000))])"""
+# a map may ask for more width than a phone has, see `narrow` in chart.js
 DRAWN = """() => [...document.querySelectorAll('.chart-plot')]
   .filter((p) => p.checkVisibility() && p.clientWidth && p._fullLayout)
-  .every((p) => Math.abs(p._fullLayout.width - p.clientWidth) < 2)"""
+  .every((p) => Math.abs(p._fullLayout.width - ((p.clientWidth < 440 && p.layout.meta?.narrow?.width)
+    || p.clientWidth)) < 2)"""
 
 
 def figures(page: Any) -> list[str]:
