@@ -102,9 +102,10 @@ def suggested_other(at: At, pairs: list[Pair]) -> str:
 
 
 def pair_here(at: At) -> Pair:
-    """The two prompts. Raises ValueError where they make no pair."""
+    """The two prompts, with the same blanks at their ends. Raises ValueError where they make no pair."""
     check_size(at, 2 * at.look.length, "two prompts")
-    other = read(at, at.chosen.other or "")
+    here, typed = text_of(at, at.look.ids), (at.chosen.other or "").rstrip()
+    other = read(at, typed and typed + here[len(here.rstrip()) :])
     key = "pair", at.look.ids, tuple(other)
     return kept_here.get(key, lambda: pair_of(at.look.model, at.look.ids, other), owner=at.look.model)
 
