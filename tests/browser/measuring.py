@@ -22,8 +22,9 @@ WRITING = """() => {
   };
   const found = [];
   for (const plot of document.querySelectorAll(".chart-plot")) {
-    if (!plot.clientWidth || !plot.querySelector(".main-svg")) continue;
-    const name = plot.closest(".chart-box").dataset.name, edge = plot.querySelector(".main-svg").getBoundingClientRect();
+    const drawn = plot.querySelector(".main-svg");
+    if (!plot.clientWidth || !drawn) continue;
+    const name = plot.closest(".chart-box").dataset.name, edge = drawn.getBoundingClientRect();
     const shows = { opacityProperty: true, visibilityProperty: true };
     const seen = (text) => text.textContent.trim() && text.checkVisibility(shows);
     const all = [...plot.querySelectorAll(".main-svg text")].filter(seen);

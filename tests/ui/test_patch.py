@@ -47,7 +47,7 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert made["circuit"]["figure"]["data"][0]["text"] == ["Show head 0.0", "Show head 1.0"], "no MLP"
     clicked = tab.shown(opened["at"], {"slot": "circuit", "index": [0, 1]}, **OPEN, other=opened["other"])
     assert (clicked.selection["layer"], clicked.selection["head"]) == (1, 0)
-    alike = tab.made("hgfe hg", view="heads", patch=True, circuit=True, other="cafe ca ")  # a blank too many
+    alike = tab.made("hgfe hg", view="heads", patch=True, circuit=True, other="cafe ca ")  # one blank more
     assert all("Both prompts predict almost the same" in str(alike[name]) for name in ("circuit", "patch-map-headline"))
 
 
