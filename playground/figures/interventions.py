@@ -20,8 +20,6 @@ _WRITTEN = 14
 """Up to this many tokens, numbers stand in the cells."""
 _BESIDE, _TOUCHED = 130, 22
 """Pixels beside the cells of a map, and the width of each, on a phone, where a map may be wider than the window."""
-_SHOWN = 0.05
-"""A link is drawn from this share of the logit difference on; of each part, at least the strongest one."""
 _NARROWEST, _STAGE = 300, 62
 """Pixels: the width of a circuit on a phone, and the height of each stage."""
 _PART = (66, 42)
@@ -89,11 +87,12 @@ def circuit_picture(found: Circuit, answer: str) -> Figure:
     Each part shows the share lost without it, each link is as wide as its share is large.
     """
     stages = sorted({_stage(node) for node in found.nodes})
-    strongest = {edge.sender: edge for edge in sorted(found.edges, key=lambda edge: edge.share)}
-    shown = [edge for edge in found.edges if edge.share >= _SHOWN or edge is strongest[edge.sender]]
-    places = _laid_out([[node for node in found.nodes if _stage(node) == stage] for stage in stages], shown)
+    by_stage = [[node for node in found.nodes if _stage(node) == stage] for stage in stages]
+    places = _laid_out(by_stage, found.links)
     words = {node: _words(node, found, answer) for node in places}
-    notes = [_arrow(places[edge.sender], places[edge.receiver], edge.share, words[edge.receiver]) for edge in shown]
+    notes = [
+        _arrow(places[edge.sender], places[edge.receiver], edge.share, words[edge.receiver]) for edge in found.links
+    ]
     box = {"bgcolor": palette.BAND, "borderpad": 4, "showarrow": False, "font": {"size": 12, "color": palette.INK}}
     wide, heads = _half_width(places), found.heads
     border = {node: {"bordercolor": palette.DENSE} for node in heads}

@@ -87,9 +87,15 @@ class Circuit:
             path = (max(links, key=lambda each: each.share).sender, *path)
         return path
 
+    @property
+    def links(self) -> tuple[Edge, ...]:
+        """The edges that count: of each part, those of at least FEEDS, or else the strongest one."""
+        strongest = {edge.sender: edge for edge in sorted(self.edges, key=lambda edge: edge.share)}
+        return tuple(edge for edge in self.edges if edge.share >= FEEDS or edge is strongest[edge.sender])
+
     def feeding(self, receivers: Sequence[Node]) -> tuple[Node, ...]:
         """The parts that feed one of these."""
-        senders = {edge.sender for edge in self.edges if edge.receiver in receivers and edge.share >= FEEDS}
+        senders = {edge.sender for edge in self.links if edge.receiver in receivers}
         return tuple(node for node in self.lost if node in senders)
 
 

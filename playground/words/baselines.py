@@ -94,10 +94,10 @@ def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:
 
 
 def beside_next(baselines: Baselines, loss: float) -> str:
-    """A loss beside the next baseline to beat, as "not clearly below the bigram"; empty if it has beaten them all."""
+    """A loss beside the next baseline to beat, as "about level with the bigram"; empty if it has beaten them all."""
     name = baselines.ahead(loss)
     unclear = name and loss <= dict(baselines.losses())[name] + baselines.clearly(name)
-    return f"{'not clearly below' if unclear else 'above'} the {name}" if name else ""
+    return f"{'about level with' if unclear else 'above'} the {name}" if name else ""
 
 
 def passed_headline(baselines: Baselines, loss: float, state: str) -> str:

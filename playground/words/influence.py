@@ -71,7 +71,7 @@ def passage_result(count: int, ranked: Ranked | None) -> Result:
     """The answer for all other words, which occur so often; `ranked` is None before the search is over."""
     found, number = ranked is not None and ranked.raising, f"The selection occurs {times(count)} in the training text."
     if count >= FREQUENT:
-        return Result(f"It occurs {times(count)}, so no single passage explains it.", HINT if found else "")
+        return Result(f"No single passage explains it: it occurs {times(count)}.", HINT if found else "")
     if ranked is None:
         return Result(number)
     return Result(HINT if found else "No passage makes these words likelier.", number)

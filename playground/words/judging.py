@@ -65,9 +65,9 @@ def compared_summary(compared: Compared) -> str:
     if not of:
         return "No complete word yet."
     if of == 1:
-        return f"Its one word {'comes' if right else 'does not come'} from {_learned(compared)}."
-    said = f"All {of:,} words come" if right == of else f"{right:,} of {of:,} words come"
-    return f"{said} from {_learned(compared)}."
+        return f"Its one word {'occurs' if right else 'does not occur'} in {_learned(compared)}."
+    said = f"All {of:,} words occur" if right == of else f"{right:,} of {of:,} words occur"
+    return f"{said} in {_learned(compared)}."
 
 
 def compared_details(compared: Compared) -> str:
