@@ -121,10 +121,10 @@ def places_of(found: Circuit, ids: Sequence[int], pattern: Callable[[int], torch
     """
     places, query = {}, len(ids) - 1
     for node in found.heads:
-        weight, key = pattern(node.layer)[node.head, query].max(dim=0)
-        read = node in found.most_needed or node.layer == found.nodes[-1].layer
-        if read and weight > NAMED_FROM and key < query:
-            places[node] = Place(int(key), _habit(ids, query, int(key)))
+        if node in found.most_needed or node.layer == found.nodes[-1].layer:
+            weight, key = pattern(node.layer)[node.head, query].max(dim=0)
+            if weight > NAMED_FROM and key < query:
+                places[node] = Place(int(key), _habit(ids, query, int(key)))
     return places
 
 

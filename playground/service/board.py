@@ -132,7 +132,7 @@ class Board:
         job = self.find(visitor, run_id)
         if job is None:
             raise ValueError("Only the weights of your own runs can be used.")
-        other = job.other(best=best)  # reads and runs a model, so nobody else should wait for that
+        other = job.other(best=best)  # outside the lock: this reads and runs a model
         with self._lock:
             job.use(*other)
         self.registry.save(job.id)

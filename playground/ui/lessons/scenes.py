@@ -93,7 +93,8 @@ class Here(Scene):
         """The training for which the step waits, once it has begun; None if it waits for none."""
         match self.step.doing:
             case "run":
-                return next(iter(self.runs(self.step.done.of)[-1:]), None)
+                jobs = self.runs(self.step.done.of)
+                return jobs[-1] if jobs else None
             case "pair" | "balance" as kind:
                 return self.pair_job(balanced=kind == "pair")
         return None

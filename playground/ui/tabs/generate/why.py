@@ -240,7 +240,7 @@ def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, A
 
 
 def _answer_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen, ranked: Ranked | None) -> str:
-    """The answer to the question, as far as it is known; with the source of what the model knows by heart."""
+    """The best answer so far; for a piece that the model knows by heart, with its source."""
     text, (selected, held) = corpus.learned().text, _selected(found, checkpoint, chosen)
     if not learned_by_heart(found, held):
         return theme.result(passage_result(text.count(selected) if selected else 0, ranked))
