@@ -18,7 +18,7 @@ FAVOURITES = (
 )
 
 
-def kept_words(tokens: Sequence[int], first: Sequence[int], used: int) -> str:
+def repeated_words(tokens: Sequence[int], first: Sequence[int], used: int) -> str:
     """How often a token that comes again goes to the same expert as before; of a text's first choices in one layer."""
     last, same = {}, []
     for token, expert in zip(tokens, first):

@@ -161,7 +161,7 @@ def lost_words(found: Circuit, answer: str, foil: str) -> str:
     node = max(found.lost, key=found.lost.__getitem__)
     most, lead = percent(min(found.lost[node], 1.0), 0), f"its lead over “{foil}”"
     lost = f"−{most} means: with the other prompt's value in {node_name(node)}, “{answer}” loses {most} of {lead}."
-    return f"{lost} The headline at the top switches a head off completely, so its number differs."
+    return f"{lost} The headline at the top is for a head switched off completely, so its number differs."
 
 
 def _fresh(shares: Sequence[float]) -> str:

@@ -81,8 +81,8 @@ def of_experts() -> Iterator[Case]:
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
     yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
     yield "load in training, none dead", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, ()), None)
-    yield "kept", experts.kept_words([7, 8, 7, 7], [3, 1, 3, 1], 2)
-    yield "nothing kept", experts.kept_words([7, 8], [1, 1], 1)
+    yield "kept", experts.repeated_words([7, 8, 7, 7], [3, 1, 3, 1], 2)
+    yield "nothing kept", experts.repeated_words([7, 8], [1, 1], 1)
     for random, kind in ((0.61, (3, ["a"])), (0.61, (3, list("abcde"))), (0.61, None), (0.73, None)):
         yield f"sorting {random}, {kind}", str(experts.specialised_result(Sorting(0.72, random), kind))
     for after in (1.6, 1.5):

@@ -13,7 +13,7 @@ from ....inspection.balance import evenness, load_over_training
 from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....kept import Kept
 from ....storage import Checkpoint
-from ....words.experts import journey_words, kept_words, training_load_words
+from ....words.experts import journey_words, repeated_words, training_load_words
 from ...chart import chart_place, show
 from ...panel import Slot, chip, choice, slot
 from ...prompts import read_prompt
@@ -65,7 +65,7 @@ def slots(at: At) -> dict[str, Slot]:
     return {
         "layers": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
         "routing-ideas": Slot(ideas, lambda: "".join(chip(text, _beginning(text)) for text in ideas)),
-        "routing-headline": Slot(here, lambda: kept_words(ids, first(), checkpoint.config.experts_per_token)),
+        "routing-headline": Slot(here, lambda: repeated_words(ids, first(), checkpoint.config.experts_per_token)),
         "routing-note": Slot(notes, lambda: "".join(notice(note, "warning") for note in notes)),
         "routing-text": Slot(
             (*here, position),
