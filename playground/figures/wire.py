@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,20 +18,6 @@ def numbers(values: Any, dtype: str = "f4") -> dict[str, Any]:
         array = np.where(np.isfinite(array), array, np.array(np.nan, array.dtype))
     encoded = {"dtype": dtype, "bdata": base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()}
     return encoded if array.ndim == 1 else {**encoded, "shape": ", ".join(map(str, array.shape))}
-
-
-def numbers_of(encoded: Any) -> np.ndarray | None:
-    """The inverse of `numbers`; plain lists are returned unchanged, None for anything that holds no numbers."""
-    if isinstance(encoded, Mapping) and "bdata" in encoded:
-        array = np.frombuffer(base64.b64decode(encoded["bdata"]), _DTYPES[encoded["dtype"]])
-        shape = encoded.get("shape")
-        return array.reshape([int(n) for n in str(shape).split(",")]) if shape else array
-    if isinstance(encoded, (list, tuple)):
-        try:
-            return np.asarray(encoded, dtype=np.float64)
-        except (TypeError, ValueError):
-            return None
-    return None
 
 
 def escaped(text: str) -> str:

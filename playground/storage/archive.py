@@ -37,11 +37,11 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, Runt
 _LEFT_BY_SYSTEMS = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 
-def pack(checkpoint: Checkpoint, path: str | Path, *, card: str = "", half: bool = False) -> Path:
+def pack(checkpoint: Checkpoint, path: str | Path, *, card: str = "") -> Path:
     """Write a checkpoint's folder into a zip file, see `write_checkpoint`."""
     path = Path(path)
     with tempfile.TemporaryDirectory(prefix="playground-pack-", dir=path.parent) as made:
-        folder = write_checkpoint(Path(made) / "model", checkpoint, card=card, half=half)
+        folder = write_checkpoint(Path(made) / "model", checkpoint, card=card)
         return pack_folder(folder, path, inside=file_name(checkpoint.name))
 
 

@@ -15,8 +15,8 @@ from playground.figures import attention, candidates, courses, maps, pair, palet
 from playground.figures.classroom import NAMED, TALL, class_curves, class_spread, medians
 from playground.figures.interventions import circuit_picture
 from playground.figures.loss import Run, loss_curve
-from playground.figures.wire import numbers_of
 from playground.interventions.circuit import Circuit, Edge, Node
+from tests.figures.decoded import numbers_of
 
 RNG = np.random.default_rng(0)
 RUNGS = [("uniform", 3.33), ("unigram", 2.84), ("bigram", 2.11), ("floor", 1.02)]
@@ -99,7 +99,7 @@ def test_the_palette_is_unambiguous():
 
 @given(arrays(np.float32, (3, 5), elements=st.floats(width=32, allow_nan=True, allow_infinity=True)))
 def test_numbers_survive_the_wire_and_what_is_not_finite_becomes_a_gap(values):
-    back = wire.numbers_of(wire.numbers(values))
+    back = numbers_of(wire.numbers(values))
     np.testing.assert_array_equal(back, np.where(np.isfinite(values), values, np.nan))
 
 
@@ -111,21 +111,21 @@ def test_the_loss_curve_draws_the_runs_own_numbers_by_bucket_means_as_far_as_the
         (train, current.evaluations, "train_loss"),
         (val, current.evaluations, "val_loss"),
     ):
-        np.testing.assert_array_equal(wire.numbers_of(trace["x"]), np.float32(table["step"]))
-        np.testing.assert_array_equal(wire.numbers_of(trace["y"]), np.float32(table[column]))
+        np.testing.assert_array_equal(numbers_of(trace["x"]), np.float32(table["step"]))
+        np.testing.assert_array_equal(numbers_of(trace["y"]), np.float32(table[column]))
     layout, sooner = loss_curve(current, RUNGS)["layout"], loss_curve(current)["layout"]
     assert layout["margin"] == sooner["margin"], "the baselines' names come a moment later, and find room"
     shapes = layout["shapes"]
     assert [shape["y0"] for shape in shapes] == [value for _, value in RUNGS]
     long = loss_curve(run(1990), RUNGS, planned_steps=2000)["data"][0]
     short = loss_curve(run(1000), RUNGS, planned_steps=2000)["data"][0]
-    y = wire.numbers_of(long["y"])
+    y = numbers_of(long["y"])
     np.testing.assert_allclose(y, np.reshape(run(1990).steps["loss"], (-1, 5)).mean(axis=1), rtol=1e-6)
-    np.testing.assert_array_equal(wire.numbers_of(short["y"]), y[: len(wire.numbers_of(short["y"]))])
+    np.testing.assert_array_equal(numbers_of(short["y"]), y[: len(numbers_of(short["y"]))])
     broken = run(20)
     broken.steps["loss"][-1] = math.nan
     broken.evaluations["val_loss"][-1] = math.inf
-    y = wire.numbers_of(loss_curve(broken, RUNGS)["data"][0]["y"])
+    y = numbers_of(loss_curve(broken, RUNGS)["data"][0]["y"])
     assert np.isnan(y[-1]) and np.isfinite(y[:-1]).all()
 
 
@@ -158,7 +158,7 @@ def test_rungs_the_best_moment_and_differences_are_drawn_where_they_fit():
     batches = {"step": [1.0], "loss": [4.0], "seconds": [0.1]}
     marked = loss_curve(Run("run", batches, columns, best=(50, 1.5)), log_y=True, planned_steps=100)
     best = marked["data"][-1]
-    assert (wire.numbers_of(best["x"]).tolist(), wire.numbers_of(best["y"]).tolist()) == ([50], [1.5])
+    assert (numbers_of(best["x"]).tolist(), numbers_of(best["y"]).tolist()) == ([50], [1.5])
     assert best["name"] == "best: step 50" and "annotations" not in marked["layout"]
     (start, end), ticks = marked["layout"]["xaxis"]["range"], marked["layout"]["yaxis"]["tickformat"]
     assert start < 0 and end > 100 and ticks == ".2~r"
@@ -179,19 +179,19 @@ def test_cosines_candidates_gradients_and_games_are_drawn_as_they_are_counted():
             assert similarity[i, j] == pytest.approx(sum(vectors[i] * vectors[j]) / length if length else 0.0)
     order = maps.similarity_order(similarity)
     assert sorted(order) == list(range(5))
-    z = wire.numbers_of(maps.similarity_map(similarity, list("abcde"))["data"][0]["z"])
+    z = numbers_of(maps.similarity_map(similarity, list("abcde"))["data"][0]["z"])
     assert np.isnan(np.diag(z)).all()
     cells = maps.gradient_map(*maps.gradient_table(RECORDS))["data"][0]
     norms = np.array([[1, 1 / 11, 1 / 21], [2, 2, 2]])
-    np.testing.assert_allclose(wire.numbers_of(cells["z"]), np.log10(norms), rtol=1e-5)
-    np.testing.assert_allclose(wire.numbers_of(cells["customdata"]), norms, rtol=1e-6)
+    np.testing.assert_allclose(numbers_of(cells["z"]), np.log10(norms), rtol=1e-5)
+    np.testing.assert_allclose(numbers_of(cells["customdata"]), norms, rtol=1e-6)
     before, after = candidates.next_tokens(["a", "a", "b"], [0.5, 0.3, 0.2], [0.1, 0.2, 0.7])["data"]
-    np.testing.assert_array_equal(wire.numbers_of(after["x"]), [0.5, 0.3, 0.2])
-    np.testing.assert_array_equal(wire.numbers_of(before["x"]), [0.1, 0.2, 0.7])
-    assert wire.numbers_of(after["y"]).tolist() == [0, 1, 2], "equal texts are different rows"
+    np.testing.assert_array_equal(numbers_of(after["x"]), [0.5, 0.3, 0.2])
+    np.testing.assert_array_equal(numbers_of(before["x"]), [0.1, 0.2, 0.7])
+    assert numbers_of(after["y"]).tolist() == [0, 1, 2], "equal texts are different rows"
     bits = {"you": np.array([1.0, 3.0]), "model": np.array([0.5, 0.25])}
     drawn = courses.bits_curve(bits)
-    totals = [wire.numbers_of(trace["y"]).tolist() for trace in drawn["data"]]
+    totals = [numbers_of(trace["y"]).tolist() for trace in drawn["data"]]
     assert totals == [[0.0, 1.0, 4.0], [0.0, 0.5, 0.75]]
     assert courses.bits_curve({"you": np.array([])})["data"]
 
@@ -200,12 +200,12 @@ def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
     figure = attention.pattern_map(PATTERN, TOKENS)
     assert "masked" in strings(figure["layout"]["annotations"])
     assert figure["layout"]["plot_bgcolor"] == "rgba(0,0,0,0)", "the card, which no weight looks like"
-    z = wire.numbers_of(figure["data"][0]["z"])
+    z = numbers_of(figure["data"][0]["z"])
     hidden = np.triu(np.ones((6, 6), bool), 1)
     assert np.isnan(z[hidden]).all()
     np.testing.assert_array_equal(z[~hidden], np.float32(PATTERN[~hidden]))
     seeing = attention.pattern_map(PATTERN, TOKENS, causal=False)
-    assert np.isfinite(wire.numbers_of(seeing["data"][0]["z"])).all() and not seeing["layout"].get("annotations")
+    assert np.isfinite(numbers_of(seeing["data"][0]["z"])).all() and not seeing["layout"].get("annotations")
     scaled = [figure, *(attention.signed_map(PATTERN[:n], TOKENS[:n], TOKENS) for n in (6, 2))]
     square = [figure["layout"]["yaxis"].get("scaleanchor") for figure in scaled]
     assert square == ["x", "x", None], "where both sides are the same tokens"
@@ -215,9 +215,7 @@ def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
     grid = attention.head_grid(patterns, titles)
     assert len(json.dumps(grid)) < 400_000
     small = grid["data"][3]
-    assert np.isnan(wire.numbers_of(small["z"])[0, 1:]).all() and "hoverongaps" not in small, (
-        "a blank cell hears clicks"
-    )
+    assert np.isnan(numbers_of(small["z"])[0, 1:]).all() and "hoverongaps" not in small, "a blank cell hears clicks"
     assert len(json.dumps(loss_curve(run(5000), RUNGS, planned_steps=5000))) < 20_000
     long = attention.pattern_map(patterns[0], ["token"] * 64, mark=(62, 15))
     assert len(json.dumps(long)) < 30_000

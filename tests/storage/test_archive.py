@@ -68,16 +68,11 @@ def refused(path: Path, complaint: str, **options) -> None:
     assert "/tmp" not in str(caught.value) and "playground-unpack" not in str(caught.value)
 
 
-@pytest.mark.parametrize("half", [False, True])
-def test_what_was_packed_comes_out_again(tmp_path, half):
+def test_what_was_packed_comes_out_again(tmp_path):
     one = made()
-    path = pack(one, tmp_path / "model.zip", half=half)
-    again = load_archive(path, max_bytes=ROOM)
-    with zipfile.ZipFile(path) as archive:
-        size = archive.getinfo(f"{file_name(one.name)}/model.safetensors").file_size
-    assert (size < 4 * CONFIG.n_parameters) == half, "two bytes a weight, or four and the names"
+    again = load_archive(pack(one, tmp_path / "model.zip"), max_bytes=ROOM)
     for name, tensor in one.model.state_dict().items():
-        torch.testing.assert_close(again.model.state_dict()[name], tensor, atol=1e-3 if half else 0, rtol=0)
+        assert torch.equal(again.model.state_dict()[name], tensor), name
     assert again.name == one.name and again.about == one.about
     assert again.history.to_dict() == one.history.to_dict()
     assert again.tokenizer.decode(again.tokenizer.encode("bad")) == "bad"

@@ -7,7 +7,6 @@ import numpy as np
 import plotly.graph_objects as go
 
 from playground.data.tokenizers import CharTokenizer
-from playground.figures.wire import numbers_of
 from playground.inspection import Look
 from playground.model import ModelConfig, Transformer
 from playground.service.limits import LOCAL, Limits
@@ -20,6 +19,7 @@ from playground.ui.tabs.inspect.looks import Looks
 from playground.ui.tabs.inspect.selection import At
 from tests.model.configs import TINY
 
+from ..figures.decoded import numbers_of
 from .panels import page_of
 
 LETTERS = CharTokenizer("ab<>&cde\n ")

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from playground.data import Baselines
-from playground.figures.wire import numbers_of
 from playground.model import Transformer
 from playground.service.runs import Source
 from playground.service.texts import unseen
@@ -19,6 +18,7 @@ from playground.ui.forms import pair as form
 from playground.ui.tabs.moe import verdict
 from playground.ui.tabs.moe.table import pair_table, training_speeds, two_digits
 from playground.ui.tabs.moe.texts import text_for
+from tests.figures.decoded import numbers_of
 from tests.service.test_comparisons import spec
 from tests.ui.runs import ended, house
 

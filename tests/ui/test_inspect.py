@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from playground.figures.wire import numbers_of
 from playground.inspection import look
 from playground.inspection.cost import edit_cost, effect
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap, to_dict
@@ -24,6 +23,7 @@ from playground.ui.tabs.inspect.beginnings import COPYING
 from playground.ui.tabs.inspect.looks import KEPT
 from playground.ui.tabs.inspect.selection import Selection, ranking
 from playground.words.numbers import share
+from tests.figures.decoded import numbers_of
 from tests.model.configs import TINY
 from tests.ui.inspecting import LETTERS, Inspecting, drawn, made_up
 

@@ -9,7 +9,6 @@ import torch
 
 from playground.engine import generate
 from playground.figures.replay import step_at
-from playground.figures.wire import numbers_of
 from playground.inspection.edits import SwitchOff, to_dict
 from playground.inspection.heads import HABITS
 from playground.inspection.walk import step_names
@@ -20,6 +19,7 @@ from playground.storage.snapshots import find_snapshots, keep_snapshot
 from playground.training import History, TrainConfig
 from playground.ui.tabs.inspect import kv_cache, steps, training
 from playground.ui.tabs.inspect.pictures import HEIGHT
+from tests.figures.decoded import numbers_of
 from tests.model.configs import TINY, VARIANTS
 from tests.ui.inspecting import LETTERS, Inspecting, check_figures, drawn, made_up
 

@@ -10,7 +10,6 @@ import torch
 from playground.data import LANGUAGES
 from playground.data.tokenizers import CharTokenizer
 from playground.figures.parts import part_map
-from playground.figures.wire import numbers_of
 from playground.inspection.edits import edits_tap
 from playground.inspection.favourites import favourites
 from playground.inspection.routing import routing_of
@@ -21,6 +20,7 @@ from playground.storage import Checkpoint
 from playground.training import History, LoadMeasured
 from playground.ui.panel import Asked, _made
 from playground.ui.tabs.moe import breaking, pair_panel
+from tests.figures.decoded import numbers_of
 
 from .panels import page_of
 from .runs import ANNA

@@ -10,10 +10,10 @@ import numpy as np
 
 from playground import __version__
 from playground.figures import maps, parts, shapes
-from playground.figures.wire import numbers_of
 from playground.ui import chart, theme
 from playground.ui.chart import show
 from playground.ui.quoted import about, quoted
+from tests.figures.decoded import numbers_of
 
 UI = Path(chart.__file__).parent
 FIGURE = shapes.figure([], 100)
