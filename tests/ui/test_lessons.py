@@ -254,6 +254,9 @@ def test_a_lesson_that_continues_later_has_what_its_steps_have_set(page, monkeyp
     visitor.does("go", step=at)
     move = visitor.values[visitor.strip.panels["inspect"]]["move"]
     assert (move["head"], move["query"], move["key"]) == (1, None, None), "another head frames a cell of its own"
+    visitor.does("go", step=2)
+    move = visitor.values[visitor.strip.panels["inspect"]]["move"]
+    assert (move["query"], move["key"]) == (8, None), "and so does another query"
 
 
 def test_a_step_waits_for_its_numbers_and_for_a_run_that_still_trains(page):
