@@ -241,8 +241,8 @@ def mlp(at: Selection) -> Numbers:
     """values (n,): the strongest neurons of the query token, or the probability of every expert; chosen (n,), only
     with experts: 1 where the token is routed.
 
-    neurons: which they are; active: how many are beyond ±0.01; elsewhere: the token at which the first of them is
-    strongest besides this one, and how strong (None if there is no other); or experts and weights: its routes;
+    neurons: which they are; active: how many are beyond ±0.01; elsewhere: the other token at which the
+    first of them responds most, and how much; or experts and weights: where the token is routed;
     added, length: lengths of what is added and of the stream; share: of the model's parameters that are in such layers.
     """
     config, query = at.config, at.query
@@ -252,16 +252,15 @@ def mlp(at: Selection) -> Numbers:
         chosen = np.isin(np.arange(config.n_experts), experts).astype(float)
         arrays = {"values": at.rows("router_probabilities")[query], "chosen": chosen}
         return arrays, {**facts, "experts": experts, "weights": at.rows("expert_weights")[query].tolist()}
-    rows = at.rows("ff_hidden")
-    hidden = rows[query]
+    hidden = at.rows("ff_hidden")[query]
     neurons = np.argsort(-np.abs(hidden), kind="stable")[: 2 * TOP]
-    others = [place for place in range(len(rows)) if place != query]
-    elsewhere = max(others, key=lambda place: abs(rows[place, neurons[0]]), default=None)
+    others = at.rows("ff_hidden")[:, neurons[0]] * (np.arange(at.look.length) != query)
+    elsewhere = int(np.abs(others).argmax())
     return {"values": hidden[neurons]}, {
         **facts,
         "neurons": neurons.tolist(),
         "active": int((np.abs(hidden) > ACTIVE).sum()),
-        "elsewhere": None if elsewhere is None else (elsewhere, float(rows[elsewhere, neurons[0]])),
+        "elsewhere": (elsewhere, float(others[elsewhere])),
         "share": config.parameters_by_component()["feed-forward"] / config.n_parameters,
     }
 

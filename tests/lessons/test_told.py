@@ -8,7 +8,7 @@ from playground.inspection.edits import EditCell, edits_tap
 from playground.inspection.lens import logit_lens
 from playground.inspection.look import look
 from playground.inspection.walk import step
-from playground.lessons.journey import attends_most, favourite
+from playground.lessons.facts import attends_most, favourite
 from playground.lessons.reading import find_lesson
 from playground.model import trace
 from playground.service.models import SHIPPED_FOLDER

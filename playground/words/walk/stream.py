@@ -93,8 +93,8 @@ def _neurons(at: Here) -> Described:
         f"Active neurons for {at.query_token} (above 0.01 or below −0.01): {active} of {width}. "
         f"Neuron {neurons[0]} responds most: {signed(at.arrays['values'][0])}"
     )
-    if at.facts["elsewhere"] is not None:
-        place, value = at.facts["elsewhere"]
+    place, value = at.facts["elsewhere"]
+    if value:
         sentence += f"; elsewhere it reaches {signed(value)}, at {at.placed(place)}"
     expressions = {"values": f"hidden[0, {query}, {neurons}]"}
     labels = tuple(f"neuron {n}" for n in neurons)
