@@ -241,7 +241,8 @@ def mlp(at: Selection) -> Numbers:
     """values (n,): the strongest neurons of the query token, or the probability of every expert; chosen (n,), only
     with experts: 1 where the token is routed.
 
-    neurons: which they are; active: how many are beyond ±0.01; or experts and weights: where the token is routed;
+    neurons: which they are; active: how many are beyond ±0.01; elsewhere: the other token at which the
+    first of them responds most, and how much; or experts and weights: where the token is routed;
     added, length: lengths of what is added and of the stream; share: of the model's parameters that are in such layers.
     """
     config, query = at.config, at.query
@@ -253,10 +254,13 @@ def mlp(at: Selection) -> Numbers:
         return arrays, {**facts, "experts": experts, "weights": at.rows("expert_weights")[query].tolist()}
     hidden = at.rows("ff_hidden")[query]
     neurons = np.argsort(-np.abs(hidden), kind="stable")[: 2 * TOP]
+    others = at.rows("ff_hidden")[:, neurons[0]] * (np.arange(at.look.length) != query)
+    elsewhere = int(np.abs(others).argmax())
     return {"values": hidden[neurons]}, {
         **facts,
         "neurons": neurons.tolist(),
         "active": int((np.abs(hidden) > ACTIVE).sum()),
+        "elsewhere": (elsewhere, float(others[elsewhere])),
         "share": config.parameters_by_component()["feed-forward"] / config.n_parameters,
     }
 

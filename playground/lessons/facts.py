@@ -14,6 +14,7 @@ import torch
 from ..engine import SamplingConfig, count_projections
 from ..engine.sampling import probabilities
 from ..game.rules import BIGRAM, FLOOR, MODEL, YOU, Game
+from ..inspection import Look
 from ..inspection.balance import evenness, load_over_training
 from ..inspection.cost import Effect, effect
 from ..inspection.edits import edits_tap
@@ -26,7 +27,6 @@ from ..training.verdict import Verdict
 from ..words.heads import ROLE_NAMES
 from ..words.numbers import percent
 from ..words.slips import SLIPS, slip_sentences
-from .journey import attends_most, favourite
 from .run_facts import RUN_FACTS
 from .scene import NotYet, Scene, Value
 
@@ -120,6 +120,18 @@ def _row_looks(scene: Scene) -> str:
     if key and look.tokens[key - 1] == best:
         return "after"
     return "previous" if key == query - 1 else "elsewhere"
+
+
+def favourite(look: Look) -> tuple[str, float]:
+    """(label, percent) of the likeliest token after the prompt."""
+    probabilities = look.trace["logits"][0, -1].double().softmax(-1)
+    return look.token_label(int(probabilities.argmax())), 100 * float(probabilities.max())
+
+
+def attends_most(look: Look, layer: int, head: int, query: int, _key: int) -> str:
+    """Where the query's largest weight lies: `itself`, the `previous` token, or an `earlier` one."""
+    back = query - int(look.pattern(layer)[head, query].argmax())
+    return "itself" if back == 0 else "previous" if back == 1 else "earlier"
 
 
 def _effect(scene: Scene) -> Effect:

@@ -31,15 +31,15 @@ def right_of(language: Language, share: Share) -> str:
 
 
 def parsed_summary(parsed: ParsedText) -> str:
-    """How much of a text in one of our languages is right, and its first mistake."""
+    """How much of a text in one of our languages is right, and its first mistake; empty if none was checked."""
     language = LANGUAGES[parsed.language]
     unit = language.units[0]
     share = parsed.share
     words = [f"{language.judged.capitalize()}: {share.right:,} of {share.of:,}."] if share.of else []
-    if parsed.begun_with is not None:
+    if parsed.begun_with is not None and share.of:
         why = "has characters that this language lacks" if parsed.foreign else f"does not begin a valid {unit}"
         words.append(f"Your prompt {why}, so only later {LANGUAGES[parsed.language].units[1]} are checked.")
-    elif not words:
+    elif parsed.begun_with is None and not words:
         words.append(f"No complete {unit} yet.")
     if parsed.fault is not None:
         word = parsed.fault.word.replace("\n", "line break")

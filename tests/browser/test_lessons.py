@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(600)  # minutes where seven others are at work 
 BRINGS = {
     "ladder": "#rungs summary",
     "written text": "#generate-panel .generate-start",
-    "receipt": "#inspect-panel [data-slot=pattern]",
+    "receipt": PLACES["weight button"].selector,
     "role": "#inspect-panel [data-slot=roles] button[aria-pressed=false]",
     "four temperatures": "#generate-panel .compare-temperatures",
     "precisions": "#generate-panel .measure-precision",
@@ -64,8 +64,7 @@ def guess(page, step: Step) -> None:
         if step.ask.kind == "choice":
             form.locator("label").first.click()
         else:
-            form.locator("input[type=range]").focus()
-            page.keyboard.press("ArrowRight")
+            form.locator("input[type=number]").fill(f"{step.ask.least:g}")
         form.locator("button").click()
 
     insist(answer, lambda patience: form.wait_for(state="detached", timeout=patience))

@@ -7,7 +7,8 @@ import torch
 from playground.inspection.edits import EditCell, edits_tap
 from playground.inspection.lens import logit_lens
 from playground.inspection.look import look
-from playground.lessons.journey import attends_most, favourite
+from playground.inspection.walk import step
+from playground.lessons.facts import attends_most, favourite
 from playground.lessons.reading import find_lesson
 from playground.model import trace
 from playground.service.models import SHIPPED_FOLDER
@@ -39,8 +40,9 @@ def test_lesson_3_stays_in_one_layer_and_tells_what_its_pictures_show():
     assert not any({"inspect.layer", "inspect.head"} & {*step.sets} for step in lesson.steps)
     checkpoint.model.float()
     seen = look(checkpoint, checkpoint.tokenizer.encode(lesson.scene["inspect.prompt"]))
-    at = [lesson.scene[f"inspect.{each}"] for each in ("layer", "head", "query", "key")]
-    assert at[2] == seen.length - 1 and attends_most(seen, *at) == "earlier"
+    at = [lesson.scene[f"inspect.{each}"] for each in ("layer", "head", "query")]
+    assert at[2] == seen.length - 1 and attends_most(seen, *at, 0) == "earlier"
+    assert seen.tokens[step(seen, "mlp", *at, 0).facts["elsewhere"][0]] == "s", "a neuron that looks for an “s”"
     top = logit_lens(seen.model, seen.trace, torch.zeros(seen.length, dtype=torch.long)).best[0].tolist()
     assert [seen.token_label(top[at]) for at, token in enumerate(seen.tokens) if token == "s"] == ["e", "e"]
     assert "�" not in map(seen.token_label, top) and favourite(seen)[0] == "a"

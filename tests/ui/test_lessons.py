@@ -248,12 +248,13 @@ def test_a_lesson_that_continues_later_has_what_its_steps_have_set(page, monkeyp
     visitor.values[panel] = {"samples": 1}
     visitor.does("resume")
     assert visitor.values[panel] == {"samples": 1}, "a reloaded page shows what its address says"
-    lesson, at = find_lesson("one-tokens-journey"), 0
-    monkeypatch.setitem(lesson.steps[at].sets, "inspect.head", 1)
+    lesson = find_lesson("one-tokens-journey")
+    monkeypatch.setitem(lesson.steps[0].sets, "inspect.head", 1)
     visitor.does("open", lesson=lesson.id)
-    visitor.does("go", step=at)
-    move = visitor.values[visitor.strip.panels["inspect"]]["move"]
-    assert (move["head"], move["query"], move["key"]) == (1, None, None), "another head frames a cell of its own"
+    for at, head, query in ((0, 1, None), (2, None, 8)):
+        visitor.does("go", step=at)
+        move = visitor.values[visitor.strip.panels["inspect"]]["move"]
+        assert (move.get("head"), move["query"], move["key"]) == (head, query, None), "each frames a cell of its own"
 
 
 def test_a_step_waits_for_its_numbers_and_for_a_run_that_still_trains(page):

@@ -255,8 +255,9 @@ def of_texts() -> Iterator[Case]:
     for name, language, text, begun in (
         ("a wrong sum", "addition", "1+2=3\n4+4=9\n5+5=1", "\n"),
         ("nothing whole", "addition", "1+", "\n"),
-        ("other letters", "stories", " lived by the sea. She is happy.\nMax lived", "M�a"),
+        ("other letters", "addition", "46\n1+1=2\n", "x12+34="),
         ("a wrong prompt", "addition", "46\n1+1=2\n", "12++34="),
+        ("a wrong prompt with nothing after it", "stories", "a", "Mia was s"),
         ("a wrong pronoun", "stories", "Mia lived by the sea. He had a red kite.\n", "\n"),
         ("a missing space", "stories", "She had a red kite.\n", "Mia lived by the sea."),
         ("a second space", "stories", " red kite.\n", "Mia lived by the sea. She had a "),

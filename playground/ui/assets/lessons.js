@@ -83,7 +83,6 @@ function show(value) {
   if (scrolled && body()) body().scrollTop = scrolled;
   box.classList.toggle("lesson-folded", Boolean(value.folded));
   if (draft !== null) restore(draft);
-  said();
   if (!same || value.arrives || value.points) window.playground?.form?.settled("train_form");
   if (!same || value.arrives) {
     pressed = new Set();
@@ -180,25 +179,20 @@ function reveal(focus, tries = 20) {
 // ---- a guess ------------------------------------------------------------------------------------------------------------
 
 function guessed() {
-  const range = box.querySelector(".lesson-ask input[type=range]");
-  return range ? Number(range.value) : box.querySelector(".lesson-ask input:checked")?.value ?? null;
+  const number = box.querySelector(".lesson-ask input[type=number]");
+  return number ? number.valueAsNumber : box.querySelector(".lesson-ask input:checked")?.value ?? null;
 }
 function restore(guess) {
-  const range = box.querySelector(".lesson-ask input[type=range]");
-  if (range) range.value = guess;
-  else for (const radio of box.querySelectorAll(".lesson-ask input")) radio.checked = radio.value === guess;
-}
-function said() {
-  const range = box.querySelector(".lesson-ask input[type=range]");
-  if (!range) return;
-  const digits = (range.step.split(".")[1] ?? "").length;
-  const number = Number(range.value);
-  const words = number.toLocaleString("en-GB", { minimumFractionDigits: digits }) + (range.dataset.unit ? " " + (number === 1 ? range.dataset.unit.replace(/s$/, "") : range.dataset.unit) : "");
-  range.nextElementSibling.textContent = words;
-  range.setAttribute("aria-valuetext", words);
+  for (const input of box.querySelectorAll(".lesson-ask input")) {
+    if (input.type === "radio") input.checked = input.value === guess;
+    else input.value = guess;
+  }
 }
 
-box.addEventListener("input", said);
+// a number can be typed or slid
+box.addEventListener("input", ({ target }) => {
+  for (const input of target.closest(".lesson-slider")?.children ?? []) if (input !== target) input.value = target.value;
+});
 box.addEventListener("submit", (event) => {
   event.preventDefault();
   const guess = guessed();

@@ -238,7 +238,8 @@ class Strip:
             move = under(name, {} if keeps else held | sets)
             move |= {"typed": True, "choice": None} if "prompt" in move else {}
             move |= {"pair": pair} if name == "moe" and (pair := here.pair_ids()) else {}
-            move = ({"query": None, "key": None} if "head" in move else {}) | move  # the old cell belongs elsewhere
+            old = ("query", "key") if "head" in move else ("key",) if "query" in move else ()
+            move = dict.fromkeys(old) | move  # the old cell belongs elsewhere
             clean = fresh and name != "moe"  # its pair may be the one that this lesson has trained
             if clean or where | move:
                 out[panel] = {"move": move | where, "fresh": clean, "of": model or here.model}

@@ -135,10 +135,10 @@ def _asked(step: Step, scene: Scene) -> str:
         )
     else:
         middle = ask.least + round((ask.most - ask.least) / 2 / ask.step) * ask.step
+        scale = f'min="{ask.least:g}" max="{ask.most:g}" value="{middle:g}" required aria-label="Your guess"'
         given = (
-            f'<span class="lesson-slider"><input type="range" min="{ask.least:g}" max="{ask.most:g}" '
-            f'step="{ask.step:g}" value="{middle:g}" aria-label="Your guess" '
-            f'data-unit="{html.escape(ask.unit, quote=True)}"><output></output></span>'
+            f'<span class="lesson-slider"><input type="range" {scale} step="{ask.step:g}">'
+            f'<input type="number" {scale} step="any"> {html.escape(ask.unit)}</span>'
         )
     question = _worded(filled(scene, ask.question, "…"))
     return (

@@ -87,16 +87,19 @@ def _neurons(at: Here) -> Described:
     why = (
         "Attention only averages what tokens have. The MLP works on each token alone. Its activation "
         f"({ACTIVATIONS[config.activation]}) can express “this and that, but not the other”, which no sum can. The "
-        f"MLPs have {percent(at.facts['share'], 0)} of this model's weights."
+        f"MLPs have {percent(at.facts['share'], 0)} of this model's parameters."
     )
     sentence = (
         f"Active neurons for {at.query_token} (above 0.01 or below −0.01): {active} of {width}. "
-        f"Neuron {neurons[0]} is largest ({signed(at.arrays['values'][0])}). "
+        f"Neuron {neurons[0]} responds most: {signed(at.arrays['values'][0])}"
     )
+    place, value = at.facts["elsewhere"]
+    if value:
+        sentence += f"; elsewhere it reaches {signed(value)}, at {at.placed(place)}"
     expressions = {"values": f"hidden[0, {query}, {neurons}]"}
     labels = tuple(f"neuron {n}" for n in neurons)
     title = "MLP: every token by itself"
-    return Described(title, why, formula, code, sentence + _effect(at), expressions, labels)
+    return Described(title, why, formula, code, f"{sentence}. {_effect(at)}", expressions, labels)
 
 
 def _experts(at: Here) -> Described:

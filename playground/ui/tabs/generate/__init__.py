@@ -143,7 +143,7 @@ def _advanced(page: Page, changed: list[str]) -> str:
         return "Advanced"
     first = Selection.first(page.limits).to_dict()
     back = move_button("Reset", {name: first[name] for name in changed}, kind="link")
-    return f"Advanced · {len(changed)} changed · {back}"
+    return f'Advanced<span class="not-in-lessons"> · {len(changed)} changed · {back}</span>'
 
 
 def selected(value: Any) -> Selection:

@@ -85,7 +85,7 @@ def receipt_html(r: Receipt, look: Look) -> str:
         ("length of the <b class=v>value</b> times the weight", _row(_norm(r.part))),
         (f"length of the sum over {seen} visible token{'s' * (seen > 1)}", _row(_norm(r.z))),
         (f"after the output matrix: length of the vector that this cell adds to “{query}”", _row(_norm(r.part_out))),
-        (f"its largest number, number {most} of {len(r.part_out)}", _row(r.part_out[most])),
+        (f"its number farthest from zero, number {most} of {len(r.part_out)}", _row(r.part_out[most])),
     ]  # fmt: skip
     worst = max(r.differences, key=r.differences.__getitem__)
     first, rest = (
