@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ..inspection.sizes import Part
-from .numbers import brief, bytes_text, share
+from .numbers import brief, bytes_text, listed, share
 from .result import Result
 
 _ROWS = "One row per token, one column per number of its vector. Click a row to choose its token."
@@ -67,6 +67,19 @@ def step_words(title: str, largest: float, farthest: float) -> str:
     if largest:
         share = f"That is {brief(100 * farthest / largest)} % of the largest weight ({brief(largest)})"
     return f"Largest move in {title}: {brief(farthest)}. {share}."
+
+
+def framed_words(
+    name: str, place: tuple[int, int], value: float, shape: tuple[int, int], drawn: tuple[range, range]
+) -> str:
+    """The framed number of a matrix, and the part of the matrix that is drawn, if that is not all."""
+    cut = [
+        f"{what} {each.start} to {each.stop - 1} of {count}"
+        for what, each, count in zip(("rows", "columns"), drawn, shape)
+        if len(each) < count
+    ]
+    words = f"Framed: row {place[0]}, column {place[1]}, {name} {brief(value)}."
+    return f"{words} Shown: {listed(cut)}." if cut else words
 
 
 ADAM = "Adam divides by the gradient's own size, so in its first step nearly every weight moves by about the rate."

@@ -98,6 +98,7 @@ def of_inspect() -> Iterator[Case]:
         yield f"a largest move of {farthest} from {largest}", inspect.step_words("W_q", largest, farthest)
     for after in (0.3, 1.0, 1.2):
         yield f"a loss of 1 before a step, {after} after it", inspect.step_headline(1.0, after)
+    yield "a framed weight", inspect.framed_words("step", (2, 70), -0.00452, (32, 128), (range(32), range(64, 128)))
     yield "AdamW", inspect.ADAM
     yield "SGD", inspect.SGD
     yield "Muon", inspect.MUON
