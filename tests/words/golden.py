@@ -164,6 +164,7 @@ def of_verdict_and_pairs() -> Iterator[Case]:
     for name, shared in (("no shared expert", False), ("a shared expert", True)):
         pair = match_dense(TINY.replace(n_experts=4, d_expert=20, shared_expert=shared))
         yield name, matched_pair.matched_in_words(pair)
+        yield f"{name}, sizes", matched_pair.sizes_headline(*((1.0, 0.41) if shared else (2.92, 1.0)))
         for row in matched_pair.sum_per_layer(pair):
             yield f"{name}, {row[0]}", " · ".join(map(str, row))
 

@@ -76,7 +76,6 @@ def of_pictures() -> Iterator[Case]:
 
 
 def of_experts() -> Iterator[Case]:
-    yield "favourites", experts.FAVOURITES
     chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
     yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
@@ -84,7 +83,7 @@ def of_experts() -> Iterator[Case]:
     yield "kept", experts.repeated_words([7, 8, 7, 7], [3, 1, 3, 1], 2)
     yield "nothing kept", experts.repeated_words([7, 8], [1, 1], 1)
     for random, kind in ((0.61, (3, ["a"])), (0.61, (3, list("abcde"))), (0.61, None), (0.73, None)):
-        yield f"sorting {random}, {kind}", str(experts.specialised_result(Sorting(0.72, random), kind))
+        yield f"sorting {random}, {kind}", str(experts.specialised_result(Sorting(0.72, random), kind, "a text"))
     for after in (1.6, 1.5):
         yield f"broken, loss {after}", str(experts.broken_result(1.5, after, "your text"))
 
