@@ -23,7 +23,7 @@ def sizes_headline(stored: float, used: float) -> str:
     """The mixture's parameters, and those that a token uses, as multiples of the dense model's."""
     has = "no more" if f"{stored:.1f}" == "1.0" else f"{brief(stored)} × the"
     uses = "no more" if f"{used:.1f}" == "1.0" else f"{brief(used)} × as many"
-    return f"MoE has {has} parameters; a token uses {uses}."
+    return f"MoE has {has} parameters, {'but' if uses == 'no more' != has else 'and'} a token uses {uses}."
 
 
 def sum_per_layer(pair: MatchedPair) -> list[tuple[str, str, int, int]]:

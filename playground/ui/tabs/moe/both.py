@@ -18,9 +18,9 @@ TOKENS = 60
 TEMPERATURE = 0.8
 
 TEMPLATE = f"""<div class="stack"><div class="line">{slot("both-choice", class_="line tight")}</div>
-<div id="moe-table">{slot("table")}</div>
+<div id="moe-table">{slot("table", class_="stack")}</div>
 <div class="line">{PROMPT}</div>{slot("figures-note")}
-{slot("both-texts", id="both-texts")}<div class="line tight">{slot("both-again")}</div></div>"""
+{slot("both-texts", id="both-texts", class_="stack")}<div class="line tight">{slot("both-again")}</div></div>"""
 
 
 def slots(at: At) -> dict[str, Slot]:

@@ -57,7 +57,7 @@ def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
         )
         for expert, share in enumerate((visits / len(tokens)).tolist())
     ]
-    head = ("expert", Cell("favourite tokens", kind="words"), "share of all tokens")
+    head = ("expert", Cell("favourite tokens", kind="words"), "share of tokens")
     judged = f"{len(tokens):,} tokens of {what}"
     found_out = specialised_result(sorting(checkpoint.model, ids, layer, first), shown, judged)
     return result(found_out, table(head, rows, save="favourite-tokens"))
