@@ -127,6 +127,8 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(tab):
     moves = np.abs(drawn(made["training-picture"]))
     (frame,) = made["training-picture"]["figure"]["layout"]["shapes"]
     assert moves.max() == moves[int(frame["y0"] + 1), int(frame["x0"] + 1)] > 0, "what moves most is framed"
+    clicked = tab.shown("abcabc", {"slot": "training-picture", "x": 3, "y": 10**9}, view="training").selection
+    assert (clicked["row"], clicked["column"]) == (D - 1, 3)
     headline = made["training-headline"]
     assert "One step lowers the loss from" in headline and "Largest move in output layer" in headline
     assert made["training-slips"].count("<details") == 1 and made["training-slips"].count("<p>") == 2

@@ -29,7 +29,7 @@ from ....words.numbers import brief, signed
 from ....words.parts import plain_name
 from ... import theme
 from ...chart import chart_place, show
-from ...clicks import cell_of
+from ...clicks import number_of
 from ...panel import Slot, choice, slot, switch
 from ...slips import slips
 from . import moments
@@ -79,7 +79,9 @@ def slots(at: At) -> dict[str, Slot]:
 
     @functools.cache
     def framed() -> tuple[int, int]:
-        return framed_of(part, report(), c.row, c.column)
+        moves = part.of(report().step(part.name)).abs()
+        largest = divmod(int(moves.argmax()), moves.shape[1])
+        return tuple(most if n is None else n for n, most in zip((c.row, c.column), largest))
 
     return {
         "training-problem": Slot("", lambda: ""),
@@ -103,15 +105,14 @@ def within(at: At) -> dict[str, Any]:
     c = at.chosen
     matrix = c.matrix if c.matrix in matrices(at.look) else "q"
     shape = shape_of(at.look, chosen_matrix(at.look, at.owner, matrix))
-    row, column = (None if n is None else min(max(n, 0), count - 1) for n, count in zip((c.row, c.column), shape))
+    place = [None if n is None else min(max(n, 0), count - 1) for n, count in zip((c.row, c.column), shape)]
     return {
         "training": c.training if c.training in SWITCH else "step",
         **(moments.within(at) if c.training == "moments" else {}),
         "optimizer": c.optimizer if c.optimizer in RULES else TRAINED,
         "picture": c.picture if c.picture in PICTURES else "step",
         "matrix": matrix,
-        "row": row,
-        "column": column,
+        **dict(zip(("row", "column"), place)),
     }
 
 
@@ -119,11 +120,7 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     """A cell of the picture chooses its weight."""
     if click.get("slot") != "training-picture":
         return moments.clicked(at, click)
-    c, part = at.chosen, chosen_matrix(at.look, at.owner, at.chosen.matrix)
-    framed = framed_of(part, step_of(at.look, c.optimizer), c.row, c.column)
-    rows, columns = (drawn_around(*each) for each in zip(framed, shape_of(at.look, part)))
-    row, column = cell_of(click, rows=len(rows), columns=len(columns))
-    return {"row": rows[row], "column": columns[column]}
+    return {"row": int(number_of(click, "y")), "column": int(number_of(click, "x"))}
 
 
 def unable(look: Look) -> str:
@@ -174,24 +171,12 @@ def place_fields(shape: tuple[int, int], framed: tuple[int, int]) -> str:
 # ---- one matrix ------------------------------------------------------------------------------------------------------
 
 
-def framed_of(part: Matrix, report: StepReport, row: int | None, column: int | None) -> tuple[int, int]:
-    """The chosen row and column; without one, that of the largest move."""
-    moves = part.of(report.step(part.name)).abs()
-    i, j = divmod(int(moves.argmax()), moves.shape[1])
-    return i if row is None else row, j if column is None else column
-
-
-def drawn_around(place: int, count: int) -> range:
-    """The rows or columns, of so many, that a picture shows around this one."""
-    first = place - place % MOST_DRAWN
-    return range(first, min(first + MOST_DRAWN, count))
-
-
 def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tuple[dict[str, Any], str]:
     """One of the pictures of a matrix, with one weight framed, and its sentence."""
     whole = {"weight": report.before, "gradient": report.gradients}.get(name, {part.name: report.step(part.name)})
     values = part.of(whole[part.name]).numpy()
-    rows, columns = (drawn_around(*each) for each in zip((i, j), values.shape))
+    starts = [n - n % MOST_DRAWN for n in (i, j)]
+    rows, columns = (range(n, min(n + MOST_DRAWN, count)) for n, count in zip(starts, values.shape))
     figure = weights_map(values[rows.start : rows.stop, columns.start : columns.stop], name, rows, columns, (i, j))
     return figure, framed_words(name, (i, j), values[i, j].item(), values.shape, (rows, columns))
 
