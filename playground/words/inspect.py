@@ -87,11 +87,6 @@ SGD = "Plain gradient descent moves a weight in proportion to its gradient."
 MUON = "Muon has no formula for one weight: it evens out the directions of a matrix's gradient."
 
 
-def norms_words(part: str, norm: float, whole: float) -> str:
-    """The part with the longest gradient."""
-    return f"The longest gradient is in {part}: {norm:.3f}. The whole gradient is {whole:.3f} long, before clipping."
-
-
 # ---- the KV cache ----------------------------------------------------------------------------------------------------
 
 

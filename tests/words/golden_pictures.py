@@ -101,7 +101,6 @@ def of_inspect() -> Iterator[Case]:
     yield "AdamW", inspect.ADAM
     yield "SGD", inspect.SGD
     yield "Muon", inspect.MUON
-    yield "norms", inspect.norms_words(plain_name("1 feedforward"), 0.3, 0.5)
     parts = ("final_norm", "head", "0 attention", "blocks.2.attention.qkv.weight", "blocks.0.feedforward_norm.weight")
     yield from ((f"the name of {part}", plain_name(part)) for part in parts)
     for name, operations in (("embeddings", 0), ("attention", 10), ("MLPs", 63), ("experts", 45)):

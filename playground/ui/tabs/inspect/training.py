@@ -6,10 +6,7 @@ import functools
 import html
 from typing import Any
 
-import numpy as np
-
 from ....figures.attention import weights_map
-from ....figures.bars import named_bars
 from ....inspection import Look
 from ....inspection.head_matrices import Matrix, head_matrix
 from ....inspection.optimizer_step import StepReport, first_adamw_step, optimizer_step
@@ -21,7 +18,6 @@ from ....words.inspect import (
     MUON,
     SGD,
     framed_words,
-    norms_words,
     step_headline,
     step_words,
 )
@@ -52,8 +48,6 @@ TEMPLATE = f"""<div class="line">{choice("training", "Show", SWITCH)}</div>{slot
 <details><summary>Details</summary>{slot("training-rates", tag="p", class_="quiet")}
 <p class="quiet">A copy of the model predicts each token of the prompt, then takes the first step of a fresh optimizer.
 The model itself does not change.</p></details></div>
-<details class="fold"><summary>Gradient norm by part</summary>
-{chart_place("training-norms", height=300, save_name="gradient-norms")}</details>
 <details class="fold"><summary>One weight by hand</summary><div class="card">
 {slot("training-place", class_="line tight")}{slot("training-weight")}</div></details>
 {slot("training-slips")}</section>
@@ -95,7 +89,6 @@ def slots(at: At) -> dict[str, Slot]:
         "training-rates": Slot(step, lambda: rates(at.look, report()), slow=True),
         "training-place": Slot((*step, part), lambda: place_fields(shape_of(at.look, part), framed()), slow=True),
         "training-weight": Slot(place, lambda: weight_receipt(part, report(), *framed()), slow=True),
-        "training-norms": Slot(step, lambda: show(*norms_picture(report()), layer=None, head=None), slow=True),
         "training-slips": Slot("", lambda: slips("padding", "dropout"), slow=True),
     }
 
@@ -235,12 +228,3 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
     rows = [(name, value.replace("-", "−")) for name, value in lines]
     head = (f"{part.title}, row {i}, column {j}", "")
     return theme.table(head, rows, save="one-weight") + theme.quiet(note)
-
-
-def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:
-    """Gradient norm by part of the model."""
-    values = list(report.norms.values())
-    names = [plain_name(name) for name in report.norms]
-    most = int(np.argmax(values))
-    words = norms_words(names[most], values[most], report.gradient_norm)
-    return named_bars(names, values, ""), words
