@@ -112,8 +112,7 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(tab):
     assert held(steps, step="arrive")["step"] == "norm" and held(steps, answer="99")["answer"] == ""
     odd = held(training, matrix="of another model", row=10**9, column=-3, optimizer="x", training="y")
     D = TINY.d_model // TINY.n_heads
-    at = {"picture": "step", "matrix": "q", "row": D - 1, "column": 0}
-    assert odd == {"training": "step", "optimizer": "trained", **at}
+    assert {"picture": "step", "matrix": "q", "row": D - 1, "column": 0}.items() <= odd.items()
     assert held(training, training="moments", look_at="x")["look_at"] in HABITS
     fine = {"optimizer": "muon", "picture": "gradient", "matrix": "head.weight", "row": 9, "column": None}
     fine |= {"training": "moments", "look_at": "first"}
@@ -123,9 +122,8 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(tab):
         difference = made["training-weight"].rpartition("in the model</td><td>")[2].partition("<")[0].replace("−", "-")
         assert abs(float(difference)) < 1e-7
     assert made["training-picture"]["summary"].startswith("Framed: row 2, column 15, step ")
-    made = tab.made("abcabc", view="training", matrix="head.weight")
-    moves = np.abs(drawn(made["training-picture"]))
-    (frame,) = made["training-picture"]["figure"]["layout"]["shapes"]
+    framed = tab.made("abcabc", view="training", matrix="head.weight")["training-picture"]
+    moves, (frame,) = np.abs(drawn(framed)), framed["figure"]["layout"]["shapes"]
     assert moves.max() == moves[int(frame["y0"] + 1), int(frame["x0"] + 1)] > 0, "what moves most is framed"
     clicked = tab.shown("abcabc", {"slot": "training-picture", "x": 3, "y": 10**9}, view="training").selection
     assert (clicked["row"], clicked["column"]) == (D - 1, 3)
@@ -168,8 +166,7 @@ def test_a_click_in_the_timeline_goes_to_the_nearest_moment(tab):
     shown = tab.shown("abcabc", {"slot": "moments-pattern", "index": [3, 1]}, **at)
     assert (shown.selection["query"], shown.selection["key"]) == (3, 1)
     none = tab.made("abcabc", model=tab.add(made_up()), **at)
-    assert "without snapshots" in none["training-problem"] and "shipped-induction" in none["training-problem"]
-    assert not any(name.startswith("moments") for name in none), "no other model's chart"
+    assert "Choose Copying" in none["training-problem"] and not any(name.startswith("moments") for name in none)
     for odd in (None, "x", [1], True):
         with pytest.raises(ValueError, match="Click again"):
             tab.shown("abcabc", {"slot": "moments-timeline", "x": odd}, **at)
