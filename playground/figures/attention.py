@@ -15,6 +15,7 @@ from .shapes import (
     SQUARE_DOWN,
     UPSIDE_DOWN,
     Figure,
+    axis,
     cells,
     figure,
     frame,
@@ -79,14 +80,11 @@ def signed_map(
     *,
     blank: np.ndarray | None = None,
     name: str = "value",
-    cell: str = "%{y}, %{x}",
-    height: int = 380,
     mark: tuple[int, int] | None = None,
 ) -> Figure:
     """Signed values (R, C) on one diverging scale centred on 0; `blank` (R, C) marks cells not to draw.
 
-    `cell` names the one under the pointer; `mark` (row, column) frames one. Cells are square if rows and columns are
-    the same tokens.
+    `mark` (row, column) frames a cell. Cells are square if rows and columns are the same tokens.
     """
     values = np.array(values, dtype=np.float64)
     if blank is not None:
@@ -94,7 +92,7 @@ def signed_map(
     limit = reach(values)
     trace = cells(
         values,
-        f"{cell}<br>{escaped(name)} %{{z:.4g}}",
+        f"%{{y}}, %{{x}}<br>{escaped(name)} %{{z:.4g}}",
         scale=palette.DIVERGING_SCALE,
         ends=(-limit, limit),
         text=written(values.size),
@@ -102,14 +100,40 @@ def signed_map(
     )
     return heatmap(
         trace,
-        height,
+        380,
         slanted(columns, most=MOST_TOKENS_ALONG),
         names(rows, **UPSIDE_DOWN),
         frames=framed(mark),
         square=[*rows] == [*columns],
-        narrow={"height": min(_NARROW_HEIGHT, height)},
+        narrow={"height": _NARROW_HEIGHT},
         annotations=_masked(values),
         uirevision=f"{len(rows)} {len(columns)}",
+    )
+
+
+def weights_map(values: np.ndarray, name: str, rows: range, columns: range, mark: tuple[int, int]) -> Figure:
+    """These rows and columns of a matrix, or one number for each of its weights; the weight at `mark` is framed."""
+    limit = reach(values)
+    trace = cells(
+        values,
+        f"row %{{y}}, column %{{x}}<br>{name} %{{z:.4g}}",
+        scale=palette.DIVERGING_SCALE,
+        ends=(-limit, limit),
+        text=written(values.size),
+        bar=name,
+        x=[*columns],
+        y=[*rows],
+    )
+    along, down = ({"showgrid": False, "dtick": 8 if len(each) > 12 else 1} for each in (columns, rows))
+    return heatmap(
+        trace,
+        280,
+        axis("column", **along),
+        axis("row", **down, **UPSIDE_DOWN),
+        frames=framed(mark),
+        margin={"l": 48, "r": 96, "t": 8, "b": 40, "autoexpand": False},  # pictures of one matrix are as wide
+        narrow={"margin.r": 76},
+        uirevision=f"{rows} {columns}",
     )
 
 

@@ -14,7 +14,7 @@ import torch
 
 from ..model import Transformer
 from ..training import TrainConfig, loss_of
-from ..training.optimizers import Muon, gradient_norms, make_optimizers
+from ..training.optimizers import Muon, make_optimizers
 
 RULES = ("adamw", "muon", "sgd")
 SGD_RATE = 0.1
@@ -38,8 +38,6 @@ class StepReport:
     """Length of the whole gradient, before clipping."""
     clipped: float
     """Factor by which clipping multiplied every gradient; 1 if no clipping was needed."""
-    norms: dict[str, float]
-    """Length of the gradient by part of the model, before clipping."""
     before: dict[str, torch.Tensor]
     gradients: dict[str, torch.Tensor]
     """Parameter → gradient after clipping: what the optimizer saw."""
@@ -83,7 +81,6 @@ def optimizer_step(
         output = learner(inputs)
         loss = loss_of(output.logits, targets)
         (loss if output.balance_loss is None else loss + output.balance_loss).backward()
-    norms = gradient_norms(learner)
     reached = [parameter for parameter in learner.parameters() if parameter.grad is not None]
     norm, clip = torch.nn.utils.get_total_norm([parameter.grad for parameter in reached]), config.gradient_clip
     if clip:
@@ -114,7 +111,6 @@ def optimizer_step(
         loss_after=loss_after,
         gradient_norm=norm.item(),
         clipped=min(1.0, clip / (norm.item() + 1e-6)) if clip else 1.0,
-        norms=norms,
         before=before,
         gradients=gradients,
         after=_copies(learner),

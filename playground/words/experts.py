@@ -12,10 +12,6 @@ from .result import Result
 
 NAMED = 3
 """Tokens that a headline names, at most."""
-FAVOURITES = (
-    "An expert's favourites go to it clearly more often than other tokens do. A percentage shows how often; no "
-    "percentage means always."
-)
 
 
 def repeated_words(tokens: Sequence[int], first: Sequence[int], used: int) -> str:
@@ -57,10 +53,10 @@ def experts_listed(experts: Sequence[int]) -> str:
     return f"expert{'s' * (len(experts) > 1)} {listed([str(expert) for expert in experts])}"
 
 
-def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None) -> Result:
+def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None, judged: str) -> Result:
     """Whether a layer's experts specialised more than with random routers: an example, and how it was judged.
 
-    `kind`: an expert that takes these tokens, and little else; None if none does.
+    `kind`: an expert that takes these tokens, and little else; None if none does. `judged`: the text, in words.
     """
     if not sorting.is_clear:
         headline = "No clear specialisation: random routers sort these tokens just as well."
@@ -70,9 +66,10 @@ def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None)
         (expert, tokens), more = kind, len(kind[1]) - NAMED
         named = [f"“{token}”" for token in tokens[:NAMED]] + ([f"{more} more"] if more > 0 else [])
         headline = f"Expert {expert} takes {listed(named)}, and little else."
+    how = "A percentage shows how often the token goes to that expert: clearly more often than others do."
     more = f"Knowing the token raises right guesses of its expert by {100 * sorting.learned:.1f} percentage points."
     best = f"With the best of {RANDOM_ROUTERS} random routers: {100 * sorting.random:.1f}."
-    return Result(headline, details=f"{more} {best}")
+    return Result(headline, details=f"{how} {more} {best} Counted on {judged}, by each token's main expert.")
 
 
 def broken_result(plain: float, changed: float, what: str) -> Result:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ..inspection.sizes import Part
-from .numbers import brief, bytes_text, share
+from .numbers import brief, bytes_text, listed, share
 from .result import Result
 
 _ROWS = "One row per token, one column per number of its vector. Click a row to choose its token."
@@ -69,14 +69,22 @@ def step_words(title: str, largest: float, farthest: float) -> str:
     return f"Largest move in {title}: {brief(farthest)}. {share}."
 
 
+def framed_words(
+    name: str, place: tuple[int, int], value: float, shape: tuple[int, int], drawn: tuple[range, range]
+) -> str:
+    """The framed number of a matrix, and the part of the matrix that is drawn, if that is not all."""
+    cut = [
+        f"{what} {each.start} to {each.stop - 1} of {count}"
+        for what, each, count in zip(("rows", "columns"), drawn, shape)
+        if len(each) < count
+    ]
+    words = f"Framed: row {place[0]}, column {place[1]}, {name} {brief(value)}."
+    return f"{words} Shown: {listed(cut)}." if cut else words
+
+
 ADAM = "Adam divides by the gradient's own size, so in its first step nearly every weight moves by about the rate."
 SGD = "Plain gradient descent moves a weight in proportion to its gradient."
 MUON = "Muon has no formula for one weight: it evens out the directions of a matrix's gradient."
-
-
-def norms_words(part: str, norm: float, whole: float) -> str:
-    """The part with the longest gradient."""
-    return f"The longest gradient is in {part}: {norm:.3f}. The whole gradient is {whole:.3f} long, before clipping."
 
 
 # ---- the KV cache ----------------------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import copy
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -59,8 +58,6 @@ def test_gradients_are_the_slope_of_the_loss():
         assert report.gradients[name][at].item() == pytest.approx((slopes[0] - slopes[1]) / 2e-5, abs=1e-6), name
     squares = sum(g.square().sum() for g in report.gradients.values())
     assert report.gradient_norm == pytest.approx(squares.sqrt().item(), rel=1e-5)
-    parts = np.sqrt(sum(n**2 for n in report.norms.values()))
-    assert parts == pytest.approx(report.gradient_norm, rel=1e-5)
 
 
 def test_every_weight_moves_by_the_formula():
@@ -86,7 +83,7 @@ def test_clipping_is_told_and_nothing_to_learn_from_is_a_sentence():
     free, tight = optimizer_step(model, IDS, CONFIG), optimizer_step(model, IDS, CONFIG.replace(gradient_clip=0.01))
     assert free.clipped == 1.0 and tight.clipped == pytest.approx(0.01 / free.gradient_norm, rel=1e-3)
     total = torch.sqrt(sum(g.square().sum() for g in tight.gradients.values()))
-    assert total.item() == pytest.approx(0.01, rel=1e-3) and tight.norms == pytest.approx(free.norms)
+    assert total.item() == pytest.approx(0.01, rel=1e-3)
     model = Transformer(TINY)
     for ids, words in (([3], "nothing after"), ([], "nothing after"), ([1] * 14, "context")):
         with pytest.raises(ValueError, match=words):

@@ -112,16 +112,21 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(tab):
     assert held(steps, step="arrive")["step"] == "norm" and held(steps, answer="99")["answer"] == ""
     odd = held(training, matrix="of another model", row=10**9, column=-3, optimizer="x", training="y")
     D = TINY.d_model // TINY.n_heads
-    assert odd == {"training": "step", "optimizer": "trained", "matrix": "q", "row": D - 1, "column": 0}
+    assert {"picture": "step", "matrix": "q", "row": D - 1, "column": 0}.items() <= odd.items()
     assert held(training, training="moments", look_at="x")["look_at"] in HABITS
-    fine = {"optimizer": "muon", "matrix": "head.weight", "row": 9, "column": 15}
+    fine = {"optimizer": "muon", "picture": "gradient", "matrix": "head.weight", "row": 9, "column": None}
     fine |= {"training": "moments", "look_at": "first"}
     assert held(training, **fine) == fine
     for which in ("q", "head.weight"):  # one weight is reckoned by hand and agrees
         made = tab.made("abcabc", view="training", layer=1, head=2, matrix=which, row=2, column=99)
         difference = made["training-weight"].rpartition("in the model</td><td>")[2].partition("<")[0].replace("−", "-")
         assert abs(float(difference)) < 1e-7
-    assert np.abs(drawn(made["training-step"])).max() > 0
+    assert made["training-picture"]["summary"].startswith("Framed: row 2, column 15, step ")
+    framed = tab.made("abcabc", view="training", matrix="head.weight")["training-picture"]
+    moves, (frame,) = np.abs(drawn(framed)), framed["figure"]["layout"]["shapes"]
+    assert moves.max() == moves[int(frame["y0"] + 1), int(frame["x0"] + 1)] > 0, "what moves most is framed"
+    clicked = tab.shown("abcabc", {"slot": "training-picture", "x": 3, "y": 10**9}, view="training").selection
+    assert (clicked["row"], clicked["column"]) == (D - 1, 3)
     headline = made["training-headline"]
     assert "One step lowers the loss from" in headline and "Largest move in output layer" in headline
     assert made["training-slips"].count("<details") == 1 and made["training-slips"].count("<p>") == 2
@@ -158,11 +163,10 @@ def test_a_click_in_the_timeline_goes_to_the_nearest_moment(tab):
     for step, moment in ((0, 0), (9, 1), (29, 2), (1e9, 2)):
         click = {"slot": "moments-timeline", "x": step**0.5}
         assert tab.shown("abcabc", click, **at).selection["moment"] == moment
-    for model, cell in ((tab.model_id, (3, 1)), (tab.add(made_up()), (5, 0))):  # the second has no snapshots
-        shown = tab.shown("abcabc", {"slot": "moments-pattern", "index": [3, 1]}, model=model, **at)
-        assert (shown.selection["query"], shown.selection["key"]) == cell
-    assert "Shown instead: Copying" in shown.slots["moments-instead"].make()
-    assert shown.slots["moments-pattern"].make()["facts"]["prompt"] == "cage ca"
+    shown = tab.shown("abcabc", {"slot": "moments-pattern", "index": [3, 1]}, **at)
+    assert (shown.selection["query"], shown.selection["key"]) == (3, 1)
+    none = tab.made("abcabc", model=tab.add(made_up()), **at)
+    assert "Choose Copying" in none["training-problem"] and not any(name.startswith("moments") for name in none)
     for odd in (None, "x", [1], True):
         with pytest.raises(ValueError, match="Click again"):
             tab.shown("abcabc", {"slot": "moments-timeline", "x": odd}, **at)

@@ -76,7 +76,6 @@ def of_pictures() -> Iterator[Case]:
 
 
 def of_experts() -> Iterator[Case]:
-    yield "favourites", experts.FAVOURITES
     chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
     yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
@@ -84,7 +83,7 @@ def of_experts() -> Iterator[Case]:
     yield "kept", experts.repeated_words([7, 8, 7, 7], [3, 1, 3, 1], 2)
     yield "nothing kept", experts.repeated_words([7, 8], [1, 1], 1)
     for random, kind in ((0.61, (3, ["a"])), (0.61, (3, list("abcde"))), (0.61, None), (0.73, None)):
-        yield f"sorting {random}, {kind}", str(experts.specialised_result(Sorting(0.72, random), kind))
+        yield f"sorting {random}, {kind}", str(experts.specialised_result(Sorting(0.72, random), kind, "a text"))
     for after in (1.6, 1.5):
         yield f"broken, loss {after}", str(experts.broken_result(1.5, after, "your text"))
 
@@ -98,10 +97,10 @@ def of_inspect() -> Iterator[Case]:
         yield f"a largest move of {farthest} from {largest}", inspect.step_words("W_q", largest, farthest)
     for after in (0.3, 1.0, 1.2):
         yield f"a loss of 1 before a step, {after} after it", inspect.step_headline(1.0, after)
+    yield "a framed weight", inspect.framed_words("step", (2, 70), -0.00452, (32, 128), (range(32), range(64, 128)))
     yield "AdamW", inspect.ADAM
     yield "SGD", inspect.SGD
     yield "Muon", inspect.MUON
-    yield "norms", inspect.norms_words(plain_name("1 feedforward"), 0.3, 0.5)
     parts = ("final_norm", "head", "0 attention", "blocks.2.attention.qkv.weight", "blocks.0.feedforward_norm.weight")
     yield from ((f"the name of {part}", plain_name(part)) for part in parts)
     for name, operations in (("embeddings", 0), ("attention", 10), ("MLPs", 63), ("experts", 45)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from typing import Any
 
@@ -22,23 +21,18 @@ from ....words.result import Result
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import number_of
-from ...panel import Slot, choice, slot
-from ...quoted import model_facts
-from .beginnings import COPYING
+from ...panel import Slot, choice, move_button, slot
 from .drawn import clicked_cell, window, window_buttons
 from .heads import drawn
 from .selection import MODEL, At, strongest_key
-from .selection import within as nearest
 
 CANDIDATES = 8
 HEIGHT = 440
 """Pixels of the pattern."""
-RECORDED = "shipped-induction"
-"""The model whose training is shown where the chosen one's cannot be."""
 
-TEMPLATE = f"""<section data-for="training:moments">{slot("moments-instead", tag="p", class_="quiet")}
-<div class="card stack"><div class="line">{choice("look_at", "Attention to", HABIT_NAMES)}</div>
-{slot("moments-headline")}
+TEMPLATE = f"""<section data-for="training:moments">
+<div class="card stack">{slot("moments-headline")}
+<div class="line">{choice("look_at", "Attention to", HABIT_NAMES)}</div>
 {chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}
 <label class="moment">{slot("moments-slider")}{slot("moments-step", tag="output")}</label></div>
 <div class="two">
@@ -54,9 +48,9 @@ _looks = Kept(entries=64, megabytes=64)
 
 def slots(at: At) -> dict[str, Slot]:
     """The timeline and one moment."""
-    problem, at = missing(at.look), source(at)
+    if problem := missing(at.look):
+        return {"training-problem": Slot(problem, lambda: instead(problem))}
     look, c = at.look, at.chosen
-    whose = {**model_facts(at.page.registry, at.visitor, c.model), "prompt": c.prompt} if problem else {}
     steps = snapshots_of(look.checkpoint).steps
     index, habit = index_of_moment(c.moment, len(steps)), c.look_at
     step, head = f"step {steps[index]:,}", (*at.about, c.layer, c.head, habit, index)
@@ -66,26 +60,24 @@ def slots(at: At) -> dict[str, Slot]:
         return look_then(look, steps[index])
 
     return {
-        "moments-instead": Slot(problem, lambda: instead(problem)),
+        "training-problem": Slot("", lambda: ""),
         "moments-slider": Slot((*at.about, len(steps)), lambda: slider(index, len(steps))),
         "moments-headline": Slot((*at.about, habit), lambda: theme.result(appeared(look, habit)), slow=True),
         "moments-step": Slot(step, lambda: f"Moment: {step}"),
         "moments-timeline": Slot(
             head,
-            lambda: show(*timeline_picture(at, replay_of(look), index, habit), **whose, layer=None, head=None),
+            lambda: show(*timeline_picture(at, replay_of(look), index, habit), layer=None, head=None),
             slow=True,
         ),
         "moments-head": Slot(head, lambda: f"{head_name(*at.owner)} at {step}"),
-        "moments-pattern": Slot(
-            (*head, c.query, c.key), lambda: pattern(at, then(), **whose, moment=steps[index]), slow=True
-        ),
+        "moments-pattern": Slot((*head, c.query, c.key), lambda: pattern(at, then(), steps[index]), slow=True),
         "moments-then": Slot(step, lambda: f"Prediction at {step}"),
         "moments-window": Slot((*at.about, c.query), lambda: window_buttons(look.length, c.query)),
         "moments-bars": Slot(
             (*at.about, c.query, index),
             lambda: show(
                 *prediction(look, then(), c.query, steps[index], steps[-1]),
-                **whose, moment=steps[index], layer=None, head=None,
+                moment=steps[index], layer=None, head=None,
             ),
             slow=True,
         ),
@@ -94,23 +86,14 @@ def slots(at: At) -> dict[str, Slot]:
 
 def within(at: At) -> dict[str, Any]:
     """The habit to draw, and as chosen head the one that took it up."""
-    habit = habit_of(source(at))
-    found = None if missing(at.look) else appearance(replay_of(at.look), habit)
+    if missing(at.look):
+        return {}
+    habit = habit_of(at)
+    found = appearance(replay_of(at.look), habit)
     if not found or (found.layer, found.head) == at.owner:
         return {"look_at": habit}
     key = strongest_key(at.look, found.layer, found.head, at.chosen.query)
     return {"look_at": habit, "layer": found.layer, "head": found.head, "key": key}
-
-
-def source(at: At) -> At:
-    """The run to draw: the model's own; where it has none to show, Copying's on a prompt that suits it."""
-    if not missing(at.look):
-        return at
-    start = {"layer": None, "head": None, "query": None, "key": None}
-    chosen = at.chosen.moved(model=RECORDED, subject=MODEL, prompt=COPYING["copy"], **start)
-    look = at.page.shared("inspect.looks").look(at.visitor, RECORDED, chosen.prompt)
-    there = dataclasses.replace(at, chosen=nearest(chosen, look), look=look, weights=None)
-    return dataclasses.replace(there, chosen=there.chosen.moved(**within(there)))
 
 
 def habit_of(at: At) -> str:
@@ -124,16 +107,17 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     """A click on the timeline selects the nearest moment; one on the pattern a query and a key."""
     if click.get("slot") == "moments-timeline":
         step = step_at(min(number_of(click, "x"), 1e9))
-        return {"moment": int(np.abs(np.array(snapshots_of(source(at).look.checkpoint).steps) - step).argmin())}
-    if click.get("slot") == "moments-pattern" and not missing(at.look):
+        return {"moment": int(np.abs(np.array(snapshots_of(at.look.checkpoint).steps) - step).argmin())}
+    if click.get("slot") == "moments-pattern":
         return clicked_cell(click, window(at.look.length, at.chosen.query))
     return None
 
 
 def instead(problem: str) -> str:
-    """Why another model's training is shown, and a button that chooses that model; empty where it is not."""
-    choose = f'<button type="button" class="link" data-choose="{RECORDED}">Choose it</button>'
-    return f"{problem} Shown instead: Copying, recorded. {choose}" if problem else ""
+    """Why this model's training cannot be shown, and a button that chooses a model whose training can."""
+    choose = {"subject": MODEL, "typed": False}  # a prompt that was typed for this model stays with it
+    button = move_button("Choose Copying", choose, data_choose="shipped-induction")
+    return f'<div class="line">{theme.notice(problem)}{button}</div>'
 
 
 def missing(look: Look) -> str:
@@ -143,7 +127,7 @@ def missing(look: Look) -> str:
     try:
         snapshots = snapshots_of(look.checkpoint)
     except ValueError:
-        return "This model has no snapshots."
+        return "This model was saved without snapshots of its training."
     if len(snapshots.steps) * look.config.n_parameters > MOST_NUMBERS:
         return f"Reading {len(snapshots.steps)} snapshots of this model takes too long."
     return ""
@@ -190,11 +174,11 @@ def timeline_picture(at: At, found: Replay, index: int, habit: str) -> tuple[dic
     return figure, "The grey lines are the other heads." if found.scores[habit][0].size > 1 else ""
 
 
-def pattern(at: At, then: Look, **facts: Any) -> dict[str, Any] | None:
-    """The chosen head's pattern at that moment; `facts` go with the picture."""
+def pattern(at: At, then: Look, step: int) -> dict[str, Any] | None:
+    """The chosen head's pattern at that moment."""
     c = at.chosen
     figure = drawn(at.look, then.pattern(c.layer)[c.head].float().cpu().numpy(), c.query, c.key)
-    return show(*figure, **facts, layer=c.layer, head=c.head)
+    return show(*figure, moment=step, layer=c.layer, head=c.head)
 
 
 def prediction(look: Look, then: Look, query: int, step: int, last: int) -> tuple[dict[str, Any], str]:

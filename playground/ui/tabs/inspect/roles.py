@@ -23,7 +23,7 @@ from .selection import At, importance
 from .tested import Tested, roles_of
 
 TEMPLATE = f"""<details class="fold" data-fold="roles"><summary>Head roles, tested on many texts</summary>
-<div class="card stack">{slot("roles", class_="stack")}{slot("role")}
+<div class="card stack">{slot("roles", class_="stack")}{slot("role", class_="stack")}
 <details><summary>When does a head have a role?</summary><p>{CRITERIA}</p></details></div></details>"""
 
 

@@ -88,8 +88,11 @@ class Selection(Selected):
     training: str = "step"
     optimizer: str = "trained"
     matrix: str = "q"
-    row: int = 0
-    column: int = 0
+    picture: str = "step"
+    """Of a matrix: its step, gradient or weights."""
+    row: int | None = None
+    column: int | None = None
+    """Of the framed weight; None stands for the one that moves most."""
     look_at: str = ""
     """The habit whose appearance through training is drawn; empty stands for the one that grew most."""
     moment: int | None = None

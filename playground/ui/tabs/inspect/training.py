@@ -6,10 +6,7 @@ import functools
 import html
 from typing import Any
 
-import numpy as np
-
-from ....figures.attention import signed_map
-from ....figures.bars import named_bars
+from ....figures.attention import weights_map
 from ....inspection import Look
 from ....inspection.head_matrices import Matrix, head_matrix
 from ....inspection.optimizer_step import StepReport, first_adamw_step, optimizer_step
@@ -20,7 +17,7 @@ from ....words.inspect import (
     ADAM,
     MUON,
     SGD,
-    norms_words,
+    framed_words,
     step_headline,
     step_words,
 )
@@ -28,8 +25,8 @@ from ....words.numbers import brief, signed
 from ....words.parts import plain_name
 from ... import theme
 from ...chart import chart_place, show
-from ...clicks import cell_of
-from ...panel import Slot, choice, slot
+from ...clicks import number_of
+from ...panel import Slot, choice, slot, switch
 from ...slips import slips
 from . import moments
 from .selection import At
@@ -37,31 +34,24 @@ from .selection import At
 TRAINED = "trained"
 RULES = {TRAINED: "As in its training", "adamw": "AdamW", "muon": "Muon", "sgd": "Plain SGD"}
 HEAD_MATRICES = {"q": "W_q of this head", "k": "W_k of this head", "v": "W_v of this head", "o": "W_o of this head"}
-PICTURES = {"before": "Weights", "gradient": "Gradient", "step": "Step"}
+PICTURES = {"step": "Step", "gradient": "Gradient", "weight": "Weights"}
 """The pictures of one matrix."""
 SWITCH = {"step": "One optimizer step", "moments": "Through training"}
 MOST_DRAWN = 64
-"""Rows and columns of a matrix that a picture shows at most."""
+"""Rows and columns of a matrix that a picture shows at most: those around the framed weight."""
 
-_PICTURES = "".join(
-    f"<div><h3>{title}</h3>"
-    f"{chart_place(f'training-{name}', height=280, save_name=f'weights-{name}', clickable=True)}</div>"
-    for name, title in PICTURES.items()
-)
-TEMPLATE = f"""<div class="line">{choice("training", "Show", SWITCH)}</div>
-<section data-for="training:step">{slot("training-problem")}
-<section data-unless="training-problem">
-<div class="card">{slot("training-headline")}
-<div class="line">{choice("optimizer", "Optimizer", RULES)}{slot("training-matrix")}</div>
-<div class="three">{_PICTURES}</div>{slot("training-rates", tag="p", class_="quiet")}
+TEMPLATE = f"""<div class="line">{choice("training", "Show", SWITCH)}</div>{slot("training-problem")}
+<section data-unless="training-problem"><section data-for="training:step">
+<div class="card stack">{slot("training-headline")}{switch("picture", "Picture", PICTURES)}
+{chart_place("training-picture", height=280, save_name="matrix", clickable=True)}
+<div class="line">{choice("optimizer", "Optimizer", RULES, resets="row column")}{slot("training-matrix")}</div>
+<details><summary>Details</summary>{slot("training-rates", tag="p", class_="quiet")}
 <p class="quiet">A copy of the model predicts each token of the prompt, then takes the first step of a fresh optimizer.
-The model itself does not change.</p></div>
-<details class="fold"><summary>Gradient norm by part</summary>
-{chart_place("training-norms", height=300, save_name="gradient-norms")}</details>
+The model itself does not change.</p></details></div>
 <details class="fold"><summary>One weight by hand</summary><div class="card">
 {slot("training-place", class_="line tight")}{slot("training-weight")}</div></details>
-{slot("training-slips")}</section></section>
-{moments.TEMPLATE}"""
+{slot("training-slips")}</section>
+{moments.TEMPLATE}</section>"""
 
 _steps = Kept(entries=48)
 
@@ -74,7 +64,6 @@ def slots(at: At) -> dict[str, Slot]:
     if problem := unable(at.look):
         return {"training-problem": Slot(problem, lambda: theme.notice(problem))}
     part = chosen_matrix(at.look, at.owner, c.matrix)
-    rows, columns = shape_of(at.look, part)
     step = (*at.about, c.optimizer)
     place = (*step, part, c.row, c.column)
 
@@ -82,18 +71,24 @@ def slots(at: At) -> dict[str, Slot]:
     def report() -> StepReport:
         return step_of(at.look, c.optimizer)
 
-    def drawn(name: str) -> dict[str, Any] | None:
-        return show(*picture(part, report(), name, c.row, c.column), aloud=name != "before")
+    @functools.cache
+    def framed() -> tuple[int, int]:
+        moves = part.of(report().step(part.name)).abs()
+        largest = divmod(int(moves.argmax()), moves.shape[1])
+        return tuple(most if n is None else n for n, most in zip((c.row, c.column), largest))
 
     return {
         "training-problem": Slot("", lambda: ""),
-        "training-matrix": Slot(at.about, lambda: choice("matrix", "Weights", matrices(at.look))),
-        "training-place": Slot((rows, columns), lambda: place_fields(rows, columns)),
+        "training-matrix": Slot(at.about, lambda: choice("matrix", "Matrix", matrices(at.look), resets="row column")),
         "training-headline": Slot((*step, part), lambda: headline(part, report()), slow=True),
+        "training-picture": Slot(
+            (*place, c.picture),
+            lambda: show(*picture(part, report(), c.picture, *framed()), picture=c.picture),
+            slow=True,
+        ),
         "training-rates": Slot(step, lambda: rates(at.look, report()), slow=True),
-        **{f"training-{name}": Slot(place, functools.partial(drawn, name), slow=True) for name in PICTURES},
-        "training-weight": Slot(place, lambda: weight_receipt(part, report(), c.row, c.column), slow=True),
-        "training-norms": Slot(step, lambda: show(*norms_picture(report()), layer=None, head=None), slow=True),
+        "training-place": Slot((*step, part), lambda: place_fields(shape_of(at.look, part), framed()), slow=True),
+        "training-weight": Slot(place, lambda: weight_receipt(part, report(), *framed()), slow=True),
         "training-slips": Slot("", lambda: slips("padding", "dropout"), slow=True),
     }
 
@@ -102,24 +97,23 @@ def within(at: At) -> dict[str, Any]:
     """The fields of this view, held to what this model has."""
     c = at.chosen
     matrix = c.matrix if c.matrix in matrices(at.look) else "q"
-    rows, columns = shape_of(at.look, chosen_matrix(at.look, at.owner, matrix))
+    shape = shape_of(at.look, chosen_matrix(at.look, at.owner, matrix))
+    place = [None if n is None else min(max(n, 0), count - 1) for n, count in zip((c.row, c.column), shape)]
     return {
         "training": c.training if c.training in SWITCH else "step",
         **(moments.within(at) if c.training == "moments" else {}),
         "optimizer": c.optimizer if c.optimizer in RULES else TRAINED,
+        "picture": c.picture if c.picture in PICTURES else "step",
         "matrix": matrix,
-        "row": min(max(c.row, 0), rows - 1),
-        "column": min(max(c.column, 0), columns - 1),
+        **dict(zip(("row", "column"), place)),
     }
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
-    """A cell of one of the pictures chooses its weight."""
-    if click.get("slot") not in {f"training-{name}" for name in PICTURES}:
+    """A cell of the picture chooses its weight."""
+    if click.get("slot") != "training-picture":
         return moments.clicked(at, click)
-    rows, columns = shape_of(at.look, chosen_matrix(at.look, at.owner, at.chosen.matrix))
-    row, column = cell_of(click, rows=min(rows, MOST_DRAWN), columns=min(columns, MOST_DRAWN))
-    return {"row": row, "column": column}
+    return {"row": int(number_of(click, "y")), "column": int(number_of(click, "x"))}
 
 
 def unable(look: Look) -> str:
@@ -158,12 +152,12 @@ def shape_of(look: Look, part: Matrix) -> tuple[int, int]:
     return rows, columns
 
 
-def place_fields(rows: int, columns: int) -> str:
+def place_fields(shape: tuple[int, int], framed: tuple[int, int]) -> str:
     """Fields for the row and the column of one weight."""
     return "".join(
         f'<label class="field-label">{title}'
-        f'<input type="number" name="{name}" min="0" max="{count - 1}" step="1"></label>'
-        for name, title, count in (("row", "Row", rows), ("column", "Column", columns))
+        f'<input type="number" name="{title.lower()}" min="0" max="{count - 1}" step="1" value="{n}"></label>'
+        for title, count, n in zip(("Row", "Column"), shape, framed)
     )
 
 
@@ -171,22 +165,13 @@ def place_fields(rows: int, columns: int) -> str:
 
 
 def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tuple[dict[str, Any], str]:
-    """One of the pictures of a matrix and its sentence."""
-    tensor = {"before": report.before, "gradient": report.gradients}.get(name, {part.name: report.step(part.name)})
-    values = part.of(tensor[part.name]).numpy()
-    drawn = values[:MOST_DRAWN, :MOST_DRAWN]
-    rows, columns = ([str(n) for n in range(length)] for length in drawn.shape)
-    mark = (i, j) if i < drawn.shape[0] and j < drawn.shape[1] else None
-    named = {"name": name.replace("before", "weight"), "cell": "row %{y}, column %{x}"}
-    figure = signed_map(drawn, rows, columns, **named, mark=mark, height=280)
-    figure["layout"]["margin"] |= {"l": 28, "r": 76, "b": 28, "autoexpand": False}  # all three are as wide
-    for side, length in (("yaxis", drawn.shape[0]), ("xaxis", drawn.shape[1])):
-        ticks = list(range(0, length, 8 if length > 12 else 1))
-        figure["layout"][side] |= {"tickvals": ticks, "ticktext": [str(n) for n in ticks], "tickangle": 0}
-    words = f"{part.title}: {values.shape[0]} × {values.shape[1]}."
-    if drawn.shape != values.shape:
-        words += f" Shown: the first {drawn.shape[0]} × {drawn.shape[1]}."
-    return figure, words
+    """One of the pictures of a matrix, with one weight framed, and its sentence."""
+    whole = {"weight": report.before, "gradient": report.gradients}.get(name, {part.name: report.step(part.name)})
+    values = part.of(whole[part.name]).numpy()
+    starts = [n - n % MOST_DRAWN for n in (i, j)]
+    rows, columns = (range(n, min(n + MOST_DRAWN, count)) for n, count in zip(starts, values.shape))
+    figure = weights_map(values[rows.start : rows.stop, columns.start : columns.stop], name, rows, columns, (i, j))
+    return figure, framed_words(name, (i, j), values[i, j].item(), values.shape, (rows, columns))
 
 
 # ---- numbers and words -----------------------------------------------------------------------------------------------
@@ -243,12 +228,3 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
     rows = [(name, value.replace("-", "−")) for name, value in lines]
     head = (f"{part.title}, row {i}, column {j}", "")
     return theme.table(head, rows, save="one-weight") + theme.quiet(note)
-
-
-def norms_picture(report: StepReport) -> tuple[dict[str, Any], str]:
-    """Gradient norm by part of the model."""
-    values = list(report.norms.values())
-    names = [plain_name(name) for name in report.norms]
-    most = int(np.argmax(values))
-    words = norms_words(names[most], values[most], report.gradient_norm)
-    return named_bars(names, values, ""), words

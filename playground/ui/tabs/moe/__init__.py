@@ -29,7 +29,7 @@ def build(page: Page) -> None:
         with gr.Column(scale=11, min_width=320, elem_id="moe-results"):
             panel = page.panels.add(
                 "moe", lambda asked: pair_panel.show_pair(page, asked), pair_panel.TEMPLATE,
-                start=Selection().to_dict() | {"forces": False}, of_model=pair_panel.OF_MODEL,
+                start=Selection().to_dict(), of_model=pair_panel.OF_MODEL,
                 address=pair_panel.ADDRESS, follows=True, elem_id="moe-panel",
             )  # fmt: skip
     comparing.connect()

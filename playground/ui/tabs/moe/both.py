@@ -9,7 +9,7 @@ from ....engine import SamplingConfig, stream
 from ....storage import Checkpoint
 from ...panel import Slot, blank, choice, move_button, slot
 from ...prompts import read_prompt
-from ...theme import badge, notice, quiet
+from ...theme import badge, notice
 from .selection import PROMPT, At
 from .table import pair_table, training_speeds
 
@@ -18,9 +18,9 @@ TOKENS = 60
 TEMPERATURE = 0.8
 
 TEMPLATE = f"""<div class="stack"><div class="line">{slot("both-choice", class_="line tight")}</div>
-<h3>Figures</h3><div id="moe-table">{slot("table")}</div>
-<h3>Texts</h3><div class="line">{PROMPT}</div>{slot("figures-note")}
-{slot("both-texts", id="both-texts")}<div class="line tight">{slot("both-again")}</div></div>"""
+<div id="moe-table">{slot("table", class_="stack")}</div>
+<div class="line">{PROMPT}</div>{slot("figures-note")}
+{slot("both-texts", id="both-texts", class_="stack")}<div class="line tight">{slot("both-again")}</div></div>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -69,17 +69,17 @@ def table_of(at: At) -> str:
 
 
 def texts(pair: Sequence[Checkpoint], ids: Sequence[list[int]], rules: SamplingConfig) -> str:
-    """The texts that both models write from the same seed, as HTML."""
+    """The texts that both models write from the same seed, each after the last line of the prompt, as HTML."""
     given, new = [], []
     for checkpoint, tokens in zip(pair, ids):
-        given.append(checkpoint.tokenizer.decode(tokens))
+        given.append(checkpoint.tokenizer.decode(tokens).rpartition("\n")[2])
         streamed = stream(checkpoint.model, checkpoint.tokenizer, tokens, TOKENS, rules, shared=True)
         new.append("".join(token.text for _, (token,) in streamed))
     return both_texts(given, new)
 
 
 def both_texts(given: Sequence[str], new: Sequence[str]) -> str:
-    """Two texts side by side, with a mark where they part. Escaped."""
+    """Two texts side by side, each after what was `given`, with a mark where they part. Escaped."""
     same = next((i for i, (a, b) in enumerate(zip(*new)) if a != b), min(map(len, new)))
     cards = []
     for name, kind, start, text in zip(("Dense", "MoE"), ("dense", "moe"), given, new):
@@ -90,7 +90,5 @@ def both_texts(given: Sequence[str], new: Sequence[str]) -> str:
             f'<mark class="parted-{kind}">{own}</mark></p></div>'
         )
     place = f"after {same:,} character{'s' * (same > 1)}" if same else "at the first token"
-    words = (
-        "Both wrote the same." if new[0] == new[1] else f"With the same random numbers, the two texts diverge {place}."
-    )
-    return f'{quiet(words)}<div class="by-temperature">{"".join(cards)}</div>'
+    words = "Both wrote the same." if new[0] == new[1] else f"With the same random numbers, the texts diverge {place}."
+    return f'<h3>{words}</h3><div class="by-temperature">{"".join(cards)}</div>'

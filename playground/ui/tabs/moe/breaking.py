@@ -40,7 +40,6 @@ TEMPLATE = f"""<div class="stack">{slot("breaking-note")}
 <div class="line">{PROMPT}
 {choice("way", "", WAYS, said="What to do with the experts")}</div>
 <div class="line">{slot("breaking-layer")}{slot("breaking-experts", class_="line tight", data_arrows="")}</div>
-<label class="check" data-if="forces"><input type="checkbox" name="last"> Only the last token of the prompt</label>
 {slot("breaking-visited")}{slot("breaking-result", id="breaking-result")}
 {chart_place("breaking-next", height=340, save_name="next-tokens")}
 <details data-fold="worth"><summary>What is each expert worth?</summary>
@@ -64,7 +63,7 @@ def slots(at: At) -> dict[str, Slot]:
     if K == E:
         notes = [*notes, f"Every token uses all {E} experts, so no other can take over. Here they are silenced."]
     here = (*at.about, tuple(ids), c.layer)
-    edited = (*here, way, chosen, c.last)
+    edited = (*here, way, chosen)
     names = {str(layer): str(layer) for layer in layers}
 
     def changed() -> Changed:
@@ -109,10 +108,9 @@ Changed = tuple[str, dict[str, Any] | None]
 
 def change(at: At, checkpoint: Checkpoint, ids: list[int], way: str, chosen: tuple[int, ...]) -> Changed:
     """An edit's effect on the next token and on the loss. Raises ValueError if there is no such edit."""
-    model, layer = checkpoint.model, at.chosen.layer
-    only = (len(ids) - 1,) if at.chosen.last and way == "force" else None
-    edit = edit_for(way, layer, chosen, only)
-    found = effect(model, torch.tensor([ids]), edits_tap([edit], model.config))
+    model = checkpoint.model
+    tap = edits_tap([edit_for(way, at.chosen.layer, chosen)], model.config)
+    found = effect(model, torch.tensor([ids]), tap)
     top = torch.cat([found.after.topk(CANDIDATES // 2).indices, found.before.topk(CANDIDATES).indices])
     kept = sorted(dict.fromkeys(top.tolist()), key=lambda t: -found.before[t].item())[:CANDIDATES]
     labels = labels_of(checkpoint, kept)
@@ -123,10 +121,8 @@ def change(at: At, checkpoint: Checkpoint, ids: list[int], way: str, chosen: tup
     )
     windows, what = text_for(at.page, checkpoint)
     windows = windows[:LOSS_WINDOWS]
-    # a position in the prompt means nothing elsewhere: the loss is taken with every token forced
-    everywhere = edits_tap([edit_for(way, layer, chosen)], model.config)
     plain = window_losses(model, windows[:, :-1], windows[:, 1:]).mean
-    changed = window_losses(model, windows[:, :-1], windows[:, 1:], tap=everywhere).mean
+    changed = window_losses(model, windows[:, :-1], windows[:, 1:], tap=tap).mean
     return result(broken_result(plain, changed, what)), picture
 
 
@@ -144,7 +140,7 @@ def worth(at: At, checkpoint: Checkpoint) -> dict[str, Any] | None:
     return show(figure, str(worth_words(costs, margins, found.first.numpy(), found.before, judged, names)))
 
 
-def edit_for(how: str, layer: Any, experts: Any, positions: tuple[int, ...] | None = None) -> Edit:
+def edit_for(how: str, layer: Any, experts: Any) -> Edit:
     """The edit that the controls describe. Raises ValueError if there is no such edit."""
     chosen = tuple(experts or ())
     if not all(isinstance(e, int) and not isinstance(e, bool) for e in [layer, *chosen]):
@@ -155,7 +151,7 @@ def edit_for(how: str, layer: Any, experts: Any, positions: tuple[int, ...] | No
         raise ValueError(f"Choose what to do with the experts: {', '.join(WAYS)}")
     if not chosen:
         raise ValueError("Choose the expert to send tokens to")
-    return ForceExpert(layer, chosen[0], positions)
+    return ForceExpert(layer, chosen[0])
 
 
 def labels_of(checkpoint: Checkpoint, ids: list[int]) -> list[str]:

@@ -10,10 +10,10 @@ from ....data import visible
 from ....inspection.favourites import Lift, favourites, own_kind, sorting
 from ....inspection.routing import expert_layers, routing_of
 from ....storage import Checkpoint
-from ....words.experts import FAVOURITES, specialised_result
+from ....words.experts import specialised_result
 from ....words.numbers import percent
 from ...panel import Slot, choice, slot
-from ...theme import Cell, quiet, result, table
+from ...theme import Cell, result, table
 from .selection import At
 from .texts import text_for
 
@@ -21,7 +21,7 @@ TITLE = "What did the experts learn?"
 MOST = 6
 
 TEMPLATE = f"""<div class="stack"><div class="line">{slot("experts-layers")}</div>{slot("favourites", class_="stack")}
-<details class="fold"><summary>Another text</summary><label><span class="sr-only">Text to sort</span><textarea rows="1"
+<details><summary>Another text</summary><label><span class="sr-only">Text to sort</span><textarea rows="1"
 name="own" dir="auto" autocomplete="off" spellcheck="false" placeholder="Type or paste a text"></textarea></label>
 </details></div>"""
 
@@ -57,16 +57,17 @@ def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
         )
         for expert, share in enumerate((visits / len(tokens)).tolist())
     ]
-    drawn = table(("expert", Cell("favourite tokens", kind="words"), "main expert of"), rows, save="favourite-tokens")
-    judged = specialised_result(sorting(checkpoint.model, ids, layer, first), shown)
-    return result(judged) + drawn + quiet(f"{FAVOURITES} On {len(tokens):,} tokens of {what}.")
+    head = ("expert", Cell("favourite tokens", kind="words"), "share of tokens")
+    judged = f"{len(tokens):,} tokens of {what}"
+    found_out = specialised_result(sorting(checkpoint.model, ids, layer, first), shown, judged)
+    return result(found_out, table(head, rows, save="favourite-tokens"))
 
 
 def _favourites(checkpoint: Checkpoint, found: list[Lift]) -> str:
     words = "".join(
         f'<span class="favourite" title="{f.taken:,} of {f.count:,} go to this expert: {f.lift:.1f} times its share">'
         f"<code>{html.escape(visible(checkpoint.tokenizer.token_text(f.token)))}</code>"
-        f"{f' <small>{percent(f.taken / f.count, 0)}</small>' * (f.taken < f.count)}</span>"
+        f" <small>{percent(f.taken / f.count, 0)}</small></span>"
         for f in found[:MOST]
     )
     return (words + f"+{len(found) - MOST}" * (len(found) > MOST)) or "none"

@@ -65,8 +65,7 @@ def show_pair(page: Page, asked: Asked) -> Shown:
                 slots |= blank(module.TEMPLATE, f"{name}-note", here.why_not(problem))
     chosen = here.chosen
     facts = model_facts(page.registry, asked.visitor, *here.ids)
-    there = {"forces": chosen.way == "force"}
-    return Shown(chosen.to_dict() | there, slots, facts | ({"prompt": chosen.prompt} if chosen.routing else {}))
+    return Shown(chosen.to_dict(), slots, facts | ({"prompt": chosen.prompt} if chosen.routing else {}))
 
 
 # ---- the card --------------------------------------------------------------------------------------------------------

@@ -55,7 +55,6 @@ class Selection(Selected):
     way: str = "off"
     off: tuple[int, ...] | None = None
     """The experts to be switched off; None stands for the one that the last token visits."""
-    last: bool = False
     worth: bool = False
     seed: int = 0
 

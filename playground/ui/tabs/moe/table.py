@@ -16,9 +16,10 @@ from ....model import Transformer
 from ....service.views import PairView
 from ....training import loss_of
 from ....training.comparison import SIDES
+from ....words.matched_pair import sizes_headline
 from ....words.numbers import signed
+from ....words.result import Result
 from ... import theme
-from ...theme import table
 
 ROUNDS = 5
 TRAINED_WINDOWS = 8
@@ -26,14 +27,14 @@ TRAINED_WINDOWS = 8
 
 
 def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = None) -> str:
-    """The table of both models, with the rows that are known. Escaped.
+    """The table of both models, with the rows that are known, under what it shows of their sizes. Escaped.
 
     Args:
         speeds: each side's tokens per second in training, recorded during their training or timed here.
     """
     if view is None or not view.sides:
         return theme.notice("Both models appear here, side by side, once there are two.")
-    configs = [view.sides[side].config for side in SIDES]
+    configs = dense, moe = [view.sides[side].config for side in SIDES]
     rows = [
         _compared("parameters in all", *(config.n_parameters for config in configs)),
         _compared("active parameters, used by one token", *(config.n_active_parameters for config in configs)),
@@ -42,7 +43,9 @@ def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = N
         *_losses(view),
     ]
     whose = "" if view.matched is None else f"{view.name}, under way" if view.active else view.name
-    return table((whose, "Dense", "MoE", "MoE compared"), rows, save="dense-vs-moe-table")
+    said = sizes_headline(moe.n_parameters / dense.n_parameters, moe.n_active_parameters / dense.n_active_parameters)
+    shown = theme.table((whose, "Dense", "MoE", "MoE compared"), rows, save="dense-vs-moe-table")
+    return theme.result(Result(said), shown)
 
 
 def two_digits(speed: float) -> str:
