@@ -35,7 +35,19 @@ from ..words.training import message
 from . import verdicts
 from .limits import Limits
 from .models import Registry
-from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, Tuned, corpus_for, predict, run_training
+from .runs import (
+    Laddered,
+    Learned,
+    Measuring,
+    Predicted,
+    Prepared,
+    RunEvent,
+    RunSpec,
+    Tuned,
+    corpus_for,
+    predict,
+    run_training,
+)
 from .training_job import TrainingJob
 from .views import RunView, sample_temperature
 
@@ -219,6 +231,8 @@ class RunJob(TrainingJob):
                 if self._before is None and event.step == 0:
                     self._before = event.probabilities
                 self._now = event.probabilities
+            elif isinstance(event, Measuring):
+                self._done = event.share
             elif isinstance(event, Tuned):
                 self._tuned = event.about
             elif isinstance(event, Laddered):
