@@ -161,7 +161,6 @@ class RunJob(TrainingJob):
                 used=used,
                 kept=self._better_step,
                 tuning=None if self.active else self._tuning(used),
-                measures=self.active and bool(self.spec.parent and self._history.finished),
             )
 
     @property
@@ -248,7 +247,7 @@ class RunJob(TrainingJob):
                 if isinstance(event, (Started, Evaluated)) and self._state == "preparing":
                     self._state, self._message = "training", ""
                 if isinstance(event, Started):
-                    self._started = event
+                    self._started, self._done = event, 0.0
                 elif isinstance(event, Stepped):
                     self._latest = event
                 elif isinstance(event, Noticed):

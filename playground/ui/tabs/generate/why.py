@@ -175,8 +175,9 @@ class Why:
         mine = [each for each in proofs if each.question == question]
         busy, refused = "" if ranked else page.board.busy(visitor), sent.get("refused") or ""
         state = job and (job.id, job.version), busy, refused
-        slots["why-passages"] = Slot((*about, state), lambda: _passages_html(job, corpus, busy, refused))
-        slots["why-more"] = Slot((*about, ranked is not None), lambda: _more_html(job, corpus) if ranked else "")
+        listed = lambda part: _ranked_html(ranked, question, corpus)[part]  # noqa: E731
+        slots["why-passages"] = Slot((*about, state), lambda: listed(0) if ranked else _search_html(job, busy, refused))
+        slots["why-more"] = Slot((*about, ranked is None), lambda: listed(1) if ranked else "")
         ready = ranked is not None and bool(ranked.raising)
         marks = ready, going and (going.id, going.version), failed and failed.id
         slots["why-proof"] = Slot(marks, lambda: _proof_html(going, failed) if ready else "")
@@ -266,7 +267,9 @@ def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: 
 def _source(start: int, length: int, text: str) -> str:
     """A piece of the training text, marked, with a few words before and after it."""
     end = start + length
-    return _quoted(text[max(start - AROUND, 0) : start], _mark(text[start:end]), text[end : end + AROUND])
+    return _quoted(
+        text[max(start - AROUND, 0) : start], f"<mark>{_shown(text[start:end])}</mark>", text[end : end + AROUND]
+    )
 
 
 def _quoted(before: str, piece: str, after: str) -> str:
@@ -276,49 +279,35 @@ def _quoted(before: str, piece: str, after: str) -> str:
     return f'<p class="why-source" dir="auto"><samp>{_shown(before)}<b>{piece}</b>{_shown(after)}</samp></p>'
 
 
-def _shown(text: str) -> str:
-    return html.escape(readable(text).replace("\n", "⏎"))
-
-
-def _mark(text: str) -> str:
-    return f"<mark>{_shown(text)}</mark>"
-
-
-def _marked(text: str, selected: str) -> str:
-    """A text with the selection marked wherever it occurs, and elsewhere its single words."""
+def _shown(text: str, selected: str = "") -> str:
+    """A text as HTML, with the selection marked wherever it occurs, and elsewhere its single words."""
     either = "|".join(map(re.escape, [selected, *selected.split()]))
     parts = re.split(rf"(?<!{LETTER})({either})(?!{LETTER})", text) if selected else [text]
-    return "".join(_mark(part) if i % 2 else _shown(part) for i, part in enumerate(parts))
+    parts = [html.escape(readable(part).replace("\n", "⏎")) for part in parts]
+    return "".join(f"<mark>{part}</mark>" if i % 2 else part for i, part in enumerate(parts))
 
 
-def _passages_html(job: SearchJob | None, corpus: Corpus, busy: str, refused: str) -> str:
+def _search_html(job: SearchJob | None, busy: str, refused: str) -> str:
+    """The search in progress, or a button that begins it."""
     if job is None or job.state == "failed":
         said = theme.quiet(busy or refused or (job.message if job else ""))
         button = deed_button(SearchJob.BUTTON, "why", kind="ghost why-again", disabled=bool(busy))
         return f'<div class="line">{button}{said}</div>'
-    if job.result is None:
-        return _under_way(job, "Reading the training text")
-    return "".join(_raising_html(job, corpus)[:1])
+    return _under_way(job, "Reading the training text")
 
 
-def _more_html(job: SearchJob, corpus: Corpus) -> str:
-    """All other passages, and how far to trust them, both folded."""
-    raising, lowering = _raising_html(job, corpus), job.result.lowering[:LOWERING]
-    lowered = [_passage(each, job.question, corpus) for each in lowering]
-    lowered[:0] = [theme.quiet("These make it less likely:")] * bool(lowering)
-    details = [theme.quiet(ranking_details(job.result))] if raising else []
-    return _folded("More passages", raising[1:] + lowered) + _folded("Details", details)
-
-
-def _raising_html(job: SearchJob, corpus: Corpus) -> list[str]:
-    """The passages that raise the selection's probability; the first one, which is always seen, is ticked."""
-    shown, found = [], job.result.raising[:RAISING]
-    for i, each in enumerate(found):
-        ticked, beside = (" checked", "") if not i else ("", theme.quiet(strength(each.effect, found[0].effect)))
+def _ranked_html(ranked: Ranked, question: Question, corpus: Corpus) -> tuple[str, str]:
+    """The first passage, which is ticked; and all others and how far to trust them, folded."""
+    raising = []
+    for i, each in enumerate(ranked.raising[:RAISING]):
+        ticked, beside = ("", theme.quiet(strength(each.effect, ranked.raising[0].effect))) if i else (" checked", "")
         box = f'<input type="checkbox" data-field="passage-{i}"{ticked} aria-label="Remove passage {i + 1}">'
-        passage = _passage(each, job.question, corpus) + beside
-        shown.append(f'<label class="why-passage"><span>{box} {i + 1}</span><div>{passage}</div></label>')
-    return shown
+        shown = _passage(each, question, corpus) + beside
+        raising.append(f'<label class="why-passage"><span>{box} {i + 1}</span><div>{shown}</div></label>')
+    lowering = [_passage(each, question, corpus) for each in ranked.lowering[:LOWERING]]
+    lowered = [theme.quiet("These make it less likely:"), *lowering] if lowering else []
+    details = _folded("Details", [theme.quiet(ranking_details(ranked))] if raising else [])
+    return "".join(raising[:1]), _folded("More passages", raising[1:] + lowered) + details
 
 
 def _folded(title: str, parts: list[str]) -> str:
@@ -341,7 +330,7 @@ def _passage(each: Passage, question: Question, corpus: Corpus) -> str:
     start, end = each.places[0]
     before, after = part(start - around, start)[-AROUND:], part(end, end + around)[:AROUND]
     copies = theme.quiet(f"{len(each.places)} times in the text") if len(each.places) > 1 else ""
-    return _quoted(before, _marked(part(start, end), _selection(question, corpus)), after) + copies
+    return _quoted(before, _shown(part(start, end), _selection(question, corpus)), after) + copies
 
 
 def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
