@@ -19,6 +19,8 @@ SOURCES = 3
 """Places of a match that are named."""
 SAME = 0.05
 """Shares of copied text that differ by less are as good as the same."""
+FREQUENT = 100
+"""No single passage explains a piece that occurs so often: each is at most 1 % of its occurrences."""
 PIECES, BESIDE = 8, 4000
 """Pieces of a held-out text that a text is compared with, and characters that they have together at most."""
 
@@ -51,6 +53,10 @@ class Copied:
     def unusual(self) -> bool:
         """Whether clearly more is copied than in held-out text, if there is any."""
         return self.share > (self.usual or 0.0) + SAME
+
+    def explains(self, match: Match | None) -> bool:
+        """Whether this piece was learned by heart: it is rare, and held-out text has fewer such pieces."""
+        return match is not None and match.count < FREQUENT and self.unusual
 
 
 class SuffixArray:

@@ -35,7 +35,19 @@ from ..words.training import message
 from . import verdicts
 from .limits import Limits
 from .models import Registry
-from .runs import Laddered, Learned, Predicted, Prepared, RunEvent, RunSpec, Tuned, corpus_for, predict, run_training
+from .runs import (
+    Laddered,
+    Learned,
+    Measuring,
+    Predicted,
+    Prepared,
+    RunEvent,
+    RunSpec,
+    Tuned,
+    corpus_for,
+    predict,
+    run_training,
+)
 from .training_job import TrainingJob
 from .views import RunView, sample_temperature
 
@@ -149,7 +161,6 @@ class RunJob(TrainingJob):
                 used=used,
                 kept=self._better_step,
                 tuning=None if self.active else self._tuning(used),
-                measures=self.active and bool(self.spec.parent and self._history.finished),
             )
 
     @property
@@ -219,6 +230,8 @@ class RunJob(TrainingJob):
                 if self._before is None and event.step == 0:
                     self._before = event.probabilities
                 self._now = event.probabilities
+            elif isinstance(event, Measuring):
+                self._done = event.share
             elif isinstance(event, Tuned):
                 self._tuned = event.about
             elif isinstance(event, Laddered):
@@ -234,7 +247,7 @@ class RunJob(TrainingJob):
                 if isinstance(event, (Started, Evaluated)) and self._state == "preparing":
                     self._state, self._message = "training", ""
                 if isinstance(event, Started):
-                    self._started = event
+                    self._started, self._done = event, 0.0
                 elif isinstance(event, Stepped):
                     self._latest = event
                 elif isinstance(event, Noticed):

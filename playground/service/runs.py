@@ -200,7 +200,14 @@ class Tuned:
     step if that was an earlier one, and the baselines of the old text, where they are known."""
 
 
-RunEvent = Prepared | Predicted | Laddered | Learned | Tuned | TrainEvent
+@dataclass(frozen=True)
+class Measuring:
+    """What further training has changed is being measured; this part of it is done, 0 … 1."""
+
+    share: float
+
+
+RunEvent = Measuring | Prepared | Predicted | Laddered | Learned | Tuned | TrainEvent
 Parent = Callable[[], tuple[Checkpoint, Source | None]]
 """Returns the model that is trained further and, if known, the text that it learned from."""
 
@@ -270,14 +277,17 @@ def run_training(
 def _tuned(
     before: Checkpoint, source: Source | None, models: dict[str, Transformer], corpus: Corpus, spec: RunSpec,
     should_stop: Callable[[], bool],
-) -> Iterator[Tuned]:  # fmt: skip
+) -> Iterator[Measuring | Tuned]:  # fmt: skip
     """What further training has changed in a model; the last part of its old text was held out."""
     own = source.text[-(len(source.text) // 11) :] if source and source.text else None
     exam = Exam.of(corpus, own or held_out_of(before.about), spec.prompt, models["after"].config, spec.training)
-    try:
-        found = {when: asdict(exam.taken(each, corpus.tokenizer, should_stop)) for when, each in models.items()}
-    except Interrupted:
-        return
+    found = {}
+    for when, each in models.items():
+        yield Measuring((len(found) + 0.5) / (len(models) + 0.5))
+        try:
+            found[when] = asdict(exam.taken(each, corpus.tokenizer, should_stop))
+        except Interrupted:
+            return
     parent = parent_note(before.model, before.name, before.about)
     yield Tuned({"parent": parent, "tuning": found | {"ladder": before.about.get("ladder")}})
 

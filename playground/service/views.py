@@ -43,7 +43,7 @@ class View:
     version: int = 0
     """Grows whenever anything changed."""
     done: float = 0.0
-    """The share of the job that is done, 0 … 1, if that is counted."""
+    """The share of the job that is done, 0 … 1, if that is counted; of a run: of the measurements after its steps."""
     busy: bool = False
     """Whether its thread still works; after the end, to judge and save its results."""
     corpus: str = ""
@@ -96,8 +96,6 @@ class RunView(View):
     """The step whose weights are the model, if it is not the last."""
     tuning: dict | None = None
     """For a model that was trained further: what was measured before and after, see `runs.Tuned`."""
-    measures: bool = False
-    """Whether its steps are made and what further training has changed is being measured."""
 
     @property
     def of_model(self) -> History:

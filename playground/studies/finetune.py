@@ -28,7 +28,7 @@ page, half of the words that the stories model wrote came from it. After 85, it 
 phrases."""
 WRITTEN = 60
 """Tokens that continue each prompt."""
-OPERATIONS, CHARACTERS = 2e12, (5_000, 100_000)
+OPERATIONS, CHARACTERS = 2e12, (5_000, 30_000)
 """What reading the old text once may take, and how much of it is read at least and at most."""
 
 

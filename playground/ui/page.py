@@ -78,8 +78,16 @@ class Page:
         return gr.Dropdown(choices=self.models_of(visitor, value), value=value)
 
     def models_of(self, visitor: str | None, chosen: str | None) -> list[tuple[str, str]]:
-        """(name, id) of the models that this visitor may choose; a shared one is listed only while it is chosen."""
-        choices = self.registry.choices(visitor)
+        """(label, id) of the models that this visitor may choose; a shared one is listed only while it is chosen.
+
+        A label begins with the step in use, where that is not the last.
+        """
+        steps = {
+            job.id: f"Step {job.used:,} of {job.view().history.last_step:,} · "
+            for job in self.board.of(visitor)
+            if job.used is not None and not job.active
+        }
+        choices = [(f"{steps.get(model_id, '')}{name}", model_id) for name, model_id in self.registry.choices(visitor)]
         if chosen in (None, *(model_id for _, model_id in choices)) or not self.registry.has(chosen, visitor):
             return choices
         return [(f"{self.registry.get(chosen, visitor).name} · shared", chosen), *choices]

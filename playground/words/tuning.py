@@ -35,24 +35,18 @@ def tuning_result(
     before: Measured, after: Measured, baselines: Baselines | None = None, to_beat: Baselines | None = None
 ) -> Result:
     """What training on another text changed, on text of both kinds that it did not learn from; the `baselines` of the
-    old text, where they are known, say how much it forgot, and those `to_beat`, of the new one, how much it learned."""
+    old text, where they are known, say how much it forgot; those `to_beat` are of the new one."""
     new, old = _change(before.new, after.new), before.old and _change(before.old, after.old)
-    much, beaten = _forgotten(before, after, baselines) if old == 1 else ("", "")
-    behind = beside_next(to_beat, after.new.loss) if to_beat and new == -1 else ""
     if new == 0 and not old:
         headline = "Nothing has changed."
     else:
-        well = "has begun to learn" if behind else "learned"
-        learned = {-1: f"It {well} the new text", 0: "It learned nothing new", 1: "It predicts the new text worse"}
-        forgot = {
-            -1: "predicts the old better, too",
-            0: "forgot nothing measurable",
-            1: f"forgot {much} of the old",
-        }
-        headline = f"{learned[new]}{'' if old is None else f' and {forgot[old]}'}."
-    number = f"New text: {_losses(before.new, after.new)}."
-    number += f" It is {behind} baseline of this text." if behind else ""
-    number += f"\nOld text: {_losses(before.old, after.old)}.{beaten}" if before.old else ""
+        learned = {-1: "predicts the new text better", 0: "learned nothing new", 1: "predicts the new text worse"}
+        much = _forgotten(before, after, baselines) if old == 1 else ""
+        forgot = {-1: "predicts the old better, too", 0: "forgot nothing measurable", 1: f"forgot {much} of the old"}
+        headline = f"It {learned[new]}{'' if old is None else f' and {forgot[old]}'}."
+    beside = f", {beside_next(to_beat, after.new.loss) or 'below every'} baseline" if to_beat else ""
+    number = f"New text: {_losses(before.new, after.new)}{beside}."
+    number += f"\nOld text: {_losses(before.old, after.old)}." if before.old else ""
     details = f"Both losses are in nats per token, on unseen text. {INTERVAL}"
     if not before.old:
         details = f"{details.replace('Both losses', 'Losses')} Its old text is missing, so forgetting was not measured."
@@ -70,13 +64,12 @@ def cost_words(tuning: dict[str, Any], step: int) -> str:
     return f"Step {step:,} has forgotten more of the old text: loss {best.loss:.3f} instead of {last.loss:.3f}."
 
 
-def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -> tuple[str, str]:
-    """How much of its old text a model forgot that now predicts it worse, and the baseline that it fell behind."""
+def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -> str:
+    """How much of its old text a model forgot that now predicts it worse."""
     ahead = baselines and baselines.ahead(after.old.loss)
     if not ahead or baselines.ahead(before.old.loss) == ahead:
-        return "some", ""
-    much = "almost all" if baselines.passed(after.old.loss) in (None, "uniform") else "much"
-    return much, f" It is now {beside_next(baselines, after.old.loss)} baseline."
+        return "some"
+    return "most" if baselines.passed(after.old.loss) in (None, "uniform") else "much"
 
 
 def noted_result(tuning: dict[str, Any], to_beat: Baselines | None = None) -> Result:

@@ -59,17 +59,18 @@ def test_a_tuned_model_keeps_its_tokenizer_and_says_what_it_forgot_of_a_text_it_
     assert made.tokenizer.to_dict() == parent.tokenizer.to_dict()
     assert made.about["parent"]["name"] == "parent" and len(made.about["parent"]["weights_sha256"]) == 64
     said = capsys.readouterr().out
-    assert "It has begun to learn the new text" in said and "Old text: loss" in said
+    assert "It predicts the new text better" in said and "Old text: loss" in said
     assert said.count("  before | the") == said.count("  after  | the") == 2
     text = tmp_path / "own.txt"
     text.write_text(OLD + NEW, encoding="utf-8")
     more = ["--preset", "tiny", "--set", "context_length=16", "d_model=16", "n_layers=1", *SETTINGS[1:]]
     assert main(["train", "--text", str(text), "--out", str(tmp_path / "own"), "--steps", "2", *more]) == 0
     assert tune(tmp_path, tmp_path / "one", "--steps", "0", parent="own", text="own") == 0
-    tuning, said = load(tmp_path / "one").about["tuning"], capsys.readouterr().out
+    one, said = load(tmp_path / "one"), capsys.readouterr().out
+    tuning = one.about["tuning"]
     assert tuning["before"]["old"] is not None
     assert tuning["ladder"] == load(tmp_path / "own").about["ladder"], "by which what it forgot is graded"
-    assert said.count(str(noted_result(tuning))) == 1
+    assert said.count(str(noted_result(tuning, one.baselines))) == 1
     (tmp_path / "other.txt").write_text(OLD, encoding="utf-8")
     text.write_text(NEW, encoding="utf-8")
     assert tune(tmp_path, tmp_path / "two", "--steps", "0", parent="own", text="other") == 0

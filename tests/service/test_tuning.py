@@ -33,11 +33,12 @@ def tune(board, model, text=OTHER, source="text", *, visitor=ANNA, steps=6, **mo
     )
 
 
-def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learned):
+def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learned, monkeypatch):
     board, parent, weights = learned
     job = tune(board, parent)
     view = ended(job).view()
-    assert view.message == "All 6 steps are done." and view.tuning["before"]["old"] is not None
+    assert view.message == "All 6 steps are done." and view.done == 0.6, "the bar moved while both were measured"
+    assert view.tuning["before"]["old"] is not None
     before, after = (sum(view.tuning[when]["new"]["total"]) for when in ("before", "after"))
     assert after < before and len(view.tuning["before"]["samples"]) == len(view.tuning["after"]["samples"]) > 1
     made, of = board.registry.get(view.id, ANNA), board.registry.get(parent, ANNA)
@@ -51,9 +52,12 @@ def test_a_tuned_run_says_what_it_learned_and_forgot_and_its_parent_stays(learne
     row = {"state": "over", "id": job.id, "visitor": job.visitor, "name": job.name}
     again = type(job).found(row, job.noted(), board.limits, board.registry)
     assert again.spec == job.spec and again.view().tuning == view.tuning
+    done = []
+    monkeypatch.setattr(board, "told", lambda job: done.append(job.view().done))
     going = board.resume(ANNA, job.id, more_steps=3)
     assert not ((seen := going.view()).active and seen.tuning), "what fewer steps had changed"
     longer = ended(going).view()
+    assert done[0] == 0, "the bar is the steps' again"
     assert longer.history.last_step == 9 and longer.tuning["before"] == view.tuning["before"] != longer.tuning["after"]
 
 

@@ -30,8 +30,8 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     tuned = board.of(page.visitor)[-1]
     assert tuned.spec.parent == first.id and tuned.view().history.last_step == 15
     page.look()
-    assert "It has begun to learn the new text" in page.text("headline"), "15 steps do not beat the 5-gram baseline"
-    assert "Old text: loss" in page.text("numbers")
+    assert "It predicts the new text better" in page.text("headline")
+    assert "above the bigram baseline.<br>Old text: loss" in page.slots["numbers"]
     assert tuned.view().tuning["ladder"]["bigram"] > 0, "by which what it forgot is graded"
     assert page.slots["tuned"].count("<tr>") > 2 and "nats per token" in page.look(details=True)["details"]
     assert tuned.spec.prompt == "a dog sat on", "the first words of the new text, as the field says"

@@ -3,9 +3,11 @@
 import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import playground
 from playground.service.runs import Source
+from playground.ui.page import Page
 
 from .panels import PageCaller
 from .runs import TEXT, ended, small_spec, until
@@ -124,6 +126,8 @@ def test_both_pages_predict_with_the_weights_that_are_used(served):
     shown, now = page.slots["predictions"], page.news()
     assert f"at step {step}" in str(shown["figure"]) and shown["summary"] != before
     assert f"step {step} of 120" in page.text("about") and f"120 (uses step {step})" in page.text("runs")
+    listed = Page.models_of(SimpleNamespace(board=page.board, registry=page.board.registry), page.visitor, job.id)
+    assert (f"Step {step} of 120 · {job.name}", job.id) in listed, "the list of models says so, too"
     assert now["models"] != mark["models"] and now["made"][job.id][0] != mark["made"][job.id][0]
     assert page.do("use_last", of=job.id) == {}
     page.look()

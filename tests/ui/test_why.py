@@ -47,17 +47,17 @@ def test_from_the_question_to_the_proof(house, monkeypatch):
     assert house.made("why-marks", why=why) == {"copied": [(0, 35)], "asked": [4, 6]}
     assert "occurs nowhere" in house.made("why-answer", why=why | {"first": 34, "last": 36}), "out of the piece"
     passages = house.made("why-passages", why=why)
-    first, others = passages.split("<summary>More passages</summary>")
-    assert first.count("checkbox") == 1 and others.count("checkbox") == others.count("of the first passage") > 0
+    others = house.made("why-more", why=why).partition("<summary>More passages</summary>")[2]
+    assert others.count("checkbox") == others.count("of the first passage") > 0 and "checked" not in others
     assert "<h3>" not in passages, "one headline: the answer"
-    assert "the dog ran in the sun." in passages and 'data-field="passage-0" checked' in passages
+    assert "the <mark>dog</mark> ran in the sun." in passages and 'data-field="passage-0" checked' in passages
     assert "Prove it" in house.made("why-proof", why=why)
     house.why.prove(asked(why=why, **{"passage-0": True}))
     until(lambda: all(job.settled for job in house.page.board.of(house.visitor, kind=ProofJob)))
     proven = house.made("why-proven", why=why)
     assert re.search(r"Without passage 1, “dog” gets (&lt;)?[\d.]+\s%\.", proven)
     assert "Without this passage it writes" in proven
-    before, without = (each.split("</mark>")[0] for each in proven.split("<samp>the the <mark>")[1:])
+    before, without = (each.split("</b>")[0] for each in proven.split("<samp>the the <b>")[1:])
     assert len(before) == len(without) == 40
     (proof,) = house.page.board.of(house.visitor, kind=ProofJob)
     assert len(proof.passages) == 1 and "<table" not in proven

@@ -24,7 +24,6 @@ from ....words.influence import (
     PROOFS,
     copied_result,
     copied_sentence,
-    learned_by_heart,
     passage_result,
     proof_result,
     proof_row,
@@ -45,19 +44,19 @@ AROUND = 30
 """How many characters are shown on either side."""
 MATCHES, RAISING, LOWERING = 4, 6, 2
 """How many pieces and passages are shown."""
-CHECKED = 0.25
-"""Passages with at least this share of the strongest one's influence are chosen for the proof."""
+LETTER = r"[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
+"""A letter of a script that puts something between words."""
 
-BUTTON = '<button type="button" class="link why-button" data-do="why" data-reveal="why-answer" hidden>Why?</button>'
+BUTTON = '<button type="button" class="link why-button" data-do="why" data-reveal="why-title" hidden>Why?</button>'
 COPIED = f'<p class="quiet copied-words"><span class="copied">Underlined text</span> {LEGEND}</p>'
 TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
 {slot("why-title", tag="h2", class_="grow")}
 {move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
 <div data-slot="why-marks" data-own hidden></div>{slot("why-answer", class_="stack")}
 <fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
-{slot("why-copied")}
-{slot("why-proven", class_="stack")}{slot("why-proof", class_="stack")}
-<div data-if="why_scored">{chart_place("why-scores", height=240, save_name="proofs")}</div></fieldset></div>"""
+{slot("why-proof", class_="stack")}{slot("why-proven", class_="stack")}
+<div data-if="why_scored">{chart_place("why-scores", height=240, save_name="proofs")}</div>
+{slot("why-more", class_="stack")}{slot("why-copied")}</fieldset></div>"""
 
 _indexes, _copied = Kept(entries=6, megabytes=500), Kept(entries=64, megabytes=8)
 
@@ -167,7 +166,7 @@ class Why:
             "why-marks": Slot(about, lambda: _marks(checkpoint, chosen, found()[0]), slow=True),
         }
         if known is None:
-            nothing = dict.fromkeys(("why-passages", "why-proven", "why-proof"), Slot(None, lambda: ""))
+            nothing = dict.fromkeys(("why-passages", "why-proof", "why-proven", "why-more"), Slot(None, lambda: ""))
             return slots | nothing, False
         question, corpus = known
         proofs = proofs_of(page.board, visitor, model_id)
@@ -176,7 +175,9 @@ class Why:
         mine = [each for each in proofs if each.question == question]
         busy, refused = "" if ranked else page.board.busy(visitor), sent.get("refused") or ""
         state = job and (job.id, job.version), busy, refused
-        slots["why-passages"] = Slot((*about, state), lambda: _passages_html(job, corpus, busy, refused))
+        listed = lambda part: _ranked_html(ranked, question, corpus)[part]  # noqa: E731
+        slots["why-passages"] = Slot((*about, state), lambda: listed(0) if ranked else _search_html(job, busy, refused))
+        slots["why-more"] = Slot((*about, ranked is None), lambda: listed(1) if ranked else "")
         ready = ranked is not None and bool(ranked.raising)
         marks = ready, going and (going.id, going.version), failed and failed.id
         slots["why-proof"] = Slot(marks, lambda: _proof_html(going, failed) if ready else "")
@@ -242,7 +243,7 @@ def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, A
 def _answer_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen, ranked: Ranked | None) -> str:
     """The best answer so far; for a piece that the model knows by heart, with its source."""
     text, (selected, held) = corpus.learned().text, _selected(found, checkpoint, chosen)
-    if not learned_by_heart(found, held):
+    if not found.explains(held):
         return theme.result(passage_result(text.count(selected) if selected else 0, ranked))
     hint = theme.quiet(HINT) if ranked is not None and ranked.raising else ""
     return theme.result(copied_result(found, held)) + _source(held.sources[0], held.end - held.start, text) + hint
@@ -264,38 +265,49 @@ def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: 
 
 
 def _source(start: int, length: int, text: str) -> str:
-    """A piece of the training text, with a few words before and after it."""
+    """A piece of the training text, marked, with a few words before and after it."""
     end = start + length
-    return _quoted(text[max(start - AROUND, 0) : start], text[start:end], text[end : end + AROUND])
+    return _quoted(
+        text[max(start - AROUND, 0) : start], f"<mark>{_shown(text[start:end])}</mark>", text[end : end + AROUND]
+    )
 
 
 def _quoted(before: str, piece: str, after: str) -> str:
-    """A piece of a text; what is around it begins and ends with whole words."""
+    """A piece of a text, in HTML; what is around it begins and ends with whole words."""
     before = f"… {before.partition(' ')[2] or before}" if len(before) >= AROUND else before
     after = f"{after.rpartition(' ')[0] or after} …" if len(after) >= AROUND else after
-    before, piece, after = (html.escape(readable(part).replace("\n", "⏎")) for part in (before, piece, after))
-    return f'<p class="why-source" dir="auto"><samp>{before}<mark>{piece}</mark>{after}</samp></p>'
+    return f'<p class="why-source" dir="auto"><samp>{_shown(before)}<b>{piece}</b>{_shown(after)}</samp></p>'
 
 
-def _passages_html(job: SearchJob | None, corpus: Corpus, busy: str, refused: str) -> str:
+def _shown(text: str, selected: str = "") -> str:
+    """A text as HTML, with the selection marked wherever it occurs, and elsewhere its single words."""
+    either = "|".join(map(re.escape, [selected, *selected.split()]))
+    parts = re.split(rf"(?<!{LETTER})({either})(?!{LETTER})", text) if selected else [text]
+    parts = [html.escape(readable(part).replace("\n", "⏎")) for part in parts]
+    return "".join(f"<mark>{part}</mark>" if i % 2 else part for i, part in enumerate(parts))
+
+
+def _search_html(job: SearchJob | None, busy: str, refused: str) -> str:
+    """The search in progress, or a button that begins it."""
     if job is None or job.state == "failed":
         said = theme.quiet(busy or refused or (job.message if job else ""))
         button = deed_button(SearchJob.BUTTON, "why", kind="ghost why-again", disabled=bool(busy))
         return f'<div class="line">{button}{said}</div>'
-    if job.result is None:
-        return _under_way(job, "Reading the training text")
-    ranked, raising = job.result, []
-    most = max((each.effect for each in ranked.raising), default=0.0)
+    return _under_way(job, "Reading the training text")
+
+
+def _ranked_html(ranked: Ranked, question: Question, corpus: Corpus) -> tuple[str, str]:
+    """The first passage, which is ticked; and all others and how far to trust them, folded."""
+    raising = []
     for i, each in enumerate(ranked.raising[:RAISING]):
-        ticked = " checked" * (each.effect >= CHECKED * most)
+        ticked, beside = ("", theme.quiet(strength(each.effect, ranked.raising[0].effect))) if i else (" checked", "")
         box = f'<input type="checkbox" data-field="passage-{i}"{ticked} aria-label="Remove passage {i + 1}">'
-        shown = _passage(each, corpus) + (theme.quiet(strength(each.effect, most)) if i else "")
+        shown = _passage(each, question, corpus) + beside
         raising.append(f'<label class="why-passage"><span>{box} {i + 1}</span><div>{shown}</div></label>')
-    lowering = [_passage(each, corpus) for each in ranked.lowering[:LOWERING]]
+    lowering = [_passage(each, question, corpus) for each in ranked.lowering[:LOWERING]]
     lowered = [theme.quiet("These make it less likely:"), *lowering] if lowering else []
-    more = _folded("More passages", raising[1:] + lowered)
     details = _folded("Details", [theme.quiet(ranking_details(ranked))] if raising else [])
-    return f"{''.join(raising[:1])}{more}{details}"
+    return "".join(raising[:1]), _folded("More passages", raising[1:] + lowered) + details
 
 
 def _folded(title: str, parts: list[str]) -> str:
@@ -304,7 +316,11 @@ def _folded(title: str, parts: list[str]) -> str:
     return f"<details><summary>{title}</summary>{inside}</details>" if parts else ""
 
 
-def _passage(each: Passage, corpus: Corpus) -> str:
+def _selection(question: Question, corpus: Corpus) -> str:
+    return corpus.tokenizer.decode(list(question.ids[question.first :])).strip()
+
+
+def _passage(each: Passage, question: Question, corpus: Corpus) -> str:
     tokens, decode = corpus.train, corpus.tokenizer.decode
 
     def part(start: int, end: int) -> str:
@@ -314,7 +330,7 @@ def _passage(each: Passage, corpus: Corpus) -> str:
     start, end = each.places[0]
     before, after = part(start - around, start)[-AROUND:], part(end, end + around)[:AROUND]
     copies = theme.quiet(f"{len(each.places)} times in the text") if len(each.places) > 1 else ""
-    return _quoted(before, part(start, end), after) + copies
+    return _quoted(before, _shown(part(start, end), _selection(question, corpus)), after) + copies
 
 
 def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
@@ -332,12 +348,12 @@ def _proven_html(proofs: list[ProofJob], job: SearchJob, corpus: Corpus) -> str:
     begun = corpus.tokenizer.decode(list(question.ids[: question.first]))[-AROUND:] + between
     these = "these passages" if len(last.passages) > 1 else "this passage"
     says = {"With all passages it writes": last.result.said, f"Without {these} it writes": last.result.trial.said}
-    texts = "".join(f"{theme.quiet(when)}{_quoted(begun, text, '')}" for when, text in says.items())
-    selected = _shortened(corpus.tokenizer.decode(list(question.ids[question.first :])))
+    texts = "".join(f"{theme.quiet(when)}{_quoted(begun, _shown(text), '')}" for when, text in says.items())
     number_of = {each.places: i for i, each in enumerate(job.result.raising, 1)}
     numbers = lambda proof: sorted(number_of.get(each.places, 0) for each in proof.passages)  # noqa: E731
     trials = lambda claim: [each.result.trial for each in claim]  # noqa: E731
     same, removed = next(each for each in claims if last in each), sum(len(each.places) for each in last.passages)
+    selected = _shortened(_selection(question, corpus))
     said = theme.result(proof_result(trials(same), last.result.before, numbers(last), removed, selected))
     most = max(each.result.predicted for each in proofs)
     rows = [proof_row(numbers(each[0]), each[0].result.predicted / most, trials(each)) for each in claims]

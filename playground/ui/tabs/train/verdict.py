@@ -139,5 +139,6 @@ def bar(view: RunView) -> str:
     seconds = view.history.steps["seconds"]
     foreseen = view.latest.time_left if view.latest and seconds[-1] - seconds[0] > SURE_AFTER else None
     words = f"Step {done:,} of {planned:,}{left(foreseen)}"
-    words = "Measuring what it learned and forgot …" if view.measures else words
+    if view.done:
+        return progress(view, view.done, "Measuring the old and the new text, before and after …")
     return progress(view, done / planned if planned else 0.0, words)
