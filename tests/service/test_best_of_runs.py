@@ -14,7 +14,7 @@ from playground.service.runs import RunSpec, Source, predict
 from playground.storage.archive import pack
 from playground.storage.opening import load_archive
 from playground.training import TrainConfig, evaluate
-from playground.ui.tabs.train import verdict
+from playground.ui.tabs.train import verdict, watch
 from playground.ui.tabs.train.report import report_html
 from tests.ui.runs import ANNA, BERT, ended
 from tests.ui.runs import house as house_in
@@ -106,8 +106,11 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
     back = board.registry.get(job.id, ANNA)
     assert torch.equal(back.model.head.weight, last.model.head.weight) and back.history.best == whole.history.best
     assert job.view().used is None and job.view().kept == step and torch.equal(job.view().now, whole.now)
-    # the run itself goes on from its last step
+    # after a restart, too, it has ended as it did; the run itself goes on from its last step
     board.use_best(ANNA, job.id)
+    row = {"state": "over", "id": job.id, "visitor": ANNA, "name": job.name}
+    again = type(job).found(row, job.noted(), board.limits, board.registry).view()
+    assert again.used == step and watch.resume_label(again) == watch.resume_label(job.view()) != "Resume"
     board.resume(ANNA, job.id, more_steps=5)
     ended(job, 120)
     assert job.view().history.last_step == 85 and job.view().used is None and job.view().kept == step
