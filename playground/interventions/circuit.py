@@ -8,7 +8,7 @@ N = pairs, T = tokens, C = candidate circuits, P = parts of the model, H = heads
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,6 +22,8 @@ KEPT = 0.9
 """Share of the logit difference that a circuit has to keep."""
 NAMED_FROM = 0.5
 """Share of a head's weight at one token from which that token is named."""
+SEEN_BEFORE = 0.25
+"""Share of a head's weight on the token before from which it passes on what that is."""
 FEEDS = 0.05
 """A part feeds another if at least this share of the logit difference is lost without the link."""
 MAIN = 0.5
@@ -126,6 +128,22 @@ def places_of(found: Circuit, ids: Sequence[int], pattern: Callable[[int], torch
             if weight > NAMED_FROM and key < query:
                 places[node] = Place(int(key), _habit(ids, query, int(key)))
     return places
+
+
+def induction_of(
+    found: Circuit, places: Mapping[Node, Place], pattern: Callable[[int], torch.Tensor]
+) -> tuple[Node, Node] | None:
+    """Two heads in a row, as Olsson et al. (2022) found them; None where there are no such two.
+
+    The first one gives the token that the second one finds SEEN_BEFORE of its weight on the token before it, and feeds
+    the second one, which attends to what followed the same token earlier.
+    """
+    for node in found.most_needed:
+        key, habit = places.get(node, (0, None))
+        for sender in found.feeding([node]) if habit == "induction" else ():
+            if sender.head is not None and pattern(sender.layer)[sender.head, key, key - 1] >= SEEN_BEFORE:
+                return sender, node
+    return None
 
 
 def _habit(ids: Sequence[int], query: int, key: int) -> str | None:
