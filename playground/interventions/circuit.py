@@ -22,8 +22,6 @@ KEPT = 0.9
 """Share of the logit difference that a circuit has to keep."""
 NAMED_FROM = 0.5
 """Share of a head's weight at one token from which that token is named."""
-SEEN_BEFORE = 0.25
-"""Share of a head's weight on the token before from which it passes on what that is."""
 FEEDS = 0.05
 """A part feeds another if at least this share of the logit difference is lost without the link."""
 MAIN = 0.5
@@ -135,13 +133,13 @@ def induction_of(
 ) -> tuple[Node, Node] | None:
     """Two heads in a row, as Olsson et al. (2022) found them; None where there are no such two.
 
-    The first one gives the token that the second one finds SEEN_BEFORE of its weight on the token before it, and feeds
-    the second one, which attends to what followed the same token earlier.
+    The second one attends to what followed the same token earlier. At that place the first one, which feeds it, attends
+    to the token before more than to any other earlier one.
     """
     for node in found.most_needed:
         key, habit = places.get(node, (0, None))
         for sender in found.feeding([node]) if habit == "induction" else ():
-            if sender.head is not None and pattern(sender.layer)[sender.head, key, key - 1] >= SEEN_BEFORE:
+            if sender.head is not None and pattern(sender.layer)[sender.head, key, :key].argmax() == key - 1:
                 return sender, node
     return None
 

@@ -30,12 +30,11 @@ OVERLAP = "Parts build on each other, so their shares do not add up."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
 LEFT_OUT = "A part that does the same in both prompts is left out."
 BOXES = (
-    "In each box: the share of this lead lost with the other prompt's value there. The largest are filled. "
-    "Click a head to see where it attends."
+    "In each box: the share of this lead lost with the other prompt's value there. The head at the top of this page "
+    "is switched off instead, and its numbers are probabilities. Click a head to see where it attends."
 )
 """What the picture of a circuit shows."""
 FRESH = "Such pairs put other words here, if the model is sure of its answers; 24 at most."
-AT_THE_TOP = "The head at the top of this page is switched off completely, and its numbers are probabilities."
 FEW = 5
 """Fresh pairs below which nothing is said of their middle."""
 ALIKE = 0.9
@@ -157,14 +156,14 @@ def circuit_result(
         places: of heads' weight.
         copying: the two heads of an induction circuit, if it is one.
     """
-    reading, rest = _reading(found, places, tokens, answer), (LEFT_OUT, OVERLAP, ARROWS[bool(found.edges)], AT_THE_TOP)
+    reading, rest = _reading(found, places, tokens, answer), (LEFT_OUT, OVERLAP, ARROWS[bool(found.edges)])
     details = " ".join(filter(None, (reading, _fresh(found.fresh), *rest)))
     if not found.nodes:
         return Result(f"“{answer}” needs no head and no MLP.", "", details)
     n, needed = len(found.nodes), listed([node_name(node) for node in found.most_needed])
     carry = f"{n} of {found.parts} parts {'carries' if n == 1 else 'carry'} the difference"
     number = f"Alone, {'it keeps' if n == 1 else 'they keep'} {percent(min(found.kept, 1.0), 0)} of the lead of "
-    number += f"“{answer}” over “{foil}”. The lead needs {needed} most."
+    number += f"“{answer}” over “{foil}”. Most needed (filled): {needed}."
     if not copying:
         return Result(f"{carry} between “{answer}” and “{foil}”.", number, details)
     first, second = (node_name(node) for node in copying)

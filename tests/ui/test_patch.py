@@ -41,7 +41,7 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert len(made["patch-map"]["figure"]["layout"]["shapes"]) == 1, "a frame around the cell that is named"
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
     assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"] and made["circuit-ideas"] == ""
-    assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
+    assert made["steer-texts"].count("<samp>") == 2 and made["steer-curve"]["figure"]
     steps = (
         "1.0 attends to the “g” of “cage” (what followed the same token). Input for this comes from head 0.0 and MLP 0."
     )
@@ -50,7 +50,6 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     filled = [note["bgcolor"] for note in made["circuit"]["figure"]["layout"]["annotations"] if not note["showarrow"]]
     assert sorted(map(filled.count, {*filled})) == [2, 3], "the two parts that are needed most are filled"
     assert "Heads" in made["patch-parts"] and "Experts" not in made["patch-parts"], "this model has none"
-    assert made["circuit"]["figure"]["data"][0]["text"] == ["Show head 0.0", "Show head 1.0"], "no MLP"
     clicked = tab.shown(opened["at"], {"slot": "circuit", "index": [0, 1]}, **OPEN, other=opened["other"])
     assert (clicked.selection["layer"], clicked.selection["head"]) == (1, 0)
     alike = tab.made("hgfe hg", view="heads", patch=True, circuit=True, other="cafe ca ")  # one blank more
@@ -69,7 +68,7 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
     at = tab.at(None, view="heads", steer=True)
     pairs = steered_pairs(at)
     ideas = tab.shown(None, view="heads", steer=True).slots["steer-ideas"].make()
-    assert ideas.count("<button") == len(pairs) == works and ("works on no known pair" in ideas) == (not works)
+    assert ideas.count("<button") == len(pairs) == works and ("No ready example" in ideas) == (not works)
     assert (name == "stories") == ("One day␣" in ideas) == ("She → He" in ideas), "spaces at the end are visible"
     for pair in pairs:
         prompt, other = (checkpoint.tokenizer.decode(ids) for ids in (pair.ids, pair.other))
@@ -84,7 +83,7 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
         assert re.search(f"From strength 0.[2468], {words}\.</h3>", headline)
         assert name != "stories" or re.search("[a-z]”\.</h3>", headline), "words, although its tokens are letters"
         assert f"At strength {opened['strength']:g}, the validation loss" in headline and "may break" not in headline
-        strongest = texts.split("<samp>")[2].replace("<mark>", "")  # beside the text at strength 0, before the fold
+        strongest = texts.split("<samp>")[2].replace("<mark>", "")  # beside the text at strength 0
         assert strongest.startswith(" " * (name != "stories") + checkpoint.tokenizer.token_text(pair.foil))
     if name == "stories":  # a pair on which steering does not work
         two = {"prompt": "Mia had a red kite. Then Tom has the ", "other": "Mia had a red drum. Then Tom has the "}
@@ -167,7 +166,7 @@ def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     chosen |= {"typed": True, "part": "head"}
     made = tab.made("abc", **chosen)
     assert drawn(made["patch-map"]).shape == (8, 3 if name == "sees the future" else 2), "the first token is the same"
-    assert re.search("carr(y|ies)", made["circuit-headline"]) and made["steer-texts"].count("<samp>") == 5
+    assert re.search("carr(y|ies)", made["circuit-headline"]) and made["steer-texts"].count("<samp>") == 2
     one = tab.made("a", **{**chosen, "other": "b"})
     assert drawn(one["patch-map"]).shape == (8, 1)
     experts = tab.made("abc", **{**chosen, "part": "expert"})

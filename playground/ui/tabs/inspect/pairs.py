@@ -36,7 +36,8 @@ NO_PAIRS = "No pair suits this model. Under “Patch from another prompt”, typ
 BY_HAND = "This example was written by hand for one prompt. Choose a trained model under “Look into”"
 REPLACE = "Replace your prompt with a pair:"
 FIELD = """<div class="line"><label class="field-label grow">Other prompt <textarea rows="1"
-name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"></textarea></label></div>"""
+name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"
+placeholder="Your prompt with one word changed"></textarea></label></div>"""
 """Where the second prompt is typed, in a template."""
 MARKS = ".,:;!?…。\"'"
 END = (".", "!", "?", "…", "。")
@@ -196,22 +197,20 @@ def written(at: At, tap: Tap) -> str:
     return tokenizer.decode([*ids, *new_ids])[len(text_of(at, ids)) :]  # with a space between words
 
 
-def cards(at: At, taps: dict[str, Tap], plain: str, more: str = "") -> str:
+def cards(at: At, taps: dict[str, Tap]) -> str:
     """What the model writes with each tap, side by side under their names, as HTML.
 
-    Words are marked where the text differs from the one whose name is `plain`. Texts after the second one are folded
-    under the title `more`.
+    Words are marked where the text differs from the first one.
     """
     begun = f'<span class="prompt">{html.escape(text_of(at, at.look.ids))}</span>'
-    texts = {name: written(at, tap) for name, tap in taps.items()}
-    each = [
+    texts = [written(at, tap) for tap in taps.values()]
+    each = "".join(
         f"<div><strong>{html.escape(name)}</strong>"
-        f'<p class="sample" dir="auto">{begun}<samp>{_marked(text, texts[plain])}</samp></p></div>'
-        for name, text in texts.items()
-    ]
-    first, rest = (f'<div class="by-temperature">{"".join(part)}</div>' for part in (each[:2], each[2:]))
-    same = quiet("The texts are the same.") if len({*texts.values()}) == 1 else ""
-    return same + first + (f"<details><summary>{more}</summary>{rest}</details>" if each[2:] else "")
+        f'<p class="sample" dir="auto">{begun}<samp>{_marked(text, texts[0])}</samp></p></div>'
+        for name, text in zip(taps, texts)
+    )
+    same = quiet("The texts are the same.") if len({*texts}) < len(texts) else ""
+    return f'{same}<div class="by-temperature">{each}</div>'
 
 
 def _marked(text: str, plain: str) -> str:

@@ -163,7 +163,7 @@ def _continued(at: At) -> str:
     said = words.expected_words(*(_likeliest(at, each) for each in texts.values()), answers_of(at))
     here = theme.quiet("Both texts take the likeliest token each time. The tab Generate uses the model unchanged.")
     chips = f'<div class="line tight">{chips}</div>'
-    return f"{chips}<p>{html.escape(said)}</p>{here}{cards(at, texts, 'Unpatched')}"
+    return f"{chips}<p>{html.escape(said)}</p>{here}{cards(at, texts)}"
 
 
 def _likeliest(at: At, tap: Tap) -> list[tuple[str, float]]:

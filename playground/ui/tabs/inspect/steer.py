@@ -15,7 +15,6 @@ from ....inspection import look as look_at
 from ....interventions.pairs import ends_a_word, word_with
 from ....interventions.patching import Pair
 from ....interventions.steering import (
-    COMPARED,
     STRENGTHS,
     TRIED,
     Setting,
@@ -49,7 +48,7 @@ from .validation import held_out
 SETTING_TOKENS = 512
 """Tokens of held-out text on which each layer and strength is tried."""
 
-_NONE = "Steering works on no known pair of this model. Type two prompts under “Patch from another prompt”."
+_NONE = "No ready example suits this model. Type two prompts under “Patch from another prompt”."
 _AREA = (
     '<label class="field-label grow">{label}'
     '<textarea name="{name}" rows="2" dir="auto" data-resets="steered steer_on"></textarea></label>'
@@ -98,11 +97,17 @@ def _suggested(at: At) -> tuple[tuple[int, ...], str | None, str | None]:
 
     If possible, the pair works on this prompt, else on its own. Where no pair works at all, the two prompts.
     """
-    here, offered = at.look.ids, [(pair.ids, *_sides_of(at, pair)) for pair in steered_pairs(at)]
-    own = [(here, _line(at.chosen.other), _line(text_of(at, here)))] if at.chosen.other else []
-    tried = [*own, *((here, *sides) for _, *sides in offered), *offered]
-    works = (each for each in tried if _setting(at, *each).works)
-    return next(works, own[0] if own else (here, None, None))
+    here, other = at.look.ids, at.chosen.other
+    own = (here, _line(other), _line(text_of(at, here))) if other else (here, None, None)
+    if other and _setting(at, *own).works:
+        return own
+    return min(_examples(at).values(), key=lambda each: each[0] != here, default=own)
+
+
+def _examples(at: At) -> dict[Pair, tuple[tuple[int, ...], str, str]]:
+    """The pairs on which steering works → what to steer, the visitor's prompt if possible, towards and away."""
+    here, sides = at.look.ids, {pair: _sides_of(at, pair) for pair in steered_pairs(at)}
+    return {pair: (here if _setting(at, here, *both).works else pair.ids, *both) for pair, both in sides.items()}
 
 
 def _sides_of(at: At, pair: Pair) -> tuple[str, str]:
@@ -145,11 +150,11 @@ def _setting(at: At, ids: tuple[int, ...], towards: str, away: str) -> Setting:
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The slots of the curve and of the texts at some strengths; none while the part is closed."""
+    """The slots of the curve and of the texts without and with it; none while the part is closed."""
     c = at.chosen
     if not c.steer:
         return {}
-    suggested = {"steer-ideas": Slot((*at.about, c.prompt, c.other), lambda: _examples(at), slow=True)}
+    suggested = {"steer-ideas": Slot((*at.about, c.prompt, c.other), lambda: _ideas(at), slow=True)}
     if c.steer_layer is None:
         return suggested
     if c.steer_on:
@@ -165,16 +170,15 @@ def slots(at: At) -> dict[str, Slot]:
     }
 
 
-def _examples(at: At) -> str:
-    """A button for each pair on which steering works, named by the two answers, on the visitor's prompt if possible."""
+def _ideas(at: At) -> str:
+    """A button for each example, named by its two answers."""
+    examples = _examples(at)
 
     def offered(pair: Pair) -> tuple[str, dict[str, Any]]:
         answers = (pair.ids, pair.answer), (pair.other, pair.foil)
-        here, sides = at.look.ids, _sides_of(at, pair)
-        on = here if _setting(at, here, *sides).works else pair.ids
-        return " → ".join(_word(at.look, *each) for each in answers), _steered(at, on, *sides)
+        return " → ".join(_word(at.look, *each) for each in answers), _steered(at, *examples[pair])
 
-    return pair_chips(at, "Example:", steered_pairs(at), offered, _NONE)
+    return pair_chips(at, "Example:", [*examples], offered, _NONE)
 
 
 def _added(at: At) -> str:
@@ -229,6 +233,6 @@ def _strength(at: At) -> float:
 
 def _side_by_side(at: At) -> str:
     direction, layer = _direction(at), at.chosen.steer_layer
-    names = {strength: f"Strength {strength:g}" for strength in (0.0, _strength(at), *COMPARED)}
+    names = {strength: f"Strength {strength:g}" for strength in (0.0, _strength(at))}
     taps = {name: steering_tap(at.look.model, direction, layer, strength) for strength, name in names.items()}
-    return cards(at, taps, names[0.0], "More strengths")
+    return cards(at, taps)
