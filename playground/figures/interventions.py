@@ -18,8 +18,13 @@ from .wire import escaped, shortened
 
 _WRITTEN = 14
 """Up to this many tokens, numbers stand in the cells."""
-_BESIDE, _TOUCHED = 130, 22
+_BESIDE, _TOUCHED = 70, 22
 """Pixels beside the cells of a map, and the width of each, on a phone, where a map may be wider than the window."""
+_ABOVE = {
+    **{"orientation": "h", "len": 200, "lenmode": "pixels", "xpad": 0, "ypad": 0},
+    **{"x": 0, "xanchor": "left", "y": 1.1, "yanchor": "bottom"},
+}
+"""Where a map's colour bar stands: in sight even if the map goes on to the right."""
 _NARROWEST, _STAGE = 300, 62
 """Pixels: the width of a circuit on a phone, and the height of each stage."""
 _PART = (66, 42)
@@ -44,7 +49,7 @@ def patch_picture(
     Args:
         labels: place and text of all tokens, of which `part` is drawn.
         answers: the two whose logits are compared.
-        kept: (row, token) of patches to frame.
+        kept: (row, token) of patches, which are framed, as is the strongest cell.
     """
     values = found.effects[:, part]
     limit = reach(found.effects)
@@ -56,16 +61,21 @@ def patch_picture(
         "%{y}, at %{x}<br>changes the logit difference by %{customdata} nats",
         scale=palette.DIVERGING_SCALE,
         ends=(-limit, limit),
-        bar=f"change in lead<br>of “{answer}” over “{foil}”, nats",
+        bar=f"change in lead of “{answer}” over “{foil}”, nats",
+        ticks=_ABOVE,
         customdata=[[signed(value, 3) for value in row] for row in values],
         text=[[signed(value, 1) for value in row] for row in values] if values.shape[1] <= _WRITTEN else None,
     )
     return heatmap(
         trace,
-        max(190, 110 + (18 if len(rows) > 8 else 28) * len(rows)),
+        max(210, 130 + (18 if len(rows) > 8 else 28) * len(rows)),
         slanted(labels[part]),
         names(rows, length=24, **UPSIDE_DOWN, **FIXED),
-        frames=[frame(row, place - part.start) for row, place in kept if part.start <= place < part.stop],
+        frames=[
+            frame(row, place - part.start, palette.HIGHLIGHT if (row, place) in kept else palette.INK)
+            for row, place in dict.fromkeys([found.strongest_in(part), *kept])
+            if part.start <= place < part.stop
+        ],
         uirevision=f"{found.part} {values.shape}",
         narrow={"width": narrow} if narrow > _NARROWEST else None,
     )
@@ -84,7 +94,7 @@ def steering_picture(curve: SteeringCurve, answer: str, foil: str) -> Figure:
 def circuit_picture(found: Circuit, answer: str) -> Figure:
     """The circuit, first layer at the bottom, answer on top; a click gives the index of a head among its heads.
 
-    Each part shows the share lost without it, each link is as wide as its share is large.
+    Each part shows the share lost without it, the most needed ones are filled, and links are as wide as their shares.
     """
     stages = sorted({_stage(node) for node in found.nodes})
     by_stage = [[node for node in found.nodes if _stage(node) == stage] for stage in stages]
@@ -95,8 +105,10 @@ def circuit_picture(found: Circuit, answer: str) -> Figure:
     ]
     box = {"bgcolor": palette.BAND, "borderpad": 4, "showarrow": False, "font": {"size": 12, "color": palette.INK}}
     wide, heads = _half_width(places), found.heads
-    border = {node: {"bordercolor": palette.DENSE} for node in heads}
-    notes += [{"x": x, "y": y, "text": words[node], **box, **border.get(node, {})} for node, (x, y) in places.items()]
+    look = {node: {"bordercolor": palette.DENSE} for node in heads}
+    for node in found.most_needed:
+        look[node] = {**look.get(node, {}), "bgcolor": palette.SEQUENTIAL_SCALE[2][1]}
+    notes += [{"x": x, "y": y, "text": words[node], **box, **look.get(node, {})} for node, (x, y) in places.items()]
     under = {
         "type": "scatter",
         "mode": "markers",

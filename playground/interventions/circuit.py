@@ -8,7 +8,7 @@ N = pairs, T = tokens, C = candidate circuits, P = parts of the model, H = heads
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -126,6 +126,22 @@ def places_of(found: Circuit, ids: Sequence[int], pattern: Callable[[int], torch
             if weight > NAMED_FROM and key < query:
                 places[node] = Place(int(key), _habit(ids, query, int(key)))
     return places
+
+
+def induction_of(
+    found: Circuit, places: Mapping[Node, Place], pattern: Callable[[int], torch.Tensor]
+) -> tuple[Node, Node] | None:
+    """Two heads in a row, as Olsson et al. (2022) found them; None where there are no such two.
+
+    The second one attends to what followed the same token earlier. At that place the first one, which feeds it, attends
+    to the token before more than to any other earlier one.
+    """
+    for node in found.most_needed:
+        key, habit = places.get(node, (0, None))
+        for sender in found.feeding([node]) if habit == "induction" else ():
+            if sender.head is not None and pattern(sender.layer)[sender.head, key, :key].argmax() == key - 1:
+                return sender, node
+    return None
 
 
 def _habit(ids: Sequence[int], query: int, key: int) -> str | None:

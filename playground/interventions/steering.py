@@ -19,8 +19,6 @@ from .patching import two_answers
 
 STRENGTHS = tuple(n / 5 for n in range(11))
 """Strengths that are measured."""
-PARTS = (1.0, 0.25, 0.5, 0.75)
-"""Parts of the chosen strength whose texts are compared with the one without any."""
 TRIED, LAYERS = (1.0, 0.8, 0.6, 0.4, 0.2), 8
 """Strengths of which the largest bearable one is suggested, and layers that are tried, spread over the model."""
 BEARABLE = 0.1

@@ -108,10 +108,10 @@ def token_in_word(tokens: Sequence[str], place: int) -> str:
 
 def without_words(label: str, before: float, after: float, place: str = "") -> str:
     """What a prediction becomes without a head; `place` names the token that it follows, where that is not the last."""
-    begun = f"After token {place}: without it" if place else "Without it"
+    begun = f"{f'After token {place}, without' if place else 'Without'} this head, the probability of “{label}”"
     if share(before) == share(after) or abs(after - before) < 0.001:
-        return f"{begun}, “{label}” stays at {share(after)}."
-    return f"{begun}, “{label}” {'falls' if after < before else 'rises'} from {share(before)} to {share(after)}."
+        return f"{begun} stays at {share(after)}."
+    return f"{begun} {'falls' if after < before else 'rises'} from {share(before)} to {share(after)}."
 
 
 def edited_headline(edits: Sequence[Edit], now: Mapping[str, float]) -> str:

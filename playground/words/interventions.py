@@ -28,7 +28,13 @@ ASSUMPTIONS = {
 """What a donor takes for granted."""
 OVERLAP = "Parts build on each other, so their shares do not add up."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
-LEFT_OUT = "a part that does the same in both prompts is left out."
+LEFT_OUT = "A part that does the same in both prompts is left out."
+BOXES = (
+    "In each box: the share of this lead lost with the other prompt's value there. The head at the top of this page "
+    "is switched off instead, and its numbers are probabilities. Click a head to see where it attends."
+)
+"""What the picture of a circuit shows."""
+FRESH = "Such pairs put other words here, if the model is sure of its answers; 24 at most."
 FEW = 5
 """Fresh pairs below which nothing is said of their middle."""
 ALIKE = 0.9
@@ -42,6 +48,8 @@ def part_name(part: str, layer: int, index: int | None) -> str:
     """One row of a map, to be read within a sentence."""
     if part == "head":
         return f"head {layer}.{index}"
+    if part == "mlp":
+        return f"MLP {layer}"
     return f"expert {index} of layer {layer}" if part == "expert" else f"layer {layer}"
 
 
@@ -73,7 +81,7 @@ def patched_result(
 
 def kept_words(part: str, layer: int, index: int | None, place: int, tokens: Sequence[str]) -> str:
     """A patch that is kept at one of the prompt's tokens, briefly."""
-    name = {"residual": "residual stream, ", "mlp": "MLP, "}.get(part, "") + part_name(part, layer, index)
+    name = ("residual stream, " if part == "residual" else "") + part_name(part, layer, index)
     return f"{name}, at token {place} “{tokens[place]}”"
 
 
@@ -84,16 +92,10 @@ def expected_words(before: Sequence[tuple[str, float]], after: Sequence[tuple[st
     return f"{third}With the patch, the model gives {then}; before, it gave {was}."
 
 
-def question_words(changed: Sequence[str]) -> str:
-    """What a map of patches answers; `changed` are the words in which the two prompts differ."""
-    here, there = _named(changed)
-    return f"Which part of the model carries the change from {here} to {there}?"
-
-
 def added_words(changed: Sequence[str], elsewhere: bool = False) -> str:
     """What steering adds, from the words in which its two prompts differ; `elsewhere`: on which prompt it is shown."""
     towards, away = _named(changed)
-    added = f"While the model writes, we add the difference between what it computes for {towards} and for {away}."
+    added = f"To every token, read or written, we add the model's state for {towards} minus that for {away}."
     return f"{added} No known pair steers your prompt, so this example uses another." if elsewhere else added
 
 
@@ -113,7 +115,7 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
         chosen: index of a strength.
     """
     wanted, other = (f"“{words[answer]}”" for answer in answers)
-    details = "Only the first token of each word counts. "
+    details = f"{wanted} leads where its first token is the likeliest. "
     details += "At strength 1, the added vector is as long as the residual stream."
     if curve.leaders[0] == answers[0]:
         return Result(f"{wanted} leads even without steering.", "", details)
@@ -127,9 +129,9 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
     where = f"From strength {curve.strengths[first]:g}"
     if last < len(leads) - 1:
         where += f" to {curve.strengths[last]:g}"
-    cost = curve.losses[chosen] - curve.losses[0]
-    way = "falls" if cost < 0 else "rises"
-    number = f"At strength {curve.strengths[chosen]:g}, the validation loss {way} by {signed(abs(cost))}."
+    cost, (was, now) = curve.losses[chosen] - curve.losses[0], (f"{curve.losses[i]:.3f}" for i in (0, chosen))
+    change = f"stays at {was}" if was == now else f"{'falls' if cost < 0 else 'rises'} from {was} to {now}"
+    number = f"At strength {curve.strengths[chosen]:g}, the validation loss {change}."
     if cost > 2 * BEARABLE:
         number += " The text may break."
     return Result(f"{where}, {wanted} leads {other}.", number, details)
@@ -141,27 +143,32 @@ def node_name(node: Node) -> str:
 
 
 def circuit_result(
-    found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str, foil: str
+    found: Circuit,
+    places: Mapping[Node, Place],
+    copying: tuple[Node, Node] | None,
+    tokens: Sequence[str],
+    answer: str,
+    foil: str,
 ) -> Result:
-    """The parts that an answer needs most, what they do, and what the circuit keeps; `places` of heads' weight."""
-    n = len(found.nodes)
-    carry = f"{n} of {found.parts} heads and MLPs {'carries' if n == 1 else 'carry'}"
-    needed = [node_name(node) for node in found.most_needed]
-    headline = f"“{answer}” depends most on {listed(needed)}." if needed else f"“{answer}” needs no head and no MLP."
-    number = f"{carry} {percent(min(found.kept, 1.0), 0)} of its lead over “{foil}”. "
-    number += f"This explains “{answer}” rather than “{foil}”: {LEFT_OUT}"
-    details = _reading(found, places, tokens, answer), _fresh(found.fresh), OVERLAP, ARROWS[bool(found.edges)]
-    return Result(headline, number, " ".join(filter(None, details)))
+    """How few parts carry an answer, which it needs most, and what they do.
 
-
-def lost_words(found: Circuit, answer: str, foil: str) -> str:
-    """What the numbers of a circuit mean, by its largest one."""
+    Args:
+        places: of heads' weight.
+        copying: the two heads of an induction circuit, if it is one.
+    """
+    reading, rest = _reading(found, places, tokens, answer), (LEFT_OUT, OVERLAP, ARROWS[bool(found.edges)])
+    details = " ".join(filter(None, (reading, _fresh(found.fresh), *rest)))
     if not found.nodes:
-        return ""
-    node = max(found.lost, key=found.lost.__getitem__)
-    most, lead = percent(min(found.lost[node], 1.0), 0), f"its lead over “{foil}”"
-    lost = f"−{most} means: with the other prompt's value in {node_name(node)}, “{answer}” loses {most} of {lead}."
-    return f"{lost} The headline at the top is for a head switched off completely, so its number differs."
+        return Result(f"“{answer}” needs no head and no MLP.", "", details)
+    n, needed = len(found.nodes), listed([node_name(node) for node in found.most_needed])
+    carry = f"{n} of {found.parts} parts {'carries' if n == 1 else 'carry'} the difference"
+    number = f"Alone, {'it keeps' if n == 1 else 'they keep'} {percent(min(found.kept, 1.0), 0)} of the lead of "
+    number += f"“{answer}” over “{foil}”. Most needed (filled): {needed}."
+    if not copying:
+        return Result(f"{carry} between “{answer}” and “{foil}”.", number, details)
+    first, second = (node_name(node) for node in copying)
+    steps = f"{first.capitalize()} notes which token came before; {second} finds what followed “{tokens[-1]}”."
+    return Result(f"This is an induction circuit: {carry}.", f"{number} {steps}", details)
 
 
 def _fresh(shares: Sequence[float]) -> str:
@@ -170,8 +177,10 @@ def _fresh(shares: Sequence[float]) -> str:
         return "No fresh prompts of this form were clear enough for a check."
     ranked = sorted(min(max(share, 0.0), 1.0) for share in shares)
     least, half, most = (percent(ranked[i], 0) for i in (0, (len(ranked) - 1) // 2, -1))
-    keeps = f"On {len(ranked)} fresh pair{'s' * (len(ranked) > 1)} it keeps {least}{f' to {most}' * (most != least)}"
-    return f"{keeps}: too few to tell." if len(ranked) < FEW else f"{keeps}, on half of them at least {half}."
+    pairs, kept = f"{len(ranked)} fresh pair{'s' * (len(ranked) > 1)}", f"{least}{f' to {most}' * (most != least)}"
+    keeps = f"On {pairs} the circuit keeps {kept}"
+    found = f"{keeps}: too few to tell." if len(ranked) < FEW else f"{keeps}, on half of them at least {half}."
+    return f"{found} {FRESH}"
 
 
 def _reading(found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str) -> str:

@@ -180,7 +180,7 @@ def test_patch_from_another_prompt_read_the_changed_text_and_find_it_again_by_it
     page = opened(chromium_page, address, model="induction", view="heads", part="head")
     page.click("details[data-fold=patch] > summary")
     drawn(page, "patch-map")
-    other = page.locator("textarea[name=other]")
+    other = page.locator("[data-fold=patch] textarea[name=other]")
     expect(other).not_to_have_value("")
     assert asked(page)["patch"] == ["true"] and asked(page)["other"] == [other.input_value()]
     click_cell(page, "patch-map", 2, len(other.input_value()) - 1)  # head 1.0, which copies

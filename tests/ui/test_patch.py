@@ -1,10 +1,13 @@
 """Patch, steer, circuit: what these parts of Inspect show, keep and refuse."""
 
+import json
 import re
+from html import unescape
 
 import pytest
 
 from playground.inspection.example import EXAMPLES
+from playground.interventions.steering import STRENGTHS
 from playground.storage import load
 from playground.studies.slips import CHECKPOINTS
 from playground.ui.tabs.inspect.steer import steered_pairs
@@ -35,16 +38,18 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert opened["towards"] and opened["away"] and opened["steer_layer"] == 1
     assert 0 < opened["strength"] <= 1
     made = again(tab, opened)
+    assert len(made["patch-map"]["figure"]["layout"]["shapes"]) == 1, "a frame around the cell that is named"
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
-    assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"]
-    assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
+    assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"] and made["circuit-ideas"] == ""
+    assert made["steer-texts"].count("<samp>") == 2 and made["steer-curve"]["figure"]
     steps = (
         "1.0 attends to the “g” of “cage” (what followed the same token). Input for this comes from head 0.0 and MLP 0."
     )
-    assert "depends most on head 1.0" in made["circuit-headline"] and steps in made["circuit-headline"]
-    assert f'Compared with <bdi dir="auto">“{opened["other"]}”</bdi>' in made["circuit-other"]
+    copying = "Head 0.0 notes which token came before; head 1.0 finds what followed “a”."
+    assert all(said in made["circuit-headline"] for said in ("This is an induction circuit", copying, steps))
+    filled = [note["bgcolor"] for note in made["circuit"]["figure"]["layout"]["annotations"] if not note["showarrow"]]
+    assert sorted(map(filled.count, {*filled})) == [2, 3], "the two parts that are needed most are filled"
     assert "Heads" in made["patch-parts"] and "Experts" not in made["patch-parts"], "this model has none"
-    assert made["circuit"]["figure"]["data"][0]["text"] == ["Show head 0.0", "Show head 1.0"], "no MLP"
     clicked = tab.shown(opened["at"], {"slot": "circuit", "index": [0, 1]}, **OPEN, other=opened["other"])
     assert (clicked.selection["layer"], clicked.selection["head"]) == (1, 0)
     alike = tab.made("hgfe hg", view="heads", patch=True, circuit=True, other="cafe ca ")  # one blank more
@@ -63,25 +68,28 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
     at = tab.at(None, view="heads", steer=True)
     pairs = steered_pairs(at)
     ideas = tab.shown(None, view="heads", steer=True).slots["steer-ideas"].make()
-    assert ideas.count("<button") == len(pairs) == works and ("works on no known pair" in ideas) == (not works)
-    assert (name == "stories") == ("One day␣" in ideas), "spaces at the end are visible"
+    assert ideas.count("<button") == len(pairs) == works and ("No ready example" in ideas) == (not works)
+    assert (name == "stories") == ("One day␣" in ideas) == ("She → He" in ideas), "spaces at the end are visible"
     for pair in pairs:
         prompt, other = (checkpoint.tokenizer.decode(ids) for ids in (pair.ids, pair.other))
         alone, opened = (tab.shown(prompt, view="heads", steer=True, other=two).selection for two in ("", other))
         assert alone["towards"] and (opened["towards"], opened["away"]) == (other, prompt)
         slots = tab.shown(**opened).slots
         headline, texts = slots["steer-curve-headline"].make(), slots["steer-texts"].make()
+        moves = [json.loads(unescape(move)) for move in re.findall('data-move="(.*?)"', slots["steer-ideas"].make())]
+        assert [{**opened, **move} == opened for move in moves].count(True) == 1, "the chosen example is pressed"
+        assert {*map(float, re.findall("Strength ([0-9.]+)<", texts))} <= {*STRENGTHS}
         words = " leads ".join(f"“{at.look.token_label(token)}[a-z]*”" for token in (pair.foil, pair.answer))
         assert re.search(f"From strength 0.[2468], {words}\.</h3>", headline)
         assert name != "stories" or re.search("[a-z]”\.</h3>", headline), "words, although its tokens are letters"
         assert f"At strength {opened['strength']:g}, the validation loss" in headline and "may break" not in headline
-        strongest = texts.split("<samp>")[2].replace("<mark>", "")  # beside the text at strength 0, before the fold
+        strongest = texts.split("<samp>")[2].replace("<mark>", "")  # beside the text at strength 0
         assert strongest.startswith(" " * (name != "stories") + checkpoint.tokenizer.token_text(pair.foil))
     if name == "stories":  # a pair on which steering does not work
         two = {"prompt": "Mia had a red kite. Then Tom has the ", "other": "Mia had a red drum. Then Tom has the "}
         assert tab.shown(**opened | two | {"steered": None}).selection["away"] == prompt, "what a visitor wrote stays"
         shown = tab.shown(**opened | two)
-        said = "for “Ben” and for “Ana”. No known pair steers your prompt, so this example uses another."
+        said = "for “Ben” minus that for “Ana”. No known pair steers your prompt, so this example uses another."
         assert said in shown.slots["steer-added"].make() and shown.selection["prompt"] == two["prompt"]
         assert '<span class="prompt">In the morning Ana came to the sea. </span>' in shown.slots["steer-texts"].make()
 
@@ -110,6 +118,7 @@ def test_patched_stories_are_written_to_the_end_of_a_sentence_and_name_whom_they
     texts = re.findall("<samp>(.*?)</samp>", tab.made("Max lived near the f", **chosen)["patch-kept"], re.DOTALL)
     assert len(texts) == 2 and all(text.removesuffix("</mark>").endswith((".", "!", "?")) for text in texts)
     assert "<mark>She</mark> had" in texts[1] and "He had" in texts[0] and "<mark>" not in texts[0]
+    assert not re.search(r"<mark>[^<]*\s", texts[1]), "words are marked one by one"
     cell = {"part": "residual", "layer": 3, "index": None, "place": 15}
     chosen |= {"other": "Mia had a red drum. Then Tom has the ", "kept": [cell]}
     said = tab.made("Mia had a red kite. Then Tom has the ", **chosen)["patch-kept"]
@@ -157,7 +166,7 @@ def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     chosen |= {"typed": True, "part": "head"}
     made = tab.made("abc", **chosen)
     assert drawn(made["patch-map"]).shape == (8, 3 if name == "sees the future" else 2), "the first token is the same"
-    assert re.search("carr(y|ies)", made["circuit-headline"]) and made["steer-texts"].count("<samp>") == 5
+    assert re.search("carr(y|ies)", made["circuit-headline"]) and made["steer-texts"].count("<samp>") == 2
     one = tab.made("a", **{**chosen, "other": "b"})
     assert drawn(one["patch-map"]).shape == (8, 1)
     experts = tab.made("abc", **{**chosen, "part": "expert"})
@@ -170,7 +179,7 @@ def test_worked_examples_keep_their_prompt(tab, name):
     chosen = tab.shown(None, **OPEN, subject=name).selection
     assert chosen["prompt"] == tab.shown(None, view="heads", subject=name).selection["prompt"]
     made = tab.made(None, **OPEN, subject=name)
-    for part in ("pair-ideas", "steer-ideas", "circuit-ideas"):
+    for part in ("pair-ideas", "steer-ideas"):
         assert "written by hand for one prompt" in made[part]
 
 

@@ -172,11 +172,16 @@
         drawn = true;
         plot.on("plotly_click", clicked);
         plot.on("plotly_relayout", () => zoomed());
+        plot.addEventListener("scroll", goesOn, { passive: true });
       }
       zoomed();
+      goesOn();
       box.dataset.state = "drawn";
       box.dataset.draws = Number(box.dataset.draws ?? 0) + 1;
     }
+
+    // A map that is wider than its place fades at the end that is not seen yet.
+    const goesOn = () => plot.toggleAttribute("data-goes-on", plot.scrollWidth - plot.clientWidth - plot.scrollLeft > 8);
 
     // Where the page has a <base>, plotly names its clip paths by the page's whole address, and loses them with it.
     function sameDocument(draw) {

@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 from ....figures.interventions import circuit_picture
 from ....interventions import circuit
 from ....interventions.pairs import fresh_pairs
-from ....words.interventions import circuit_result, lost_words
+from ....words.interventions import BOXES, circuit_result
 from ....words.result import Result
 from ...chart import chart_place
 from ...clicks import index_of
-from ...panel import Slot, move_button, slot
-from .pairs import answers_of, check_size, ideas, kept_here, pair_here, texts_like, with_headline
+from ...panel import Slot, slot
+from .pairs import FIELD, answers_of, check_size, ideas, kept_here, pair_here, texts_like, with_headline
 from .selection import At
 
-_PURPOSE = "A circuit is a small set of heads and MLPs that carries the difference between two prompts. "
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
-<div class="stack" data-if="other">{slot("circuit-other", tag="p", class_="quiet")}{slot("circuit-headline")}
+<p>Which few parts together carry the difference between two answers?</p>{FIELD}{slot("circuit-ideas", class_="line")}
+<div class="stack" data-if="other">{slot("circuit-headline")}
 <div data-reveal="headline">{chart_place("circuit", height=400, save_name="circuit", clickable=True)}</div></div>
-{slot("circuit-ideas", class_="line")}</div></details>"""
+</div></details>"""
 
 KNOWN, FRESH = 7, 24
 """Further pairs on which a circuit is found, and others on which it is checked, at most."""
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The slots of the circuit's graph, and pairs to choose from; empty while folded."""
-    if not at.chosen.circuit:
+    """The slots of the circuit's graph, and pairs to choose from unless Patch shows them; empty while folded."""
+    c = at.chosen
+    if not c.circuit:
         return {}
-    about = (*at.about, at.chosen.other)
-    suggested = {"circuit-ideas": ideas(at, purpose=_PURPOSE)}
-    if not at.chosen.other:
-        return suggested
-    other = Slot(at.chosen.other, lambda: _other(at.chosen.other))
-    graph = with_headline("circuit", about, lambda: _graph(at), lambda: _below(at))
-    return {**suggested, "circuit-other": other, **graph}
+    suggested = {"circuit-ideas": Slot(c.patch, str) if c.patch else ideas(at)}
+    graph = with_headline("circuit", (*at.about, c.other), lambda: _graph(at), lambda: BOXES)
+    return suggested | graph if c.other else suggested
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
@@ -46,12 +42,6 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     heads = _found(at).heads
     node = heads[index_of(click, len(heads))]
     return {"layer": node.layer, "head": node.head, "key": None}
-
-
-def _other(other: str) -> str:
-    """The second prompt, and a button that leads to its field."""
-    change = move_button("Change it", {"patch": True}, kind="link", data_reveal="pair-ideas")
-    return f'Compared with <bdi dir="auto">“{html.escape(other)}”</bdi>. {change}'
 
 
 def _found(at: At) -> circuit.Circuit:
@@ -66,11 +56,8 @@ def _found(at: At) -> circuit.Circuit:
     return kept_here.get(("circuit", pair), search, owner=look.model)
 
 
-def _below(at: At) -> str:
-    return f"{lost_words(_found(at), *answers_of(at))} Click a head to see where it attends."
-
-
 def _graph(at: At) -> tuple[dict[str, Any], Result]:
     found, answers = _found(at), answers_of(at)
     places = circuit.places_of(found, at.look.ids, at.look.pattern)
-    return circuit_picture(found, answers[0]), circuit_result(found, places, at.look.tokens, *answers)
+    copying = circuit.induction_of(found, places, at.look.pattern)
+    return circuit_picture(found, answers[0]), circuit_result(found, places, copying, at.look.tokens, *answers)

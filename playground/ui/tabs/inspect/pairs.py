@@ -34,8 +34,11 @@ ENOUGH_TEXTS, TEXT_TOKENS = 8, 8192
 """Texts from which the model needs to write none itself; tokens of the text that is read."""
 NO_PAIRS = "No pair suits this model. Under “Patch from another prompt”, type one that differs in one token."
 BY_HAND = "This example was written by hand for one prompt. Choose a trained model under “Look into”"
-PURPOSE = "Two prompts that differ in one word show which parts of the model carry the difference. "
 REPLACE = "Replace your prompt with a pair:"
+FIELD = """<div class="line"><label class="field-label grow">Other prompt <textarea rows="1"
+name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"
+placeholder="Your prompt with one word changed"></textarea></label></div>"""
+"""Where the second prompt is typed, in a template."""
 MARKS = ".,:;!?…。\"'"
 END = (".", "!", "?", "…", "。")
 RULES = SamplingConfig(greedy=True)
@@ -116,24 +119,26 @@ def answers_of(at: At) -> tuple[str, str]:
     return at.look.token_label(pair.answer), at.look.token_label(pair.foil)
 
 
-def ideas(at: At, find: Callable[[At], list[Pair]] = pairs_of, purpose: str = PURPOSE, none: str = NO_PAIRS) -> Slot:
-    """A button for each suggested pair, below what they are for and what a button does; without any, `none`."""
-    said = ("" if at.chosen.other else purpose) + REPLACE
-    return Slot((*at.about[:3], bool(at.chosen.other)), lambda: _ideas(at, find(at), said, none), slow=True)
+def ideas(at: At) -> Slot:
+    """A button for each suggested pair, which replaces both prompts."""
+
+    def offered(pair: Pair) -> tuple[str, dict[str, Any]]:
+        both = text_of(at, pair.ids), text_of(at, pair.other)
+        anew = {"kept": [], "query": None, "key": None, "steered": ""}
+        return " / ".join(changed_words(*both)), {"prompt": both[0], "other": both[1], **anew}
+
+    return Slot(at.about[:3], lambda: pair_chips(at, REPLACE, pairs_of(at), offered, NO_PAIRS), slow=True)
 
 
-def _ideas(at: At, pairs: list[Pair], said: str, none: str) -> str:
+def pair_chips(
+    at: At, said: str, pairs: list[Pair], offered: Callable[[Pair], tuple[str, dict[str, Any]]], none: str
+) -> str:
+    """A labelled row of buttons, each with the words and the move that are `offered` for a pair; `none` without any."""
     if not pairs:
         return quiet(none if at.chosen.subject == MODEL else f"{BY_HAND}.")
-    anew = {"kept": [], "query": None, "key": None, "steered": ""}
-    both = [(text_of(at, pair.ids), text_of(at, pair.other)) for pair in pairs]
     chips = "".join(
-        chip(
-            " / ".join(changed_words(*each)),
-            {"prompt": each[0], "other": each[1], **anew},
-            title=" / ".join(map(_spaces_shown, each)),
-        )
-        for each in both
+        chip(*offered(pair), title=" / ".join(_spaces_shown(text_of(at, ids)) for ids in (pair.ids, pair.other)))
+        for pair in pairs
     )
     return f'{quiet(said)}<div class="chips" data-arrows="">{chips}</div>'
 
@@ -192,29 +197,27 @@ def written(at: At, tap: Tap) -> str:
     return tokenizer.decode([*ids, *new_ids])[len(text_of(at, ids)) :]  # with a space between words
 
 
-def cards(at: At, taps: dict[str, Tap], plain: str, more: str = "") -> str:
+def cards(at: At, taps: dict[str, Tap]) -> str:
     """What the model writes with each tap, side by side under their names, as HTML.
 
-    Words are marked where the text differs from the one whose name is `plain`. Texts after the second one are folded
-    under the title `more`.
+    Words are marked where the text differs from the first one.
     """
     begun = f'<span class="prompt">{html.escape(text_of(at, at.look.ids))}</span>'
-    texts = {name: written(at, tap) for name, tap in taps.items()}
-    each = [
+    texts = [written(at, tap) for tap in taps.values()]
+    each = "".join(
         f"<div><strong>{html.escape(name)}</strong>"
-        f'<p class="sample" dir="auto">{begun}<samp>{_marked(text, texts[plain])}</samp></p></div>'
-        for name, text in texts.items()
-    ]
-    first, rest = (f'<div class="by-temperature">{"".join(part)}</div>' for part in (each[:2], each[2:]))
-    same = quiet("The texts are the same.") if len({*texts.values()}) == 1 else ""
-    return same + first + (f"<details><summary>{more}</summary>{rest}</details>" if each[2:] else "")
+        f'<p class="sample" dir="auto">{begun}<samp>{_marked(text, texts[0])}</samp></p></div>'
+        for name, text in zip(taps, texts)
+    )
+    same = quiet("The texts are the same.") if len({*texts}) < len(texts) else ""
+    return f'{same}<div class="by-temperature">{each}</div>'
 
 
 def _marked(text: str, plain: str) -> str:
-    """A text as HTML, with the words marked that another one does not have there."""
-    words, others = (re.findall(r"\S+|\s+", each) for each in (text, plain))
-    parts = []
-    for kind, _, _, start, end in difflib.SequenceMatcher(None, others, words, autojunk=False).get_opcodes():
-        part = html.escape("".join(words[start:end]))
-        parts.append(part if kind == "equal" or not part.strip() else f"<mark>{part}</mark>")
-    return "".join(parts)
+    """A text as HTML, with each word marked that another one does not have there."""
+    matched = difflib.SequenceMatcher(None, plain.split(), text.split(), autojunk=False).get_matching_blocks()
+    same = {place for _, start, count in matched for place in range(start, start + count)}
+    parts = (html.escape(part) for part in re.split(r"(\S+)", text))
+    return "".join(
+        f"<mark>{part}</mark>" if place % 2 and place // 2 not in same else part for place, part in enumerate(parts)
+    )

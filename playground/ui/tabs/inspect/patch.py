@@ -20,9 +20,9 @@ from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot, switch
 from .drawn import window, window_buttons, window_words
 from .pairs import (
+    FIELD,
     answers_of,
     cards,
-    changed_words,
     check_size,
     ideas,
     kept_here,
@@ -37,10 +37,9 @@ LIKELY = 0.01
 _PATHS = {"total": "All paths", "direct": "Direct path"}
 
 TEMPLATE = f"""<details class="fold" data-fold="patch"><summary>Patch from another prompt</summary>
-<div class="card stack">{slot("pair-ideas", class_="line")}
-<div class="line"><label class="field-label grow">Other prompt <textarea rows="1"
-name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"></textarea></label></div>
-<div class="stack" data-if="other">{slot("patch-question", tag="p")}{slot("patch-map-headline")}
+<div class="card stack"><p>Which single part, copied over, changes the answer most?</p>
+{FIELD}{slot("pair-ideas", class_="line")}
+<div class="stack" data-if="other">{slot("patch-map-headline")}
 {chart_place("patch-map", height=300, save_name="patching", clickable=True)}
 {slot("patch-window", class_="line tight")}{slot("patch-kept", class_="stack")}
 <details><summary>More</summary><div class="line">{slot("patch-parts")}{switch("path", "Effect", _PATHS)}
@@ -60,7 +59,6 @@ def slots(at: At) -> dict[str, Slot]:
         return suggested
     return {
         **suggested,
-        "patch-question": Slot(about, lambda: html.escape(words.question_words(changed_words(c.prompt, c.other)))),
         "patch-parts": Slot(len(parts), lambda: switch("part", "Part", parts)),
         **with_headline("patch-map", (*about, c.query), lambda: _map(at), lambda: _below(at)),
         "patch-window": Slot((*about, c.query), lambda: _window(at), slow=True, echoes=True),
@@ -165,7 +163,7 @@ def _continued(at: At) -> str:
     said = words.expected_words(*(_likeliest(at, each) for each in texts.values()), answers_of(at))
     here = theme.quiet("Both texts take the likeliest token each time. The tab Generate uses the model unchanged.")
     chips = f'<div class="line tight">{chips}</div>'
-    return f"{chips}<p>{html.escape(said)}</p>{here}{cards(at, texts, 'Unpatched')}"
+    return f"{chips}<p>{html.escape(said)}</p>{here}{cards(at, texts)}"
 
 
 def _likeliest(at: At, tap: Tap) -> list[tuple[str, float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,6 @@ from ....inspection import look as look_at
 from ....interventions.pairs import ends_a_word, word_with
 from ....interventions.patching import Pair
 from ....interventions.steering import (
-    PARTS,
     STRENGTHS,
     TRIED,
     Setting,
@@ -33,9 +33,9 @@ from .pairs import (
     cards,
     changed_words,
     check_size,
-    ideas,
     kept_here,
     lines_of,
+    pair_chips,
     pairs_of,
     read,
     suggested_other,
@@ -48,13 +48,14 @@ from .validation import held_out
 SETTING_TOKENS = 512
 """Tokens of held-out text on which each layer and strength is tried."""
 
-_NONE = "Steering works on no known pair of this model. Type two prompts under “Patch from another prompt”."
+_NONE = "No ready example suits this model. Type two prompts under “Patch from another prompt”."
 _AREA = (
     '<label class="field-label grow">{label}'
     '<textarea name="{name}" rows="2" dir="auto" data-resets="steered steer_on"></textarea></label>'
 )
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
-<div class="card stack">{slot("steer-added", tag="p")}{slot("steer-ideas", class_="line")}
+<div class="card stack"><p>How strongly must we steer to change the answer?</p>
+{slot("steer-added", tag="p", class_="num")}{slot("steer-ideas", class_="line")}
 <div class="stack" data-if="steer_layer"><label class="field-label wide">Strength
 <input type="range" name="strength" min="0" max="{STRENGTHS[-1]:g}" step="{STRENGTHS[1]:g}">
 <output data-of="strength"></output></label>
@@ -71,15 +72,23 @@ def opening(at: At) -> dict[str, Any]:
         return {}
     if c.other is None:
         return {"other": suggested_other(at, pairs_of(at) if c.patch or c.circuit else steered_pairs(at))}
-    prompts = f"{c.prompt}\n{c.other}"
-    if not c.steer or c.steered in (None, prompts):
+    if not c.steer or c.steered in (None, _prompts(at)):
         return {}
-    ids, towards, away = suggested = _suggested(at)
+    return _steered(at, *_suggested(at))
+
+
+def _prompts(at: At) -> str:
+    """The two prompts for which something is suggested."""
+    return f"{at.chosen.prompt}\n{at.chosen.other}"
+
+
+def _steered(at: At, ids: tuple[int, ...], towards: str | None, away: str | None) -> dict[str, Any]:
+    """The selection that steers these tokens, from the layer and with the strength to begin with."""
     on = None if ids == at.look.ids else text_of(at, ids)
-    sides = {"towards": towards, "away": away, "steered": prompts, "steer_on": on, "steer_layer": None}
+    sides = {"towards": towards, "away": away, "steered": _prompts(at), "steer_on": on, "steer_layer": None}
     if towards is None:
         return sides
-    setting = _setting(at, *suggested)
+    setting = _setting(at, ids, towards, away)
     return sides | {"steer_layer": setting.layer, "strength": setting.strength}
 
 
@@ -88,11 +97,17 @@ def _suggested(at: At) -> tuple[tuple[int, ...], str | None, str | None]:
 
     If possible, the pair works on this prompt, else on its own. Where no pair works at all, the two prompts.
     """
-    here, offered = at.look.ids, [(pair.ids, *_sides_of(at, pair)) for pair in steered_pairs(at)]
-    own = [(here, _line(at.chosen.other), _line(text_of(at, here)))] if at.chosen.other else []
-    tried = [*own, *((here, *sides) for _, *sides in offered), *offered]
-    works = (each for each in tried if _setting(at, *each).works)
-    return next(works, own[0] if own else (here, None, None))
+    here, other = at.look.ids, at.chosen.other
+    own = (here, _line(other), _line(text_of(at, here))) if other else (here, None, None)
+    if other and _setting(at, *own).works:
+        return own
+    return min(_examples(at).values(), key=lambda each: each[0] != here, default=own)
+
+
+def _examples(at: At) -> dict[Pair, tuple[tuple[int, ...], str, str]]:
+    """The pairs on which steering works → what to steer, the visitor's prompt if possible, towards and away."""
+    here, sides = at.look.ids, {pair: _sides_of(at, pair) for pair in steered_pairs(at)}
+    return {pair: (here if _setting(at, here, *both).works else pair.ids, *both) for pair, both in sides.items()}
 
 
 def _sides_of(at: At, pair: Pair) -> tuple[str, str]:
@@ -135,11 +150,11 @@ def _setting(at: At, ids: tuple[int, ...], towards: str, away: str) -> Setting:
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The slots of the curve and of the texts at five strengths; none while the part is closed."""
+    """The slots of the curve and of the texts without and with it; none while the part is closed."""
     c = at.chosen
     if not c.steer:
         return {}
-    suggested = {"steer-ideas": ideas(at, steered_pairs, "", _NONE)}
+    suggested = {"steer-ideas": Slot((*at.about, c.prompt, c.other), lambda: _ideas(at), slow=True)}
     if c.steer_layer is None:
         return suggested
     if c.steer_on:
@@ -153,6 +168,17 @@ def slots(at: At) -> dict[str, Slot]:
         **with_headline("steer-curve", about, lambda: _curve(at)),
         "steer-texts": Slot(about, lambda: _side_by_side(at), slow=True, echoes=True),
     }
+
+
+def _ideas(at: At) -> str:
+    """A button for each example, named by its two answers."""
+    examples = _examples(at)
+
+    def offered(pair: Pair) -> tuple[str, dict[str, Any]]:
+        answers = (pair.ids, pair.answer), (pair.other, pair.foil)
+        return " → ".join(_word(at.look, *each) for each in answers), _steered(at, *examples[pair])
+
+    return pair_chips(at, "Example:", [*examples], offered, _NONE)
 
 
 def _added(at: At) -> str:
@@ -188,22 +214,25 @@ def _curve(at: At) -> tuple[dict[str, Any], Result]:
     curve = kept_here.get(("curve", c.towards, c.away, layer, look.ids), measure, owner=look.model)
     tokens = {curve.leaders[-1]: look.ids, answers[1]: sides[1][0], answers[0]: sides[0][0]}
     words = {token: _word(look, ids, token) for token, ids in tokens.items()}
-    chosen = min(range(len(STRENGTHS)), key=lambda i: abs(STRENGTHS[i] - c.strength))
-    result = steered_result(curve, answers, words, chosen)
+    result = steered_result(curve, answers, words, STRENGTHS.index(_strength(at)))
     result = replace(result, details=f"{result.details} Measured on {judged.words}.".strip())
     return steering_picture(curve, *(words[token] for token in answers)), result
 
 
-def _word(look: Look, ids: list[int], token: int) -> str:
+def _word(look: Look, ids: Sequence[int], token: int) -> str:
     """The word that a token after these ids begins; else the token."""
     tokenizer = look.checkpoint.tokenizer
     known = token < tokenizer.vocab_size
     return (known and word_with(look.model, tokenizer, ids, token)) or look.token_label(token)
 
 
+def _strength(at: At) -> float:
+    """The chosen strength, as the slider has it."""
+    return min(STRENGTHS, key=lambda strength: abs(strength - at.chosen.strength))
+
+
 def _side_by_side(at: At) -> str:
     direction, layer = _direction(at), at.chosen.steer_layer
-    most = max(0.0, min(STRENGTHS[-1], at.chosen.strength))
-    names = {strength: f"Strength {strength:.3g}" for strength in (0.0, *(part * most for part in PARTS))}
+    names = {strength: f"Strength {strength:g}" for strength in (0.0, _strength(at))}
     taps = {name: steering_tap(at.look.model, direction, layer, strength) for strength, name in names.items()}
-    return cards(at, taps, names[0.0], "More strengths")
+    return cards(at, taps)
