@@ -41,7 +41,7 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert len(made["patch-map"]["figure"]["layout"]["shapes"]) == 1, "a frame around the cell that is named"
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
     assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"] and made["circuit-ideas"] == ""
-    assert made["steer-texts"].count("<samp>") == 2 and made["steer-curve"]["figure"]
+    assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
     steps = (
         "1.0 attends to the “g” of “cage” (what followed the same token). Input for this comes from head 0.0 and MLP 0."
     )
@@ -166,7 +166,7 @@ def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     chosen |= {"typed": True, "part": "head"}
     made = tab.made("abc", **chosen)
     assert drawn(made["patch-map"]).shape == (8, 3 if name == "sees the future" else 2), "the first token is the same"
-    assert re.search("carr(y|ies)", made["circuit-headline"]) and made["steer-texts"].count("<samp>") == 2
+    assert re.search("carr(y|ies)", made["circuit-headline"]) and made["steer-texts"].count("<samp>") == 5
     one = tab.made("a", **{**chosen, "other": "b"})
     assert drawn(one["patch-map"]).shape == (8, 1)
     experts = tab.made("abc", **{**chosen, "part": "expert"})

@@ -197,20 +197,21 @@ def written(at: At, tap: Tap) -> str:
     return tokenizer.decode([*ids, *new_ids])[len(text_of(at, ids)) :]  # with a space between words
 
 
-def cards(at: At, taps: dict[str, Tap]) -> str:
+def cards(at: At, taps: dict[str, Tap], more: str = "") -> str:
     """What the model writes with each tap, side by side under their names, as HTML.
 
-    Words are marked where the text differs from the first one.
+    Words are marked where the text differs from the first one. Texts after the second are folded under `more`.
     """
     begun = f'<span class="prompt">{html.escape(text_of(at, at.look.ids))}</span>'
     texts = [written(at, tap) for tap in taps.values()]
-    each = "".join(
+    each = [
         f"<div><strong>{html.escape(name)}</strong>"
         f'<p class="sample" dir="auto">{begun}<samp>{_marked(text, texts[0])}</samp></p></div>'
         for name, text in zip(taps, texts)
-    )
-    same = quiet("The texts are the same.") if len({*texts}) < len(texts) else ""
-    return f'{same}<div class="by-temperature">{each}</div>'
+    ]
+    same = quiet("The texts are the same.") if len({*texts}) == 1 else ""
+    first, rest = (f'<div class="by-temperature">{"".join(part)}</div>' for part in (each[:2], each[2:]))
+    return same + first + (f"<details><summary>{more}</summary>{rest}</details>" if each[2:] else "")
 
 
 def _marked(text: str, plain: str) -> str:

@@ -150,7 +150,7 @@ def _setting(at: At, ids: tuple[int, ...], towards: str, away: str) -> Setting:
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The slots of the curve and of the texts without and with it; none while the part is closed."""
+    """The slots of the curve and of the texts at five strengths; none while the part is closed."""
     c = at.chosen
     if not c.steer:
         return {}
@@ -232,7 +232,8 @@ def _strength(at: At) -> float:
 
 
 def _side_by_side(at: At) -> str:
-    direction, layer = _direction(at), at.chosen.steer_layer
-    names = {strength: f"Strength {strength:g}" for strength in (0.0, _strength(at))}
-    taps = {name: steering_tap(at.look.model, direction, layer, strength) for strength, name in names.items()}
-    return cards(at, taps)
+    direction, layer, chosen = _direction(at), at.chosen.steer_layer, _strength(at)
+    nearest = sorted(STRENGTHS[1:], key=lambda strength: abs(strength - chosen))[:4]
+    strengths = dict.fromkeys((0.0, chosen, *sorted(nearest)))
+    taps = {f"Strength {s:g}": steering_tap(at.look.model, direction, layer, s) for s in strengths}
+    return cards(at, taps, "Other strengths")
