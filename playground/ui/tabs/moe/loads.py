@@ -23,7 +23,7 @@ def _chart(name: str) -> str:
 
 TEMPLATE = f"""<div class="stack"><div class="line">{slot("loads-layer")}<button type="button" class="ghost"
 id="train-unbalanced" data-do="train_again" data-with='{{"balance": "none"}}'>Train this pair without balance</button>
-<p class="quiet">The same settings and first seed, but no balance loss.</p></div>
+<p class="quiet">The same settings and random start, but no balance loss.</p></div>
 <div class="two">{"".join(map(_chart, CHARTS))}</div></div>"""
 
 
@@ -45,7 +45,7 @@ def _picture(view: PairView | None, side: SideView | None, layer: int) -> Slot:
     if side is None or not side.histories:
         return Slot(None, lambda: None)
     about = (view.id, len(side.histories[0].load), layer)
-    return Slot(about, lambda: show(*over_training(side, layer), layer=layer))
+    return Slot(about, lambda: show(*over_training(side, layer), model=view.name, layer=layer))
 
 
 def over_training(side: SideView, layer: int) -> tuple[dict[str, Any] | None, str]:
