@@ -18,11 +18,12 @@ CHARTS = {"load-balanced": "With balance", "load-unbalanced": "Without balance"}
 
 
 def _chart(name: str) -> str:
-    return f"<div><h3>{CHARTS[name]}</h3>{chart_place(name, height=250, save_name=name)}</div>"
+    return f'<div id="{name}"><h3>{CHARTS[name]}</h3>{chart_place(name, height=250, save_name=name)}</div>'
 
 
-TEMPLATE = f"""<div class="stack"><div class="line">{slot("loads-layer")}<button type="button" class="ghost"
-id="train-unbalanced" data-do="train_again" data-with='{{"balance": "none"}}'>Train this pair without balance</button>
+TEMPLATE = f"""<div class="stack"><div class="line">{slot("loads-layer")}
+<button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
+data-with='{{"balance": "none"}}'>Train this pair without balance</button>
 <p class="quiet">The same settings and random start, but no balance loss.</p></div>
 <div class="two">{"".join(map(_chart, CHARTS))}</div></div>"""
 
@@ -41,8 +42,8 @@ def slots(at: At) -> dict[str, Slot]:
 
 
 def _picture(view: PairView | None, side: SideView | None, layer: int) -> Slot:
-    """The load of a comparison's first mixture; nothing if there is none."""
-    if side is None or not side.histories:
+    """The load of a comparison's first mixture; nothing before there is any."""
+    if side is None or not side.histories or (view.active and not side.histories[0].load):
         return Slot(None, lambda: None)
     about = (view.id, len(side.histories[0].load), layer)
     return Slot(about, lambda: show(*over_training(side, layer), model=view.name, layer=layer))
