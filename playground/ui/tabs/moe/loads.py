@@ -58,5 +58,4 @@ def over_training(side: SideView, layer: int) -> tuple[dict[str, Any] | None, st
     steps, load = over[0], over[1][:, layers.index(layer)].numpy()
     first, last = (evenness(load[moment].tolist()) for moment in (0, -1))
     began = (steps[0], first.entropy) if len(steps) > 1 else None
-    now = (last.entropy, last.most, last.busiest, last.busiest_share, last.dead)
-    return load_map(steps, load, last.dead), training_load_words(layer, steps[-1], now, began)
+    return load_map(steps, load, last.dead), training_load_words(layer, steps[-1], last, began)

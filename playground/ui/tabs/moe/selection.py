@@ -88,13 +88,11 @@ class At:
     @functools.cached_property
     def by_balance(self) -> dict[bool, PairView]:
         """This comparison, by whether it balances its experts; and the newest one that differs in that alone."""
-        found = {}
-        for job in (*self.page.board.of(self.visitor, kind=ComparisonJob), self.job) if self.job else ():
-            if _but_balance(job.spec) == _but_balance(self.job.spec):
-                found[job.spec.moe.balance != "none"] = job.view()
-        if not self.job and self.view:
-            found[self.view.sides["moe"].config.balance != "none"] = self.view
-        return found
+        if self.job is None:
+            return {self.view.sides["moe"].config.balance != "none": self.view} if self.view else {}
+        jobs, same = self.page.board.of(self.visitor, kind=ComparisonJob), _but_balance(self.job.spec)
+        alike = (job for job in (*jobs, self.job) if _but_balance(job.spec) == same)
+        return {job.spec.moe.balance != "none": job.view() for job in alike}
 
     @functools.cached_property
     def pair(self) -> tuple[Checkpoint, Checkpoint]:
