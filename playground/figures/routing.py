@@ -43,16 +43,17 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
 def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int]) -> Figure:
     """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end.
 
-    The colour shows the root of a share, so that a small one is not as white as none.
+    The colour shows the root of a share, so that a small one is not as white as none. Its scale ends at four times an
+    equal share for every run, so that two runs can be compared.
     """
     E = load.shape[1]
-    most = max(2 / E, float(load.max()))
+    equal = E**-0.5
     trace = cells(
         np.sqrt(load.T),
         "%{y}, step %{x:,.0f}<br>share of load %{customdata:.1%}",
-        ends=(0, most**0.5),
+        ends=(0, 2 * equal),
         bar="share of load<br>(root scale)",
-        ticks={"tickvals": [0, E**-0.5, most**0.5], "ticktext": ["none", "equal share", f"{100 * most:.0f} %"]},
+        ticks={"tickvals": [0, equal, 2 * equal], "ticktext": ["none", "equal share", "4 times that"]},
         gap=0,
         ygap=1,
         x=numbers(steps),

@@ -290,7 +290,6 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "arithmetic-share": _arithmetic,
     "difference": lambda scene: _verdict(scene).difference,
     "difference-size": lambda scene: abs(_verdict(scene).difference),
-    "difference-margin": lambda scene: _verdict(scene).margin,
     "seeds": lambda scene: _verdict(scene).seeds,
     "winner": _winner,
     "dead-compared": lambda scene: f"{_dead(scene, 'without')} instead of {_dead(scene, 'with')}",

@@ -80,7 +80,7 @@ def checked(ask: Ask, guess: Any) -> Value:
 
 UNCLEAR, ALIKE = "unclear", "alike"
 """An answer that a lesson may give besides its choices: any difference may be chance. Then the choice `alike`,
-"hardly any difference", is right, and no other is wrong."""
+such as "cannot tell", is right, and no other is wrong."""
 
 
 def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
@@ -89,7 +89,7 @@ def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
     if ask.kind == "choice" and answer not in (None, UNCLEAR, *ask.choices):
         answer = str(value_of(scene, answer))
     if answer is None or (answer == UNCLEAR and guess != ALIKE):
-        return Judged(UNCLEAR, None, "A tie." if ALIKE in ask.choices else "Your numbers do not decide this.")
+        return Judged(UNCLEAR, None, ask.choices.get(ALIKE, "Your numbers do not decide this."))
     if ask.kind == "choice":
         return _judged_choice(ask.choices, str(guess), ALIKE if answer == UNCLEAR else answer)
     truth = float(value_of(scene, answer))

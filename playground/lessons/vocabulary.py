@@ -94,8 +94,9 @@ _PLACES = (
     ("moe", "difference", "#moe-difference"),
     ("moe", "pair curve", "#moe-curve"),
     ("moe", "pair facts", "#moe-panel .facts"),
-    ("moe routing loads", "loads", "=load-over-training"),
-    ("moe routing loads", "train unbalanced", "#train-unbalanced"),
+    ("moe loads", "loads", "#load-balanced"),
+    ("moe loads", "unbalanced loads", "#load-unbalanced"),
+    ("moe loads", "train unbalanced", "#train-unbalanced"),
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..inspection.balance import Evenness
 from ..inspection.favourites import RANDOM_ROUTERS, Sorting
 from .numbers import listed
 from .result import Result
@@ -35,22 +36,16 @@ def journey_words(token: str, position: int, layers: Sequence[int], experts: np.
     return f"The first choices of token {position} “{token}”. {way}. Framed: the experts it uses."
 
 
-def training_load_words(
-    layer: int, step: int, load: tuple[float, float, int, float, Sequence[int]], began: tuple[int, float] | None
-) -> str:
-    """How even a layer's load was at the end of training, and at first; of `inspection.balance.Evenness`."""
-    entropy, most, busiest, share, dead = load
+def training_load_words(layer: int, step: int, load: Evenness, began: tuple[int, float] | None) -> str:
+    """How even a layer's load was at the end of training, and at first."""
     then = f" ({2 ** began[1]:.1f} at step {began[0]:,})" if began else ""
     words = (
-        f"Layer {layer}, step {step:,}: as even as {2**entropy:.1f} equally busy experts out of {2**most:.0f}{then}. "
-        f"The busiest is expert {busiest} with {100 * share:.0f} %. "
+        f"Layer {layer}, step {step:,}: as even as {2**load.entropy:.1f} equally busy experts out of {2**load.most:.0f}"
+        f"{then}. The busiest is expert {load.busiest} with {100 * load.busiest_share:.0f} %. "
     )
-    return words + (f"Almost unused (✕): {experts_listed(dead)}." if len(dead) else "No expert is dead.")
-
-
-def experts_listed(experts: Sequence[int]) -> str:
-    """As "experts 1, 2 and 3"."""
-    return f"expert{'s' * (len(experts) > 1)} {listed([str(expert) for expert in experts])}"
+    if not load.dead:
+        return f"{words}No expert is dead."
+    return f"{words}Almost unused (✕): expert{'s' * (len(load.dead) > 1)} {listed(list(map(str, load.dead)))}."
 
 
 def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None, judged: str) -> Result:

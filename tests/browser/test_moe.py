@@ -23,7 +23,7 @@ def fold(page, name: str) -> None:
     page.locator(f"#moe-{name} > summary").click()
 
 
-def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
+def test_train_both_follow_a_word_and_switch_an_expert_off(address, open_page):
     page = open_page()
     page.goto(f"{address}?tab=moe")
     said = page.locator("#moe-verdict")
@@ -83,14 +83,8 @@ def test_train_both_follow_a_word_and_take_balance_away(address, open_page):
     page.locator("#moe-panel select[name=pair]").select_option(label="Dialects: dense + MoE")
     expect(said).to_contain_text("recorded")
 
-    # a pair without balance is one button away
+    # an expert is one button away from being off
     fold(page, "breaking")
     before = page.locator("#breaking-result").inner_text()
     page.locator(".expert-toggle[aria-pressed=false]").first.click()
     page.wait_for_function("was => document.querySelector('#breaking-result').innerText !== was", arg=before)
-    fold(page, "routing")
-    page.locator("#moe-routing summary", has_text="Load of each expert").click()
-    page.locator("#train-unbalanced").click()
-    expect(page.locator("#moe-stop")).to_be_visible()
-    page.locator("#moe-stop").click()
-    expect(page.locator("#moe-stop")).to_have_count(0)

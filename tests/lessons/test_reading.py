@@ -145,13 +145,13 @@ def test_numbers_that_do_not_decide_are_not_decided():
     cases = [{"when": "times-500 > 300", "is": "a"}]
     step = read(a_file(ask={"question": "?", "choices": {"a": "A", "b": "B"}, "right": cases})).steps[1]
     assert judge(Scene(), step.ask, "a").right is None
-    choices = {"up": "Up", "down": "Down", "alike": "Hardly any difference."}
+    choices = {"up": "Up", "down": "Down", "alike": "Cannot tell."}
     scene = Scene()
     scene.pair = lambda: SimpleNamespace(verdict=SimpleNamespace(is_clear=False))
     for right in ("unclear", "winner"):
         step = read(a_file(ask={"question": "?", "choices": choices, "right": right})).steps[1]
         judged = [(each.right, each.words) for each in (judge(scene, step.ask, guess) for guess in choices)]
-        assert judged == [(None, "A tie."), (None, "A tie."), (True, "Right: Hardly any difference.")]
+        assert judged == [(None, "Cannot tell."), (None, "Cannot tell."), (True, "Right: Cannot tell.")]
     cases = [{"when": "times-500 is 252", "say": "{times-500}"}, {"say": "never"}]
     step = read(a_file(show=["{loss}", cases])).steps[1]
     told, judged = said_of(Scene(), step, "b")

@@ -104,6 +104,13 @@ def test_the_chosen_model_brings_its_pair_along(served):
     assert alone.text("headline").startswith("No verdict") and "same text" in alone.text("remarks")
     alone.look(pair=" ".join(SHIPPED), dense=None, mixture=None)
     assert alone.text("headline").startswith("No difference")
+    # the load of the same pair without balance stands beside the first one's, whichever is shown
+    alone.look(pair=" ".join(ids.values()), loads=True)
+    assert alone.slots["load-balanced"] and not alone.slots["load-unbalanced"]
+    alone.do("train_again", balance="none")
+    until(lambda: alone.job().settled)
+    both = [alone.look(pair=" ".join(pair.values()))["load-unbalanced"] for pair in (ids, alone.job().model_ids)]
+    assert both[0] == both[1] and both[0]["figure"] != alone.slots["load-balanced"]["figure"]
 
 
 def test_nonsense_is_refused_in_words(served):

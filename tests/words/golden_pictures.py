@@ -7,6 +7,7 @@ from types import SimpleNamespace as Facts
 import numpy as np
 
 from playground.data import Baselines
+from playground.inspection.balance import Evenness
 from playground.inspection.favourites import Sorting
 from playground.inspection.sizes import Part
 from playground.words import experts, inspect, pictures
@@ -78,8 +79,8 @@ def of_pictures() -> Iterator[Case]:
 def of_experts() -> Iterator[Case]:
     chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
-    yield "load in training", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
-    yield "load in training, none dead", experts.training_load_words(1, 40, (2.0, 3.0, 4, 0.5, ()), None)
+    yield "load in training", experts.training_load_words(1, 40, Evenness(2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
+    yield "load in training, none dead", experts.training_load_words(1, 40, Evenness(2.0, 3.0, 4, 0.5, ()), None)
     yield "kept", experts.repeated_words([7, 8, 7, 7], [3, 1, 3, 1], 2)
     yield "nothing kept", experts.repeated_words([7, 8], [1, 1], 1)
     for random, kind in ((0.61, (3, ["a"])), (0.61, (3, list("abcde"))), (0.61, None), (0.73, None)):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +41,8 @@ class Heated:
     labels: list[str]
     chances: dict[float, list[float]]
     """Temperature → the probabilities of the labels' tokens."""
-    texts: list[tuple[float, float, str]]
-    """(temperature, entropy of the first choice, text)."""
+    texts: list[tuple[float, str]]
+    """(temperature, text)."""
 
 
 def snapshot(chosen: Selection, page: Page) -> Selection:
@@ -91,16 +90,12 @@ def compared(page: Page, checkpoint: Checkpoint, asked: Any) -> Heated:
             first = probabilities(steps[0].step.logits, torch.tensor([ids]), hot)[0]
             likeliest = likeliest or first.topk(min(CANDIDATES, len(first))).indices.tolist()
             chances[temperature] = [first[t].item() for t in likeliest]
-            entropy = torch.special.entr(first).sum().item()
-            texts.append((temperature, entropy, readable("".join(token.text for _, (token,) in steps))))
+            texts.append((temperature, readable("".join(token.text for _, (token,) in steps))))
         return Heated([label_of(tokenizer, t) for t in likeliest], chances, texts)
 
     key = (tuple(ids), rules.seed, rules.repetition_penalty, checkpoint.history.last_step)
     return _compared.get(key, write, owner=checkpoint.model)
 
 
-def _card(temperature: float, entropy: float, text: str) -> str:
-    return (
-        f"<div><strong>{temperature:g}</strong> <small>first token: perplexity "
-        f'{math.exp(entropy):.1f}</small><p dir="auto"><samp>{html.escape(text)}</samp></p></div>'
-    )
+def _card(temperature: float, text: str) -> str:
+    return f'<div><strong>{temperature:g}</strong><p dir="auto"><samp>{html.escape(text)}</samp></p></div>'

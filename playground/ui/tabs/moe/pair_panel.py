@@ -12,11 +12,11 @@ from ...page import Page
 from ...panel import Asked, Shown, Slot, blank, choice, move_button, slot, switch
 from ...quoted import model_facts
 from ...under_way import notices
-from . import both, breaking, experts, routing, verdict
+from . import both, breaking, experts, loads, routing, verdict
 from .selection import At, Selection, at, pairs, within
 from .table import training_speeds
 
-FOLDS = {"routing": routing, "experts": experts, "breaking": breaking, "figures": both}
+FOLDS = {"routing": routing, "loads": loads, "experts": experts, "breaking": breaking, "figures": both}
 """The modules that draw each fold: TITLE, TEMPLATE, slots(at). A ValueError stands in the slot <fold>-note."""
 CLICKED = {"expert-costs": breaking.clicked}
 """Chart → the function for a click in it."""

@@ -8,12 +8,10 @@ from typing import Any
 import torch
 
 from ....data import visible
-from ....figures.routing import journey_map, load_map
-from ....inspection.balance import evenness, load_over_training
+from ....figures.routing import journey_map
 from ....inspection.routing import RoutedText, expert_layers, routing_of
 from ....kept import Kept
-from ....storage import Checkpoint
-from ....words.experts import journey_words, repeated_words, training_load_words
+from ....words.experts import journey_words, repeated_words
 from ...chart import chart_place, show
 from ...panel import Slot, chip, choice, slot
 from ...prompts import read_prompt
@@ -32,12 +30,7 @@ TEMPLATE = f"""<div class="stack"><div class="line">{slot("routing-headline", ta
 {slot("routing-followed", id="routing-followed")}
 {chart_place("journey", height=220, save_name="token-journey")}
 <details class="fold"><summary>Another text</summary><div class="stack">{PROMPT}
-{slot("routing-ideas", class_="line tight", data_arrows="")}</div></details>
-<details class="fold" data-fold="loads"><summary>Load of each expert while training</summary><div class="stack">
-{chart_place("load-over-training", height=250, save_name="load-over-training")}
-<div class="line"><button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
-data-with='{{"balance": "none"}}'>Train this pair without balance</button><p class="quiet">The same settings
-and first seed, but no balance loss.</p></div></div></details></div>"""
+{slot("routing-ideas", class_="line tight", data_arrows="")}</div></details></div>"""
 
 _kept = Kept(entries=96, megabytes=64)
 
@@ -61,7 +54,6 @@ def slots(at: At) -> dict[str, Slot]:
     def first() -> list[int]:
         return routed().experts[i, 0, :, 0].tolist()
 
-    loads = Slot((*at.about, layer), lambda: show(*over_training(checkpoint, i), layer=layer))
     return {
         "layers": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
         "routing-ideas": Slot(ideas, lambda: "".join(chip(text, _beginning(text)) for text in ideas)),
@@ -78,7 +70,6 @@ def slots(at: At) -> dict[str, Slot]:
         "journey": Slot(
             (*text, position), lambda: show(*_journey(routed(), tokens[position], position), aloud=True, token=position)
         ),
-        **({"load-over-training": loads} if c.loads else {}),
     }
 
 
@@ -91,16 +82,3 @@ def _journey(routing: RoutedText, token: str, position: int) -> tuple[dict[str, 
     visited, shares = (each[:, 0, position].numpy() for each in (routing.experts, routing.weights))
     figure = journey_map(routing.dense_weights()[:, 0, position].numpy(), visited, routing.layers)
     return figure, journey_words(token, position, routing.layers, visited, shares)
-
-
-def over_training(checkpoint: Checkpoint, i: int) -> tuple[dict[str, Any] | None, str]:
-    """Chart and sentence of the load of the MoE model's i-th expert layer during training; no chart if not recorded."""
-    layers = expert_layers(checkpoint.config)
-    over = load_over_training(checkpoint.history.load, len(layers), checkpoint.config.n_experts)
-    if over is None:
-        return None, "No loads were recorded while this model trained."
-    steps, load = over
-    first, last = (evenness(load[moment, i].tolist()) for moment in (0, -1))
-    began = (steps[0], first.entropy) if len(steps) > 1 else None
-    now = (last.entropy, last.most, last.busiest, last.busiest_share, last.dead)
-    return load_map(steps, load[:, i].numpy(), last.dead), training_load_words(layers[i], steps[-1], now, began)

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass, replace
 
 from ....inspection.routing import expert_layers, second
-from ....service.comparisons import ComparisonJob
+from ....service.comparisons import ComparisonJob, ComparisonSpec
 from ....service.views import PairView, pair_of
 from ....storage import Checkpoint
 from ... import theme
@@ -83,6 +83,15 @@ class At:
     def seen(self, *, judged: bool = True) -> PairView | None:
         """Like `view`; with `judged`, a missing verdict is computed, which takes a moment."""
         return self.job.view() if self.job else two(self.page, self.visitor, *self.ids, judged=judged)
+
+    @functools.cached_property
+    def by_balance(self) -> dict[bool, PairView]:
+        """This comparison, by whether it balances its experts; and the newest one that differs in that alone."""
+        if self.job is None:
+            return {self.view.sides["moe"].config.balance != "none": self.view} if self.view else {}
+        jobs, same = self.page.board.of(self.visitor, kind=ComparisonJob), _but_balance(self.job.spec)
+        alike = (job for job in (*jobs, self.job) if _but_balance(job.spec) == same)
+        return {job.spec.moe.balance != "none": job.view() for job in alike}
 
     @functools.cached_property
     def pair(self) -> tuple[Checkpoint, Checkpoint]:
@@ -171,6 +180,11 @@ def prompts(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
     while len(checkpoint.tokenizer.encode("\n".join(lines))) > checkpoint.config.context_length and len(lines) > 1:
         lines.pop(0)
     return ["\n".join(lines), *known]
+
+
+def _but_balance(spec: ComparisonSpec) -> ComparisonSpec:
+    """The spec without what `train_again` may change."""
+    return replace(spec, seeds=1, moe=spec.moe.replace(balance="none"))
 
 
 def _ids(job: ComparisonJob) -> tuple[str, str]:
