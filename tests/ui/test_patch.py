@@ -58,7 +58,7 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
 
 @pytest.mark.parametrize(
     ("name", "works"),
-    {"stories": 2, "induction": 0, "dialects-dense": 3, "dialects-moe": 3, "prose": 0, "sentences": 3}.items(),
+    {"stories": 2, "induction": 0, "dialects-moe": 3, "sentences": 3}.items(),
 )
 def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, works):
     """On the processor in fp32."""
