@@ -92,7 +92,7 @@ class Endpoints:
 
         Args:
             text: plain text to learn from, a page or more; empty to learn a built-in language.
-            language: used if there is no text (stories, copy, brackets, addition, dialects or sentences).
+            language: used if there is no text (stories, copy, brackets, addition, phonebook, dialects or sentences).
             size: tiny, small or medium.
             steps: optimizer steps; 0 takes the size's own number.
             prompt: the samples written during training continue this text.

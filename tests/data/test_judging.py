@@ -13,7 +13,7 @@ import pytest
 from playground.data import LANGUAGES, corpus_from_sentences, corpus_from_text
 from playground.data.judging import LONG, LearnedText, Share, judge, without_divided_word
 from playground.data.languages.grammar import ENDS, SPELLING, grammar_of
-from playground.data.languages.made import addition, brackets, copy, dialects, stories
+from playground.data.languages.made import addition, brackets, copy, dialects, phonebook, stories
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
@@ -53,6 +53,7 @@ PLANTED = {
     ("addition", "free choices"): (r"\n(\d\d)\+", "times 10"),
     ("copy", copy.COPIED): (r" (\w+)\n", "last letter"),
     ("brackets", brackets.CLOSING): (r"[([{]([)\]}])", {")": "]", "]": "}", "}": ")"}),
+    ("phonebook", phonebook.NUMBER): (r" (\d+)\n", "plus 1"),
     ("dialects", dialects.VERB): (r"the ship (\w+)", {"sails": "boils", "turns": "grows", "waits": "cools"}),
     ("dialects", dialects.WHERE): (r"the ship \w+ (at|in|for)", {"at": "on", "in": "on", "for": "on"}),
     ("dialects", dialects.SUBJECT): (r"the (ship)", {"ship": "sails"}),

@@ -2,11 +2,11 @@
 
 from .exact import ExactModel
 from .graph import Graph, Language
-from .made import addition, brackets, copy, dialects, stories
+from .made import addition, brackets, copy, dialects, phonebook, stories
 
 LANGUAGES: dict[str, Language] = {
     language.name: language
-    for language in (stories.LANGUAGE, copy.LANGUAGE, brackets.LANGUAGE, addition.LANGUAGE, dialects.LANGUAGE)
+    for language in (made.LANGUAGE for made in (stories, copy, brackets, addition, phonebook, dialects))
 }
 
 __all__ = ["LANGUAGES", "ExactModel", "Graph", "Language"]

@@ -102,7 +102,7 @@ def first_values(source: str = FIRST_SOURCE, own: Own = UNKNOWN) -> dict[str, An
         "balance_weight": 0.01,
         "router_z_weight": 0.0,
         "router_noise": 0.0,
-        "tokenizer": "char" if source == OWN_TEXT or source in ("copy", "addition") else "word",
+        "tokenizer": "char" if source == OWN_TEXT or source in ("copy", "addition", "phonebook") else "word",
         "n_layers": 2,
         "d_model": 64,
         "n_heads": 4,

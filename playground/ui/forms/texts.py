@@ -65,7 +65,8 @@ TOKENIZERS_OF = {
 _KNOWN_VOCABULARY = {
     ("stories", "char"): 41, ("stories", "word"): 111, ("copy", "char"): 11, ("copy", "word"): 4610,
     ("brackets", "char"): 8, ("brackets", "word"): 8, ("addition", "char"): 14, ("addition", "word"): 203,
-    ("dialects", "char"): 26, ("dialects", "word"): 46, (SENTENCES, "word"): 28,
+    ("phonebook", "char"): 30, ("phonebook", "word"): 202, ("dialects", "char"): 26, ("dialects", "word"): 46,
+    (SENTENCES, "word"): 28,
 }  # fmt: skip
 _GUESSED_VOCABULARY = {
     "char": 64, "word": 2000, "bpe": 512, "gpt2": 50_257, "cl100k_base": 100_277, "o200k_base": 200_019
