@@ -167,21 +167,12 @@ def _verdict(scene: Scene) -> Verdict:
     return view.verdict
 
 
-def _arithmetic(scene: Scene) -> float:
-    """The mixture's operations per token, in percent of the dense model's."""
+def _memory(scene: Scene) -> float:
+    """The mixture's parameters as a multiple of the dense model's."""
     sides = scene.pair().sides
     if not sides:
         raise NotYet("Press “Train both” first.")
-    dense, moe = (sides[side].config.flops_per_token() for side in ("dense", "moe"))
-    return 100 * moe / dense
-
-
-def _speed(scene: Scene) -> float:
-    """The mixture's training speed as a multiple of the dense model's."""
-    speeds = scene.pair().speeds
-    if not speeds or None in speeds.values():
-        raise NotYet("The speed is not measured yet. Wait a moment.")
-    return speeds["moe"] / speeds["dense"]
+    return sides["moe"].config.n_parameters / sides["dense"].config.n_parameters
 
 
 def _winner(scene: Scene) -> str:
@@ -189,23 +180,18 @@ def _winner(scene: Scene) -> str:
     return "unclear" if not verdict.is_clear else "moe" if verdict.difference < 0 else "dense"
 
 
-def _load(scene: Scene, kind: str, record: int) -> list[float]:
-    """Each expert's share of the tokens in one record of training, in the layer that the page shows at first."""
+def _load(scene: Scene, kind: str) -> list[float]:
+    """Each expert's share of the tokens at the end of training, in the layer that the page shows at first."""
     config, history = scene.balance(kind)
     layers = expert_layers(config)
     if (over := load_over_training(history.load, len(layers), config.n_experts)) is None:
         raise NotYet("The load is not measured yet. Wait a moment.")
-    return over[1][record, layers.index(second(layers))].tolist()
+    return over[1][-1, layers.index(second(layers))].tolist()
 
 
 def _dead(scene: Scene, kind: str) -> int:
     """How many of this layer's experts get next to no tokens at the end of training."""
-    return len(evenness(_load(scene, kind, -1)).dead)
-
-
-def _busiest_four(scene: Scene) -> str:
-    """The share of this layer's four busiest experts without a balance loss, at first and at the end: `84 % → 80 %`."""
-    return " → ".join(percent(sum(sorted(_load(scene, "without", record))[-4:]), 0) for record in (0, -1))
+    return len(evenness(_load(scene, kind)).dead)
 
 
 def _balance_cost(scene: Scene) -> float:
@@ -287,7 +273,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "appeared-head": lambda scene: "head {0.layer}.{0.head}".format(_appeared(scene)),
     "appeared-percent": lambda scene: 100 * _appeared(scene).after / max(scene.run("chosen")[0].history.last_step, 1),
     # two models, and balance
-    "arithmetic-share": _arithmetic,
+    "memory-times": _memory,
     "difference": lambda scene: _verdict(scene).difference,
     "difference-size": lambda scene: abs(_verdict(scene).difference),
     "seeds": lambda scene: _verdict(scene).seeds,
@@ -295,10 +281,8 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "dead-compared": lambda scene: f"{_dead(scene, 'without')} instead of {_dead(scene, 'with')}",
     "dead-with": lambda scene: _dead(scene, "with"),
     "dead-without": lambda scene: _dead(scene, "without"),
-    "busiest-four": _busiest_four,
     "balance-cost": _balance_cost,
     "balance-size": lambda scene: abs(_balance_cost(scene)),
-    "speed-times": _speed,
     # bets on the next token
     "bets": lambda scene: len(scene.game().rounds),
     "points-you": lambda scene: _points(scene, YOU),
@@ -320,10 +304,9 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
 """All facts by the names that lesson files use; also `slip.NAME`, whether a slip is true, and `slip.NAME.NUMBER`."""
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
-    **dict.fromkeys(("sure", "copied", "next-share"), 0),
-    **dict.fromkeys(("appeared-percent", "arithmetic-share"), 0),
+    **dict.fromkeys(("sure", "copied", "next-share", "appeared-percent"), 0),
     **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent"), 1),
-    **dict.fromkeys(("bits-8-smaller", "llama-cache"), 1),
+    **dict.fromkeys(("bits-8-smaller", "llama-cache", "memory-times"), 1),
     **dict.fromkeys(("loss", "training-loss", "floor", "gap"), 3),
     **dict.fromkeys(("uniform", "unigram", "bigram", "risen", "apart", "dot"), 2),
     "bits-8-cost": 5,

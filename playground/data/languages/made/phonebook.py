@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from ..graph import CHANCE, Choice, Graph, Language, Mark
 
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprst" for vowel in "aeiou"]
-ENTRIES = 100
+ENTRIES = 400
 
 
 def _entry(n: int) -> tuple[str, str]:
