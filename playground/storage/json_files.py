@@ -1,7 +1,7 @@
-"""Values: read and write JSON files of sane size and depth.
+"""JSON files: read and write them, of sane size and depth.
 
-The memory that a file would take as Python objects is bounded before parsing: by its bytes, and by its signs that
-begin a value.
+The memory that a file would take as Python objects is bounded before parsing: by its bytes, and by the
+characters that can begin a value.
 """
 
 from __future__ import annotations
