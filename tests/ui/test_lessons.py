@@ -345,7 +345,8 @@ def test_what_stands_there_before_a_step_is_done_does_not_pass_for_its_answer(pa
     assert here.begun() is (step == "off" and name != "no-peeking")
     for guess, begun, done, first in (
         *((None, begun, done, "guess") for begun in (False, True) for done in (False, True)),
-        (20.0, False, False, "begun"), (20.0, True, False, waits), (20.0, True, True, ""), (20.0, False, True, ""),
+        (20.0, False, False, waits or "begun"), (20.0, True, False, waits),
+        (20.0, True, True, ""), (20.0, False, True, ""),
     ):  # fmt: skip
         answer.guess, answer.done = guess, done
         places = covered(lesson, progress, at, begun=begun)

@@ -339,7 +339,7 @@ def covered(lesson: Lesson, progress: Progress, at: Step, *, begun: bool) -> dic
     needs = {at.point, at.then, at.done.place if at.done else "", *(at.ask.covers if at.ask else ())}
     own = list(at.ask.covers) if at.ask else []
     undone = at.ask is not None and at.ask.until == "done" and not answer.done
-    first = "guess" if asks(at, answer) else "begun" if not (begun or answer.done) else "done" if undone else ""
+    first = "guess" if asks(at, answer) else "done" if undone else "" if begun or answer.done else "begun"
     open_later = [
         step for step in lesson.steps[lesson.steps.index(at) + 1 :] if asks(step, progress.answer(lesson, step))
     ]
