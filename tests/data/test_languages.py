@@ -8,7 +8,6 @@ import pytest
 
 from playground.data import LANGUAGES, corpus_from_language
 from playground.data.languages import ExactModel, Graph
-from playground.data.languages.made import phonebook
 from playground.data.tokenizers import CharTokenizer
 
 
@@ -125,15 +124,7 @@ def summed(line: str) -> bool:
     return sum(map(int, terms.split("+"))) == int(total)
 
 
-def listed(line: str) -> bool:
-    name, number = line.split(" ")
-    return phonebook.BOOK[name] == number and len(number) == 3 and len(phonebook.BOOK) == phonebook.ENTRIES
-
-
-LAWS = {"copy": copied, "brackets": matched, "addition": summed, "phonebook": listed}
-
-
-@pytest.mark.parametrize(("name", "law"), LAWS.items())
+@pytest.mark.parametrize(("name", "law"), [("copy", copied), ("brackets", matched), ("addition", summed)])
 def test_each_line_obeys_the_law_of_its_language(name, law):
     lines = LANGUAGES[name].sample(5_000, seed=0).split("\n")[:-1]  # the last may be cut short
     assert len(lines) > 100 and all(map(law, lines))
