@@ -7,16 +7,10 @@ from collections.abc import Hashable, Iterator
 from ..graph import CHANCE, Choice, Graph, Language, Mark
 
 SYLLABLES = [consonant + vowel for consonant in "bdfgklmnprst" for vowel in "aeiou"]
+NAMES = [first + second for first in SYLLABLES for second in SYLLABLES]
 ENTRIES = 400
-
-
-def _entry(n: int) -> tuple[str, str]:
-    """The nth name and its number. Powers modulo a prime look random, repeat late and are the same on every machine."""
-    first, second = divmod(pow(3, n, 3593), len(SYLLABLES))
-    return SYLLABLES[first] + SYLLABLES[second], f"{pow(7, n, 997):03d}"
-
-
-BOOK = dict(_entry(n) for n in range(10, 10 + ENTRIES))
+# Powers modulo a prime look random, repeat late and are the same on every machine.
+BOOK = {NAMES[pow(3, n, 3593)]: f"{pow(7, n, 997):03d}" for n in range(10, 10 + ENTRIES)}
 
 
 def choices(state: Hashable) -> Iterator[Choice]:
