@@ -48,7 +48,7 @@ ADDRESS = (
 
 _FRAME = f"""<div class="card inspect-prompt">
 <div class="line"><label class="grow"><span class="sr-only">Prompt</span>
-<textarea rows="1" name="prompt" data-resets="query key kept other" dir="auto" autocomplete="off" spellcheck="false"
+<textarea rows="1" name="prompt" data-resets="query key kept" dir="auto" autocomplete="off" spellcheck="false"
 placeholder="Type a prompt"></textarea></label>
 {slot("next", class_="next")}</div>
 <div class="line tight ideas"><div class="offers grow">{slot("edits-in-force")}
