@@ -17,7 +17,7 @@ DONOR_NAMES = {
     Donor.OTHER: "the other prompt's value",
     Donor.ZERO: "zero",
     Donor.MEAN: "its average",
-    Donor.RESAMPLE: "values of other texts",
+    Donor.RESAMPLE: "values from other texts",
 }
 ASSUMPTIONS = {
     Donor.OTHER: "This assumes that the prompts differ only in what you ask about.",
@@ -34,8 +34,10 @@ BOXES = (
     "Click a head to see where it attends."
 )
 """What the picture of a circuit shows."""
-ABOVE = "The numbers at the top of this page differ: they are probabilities, with a head switched off."
-FRESH = "Such pairs put other words here, if the model is sure of its answers; 24 at most."
+ABOVE = "The numbers at the top of the page differ: they are probabilities, measured with a head switched off."
+FRESH = (
+    "A fresh pair has the same form with other words. We use at most 24, and only if the model is sure of its answers."
+)
 FEW = 5
 """Fresh pairs below which nothing is said of their middle."""
 ALIKE = 0.9
@@ -131,8 +133,9 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
     leads = [leader == answers[0] for leader in curve.leaders]
     if not any(leads):
         still = f"“{words[curve.leaders[-1]]}” {'still ' * (curve.leaders[-1] == curve.leaders[0])}leads"
-        gained = f"At strength {curve.strengths[-1]:g}, {wanted} gains {signed(curve.effects[-1] - curve.effects[0])}"
-        return Result(f"Steering does not work here: {still}.", f"{gained} on {other}. Try another pair.", details)
+        gain, most = signed(curve.effects[-1] - curve.effects[0]), f"{curve.strengths[-1]:g}"
+        gained = f"At strength {most}, the logit of {wanted} gains {gain} on that of {other}. Try another pair."
+        return Result(f"Steering does not work here: {still}.", gained, details)
     first = leads.index(True)
     last = leads.index(False, first) - 1 if False in leads[first:] else len(leads) - 1
     where = f"From strength {curve.strengths[first]:g}"
@@ -155,8 +158,9 @@ def circuit_result(
     found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str, foil: str
 ) -> Result:
     """How few parts carry an answer, which it needs most, and where its heads look (`places`)."""
-    reading, rest = _reading(found, places, tokens, answer), (LEFT_OUT, OVERLAP, ARROWS[bool(found.edges)], ABOVE)
-    details = " ".join(filter(None, (reading, _fresh(found.fresh), *rest)))
+    several = (OVERLAP, ARROWS[bool(found.edges)], ABOVE) if found.nodes else ()
+    notes = (_reading(found, places, tokens, answer), _fresh(found.fresh), LEFT_OUT, *several)
+    details = " ".join(filter(None, notes))
     if not found.nodes:
         return Result(f"“{answer}” needs no head and no MLP.", "", details)
     n, needed = len(found.nodes), listed([node_name(node) for node in found.most_needed])
