@@ -160,6 +160,9 @@ def test_numbers_that_do_not_decide_are_not_decided():
 
 def test_facts_are_counted_and_a_loss_is_there_before_the_baselines():
     assert (value_of(Scene(), "times-500"), value_of(Scene(), "llama-cache")) == (252, 1)
+    scene = Scene()
+    scene.generate_prompt = "Tom lived \n"
+    assert value_of(scene, "prompt") == "Tom lived␣⏎"
     assert written("times-500", 381_750) == "381,750"
     assert holds(Scene(), read(a_file(done={"when": "times-500 > llama-cache"}, ask=None)).steps[1].done.when)
     scene, history = Scene(), History()
