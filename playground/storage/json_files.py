@@ -14,7 +14,7 @@ from typing import Any
 from .errors import CheckpointError
 
 MAX_BYTES = {"config.json": 100_000, "tokenizer.json": 16_000_000, "history.json": 16_000_000}
-"""Most bytes of the files that have a bound of their own."""
+"""Most bytes of the files that have their own bound."""
 _OTHERS = 1_000_000
 MAX_VALUES = {"config.json": 20_000, "tokenizer.json": 650_000, "history.json": 400_000}
 """Roughly how many values each may hold: commas and opening brackets, those inside strings included."""
