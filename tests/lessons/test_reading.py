@@ -81,6 +81,7 @@ def test_a_file_that_is_none():
         (b"{", "no JSON"),
         (b"[]", "no JSON object"),
         (b"[" * 50_000, "no JSON"),
+        (b"\xff", "no JSON"),
         (b" " * 60_001, "at most 60,000 bytes"),
     ):
         with pytest.raises(LessonError, match=said):
