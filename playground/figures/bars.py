@@ -55,9 +55,8 @@ def token_bars(labels: Sequence[str], panels: Sequence[tuple[str, np.ndarray]], 
 
 
 def product_bars(labels: Sequence[str], values: np.ndarray) -> Figure:
-    """Upright bars of signed products in their order; those that add to the sum's sign stand out."""
-    total = float(np.sum(values))
-    colors = [palette.SCORES if value * total > 0 else palette.FAINT for value in values]
+    """Upright bars of signed products in their order; those above zero stand out."""
+    colors = [palette.SCORES if value > 0 else palette.FAINT for value in values]
     places = list(range(len(labels)))
     return figure(
         [bar(values, places, colors, "number %{x}: %{y:.4f}<extra></extra>")],

@@ -94,7 +94,7 @@ def steering_picture(curve: SteeringCurve, answer: str, foil: str) -> Figure:
 def circuit_picture(found: Circuit, answer: str) -> Figure:
     """The circuit, first layer at the bottom, answer on top; a click gives the index of a head among its heads.
 
-    Each part shows the share lost without it, the most needed ones are filled, and links are as wide as their shares.
+    Each part shows its share when patched, the most needed ones are filled, and links are as wide as their shares.
     """
     stages = sorted({_stage(node) for node in found.nodes})
     by_stage = [[node for node in found.nodes if _stage(node) == stage] for stage in stages]
@@ -105,10 +105,11 @@ def circuit_picture(found: Circuit, answer: str) -> Figure:
     ]
     box = {"bgcolor": palette.BAND, "borderpad": 4, "showarrow": False, "font": {"size": 12, "color": palette.INK}}
     wide, heads = _half_width(places), found.heads
-    look = {node: {"bordercolor": palette.DENSE} for node in heads}
-    for node in found.most_needed:
-        look[node] = {**look.get(node, {}), "bgcolor": palette.SEQUENTIAL_SCALE[2][1]}
-    notes += [{"x": x, "y": y, "text": words[node], **box, **look.get(node, {})} for node, (x, y) in places.items()]
+    filled = {"bgcolor": palette.SEQUENTIAL_SCALE[2][1]}
+    notes += [
+        {"x": x, "y": y, "text": words[node], **box, **(filled if node in found.most_needed else {})}
+        for node, (x, y) in places.items()
+    ]
     under = {
         "type": "scatter",
         "mode": "markers",
@@ -129,10 +130,10 @@ def circuit_picture(found: Circuit, answer: str) -> Figure:
 
 
 def _words(node: Node | None, found: Circuit, answer: str) -> str:
-    """The words in a part's box: its name, and what is lost without it."""
+    """The words in a part's box: its name, and its share when patched."""
     if node is None:
         return f"<b>“{escaped(answer)}”</b>"
-    return f"<b>{node_name(node)}</b><br>{signed(-100 * min(found.lost[node], 1.0), 0)} %"
+    return f"<b>{node_name(node)}</b><br>{signed(100 * min(found.lost[node], 1.0), 0)}\xa0%"
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float], share: float, words: str) -> dict[str, Any]:

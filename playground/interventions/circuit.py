@@ -8,7 +8,7 @@ N = pairs, T = tokens, C = candidate circuits, P = parts of the model, H = heads
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,8 +20,6 @@ from .patching import PREDICT_ALIKE, ROWS_AT_ONCE, Pair, predict_alike
 
 KEPT = 0.9
 """Share of the logit difference that a circuit has to keep."""
-NAMED_FROM = 0.5
-"""Share of a head's weight at one token from which that token is named."""
 FEEDS = 0.05
 """A part feeds another if at least this share of the logit difference is lost without the link."""
 MAIN = 0.5
@@ -50,16 +48,17 @@ class Edge:
 
 @dataclass(frozen=True)
 class Circuit:
-    """A set of parts that keeps most of the logit difference."""
+    """A set of parts that keeps most of the logit difference. All shares but `fresh` are of the first pair alone."""
 
     lost: dict[Node, float]
-    """The parts, in their order → the share of the logit difference that the circuit loses without each."""
+    """The parts, in their order → the share of the way to the other answer that the model goes with this part patched.
+
+    The patch is at all tokens; all other parts of the model react to it."""
     edges: tuple[Edge, ...]
     kept: float
-    """Share of the logit difference that the circuit keeps on the pairs it was found on."""
+    """Share of the logit difference that the circuit keeps."""
     fresh: tuple[float, ...]
     """The same on each fresh pair."""
-    pairs: int
     parts: int
     """P: how many the model has."""
 
@@ -106,47 +105,28 @@ def nodes_of(config: ModelConfig) -> list[Node]:
 
 
 class Place(NamedTuple):
-    """The earlier token on which a head puts over half of its weight."""
+    """The token on which a head puts most of its weight."""
 
     key: int
     habit: str | None
-    """What the key is to the query: previous, first, induction, duplicate or none of these."""
+    """What the key is to the query, one of `inspection.heads.HABITS` or none of these."""
+    weight: float
 
 
 def places_of(found: Circuit, ids: Sequence[int], pattern: Callable[[int], torch.Tensor]) -> dict[Node, Place]:
-    """Where heads put over half of their weight on this prompt, as far as it is on one earlier token.
-
-    Heads of the last layer and the most needed ones are read, at the last token. `pattern` gives a layer's weights
-    (H, T, T).
-    """
+    """Where the most needed heads look, at the last token; `pattern` gives a layer's weights (H, T, T)."""
     places, query = {}, len(ids) - 1
-    for node in found.heads:
-        if node in found.most_needed or node.layer == found.nodes[-1].layer:
+    for node in found.most_needed:
+        if node.head is not None:
             weight, key = pattern(node.layer)[node.head, query].max(dim=0)
-            if weight > NAMED_FROM and key < query:
-                places[node] = Place(int(key), _habit(ids, query, int(key)))
+            places[node] = Place(int(key), _habit(ids, query, int(key)), float(weight))
     return places
 
 
-def induction_of(
-    found: Circuit, places: Mapping[Node, Place], pattern: Callable[[int], torch.Tensor]
-) -> tuple[Node, Node] | None:
-    """Two heads in a row, as Olsson et al. (2022) found them; None where there are no such two.
-
-    The second one attends to what followed the same token earlier. At that place the first one, which feeds it, attends
-    to the token before more than to any other earlier one.
-    """
-    for node in found.most_needed:
-        key, habit = places.get(node, (0, None))
-        for sender in found.feeding([node]) if habit == "induction" else ():
-            if sender.head is not None and pattern(sender.layer)[sender.head, key, :key].argmax() == key - 1:
-                return sender, node
-    return None
-
-
 def _habit(ids: Sequence[int], query: int, key: int) -> str | None:
-    """What the earlier token at `key` is to the one at `query`; None for neither of these."""
+    """What the token at `key` is to the one at `query`; None for neither of these."""
     names = {
+        "itself": key == query,
         "induction": key > 0 and ids[key - 1] == ids[query],
         "duplicate": ids[key] == ids[query],
         "previous": key == query - 1,
@@ -176,21 +156,19 @@ def find_circuit(
     if predict_alike(float(own.clean), float(own.corrupt)):
         raise ValueError(PREDICT_ALIKE)
     nodes, runs = nodes_of(model.config), Runs(model, pairs)
-    circuit = torch.ones(len(nodes), dtype=torch.bool)
-    share = 1.0
+    circuit = whole = torch.ones(len(nodes), dtype=torch.bool)
     while circuit.any():
         without = _without_each(circuit)
         shares = runs.shares(without)
         best = int(shares.argmax())
         if shares[best] < kept:
             break
-        circuit, share = without[best], float(shares[best])
-    left = circuit.nonzero()[:, 0].tolist()
-    lost = share - runs.shares(_without_each(circuit)) if left else torch.zeros(0)
-    inside = [nodes[i] for i in left]
-    edges = runs.edges(inside) if model.config.norm_placement == "pre" else ()
+        circuit = without[best]
+    lost, inside = 1.0 - own.shares(_without_each(whole)), [node for node, stays in zip(nodes, circuit) if stays]
+    edges = own.edges(inside) if model.config.norm_placement == "pre" else ()
     again = Runs(model, fresh).each_share(circuit) if fresh else ()
-    return Circuit(dict(zip(inside, lost.tolist())), edges, share, again, len(pairs), len(nodes))
+    kept = float(own.shares(circuit[None]))
+    return Circuit(dict(zip(inside, lost[circuit].tolist())), edges, kept, again, len(nodes))
 
 
 def _without_each(circuit: torch.Tensor) -> torch.Tensor:

@@ -7,10 +7,12 @@ the run that the lesson calls green. A fact that is not there yet raises NotYet,
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable
 
 import torch
 
+from ..data.tokenizers import visible
 from ..engine import SamplingConfig, count_projections
 from ..engine.sampling import probabilities
 from ..game.rules import BIGRAM, FLOOR, MODEL, YOU, Game
@@ -242,7 +244,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "heads": lambda scene: scene.checkpoint().config.n_heads,
     "positions": lambda scene: scene.checkpoint().config.positions,
     "cache-bytes": lambda scene: scene.checkpoint().config.cache_bytes(1),
-    "prompt": lambda scene: scene.generate_prompt.strip() or "nothing",
+    "prompt": lambda scene: re.sub(r"\s+$", lambda end: visible(end[0]), scene.generate_prompt) or "nothing",
     "dice": lambda scene: scene.dice,
     "likeliest": lambda scene: _next(scene)[0],
     "likeliest-share": lambda scene: _next(scene)[1],

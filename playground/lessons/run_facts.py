@@ -11,6 +11,7 @@ from ..kept import Kept
 from ..service.verdicts import learned_by
 from ..service.views import RunView
 from ..storage import Checkpoint
+from ..words.baselines import title
 from .scene import NotYet, Scene, Value
 
 SAID, WRITTEN = 48, 240
@@ -40,7 +41,7 @@ def baseline(name: str) -> Callable[[Scene, str], float]:
         if found is None:
             raise NotYet("The baselines are not measured yet. Wait a moment.")
         if (loss := getattr(found, name)) is None:
-            raise NotYet("The best possible loss on this text is unknown.")
+            raise NotYet(f"The {title(name)} loss on this text is unknown.")
         return loss
 
     return find
@@ -128,7 +129,7 @@ RUN_FACTS: dict[str, Callable[[Scene, str], Value]] = {
     "steps": measured(lambda view, last: view.history.last_step),
     "risen": measured(lambda view, last: last["val_loss"] - view.history.best[1]),
     "apart": measured(lambda view, last: last["val_loss"] - last["train_loss"]),
-    **{name: baseline(name) for name in ("uniform", "unigram", "bigram", "floor")},
+    **{name: baseline(name) for name in ("uniform", "unigram", "bigram", "ngram", "floor")},
     "gap": lambda scene, run: _loss(scene, run) - baseline("floor")(scene, run),
     "perplexity": measured(lambda view, last: math.exp(min(last["val_loss"], 100.0))),
     "tokens": lambda scene, run: round(math.exp(baseline("uniform")(scene, run))),

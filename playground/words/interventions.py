@@ -30,11 +30,11 @@ OVERLAP = "Parts build on each other, so their shares do not add up."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
 LEFT_OUT = "A part that does the same in both prompts is left out."
 BOXES = (
-    "Each box shows the share of this lead that is lost when the part gets the other prompt's value. The numbers at "
-    "the top of the page differ: they are probabilities, measured with a head switched off. Click a head to see where "
-    "it attends."
+    "Each box shows how far patching this part at all tokens moves the model to the other answer. "
+    "Click a head to see where it attends."
 )
 """What the picture of a circuit shows."""
+ABOVE = "The numbers at the top of the page differ: they are probabilities, measured with a head switched off."
 FRESH = (
     "A fresh pair has the same form with other words. We use at most 24, and only if the model is sure of its answers."
 )
@@ -42,6 +42,8 @@ FEW = 5
 """Fresh pairs below which nothing is said of their middle."""
 ALIKE = 0.9
 """Share of the strongest effect from which a cell looks the same on the map."""
+LITTLE = 0.1
+"""Share of the way to the other answer below which a patch does not matter much."""
 NAMED_AT_MOST = 40
 """Characters of a prompt's words that a sentence names."""
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
@@ -73,13 +75,19 @@ def patched_result(
     if abs(effect) < 0.005:
         return Result(f"No {'cell in view' if shown else 'single cell'} changes the answer.", "", details)
     way, moves = found.shares[row, place], f"It moves the logit difference by {signed(effect)}."
+    most = f"Patching {where} matters most{shown}."
     if predict_alike(found.here, found.other):
-        details = f"{PREDICT_ALIKE}. {details}"
-    elif way > 0:
+        headline, remedy = PREDICT_ALIKE.split(". ")
+        return Result(f"{headline}.", f"{remedy}.", f"{most} {moves} {details}")
+    from_to = f"the way from “{answer}” to “{foil}”."
+    if abs(way) < LITTLE:
+        headline = f"No single part does much{' directly' if direct else ''}{shown}."
+        return Result(headline, f"Patching {where} does most: {percent(way, 0)} of {from_to}", f"{moves} {details}")
+    if way > 0:
         details = f"{moves} {details}"
-        far = "all" if way > 0.995 else f"{percent(way, 0)} of"
-        moves = f"With {DONOR_NAMES[donor]} there, the model goes {far} the way from “{answer}” to “{foil}”."
-    return Result(f"Patching {where} matters most{shown}.", moves, details)
+        moves = f"With {DONOR_NAMES[donor]} there, the model goes "
+        moves += f"{'all' if way > 0.995 else f'{percent(way, 0)} of'} {from_to}"
+    return Result(most, moves, details)
 
 
 def kept_words(part: str, layer: int, index: int | None, place: int, tokens: Sequence[str]) -> str:
@@ -99,7 +107,7 @@ def added_words(changed: Sequence[str], elsewhere: bool = False) -> str:
     """What steering adds, from the words in which its two prompts differ; `elsewhere`: on which prompt it is shown."""
     towards, away = _named(changed)
     added = f"To every token, read or written, we add the model's state for {towards} minus that for {away}."
-    return f"{added} No known pair steers your prompt, so this example uses another prompt." if elsewhere else added
+    return f"{added} This pair does not steer your prompt, so the example uses its own." if elsewhere else added
 
 
 def _named(changed: Sequence[str]) -> list[str]:
@@ -136,7 +144,7 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
     cost, (was, now) = curve.losses[chosen] - curve.losses[0], (f"{curve.losses[i]:.3f}" for i in (0, chosen))
     change = f"stays at {was}" if was == now else f"{'falls' if cost < 0 else 'rises'} from {was} to {now}"
     number = f"At strength {curve.strengths[chosen]:g}, the validation loss {change}."
-    if cost > 2 * BEARABLE:
+    if cost > min(2 * BEARABLE, curve.losses[0]):
         number += " The text may break."
     return Result(f"{where}, {wanted} leads {other}.", number, details)
 
@@ -147,33 +155,19 @@ def node_name(node: Node) -> str:
 
 
 def circuit_result(
-    found: Circuit,
-    places: Mapping[Node, Place],
-    copying: tuple[Node, Node] | None,
-    tokens: Sequence[str],
-    answer: str,
-    foil: str,
+    found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str, foil: str
 ) -> Result:
-    """How few parts carry an answer, which it needs most, and what they do.
-
-    Args:
-        places: of heads' weight.
-        copying: the two heads of an induction circuit, if it is one.
-    """
-    several = (OVERLAP, ARROWS[bool(found.edges)]) if found.nodes else ()
+    """How few parts carry an answer, which it needs most, and where its heads look (`places`)."""
+    several = (OVERLAP, ARROWS[bool(found.edges)], ABOVE) if found.nodes else ()
     notes = (_reading(found, places, tokens, answer), _fresh(found.fresh), LEFT_OUT, *several)
     details = " ".join(filter(None, notes))
     if not found.nodes:
         return Result(f"“{answer}” needs no head and no MLP.", "", details)
     n, needed = len(found.nodes), listed([node_name(node) for node in found.most_needed])
     carry = f"{n} of {found.parts} parts {'carries' if n == 1 else 'carry'} the difference"
-    number = f"Alone, {'it keeps' if n == 1 else 'they keep'} {percent(min(found.kept, 1.0), 0)} of the lead of "
-    number += f"“{answer}” over “{foil}”. Most needed (filled): {needed}."
-    if not copying:
-        return Result(f"{carry} between “{answer}” and “{foil}”.", number, details)
-    first, second = (node_name(node) for node in copying)
-    steps = f"{first.capitalize()} notes which token came before; {second} finds what followed “{tokens[-1]}”."
-    return Result(f"This is an induction circuit: {carry}.", f"{number} {steps}", details)
+    number = f"Alone, {'it takes' if n == 1 else 'they take'} the model {percent(min(found.kept, 1.0), 0)} of the way "
+    number += f"from “{foil}” to “{answer}”. Most needed (filled): {needed}."
+    return Result(f"{carry} between “{answer}” and “{foil}”.", number, details)
 
 
 def _fresh(shares: Sequence[float]) -> str:
@@ -191,15 +185,12 @@ def _fresh(shares: Sequence[float]) -> str:
 def _reading(found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str) -> str:
     """Where heads look, the most needed first; what feeds them; and the MLP that turns that into the answer."""
     main, said = found.main_path, []
-    alike: dict[Place, list[Node]] = {}
     for node in sorted(places, key=lambda node: -found.lost[node]):
-        alike.setdefault(places[node], []).append(node)
-    for place, nodes in alike.items():
-        heads = listed([f"{node.layer}.{node.head}" for node in nodes])
-        said.append(f"Head{'s' * (len(nodes) > 1)} {heads} attend{'s' * (len(nodes) == 1)} to {_key(place, tokens)}")
-        if (feeding := found.feeding(nodes)) and {*nodes} & {*main}:
-            said.append(f"Input for this comes from {listed([node_name(node) for node in feeding])}")
-        if len(main) > 1 and main[-1].head is None and main[-2] in nodes:
+        weight = percent(places[node].weight, 0)
+        said.append(f"{node_name(node).capitalize()} gives {weight} of its attention to {_key(places[node], tokens)}")
+        if (feeding := found.feeding([node])) and node in main:
+            said.append(f"Input for this comes from {listed([node_name(each) for each in feeding])}")
+        if len(main) > 1 and main[-1].head is None and main[-2] == node:
             said.append(f"MLP {main[-1].layer} turns that into “{answer}”")
     return " ".join(f"{each}." for each in said)
 

@@ -128,7 +128,7 @@ def test_the_address_leads_back_to_what_is_shown(address, chromium_page):
     assert page.evaluate(TAB) == "tab-inspect-button" and asked(page)["cell"] == ["3,1"]
 
 
-def test_edits_belong_to_their_model_and_a_typed_prompt_goes_along(address, chromium_page):
+def test_edits_belong_to_their_model_and_a_typed_prompt_goes_along_where_it_can_be_read(address, chromium_page):
     page = opened(chromium_page, address)
     page.get_by_role("button", name="Switch it off").click()
     expect(page.locator("[data-slot=edits-in-force]")).to_contain_text("switched off")
@@ -147,6 +147,10 @@ def test_edits_belong_to_their_model_and_a_typed_prompt_goes_along(address, chro
     expect(page.locator("[data-slot=tokens] button")).to_have_count(6)
     choose("Tiny stories")
     expect(page.locator("[data-slot=edits-in-force]")).to_contain_text("switched off")
+    expect(field).to_have_value("cage c")
+    choose("Twenty sentences")  # which has no such words
+    expect(field).not_to_have_value("cage c")
+    choose("Tiny stories")
     expect(field).to_have_value("cage c")
     field.fill("")
     expect(page.locator("#inspect-panel [data-slot=problem]")).to_contain_text("is empty")

@@ -228,11 +228,11 @@ def test_no_link_of_a_circuit_crosses_a_part_even_on_a_phone_and_each_head_can_b
     links = ("03", "13", "23", "34", "35", "37", "45", "56", "57", "58", "59", "67", "68", "69", "78", "89")
     edges = tuple(Edge(nodes[int(a)], nodes[int(b)], (10 + i) / 100) for i, (a, b) in enumerate(links))
     lost = {**dict.fromkeys(nodes[:-1], 0.5), nodes[0]: 1.3}
-    picture = circuit_picture(Circuit(lost, edges, 0.9, (), 1, 20), "a<b>")
+    picture = circuit_picture(Circuit(lost, edges, 0.9, (), 20), "a<b>")
     (trace,), layout = picture["data"], picture["layout"]
     boxes = {note["text"]: (note["x"], note["y"]) for note in layout["annotations"] if not note["showarrow"]}
     assert len(boxes) == len(nodes) and layout["height"] <= 560, "links have no numbers, the picture fits on a screen"
-    assert {"<b>head 0.0</b><br>−100 %", "<b>MLP 0</b><br>−50 %", "<b>“a&lt;b&gt;”</b>"} < boxes.keys()
+    assert {"<b>head 0.0</b><br>100\xa0%", "<b>MLP 0</b><br>50\xa0%", "<b>“a&lt;b&gt;”</b>"} < boxes.keys()
     heads = {text[3:11]: place for text, place in boxes.items() if "head" in text}
     assert dict(zip(trace["text"], zip(trace["x"], trace["y"]))) == {f"Show {name}": at for name, at in heads.items()}
     left, right = layout["meta"]["narrow"]["xaxis.range"]

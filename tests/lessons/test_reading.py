@@ -49,7 +49,6 @@ NUMBER = {"question": "How much?", "right": "loss", "number": {"least": 0, "most
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"lesson": {"title": "x" * 61}}, "title: String should have at most 60 characters"),
         ({"lesson": {"code": "print(1)"}}, "code: Extra inputs are not permitted"),
         ({"lesson": {"runs": {"chosen": {}}}}, "the lesson: no run can be called “chosen”"),
         ({"id": "n0"}, "two steps have the same id"),
@@ -160,6 +159,7 @@ def test_numbers_that_do_not_decide_are_not_decided():
 
 def test_facts_are_counted_and_a_loss_is_there_before_the_baselines():
     assert (value_of(Scene(), "times-500"), value_of(Scene(), "llama-cache")) == (252, 1)
+    assert value_of(SimpleNamespace(generate_prompt="Tom lived "), "prompt") == "Tom lived␣"
     assert written("times-500", 381_750) == "381,750"
     assert holds(Scene(), read(a_file(done={"when": "times-500 > llama-cache"}, ask=None)).steps[1].done.when)
     scene, history = Scene(), History()

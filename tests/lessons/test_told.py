@@ -30,6 +30,7 @@ def test_the_head_of_lesson_8_reads_the_k_where_earlier_layers_have_brought_it()
         return float(seen["pattern", layer][0, head, query, key]), float(seen["logits"][0, query].softmax(-1)[k])
 
     assert min(found()) > 0.95 and max(found((key, key - 1))) < 0.2
+    assert look(checkpoint, ids).scores(layer)[head, query, key - 1] < 0, "the key of “k” itself does not fit"
     assert max(found(*((query, at) for at in range(query - 3, query)))) < 0.2, "without “the”"
     assert min(found(*itertools.product(range(prompt.index("T"), query + 1), range(prompt.index("T"))))) > 0.95
 

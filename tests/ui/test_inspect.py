@@ -214,6 +214,8 @@ def test_the_receipt_shows_the_numbers_it_has(tab):
     numbers = (r.dot, r.score, r.exponential, r.exponential_sum, r.weight, *r.q, *r.k, *r.products, *r.v, *r.part, *r.z)
     assert all(f"{number:.8f}" in text or abs(number) < 1e-8 for number in numbers)
     assert f"{r.largest_difference:.1e}" in text
+    bars = [receipts.product_bars("01", np.array([-x, 4 - x]))["data"][0]["marker"]["color"] for x in (1, 3)]
+    assert bars[0] == bars[1], "a colour is a sign, whatever they add up to"
     assert "hidden" in receipts.receipt_html(receipt(seen, 1, 2, 1, 4), seen)
 
 

@@ -42,18 +42,19 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
     assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"] and made["circuit-ideas"] == ""
     assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
-    steps = (
-        "1.0 attends to the “g” of “cage” (what followed the same token). Input for this comes from head 0.0 and MLP 0."
-    )
-    copying = "Head 0.0 notes which token came before; head 1.0 finds what followed “a”."
-    assert all(said in made["circuit-headline"] for said in ("This is an induction circuit", copying, steps))
+    steps = "Head 1.0 gives 61\xa0% of its attention to the “g” of “cage” (what followed the same token). Input for "
+    assert f"{steps}this comes from head 0.0 and MLP 0." in made["circuit-headline"]
+    heads = again(tab, opened, part="head")["patch-map-headline"]
+    boxes = [note["text"] for note in made["circuit"]["figure"]["layout"]["annotations"]]
+    assert "goes all the way" in heads and "<b>head 1.0</b><br>100\xa0%" in boxes, "Patch and circuit measure the same"
     filled = [note["bgcolor"] for note in made["circuit"]["figure"]["layout"]["annotations"] if not note["showarrow"]]
     assert sorted(map(filled.count, {*filled})) == [2, 3], "the two parts that are needed most are filled"
     assert "Heads" in made["patch-parts"] and "Experts" not in made["patch-parts"], "this model has none"
     clicked = tab.shown(opened["at"], {"slot": "circuit", "index": [0, 1]}, **OPEN, other=opened["other"])
     assert (clicked.selection["layer"], clicked.selection["head"]) == (1, 0)
     alike = tab.made("hgfe hg", view="heads", patch=True, circuit=True, other="cafe ca ")  # one blank more
-    assert all("Both prompts predict almost the same" in str(alike[name]) for name in ("circuit", "patch-map-headline"))
+    assert "<h3>Both prompts predict almost the same.</h3>" in alike["patch-map-headline"]
+    assert "Both prompts predict almost the same" in str(alike["circuit"])
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
         two = {"prompt": "Mia had a red kite. Then Tom has the ", "other": "Mia had a red drum. Then Tom has the "}
         assert tab.shown(**opened | two | {"steered": None}).selection["away"] == prompt, "what a visitor wrote stays"
         shown = tab.shown(**opened | two)
-        said = "for “Ben” minus that for “Ana”. No known pair steers your prompt, so this example uses another prompt."
+        said = "for “Ben” minus that for “Ana”. This pair does not steer your prompt, so the example uses its own."
         assert said in shown.slots["steer-added"].make() and shown.selection["prompt"] == two["prompt"]
         assert '<span class="prompt">In the morning Ana came to the sea. </span>' in shown.slots["steer-texts"].make()
 
@@ -104,6 +105,7 @@ def test_a_click_keeps_a_patch_writes_from_there_and_a_second_one_takes_it_back(
     made = again(tab, opened, part="head", kept=kept)
     plain, patched = made["patch-kept"].split("<samp>")[1:]
     assert "Generate uses the model unchanged" in made["patch-kept"] and "are the same" not in made["patch-kept"]
+    assert "unpatched" in made["next"]
     same = {"part": "residual", "layer": 0, "index": None, "place": 1}  # both prompts have this token
     assert "The texts are the same." in again(tab, opened, kept=[same])["patch-kept"]
     assert plain.split("</samp>")[0] != patched.split("</samp>")[0], "the patch changes what is written"
@@ -136,7 +138,7 @@ def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_
     then = tab.made(prompt, **chosen, query=len(prompt) - 2)
     count, length = map(int, re.search(r"the last (\d+) of (\d+)", then["patch-map"]["summary"]).groups())
     start, stop = length - count, length - 1
-    place = int(re.search(r"layer \d at token (\d+) .* matters most in view", then["patch-map-headline"])[1])
+    place = int(re.search(r"much in view.*layer \d at token (\d+) .* does most", then["patch-map-headline"])[1])
     assert 1 < start <= place <= stop
     assert abs(drawn(then["patch-map"]))[:, place - start].max() == abs(drawn(then["patch-map"])).max()
 

@@ -243,7 +243,7 @@ def test_an_own_text_sets_the_form_and_leaves_what_was_set_by_hand():
     mine = chosen | {"learning_rate": 1e-3, "text": text * 40}
     after = follow(mine, "text")
     assert after["base"] == "small" and after["learning_rate"] == 1e-3 and after["steps"] > 2 * chosen["steps"]
-    assert after["advanced"]["label"] == "Advanced · 1 changed" and after["reset"]["visible"]
+    assert after["reset"]["value"] == "Reset 1 change" and after["reset"]["visible"]
     deep = form.size_values("medium", texts.OWN_TEXT)["n_layers"]
     turned = mine | {"base": "medium", "n_layers": deep}
     assert follow(turned, "text")["base"] == "medium"  # turned by hand
@@ -288,7 +288,7 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     further = follow(start | {"further": True}, "further")
     tuned = tuning_config(PRESETS["small"], len(text))
     assert further["steps"] == tuned.steps != start["steps"] and further["optimizer"] == "adamw"
-    assert further["learning_rate"] == 1e-4 and further["advanced"]["label"] == "Advanced · 1 changed"
+    assert further["learning_rate"] == 1e-4 and further["reset"]["value"] == "Reset 1 change"
     assert f"“Tiny stories” further for {tuned.steps} steps. " in further["outlook"]
     fifteen = follow(further | {"steps": 15}, "fields")
     assert "for 15 steps. " in fifteen["outlook"] and fifteen["steps"] == 15

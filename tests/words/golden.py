@@ -353,6 +353,8 @@ def of_edits_and_patches() -> Iterator[Case]:
         yield f"a map that shows {part.stop} of 3 tokens", told
     nothing = PatchMap("mlp", ((0, None),), np.zeros((1, 1)), 2.0, 2.0)
     yield "a map: nothing", interventions.patched_result(nothing, ["a"], ("x", "y"), Donor.ZERO, False)
+    little = PatchMap("mlp", ((0, None),), np.array([[-0.07]]), 2.0, -1.5)
+    yield "a direct map: little", interventions.patched_result(little, ["a"], ("x", "y"), Donor.OTHER, True)
     alike = PatchMap("mlp", ((0, None),), np.array([[-0.6]]), 0.63, 0.16)
     yield "a map: prompts alike", interventions.patched_result(alike, ["a"], ("x", "y"), Donor.OTHER, False)
     words = {"x": "xylo", "y": "yes", "z": "zoo"}
@@ -365,14 +367,13 @@ def of_edits_and_patches() -> Iterator[Case]:
         yield f"patched: {after}", interventions.expected_words([("y", 0.9998)], after, ("y", "x"))
     fed, mlp, first, second = Node(0, 0), Node(0), Node(1, 1), Node(1)
     edges = Edge(fed, first, 0.1), Edge(mlp, first, 0.2), Edge(first, second, 0.6), Edge(second, None, 0.9)
-    several = Circuit({fed: 0.2, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, (0.7, 1.2, 0.9, 0.8, 0.6), 8, 6)
-    yield "a circuit", interventions.circuit_result(several, {first: Place(1, "induction")}, None, "axba", "x", "y")
-    copying = interventions.circuit_result(several, {first: Place(1, "induction")}, (fed, first), "axba", "x", "y")
-    yield "a circuit of two steps", copying
+    several = Circuit({fed: 0.2, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, (0.7, 1.2, 0.9, 0.8, 0.6), 6)
+    place = Place(1, "induction", 0.61)
+    yield "a circuit", interventions.circuit_result(several, {first: place}, "axba", "x", "y")
     yield "a circuit's boxes", interventions.BOXES
     for lost, fresh in (({first: 0.9}, (0.54,)), ({}, ())):
-        few, places = Circuit(lost, (), 0.93, fresh, 1, 6), {node: Place(2, None) for node in lost}
-        said = interventions.circuit_result(few, places, None, "a xa", "x", "y")
+        few, places = Circuit(lost, (), 0.93, fresh, 6), {node: Place(2, None, 0.2) for node in lost}
+        said = interventions.circuit_result(few, places, "a xa", "x", "y")
         yield f"a circuit: {len(lost)} of its parts, one pair", said
     for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
                  EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),

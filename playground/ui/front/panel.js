@@ -82,9 +82,9 @@
      * @param {string} before */
     function exchange(before) {
       const { typed } = selection, prompt = /** @type {HTMLInputElement | null} */ (root.elements.namedItem("prompt"));
-      for (const each of prompt && !typed ? [...ofModel, "prompt"] : ofModel) {
+      for (const each of prompt ? [...ofModel, "prompt"] : ofModel) {
         atHome[`${before} ${each}`] = selection[each];
-        selection[each] = atHome[`${owner()} ${each}`] ?? start[each];
+        if (each !== "prompt" || !typed) selection[each] = atHome[`${owner()} ${each}`] ?? start[each];
       }
       if (prompt && typed) Object.assign(selection, changeOf(prompt), { prompt: selection.prompt });
     }

@@ -70,7 +70,7 @@ def strip_html(lesson: Lesson, progress: Progress, scene: Scene, problem: str = 
     elif not waiting and (waits := _waits(step, answer, trains)):
         does.append(f'<p class="lesson-waits">{_worded(filled(scene, waits, "…"))}</p>')
     rest = ticked.count(False)
-    if last and (answer.told or rest < 2):
+    if last and answer.told:
         left = f"One step is left: step {ticked.index(False) + 1}." if rest == 1 else f"{rest} steps are left."
         does.append(f'<p class="lesson-over">{left if rest else "Lesson finished."}</p>')
     point = '<button type="button" data-do="show">Show me where</button>' if step.point else ""
@@ -149,15 +149,12 @@ def _asked(step: Step, scene: Scene) -> str:
 
 def _answered(step: Step, answer: Answer) -> str:
     told = list(answer.told)
-    parts = []
+    parts = ['<p class="lesson-done">✓ Done</p>'] if answer.right is None else []
     if step.ask is not None and answer.guess is not None:
         kind = {True: "good", False: "info", None: "info"}[answer.right]
-        mark = {True: "✓ ", False: "", None: ""}[answer.right]
-        parts.append(theme.notice(mark + told.pop(0), kind))
+        parts.append(theme.notice("✓ " * (answer.right is True) + told.pop(0), kind))
     parts += [f"<p>{_worded(words)}</p>" for words in told if words != "Done."]
-    return (
-        f'<div class="lesson-told" role="status" tabindex="-1"><p class="lesson-done">✓ Done</p>{"".join(parts)}</div>'
-    )
+    return f'<div class="lesson-told" role="status" tabindex="-1">{"".join(parts)}</div>'
 
 
 def _waits(step: Step, answer: Answer, trains: str) -> str:

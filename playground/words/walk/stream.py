@@ -89,8 +89,9 @@ def _neurons(at: Here) -> Described:
         f"({ACTIVATIONS[config.activation]}) can express “this and that, but not the other”, which no sum can. The "
         f"MLPs have {percent(at.facts['share'], 0)} of this model's parameters."
     )
+    beyond = "above 0.01" if config.activation.startswith("relu") else "above 0.01 or below −0.01"
     sentence = (
-        f"Active neurons for {at.query_token} (above 0.01 or below −0.01): {active} of {width}. "
+        f"Active neurons for {at.query_token} ({beyond}): {active} of {width}. "
         f"Neuron {neurons[0]} responds most: {signed(at.arrays['values'][0])}"
     )
     place, value = at.facts["elsewhere"]

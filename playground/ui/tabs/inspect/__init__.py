@@ -48,7 +48,7 @@ ADDRESS = (
 
 _FRAME = f"""<div class="card inspect-prompt">
 <div class="line"><label class="grow"><span class="sr-only">Prompt</span>
-<textarea rows="1" name="prompt" data-resets="query key kept other" dir="auto" autocomplete="off" spellcheck="false"
+<textarea rows="1" name="prompt" data-resets="query key kept" dir="auto" autocomplete="off" spellcheck="false"
 placeholder="Type a prompt"></textarea></label>
 {slot("next", class_="next")}</div>
 <div class="line tight ideas"><div class="offers grow">{slot("edits-in-force")}
@@ -98,6 +98,9 @@ def show(page: Page, looks: Looks, asked: Asked) -> Shown:
 def read(page: Page, looks: Looks, asked: Asked) -> tuple[At, list[str]]:
     """What was asked for, and notes on how the prompt was read. Raises ValueError."""
     chosen = Selection.read(asked.selection)
+    if chosen.typed and chosen.read_by not in ("", chosen.model) and not _can_read(page, asked.visitor, chosen):
+        chosen = chosen.moved(prompt=None, typed=False)
+    chosen = chosen.moved(read_by=chosen.model)
     if chosen.prompt is None:
         chosen = chosen.moved(prompt=prompts(page, chosen.model, asked.visitor)[0])
     if chosen.subject not in SUBJECTS:
@@ -112,6 +115,11 @@ def read(page: Page, looks: Looks, asked: Asked) -> tuple[At, list[str]]:
     if held := WITHIN.get(at.chosen.view):
         at = dataclasses.replace(at, chosen=at.chosen.moved(**held(at)))
     return at, list(notes)
+
+
+def _can_read(page: Page, visitor: str, chosen: Selection) -> bool:
+    """Whether the model knows all parts of the prompt."""
+    return not page.registry.get(chosen.model, visitor).tokenizer.unknown_parts(chosen.prompt or "")
 
 
 def facts(at: At) -> dict[str, Any]:

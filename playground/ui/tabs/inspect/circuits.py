@@ -59,5 +59,4 @@ def _found(at: At) -> circuit.Circuit:
 def _graph(at: At) -> tuple[dict[str, Any], Result]:
     found, answers = _found(at), answers_of(at)
     places = circuit.places_of(found, at.look.ids, at.look.pattern)
-    copying = circuit.induction_of(found, places, at.look.pattern)
-    return circuit_picture(found, answers[0]), circuit_result(found, places, copying, at.look.tokens, *answers)
+    return circuit_picture(found, answers[0]), circuit_result(found, places, at.look.tokens, *answers)

@@ -80,24 +80,23 @@ def receipt_html(r: Receipt, look: Look) -> str:
             ("the <b class=s>weight</b>", _row(r.weight)),
         ]
     seen = r.query + 1 if look.config.causal else look.length
-    most = int(np.argmax(np.abs(r.part_out)))
-    more += [
+    value = [
         ("length of the <b class=v>value</b> times the weight", _row(_norm(r.part))),
         (f"length of the sum over {seen} visible token{'s' * (seen > 1)}", _row(_norm(r.z))),
-        (f"after the output matrix: length of the vector that this cell adds to “{query}”", _row(_norm(r.part_out))),
-        (f"its number farthest from zero, number {most} of {len(r.part_out)}", _row(r.part_out[most])),
+        (f"length of the vector that this cell adds to “{query}” (through the output matrix)", _row(_norm(r.part_out))),
     ]  # fmt: skip
     worst = max(r.differences, key=r.differences.__getitem__)
-    first, rest = (
+    sums, to_weight, to_value = (
         theme.table(
             (), [(theme.Cell(html=what), theme.Cell(html=value)) for what, value in rows], classes="receipt-sums"
         )
-        for rows in (lines, more)
+        for rows in (lines, more, value)
     )
     proof = receipt_proof(r.largest_difference, worst, 8 * look.trace["attn_in", r.layer].element_size())
     return (
         f"{theme.heading(html.unescape(title))}"
-        f'<div class="receipt">{first}<details><summary>From score to weight to value</summary>{rest}'
+        f'<div class="receipt">{sums}<details><summary>From score to weight</summary>{to_weight}</details>'
+        f"<details><summary>From weight to value</summary>{to_value}"
         f'<div class="receipt-proof">{theme.notice(proof, "good" if r.largest_difference < AGREES else "error")}</div>'
         f"</details><details><summary>All {len(r.q)} numbers</summary>"
         f'<div class="receipt-terms">{_terms(r)}</div></details></div>'

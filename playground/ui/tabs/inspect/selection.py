@@ -31,7 +31,9 @@ class Selection(Selected):
     prompt: str | None = None
     """None stands for the model's own suggestion."""
     typed: bool = False
-    """Whether the visitor typed it: then it stays when another model is chosen."""
+    """Whether the visitor typed it: then it stays when a model is chosen that can read it."""
+    read_by: str = ""
+    """The model that last read it."""
     view: str = "heads"
     step: str = "embed"
     all_rows: bool = False

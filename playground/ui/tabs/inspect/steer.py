@@ -70,8 +70,10 @@ def opening(at: At) -> dict[str, Any]:
     c = at.chosen
     if not (c.patch or c.steer or c.circuit):
         return {}
-    if c.other is None:
-        return {"other": suggested_other(at, pairs_of(at) if c.patch or c.circuit else steered_pairs(at))}
+    if not c.other:
+        other = suggested_other(at, pairs_of(at) if c.patch or c.circuit else steered_pairs(at))
+        if other != c.other:
+            return {"other": other}
     if not c.steer or c.steered in (None, _prompts(at)):
         return {}
     return _steered(at, *_suggested(at))
@@ -215,7 +217,8 @@ def _curve(at: At) -> tuple[dict[str, Any], Result]:
     tokens = {curve.leaders[-1]: look.ids, answers[1]: sides[1][0], answers[0]: sides[0][0]}
     words = {token: _word(look, ids, token) for token, ids in tokens.items()}
     result = steered_result(curve, answers, words, STRENGTHS.index(_strength(at)))
-    result = replace(result, details=f"{result.details} Measured on {judged.words}.".strip())
+    measured = f"The loss is measured on {judged.inputs.numel():,} tokens of {judged.words}{judged.beside}."
+    result = replace(result, details=f"{result.details} {measured}")
     return steering_picture(curve, *(words[token] for token in answers)), result
 
 

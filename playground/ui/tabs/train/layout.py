@@ -46,7 +46,7 @@ def advanced(limits: Limits) -> dict[str, Any]:
     c: dict[str, Any] = {}
     values = form.size_values(form.FIRST_SIZE, FIRST_SOURCE)
     with gr.Column(elem_id="advanced-box"):
-        with gr.Accordion("Advanced", open=False, elem_id="advanced", elem_classes="advanced") as c["advanced"]:
+        with gr.Accordion("Advanced", open=False, elem_id="advanced", elem_classes="advanced"):
             c["changes"] = gr.HTML(padding=False)
             c["prompt"] = gr.Textbox(
                 label="Prompt",
@@ -70,7 +70,7 @@ def advanced(limits: Limits) -> dict[str, Any]:
             for group, title in form.GROUPS.items():
                 with gr.Accordion(title, open=False, elem_classes="settings"):
                     c |= draw((field for field in form.FIELDS if field.group == group), limits, values)
-        c["reset"] = gr.Button("Reset", size="sm", visible=False, elem_id="reset")
+        c["reset"] = gr.Button("Reset", size="sm", visible=False, elem_id="reset", elem_classes="not-in-lessons")
     # which size's settings "Reset" goes back to. Not a gr.State, which would hold a connection open.
     c["base"] = gr.Textbox(form.FIRST_SIZE, visible=False)
     c["tuned"] = gr.Textbox("", visible=False)  # the model for whose further training the settings were chosen

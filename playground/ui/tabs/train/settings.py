@@ -30,7 +30,7 @@ from .sweep import runs_of
 
 FIRST_SOURCE = "stories"
 _FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited", "tuned")
-WORDS = ("outlook", "problem", "changes", "advanced", "reset")
+WORDS = ("outlook", "problem", "changes", "reset")
 SET_BY_RUN = (
     *form.BY_NAME, *texts.PUT_BACK, *WORDS,
     "size", "base", "suited", "tuned", "prompt", "name", "further", "train",
@@ -133,14 +133,12 @@ class Settings:
     def words(self, named: Values) -> Values:
         """The texts beside the form for these settings."""
         changes = form.changes(named, self._base(named))
-        count = f"Advanced · {len(changes)} changed" if changes else "Advanced"
         whose = "" if named.get("parent") else named.get("base") or ""
         return {
             "outlook": outlook_text(named, self.limits, self.pace),
             "problem": text_problem(named),
             "changes": changes_text(changes, whose, self._by_length(named)),
-            "advanced": gr.update(label=count),
-            "reset": gr.update(visible=bool(changes)),
+            "reset": gr.update(visible=bool(changes), value=f"Reset {len(changes)} change{'s' * (len(changes) > 1)}"),
         }
 
     def suit(self, asked: Values) -> tuple[Values, Values]:
