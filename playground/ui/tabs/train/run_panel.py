@@ -172,9 +172,9 @@ def _card(at: At) -> dict[str, Slot]:
     }
     told = ""
     if view.tuning:
-        result = noted_result(view.tuning, view.baselines)
+        result = noted_result(view.tuning)
         slots["headline"] = Slot((this, result), lambda: html.escape(result.headline))
-        slots["numbers"] = Slot((this, result), lambda: html.escape(result.number).replace("\n", "<br>"))
+        slots["numbers"] = Slot((this, result), lambda: verdict.tuned_numbers(view, result.number))
         told = theme.quiet(result.details)
     slots["tuned"] = Slot((this, view.tuning is None), lambda: tuned_html(view))
     if at.chosen.details:
