@@ -14,10 +14,11 @@ from ....service.views import PairView, SideView
 from ....words.experts import balance_headline, training_load_words
 from ...chart import chart_place, show
 from ...panel import Slot, choice, deed_button, slot
-from ...theme import quiet
 from .selection import At
 
 TITLE = "Load of each expert while training"
+SAME = "The same settings and random start, but no balance loss."
+TOO_LONG = "First press Train both: the recorded pair takes too long to train again."
 CHARTS = {"load-balanced": "With balance", "load-unbalanced": "Without balance"}
 
 
@@ -26,7 +27,8 @@ def _chart(name: str) -> str:
 
 
 TEMPLATE = f"""<div class="stack">{slot("loads-headline", tag="p", class_="not-in-lessons")}
-<div class="line">{slot("loads-layer")}{slot("loads-train", class_="line")}</div>
+<div class="line">{slot("loads-layer")}{slot("loads-train", id="train-unbalanced")}
+{slot("loads-note", tag="p", class_="quiet")}</div>
 <div class="two">{"".join(map(_chart, CHARTS))}</div></div>"""
 
 
@@ -42,7 +44,8 @@ def slots(at: At) -> dict[str, Slot]:
     return drawn | {
         "loads-layer": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
         "loads-train": Slot((there, own), lambda: train_button(there=there, own=own)),
-        "loads-headline": Slot([each.about for each in drawn.values()], lambda: headline(sides, layer)),
+        "loads-note": Slot((there, own), lambda: "" if there else SAME if own else TOO_LONG),
+        "loads-headline": Slot([each.depends_on for each in drawn.values()], lambda: headline(sides, layer)),
     }
 
 
@@ -56,17 +59,10 @@ def _picture(view: PairView | None, side: SideView | None, layer: int) -> Slot:
 
 def train_button(*, there: bool, own: bool) -> str:
     """The button that trains the pair again without balance; `own`: it was trained here; `there`: so it was already."""
-    button = deed_button(
-        "Train this pair without balance", "train_again", id="train-unbalanced", data_with='{"balance": "none"}',
+    return deed_button(
+        "Train this pair without balance", "train_again", data_with='{"balance": "none"}',
         disabled=there or not own, title="It was trained without balance." if there else "",
     )  # fmt: skip
-    if there:
-        return button
-    return button + quiet(
-        "The same settings and random start, but no balance loss."
-        if own
-        else "First press Train both: the recorded pair takes too long to train again."
-    )
 
 
 def headline(sides: dict[str, SideView], layer: int) -> str:
