@@ -26,7 +26,7 @@ def _chart(name: str) -> str:
     return f'<div id="{name}"><h3>{CHARTS[name]}</h3>{chart_place(name, height=250, save_name=name)}</div>'
 
 
-TEMPLATE = f"""<div class="stack">{slot("loads-headline", tag="p", class_="not-in-lessons")}
+TEMPLATE = f"""<div class="stack">{slot("loads-headline", tag="h3", class_="not-in-lessons")}
 <div class="line">{slot("loads-layer")}{slot("loads-train", id="train-unbalanced")}
 {slot("loads-note", tag="p", class_="quiet")}</div>
 <div class="two">{"".join(map(_chart, CHARTS))}</div></div>"""
@@ -71,7 +71,7 @@ def headline(sides: dict[str, SideView], layer: int) -> str:
     if len(loads) < 2 or None in loads or len(steps := {steps[-1] for steps, _ in loads}) > 1:
         return ""
     said = balance_headline(*steps, *(evenness(load[-1].tolist()) for _, load in loads))
-    return f"<b>{html.escape(said)}</b>"
+    return html.escape(said)
 
 
 def load_of(side: SideView, layer: int) -> tuple[tuple[int, ...], np.ndarray] | None:
