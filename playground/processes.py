@@ -1,7 +1,7 @@
 """Settings for a whole process that trains or serves small models: memory and threads.
 
-A library must not do this behind its user's back, so nothing in the package calls `tune_process` by itself: the page,
-the shell command and the benchmarks do.
+A library must not do this behind its user's back, so importing the package never calls `tune_process`; `app.py`, the
+shell command and the benchmarks do.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Visitor:
         self.panels: dict[str, tuple[dict[str, Any], dict[str, str]]] = {}
         """By its name, what a panel has selected and shows."""
         self.slots: dict[str, dict[str, Any]] = {}
-        """By its name, what stands in a panel's slots."""
+        """The contents of a panel's slots, by the panel's name."""
         self.first: float | None = None
         """Seconds from the last press to the first thing that it showed."""
 

@@ -1,6 +1,6 @@
 """Byte-level byte-pair encodings: trained here, opened from a `tokenizer.json`, or OpenAI's own.
 
-`tokenizers` runs the first two, tiktoken the last. They know every text, and decoding gives it back exactly.
+`tokenizers` runs the first two, tiktoken the last. They encode any text, and decoding restores it exactly.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class PublishedEncoding(ByteTokenizer):
             return "\N{REPLACEMENT CHARACTER}".encode()
 
     def library(self) -> dict[str, Any]:
-        """The same as a `tokenizer.json`."""
+        """The tokenizer in the form of a `tokenizer.json`."""
         return _body(self._encoding._mergeable_ranks, PATTERNS[self.name], self._encoding._special_tokens)
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class PublishedEncoding(ByteTokenizer):
 class BytePairs(ByteTokenizer):
     """A byte-pair encoding that `tokenizers` runs: trained here (`train_bpe`) or opened (`open_library`).
 
-    Special tokens stand in its vocabulary, where no merge makes them: in texts they are ordinary text.
+    Special tokens are in its vocabulary, though no merge makes them: in texts they are ordinary text.
     """
 
     kind = name = "bpe"
@@ -145,7 +145,7 @@ class BytePairs(ByteTokenizer):
         return self._bytes[token] if token < self.vocab_size else "\N{REPLACEMENT CHARACTER}".encode()
 
     def library(self) -> dict[str, Any]:
-        """The same as a `tokenizer.json`."""
+        """The tokenizer in the form of a `tokenizer.json`."""
         return json.loads(self._library.to_str())
 
     def to_dict(self) -> dict[str, Any]:

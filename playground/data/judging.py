@@ -105,11 +105,11 @@ class Compared:
     usual: Share
     """The same share for the words of a held-out text by the same author."""
     copied: Share
-    """Characters in runs of at least LONG that also stand there, word for word; 0 of 0 if no run can be that long."""
+    """Characters in runs of at least LONG that also occur there, word for word; 0 of 0 if no run can be that long."""
     strange: tuple[tuple[int, int], ...]
     """(start, end) of each word that does not occur there."""
     sentences: Share = Share(0, 0)
-    """How many of its whole sentences stand there unchanged, if the text learned is a list of sentences."""
+    """How many of its whole sentences occur there unchanged, if the text learned is a list of sentences."""
     usual_copied: Share = Share(0, 0)
     """`copied` for a held-out text by the same author."""
 

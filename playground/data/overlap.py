@@ -23,9 +23,9 @@ NAMED = 3
 
 
 def overlap(train: torch.Tensor, val: torch.Tensor, length: int, snippets: int = 200) -> float:
-    """Share of `snippets` pieces of `length` tokens, evenly spread over `val` (tokens,), that stand in `train`.
+    """Share of `snippets` pieces of `length` tokens, evenly spread over `val` (tokens,), that occur in `train`.
 
-    Tokens become letters of a string: Python finds a piece in it faster than a table of pieces could be made.
+    Tokens become characters of a string: Python finds a piece in it faster than a table of pieces could be made.
     """
     length = min(length, len(val))
     learned, judged = _letters(train), _letters(val)

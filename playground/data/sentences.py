@@ -1,6 +1,6 @@
 """Twenty short sentences of our own in 27 words: a whole language, small enough to watch every number.
 
-Sixteen are for training. The other four say nothing new: each of their words stands in one of the sixteen, in a
+Sixteen are for training. The other four say nothing new: each of their words occurs in one of the sixteen, in a
 sentence of the same build. A model that has learned how the words are used can guess them; one that has learned
 sentences by heart cannot.
 """

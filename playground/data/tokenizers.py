@@ -41,7 +41,7 @@ class Tokenizer(Protocol):
         """The text of ids."""
 
     def token_text(self, token: int) -> str:
-        """One token as it stands in a text, whitespace included; bytes that do not make a character show as �."""
+        """One token as it occurs in a text, whitespace included; bytes that do not make a character show as �."""
 
     def unknown_parts(self, text: str) -> list[str]:
         """The characters or words of a text, each once, that this tokenizer does not know."""

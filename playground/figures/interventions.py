@@ -17,7 +17,7 @@ from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, cells, figure, frame, heat
 from .wire import escaped, shortened
 
 _WRITTEN = 14
-"""Up to this many tokens, numbers stand in the cells."""
+"""Up to this many tokens, the cells show numbers."""
 _BESIDE, _TOUCHED = 70, 22
 """Pixels beside the cells of a map, and the width of each, on a phone, where a map may be wider than the window."""
 _ABOVE = {

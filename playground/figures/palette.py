@@ -31,7 +31,7 @@ BAD = "#ca3e56"
 # Further runs beside the current one, in the order in which they are added.
 OTHERS = ("#8a6fc9", "#b5651e", "#3f8f6b", "#c24f8f", "#6b7f1f", "#4f7fb8")
 
-# Experts of a mixture, by number; the number always stands beside the colour.
+# Experts of a mixture, by number; the number is always beside the colour.
 EXPERTS = (*OTHERS, "#a33d3d", "#4d5d6e")
 
 # One hue from nothing to everything (0 … 1), and two hues that meet at zero. No zero looks like the card, which masked

@@ -240,7 +240,7 @@ def bar(
     text: Sequence[str] | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """A bar for each number at its place; `lying` bars run to the right. `text` stands at the bars' ends."""
+    """A bar for each number at its place; `lying` bars run to the right. `text` is at the bars' ends."""
     along, across = ("x", "y") if lying else ("y", "x")
     trace = {"type": "bar", along: numbers(values, "f8"), across: places, "hovertemplate": hover}
     trace |= {"orientation": "h"} if lying else {}

@@ -227,7 +227,7 @@ def cost(bets: np.ndarray, token: int) -> Bet:
 
 @dataclass(frozen=True)
 class Round:
-    """One token that has come."""
+    """One round: a token that has been revealed."""
 
     token: int
     bets: Mapping[str, Bet]

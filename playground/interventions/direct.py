@@ -1,6 +1,6 @@
 """Direct effects: how much of a difference of two logits a part writes straight into the last residual stream.
 
-The last norm's divisor is kept as the run has it, so direct effects add up exactly (logit attribution, Elhage et al.
+The last norm's divisor is kept from the run, so direct effects add up exactly (logit attribution, Elhage et al.
 2021). d = d_model, H = heads, D = d_head.
 """
 

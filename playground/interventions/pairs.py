@@ -84,7 +84,7 @@ def written_pairs(model: Transformer, tokenizer: Tokenizer) -> list[Pair]:
 
 @torch.inference_mode()
 def found_pairs(model: Transformer, tokenizer: Tokenizer, windows: torch.Tensor, *, n: int = 4) -> list[Pair]:
-    """Up to n pairs of prompts that stand in windows (N, T) of text and differ in one whole word, the surest first.
+    """Up to n pairs of prompts that occur in windows (N, T) of text and differ in one whole word, the surest first.
 
     In each prompt the model gives its answer at least SURE. None where the text holds no such prompts.
     """

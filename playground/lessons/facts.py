@@ -229,7 +229,7 @@ def _points(scene: Scene, *players: str) -> int:
 
 
 def _int8(scene: Scene, name: str = "int8") -> InPrecision:
-    """What this precision costs."""
+    """The measured effect of a precision on the chosen model."""
     return next(way for way in scene.precision().ways if way.name == name)
 
 

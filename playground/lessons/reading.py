@@ -197,7 +197,7 @@ class Ask(Part):
     covers: list[Place] = []
     """Names from PLACES: where the answer stands, covered until the guess."""
     until: Literal["guess", "done"] = "guess"
-    """With `done`, they stay covered until the step is done: what stands there before might pass for the answer."""
+    """With `done`, they stay covered until the step is done: what is there before might pass for the answer."""
 
     @model_validator(mode="before")
     @classmethod

@@ -150,7 +150,7 @@ def chosen_losses(evaluations: Mapping[str, Sequence[float]], every: int, steps:
     return tuple(rows[i] for i in sorted(at))
 
 
-# ---- what stands in a record ----------------------------------------------------------------------------------------
+# ---- the contents of a record ---------------------------------------------------------------------------------------
 
 
 def _from_record(record: dict[str, Any]) -> RunCard:

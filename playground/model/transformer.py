@@ -1,7 +1,7 @@
 """The transformer: one forward pass for training, for decoding with a cache, for tracing and for editing.
 
 A token's way: embed → (attention, MLP) × n_layers → norm → logits. Everything is here but the mixture of experts
-(`moe.py`) and the kernels, whose plain formulas stand beside them.
+(`moe.py`) and the kernels, whose plain formulas are beside them.
 
 B = batch, T = new tokens, S = all tokens a query may see (cached + new), H = query heads, Hkv = key/value heads,
 D = d_head, d = d_model, V = vocab_size.

@@ -2,8 +2,8 @@
 
 It is fair: networks (`Job.share`: an address, pages and programs counted separately) take turns; the one with the
 fewest jobs at work comes first. Within a network, every visitor's first job comes before anybody's second, in the order
-in which they were requested, and newcomers never pass jobs of an earlier round. A job that works for long lends its
-place for a while to a network that has none.
+in which they were requested, and newcomers never pass jobs of an earlier round. A long-running job lends its place for
+a while to a network with no job at work.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Values: read and write JSON files of sane size and depth.
+"""JSON files: read and write them, of sane size and depth.
 
-The memory that a file would take as Python objects is bounded before parsing: by its bytes, and by its signs that
-begin a value.
+The memory that a file would take as Python objects is bounded before parsing: by its bytes, and by the
+characters that can begin a value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from .errors import CheckpointError
 
 MAX_BYTES = {"config.json": 100_000, "tokenizer.json": 16_000_000, "history.json": 16_000_000}
-"""Most bytes of the files that have a bound of their own."""
+"""Most bytes of the files that have their own bound."""
 _OTHERS = 1_000_000
 MAX_VALUES = {"config.json": 20_000, "tokenizer.json": 650_000, "history.json": 400_000}
 """Roughly how many values each may hold: commas and opening brackets, those inside strings included."""

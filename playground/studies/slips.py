@@ -56,7 +56,7 @@ def gpt2_sized() -> Numbers:
     """Parameters of S3's model, and of its blocks, in millions."""
     config = PRESETS["s3"]
     parts = config.parameters_by_component()
-    norms = parts["norms"] * 2 * config.n_layers // (2 * config.n_layers + 1)  # the last one stands after the blocks
+    norms = parts["norms"] * 2 * config.n_layers // (2 * config.n_layers + 1)  # the last one comes after the blocks
     blocks = parts["attention"] + parts["feed-forward"] + norms
     return {"all": config.n_parameters / 1e6, "blocks": blocks / 1e6}
 

@@ -51,7 +51,7 @@ class Fault:
 
 
 def device_for(config: TrainConfig, model: ModelConfig) -> tuple[torch.device, Fault | None]:
-    """Where to train this model, and what is wrong with the device that `config.device` names, if that is not it.
+    """Where to train this model. If that is not the device in `config.device`, also what is wrong with that one.
 
     Raises ValueError for a device or precision that this machine does not have.
     """

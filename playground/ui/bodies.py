@@ -85,7 +85,7 @@ class _Bodies:
             elif is_upload:
                 await self._upload(request, receive, send)
             elif request.headers.get("content-type", "").lower().startswith("multipart/"):
-                answer = _refusal(f"Files are taken at {_UPLOAD} alone: send this as JSON.", 415)
+                answer = _refusal(f"Files can only be uploaded at {_UPLOAD}. Send this as JSON.", 415)
                 await answer(scope, receive, send)
             else:
                 await self._plain(request, receive, send)
@@ -111,7 +111,7 @@ class _Bodies:
             try:
                 body = await asyncio.wait_for(_read(receive, counted), BODY_SECONDS)
             except asyncio.TimeoutError:
-                raise LimitError("This request took too long to come in: send less at once.") from None
+                raise LimitError("This request took too long to arrive. Send less at once.") from None
             await self._answer(request, body, send)
         finally:
             self.room.give_back(place)

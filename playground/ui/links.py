@@ -72,8 +72,8 @@ def carried(page: Page, visitor: str, model_id: str | None) -> str:
     if job is None or job.state != "finished":
         return theme.quiet("This link opens the model in this browser only.")
     if job.spec.source.kind == OWN_TEXT:
-        return theme.quiet("The link carries the recipe, not your text. With the text, it trains the model again.")
-    return theme.quiet("The link carries the recipe. It trains the model again.")
+        return theme.quiet("The link carries the recipe, not your text. Anyone with the text can train the same model.")
+    return theme.quiet("The link carries the recipe, so others can train the same model.")
 
 
 def carried_slot(page: Page, visitor: str, model_id: str | None) -> dict[str, Slot]:

@@ -214,7 +214,7 @@ class Panels:
             return JSONResponse({"problem": STRANGE}, 400)
         with self._lock:
             if self._asking[visitor] >= AT_ONCE:
-                return JSONResponse({"problem": "Too many questions at once. Wait a moment."}, 429)
+                return JSONResponse({"problem": "Too many requests at once. Wait a moment."}, 429)
             self._asking[visitor] += 1
         try:
             async with self._places[pool].of(self.network(request), visitor):

@@ -102,7 +102,7 @@ def _settings() -> dict[str, str]:
 def css() -> str:
     """The style sheet for `launch(css=…)`: the palette as variables (--query, --dense, …), then the rules.
 
-    A tab's own rules stand in assets/<tab>.css; chart.css comes with `chart.head_html`.
+    A tab's own rules are in assets/<tab>.css; chart.css comes with `chart.head_html`.
     """
     tabs = sorted(path for path in ASSETS.glob("*.css") if path.name not in ("page.css", "chart.css"))
     return "\n".join([_variables(), *(path.read_text(encoding="utf-8") for path in (ASSETS / "page.css", *tabs))])

@@ -131,7 +131,7 @@ def parity_in_words(parity: Parity) -> str:
     """How closely an exported folder agrees with its model, and which program read it back."""
     version = parity.transformers
     reader = f"Transformers {version}" if version else "our own importer (Transformers is not installed)"
-    greedy = "and both write the same greedy text" if parity.same_text else "but they write different greedy texts"
+    greedy = "and both write the same greedy text" if parity.same_text else "but the two write different greedy texts"
     alike = f"all {f'but {parity.other_texts:,} of ' if parity.other_texts else ''}{parity.texts:,} texts"
     return (
         f"read back by {reader}. Over {parity.tokens:,} positions, no logit differs from the model's by more than "

@@ -53,7 +53,7 @@ def training_load_words(layer: int, step: int, load: Evenness, began: tuple[int,
     """How even a layer's load was at the end of training, and at first."""
     then = f" ({2 ** began[1]:.1f} at step {began[0]:,})" if began else ""
     words = (
-        f"Layer {layer}, step {step:,}: as even as {2**load.entropy:.1f} equally busy experts out of {2**load.most:.0f}"
+        f"Layer {layer}, step {step:,}: effectively {2**load.entropy:.1f} of {2**load.most:.0f} experts are in use"
         f"{then}. The busiest is expert {load.busiest} with {100 * load.busiest_share:.0f} %. "
     )
     if not load.dead:
@@ -74,8 +74,12 @@ def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None,
         (expert, tokens), more = kind, len(kind[1]) - NAMED
         named = [f"“{token}”" for token in tokens[:NAMED]] + ([f"{more} more"] if more > 0 else [])
         headline = f"Expert {expert} takes {listed(named)}, and little else."
-    how = "A percentage shows how often the token goes to that expert: clearly more often than others do."
-    more = f"Knowing the token raises right guesses of its expert by {100 * sorting.learned:.1f} percentage points."
+    how = (
+        "Each percentage is the share of that token that goes to the expert. Only tokens clearly above the expert's "
+        "average are listed."
+    )
+    gain = f"{100 * sorting.learned:.1f} percentage points"
+    more = f"If you know the token, you guess its expert correctly {gain} more often."
     best = f"With the best of {RANDOM_ROUTERS} random routers: {100 * sorting.random:.1f}."
     return Result(headline, details=f"{how} {more} {best} Counted on {judged}, by each token's main expert.")
 

@@ -17,14 +17,14 @@ def result(game: Game, word: Callable[[int], str]) -> str:
     if not gaps[BIGRAM]:
         said = "You and the bigram are level. "
     else:
-        said = "You beat the bigram. " if gaps[BIGRAM] > 0 else "The bigram beat you: it only counts pairs. "
+        said = "You beat the bigram. " if gaps[BIGRAM] > 0 else "The bigram beat you, although it only counts pairs. "
     gap = gaps[MODEL]
     if not gap:
         return said + f"You and the model are level{', too' * (not gaps[BIGRAM])}."
     lead = (game.bits(MODEL) - game.bits(YOU)).round(6)
     most = int(lead.argmax() if gap > 0 else lead.argmin())
     who = "You beat the model" if gap > 0 else "The model beat you"
-    return f"{said}{who} by {abs(gap)} point{'s' * (abs(gap) != 1)}, mostly in “{word(most)}”."
+    return f"{said}{who} by {abs(gap)} point{'s' * (abs(gap) != 1)}, mostly on “{word(most)}”."
 
 
 def luck(game: Game) -> str:

@@ -24,12 +24,12 @@ HABIT_NAMES = {
 ROLE_NAMES = {
     "induction": "attends to what followed the same token earlier (induction)",
     "duplicate": "attends to the same token earlier",
-    "followed": "attends to what followed the same token earlier, but finds it by counting places",
+    "followed": "attends to what followed the same token earlier, but finds it by position",
     "previous": "attends to the token before",
     "first": "attends to the first token (sink)",
     "itself": "attends to the token itself",
     "even": "spreads its attention evenly",
-    "content": "chooses tokens by content, not by place",
+    "content": "chooses tokens by content, not by position",
     "unclear": "has no clear role",
     "unclear here": "has no clear role on average, though it matters most here",
 }
@@ -145,5 +145,5 @@ def weight_words(tokens: tuple[str, str], weight: float, products: np.ndarray, *
     if not visible:
         return f"“{query}” gives “{key}” nothing: the causal mask hides it."
     dot = float(products.sum())
-    how, most = "adds most to" if dot >= 0 else "takes most from", int(np.argmax(products * np.sign(dot)))
-    return f"“{query}” gives “{key}” {share(weight)} of its weight. Component {most} {how} q · k."
+    how, most = "raises" if dot >= 0 else "lowers", int(np.argmax(products * np.sign(dot)))
+    return f"“{query}” gives “{key}” {share(weight)} of its weight. Component {most} {how} q · k most."

@@ -37,7 +37,7 @@ PROVE = "Only “Prove it” tests this."
 SAMPLED = "The text is long, so only the passages most like the selection and a random sample were measured."
 FEWEST_SEEDS = 3
 """With fewer, an interval over seeds is so wide that it says nothing."""
-ANOTHER = "Prove the same passages again to add a seed. Three seeds give an interval."
+ANOTHER = "Test the same passages again to add a seed. Three seeds give an interval."
 PROOFS = ("Removed passages", "Influence, largest = 1", "These words get", "Without random ones")
 """The head of a table of proofs."""
 KEPT_SAME = "Removed passages are replaced by others of the same length, so all other batches stay the same."
@@ -81,7 +81,9 @@ def ranking_details(ranked: Ranked) -> str:
     number = f"{ranked.measured:,} of {ranked.of:,} passages of the training part measured, at {moments}."
     sampled = SAMPLED if ranked.measured < ranked.of else ""
     rule, part = next((each for each in ranked.rules if each[0] not in NO_RULES), ("", 0.0))
-    shows = f"{percent(part, 0)} of the passages' influence lies on one grammar rule: {rule}." if part >= RULE else ""
+    shows = (
+        f"{percent(part, 0)} of the passages' influence comes from one grammar rule: {rule}." if part >= RULE else ""
+    )
     return " ".join(filter(None, (MEASURE, number, sampled, TRUST, PROVE, shows)))
 
 

@@ -17,7 +17,7 @@ DONOR_NAMES = {
     Donor.OTHER: "the other prompt's value",
     Donor.ZERO: "zero",
     Donor.MEAN: "its average",
-    Donor.RESAMPLE: "values of other texts",
+    Donor.RESAMPLE: "values from other texts",
 }
 ASSUMPTIONS = {
     Donor.OTHER: "This assumes that the prompts differ only in what you ask about.",
@@ -30,11 +30,14 @@ OVERLAP = "Parts build on each other, so their shares do not add up."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
 LEFT_OUT = "A part that does the same in both prompts is left out."
 BOXES = (
-    "In each box: the share of this lead lost with the other prompt's value there. The head at the top of this page "
-    "is switched off instead, and its numbers are probabilities. Click a head to see where it attends."
+    "Each box shows the share of this lead that is lost when the part gets the other prompt's value. The numbers at "
+    "the top of the page differ: they are probabilities, measured with a head switched off. Click a head to see where "
+    "it attends."
 )
 """What the picture of a circuit shows."""
-FRESH = "Such pairs put other words here, if the model is sure of its answers; 24 at most."
+FRESH = (
+    "A fresh pair has the same form with other words. We use at most 24, and only if the model is sure of its answers."
+)
 FEW = 5
 """Fresh pairs below which nothing is said of their middle."""
 ALIKE = 0.9
@@ -96,7 +99,7 @@ def added_words(changed: Sequence[str], elsewhere: bool = False) -> str:
     """What steering adds, from the words in which its two prompts differ; `elsewhere`: on which prompt it is shown."""
     towards, away = _named(changed)
     added = f"To every token, read or written, we add the model's state for {towards} minus that for {away}."
-    return f"{added} No known pair steers your prompt, so this example uses another." if elsewhere else added
+    return f"{added} No known pair steers your prompt, so this example uses another prompt." if elsewhere else added
 
 
 def _named(changed: Sequence[str]) -> list[str]:
@@ -122,8 +125,9 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
     leads = [leader == answers[0] for leader in curve.leaders]
     if not any(leads):
         still = f"“{words[curve.leaders[-1]]}” {'still ' * (curve.leaders[-1] == curve.leaders[0])}leads"
-        gained = f"At strength {curve.strengths[-1]:g}, {wanted} gains {signed(curve.effects[-1] - curve.effects[0])}"
-        return Result(f"Steering does not work here: {still}.", f"{gained} on {other}. Try another pair.", details)
+        gain, most = signed(curve.effects[-1] - curve.effects[0]), f"{curve.strengths[-1]:g}"
+        gained = f"At strength {most}, the logit of {wanted} gains {gain} on that of {other}. Try another pair."
+        return Result(f"Steering does not work here: {still}.", gained, details)
     first = leads.index(True)
     last = leads.index(False, first) - 1 if False in leads[first:] else len(leads) - 1
     where = f"From strength {curve.strengths[first]:g}"
@@ -156,8 +160,9 @@ def circuit_result(
         places: of heads' weight.
         copying: the two heads of an induction circuit, if it is one.
     """
-    reading, rest = _reading(found, places, tokens, answer), (LEFT_OUT, OVERLAP, ARROWS[bool(found.edges)])
-    details = " ".join(filter(None, (reading, _fresh(found.fresh), *rest)))
+    several = (OVERLAP, ARROWS[bool(found.edges)]) if found.nodes else ()
+    notes = (_reading(found, places, tokens, answer), _fresh(found.fresh), LEFT_OUT, *several)
+    details = " ".join(filter(None, notes))
     if not found.nodes:
         return Result(f"“{answer}” needs no head and no MLP.", "", details)
     n, needed = len(found.nodes), listed([node_name(node) for node in found.most_needed])

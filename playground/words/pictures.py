@@ -62,9 +62,9 @@ def skill_words(steps: Sequence[int], shares: Sequence[float], intervals: Sequen
     there, lacking = [low > LEARNED for low, _ in intervals], [high < LEARNED for _, high in intervals]
     share, at = f"{100 * shares[-1]:.0f} %", f"at step {steps[-1]:,}"
     if lacking[-1]:
-        return f"Less than half was right {at}: {share}."
+        return f"Fewer than half were right {at}: {share}."
     if not there[-1]:
-        return f"About half was right {at}, too close to call: {share}."
+        return f"About half were right {at}, too close to call: {share}."
     now = f"{share} right {at}"
     first = next(i for i in range(len(steps)) if not any(lacking[i:]) and there[i])
     before = [step for step, no in zip(steps[:first], lacking) if no]
@@ -177,7 +177,9 @@ def appearance_words(name: str, found: Any, ends: tuple[float, float]) -> Result
     if found is None:
         raised = 0 < ends[1] <= ends[0]
         said = f"Training did not raise attention to {name}." if raised else f"No head learned to attend to {name}."
-        return Result(said, f"The highest mean weight on {name} is {ends[1]:.2f} in the end, {ends[0]:.2f} at first.")
+        return Result(
+            said, f"The highest mean weight on {name} is {ends[1]:.2f} at the end, {ends[0]:.2f} at the start."
+        )
     rose = f"Its mean weight there rose from {found.score_first:.2f} to {found.final:.2f}."
     middle = f"It crossed the middle of this rise between steps {found.before:,} and {found.after:,} (shaded)."
     return Result(f"Head {found.layer}.{found.head} learned to attend to {name}.", f"{rose} {middle}")

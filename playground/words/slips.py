@@ -33,8 +33,8 @@ SLIPS: dict[str, Slip] = {
     ),
     "mask": Slip(
         "unsqueezes a (T, T) mask twice, so that it fits batch and heads",
-        "Unsqueezed after its rows, a ({T}, {T}) mask becomes ({T}, 1, 1, {T}). A batch of 1 silently turns into one "
-        "of {batch}; a batch of 4 fails. A plain ({T}, {T}) mask fits every batch and head.",
+        "With both new axes in the middle, a ({T}, {T}) mask becomes ({T}, 1, 1, {T}). A batch of 1 silently turns "
+        "into one of {batch}; a batch of 4 fails. A plain ({T}, {T}) mask fits every batch and head.",
     ),
     "placement": Slip(
         "calls LN(x + f(x)) “Pre-LN”",

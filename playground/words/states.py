@@ -52,7 +52,7 @@ def headline(state: State) -> str:
             BOTH_ROSE: "Both losses rise.",
         }.get(state.why, f"The loss {'was still' if state.over else 'is'} going up and down.")
     return {
-        DIVERGED: "Diverged: the learning rate is too high.",
+        DIVERGED: "Diverged: the learning rate is probably too high.",
         UNMASKED: "Trained without a mask: the loss is misleading.",
         BY_HEART: f"It {'knows' if state.now is not None and state.now < KNOWN else 'is learning'} this text by heart.",
         BELOW: "Below the best possible loss.",

@@ -25,7 +25,7 @@ from playground.ui.forms import run as form
 from ..ui.runs import ANNA, BERT, MODEL, TEXT, ScriptedRunner, at_once, ended, known, small_limits, small_spec
 
 CARD = settings_card(small_spec())
-"""The class's run: of a text of its own, seconds to train."""
+"""The class's run: on its own text, seconds to train."""
 
 
 class Clock:
@@ -55,7 +55,7 @@ def made(classes: Classes, **changes) -> tuple:
 
 
 def on_disk(classes: Classes, *needles: str | bytes) -> list:
-    """Which of these stand in the database's files."""
+    """Which of these occur in the database's files."""
     found = b"".join(path.read_bytes() for path in classes.store.path.parent.iterdir())
     return [needle for needle in needles if (needle.encode() if isinstance(needle, str) else needle) in found]
 

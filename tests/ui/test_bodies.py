@@ -160,7 +160,7 @@ def test_a_body_that_comes_to_a_stop_is_given_up(monkeypatch):
 
     async def attack() -> None:
         clients = Slow()
-        assert not await clients.asks("mob", slow=True) and "too long to come in" in clients.refusals[0]
+        assert not await clients.asks("mob", slow=True) and "too long to arrive" in clients.refusals[0]
         assert not clients.app.room._by_address
 
     asyncio.run(attack())

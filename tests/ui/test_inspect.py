@@ -270,7 +270,7 @@ def test_a_click_switches_a_part_off_and_its_cost_is_that_on_held_out_text_whate
     assert "On this prompt" in made["edit-cost"] and "unseen" not in made["edit-cost"], "no other text has this cell"
     roles = made["roles"]
     assert roles.count("<button") == 4 and roles.count('aria-pressed="true"') == 1
-    assert roles.index("counting places") < roles.index("without a clear role"), "heads with a role come first"
+    assert roles.index("finds it by position") < roles.index("without a clear role"), "heads with a role come first"
 
 
 # ---- what heads do, and the text that judges -------------------------------------------------------------------------

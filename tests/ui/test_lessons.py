@@ -93,7 +93,7 @@ def test_every_place_and_control_is_on_the_page(app, page):
 
 @pytest.mark.parametrize("lesson", all_lessons(), ids=lambda lesson: lesson.id)
 def test_every_lesson_sets_what_there_is_and_can_be_walked(page, lesson: Lesson):
-    """Without training: what needs a run of one's own says so, and everything else is said with numbers."""
+    """Without training: what needs the visitor's own run says so, and everything else is said with numbers."""
     visitor = Visitor(page)
     visitor.does("open", lesson=lesson.id)
     waits = 0

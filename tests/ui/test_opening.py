@@ -67,7 +67,7 @@ def test_what_all_visitors_get_is_compressed_and_not_sent_twice(served, path):
 
 
 def own_files(page: str) -> set[str]:
-    """The addresses of the page's own files, as they stand in it."""
+    """The addresses of the page's own files, as they occur in it."""
     return set(re.findall(r'ours/[^"\\]+', page))
 
 

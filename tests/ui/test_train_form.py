@@ -83,7 +83,7 @@ def test_the_runs_table_shows_only_settings_that_differ():
     other = RunView(id="2", name="Run 2", state="finished", settings={"n_layers": 4, "steps": 20, "norm": "rmsnorm"})
     table = runs_table([one, other], "2")
     assert '<th scope="col">Layers</th>' in table and "Norm" not in table
-    assert ">Steps<" not in table, "the steps made have a column"
+    assert ">Steps<" not in table, "the steps done have a column"
     assert table.index("Run 2</bdi> (shown)") < table.index("Run 1</bdi>")
     assert table.index(">validation loss<") < table.index(">Layers<"), "results first"
     assert '<td class="differs">2</td>' in table and '<td class="differs">4</td>' not in table

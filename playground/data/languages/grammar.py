@@ -1,4 +1,4 @@
-"""Grammar: reads a text word by word along a language's graph, and finds the first word that cannot stand there.
+"""Grammar: reads a text word by word along a language's graph, and finds the first word that cannot come there.
 
 A place is one word of one edge's text. What may come next is a set of places; a word keeps those that are this word
 and moves each one on, just as a nondeterministic automaton reads (Rabin and Scott 1959).
@@ -146,7 +146,7 @@ class Grammar:
         return None
 
     def _explained(self, live: Iterable[Place], word: re.Match) -> Fault:
-        """What should have stood there: the places that begin most like the word, if possible of its own kinds."""
+        """What should have come there: the places that begin most like the word, if possible of its own kinds."""
         places = {self._word(place).text: place for place in live}  # one of each word
         alike = {text: _shared(text, word[0]) for text in places}
         if len(places) > _MANY:

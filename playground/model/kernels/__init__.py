@@ -6,5 +6,5 @@ layers.py              torch's layers, without drawing weights and without detou
 next_token.py          the pass for one more token, written out: a small model's takes half the time
 packed.py              weight matrices in the order and precision that decoding reads fastest
 strip_module_calls.py  the forward pass without nn.Module's bookkeeping: a decoded token takes 20 to 40 % less time
-with_backward.py       how a written-out backward pass stands beside its plain formula
+with_backward.py       joins a written-out backward pass to its plain formula
 """

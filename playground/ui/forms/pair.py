@@ -41,8 +41,8 @@ MIXTURE: tuple[Field, ...] = (
           (("the dense model's", "dense"), ("the experts'", "moe"))),
     Field("d_expert", "Width of one expert", "Used if the dense width is computed.", "mixture", least=1, most=4096),
     Field("d_ff", "Width of dense layers",
-          "Used when the experts' is computed, and in blocks without experts. 0: 4 × d_model, or 8/3 with SwiGLU.",
-          "mixture", least=0, most=8192),
+          "Used when the experts' width is computed, and in blocks without experts. "
+          "0: 4 × d_model, or 8/3 with SwiGLU.", "mixture", least=0, most=8192),
     Field("moe_every", "Experts in every kth block", "1: in every block.", "mixture", least=1, most=8),
     Field("shared_expert", "Shared expert", "One more, which gets every token.", "mixture"),
     Field("balance", "Balance", "Keeps all experts in use.", "mixture",

@@ -1,5 +1,5 @@
 // @ts-check
-// The page's address, which always leads back to what is shown: each panel says here what of its selection stands in it
+// The page's address, which always leads back to what is shown: each panel says here what of its selection is in it
 // (`data-address`), while its tab is open. In it, `cell` stands for query and key, and `rules` for the numbers and switches
 // of that name which are not as usual, in one word: `temperature:0.3,top_k:5`. `typed=0` says that the prompt is the
 // model's own, so that another model brings another one.

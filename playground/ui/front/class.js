@@ -1,5 +1,5 @@
 // @ts-check
-// Opens the class panel (ui/classroom) and keeps its place: the code stands in the address, the teacher's secret behind the
+// Opens the class panel (ui/classroom) and keeps its place: the code is in the address, the teacher's secret behind the
 // address's # and then in this tab's memory alone. A page without a class asks nothing.
 
 (() => {

@@ -1,7 +1,7 @@
 // @ts-check
 // What a panel's buttons do besides changing the selection. One with `data-do="name"` does something on the server:
 // `data-with` are fields besides the selection, `data-sure` a question that is asked first, `data-waits` what it says
-// meanwhile. In a <fieldset> it takes along what the fields with `data-field` hold, which stand in no selection. The answer
+// meanwhile. In a <fieldset> it takes along what the fields with `data-field` hold, which are in no selection. The answer
 // may hold `move` (a change of the selection), `shows` (slot → content), `choose` (a model), `save` (a file's address), `tab`
 // (one to open), `fills` (the fields of a form, see form.js); whoever listens to the event `done` has all of it.
 // `data-upload="name"` is a field for a file: the server stores it, and the deed of that name gets where it lies. One with
@@ -56,7 +56,7 @@
       root.dispatchEvent(new CustomEvent("done", { detail: answer }));
     }
 
-    /** What stands in the fields beside a button, but for those that are hidden.
+    /** The contents of the fields beside a button, except hidden ones.
      * @param {HTMLElement} button */
     const fieldsBeside = (button) => {
       const all = /** @type {HTMLInputElement[]} */ ([...(button.closest("fieldset")?.querySelectorAll("[data-field]") ?? [])]);

@@ -327,7 +327,7 @@
 
     // ---- what is there already ------------------------------------------------------------------------------------
 
-    /** Whether a text continues another prompt than a lesson's, which still stands in the field.
+    /** Whether a text continues another prompt than a lesson's, which is still in the field.
      * @param {Written} it */
     const foreign = (it) => prompt.value === panel.given() && it.given !== panel.given();
     root.addEventListener("arranged", () => {

@@ -22,7 +22,7 @@ from ..where import path_within
 
 Message = dict[str, Any]
 _SAY_WHERE = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-gradio-server")
-"""The headers from which gradio makes the address that stands in the page."""
+"""The headers from which gradio makes the address that is in the page."""
 STARTED = secrets.token_hex(8)
 """What tells this start of the server from others."""
 SCRIPTS = (

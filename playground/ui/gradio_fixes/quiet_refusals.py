@@ -3,7 +3,7 @@
 Nobody's page sends such things, but programs that try doors do, hundreds a minute, and what is wrong with the server
 itself drowns among them (gradio 6.31). Here a refusal is one line in the log, and a sentence to whoever asked. What
 gradio takes in and fails to send back is refused as well: half a character (a lone surrogate), an integer of more than
-64 bits, lists in lists beyond all measure. An error of a handler keeps its traceback; whoever asked gets a sentence,
+64 bits, lists nested too deeply. An error of a handler keeps its traceback; whoever asked gets a sentence,
 where gradio sends an error without a word.
 """
 
@@ -68,10 +68,10 @@ def check_sendable(value: Any, depth: int = 0) -> None:
             raise ValueError("an integer of more than 64 bits")
     elif isinstance(value, float):
         if not math.isfinite(value):
-            raise ValueError("a number that is none")
+            raise ValueError("a number that is not finite")
     elif isinstance(value, (list, tuple, dict)):
         if depth > DEEPEST:
-            raise ValueError("lists in lists beyond all measure")
+            raise ValueError("lists nested too deeply")
         for each in (*value, *value.values()) if isinstance(value, dict) else value:
             check_sendable(each, depth + 1)
 

@@ -11,7 +11,7 @@ import gradio as gr
 from gradio import state_holder
 
 PLAIN = state_holder.SessionState
-"""As gradio has it."""
+"""Gradio's class, unchanged."""
 
 
 class Session(PLAIN):

@@ -333,7 +333,7 @@ def asks(step: Step, answer: Answer) -> bool:
 def covered(lesson: Lesson, progress: Progress, at: Step, *, begun: bool) -> dict[str, list[str]]:
     """Places that hold an answer, by what must come first: this step's `guess`, its end (`done`), a `later` step.
 
-    Until the training that the step waits for has `begun`, another run's results stand there.
+    Until the training that the step waits for has `begun`, another run's results are there.
     """
     answer = progress.answer(lesson, at)
     needs = {at.point, at.then, at.done.place if at.done else "", *(at.ask.covers if at.ask else ())}

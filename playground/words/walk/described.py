@@ -44,7 +44,7 @@ class Here:
 
     @property
     def pre(self) -> bool:
-        """Whether norms stand before the sublayers."""
+        """Whether norms come before the sublayers."""
         return self.config.norm_placement == "pre"
 
     @property

@@ -25,9 +25,9 @@ def embed(at: Here) -> Described:
         formula = f"x = E[ids]{scale}: ids ({T},) → ({T}, {d})"
         why += {
             "rotary": "Position comes later: the model rotates queries and keys.",
-            "none": "Its position shows only in the mask, which lets later tokens see more."
+            "none": "Only the mask reveals its position: later tokens see more."
             if config.causal
-            else "Its position shows nowhere: this model cannot tell order.",
+            else "Nothing encodes its position: this model ignores token order.",
         }[config.positions]
     sentence = (
         f"{at.query_token} is row {at.look.ids[at.query]} of a table of {config.vocab_size:,}. "

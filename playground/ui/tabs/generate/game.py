@@ -103,7 +103,7 @@ def _note(position: Position, checkpoint: Checkpoint) -> str:
         theme.quiet(f"The text: {position.words}."),
         theme.quiet(
             f"{rounds} rounds, {rules.POINTS * rounds} points at most. "
-            "Beside how sure you are: your points if you are right, and if not."
+            "Each button shows your points if you are right, and if you are wrong."
         ),
     ]
     notes += [theme.notice(said, "warning") for said in (position.warning, no_mask(checkpoint)) if said]

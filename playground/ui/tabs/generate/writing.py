@@ -48,7 +48,7 @@ NO_MASK = (
     "This model was trained without a mask, so it could see the token it had to predict. Its loss is misleading, and "
     "its text makes no sense."
 )
-ODD = "\N{REPLACEMENT CHARACTER} stands for a token that is no character."
+ODD = "\N{REPLACEMENT CHARACTER} stands for a token that is not a whole character."
 ONE_SENTENCE = "The model learned from single sentences, so it stops here. To continue, change “Stop at”."
 
 _log = logging.getLogger(__name__)

@@ -44,7 +44,7 @@ WITHIN = {"steps": steps.within, "training": training.within}
 ADDRESS = (
     "view step subject prompt typed layer head cell edits strip training patch steer circuit other part path donor kept"
 )
-"""What of the selection stands in the page's address."""
+"""The part of the selection that is in the page's address."""
 
 _FRAME = f"""<div class="card inspect-prompt">
 <div class="line"><label class="grow"><span class="sr-only">Prompt</span>

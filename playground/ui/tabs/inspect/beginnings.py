@@ -7,7 +7,7 @@ from ...page import Page
 from ...prompts import suggestions
 
 COPYING = {"stories": WRITTEN["stories"][0][0], "copy": WRITTEN["induction"][0][0]}
-"""By language, a prompt: what comes next stands in it already, so a head has to fetch it."""
+"""By language, a prompt that already contains what comes next, so a head has to fetch it."""
 
 
 def prompts(page: Page, model_id: str | None, visitor: str | None) -> list[str]:

@@ -92,8 +92,8 @@ def arithmetic() -> str:
     return (
         f"<details><summary>Counted by hand</summary>{counted}"
         f"<p>Three vectors for each token read. Without the cache: 3 · (5 + 6 + 7) = {small[0]}. With it, each token "
-        f"is read once: 3 · (5 + 1 + 1) = {small[1] - 3}. The last new token is written, but only a longer text reads "
-        f"it: then it is {small[1]}.</p>"
+        f"is read once: 3 · (5 + 1 + 1) = {small[1] - 3}. The last new token is never read. Count "
+        f"it as well, and the total is {small[1]}.</p>"
         "<p>The price is memory: 2 · layers · heads · d_head · tokens · bytes. For a Llama of 7 billion parameters "
         f"(32 layers, 32 heads of 128) at 2,048 tokens in float16 that is {gib:g} GiB ({gib * 1.024**3:.2f} GB).</p>"
         "</details>"

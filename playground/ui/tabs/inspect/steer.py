@@ -227,7 +227,7 @@ def _word(look: Look, ids: Sequence[int], token: int) -> str:
 
 
 def _strength(at: At) -> float:
-    """The chosen strength, as the slider has it."""
+    """The chosen strength, rounded to a position of the slider."""
     return min(STRENGTHS, key=lambda strength: abs(strength - at.chosen.strength))
 
 

@@ -71,7 +71,7 @@ def texts_of(look: Look, judged: Judged | None) -> tuple[torch.Tensor, str]:
     if judged is None:
         return _written(look), "text that the model wrote itself, since its training text is not available"
     lengths = (judged.targets != IGNORE).sum(dim=1)
-    T = int(lengths.median())  # short texts of their own are padded
+    T = int(lengths.median())  # separate short texts are padded
     return judged.inputs[lengths >= T, :T], judged.words
 
 

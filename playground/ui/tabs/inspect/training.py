@@ -122,8 +122,8 @@ def unable(look: Look) -> str:
         return "One token has nothing after it to learn from. Type at least two."
     if look.config.n_parameters > MOST_PARAMETERS:
         return (
-            f"This model has {look.config.n_parameters:,} parameters; a step is shown up to {MOST_PARAMETERS:,}. "
-            "Choose a smaller model."
+            f"This model has {look.config.n_parameters:,} parameters; the page shows a step only for models of up "
+            f"to {MOST_PARAMETERS:,}. Choose a smaller model."
         )
     return ""
 

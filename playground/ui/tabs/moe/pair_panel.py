@@ -17,7 +17,7 @@ from .selection import At, Selection, at, pairs, within
 from .table import training_speeds
 
 FOLDS = {"routing": routing, "loads": loads, "experts": experts, "breaking": breaking, "figures": both}
-"""The modules that draw each fold: TITLE, TEMPLATE, slots(at). A ValueError stands in the slot <fold>-note."""
+"""The modules that draw each fold: TITLE, TEMPLATE, slots(at). A ValueError shows in the slot <fold>-note."""
 CLICKED = {"expert-costs": breaking.clicked}
 """Chart → the function for a click in it."""
 ADDRESS = "dense mixture curve routing loads experts breaking figures prompt typed layer token"

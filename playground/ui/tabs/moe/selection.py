@@ -16,7 +16,7 @@ from ...refusals import sentence
 from ...selected import Selected
 
 LINES = 110
-"""How many characters of the language stand before the first prompt at most, rounded up to whole sentences."""
+"""How many characters of the language come before the first prompt at most, rounded up to whole sentences."""
 TEXT_SEED = 29
 """With this seed, three speakers take turns in the first lines of Dialects."""
 PROMPT = """<label class="grow"><span class="sr-only">Prompt</span>

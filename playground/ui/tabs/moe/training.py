@@ -194,7 +194,8 @@ def words(named: Values, limits: Limits, pace: Pace) -> tuple[str, str, str]:
     each = f"{spec.seeds} seeds of {in_steps(spec.training.steps)}" if spec.seeds > 1 else in_steps(spec.training.steps)
     line = f"{count} · {each} · about {duration(min(seconds, limits.seconds))}"
     known = own.vocabulary or texts.knows_vocabulary(source.kind, spec.tokenizer)
-    guess = f"Counted for a vocabulary of {matched.moe.vocab_size:,}. Your text's own changes both models equally."
+    guess = f"Counted for a vocabulary of {matched.moe.vocab_size:,}. "
+    guess += "Your text's own vocabulary changes both models equally."
     rows = [[what, how, f"{whole:,}", f"{used:,}"] for what, how, whole, used in sum_per_layer(matched)]
     total = table(("one block", "matrices", "stored", "per token"), rows)
     return "", quiet(line), quiet(matched_in_words(matched)) + total + ("" if known else quiet(guess))

@@ -152,7 +152,7 @@ def linked_html(
     if differs:
         parts.append(f"It differs from {shape} in {'; '.join(differs)}.")
         if card.text == OWN_TEXT:
-            parts.append("The length of the author's text may have set some of these.")
+            parts.append("Some of these settings may depend on the length of the author's text.")
     if card.losses:
         where = f" on {card.machine}" if card.machine else ""
         step, _, loss = card.losses[-1]

@@ -52,7 +52,7 @@ def runs_table(
         took = theme.duration(seconds_of(view)) if seconds_of(view) else "–"
         steps = f"{view.history.last_step:,}" + (f" (uses step {view.used:,})" if view.used is not None else "")
         rows.append([name, loss, above, steps, took, *differ])
-    head = ["run", "validation loss", "above best possible", "steps made", "time", *map(setting_name, settings)]
+    head = ["run", "validation loss", "above best possible", "steps done", "time", *map(setting_name, settings)]
     table = theme.table(head, rows, classes="runs-table")
     texts = {view.corpus_key for view in views}  # texts may share a name; a text is unknown until it is read
     if len(views) > 1 and not differing and "" not in texts:
@@ -73,7 +73,7 @@ def _named(view: RunView, shown: str | None, beside: Sequence[str], alike: Colle
             kind="tick",
             role="checkbox",
             aria_checked=str(on).lower(),
-            aria_label=f"Draw {view.name} beside",
+            aria_label=f"Draw {view.name} in the same chart",
             data_mark=view.id,
         )
     if view.id != shown and view.learned:

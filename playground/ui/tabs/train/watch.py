@@ -64,7 +64,7 @@ def _apart(view: RunView, beside: Sequence[RunView]) -> str:
     said = ", ".join(f"{floors[c]:.4f} at {c}" for c in contexts if c in floors)
     words = f" These runs see {' and '.join(f'{c:,}' for c in contexts)} tokens at once"
     words += f", so their best possible losses differ ({said})" if len(floors) > 1 else ""
-    return f"{words}. Their losses do not compare directly."
+    return f"{words}. Their losses cannot be compared directly."
 
 
 def as_run(view: RunView) -> loss.Run:
