@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -298,6 +299,12 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     spec = form.run_spec(named, Source("text", text=text), LOCAL)
     assert (spec.parent, spec.training.steps, spec.training.learning_rate) == ("shipped-stories", 15, 1e-4)
     made = dataclasses.replace(named["parent"], name="Run 1", about={"parent": {"name": "Tiny stories"}})
+    half = SimpleNamespace(
+        **{name: getattr(made, name) for name in ("name", "about", "config", "tokenizer", "model")},
+        history=SimpleNamespace(last_step=61),
+        training=tuning_config(PRESETS["small"]),
+    )
+    assert "“Run 1” (step 61) further" in outlook_text(named | {"parent": half}, LOCAL, Pace())
     assert "To train “Tiny stories” again, choose it" in outlook_text(named | {"parent": made}, LOCAL, Pace())
     assert follow(further, "reset")["learning_rate"] == tuned.learning_rate
     with pytest.raises(ValueError, match="Steps must be a whole number from 1"):

@@ -278,7 +278,7 @@ def _inside(at: At) -> dict[str, Slot]:
         "predictions": Slot(
             (*this, len(history.samples)), drawn(lambda: watch.predictions(view), prompt=view.prompt), slow=True
         ),
-        "gradients": Slot((view.id, len(history.gradients)), drawn(lambda: watch.gradient_chart(view))),
+        "gradients": Slot((view.id, len(history.gradients)), lambda: show(*watch.gradient_chart(view))),
         "similarity": Slot(this, drawn(lambda: watch.similarity_chart(*_words_of(at))), slow=True),
         "similarity-note": Slot(this, lambda: watch.similarity_note(view)),
     }
