@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
             if options.json:
                 print(json.dumps(finite({"event": "tuned", **plan.about["tuning"]})))
             else:
-                print("\n".join(tuning_lines(plan.about["tuning"], made.baselines)))
+                print("\n".join(tuning_lines(plan.about["tuning"])))
     if not options.json:
         kept = find_snapshots(out, plan.model.config)
         for line in best_lines(Checkpoint(plan.model, plan.corpus.tokenizer, history, snapshots=kept)):

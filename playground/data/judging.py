@@ -112,8 +112,6 @@ class Compared:
     """How many of its whole sentences occur there unchanged, if the text learned is a list of sentences."""
     usual_copied: Share = Share(0, 0)
     """`copied` for a held-out text by the same author."""
-    further: bool = False
-    """Whether its writer had learned another text before."""
 
 
 def without_divided_word(before: str, after: str) -> tuple[str, str]:
@@ -176,7 +174,7 @@ class LearnedText:
                 strange.append(word.span())
         sentences = self._sentences(begun, text)
         copied, usual = self._copying(text), self.usual_copied
-        return Compared(within, self.usual, copied, tuple(strange), sentences, usual, self.further)
+        return Compared(within, self.usual, copied, tuple(strange), sentences, usual)
 
     def _copying(self, text: str) -> Share:
         could = not self.sentences and min(len(text), len(self.text)) >= LONG

@@ -30,21 +30,22 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
     np.put_along_axis(used, experts, True, axis=1)
     written = np.where(used, np.char.mod("%.2f", weights), "").tolist() if E <= 16 else None
     return heatmap(
-        cells(weights, "%{y}, expert %{x}<br>weight %{z:.4f}", gap=3, text=written),
+        cells(weights, "%{y}, expert %{x}<br>weight %{z:.4f}", text=written),
         70 + 38 * L,
         counted(E, "expert"),
         layers_down(layers),
         frames=visited,
+        plot_bgcolor=palette.GRID,
         margin={"l": 8, "r": 8, "t": 8, "b": 36},
         uirevision=f"{L} {E}",
     )
 
 
-def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int]) -> Figure:
+def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int], planned: int) -> Figure:
     """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end.
 
     The colour shows the root of a share, so that a small one is not as white as none. Its scale ends at four times an
-    equal share for every run, so that two runs can be compared.
+    equal share for every run, so that two runs can be compared; its axis at the last `planned` step.
     """
     E = load.shape[1]
     equal = E**-0.5
@@ -63,7 +64,7 @@ def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int]) -> Fig
     return heatmap(
         trace,
         90 + max(14 * E, 160),
-        axis("step", showgrid=False),
+        axis("step", showgrid=False, range=[0, planned], tickformat=",d"),
         names([f"{e} ✕" if e in dead else str(e) for e in range(E)], "expert", **UPSIDE_DOWN, **FIXED),
         uirevision=str(E),
     )

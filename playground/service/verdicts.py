@@ -13,10 +13,10 @@ from ..model import Transformer
 from ..storage import Checkpoint
 from ..words.judging import (
     FIRST_MISTAKES,
+    LACKING,
     compared_details,
     compared_summary,
     copied_summary,
-    lacking_legend,
     parsed_summary,
 )
 
@@ -53,14 +53,14 @@ def verdict(
     kind = tokenizer.kind if tokenizer is not None else "char"
     if language in LANGUAGES:
         return _by_grammar(language, text, begun, kind)
-    if learned is None:
+    if learned is None or learned.further:  # its words are of two texts
         return None
     found = learned.compare(text, begun)
     if kind == "word" or not learned.worded:  # the model can write no other words
         return Verdict(words) if (words := copied_summary(found)) else None
     why = "does not occur in the text it learned from"
     marks = tuple((start, end, why) for start, end in found.strange)
-    return Verdict(compared_summary(found), marks, compared_details(found), lacking_legend(found))
+    return Verdict(compared_summary(found), marks, compared_details(found), LACKING)
 
 
 def verdicts_on(checkpoint: Checkpoint, texts: Sequence[str], begun: str) -> list[Verdict | None]:

@@ -156,10 +156,14 @@ class Exam:
 
 
 def _beginning(text: str, tokenizer: Tokenizer) -> str:
-    """The first four words of a whole sentence or line, where there is one: of one without unknown parts, if any."""
-    whole = re.finditer(r"(?:[.!?][\"'”’]?\s|\n)\s*(?=(\S+(?:[ ]+\S+){3}))", text)
-    begun = [" ".join(found[1].split()) for found in whole] or [" ".join(text.partition(" ")[2].split()[:4])]
-    return next((each for each in begun if not tokenizer.unknown_parts(each)), begun[0])
+    """The first four words of a whole sentence or line, where there is one: of one without unknown parts, if any.
+
+    In characters, what parts them from the next word belongs to them, or the model might go on with the last word.
+    """
+    whole = re.finditer(r"(?:[.!?][\"'”’]?\s|\n)\s*(?=(\S+(?:[ ]+\S+){3})(\s?))", text)
+    begun = [(found[1].split(), found[2]) for found in whole] or [(text.partition(" ")[2].split()[:4], " ")]
+    said = [" ".join(words) + after * (tokenizer.kind == "char") for words, after in begun]
+    return next((each for each in said if not tokenizer.unknown_parts(each)), said[0])
 
 
 def held_out_of(about: dict[str, Any]) -> str | None:

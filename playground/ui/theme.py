@@ -119,11 +119,11 @@ def notice(text: str, kind: str = "info") -> str:
     return f'<p class="notice notice-{kind}" role="{"alert" if kind == "error" else "status"}">{html.escape(text)}</p>'
 
 
-def result(found: Result, shown: str = "") -> str:
+def result(found: Result, shown: str = "", tag: str = "h3") -> str:
     """A result as HTML: its headline, its number, what `shown` (HTML) shows of it, and its details folded. Escaped."""
     number = f'<p class="num">{html.escape(found.number)}</p>' if found.number else ""
     details = f"<details><summary>Details</summary>{quiet(found.details)}</details>" if found.details else ""
-    return f"<h3>{html.escape(found.headline)}</h3>{number}{shown}{details}"
+    return f"<{tag}>{html.escape(found.headline)}</{tag}>{number}{shown}{details}"
 
 
 def heading(title: str, text: str = "") -> str:

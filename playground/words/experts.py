@@ -13,6 +13,8 @@ from .result import Result
 
 NAMED = 3
 """Tokens that a headline names, at most."""
+BUSIER = 1.5
+"""From this many times the busiest expert's share on, a load is visibly less even."""
 
 
 def repeated_words(tokens: Sequence[int], first: Sequence[int], used: int) -> str:
@@ -34,6 +36,17 @@ def journey_words(token: str, position: int, layers: Sequence[int], experts: np.
         for layer, row, share in zip(layers, experts, weights)
     )
     return f"The first choices of token {position} “{token}”. {way}. Framed: the experts it uses."
+
+
+def balance_headline(step: int, balanced: Evenness, unbalanced: Evenness) -> str:
+    """What balance did to a layer's load after this many steps."""
+    died, dead = len(unbalanced.dead), len(balanced.dead)
+    if died != dead:
+        return f"Without balance, {died} of {round(2**balanced.most)} experts die{f', not {dead}' if dead else ''}."
+    shares = [100 * load.busiest_share for load in (unbalanced, balanced)]
+    if not 1 / BUSIER < shares[0] / shares[1] < BUSIER:
+        return "Without balance, the busiest expert gets {:.0f} % of the load, not {:.0f} %.".format(*shares)
+    return f"After {step:,} steps, balance makes no visible difference."
 
 
 def training_load_words(layer: int, step: int, load: Evenness, began: tuple[int, float] | None) -> str:

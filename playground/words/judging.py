@@ -6,6 +6,7 @@ from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
 FIRST_MISTAKES = "Red underlines mark the first mistake in each line."
+LACKING = "Red underlines mark words that the training text lacks."
 
 
 def share_text(share: Share) -> str:
@@ -49,25 +50,15 @@ def parsed_summary(parsed: ParsedText) -> str:
     return " ".join(words)
 
 
-def lacking_legend(compared: Compared) -> str:
-    """What underlined words of a text compared with another mean."""
-    return f"Red underlines mark words that {_learned(compared)} lacks."
-
-
-def _learned(compared: Compared) -> str:
-    """The text with which it is compared."""
-    return "the new text" if compared.further else "the training text"
-
-
 def compared_summary(compared: Compared) -> str:
     """How many of a text's words are those of the text that its model was trained on."""
     right, of = compared.words.right, compared.words.of
     if not of:
         return "No complete word yet."
     if of == 1:
-        return f"Its one word {'occurs' if right else 'does not occur'} in {_learned(compared)}."
+        return f"Its one word {'occurs' if right else 'does not occur'} in the training text."
     said = f"All {of:,} words occur" if right == of else f"{right:,} of {of:,} words occur"
-    return f"{said} in {_learned(compared)}."
+    return f"{said} in the training text."
 
 
 def compared_details(compared: Compared) -> str:
@@ -75,7 +66,7 @@ def compared_details(compared: Compared) -> str:
     empty without a whole word."""
     if not compared.words.of:
         return ""
-    words = f"Words from {_learned(compared)}: {share_text(compared.words)}"
+    words = f"Words from the training text: {share_text(compared.words)}"
     if (usual := compared.usual).of:
         words += f"; in held-out text, {100 * usual.right / usual.of:.0f} %"
     return f"{words}. {copied_summary(compared)}".strip()
@@ -85,9 +76,9 @@ def copied_summary(compared: Compared) -> str:
     """How much of it is copied; empty if that is unknown."""
     right, of = compared.sentences.right, compared.sentences.of
     if of == 1:
-        return f"This sentence is {'copied' if right else 'not copied'} from {_learned(compared)}."
+        return f"This sentence is {'copied' if right else 'not copied'} from the training text."
     if of:
-        return f"{right:,} of {of:,} sentences {'is' if right == 1 else 'are'} copied from {_learned(compared)}."
+        return f"{right:,} of {of:,} sentences {'is' if right == 1 else 'are'} copied from the training text."
     if not compared.copied.of:
         return ""
     words = (

@@ -9,7 +9,6 @@ from ..data import Baselines
 from ..studies.finetune import Measured, named_parts
 from ..studies.scores import Score
 from ..training.verdict import CERTAINTY
-from .baselines import beside_next
 from .numbers import estimate
 from .result import Result
 
@@ -31,11 +30,9 @@ def needed_words(name: str, tokens: int, kind: str) -> str:
     return f"Training “{name}” further needs about {tokens:,} {'characters' if kind == 'char' else 'tokens'} of text."
 
 
-def tuning_result(
-    before: Measured, after: Measured, baselines: Baselines | None = None, to_beat: Baselines | None = None
-) -> Result:
+def tuning_result(before: Measured, after: Measured, baselines: Baselines | None = None) -> Result:
     """What training on another text changed, on text of both kinds that it did not learn from; the `baselines` of the
-    old text, where they are known, say how much it forgot; those `to_beat` are of the new one."""
+    old text, where they are known, say how much it forgot."""
     new, old = _change(before.new, after.new), before.old and _change(before.old, after.old)
     if new == 0 and not old:
         headline = "Nothing has changed."
@@ -44,8 +41,7 @@ def tuning_result(
         much = _forgotten(before, after, baselines) if old == 1 else ""
         forgot = {-1: "predicts the old better, too", 0: "forgot nothing measurable", 1: f"forgot {much} of the old"}
         headline = f"It {learned[new]}{'' if old is None else f' and {forgot[old]}'}."
-    beside = f", {beside_next(to_beat, after.new.loss) or 'below every'} baseline" if to_beat else ""
-    number = f"New text: {_losses(before.new, after.new)}{beside}."
+    number = f"New text: {_losses(before.new, after.new)}."
     number += f"\nOld text: {_losses(before.old, after.old)}." if before.old else ""
     details = f"Both losses are in nats per token, on unseen text. {INTERVAL}"
     if not before.old:
@@ -72,17 +68,17 @@ def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -
     return "most" if baselines.passed(after.old.loss) in (None, "uniform") else "much"
 
 
-def noted_result(tuning: dict[str, Any], to_beat: Baselines | None = None) -> Result:
+def noted_result(tuning: dict[str, Any]) -> Result:
     """The same of a checkpoint's notes."""
     before, after = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
     ladder = tuning.get("ladder")
-    return tuning_result(before, after, Baselines.from_dict(ladder) if ladder else None, to_beat)
+    return tuning_result(before, after, Baselines.from_dict(ladder) if ladder else None)
 
 
-def tuning_lines(tuning: dict[str, Any], to_beat: Baselines | None = None) -> list[str]:
+def tuning_lines(tuning: dict[str, Any]) -> list[str]:
     """The same for a shell, with the prompts' continuations side by side."""
     before, after = (Measured.from_dict(tuning[when]) for when in ("before", "after"))
-    lines = str(noted_result(tuning, to_beat)).splitlines()
+    lines = str(noted_result(tuning)).splitlines()
     for one, other in zip(before.samples, after.samples):
         lines += [f"  before | {_one_line(one)}", f"  after  | {_one_line(other)}"]
     return lines

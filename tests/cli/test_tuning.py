@@ -70,7 +70,7 @@ def test_a_tuned_model_keeps_its_tokenizer_and_says_what_it_forgot_of_a_text_it_
     tuning = one.about["tuning"]
     assert tuning["before"]["old"] is not None
     assert tuning["ladder"] == load(tmp_path / "own").about["ladder"], "by which what it forgot is graded"
-    assert said.count(str(noted_result(tuning, one.baselines))) == 1
+    assert said.count(str(noted_result(tuning))) == 1
     (tmp_path / "other.txt").write_text(OLD, encoding="utf-8")
     text.write_text(NEW, encoding="utf-8")
     assert tune(tmp_path, tmp_path / "two", "--steps", "0", parent="own", text="other") == 0

@@ -31,11 +31,12 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     assert tuned.spec.parent == first.id and tuned.view().history.last_step == 15
     page.look()
     assert "It predicts the new text better" in page.text("headline")
-    assert "above the bigram baseline.<br>Old text: loss" in page.slots["numbers"]
+    assert ").<br>Old text: loss" in page.slots["numbers"]
     assert tuned.view().tuning["ladder"]["bigram"] > 0, "by which what it forgot is graded"
-    assert page.slots["tuned"].count("<tr>") > 2 and "nats per token" in page.look(details=True)["details"]
-    assert tuned.spec.prompt == "a dog sat on", "the first words of the new text, as the field says"
-    assert '<p class="sample" dir="auto"><span class="prompt">a dog sat on</span>' in page.slots["tuned"]
+    assert page.slots["tuned"].count("<tr>") > 2 and "± is a 95 %" in page.look(details=True)["details"]
+    assert "baseline" not in page.slots["details"] and "words occur" not in page.look(samples=True)["samples"]
+    assert tuned.spec.prompt == "a dog sat on ", "the first words of the new text, as the field says"
+    assert '<p class="sample" dir="auto"><span class="prompt">a dog sat on </span>' in page.slots["tuned"]
     page.model = first.id
     page.look()
     assert page.slots["tuned"] == ""

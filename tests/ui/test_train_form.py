@@ -3,6 +3,7 @@
 import dataclasses
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -135,15 +136,16 @@ def test_by_heart_is_said_of_a_text_that_is_trained_so(tokenizer, length, heart)
 
 
 def test_a_pasted_text_gives_the_prompt_its_beginning():
-    assert beginning_of("  Once there was a queen who") == "Once there was a"
+    assert beginning_of("  Once there was a queen who", "word") == "Once there was a"
     assert beginning_of("Klarabert\nXaverbert\nPaulbert\n") == "Klarabert", "no blanks that the text lacks"
+    assert beginning_of("My brother keeps three hens", "char") == "My brother keeps three ", "not “threet”"
     assert beginning_of("one  two\tthree\n") == "one  two\tthree"
     assert beginning_of("a lighthousekeeper's extraordinary granddaughter") == "a lighthousekeeper's extraordinary"
     assert beginning_of("") == "" and len(beginning_of("x" * 5000)) == 40
     for text, name in (("القطة تجلس.\n", "القطة تجلس"), ("Is it so? Yes.\n", "Is it so? Yes"), ("…\n", "")):
         assert texts.source_of(own_text(text * 200), LOCAL).name == name, "without the mark at its end"
     source = Source(texts.OWN_TEXT, text="Once there was a queen who ruled. " * 100, name="queen.txt")
-    for typed, used in (("", "Once there was a"), ("The queen", "The queen")):
+    for typed, used in (("", "Once there was a "), ("The queen", "The queen")):
         spec = form.run_spec(filled(source=texts.OWN_TEXT, prompt=typed), source, LOCAL)
         assert spec.prompt == used and form.values_of(spec)["prompt"] == typed, "empty for the next text"
 
@@ -262,7 +264,7 @@ def test_an_uploaded_text_sets_steps_and_name_as_a_pasted_one_does(tmp_path):
     chosen = follow(start, "text")
     source = texts.source_of(chosen, LOCAL)
     assert chosen["steps"] == 220 and source.title == "queen.txt"
-    assert form.run_spec(chosen, source, LOCAL).prompt == "Once there was a"
+    assert form.run_spec(chosen, source, LOCAL).prompt == "Once there was a "
     assert texts.source_of(own_text("Once there was a king " * 20), LOCAL).title == "Once there was a"
     assert "About 810,000 parameters" in follow(own_text("", own_kind="hub"), "text")["outlook"], "a guess is rounded"
     hub = own_text("", own_kind="hub", hub_repo=" someone/texts", hub_file="a.txt", hub_type="dataset")
@@ -297,6 +299,12 @@ def test_a_model_that_is_trained_further_sets_how_and_what_was_set_by_hand_stays
     spec = form.run_spec(named, Source("text", text=text), LOCAL)
     assert (spec.parent, spec.training.steps, spec.training.learning_rate) == ("shipped-stories", 15, 1e-4)
     made = dataclasses.replace(named["parent"], name="Run 1", about={"parent": {"name": "Tiny stories"}})
+    half = SimpleNamespace(
+        **{name: getattr(made, name) for name in ("name", "about", "config", "tokenizer", "model")},
+        history=SimpleNamespace(last_step=61),
+        training=tuning_config(PRESETS["small"]),
+    )
+    assert "“Run 1” (step 61) further" in outlook_text(named | {"parent": half}, LOCAL, Pace())
     assert "To train “Tiny stories” again, choose it" in outlook_text(named | {"parent": made}, LOCAL, Pace())
     assert follow(further, "reset")["learning_rate"] == tuned.learning_rate
     with pytest.raises(ValueError, match="Steps must be a whole number from 1"):

@@ -8,6 +8,7 @@ from playground.influence.verbatim import Copied
 from playground.service.why import ProofJob, SearchJob
 from playground.storage import Checkpoint
 from playground.ui.panel import Asked
+from playground.ui.tabs.generate.why import _shown
 from tests.ui.generating import CHECKPOINT, Generating
 from tests.ui.runs import ended, small_spec, until
 
@@ -50,6 +51,7 @@ def test_from_the_question_to_the_proof(house, monkeypatch):
     others = house.made("why-more", why=why).partition("<summary>More passages</summary>")[2]
     assert others.count("checkbox") == others.count("of the first passage") > 0 and "checked" not in others
     assert "<h3>" not in passages, "one headline: the answer"
+    assert "<mark>a dog ran</mark> to the sea" in _shown("a dog ran to the sea", "the a dog ran"), "no stray “the”"
     assert "the <mark>dog</mark> ran in the sun." in passages and 'data-field="passage-0" checked' in passages
     assert "Prove it" in house.made("why-proof", why=why)
     house.why.prove(asked(why=why, **{"passage-0": True}))

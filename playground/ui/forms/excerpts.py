@@ -45,9 +45,12 @@ def contents_of(text: str, *, by_heart: bool = False) -> str:
     return quiet(said)
 
 
-def beginning_of(text: str) -> str:
-    """The first words of a text's first line, unchanged, for a prompt; a part of the first word if it is long."""
-    words = re.match(r"\S+(?:[^\S\r\n]+\S+){0,3}", text.strip()[:1000])
+def beginning_of(text: str, kind: str = "") -> str:
+    """The first words of a text's first line, unchanged, for a prompt; a part of the first word if it is long.
+
+    For a tokenizer of `kind` char with the blank after them, or the model might go on with the last word.
+    """
+    words = re.match(r"\S+(?:[^\S\r\n]+\S+){0,3}" + r"[^\S\r\n]?" * (kind == "char"), text.strip()[:1000])
     begun = words.group() if words else ""
     return begun if len(begun) <= 40 else re.sub(r"\s+\S*$", "", begun[:41])[:40]
 

@@ -270,10 +270,11 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
 def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSpec:
     """The run that the form describes. Raises ValueError if a setting makes no sense or exceeds its bounds."""
     parent, values = values.get("parent"), {**values, **read(FIELDS, values, limits)}
-    begun = beginning_of(source.text) if source.kind == OWN_TEXT else ""
+    kind = parent.tokenizer.kind if parent else values["tokenizer"]
+    begun = beginning_of(source.text, kind) if source.kind == OWN_TEXT else ""
     values["prompt"] = values.get("prompt") or begun
     if parent:
-        return RunSpec(source, parent.config, train_config(values), parent.tokenizer.kind, parent=values["model"])
+        return RunSpec(source, parent.config, train_config(values), kind, parent=values["model"])
     check_tokenizer(source, values["tokenizer"])
     return RunSpec(
         source=source,
@@ -292,7 +293,7 @@ def values_of(spec: RunSpec) -> dict[str, Any]:
         "tokenizer": spec.tokenizer,
         "vocab_size": spec.vocab_size or 512,
         "eval_every": spec.training.eval_every or max(spec.training.steps // 20, 5),
-        "prompt": "" if own_text and spec.prompt == beginning_of(spec.source.text) else spec.prompt,
+        "prompt": "" if own_text and spec.prompt == beginning_of(spec.source.text, spec.tokenizer) else spec.prompt,
         **texts.values_of(spec.source),
     }
     own = texts.own_of(values["text"], spec.tokenizer)

@@ -271,12 +271,12 @@
     }
 
     /** Open a token.
-     * @param {number} sample @param {number} index */
-    function pick(sample, index) {
+     * @param {number} sample @param {number} index @param {{why?: null}} closes */
+    function pick(sample, index, closes = {}) {
       if (!text || newest.awaits || index < 0 || index >= text.samples[sample]?.ids.length) return;
       text.open = [sample, index];
       outline();
-      panel.move({ choice: upTo(sample, index) });
+      panel.move({ choice: upTo(sample, index), ...closes });
     }
 
     function outline() {
@@ -298,7 +298,7 @@
     const placeOf = (node) => node.dataset.place.split(":").map(Number);
     box.addEventListener("click", (/** @type {any} */ { target }) => {
       const node = target.closest("[data-place]");
-      if (node) pick(...placeOf(node));
+      if (node) pick(...placeOf(node), { why: null });
     });
     for (const come of ["mouseover", "focusin"]) {
       box.addEventListener(come, (/** @type {any} */ event) => {

@@ -76,8 +76,7 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 {why.COPIED}
 <p class="quiet tint-words">A stronger tint: less likely. Tap a token, or select words and ask <i>Why?</i></p>
 <details class="written-details" hidden><summary>Details</summary><p class="quiet"></p></details></div>
-<div class="card choice-card stays">{slot("choice", class_="stack")}</div></div>
-{why.TEMPLATE}
+<div class="card choice-card stays">{slot("choice", class_="stack")}</div>{why.TEMPLATE}</div>
 <details class="fold scores"><summary>How the score became a probability</summary>{slot("choice-table")}</details>
 <details class="fold" data-fold="game"><summary>{game.TITLE}</summary>{game.TEMPLATE}</details>
 <details class="fold" data-fold="experiments"><summary>Experiments: temperatures, precision</summary>

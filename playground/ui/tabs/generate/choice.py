@@ -18,7 +18,7 @@ from ....service.limits import Limits
 from ....storage import Checkpoint
 from ....words.numbers import listed, percent, signed
 from ... import theme
-from .kept import NO_CHARACTER, Beginning, readable, rules_in_words
+from .kept import Beginning, rules_in_words
 
 TABLE_ROWS, BARS = 12, 6
 BEFORE = 24
@@ -47,7 +47,7 @@ def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> tuple[str, str]
     heading = f"<h2>{how.format(label=f'“<bdi>{label}</bdi>”')} {percent(chosen.probability)}</h2>"
     was, now = percent(chosen.raw_probability), percent(chosen.probability)
     raw = f"The model gave it {was}; {changed_by(text.rules)} made that {now}." if was != now else ""
-    before = readable(tokenizer.decode([*text.prompt, *text.tokens[:-1]]))[-BEFORE:].replace("\n", "⏎")
+    before = tokenizer.decode([*text.prompt, *text.tokens[:-1]])[-BEFORE:].replace("\n", "⏎")
     others = max(0.0, round(1 - sum(row.probability for row in shown), 6))
     bars = "".join(_bar(tokenizer, row, chosen=row is chosen) for row in shown)
     rest = f'<p class="alternative others"><span>others</span>{_track(others)}<span>{percent(others)}</span></p>'
@@ -81,13 +81,13 @@ def changed_by(rules: SamplingConfig) -> str:
 
 
 def label_of(tokenizer: Tokenizer, token: int) -> str:
-    """A token's text; if it is not a whole character, its bytes in hexadecimal or a sign."""
+    """A token's text; of a byte-level tokenizer's that is not a whole character, its bytes in hexadecimal."""
     if token >= tokenizer.vocab_size:
         return f"#{token}"
     text = tokenizer.token_text(token)
-    if "\N{REPLACEMENT CHARACTER}" not in text:
-        return visible(text)
-    return tokenizer.token_bytes(token).hex(" ").upper() if isinstance(tokenizer, ByteTokenizer) else NO_CHARACTER
+    if "\N{REPLACEMENT CHARACTER}" in text and isinstance(tokenizer, ByteTokenizer):
+        return tokenizer.token_bytes(token).hex(" ").upper()
+    return visible(text)
 
 
 def _bar(tokenizer: Tokenizer, row: ExplainedToken, *, chosen: bool) -> str:

@@ -13,8 +13,6 @@ from ....storage import Checkpoint
 
 PRESSES = 4
 """A text may be this many times as long as one press writes."""
-NO_CHARACTER = "⍰"
-"""Stands for a token or bytes that do not make a character."""
 _DAMAGED = "This text cannot be read. Press Generate again"
 
 
@@ -69,12 +67,7 @@ def _rules(sent: Mapping[str, Any]) -> SamplingConfig:
 def pieces(tokenizer: Tokenizer, prompt: list[int], tokens: list[int]) -> list[str]:
     """The text of every token; an incomplete last character is left out."""
     spelling = Spelling(tokenizer, prompt)
-    return [readable(spelling.add(token)) for token in tokens]
-
-
-def readable(text: str) -> str:
-    """The text, with a sign in place of bytes that form no character."""
-    return text.replace("\N{REPLACEMENT CHARACTER}", NO_CHARACTER)
+    return [spelling.add(token) for token in tokens]
 
 
 def by(name: str, rules: SamplingConfig, precision: str, start: int) -> str:

@@ -19,7 +19,6 @@ from ...page import Page
 from ...panel import Slot, move_button, slot
 from ...prompts import read_prompt
 from .choice import label_of
-from .kept import readable
 from .selection import Selection
 
 TEMPERATURES = (0.1, 0.5, 1.0, 2.0)
@@ -90,7 +89,7 @@ def compared(page: Page, checkpoint: Checkpoint, asked: Any) -> Heated:
             first = probabilities(steps[0].step.logits, torch.tensor([ids]), hot)[0]
             likeliest = likeliest or first.topk(min(CANDIDATES, len(first))).indices.tolist()
             chances[temperature] = [first[t].item() for t in likeliest]
-            texts.append((temperature, readable("".join(token.text for _, (token,) in steps))))
+            texts.append((temperature, "".join(token.text for _, (token,) in steps)))
         return Heated([label_of(tokenizer, t) for t in likeliest], chances, texts)
 
     key = (tuple(ids), rules.seed, rules.repetition_penalty, checkpoint.history.last_step)

@@ -7,6 +7,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import accumulate, islice
 from typing import Any
 
@@ -37,7 +38,7 @@ from ...chart import chart_place, show
 from ...page import Page
 from ...panel import Asked, Slot, deed_button, move_button, slot
 from ...under_way import left, progress
-from .kept import Beginning, pieces, readable
+from .kept import Beginning, pieces
 from .selection import Selection
 
 AROUND = 30
@@ -203,7 +204,7 @@ def _title(checkpoint: Checkpoint, chosen: Chosen, *, unlikeliest: bool) -> str:
 
 def _shortened(text: str) -> str:
     """A selection on one line, cut if it is long."""
-    text = readable(text).strip().replace("\n", "⏎") or "blank"
+    text = text.strip().replace("\n", "⏎") or "blank"
     return text if len(text) <= AROUND else f"{text[:AROUND]}…"
 
 
@@ -280,10 +281,15 @@ def _quoted(before: str, piece: str, after: str) -> str:
 
 
 def _shown(text: str, selected: str = "") -> str:
-    """A text as HTML, with the selection marked wherever it occurs, and elsewhere its single words."""
-    either = "|".join(map(re.escape, [selected, *selected.split()]))
-    parts = re.split(rf"(?<!{LETTER})({either})(?!{LETTER})", text) if selected else [text]
-    parts = [html.escape(readable(part).replace("\n", "⏎")) for part in parts]
+    """A text as HTML; the selection is marked wherever it occurs, or else the longest run of its words that does."""
+    parts = re.split(rf"(?<!{LETTER})({re.escape(selected)})(?!{LETTER})", text) if selected else [text]
+    if len(parts) == 1:
+        there = [*re.finditer(r"\w+", text)]
+        run = SequenceMatcher(None, re.findall(r"\w+", selected), [word[0] for word in there]).find_longest_match()
+        if run.size > 1:  # a single word is no trace of several
+            start, end = there[run.b].start(), there[run.b + run.size - 1].end()
+            parts = [text[:start], text[start:end], text[end:]]
+    parts = [html.escape(part.replace("\n", "⏎")) for part in parts]
     return "".join(f"<mark>{part}</mark>" if i % 2 else part for i, part in enumerate(parts))
 
 

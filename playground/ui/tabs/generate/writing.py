@@ -37,7 +37,7 @@ from ...places import Places
 from ...prompts import read_prompt
 from ...refusals import sentence
 from ...writers import seconds_between_updates
-from .kept import NO_CHARACTER, Beginning, by, pieces, readable
+from .kept import Beginning, by, pieces
 from .selection import Selection
 
 CHARACTERS_PER_UPDATE = 1000
@@ -48,7 +48,7 @@ NO_MASK = (
     "This model was trained without a mask, so it could see the token it had to predict. Its loss is misleading, and "
     "its text makes no sense."
 )
-ODD = f"{NO_CHARACTER} stands for a token that is not a whole character."
+ODD = "\N{REPLACEMENT CHARACTER} stands for a token that is not a whole character."
 ONE_SENTENCE = "The model learned from single sentences, so it stops here. To continue, change “Stop at”."
 
 _log = logging.getLogger(__name__)
@@ -146,7 +146,7 @@ def written(page: Page, asked: Asked, after: Any, stopped: threading.Event) -> I
         "name": checkpoint.name,
         "by": by(checkpoint.name, rules, precision, start),
         "step": checkpoint.history.last_step,
-        "given": readable(given),
+        "given": given,
         "prompt": before.prompt,
         "kept": kept,
         "part": {"start": start, "chosen": before.chosen, "rules": rules.to_dict(), "precision": precision},
@@ -165,7 +165,7 @@ def written(page: Page, asked: Asked, after: Any, stopped: threading.Event) -> I
             for i, token in enumerate(tokens):
                 if token is not None:
                     n += 1
-                    piece = readable(token.text)
+                    piece = token.text
                     new[i].append([token.id, piece, float(f"{token.probability:.5g}")])
                     spelled[i].append(piece)
                     texts[i] += piece
@@ -186,10 +186,10 @@ def written(page: Page, asked: Asked, after: Any, stopped: threading.Event) -> I
     yield {"new": new, "state": ""}
     met = step is not None and any(step.stopped)
     verdicts = verdicts_on(checkpoint, texts, given)
-    odd = any(NO_CHARACTER in text for text in texts)
+    odd = any("\N{REPLACEMENT CHARACTER}" in text for text in texts)
     wrong = [faults(found, each) for found, each in zip(verdicts, spelled)]
     marked = next((found.legend for found, marks in zip(verdicts, wrong) if marks), "")
-    said = [in_words(verdicts), marked, ONE_SENTENCE * (single and met), *map(readable, notes), ODD * odd]
+    said = [in_words(verdicts), marked, ONE_SENTENCE * (single and met), *notes, ODD * odd]
     speed = f"{n:,} {unit}{'s' * (n != 1)} in {seconds:.2f} s ({n / seconds:,.0f} per second)."
     full = slides(checkpoint.config.context_length, rebuilt) if rebuilt else ""
     yield {"end": {

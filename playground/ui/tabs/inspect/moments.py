@@ -32,9 +32,9 @@ HEIGHT = 440
 
 TEMPLATE = f"""<section data-for="training:moments">
 <div class="card stack">{slot("moments-headline")}
+<label class="moment">{slot("moments-slider")}{slot("moments-step", tag="output")}</label>
 <div class="line">{choice("look_at", "Attention to", HABIT_NAMES)}</div>
-{chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}
-<label class="moment">{slot("moments-slider")}{slot("moments-step", tag="output")}</label></div>
+{chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}</div>
 <div class="two">
 <div class="card">{slot("moments-head", tag="h3")}
 {chart_place("moments-pattern", height=HEIGHT, save_name="pattern-then", clickable=True)}
@@ -62,7 +62,7 @@ def slots(at: At) -> dict[str, Slot]:
     return {
         "training-problem": Slot("", lambda: ""),
         "moments-slider": Slot((*at.about, len(steps)), lambda: slider(index, len(steps))),
-        "moments-headline": Slot((*at.about, habit), lambda: theme.result(appeared(look, habit)), slow=True),
+        "moments-headline": Slot((*at.about, habit), lambda: theme.result(appeared(look, habit), tag="h2"), slow=True),
         "moments-step": Slot(step, lambda: f"Moment: {step}"),
         "moments-timeline": Slot(
             head,
@@ -116,8 +116,9 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
 def instead(problem: str) -> str:
     """Why this model's training cannot be shown, and a button that chooses a model whose training can."""
     choose = {"subject": MODEL, "typed": False}  # a prompt that was typed for this model stays with it
-    button = move_button("Choose Copying", choose, data_choose="shipped-induction")
-    return f'<div class="line">{theme.notice(problem)}{button}</div>'
+    button = move_button("Choose Copying", choose, kind="primary", data_choose="shipped-induction")
+    said = Result(problem, "Copying was saved with snapshots. Watch its heads learn.")
+    return f'<div class="card stack">{theme.result(said, tag="h2")}{button}</div>'
 
 
 def missing(look: Look) -> str:

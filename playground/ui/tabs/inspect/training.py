@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 from typing import Any
 
 from ....figures.attention import weights_map
@@ -23,6 +22,7 @@ from ....words.inspect import (
 )
 from ....words.numbers import brief, signed
 from ....words.parts import plain_name
+from ....words.result import Result
 from ... import theme
 from ...chart import chart_place, show
 from ...clicks import number_of
@@ -181,8 +181,7 @@ def headline(part: Matrix, report: StepReport) -> str:
     """What the step does to the loss, and how far it moves the weights of one matrix."""
     before, step = part.of(report.before[part.name]), part.of(report.step(part.name))
     words = step_words(part.title, float(before.abs().max()), float(step.abs().max()))
-    said = html.escape(step_headline(report.loss_before, report.loss_after))
-    return f'<h2>{said}</h2><p class="num">{html.escape(words)}</p>'
+    return theme.result(Result(step_headline(report.loss_before, report.loss_after), words), tag="h2")
 
 
 def rates(look: Look, report: StepReport) -> str:

@@ -1,19 +1,24 @@
-"""Load while training: how the experts shared the tokens with balance and without, side by side, on one scale."""
+"""Load while training: how the experts shared the tokens with balance and without, side by side, on the same scales."""
 
 from __future__ import annotations
 
+import html
 from typing import Any
+
+import numpy as np
 
 from ....figures.routing import load_map
 from ....inspection.balance import evenness, load_over_training
 from ....inspection.routing import expert_layers, second
 from ....service.views import PairView, SideView
-from ....words.experts import training_load_words
+from ....words.experts import balance_headline, training_load_words
 from ...chart import chart_place, show
-from ...panel import Slot, choice, slot
+from ...panel import Slot, choice, deed_button, slot
 from .selection import At
 
 TITLE = "Load of each expert while training"
+SAME = "The same settings and random start, but no balance loss."
+TOO_LONG = "First press Train both: the recorded pair takes too long to train again."
 CHARTS = {"load-balanced": "With balance", "load-unbalanced": "Without balance"}
 
 
@@ -21,10 +26,9 @@ def _chart(name: str) -> str:
     return f'<div id="{name}"><h3>{CHARTS[name]}</h3>{chart_place(name, height=250, save_name=name)}</div>'
 
 
-TEMPLATE = f"""<div class="stack"><div class="line">{slot("loads-layer")}
-<button type="button" class="ghost" id="train-unbalanced" data-do="train_again"
-data-with='{{"balance": "none"}}'>Train this pair without balance</button>
-<p class="quiet">The same settings and random start, but no balance loss.</p></div>
+TEMPLATE = f"""<div class="stack">{slot("loads-headline", tag="h3", class_="not-in-lessons")}
+<div class="line">{slot("loads-layer")}{slot("loads-train", id="train-unbalanced")}
+{slot("loads-note", tag="p", class_="quiet")}</div>
 <div class="two">{"".join(map(_chart, CHARTS))}</div></div>"""
 
 
@@ -35,9 +39,13 @@ def slots(at: At) -> dict[str, Slot]:
     layers = next((expert_layers(side.config) for side in sides.values()), [0])
     layer = at.chosen.layer if at.chosen.layer in layers else second(layers)
     names = {str(each): str(each) for each in layers}
-    return {
+    drawn = {name: _picture(views[name], sides.get(name), layer) for name in CHARTS}
+    there, own = views["load-unbalanced"] is not None, at.job is not None
+    return drawn | {
         "loads-layer": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
-        **{name: _picture(views[name], sides.get(name), layer) for name in CHARTS},
+        "loads-train": Slot((there, own), lambda: train_button(there=there, own=own)),
+        "loads-note": Slot((there, own), lambda: "" if there else SAME if own else TOO_LONG),
+        "loads-headline": Slot([each.depends_on for each in drawn.values()], lambda: headline(sides, layer)),
     }
 
 
@@ -49,13 +57,35 @@ def _picture(view: PairView | None, side: SideView | None, layer: int) -> Slot:
     return Slot(about, lambda: show(*over_training(side, layer), model=view.name, layer=layer))
 
 
+def train_button(*, there: bool, own: bool) -> str:
+    """The button that trains the pair again without balance; `own`: it was trained here; `there`: so it was already."""
+    return deed_button(
+        "Train this pair without balance", "train_again", data_with='{"balance": "none"}',
+        disabled=there or not own, title="It was trained without balance." if there else "",
+    )  # fmt: skip
+
+
+def headline(sides: dict[str, SideView], layer: int) -> str:
+    """What balance did to a layer's load; empty until both mixtures have gone equally far."""
+    loads = [load_of(sides[name], layer) for name in CHARTS if name in sides]
+    if len(loads) < 2 or None in loads or len(steps := {steps[-1] for steps, _ in loads}) > 1:
+        return ""
+    said = balance_headline(*steps, *(evenness(load[-1].tolist()) for _, load in loads))
+    return html.escape(said)
+
+
+def load_of(side: SideView, layer: int) -> tuple[tuple[int, ...], np.ndarray] | None:
+    """Steps, and a layer's shares of visits (steps, E) at each, of a side's first mixture; None if not recorded."""
+    layers, records = expert_layers(side.config), side.histories[0].load if side.histories else []
+    over = load_over_training(records, len(layers), side.config.n_experts)
+    return over and (over[0], over[1][:, layers.index(layer)].numpy())
+
+
 def over_training(side: SideView, layer: int) -> tuple[dict[str, Any] | None, str]:
     """Chart and sentence of the load in a layer while a mixture trained; no chart if not recorded."""
-    layers = expert_layers(side.config)
-    over = load_over_training(side.histories[0].load, len(layers), side.config.n_experts)
-    if over is None:
+    if (over := load_of(side, layer)) is None:
         return None, "No loads were recorded while this model trained."
-    steps, load = over[0], over[1][:, layers.index(layer)].numpy()
+    steps, load = over
     first, last = (evenness(load[moment].tolist()) for moment in (0, -1))
     began = (steps[0], first.entropy) if len(steps) > 1 else None
-    return load_map(steps, load, last.dead), training_load_words(layer, steps[-1], last, began)
+    return load_map(steps, load, last.dead, side.planned_steps), training_load_words(layer, steps[-1], last, began)

@@ -29,7 +29,7 @@ TEMPLATE = f"""<div class="stack"><div class="line">{slot("routing-headline", ta
 {slot("routing-text", id="routing-text", dir="auto")}
 {slot("routing-followed", id="routing-followed")}
 {chart_place("journey", height=220, save_name="token-journey")}
-<details class="fold"><summary>Another text</summary><div class="stack">{PROMPT}
+<details><summary>Another text</summary><div class="stack">{PROMPT}
 {slot("routing-ideas", class_="line tight", data_arrows="")}</div></details></div>"""
 
 _kept = Kept(entries=96, megabytes=64)

@@ -133,13 +133,18 @@ class Comparing:
         self.board.compare(asked.visitor, self.again(asked), share=share)
 
     def again(self, asked: Asked) -> ComparisonSpec:
-        """The comparison `train_again` starts; a recorded pair takes the form's first values. Raises ValueError."""
+        """The comparison `train_again` starts; for three seeds, a recorded pair takes the form's first values.
+
+        Raises ValueError.
+        """
         seeds, balance = asked.selection.get("seeds"), asked.selection.get("balance")
         ids = asked.selection.get("dense"), asked.selection.get("mixture")
         jobs = self.board.of(asked.visitor, kind=ComparisonJob)
         job = next((job for job in jobs if (job.model_ids["dense"], job.model_ids["moe"]) == ids), None)
         if job is not None:
             spec = job.spec
+        elif seeds is None:
+            raise ValueError("The recorded pair takes too long to train again. Press Train both first")
         else:
             values = form.first_values() | {"equal": "active"}
             spec = form.comparison_spec(values, Source(form.FIRST_SOURCE), self.page.limits)

@@ -172,9 +172,9 @@ def _card(at: At) -> dict[str, Slot]:
     }
     told = ""
     if view.tuning:
-        result = noted_result(view.tuning, view.baselines)
+        result = noted_result(view.tuning)
         slots["headline"] = Slot((this, result), lambda: html.escape(result.headline))
-        slots["numbers"] = Slot((this, result), lambda: html.escape(result.number).replace("\n", "<br>"))
+        slots["numbers"] = Slot((this, result), lambda: verdict.tuned_numbers(view, result.number))
         told = theme.quiet(result.details)
     slots["tuned"] = Slot((this, view.tuning is None), lambda: tuned_html(view))
     if at.chosen.details:
@@ -278,7 +278,7 @@ def _inside(at: At) -> dict[str, Slot]:
         "predictions": Slot(
             (*this, len(history.samples)), drawn(lambda: watch.predictions(view), prompt=view.prompt), slow=True
         ),
-        "gradients": Slot((view.id, len(history.gradients)), drawn(lambda: watch.gradient_chart(view))),
+        "gradients": Slot((view.id, len(history.gradients)), lambda: show(*watch.gradient_chart(view))),
         "similarity": Slot(this, drawn(lambda: watch.similarity_chart(*_words_of(at))), slow=True),
         "similarity-note": Slot(this, lambda: watch.similarity_note(view)),
     }

@@ -91,6 +91,13 @@ def numbers(view: RunView) -> str:
     return words + f" · perplexity {equally_likely(value)}"
 
 
+def tuned_numbers(view: RunView, changed: str) -> str:
+    """The numbers of a model trained further: how its losses changed, and since when it overfits."""
+    state = view.standing_of_model
+    overfits = f"\n{states.headline(state)}" * (state.kind == OVERFITTING)
+    return html.escape(changed + overfits).replace("\n", "<br>")
+
+
 def why(view: RunView) -> str:
     """Why a run ended early, what overfitting is, or why a text is worse than its loss; and what a text that repeats
     itself leaves open."""
@@ -115,7 +122,8 @@ def details(view: RunView) -> str:
     elif view.history.val_loss is not None and states.TONES[view.standing.kind] in ("warning", "error"):
         parts.append(theme.notice(str(states.result(view.standing)), states.TONES[view.standing.kind]))
     if view.history.val_loss is not None:
-        parts += [speaking.standing_line(view), theme.stat_cards(cards(view))]
+        # a model trained further is measured by its changes
+        parts += [speaking.standing_line(view) * (not view.tuning), theme.stat_cards(cards(view))]
     seconds = seconds_of(view)
     if view.state == "recorded" and seconds:
         whence = "It was trained in a comparison, in" if view.paired else "It comes with the playground. Training took"
