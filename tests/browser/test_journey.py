@@ -72,7 +72,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     }.items():
         set_number(page, label, value)
     expect(page.locator("#advanced")).to_contain_text("281 → 3,000")
-    expect(page.locator("#advanced > button")).to_contain_text("changed")
+    expect(page.locator("#reset")).to_contain_text("change")
     top = "place => Math.round(document.querySelector(place).getBoundingClientRect().top + scrollY)"
     before, place = page.evaluate(top, "#curve"), page.evaluate(top, "#train-button")
     page.click("#train-button")
@@ -120,7 +120,7 @@ def test_two_visitors_do_not_see_each_others_runs(address, open_page):
     expect(anna.locator("#outlook")).to_contain_text("205,696")
     learning(anna)
     set_number(anna, "Steps", 3000)  # longer than the second page takes to open, however busy the machine is
-    expect(anna.locator("#advanced > button")).to_contain_text("changed")
+    expect(anna.locator("#reset")).to_contain_text("change")
     anna.click("#train-button")
     anna.wait_for_selector("#status:has-text('live')")
     opened(bert, address)

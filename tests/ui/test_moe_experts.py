@@ -85,7 +85,7 @@ def test_the_routing_shown_is_the_models(tab):
     journey = numbers_of(shown["journey"]["figure"]["data"][0]["z"])
     assert journey == pytest.approx(found.dense_weights()[:, 0, 6].numpy(), abs=1e-6)
     over = shown["load-balanced"]["summary"]
-    assert "experts 1, 2 and 3" in over and "1.0 equally busy experts out of 4" in over
+    assert "experts 1, 2 and 3" in over and "effectively 1.0 of 4 experts" in over
     assert over.count("step 5") == 1 and "at step" not in over.removeprefix("Layer 1 at step 5"), "it has one record"
 
 

@@ -74,7 +74,7 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <p class="written-by quiet"></p></div>
 <p class="written-said quiet"></p>
 {why.COPIED}
-<p class="quiet tint-words">A stronger tint: less likely. Tap a token, or select words and ask <i>Why?</i></p>
+<p class="quiet tint-words">Tinted: less likely. Tap a token, or select words and ask <i>Why?</i></p>
 <details class="written-details" hidden><summary>Details</summary><p class="quiet"></p></details></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}</div>{why.TEMPLATE}</div>
 <details class="fold scores"><summary>How the score became a probability</summary>{slot("choice-table")}</details>
