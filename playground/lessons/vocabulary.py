@@ -138,7 +138,9 @@ _RUN = (
     "source size text steps causal seed dropout learning_rate optimizer n_layers n_heads d_model context_length "
     "eval_every sample_every patience batch_size"
 )
-_PAIR = "source equal n_experts experts_per_token d_expert context_length batch_size learning_rate seeds steps"
+_PAIR = (
+    "source equal n_experts experts_per_token d_expert context_length batch_size optimizer learning_rate seeds steps"
+)
 SETS = (
     *("tab", "view", "model"),
     *(f"inspect.{name}" for name in ("prompt", "layer", "head", "query", "key", "step")),
