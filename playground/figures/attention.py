@@ -89,17 +89,8 @@ def signed_map(
     values = np.array(values, dtype=np.float64)
     if blank is not None:
         values[np.asarray(blank, dtype=bool)] = np.nan
-    limit = reach(values)
-    trace = cells(
-        values,
-        f"%{{y}}, %{{x}}<br>{escaped(name)} %{{z:.4g}}",
-        scale=palette.DIVERGING_SCALE,
-        ends=(-limit, limit),
-        text=written(values.size),
-        bar=escaped(name),
-    )
     return heatmap(
-        trace,
+        _signed_cells(values, "%{y}, %{x}", name),
         380,
         slanted(columns, most=MOST_TOKENS_ALONG),
         names(rows, **UPSIDE_DOWN),
@@ -111,22 +102,25 @@ def signed_map(
     )
 
 
-def weights_map(values: np.ndarray, name: str, rows: range, columns: range, mark: tuple[int, int]) -> Figure:
-    """These rows and columns of a matrix, or one number for each of its weights; the weight at `mark` is framed."""
+def _signed_cells(values: np.ndarray, cell: str, name: str, **more: Any) -> dict[str, Any]:
+    """Cells on one diverging scale centred on 0; `cell` names the one under the pointer, `name` its number."""
     limit = reach(values)
-    trace = cells(
+    return cells(
         values,
-        f"row %{{y}}, column %{{x}}<br>{name} %{{z:.4g}}",
+        f"{cell}<br>{escaped(name)} %{{z:.4g}}",
         scale=palette.DIVERGING_SCALE,
         ends=(-limit, limit),
         text=written(values.size),
-        bar=name,
-        x=[*columns],
-        y=[*rows],
+        bar=escaped(name),
+        **more,
     )
+
+
+def weights_map(values: np.ndarray, name: str, rows: range, columns: range, mark: tuple[int, int]) -> Figure:
+    """These rows and columns of a matrix, or one number for each of its weights; the weight at `mark` is framed."""
     along, down = ({"showgrid": False, "dtick": 8 if len(each) > 12 else 1} for each in (columns, rows))
     return heatmap(
-        trace,
+        _signed_cells(values, "row %{y}, column %{x}", name, x=[*columns], y=[*rows]),
         280,
         axis("column", **along),
         axis("row", **down, **UPSIDE_DOWN),

@@ -167,8 +167,8 @@ def find_circuit(
     lost, inside = 1.0 - own.shares(_without_each(whole)), [node for node, stays in zip(nodes, circuit) if stays]
     edges = own.edges(inside) if model.config.norm_placement == "pre" else ()
     again = Runs(model, fresh).each_share(circuit) if fresh else ()
-    kept = float(own.shares(circuit[None]))
-    return Circuit(dict(zip(inside, lost[circuit].tolist())), edges, kept, again, len(nodes))
+    keeps = float(own.shares(circuit[None]))
+    return Circuit(dict(zip(inside, lost[circuit].tolist())), edges, keeps, again, len(nodes))
 
 
 def _without_each(circuit: torch.Tensor) -> torch.Tensor:

@@ -326,7 +326,7 @@ class RunJob(TrainingJob):
             job._find_over(noted)
             if job.has_result and job.used is None:
                 job._history = record_of(job.folder)[0]
-            elif saved is not None:  # from before the run's last words, which the notes have
+            elif saved is not None:  # saved before the end; the notes say how the run ended
                 job._history = replace(saved.history, finished=noted.get("ended"), judged=noted["judged"])
             snapshots = find_snapshots(job.folder, job._prepared.config) if job.has_result else None
             job._better = best_kept(job._history, snapshots) if job.used is None else None

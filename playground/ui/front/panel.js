@@ -5,9 +5,9 @@
 // name into sight. What changes the selection: a button with `data-move` (JSON), a field with a name, an arrow button
 // with `data-step` (+1 or -1) `data-of` a field of radio buttons, a <details data-fold="…"> that is opened or closed, a
 // click in a chart. A button with `data-try` is pressed while the selection holds its texts. Fields show the selection,
-// but nothing is written into a field that somebody types in. A part with `data-for="heads"` is seen while `view` is that word (`data-for="training:moments"`:
-// while the field `training` is), one with `data-if="lens"` while that field is true, some text or a number, one with
-// `data-unless="problem"` while that slot is empty.
+// but nothing is written into a field that somebody types in. A part with `data-for="heads"` is seen while `view` is
+// that word (`data-for="training:moments"`: while the field `training` is), one with `data-if="lens"` while that field is
+// true, some text or a number, one with `data-unless="problem"` while that slot is empty.
 // A panel that `data-follows` asks again when there are news of jobs. An <output data-of="field"> says what a field holds.
 // What other buttons do is said in deeds.js.
 //

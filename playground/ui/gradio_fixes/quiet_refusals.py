@@ -3,8 +3,8 @@
 Nobody's page sends such things, but programs that try doors do, hundreds a minute, and what is wrong with the server
 itself drowns among them (gradio 6.31). Here a refusal is one line in the log, and a sentence to whoever asked. What
 gradio takes in and fails to send back is refused as well: half a character (a lone surrogate), an integer of more than
-64 bits, lists nested too deeply. An error of a handler keeps its traceback; whoever asked gets a sentence,
-where gradio sends an error without a word.
+64 bits, lists nested too deeply. A handler's error keeps its traceback in the log, and whoever asked gets a sentence;
+gradio alone would send an error without a word.
 """
 
 from __future__ import annotations
