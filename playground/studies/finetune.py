@@ -56,7 +56,7 @@ def tuning_corpus(text: str, tokenizer: Tokenizer, context_length: int = 1, *, n
 
 
 def named_parts(parts: Sequence[str]) -> str:
-    """Characters or words in quotes: of many, the first ones."""
+    """Characters or words in quotes; only the first few of a long list."""
     return ", ".join(f"“{visible(part)}”" for part in parts[:NAMED]) + ", …" * (len(parts) > NAMED)
 
 

@@ -106,8 +106,10 @@ def expected_words(before: Sequence[tuple[str, float]], after: Sequence[tuple[st
 def added_words(changed: Sequence[str], elsewhere: bool = False) -> str:
     """What steering adds, from the words in which its two prompts differ; `elsewhere`: on which prompt it is shown."""
     towards, away = _named(changed)
-    added = f"To every token, read or written, we add the model's state for {towards} minus that for {away}."
-    return f"{added} This pair does not steer your prompt, so the example uses its own." if elsewhere else added
+    added = f"At every token, we add the model's state for {towards} minus that for {away}."
+    return (
+        f"{added} This pair does not steer your prompt, so the example uses the pair's prompt." if elsewhere else added
+    )
 
 
 def _named(changed: Sequence[str]) -> list[str]:
@@ -126,7 +128,7 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
         chosen: index of a strength.
     """
     wanted, other = (f"“{words[answer]}”" for answer in answers)
-    details = f"{wanted} leads where its first token is the likeliest. "
+    details = f"“Leads” means that the first token of {wanted} is the likeliest. "
     details += "At strength 1, the added vector is as long as the residual stream."
     if curve.leaders[0] == answers[0]:
         return Result(f"{wanted} leads even without steering.", "", details)
@@ -177,8 +179,10 @@ def _fresh(shares: Sequence[float]) -> str:
     ranked = sorted(min(max(share, 0.0), 1.0) for share in shares)
     least, half, most = (percent(ranked[i], 0) for i in (0, (len(ranked) - 1) // 2, -1))
     pairs, kept = f"{len(ranked)} fresh pair{'s' * (len(ranked) > 1)}", f"{least}{f' to {most}' * (most != least)}"
-    keeps = f"On {pairs} the circuit keeps {kept}"
-    found = f"{keeps}: too few to tell." if len(ranked) < FEW else f"{keeps}, on half of them at least {half}."
+    keeps = f"On {pairs}, the circuit keeps {kept} of the logit difference"
+    found = (
+        f"{keeps}: too few to tell." if len(ranked) < FEW else f"{keeps}. On half of them, it keeps at least {half}."
+    )
     return f"{found} {FRESH}"
 
 

@@ -53,8 +53,8 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     clicked = tab.shown(opened["at"], {"slot": "circuit", "index": [0, 1]}, **OPEN, other=opened["other"])
     assert (clicked.selection["layer"], clicked.selection["head"]) == (1, 0)
     alike = tab.made("hgfe hg", view="heads", patch=True, circuit=True, other="cafe ca ")  # one blank more
-    assert "<h3>Both prompts predict almost the same.</h3>" in alike["patch-map-headline"]
-    assert "Both prompts predict almost the same" in str(alike["circuit"])
+    assert "<h3>Both prompts lead to almost the same prediction.</h3>" in alike["patch-map-headline"]
+    assert "Both prompts lead to almost the same prediction" in str(alike["circuit"])
 
 
 @pytest.mark.parametrize(

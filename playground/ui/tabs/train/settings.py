@@ -124,7 +124,7 @@ class Settings:
         return base | {"source": source, "prompt": named.get("prompt") or ""}
 
     def _by_length(self, named: Values) -> list[str]:
-        """The settings that an own text's length changes from those of the size, as given by `form.changes`."""
+        """The settings that the length of a pasted text changes from those of the size, as given by `form.changes`."""
         size = named.get("base")
         if named["source"] != OWN_TEXT or size not in form.SIZES or named.get("parent"):
             return []
@@ -188,7 +188,7 @@ class Settings:
         return {self.c[name]: value for name, value in self.held(named).items()}
 
     def held(self, named: Values) -> Values:
-        """Values that make the form hold these settings, by name: fields, size, base, prompt, source of an own text."""
+        """Values that make the form hold these settings, by name: fields, size, base, prompt, source of a text."""
         out = {name: named[name] for name in (*form.BY_NAME, "base", "prompt")}
         out |= {"suited": named.get("suited", ""), "size": form.size_of(named), "name": ""}
         out |= {"further": False, "tuned": "", "train": gr.update(interactive=True)}
