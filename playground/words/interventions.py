@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..interventions.circuit import Circuit, Node, Place
+from ..interventions.circuit import FEW, Circuit, Node, Place
 from ..interventions.patching import PREDICT_ALIKE, Donor, PatchMap, predict_alike
 from ..interventions.steering import BEARABLE, SteeringCurve
 from .heads import HABIT_NAMES, token_in_word
@@ -26,20 +26,20 @@ ASSUMPTIONS = {
     Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
 }
 """What a donor takes for granted."""
-OVERLAP = "Parts build on each other, so their shares do not add up."
+OVERLAP = "Later parts build on earlier ones, so without a single part nearly everything may be lost."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
-LEFT_OUT = "A part that does the same in both prompts is left out."
+LEFT_OUT = (
+    "A part that does the same in both prompts is left out, even if the answer needs it. To test that, switch off its "
+    "head at the top of the page."
+)
 BOXES = (
-    "Each box shows how far patching this part at all tokens moves the model to the other answer. "
+    "In each box: how much of the lead is lost if only this part gets the other prompt. Filled: the most needed. "
     "Click a head to see where it attends."
 )
 """What the picture of a circuit shows."""
-ABOVE = "The numbers at the top of the page differ: they are probabilities, measured with a head switched off."
 FRESH = (
     "A fresh pair has the same form with other words. We use at most 24, and only if the model is sure of its answers."
 )
-FEW = 5
-"""Fresh pairs below which nothing is said of their middle."""
 ALIKE = 0.9
 """Share of the strongest effect from which a cell looks the same on the map."""
 LITTLE = 0.1
@@ -159,31 +159,31 @@ def node_name(node: Node) -> str:
 def circuit_result(
     found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str, foil: str
 ) -> Result:
-    """How few parts carry an answer, which it needs most, and where its heads look (`places`)."""
-    several = (OVERLAP, ARROWS[bool(found.edges)], ABOVE) if found.nodes else ()
-    notes = (_reading(found, places, tokens, answer), _fresh(found.fresh), LEFT_OUT, *several)
-    details = " ".join(filter(None, notes))
+    """How few parts carry an answer, whether they do so on fresh pairs, and where their heads look (`places`)."""
+    several = (OVERLAP, ARROWS[bool(found.edges)]) if found.nodes else ()
+    details = " ".join(filter(None, (_reading(found, places, tokens, answer), LEFT_OUT, *several, FRESH)))
     if not found.nodes:
         return Result(f"“{answer}” needs no head and no MLP.", "", details)
-    n, needed = len(found.nodes), listed([node_name(node) for node in found.most_needed])
-    carry = f"{n} of {found.parts} parts {'carries' if n == 1 else 'carry'} the difference"
-    number = f"Alone, {'it takes' if n == 1 else 'they take'} the model {percent(min(found.kept, 1.0), 0)} of the way "
-    number += f"from “{foil}” to “{answer}”. Most needed (filled): {needed}."
-    return Result(f"{carry} between “{answer}” and “{foil}”.", number, details)
+    n, here = len(found.nodes), "" if found.holds else "Here, "
+    headline = (
+        f"{here}{n} of {found.parts} parts {'is' if n == 1 else 'are'} enough for “{answer}” instead of “{foil}”."
+    )
+    these = "this part gets" if n == 1 else "these parts get"
+    number = (
+        f"If only {these} your prompt, “{answer}” keeps {percent(min(found.kept, 1.0), 0)} of its lead over “{foil}”."
+    )
+    return Result(headline, f"{number} {_fresh(found.fresh)}", details)
 
 
 def _fresh(shares: Sequence[float]) -> str:
     """What a circuit keeps on fresh pairs, from the worst to the best."""
     if not shares:
-        return "No fresh prompts of this form were clear enough for a check."
+        return "No fresh pair was clear enough for a check."
     ranked = sorted(min(max(share, 0.0), 1.0) for share in shares)
-    least, half, most = (percent(ranked[i], 0) for i in (0, (len(ranked) - 1) // 2, -1))
+    least, most = percent(ranked[0], 0), percent(ranked[-1], 0)
+    few = ", too few to tell" * (len(ranked) < FEW)
     pairs, kept = f"{len(ranked)} fresh pair{'s' * (len(ranked) > 1)}", f"{least}{f' to {most}' * (most != least)}"
-    keeps = f"On {pairs}, the circuit keeps {kept} of the logit difference"
-    found = (
-        f"{keeps}: too few to tell." if len(ranked) < FEW else f"{keeps}. On half of them, it keeps at least {half}."
-    )
-    return f"{found} {FRESH}"
+    return f"On {pairs}: {kept}{few}."
 
 
 def _reading(found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str) -> str:

@@ -168,7 +168,7 @@ def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     chosen |= {"typed": True, "part": "head"}
     made = tab.made("abc", **chosen)
     assert drawn(made["patch-map"]).shape == (8, 3 if name == "sees the future" else 2), "the first token is the same"
-    assert re.search("carr(y|ies)", made["circuit-headline"]) and made["steer-texts"].count("<samp>") == 5
+    assert "enough for" in made["circuit-headline"] and made["steer-texts"].count("<samp>") == 5
     one = tab.made("a", **{**chosen, "other": "b"})
     assert drawn(one["patch-map"]).shape == (8, 1)
     experts = tab.made("abc", **{**chosen, "part": "expert"})

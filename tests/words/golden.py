@@ -367,10 +367,10 @@ def of_edits_and_patches() -> Iterator[Case]:
     place = Place(1, "induction", 0.61)
     yield "a circuit", interventions.circuit_result(several, {first: place}, "axba", "x", "y")
     yield "a circuit's boxes", interventions.BOXES
-    for lost, fresh in (({first: 0.9}, (0.54,)), ({}, ())):
+    for lost, fresh in (({first: 0.9}, (0.54,)), ({first: 0.9}, (0.11, *[0.95] * 4)), ({first: 0.9}, ()), ({}, ())):
         few, places = Circuit(lost, (), 0.93, fresh, 6), {node: Place(2, None, 0.2) for node in lost}
         said = interventions.circuit_result(few, places, "a xa", "x", "y")
-        yield f"a circuit: {len(lost)} of its parts, one pair", said
+        yield f"a circuit: {len(lost)} of its parts, fresh pairs keep {fresh}", said
     for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
                  EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
                  SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
