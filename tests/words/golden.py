@@ -321,6 +321,8 @@ def of_studies() -> Iterator[Case]:
     for parts, kind in (["é"], "char"), (list("éΩ\n"), "char"), (["sea", "sang", "the", "king", "now"], "word"):
         yield f"the length needed, {kind} {len(parts)}", tuning.needed_words("Run 1", 1300, kind)
         yield f"{len(parts)} lacking", tuning.lacking_words("Run 1", parts, kind)
+    for parts, small in ((["é"], "PK"), ([], "P")):
+        yield f"{len(parts)} lacking, {small} in lower case", tuning.lacking_words("Run 1", parts, "char", list(small))
     slow, fast, broken = Row(0.001, (2.0, 2.1, 1.9)), Row(0.01, (1.0, 1.1, 0.95)), Row(1.0, (math.nan,) * 3)
     near = Row(0.02, (1.05, 1.0, 0.99))
     for facts, rows in (

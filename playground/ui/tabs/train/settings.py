@@ -14,7 +14,7 @@ from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT, source_text
 from ....storage import Checkpoint
-from ....studies.finetune import shortest, tuning_corpus
+from ....studies.finetune import in_known_case, shortest, tuning_corpus
 from ....words.training import in_steps
 from ....words.tuning import lacking_words, needed_words
 from ... import theme
@@ -233,9 +233,11 @@ def lacking_html(named: Values, limits: Limits) -> tuple[str, bool]:
             tuning_corpus(text, parent.tokenizer, parent.config.context_length)
         except ValueError as problem:
             return theme.notice(sentence(str(problem)), "error"), False
-        if not (lacking := parent.tokenizer.unknown_parts(text)):
+        if not (unknown := parent.tokenizer.unknown_parts(text)):
             return "", True
-        return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind), "warning"), True
+        lacking = parent.tokenizer.unknown_parts(in_known_case(text, parent.tokenizer))
+        small = [each for each in unknown if each not in lacking]
+        return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind, small), "warning"), True
 
     return _lacking.get((parent.name, text_sha256(text)), find, owner=parent.model)
 
