@@ -37,7 +37,7 @@ PROVE = "Only “Prove it” tests this."
 SAMPLED = "The text is long, so only the passages most like the selection and a random sample were measured."
 FEWEST_SEEDS = 3
 """With fewer, an interval over seeds is so wide that it says nothing."""
-ANOTHER = "Test the same passages again to add a seed. Three seeds give an interval."
+ANOTHER = "Test the same passages again to add a seed; three give an interval."
 PROOFS = ("Removed passages", "Influence, largest = 1", "These words get", "Without random passages")
 """The head of a table of proofs."""
 KEPT_SAME = "Removed passages are replaced by others of the same length, so all other batches stay the same."
@@ -47,11 +47,11 @@ def copied_sentence(copied: Copied) -> str:
     """How much of the whole answer is copied, next to held-out text."""
     if not copied.share:
         return f"No piece of {LONG} characters or more is copied."
-    number = f"{percent(copied.share, 0)} of this answer is copied"
+    number = f"{percent(copied.share, 0)} of this answer also stands in the training text."
     if copied.usual is None:
-        return f"{number}."
+        return number
     meaning = RARE if copied.unusual else COMMON if copied.usual > SAME else ""
-    return f"{number}, against {percent(copied.usual, 0)} of held-out text. {meaning}".strip()
+    return f"{number} Of a text that the model never saw, {percent(copied.usual, 0)} does. {meaning}".strip()
 
 
 def copied_result(copied: Copied, match: Match) -> Result:
@@ -115,8 +115,8 @@ def proof_result(
     if abs(mean) <= chance:
         headline, number = "No clear effect.", f"{headline} {number}"
     if n < FEWEST_SEEDS:
-        each = f" Without the passages, seed by seed: {listed([share(math.exp(t.without)) for t in trials])}." * (n > 1)
-        return Result(headline, number, f"{ANOTHER}{each} {KEPT_SAME}")
+        each = f"Without the passages, seed by seed: {listed([share(math.exp(t.without)) for t in trials])}." * (n > 1)
+        return Result(headline, f"{number} {ANOTHER}", f"{each} {KEPT_SAME}".strip())
     adds = f"these add {estimate(mean, margin)} to the log-probability, over {n} seeds"
     effect = f"Compared with removing random passages, {adds}."
     return Result(headline, number, f"{effect} {beside_zero(mean, margin)} The ± is a 95 % interval. {KEPT_SAME}")
