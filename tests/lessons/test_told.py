@@ -15,21 +15,35 @@ from playground.service.models import SHIPPED_FOLDER
 from playground.storage import load
 
 
-def test_the_head_of_lesson_8_reads_the_k_where_earlier_layers_have_brought_it():
+def test_the_head_of_lesson_8_reads_the_k_where_an_earlier_head_has_brought_it():
     """On the processor in fp32. The query, made from “the”, needs nothing of the first sentence."""
-    scene, checkpoint = find_lesson("who-looks-at-whom").scene, load(SHIPPED_FOLDER / "stories")
+    lesson, checkpoint = find_lesson("who-looks-at-whom"), load(SHIPPED_FOLDER / "stories")
+    scene, earlier = lesson.scene, next(step.sets for step in lesson.steps if step.id == "earlier")
     prompt, layer, head, query, key = (scene[f"inspect.{x}"] for x in ("prompt", "layer", "head", "query", "key"))
     model, ids = checkpoint.model.float(), checkpoint.tokenizer.encode(prompt)
     assert (prompt[key - 1 : key + 1], query, len(ids)) == ("ki", len(prompt) - 1, len(prompt))
 
-    def found(*cells: tuple[int, int]) -> tuple[float, float]:
-        heads = itertools.product(range(layer), range(model.config.n_heads))
-        tap = edits_tap([EditCell(i, j, *cell, 0.0) for i, j in heads for cell in cells], model.config)
-        seen = trace(model, torch.tensor([ids]), edit=tap, names=["pattern", "logits"])
-        k = checkpoint.tokenizer.encode("k")[0]
+    all_heads = [*itertools.product(range(layer), range(model.config.n_heads))]
+    k = checkpoint.tokenizer.encode("k")[0]
+
+    def found(*cells: tuple[int, int], heads=all_heads, value: torch.Tensor | None = None) -> tuple[float, float]:
+        changed = edits_tap([EditCell(*each, *cell, 0.0) for each in heads for cell in cells], model.config)
+
+        def tap(name: str, at: int | None, x: torch.Tensor) -> torch.Tensor:
+            if (name, at) == ("v", layer) and value is not None:
+                x = x.clone()
+                x[0, key, head] = value
+            return changed(name, at, x)
+
+        seen = trace(model, torch.tensor([ids]), edit=tap, names=["pattern", "v", "logits"])
+        values.append(seen["v", layer][0, key, head])
         return float(seen["pattern", layer][0, head, query, key]), float(seen["logits"][0, query].softmax(-1)[k])
 
+    values: list[torch.Tensor] = []
     assert min(found()) > 0.95 and max(found((key, key - 1))) < 0.2
+    assert found(value=values[0])[1] > 0.95 > 0.4 > found(value=values[1])[1], "its value carries the “k”, too"
+    one = (earlier["inspect.layer"], earlier["inspect.head"])
+    assert earlier["inspect.query"] == key and max(found((key, key - 1), heads=[one])) < 0.2, "this head alone"
     assert look(checkpoint, ids).scores(layer)[head, query, key - 1] < 0, "the key of “k” itself does not fit"
     assert max(found(*((query, at) for at in range(query - 3, query)))) < 0.2, "without “the”"
     assert min(found(*itertools.product(range(prompt.index("T"), query + 1), range(prompt.index("T"))))) > 0.95
