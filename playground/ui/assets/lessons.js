@@ -242,6 +242,7 @@ document.addEventListener("click", (event) => {
 setInterval(() => {
   if (!shown?.open || document.hidden) return;
   outline();
+  cover(shown.covers ?? {}); // a number that was not drawn before is narrow now
   const awaits = shown.awaits;
   if (asking) return;
   if (awaits && (awaits.kind === "shown" || awaits.kind === "changed")) {
