@@ -149,7 +149,7 @@ def _raised(scene: Scene) -> dict[str, float]:
     )
     reader = readout(look.model, stream, int(look.trace["logits"][0, -1].argmax()))
     added = {"head": written_by_head(look.model, layer, z)[head], "mlp": mlp}
-    return {name: float(vector @ reader) for name, vector in added.items()}
+    return {name: float((vector @ reader).detach()) for name, vector in added.items()}
 
 
 def _effect(scene: Scene) -> Effect:
