@@ -121,7 +121,7 @@ def test_stop_keeps_what_was_shown_and_resume_goes_on_from_there(in_one_piece, l
 
 def test_slices_keep_the_rules_of_resuming(in_one_piece, lender, tmp_path):
     corpus, model = corpus_and_model()
-    list(train(model, corpus, CONFIG.replace(steps=8), folder=tmp_path))
+    list(train(model, corpus, CONFIG.replace(steps=8, device="cpu"), folder=tmp_path))
     with pytest.raises(ValueError, match="now 8"):
         list(train_in_slices(model, corpus, CONFIG.replace(batch_size=8), folder=tmp_path, resume=True))
     events = list(train_in_slices(model, corpus, CONFIG, folder=tmp_path, resume=True))
