@@ -47,7 +47,7 @@ def copied_sentence(copied: Copied) -> str:
     """How much of the whole answer is copied, next to held-out text."""
     if not copied.share:
         return f"No piece of {LONG} characters or more is copied."
-    number = f"{percent(copied.share, 0)} of this answer also stands in the training text."
+    number = f"{percent(copied.share, 0)} of this answer also occurs in the training text."
     if copied.usual is None:
         return number
     meaning = RARE if copied.unusual else COMMON if copied.usual > SAME else ""
