@@ -149,7 +149,7 @@ def head_grid(
     height = 26 + (size - 5) * n_rows
     across, title = panels(n_columns), 21 / height
     tall = (1 - title * n_rows) / n_rows
-    quiet = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", **FIXED}
+    square = {"constrain": "domain", "showgrid": False, "zeroline": False, "showticklabels": False, **FIXED}
     traces, axes, notes, frames = [], {}, [], []
     for i, pattern in enumerate(patterns):
         row, column = divmod(i, n_columns)
@@ -161,10 +161,10 @@ def head_grid(
                 "hovertemplate": f"{titles[i]}<extra></extra>",
             }
         )  # fmt: skip
-        axes[nth("xaxis", i)] = {**quiet, "domain": across[column], "anchor": y, "constrain": "domain", "constraintoward": "left"}
+        axes[nth("xaxis", i)] = {**square, "domain": across[column], "anchor": y, "constraintoward": "left"}
         axes[nth("yaxis", i)] = {
-            **quiet, "domain": [max(0.0, top - tall), top], "anchor": x, **UPSIDE_DOWN,
-            "constrain": "domain", "constraintoward": "top", "scaleanchor": x,
+            **square, "domain": [max(0.0, top - tall), top], "anchor": x, **UPSIDE_DOWN,
+            "constraintoward": "top", "scaleanchor": x,
         }  # fmt: skip
         color = palette.HIGHLIGHT if i == chosen else palette.MUTED
         notes.append(note(titles[i], align="left", x=across[column][0], y=top, color=color))

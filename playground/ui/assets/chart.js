@@ -141,7 +141,7 @@
       if (side) changed.margin = { l, r: full.width - l - side, t, b, autoexpand: false }; // else plotly adds room for the colour bar
       const traces = data.map((trace) => {
         const x = full[(trace.xaxis ?? "x").replace("x", "xaxis")], y = full[(trace.yaxis ?? "y").replace("y", "yaxis")];
-        return legible(trace, length(x), length(y), x.tickfont.family);
+        return legible(trace, length(x), length(y), x.tickfont?.family);
       });
       return Object.keys(changed).length || traces.some(Boolean) ? { layout: changed, height: side && t + side + b, traces } : null;
     }
@@ -176,6 +176,8 @@
         plot.on("plotly_relayout", () => zoomed());
         plot.addEventListener("scroll", goesOn, { passive: true });
       }
+      const { xaxis: x, shapes: [framed] = [] } = plot._fullLayout; // of a map wider than its place, the framed cell is in sight
+      if (!plot.scrollLeft && framed?.xref === "x") plot.scrollLeft = x._offset + x.l2p(x.d2l(framed.x1)) + 48 - plot.clientWidth;
       zoomed();
       goesOn();
       box.dataset.state = "drawn";

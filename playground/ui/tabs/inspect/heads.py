@@ -34,7 +34,7 @@ from .selection import At, importance, order, ranking, strongest_key
 from .strip import edited
 from .tested import known
 
-HEIGHT = 360
+HEIGHT = 340
 """Pixels of a pattern."""
 
 TEMPLATE = f"""<div class="two wide-left"><div class="card stays head-card">
@@ -60,7 +60,9 @@ def slots(at: At) -> dict[str, Slot]:
     shown = {
         "headline": Slot((*head, c.query, c.edits, known(look) is None), lambda: headline(at)),
         "head-buttons": Slot((*head, c.edits, c.why), lambda: buttons(at)),
-        "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*drawn(look, weights(at), c.query, c.key), aloud=True)),
+        "pattern": Slot(
+            (*head, c.query, c.key, c.edits), lambda: show(*drawn(look, weights(at), c.query, c.key), aloud=True)
+        ),
         "grid-order": Slot(at.about, lambda: f", {ORDERS[order(at.look)]}"),
         "grid": Slot((*head, window(at.look.length, c.query)), lambda: show(*grid(at))),
     }
