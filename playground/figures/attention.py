@@ -9,7 +9,6 @@ import numpy as np
 
 from . import palette
 from .shapes import (
-    FIXED,
     MOST_TOKENS_ALONG,
     UPSIDE_DOWN,
     Figure,
@@ -18,6 +17,7 @@ from .shapes import (
     figure,
     frame,
     heatmap,
+    hidden,
     names,
     note,
     nth,
@@ -149,7 +149,7 @@ def head_grid(
     height = 26 + (size - 5) * n_rows
     across, title = panels(n_columns), 21 / height
     tall = (1 - title * n_rows) / n_rows
-    square = {"constrain": "domain", "showgrid": False, "zeroline": False, "showticklabels": False, **FIXED}
+    square = hidden(constrain="domain")
     traces, axes, notes, frames = [], {}, [], []
     for i, pattern in enumerate(patterns):
         row, column = divmod(i, n_columns)
