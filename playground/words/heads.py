@@ -35,7 +35,7 @@ ROLE_NAMES = {
 }
 """Of `inspection.roles.ROLES`, and of an unclear head without which this prompt's prediction changes most."""
 ORDERS = {
-    "prediction": "sorted by effect on the next token",
+    "prediction": "sorted by effect on the next token (nats)",
     "pattern": "clearest pattern first",
 }
 """Of a list of heads, by what it is sorted by."""
@@ -77,6 +77,12 @@ def role_words(role: str) -> str:
 def head_name(layer: int, head: int) -> str:
     """Layer and head in one word, both counted from 0."""
     return f"Head {layer}.{head}"
+
+
+def grid_title(layer: int, head: int, effect: float | None) -> str:
+    """The name of a head's small picture, with its effect in nats where that is known and not close to none."""
+    name = head_name(layer, head).lower()
+    return f"{name}: {effect:.2g}" if effect and effect >= 0.01 else name
 
 
 def attends_headline(layer: int, head: int, tokens: Sequence[str], row: np.ndarray) -> str:

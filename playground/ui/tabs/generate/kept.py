@@ -86,8 +86,10 @@ def rules_in_words(rules: SamplingConfig, *always: str) -> list[str]:
     """Each rule that is not neutral, as "top-p 0.95"; those named in `always` come first, even if neutral."""
     neutral = SamplingConfig(seed=rules.seed)
     changed = [name for name in SamplingConfig.__dataclass_fields__ if getattr(rules, name) != getattr(neutral, name)]
+    hyphen = "\N{NON-BREAKING HYPHEN}"
     titles = {
-        name: name.replace("top_", "top-").replace("min_", "min-").replace("_", " ") for name in [*always, *changed]
+        name: name.replace("top_", f"top{hyphen}").replace("min_", f"min{hyphen}").replace("_", " ")
+        for name in [*always, *changed]
     }
     values = {name: getattr(rules, name) for name in titles}
     return [f"{titles[name]} {value if isinstance(value, int) else f'{value:g}'}" for name, value in values.items()]
