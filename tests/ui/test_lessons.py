@@ -17,6 +17,7 @@ from playground.lessons.reading import Lesson, all_lessons, find_lesson
 from playground.lessons.scene import NotYet
 from playground.lessons.vocabulary import PLACES, SETS
 from playground.model import Transformer
+from playground.processes import threads_for
 from playground.service.limits import LOCAL
 from playground.service.runs import Source
 from playground.training.events import LoadMeasured
@@ -316,8 +317,10 @@ def test_without_balance_most_experts_of_lesson_10_get_little_to_do():
     spec, corpus = pair_form.comparison_spec(values, Source("phonebook"), LOCAL), corpus_from_language("phonebook")
     for balance in ("switch", "none"):
         config = spec.matched(corpus.vocab_size).moe.replace(balance=balance)
-        events = training.train(Transformer(config, seed=spec.training.seed), corpus, spec.training)
-        load = next(event.load for event in events if isinstance(event, LoadMeasured))
+        model = Transformer(config, seed=spec.training.seed)
+        with threads_for(config.numbers_in_step(spec.training.batch_size)):
+            events = training.train(model, corpus, spec.training)
+            load = next(event.load for event in events if isinstance(event, LoadMeasured))
         used[balance] = 2 ** evenness(load[1]).entropy
     assert used["none"] < 0.75 * used["switch"], used
 
