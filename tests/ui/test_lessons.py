@@ -18,7 +18,7 @@ from playground.lessons.scene import NotYet
 from playground.lessons.vocabulary import PLACES, SETS
 from playground.model import Transformer
 from playground.processes import threads_for
-from playground.service.limits import LOCAL
+from playground.service.limits import CLASS
 from playground.service.runs import Source
 from playground.training.events import LoadMeasured
 from playground.ui.app import build_app
@@ -29,10 +29,11 @@ from playground.ui.lessons.scenes import Here
 from playground.ui.lessons.strip import covered, under
 from playground.ui.tabs import generate
 from playground.ui.tabs.inspect.selection import Selection
+from playground.ui.tabs.moe import selection as moe
 
 from .runs import ANNA, BERT, ended, known, until
 
-SELECTIONS = {"inspect": Selection, "generate": generate.Selection}
+SELECTIONS = {"inspect": Selection, "generate": generate.Selection, "moe": moe.Selection}
 """What the panels select."""
 WALKED_IN_A_BROWSER = ("first-model", "next-letter", "memorising", "why-a-cache", "do-experts-help")
 """Lessons that hold every kind of step between them: see tests/browser/test_lessons.py."""
@@ -311,10 +312,10 @@ def test_each_step_on_experts_is_about_the_pair_that_it_speaks_of(page, monkeypa
 
 
 def test_without_balance_most_experts_of_lesson_10_get_little_to_do():
-    """With the lesson's own settings, in smaller batches and fewer steps."""
+    """With the lesson's own settings, which a class allows, in smaller batches and fewer steps."""
     sets, used = under("pair", find_lesson("do-experts-help").steps[0].sets), {}
     values = pair_form.first_values() | {"equal": "active"} | sets | {"steps": 60, "batch_size": 8, "eval_every": 60}
-    spec, corpus = pair_form.comparison_spec(values, Source("phonebook"), LOCAL), corpus_from_language("phonebook")
+    spec, corpus = pair_form.comparison_spec(values, Source("phonebook"), CLASS), corpus_from_language("phonebook")
     for balance in ("switch", "none"):
         config = spec.matched(corpus.vocab_size).moe.replace(balance=balance)
         model = Transformer(config, seed=spec.training.seed)
