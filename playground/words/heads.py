@@ -40,8 +40,8 @@ ORDERS = {
 }
 """Of a list of heads, by what it is sorted by."""
 CRITERIA = (
-    f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if "
-    f"replacing the repetition takes away more than {GIVEN_UP:.2f} of its weight. Two more roles are even attention "
+    f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if its "
+    f"weight falls by over {GIVEN_UP:.2f} when a token's earlier copy is replaced. Two more roles are even attention "
     f"(above {EVEN:.2f}) and weight that shifts with the text (above {MOVED:.2f}). For these two, the loss must also "
     f"rise by over {MATTERS:g} without the head. Each limit is compared with the lower end of an interval. "
     "Except for even attention, the head must also exceed every untrained head."
@@ -126,7 +126,7 @@ def edited_headline(edits: Sequence[Edit], now: Mapping[str, float]) -> str:
 def unedited_words(label: str, before: float, place: str = "") -> str:
     """What was most probable with the head on, and what stays; `place` as in `without_words`."""
     begun = f"After token {place}, unedited" if place else "Unedited"
-    return f"{begun}: “{label}” {share(before)}. It still attends as shown below, but its output is off."
+    return f"{begun}: “{label}” {share(before)}. It still attends as shown below, but its output is switched off."
 
 
 def next_words(now: float, before: float | None = None) -> str:

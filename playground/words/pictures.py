@@ -91,7 +91,7 @@ def expected(
         return f"Most probable {when[1]}: “{labels[best]}” with {share(now[best])}."
     first = int(np.argmax(before))
     if first == best:
-        return f"Most probable {when[0]} and {when[1]}: “{labels[best]}”, {share(before[best])} → {share(now[best])}."
+        return f"“{labels[best]}” stays the most probable: {share(before[best])} → {share(now[best])}."
     then, change = f"“{labels[first]}” with {share(before[first])}", f"{share(before[best])} → {share(now[best])}"
     return f"Most probable {when[0]}: {then}; {when[1]}: “{labels[best]}”, {change}."
 

@@ -43,9 +43,7 @@ class Beginning:
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise ValueError(_DAMAGED) from None
         if step != (now := checkpoint.history.last_step):
-            raise ValueError(
-                f"The model changed since: step {step:,} wrote this, now it is at step {now:,}. Press Generate again"
-            )
+            raise ValueError(f"The model wrote this at step {step:,} and is now at step {now:,}. Press Generate again")
         known = range(checkpoint.config.vocab_size)
         fits = 0 < len(text.prompt) <= limits.prompt and len(text.tokens) <= PRESSES * limits.new_tokens
         fits = fits and 0 <= start <= len(text.tokens) and text.precision in PRECISIONS

@@ -40,7 +40,7 @@ TEMPLATE = f"""<div class="two"><div class="card stays">
 {slot("headline")}{slot("head-buttons", class_="line tight")}
 {chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}</div>
 <section>{receipt.TEMPLATE}
-<div class="card"><h3>All heads{slot("grid-order", tag="span", class_="not-in-lessons")}</h3>
+<div class="card"><h3>All heads{slot("grid-order", tag="span")}</h3>
 {chart_place("grid", height=534, save_name="heads", clickable=True)}</div></section></div>
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
 {slot("with-choice", class_="line tight")}

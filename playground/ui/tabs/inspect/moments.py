@@ -117,7 +117,7 @@ def instead(problem: str) -> str:
     """Why this model's training cannot be shown, and a button that chooses a model whose training can."""
     choose = {"subject": MODEL, "typed": False}  # a prompt that was typed for this model stays with it
     button = move_button("Choose Copying", choose, kind="primary", data_choose="shipped-induction")
-    said = Result(problem, "Copying was saved with snapshots. Watch its heads learn.")
+    said = Result(problem, "The model “Copying” has snapshots. Watch its heads learn.")
     return f'<div class="card stack">{theme.result(said, tag="h2")}{button}</div>'
 
 
