@@ -147,6 +147,7 @@ SETS = (
     *(f"generate.{name}" for name in ("prompt", "temperature", "top_p", "new_tokens", "samples")),
     *(f"train.{name}" for name in _RUN.split()),
     *(f"pair.{name}" for name in _PAIR.split()),
+    "moe.curve",
 )
 """The controls that `set` may set."""
 DOINGS = ("run", "pair", "balance", "when", "pressed", "shown", "changed")

@@ -179,9 +179,9 @@ def test_balance_is_about_the_layer_whose_picture_is_shown():
     losses = {"with": 0.5, "without": 0.25}
     scene.balance = lambda kind: (config, SimpleNamespace(load=records[kind], val_loss=losses[kind]))
     sides = {side: SimpleNamespace(config=SimpleNamespace(n_parameters=n)) for side, n in (("dense", 2), ("moe", 11))}
-    scene.pair = lambda: SimpleNamespace(sides=sides)
-    assert written("memory-times", value_of(scene, "memory-times")) == "5.5"
-    assert value_of(scene, "balance-cost") == 0.25 and value_of(scene, "dead-compared") == "6 instead of 0"
+    scene.pair = lambda: SimpleNamespace(sides=sides, speeds={"dense": 200.0, "moe": 129.0})
+    assert value_of(scene, "moe-price") == "5.5 times the memory, and trains at 0.65 times the speed"
+    assert value_of(scene, "balance-cost") == 0.25 and value_of(scene, "used-compared") == "2 instead of 8"
 
 
 def test_how_sure_it_is_of_a_word_is_the_product_of_its_tokens_shares():
