@@ -8,7 +8,7 @@ import numpy as np
 
 from ..inspection.balance import Evenness
 from ..inspection.favourites import RANDOM_ROUTERS, Sorting
-from .numbers import listed
+from .numbers import listed, percent
 from .result import Result
 
 NAMED = 3
@@ -47,6 +47,13 @@ def balance_headline(step: int, balanced: Evenness, unbalanced: Evenness) -> str
     if not 1 / BUSIER < shares[0] / shares[1] < BUSIER:
         return "Without balance, the busiest expert gets {:.0f} % of the load, not {:.0f} %.".format(*shares)
     return f"After {step:,} steps, balance makes no visible difference."
+
+
+def usage_words(*loads: Evenness) -> str:
+    """How many experts were in use at the end, and the share of the busiest; of two loads, the first with balance."""
+    used, shares = [f"{2**load.entropy:.1f}" for load in loads], [percent(load.busiest_share, 0) for load in loads]
+    without = f" with balance, {used[1]} without" if len(loads) > 1 else ""
+    return f"Experts in use: {used[0]} of {2 ** loads[0].most:.0f}{without}. Busiest: {' and '.join(shares)}."
 
 
 def training_load_words(layer: int, step: int, load: Evenness, began: tuple[int, float] | None) -> str:

@@ -52,7 +52,6 @@ def of_pictures() -> Iterator[Case]:
     lengths, times = list(range(2, 12)), ([1.0] * 7 + [9.0] * 3, [2.0] * 7 + [9.0] * 3)
     yield "times: beyond the context", pictures.times_words(lengths, *times, context=8)
     yield "difference", pictures.difference_words([0, 40], np.array([0.0, -0.2]), np.array([math.nan, 0.1]))
-    yield "difference: judged again", pictures.difference_words([0], np.zeros(1), np.zeros(1), judged_again=True)
     yield "difference: nothing yet", pictures.difference_words([], np.array([]), np.array([]))
     curves = [
         Facts(kind=kind, is_first=True, y=[2.0, loss], floor=1.0) for kind, loss in (("dense", 1.5), ("moe", 1.4))
@@ -88,6 +87,9 @@ def of_experts() -> Iterator[Case]:
         ("nothing", even, even),
     ):
         yield f"what balance did: {what}", experts.balance_headline(80, balanced, unbalanced)
+    even, uneven = Evenness(2.9, 3.0, 4, 0.19, ()), Evenness(2.0, 3.0, 4, 0.5, (0, 2))
+    yield "experts in use", experts.usage_words(even)
+    yield "experts in use, both", experts.usage_words(even, uneven)
     yield "load in training, none dead", experts.training_load_words(1, 40, Evenness(2.0, 3.0, 4, 0.5, ()), None)
     yield "kept", experts.repeated_words([7, 8, 7, 7], [3, 1, 3, 1], 2)
     yield "nothing kept", experts.repeated_words([7, 8], [1, 1], 1)
