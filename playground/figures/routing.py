@@ -59,8 +59,8 @@ def load_map(
         ends=(0, 2 * equal),
         bar="" if bar else None,
         ticks={
-            **{"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom", "lenmode": "pixels"},
-            **{"len": 200, "thickness": 8, "ticklabelposition": "outside top", "xpad": 30, "ypad": 4},
+            **{"orientation": "h", "x": 1, "xanchor": "right", "y": 1.03, "yanchor": "bottom", "lenmode": "pixels"},
+            **{"len": 200, "thickness": 8, "ticklabelposition": "outside", "xpad": 30, "ypad": 4},
             **{"tickvals": [0, equal, 2 * equal], "ticktext": ["none", "equal share", "4 times that"]},
         },
         gap=0,
