@@ -59,16 +59,16 @@ def load_map(
         ends=(0, 2 * equal),
         bar="" if bar else None,
         ticks={
-            **{"orientation": "h", "x": 1, "xanchor": "right", "y": 1.03, "yanchor": "bottom", "lenmode": "pixels"},
-            **{"len": 200, "thickness": 8, "ticklabelposition": "outside", "xpad": 30, "ypad": 4},
-            **{"tickvals": [0, equal, 2 * equal], "ticktext": ["none", "equal share", "4 times that"]},
+            "tickvals": [0, equal, 2 * equal], "ticktext": ["none", "equal share", "4 times that"],
+            "ticklabelposition": "outside", "orientation": "h", "lenmode": "pixels", "len": 200, "thickness": 8,
+            "x": 1, "xanchor": "right", "xpad": 30, "y": 1.03, "yanchor": "bottom", "ypad": 4,
         },
         gap=0,
         ygap=1,
         x=numbers(steps),
         customdata=numbers(100 * load.T),
         saved={"": load.T},
-    )
+    )  # fmt: skip
     return heatmap(
         trace,
         120 + max(14 * E, 160),

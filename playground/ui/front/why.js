@@ -35,15 +35,16 @@
       root.toggleAttribute("data-selects", asks);
       button.classList.toggle("primary", asks);
       button.classList.toggle("link", !asks);
-      places[Number(asks)].append(button);
-      if (chosen) heading.textContent = `“${root.written().samples[chosen[0]].pieces.slice(chosen[1], chosen[2] + 1).join("").trim()}”`;
+      if (!places[Number(asks)].contains(button)) places[Number(asks)].append(button);
     }
 
     /** What a visitor selects takes the place of an earlier answer.
      * @param {Range} chosen */
     function select(chosen) {
+      const [sample, first, last] = chosen;
       answered = null;
       choose(chosen);
+      heading.textContent = `“${root.written().samples[sample].pieces.slice(first, last + 1).join("").trim()}”`;
       if (root.panel.selection().why) root.panel.move({ why: null });
     }
 

@@ -70,10 +70,10 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
 <div class="two wide-left"><div class="card">
 <div class="written" data-slot="text" data-own data-reveal="choice" data-arrows="10" dir="auto"></div>
-<div class="line tight"><p class="written-state" role="status"></p><p class="written-said quiet"></p>
-<span class="why-here">{why.BUTTON}</span><p class="written-old quiet"></p>
+<div class="line tight"><p class="written-state" role="status"></p><span class="why-here">{why.BUTTON}</span>
 <details class="written-details" hidden><summary>Details</summary><p class="quiet"><span class="written-by"></span>
-<span class="written-more"></span></p></details></div>
+<span class="written-more"></span></p></details><p class="written-said quiet"></p>
+<p class="written-old quiet"></p></div>
 {why.COPIED}
 <p class="quiet tint-words">Tinted: less likely. Tap a token, or select words.</p></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}

@@ -11,7 +11,7 @@ from ....figures.routing import load_map
 from ....inspection.balance import evenness, load_over_training
 from ....inspection.routing import expert_layers, second
 from ....service.views import PairView, SideView
-from ....words.experts import balance_headline, training_load_words, usage_words
+from ....words.experts import balance_headline, usage_words
 from ...chart import chart_place, show
 from ...panel import Slot, choice, deed_button, slot
 from .selection import At
@@ -91,7 +91,5 @@ def over_training(side: SideView, layer: int, title: str, *, bar: bool) -> tuple
     if (over := load_of(side, layer)) is None:
         return None, "No loads were recorded while this model trained."
     steps, load = over
-    first, last = (evenness(load[moment].tolist()) for moment in (0, -1))
-    began = (steps[0], first.entropy) if len(steps) > 1 else None
-    figure = load_map(steps, load, last.dead, side.planned_steps, title, bar=bar)
-    return figure, training_load_words(layer, steps[-1], last, began)
+    last = evenness(load[-1].tolist())
+    return load_map(steps, load, last.dead, side.planned_steps, title, bar=bar), usage_words(last)
