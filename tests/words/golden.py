@@ -260,6 +260,7 @@ def of_texts() -> Iterator[Case]:
         ("a wrong prompt", "addition", "46\n1+1=2\n", "12++34="),
         ("a wrong prompt with nothing after it", "stories", "a", "Mia was s"),
         ("a wrong pronoun", "stories", "Mia lived by the sea. He had a red kite.\n", "\n"),
+        ("a word that is none", "stories", "Mia livd by the sea. She had a red kite.\n", "\n"),
         ("a missing space", "stories", "She had a red kite.\n", "Mia lived by the sea."),
         ("a second space", "stories", " red kite.\n", "Mia lived by the sea. She had a "),
         ("a wrong line break", "addition", "1+\n2=3\n", "\n"),
