@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import numpy as np
@@ -47,8 +46,8 @@ def slots(at: At) -> dict[str, Slot]:
         "loads-layer": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
         "loads-train": Slot((there, own), lambda: BUTTON if own and not there else ""),
         "loads-note": Slot(note, lambda: note),
-        "loads-headline": Slot(facts, lambda: headline(sides, layer)),
-        "loads-usage": Slot(facts, lambda: usage(sides, layer)),
+        "loads-headline": Slot(facts, lambda: words(sides, layer)[0]),
+        "loads-usage": Slot(facts, lambda: words(sides, layer)[1]),
     }
 
 
@@ -64,19 +63,12 @@ def _picture(name: str, view: PairView | None, side: SideView | None, layer: int
     )
 
 
-def headline(sides: dict[str, SideView], layer: int) -> str:
-    """What balance did to a layer's load; empty until both mixtures have gone equally far."""
-    loads = [load_of(sides[name], layer) for name in CHARTS if name in sides]
-    if len(loads) < 2 or None in loads or len(steps := {steps[-1] for steps, _ in loads}) > 1:
-        return ""
-    said = balance_headline(*steps, *(evenness(load[-1].tolist()) for _, load in loads))
-    return html.escape(said)
-
-
-def usage(sides: dict[str, SideView], layer: int) -> str:
-    """How many experts are in use; empty if not recorded."""
-    loads = [load_of(sides[name], layer) for name in CHARTS if name in sides]
-    return usage_words(*(evenness(load[-1].tolist()) for _, load in filter(None, loads))) if any(loads) else ""
+def words(sides: dict[str, SideView], layer: int) -> tuple[str, str]:
+    """What balance did to a layer's load, once both mixtures have gone equally far; and how many experts are in use."""
+    loads = [found for name in CHARTS if name in sides and (found := load_of(sides[name], layer))]
+    last, ends = [evenness(load[-1].tolist()) for _, load in loads], {steps[-1] for steps, _ in loads}
+    said = balance_headline(*ends, *last) if len(last) == 2 and len(ends) == 1 else ""
+    return said, usage_words(*last) if last else ""
 
 
 def load_of(side: SideView, layer: int) -> tuple[tuple[int, ...], np.ndarray] | None:
