@@ -94,8 +94,8 @@ _PLACES = (
     ("moe", "difference", "#moe-difference"),
     ("moe", "pair curve", "#moe-curve"),
     ("moe", "pair facts", "#moe-panel .facts"),
-    ("moe loads", "loads", "#moe-loads :is(#load-balanced, [data-slot=loads-usage])"),
-    ("moe loads", "unbalanced loads", "#moe-loads :is(#load-unbalanced, [data-slot=loads-usage])"),
+    ("moe loads", "loads", "#load-balanced"),
+    ("moe loads", "unbalanced loads", "#load-unbalanced"),
     ("moe loads", "train unbalanced", "#train-unbalanced"),
 )
 

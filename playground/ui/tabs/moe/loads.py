@@ -24,7 +24,7 @@ CHARTS = {"load-balanced": "With balance", "load-unbalanced": "Without balance"}
 
 
 TEMPLATE = f"""<div class="stack">{slot("loads-headline", tag="h3", class_="not-in-lessons")}
-{slot("loads-usage", tag="p", class_="num")}
+{slot("loads-usage", tag="p", class_="num not-in-lessons")}
 <div class="line">{slot("loads-layer")}{slot("loads-train", id="train-unbalanced")}
 {slot("loads-note", tag="p", class_="quiet")}</div><div class="two">
 {"".join(f'<div id="{name}">{chart_place(name, height=250, save_name=name)}</div>' for name in CHARTS)}</div></div>"""
