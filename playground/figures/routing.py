@@ -47,8 +47,8 @@ def load_map(
 ) -> Figure:
     """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end.
 
-    The colour shows the root of a share, so that a small one is not as white as none. Its scale ends at four times an
-    equal share for every run, so that two runs can be compared under one `bar`; its axis at the last `planned` step.
+    The colour shows the square root of a share, so that small shares differ visibly from zero. Its scale ends at four
+    times an equal share for every run, so that two runs can be compared under one `bar`.
     """
     E = load.shape[1]
     half = (steps[1] - steps[0]) / 2 if len(steps) > 1 else 0.5  # a cell

@@ -23,6 +23,7 @@ from ..inspection.edits import edits_tap
 from ..inspection.precision import InPrecision
 from ..inspection.replay import Appearance
 from ..inspection.routing import expert_layers, second
+from ..interventions.direct import readout, written_by_head
 from ..model import PRESETS
 from ..studies.slips import slip_numbers
 from ..training.verdict import Verdict
@@ -134,6 +135,21 @@ def attends_most(look: Look, layer: int, head: int, query: int, _key: int) -> st
     """Where the query's largest weight lies: `itself`, the `previous` token, or an `earlier` one."""
     back = query - int(look.pattern(layer)[head, query].argmax())
     return "itself" if back == 0 else "previous" if back == 1 else "earlier"
+
+
+def _raised(scene: Scene) -> dict[str, float]:
+    """What the chosen `head`, and the `mlp` of its layer, add directly to the score of the likeliest token.
+
+    It is the logit's distance from the mean of all. Raises ValueError for a post-norm model.
+    """
+    look, layer, head, *_ = scene.looked
+    z, mlp, stream = (
+        look.trace[name, at][0, -1].float()
+        for name, at in (("z", layer), ("ff_out", layer), ("resid_post", look.config.n_layers - 1))
+    )
+    reader = readout(look.model, stream, int(look.trace["logits"][0, -1].argmax()))
+    added = {"head": written_by_head(look.model, layer, z)[head], "mlp": mlp}
+    return {name: float((vector @ reader).detach()) for name, vector in added.items()}
 
 
 def _effect(scene: Scene) -> Effect:
@@ -260,6 +276,8 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "row-looks": _row_looks,
     "dot": lambda scene: float(scene.receipt.dot),
     "score": lambda scene: float(scene.receipt.score),
+    "mlp-raises": lambda scene: _raised(scene)["mlp"],
+    "raises-most": lambda scene: max(found := _raised(scene), key=found.__getitem__),
     "weight-percent": lambda scene: 100 * float(scene.receipt.weight),
     "vocabulary": lambda scene: scene.look().checkpoint.tokenizer.vocab_size,
     "width": lambda scene: scene.look().config.d_model,
@@ -307,7 +325,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
     **dict.fromkeys(("sure", "copied", "next-share", "appeared-percent"), 0),
-    **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent"), 1),
+    **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent", "mlp-raises"), 1),
     **dict.fromkeys(("bits-8-smaller", "llama-cache", "memory-times"), 1),
     **dict.fromkeys(("loss", "training-loss", "floor", "gap"), 3),
     **dict.fromkeys(("uniform", "unigram", "bigram", "risen", "apart", "dot"), 2),

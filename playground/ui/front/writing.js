@@ -249,7 +249,7 @@
       const old = Boolean(text && model === text.model && Number(step) !== text.step);
       root.toggleAttribute("data-old", old);
       by.textContent = text ? `${text.by}.` : "";
-      changed.textContent = old ? `The model changed since step ${text?.step}.` : "";
+      changed.textContent = old ? `The model has changed since step ${text?.step}.` : "";
     }
 
     // ---- a token --------------------------------------------------------------------------------------------------
