@@ -8,7 +8,7 @@ from typing import Any
 
 from ..words.numbers import percent, share
 from . import palette
-from .shapes import FIXED, Figure, axis, bar, figure, legend, note, nth, panels
+from .shapes import FIXED, Figure, axis, bar, figure, hidden, legend, note, nth, panels
 from .shapes import names as named
 from .wire import escaped, numbers, shortened
 
@@ -39,11 +39,11 @@ def next_tokens(
         traces.insert(0, _bars(before, names[0], palette.FAINT, labels, opacity=0.7))
     return figure(
         traces,
-        (44 if before is None else 72) + (_ROW if before is None else _ROW + 10) * max(1, len(labels)),
-        margin={"l": 8, "r": 16, "t": 8 if before is None else 34, "b": 28},
+        (24 if before is None else 52) + (_ROW if before is None else _ROW + 10) * max(1, len(labels)),
+        margin={"l": 8, "r": 16, "t": 8 if before is None else 34, "b": 8},
         bargap=0.3,
         bargroupgap=0.08,
-        xaxis=axis(range=[0, min(1.18 * top, 1.12)], tickformat=".0%", nticks=6, **FIXED),
+        xaxis=hidden(range=[0, min(1.18 * top, 1.12)]),
         yaxis=_rows(labels, chosen),
         **({} if before is None else legend(traceorder="normal")),
         uirevision="rows",

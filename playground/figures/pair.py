@@ -90,14 +90,19 @@ def difference_lines(
             line(steps, mean - margin, "95 % interval", palette.FAINT, width=0, showlegend=False, hoverinfo="skip"),
             line(steps, mean + margin, "95 % interval", palette.FAINT, width=0, fill="tonexty",
                  fillcolor="rgba(133,143,154,0.2)", hoverinfo="skip"),
-            *(line(steps, each, f"seed no. {i + 1}", palette.FAINT, width=1, showlegend=False)
+            *(line(steps, each, "each seed", palette.FAINT, width=1, showlegend=not i, meta={"series": f"seed {i + 1}"})
               for i, each in enumerate(differences)),
         ]  # fmt: skip
     name = "mean" if len(differences) > 1 else "one seed"
     traces.append(line(steps, mean, name, palette.INK, width=2.2, marks=4, hover="%{y:.4f}"))
-    # differences are far larger in the first fifth of the steps: there, the line may leave the picture
+    # differences are far larger in the first fifth of the steps: there, the line may leave the picture, as marks show
     late = differences[:, np.asarray(steps) >= 0.2 * (steps[-1] if len(steps) else 0)]
     reach = 1.25 * max([abs(float(x)) for x in late.ravel() if math.isfinite(x)] + [1e-3])
+    beyond = [
+        note("▲" if value > 0 else "▼", color=palette.INK, x=step, xref="x", xanchor="center", y=float(value > 0),
+             yanchor="top" if value > 0 else "bottom", hovertext=f"{value:.4f}")
+        for step, value in zip(steps, mean) if abs(value) > reach
+    ]  # fmt: skip
     sides = {"x": 1, "xref": "paper", "xanchor": "right", "yref": "paper"}
     return lines(
         traces,
@@ -107,6 +112,7 @@ def difference_lines(
         margin={"l": 60, "r": 16, "t": 30, "b": 44},
         shapes=[rule(y=0, color=palette.INK, dash="dot")],
         annotations=[
+            *beyond,
             note("dense better ↑", color=palette.DENSE, **sides, y=0.99, yanchor="top"),
             note("MoE better ↓", color=palette.MOE, **sides, y=0.01, yanchor="bottom"),
         ],

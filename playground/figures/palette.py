@@ -37,7 +37,7 @@ EXPERTS = (*OTHERS, "#a33d3d", "#4d5d6e")
 # One hue from nothing to everything (0 … 1), and two hues that meet at zero. No zero looks like the card, which masked
 # cells show.
 PATTERN_SCALE = ((0.0, "#f2effb"), (0.15, "#e6defa"), (0.4, "#b8a2ec"), (0.7, "#8358d6"), (1.0, "#4b2196"))
-SEQUENTIAL_SCALE = ((0.0, "#fffffc"), (0.2, "#d5ecef"), (0.5, "#7fc0ca"), (0.8, "#22899a"), (1.0, "#07505c"))
+SEQUENTIAL_SCALE = ((0.0, "#fdfefe"), (0.2, "#d5ecef"), (0.5, "#7fc0ca"), (0.8, "#22899a"), (1.0, "#07505c"))
 DIVERGING_SCALE = ((0.0, "#1d4fb4"), (0.25, "#7ea6ee"), (0.5, "#f3f2ef"), (0.75, "#f0a08a"), (1.0, "#b5331c"))
 
 # Light → dark. Chosen for at least 4.5:1 (words) or 3:1 (marks) on the page's dark card.
@@ -70,7 +70,7 @@ DARK = {
     "#b8a2ec": "#56419a",
     "#8358d6": "#8f6de6",
     "#4b2196": "#dccfff",
-    "#fffffc": "#1b212b",
+    "#fdfefe": "#1b212b",
     "#d5ecef": "#1d3a42",
     "#7fc0ca": "#1f6b78",
     "#22899a": "#38b0c2",

@@ -18,6 +18,7 @@ from .shapes import (
     heatmap,
     layers_down,
     names,
+    note,
 )
 from .wire import numbers
 
@@ -41,30 +42,39 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
     )
 
 
-def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int], planned: int) -> Figure:
+def load_map(
+    steps: Sequence[int], load: np.ndarray, dead: Sequence[int], planned: int, title: str, *, bar: bool = True
+) -> Figure:
     """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end.
 
-    The colour shows the square root of a share, so that small shares differ visibly from zero. Its scale ends
-    at four times an equal share for every run, so that two runs can be compared; its axis at the last `planned` step.
+    The colour shows the square root of a share, so that small shares differ visibly from zero. Its scale ends at four
+    times an equal share for every run, so that two runs can be compared under one `bar`.
     """
     E = load.shape[1]
+    half = (steps[1] - steps[0]) / 2 if len(steps) > 1 else 0.5  # a cell
     equal = E**-0.5
     trace = cells(
         np.sqrt(load.T),
-        "%{y}, step %{x:,.0f}<br>share of load %{customdata:.1%}",
+        "%{y}, step %{x:,.0f}<br>share of load %{customdata:.1f}\u00a0%",
         ends=(0, 2 * equal),
-        bar="share of load<br>(root scale)",
-        ticks={"tickvals": [0, equal, 2 * equal], "ticktext": ["none", "equal share", "4 times that"]},
+        bar="" if bar else None,
+        ticks={
+            "tickvals": [0, equal, 2 * equal], "ticktext": ["none", "equal share", "4 times that"],
+            "ticklabelposition": "outside", "orientation": "h", "lenmode": "pixels", "len": 200, "thickness": 8,
+            "x": 1, "xanchor": "right", "xpad": 30, "y": 1.03, "yanchor": "bottom", "ypad": 4,
+        },
         gap=0,
         ygap=1,
         x=numbers(steps),
-        customdata=numbers(load.T),
+        customdata=numbers(100 * load.T),
         saved={"": load.T},
-    )
+    )  # fmt: skip
     return heatmap(
         trace,
-        90 + max(14 * E, 160),
-        axis("step", showgrid=False, range=[0, planned], tickformat=",d"),
+        120 + max(14 * E, 160),
+        axis("step", showgrid=False, range=[steps[0] - half, planned + half], tickformat=",d"),
         names([f"{e} ✕" if e in dead else str(e) for e in range(E)], "expert", **UPSIDE_DOWN, **FIXED),
+        margin={"l": 8, "r": 8, "t": 44, "b": 8},
+        annotations=[note(title, color=palette.INK, size=14, yshift=8)],
         uirevision=str(E),
     )

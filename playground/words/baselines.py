@@ -101,7 +101,7 @@ def beside_next(baselines: Baselines, loss: float) -> str:
 
 
 def passed_headline(baselines: Baselines, loss: float, state: str) -> str:
-    """Which baselines a run's loss has passed when it is over; `state` is what its course says, or empty."""
+    """Which baselines a run's loss has passed; `state` is what its course says, or empty."""
     passed, ahead, unsure = baselines.passed(loss), baselines.ahead(loss), baselines.unsure(loss)
     if passed is None:
         said = "no better than guessing"
@@ -112,12 +112,6 @@ def passed_headline(baselines: Baselines, loss: float, state: str) -> str:
     else:
         said = f"it beats the {passed} baseline{f', but not the {ahead}' if ahead else ''}"
     return f"{state}: {said}." if state else f"{said[0].upper()}{said[1:]}."
-
-
-def passed_so_far(baselines: Baselines, loss: float) -> str:
-    """Which baseline a run that goes on has passed."""
-    passed = baselines.passed(loss)
-    return f"So far it {f'beats the {passed} baseline' if passed else 'is not clearly better than guessing'}."
 
 
 def slips_of(token: str, unit: str, mean: float, context: int) -> str:

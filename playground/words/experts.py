@@ -8,7 +8,7 @@ import numpy as np
 
 from ..inspection.balance import Evenness
 from ..inspection.favourites import RANDOM_ROUTERS, Sorting
-from .numbers import listed
+from .numbers import listed, percent
 from .result import Result
 
 NAMED = 3
@@ -49,16 +49,12 @@ def balance_headline(step: int, balanced: Evenness, unbalanced: Evenness) -> str
     return f"After {step:,} steps, balance makes no visible difference."
 
 
-def training_load_words(layer: int, step: int, load: Evenness, began: tuple[int, float] | None) -> str:
-    """How even a layer's load was at the end of training, and at first."""
-    then = f" ({2 ** began[1]:.1f} at step {began[0]:,})" if began else ""
-    words = (
-        f"Layer {layer}, step {step:,}: effectively {2**load.entropy:.1f} of {2**load.most:.0f} experts are in use"
-        f"{then}. The busiest is expert {load.busiest} with {100 * load.busiest_share:.0f} %. "
-    )
-    if not load.dead:
-        return f"{words}No expert is dead."
-    return f"{words}Almost unused (✕): expert{'s' * (len(load.dead) > 1)} {listed(list(map(str, load.dead)))}."
+def usage_words(*loads: Evenness) -> str:
+    """How many experts were in use at the end, and the share of the busiest; of two loads, the first with balance."""
+    used, shares = [f"{2**load.entropy:.1f}" for load in loads], [percent(load.busiest_share, 0) for load in loads]
+    without = f" with balance, {used[1]} without" if len(loads) > 1 else ""
+    dead = " Almost unused experts are marked ✕." if any(load.dead for load in loads) else ""
+    return f"Experts in use: {used[0]} of {2 ** loads[0].most:.0f}{without}. Busiest: {' and '.join(shares)}.{dead}"
 
 
 def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None, judged: str) -> Result:

@@ -45,7 +45,7 @@ def parsed_summary(parsed: ParsedText) -> str:
     if parsed.fault is not None:
         word = parsed.fault.word.replace("\n", "line break")
         where = f" in the unfinished {unit}" if share.of and share.right == share.of else ""
-        shown = f", “{word}”" if word else ""
+        shown = f", “{word}”" if word and f"“{word}”" not in parsed.fault.rule else ""
         words.append(f"The first mistake{where}{shown}: {parsed.fault.rule}.")
     return " ".join(words)
 

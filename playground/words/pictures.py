@@ -125,12 +125,10 @@ def times_words(
 # ---- two models ------------------------------------------------------------------------------------------------------
 
 
-def difference_words(steps: Sequence[int], mean: np.ndarray, margin: np.ndarray, *, judged_again: bool = False) -> str:
-    """The difference of two models at the last step; none beside a verdict that was `judged_again` on fresh text."""
+def difference_words(steps: Sequence[int], mean: np.ndarray, margin: np.ndarray) -> str:
+    """The difference of two models at the last step, for screen readers."""
     if not len(steps):
         return "The difference appears with the first evaluation of both."
-    if judged_again:
-        return "Measured while both trained. The number above was measured again at the end, on fresh text."
     around = f" ± {margin[-1]:.4f}" if math.isfinite(margin[-1]) else ""
     return f"At step {steps[-1]:,}: {signed(mean[-1], 4, plus=True)}{around}."
 

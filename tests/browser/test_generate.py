@@ -196,7 +196,7 @@ def test_a_phone_shows_the_button_and_the_text_without_scrolling_and_scrolls_to_
 def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium_page):
     page = chromium_page
     page.goto(f"{address}?tab=generate&model=sentences")
-    expect(page.locator(".written-said, .written-by").filter(has_text="Twenty sentences").first).to_be_visible()
+    expect(page.locator(".written-by")).to_contain_text("Twenty sentences")
     first = page.locator(".written [data-place='0:0']")
     first.focus()
     page.keyboard.press("Shift+ArrowRight")
@@ -224,6 +224,7 @@ def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium
     page.mouse.move(last["x"] + last["width"] / 2, last["y"] + last["height"] / 2, steps=8)
     page.mouse.up()
     expect(page.locator(".written .framed")).to_have_count(3)
-    expect(page.locator(".written .open[data-place='0:1']")).to_have_count(1)  # what is beside it is of these words
-    page.locator(".why-button").click()
+    expect(page.locator(".selected-words h2")).to_be_visible()  # what is beside it is of these words
+    expect(page.locator(".why-card")).to_be_hidden()
+    page.locator(".selected-words .why-button").click()
     expect(page.locator(".written .framed")).to_have_count(3)

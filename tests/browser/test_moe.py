@@ -60,9 +60,9 @@ def test_train_both_follow_a_word_and_switch_an_expert_off(address, open_page):
     expect(page.locator("#moe-stop")).to_have_count(0)
     expect(said).to_contain_text("2 seeds")
     expect(said).to_contain_text(re.compile(r"± \d\.\d{4}"))
-    page.wait_for_function(f"({CURVES})()[0] === '95 % interval,mean,seed no. 1,seed no. 2'")
-    page.locator("#moe-panel .seg label", has_text="Losses").click()
     page.wait_for_function(f"({CURVES})().join() === 'Dense,Dense, seed no. 2,MoE,MoE, seed no. 2,5'")
+    page.locator("#moe-panel .seg label", has_text="Difference").click()
+    page.wait_for_function(f"({CURVES})()[0] === '95 % interval,each seed,mean'")
 
     # the model of the other tabs stays; follow a word through the mixture's experts
     assert page.locator("#model input").input_value() == "Tiny stories"

@@ -53,7 +53,7 @@ FIGURES = {
     "skill": courses.skill_curve([0, 10], [0.1, 0.9], [(0.0, 0.2), (0.8, 1.0)], "right"),
     "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6)),
     "game": courses.bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
-    "loads over training": routing.load_map([10, 20], np.array([[0.5, 0.1, 0.4], [0.6, 0.0, 0.4]]), (1,), 40),
+    "loads over training": routing.load_map([10, 20], np.array([[0.5, 0.1, 0.4], [0.6, 0.0, 0.4]]), (1,), 40, "x"),
     "pattern": attention.pattern_map(PATTERN, TOKENS),
     "signed": attention.signed_map(PATTERN - 0.5, TOKENS, TOKENS, blank=PATTERN == 0),
     "heads": attention.head_grid(np.stack([PATTERN] * 5), [f"L0 H{i}" for i in range(5)]),
@@ -167,6 +167,10 @@ def test_rungs_the_best_moment_and_differences_are_drawn_where_they_fit():
     layout = pair.difference_lines(steps, differences, differences[0], np.full(10, np.nan), end=450)["layout"]
     (start, end), (low, high) = layout["xaxis"]["range"], layout["yaxis"]["range"]
     assert (start, end) == (0, 450) and low <= differences[0, 2:].min() and differences[0, 2:].max() <= high
+    beyond = layout["annotations"][:-2]
+    assert [(each["text"], each["x"], each["hovertext"]) for each in beyond] == [("▼", 50, "-0.5000")]
+    drawn = pair.difference_lines(steps, np.vstack([differences] * 3), differences[0], differences[0])["data"]
+    assert [each["name"] for each in drawn if each.get("showlegend", True)] == ["95 % interval", "each seed", "mean"]
 
 
 def test_cosines_candidates_gradients_and_games_are_drawn_as_they_are_counted():

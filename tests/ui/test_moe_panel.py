@@ -107,13 +107,17 @@ def test_the_chosen_model_brings_its_pair_along(served):
     # the load of the same pair without balance stands beside the first one's, whichever is shown
     alone.look(pair=" ".join(ids.values()), loads=True)
     assert alone.slots["load-balanced"] and not alone.slots["load-unbalanced"] and not alone.slots["loads-headline"]
+    assert "without balance" in alone.slots["loads-train"] and alone.text("loads-usage").count("%") == 1
     alone.do("train_again", balance="none")
     until(lambda: alone.job().settled)
     for pair in (ids, alone.job().model_ids):
         alone.look(pair=" ".join(pair.values()))
         axes = [alone.slots[name]["figure"]["layout"]["xaxis"] for name in ("load-balanced", "load-unbalanced")]
-        assert axes[0] == axes[1] and axes[0]["range"] == [0, alone.job().spec.training.steps]
-        assert "disabled" in alone.slots["loads-train"] and "balance" in alone.slots["loads-headline"]
+        assert axes[0] == axes[1]
+        scales = [alone.slots[name]["figure"]["data"][0]["showscale"] for name in ("load-balanced", "load-unbalanced")]
+        assert scales == [False, True] and "with balance," in alone.text("loads-usage")
+        assert not alone.slots["loads-train"] and "balance" in alone.slots["loads-headline"]
+        assert ("card above" in alone.slots["loads-note"]) == (pair is not ids)
     # the recorded pair is too long to be trained again here
     assert "First press Train both" in alone.look(pair=" ".join(SHIPPED))["loads-note"]
     assert alone.slots["load-unbalanced"] is None

@@ -48,7 +48,7 @@ def test_from_the_question_to_the_proof(house, monkeypatch):
     assert house.made("why-marks", why=why) == {"copied": [(0, 35)], "asked": [4, 6]}
     assert "occurs nowhere" in house.made("why-answer", why=why | {"first": 34, "last": 36}), "out of the piece"
     passages = house.made("why-passages", why=why)
-    others = house.made("why-more", why=why).partition("<summary>More passages</summary>")[2]
+    others = house.made("why-more", why=why).partition("<h3>More passages</h3>")[2]
     assert others.count("checkbox") == others.count("of the first passage") > 0 and "checked" not in others
     assert "<h3>" not in passages, "one headline: the answer"
     assert "<mark>a dog ran</mark> to the sea" in _shown("a dog ran to the sea", "the a dog ran"), "no stray “the”"

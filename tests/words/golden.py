@@ -101,7 +101,7 @@ def of_baselines() -> Iterator[Case]:
             yield f"how good is loss {loss:g} on {name}", baselines.how_good(of, loss)
     for loss in (3.999, 2.5, 1.7, 1.495, 1.04):
         yield f"loss {loss:g} at the end, on a language", baselines.passed_headline(KNOWN, loss, "")
-        yield f"loss {loss:g} as it learns, on a language", baselines.passed_so_far(KNOWN, loss)
+        yield f"loss {loss:g} as it learns, on a language", baselines.passed_headline(KNOWN, loss, "So far")
     yield "still falling at loss 1.7", baselines.passed_headline(KNOWN, 1.7, "Still falling")
     yield "levelled off at loss 3.999", baselines.passed_headline(KNOWN, 3.999, "Levelled off")
     yield "few words, at loss 5.15", baselines.passed_headline(NEAR, 5.15, "")
@@ -260,6 +260,7 @@ def of_texts() -> Iterator[Case]:
         ("a wrong prompt", "addition", "46\n1+1=2\n", "12++34="),
         ("a wrong prompt with nothing after it", "stories", "a", "Mia was s"),
         ("a wrong pronoun", "stories", "Mia lived by the sea. He had a red kite.\n", "\n"),
+        ("a word that is none", "stories", "Mia livd by the sea. She had a red kite.\n", "\n"),
         ("a missing space", "stories", "She had a red kite.\n", "Mia lived by the sea."),
         ("a second space", "stories", " red kite.\n", "Mia lived by the sea. She had a "),
         ("a wrong line break", "addition", "1+\n2=3\n", "\n"),

@@ -52,7 +52,6 @@ def of_pictures() -> Iterator[Case]:
     lengths, times = list(range(2, 12)), ([1.0] * 7 + [9.0] * 3, [2.0] * 7 + [9.0] * 3)
     yield "times: beyond the context", pictures.times_words(lengths, *times, context=8)
     yield "difference", pictures.difference_words([0, 40], np.array([0.0, -0.2]), np.array([math.nan, 0.1]))
-    yield "difference: judged again", pictures.difference_words([0], np.zeros(1), np.zeros(1), judged_again=True)
     yield "difference: nothing yet", pictures.difference_words([], np.array([]), np.array([]))
     curves = [
         Facts(kind=kind, is_first=True, y=[2.0, loss], floor=1.0) for kind, loss in (("dense", 1.5), ("moe", 1.4))
@@ -79,7 +78,6 @@ def of_pictures() -> Iterator[Case]:
 def of_experts() -> Iterator[Case]:
     chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
-    yield "load in training", experts.training_load_words(1, 40, Evenness(2.0, 3.0, 4, 0.5, (0, 2)), (0, 2.9))
     even = Evenness(2.9, 3.0, 4, 0.2, ())
     for what, balanced, unbalanced in (
         ("some die", even, Evenness(2.0, 3.0, 4, 0.5, (0, 2))),
@@ -88,7 +86,8 @@ def of_experts() -> Iterator[Case]:
         ("nothing", even, even),
     ):
         yield f"what balance did: {what}", experts.balance_headline(80, balanced, unbalanced)
-    yield "load in training, none dead", experts.training_load_words(1, 40, Evenness(2.0, 3.0, 4, 0.5, ()), None)
+    yield "experts in use", experts.usage_words(even)
+    yield "experts in use, both", experts.usage_words(even, Evenness(2.0, 3.0, 4, 0.5, (0, 2)))
     yield "kept", experts.repeated_words([7, 8, 7, 7], [3, 1, 3, 1], 2)
     yield "nothing kept", experts.repeated_words([7, 8], [1, 1], 1)
     for random, kind in ((0.61, (3, ["a"])), (0.61, (3, list("abcde"))), (0.61, None), (0.73, None)):

@@ -14,9 +14,12 @@
   /** @param {any} root the panel's form */
   function why(root) {
     const box = root.querySelector(".written"), button = root.querySelector(".why-button");
+    const places = root.querySelectorAll(".why-here"), heading = root.querySelector(".selected-words h2");
     const marks = root.querySelector("[data-slot=why-marks]");
     /** @type {Range | null} */
     let range = null;
+    /** @type {{copied: [number, number][], asked: [number, number]} | null} what the panel answers */
+    let answered = null;
     /** @type {[number, number] | null} where Shift began */
     let anchor = null;
 
@@ -28,6 +31,21 @@
       range = chosen;
       mark("framed", chosen ? chosen[0] : 0, chosen ? [[chosen[1], chosen[2]]] : []);
       box.toggleAttribute("data-framed", Boolean(chosen));
+      const asks = Boolean(chosen && !answered); // these words stand in the card beside the text, with the button
+      root.toggleAttribute("data-selects", asks);
+      button.classList.toggle("primary", asks);
+      button.classList.toggle("link", !asks);
+      if (!places[Number(asks)].contains(button)) places[Number(asks)].append(button);
+    }
+
+    /** What a visitor selects takes the place of an earlier answer.
+     * @param {Range} chosen */
+    function select(chosen) {
+      const [sample, first, last] = chosen;
+      answered = null;
+      choose(chosen);
+      heading.textContent = `“${root.written().samples[sample].pieces.slice(first, last + 1).join("").trim()}”`;
+      if (root.panel.selection().why) root.panel.move({ why: null });
     }
 
     /** @param {string} name @param {number} sample @param {[number, number][]} spans */
@@ -64,12 +82,11 @@
       const to = placeOf(event.target);
       if (!pressed || !(event.buttons & 1) || !to || to[0] !== pressed[0]) return;
       dragged ||= to[1] !== pressed[1];
-      if (dragged) choose(wholeWords(...pressed, to[1]));
+      if (dragged) select(wholeWords(...pressed, to[1]));
     });
     box.addEventListener("click", (/** @type {Event} */ event) => {
       if (dragged) event.stopImmediatePropagation(); // the end of a drag opens the first of its tokens
-      if (dragged && range) root.pick(range[0], range[1]);
-      else choose(null);
+      if (!dragged) choose(null);
       dragged = false;
     }, true);
     box.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
@@ -80,7 +97,7 @@
     }, true);
     box.addEventListener("focusin", (/** @type {FocusEvent} */ event) => {
       const to = placeOf(event.target);
-      if (anchor && to && anchor[0] === to[0]) choose(wholeWords(...anchor, to[1]));
+      if (anchor && to && anchor[0] === to[0]) select(wholeWords(...anchor, to[1]));
     });
 
     root.addEventListener("click", (/** @type {any} */ event) => {
@@ -96,13 +113,12 @@
       asks.dataset.with = JSON.stringify({ words });
     }, true);
 
-    /** @type {{copied: [number, number][], asked: [number, number]} | null} what the panel answers */
-    let answered = null;
     function answer() {
       const sample = root.panel.selection().why?.sample ?? 0;
       mark("copied", sample, answered?.copied ?? []);
       box.toggleAttribute("data-asked", Boolean(answered));
-      choose(answered && [sample, ...answered.asked]);
+      if (answered) choose([sample, ...answered.asked]);
+      else if (!root.hasAttribute("data-selects")) choose(null);
     }
     marks.addEventListener("shown", (/** @type {CustomEvent} */ { detail }) => {
       answered = detail;
@@ -110,6 +126,7 @@
     });
     root.addEventListener("written", () => {
       button.hidden = !root.written()?.samples[0]?.ids.length;
+      choose(null);
       answer(); // of the model chosen again, the question is still there
     });
   }

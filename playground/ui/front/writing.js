@@ -42,7 +42,7 @@
     /** @param {string} name @returns {any} */
     const place = (name) => root.querySelector(`.${name}`);
     const box = place("written"), state = place("written-state"), said = place("written-said"), by = place("written-by");
-    const details = place("written-details");
+    const details = place("written-details"), more = place("written-more"), changed = place("written-old");
     const button = place("generate-start"), prompt = root.querySelector("textarea[name=prompt]");
 
     /** @type {Record<string, Written>} by model, the text last shown */
@@ -185,8 +185,8 @@
       for (const caret of box.querySelectorAll(".caret")) caret.remove();
       ending(it);
       said.textContent = it.said;
-      details.hidden = !it.details;
-      details.lastElementChild.textContent = it.details;
+      details.hidden = false;
+      more.textContent = it.details;
       const mine = drawing, parts = it.samples.map(() => new DocumentFragment());
       let sample = 0, index = 0;
       const slice = () => {
@@ -243,12 +243,13 @@
       }
     }
 
-    /** Under a text stands who wrote it, and how; it is pale where the model changed since. */
+    /** Who wrote a text, and how; it is pale where the model changed since. */
     function named() {
       const [model, step] = (known.weights || "").split(" ");
       const old = Boolean(text && model === text.model && Number(step) !== text.step);
       root.toggleAttribute("data-old", old);
-      by.textContent = text ? `${text.by}.${old ? ` The model has changed since step ${text.step}.` : ""}` : "";
+      by.textContent = text ? `${text.by}.` : "";
+      changed.textContent = old ? `The model has changed since step ${text?.step}.` : "";
     }
 
     // ---- a token --------------------------------------------------------------------------------------------------

@@ -49,7 +49,9 @@ def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> tuple[str, str]
     raw = f"The model gave it {was}; {changed_by(text.rules)} made that {now}." if was != now else ""
     before = tokenizer.decode([*text.prompt, *text.tokens[:-1]])[-BEFORE:].replace("\n", "⏎")
     others = max(0.0, round(1 - sum(row.probability for row in shown), 6))
-    bars = "".join(_bar(tokenizer, row, chosen=row is chosen) for row in shown)
+    removed = [row.removed_by for row in shown]
+    again = [bool(by) and by in removed[:i] for i, by in enumerate(removed)]  # why a token was cut off is said once
+    bars = "".join(_bar(tokenizer, row, chosen=row is chosen, brief=said) for row, said in zip(shown, again))
     rest = f'<p class="alternative others"><span>others</span>{_track(others)}<span>{percent(others)}</span></p>'
     table = theme.table(_HEAD, [_row(tokenizer, row, chosen=row is chosen) for row in rows], save="choice")
     return (
@@ -90,13 +92,13 @@ def label_of(tokenizer: Tokenizer, token: int) -> str:
     return visible(text)
 
 
-def _bar(tokenizer: Tokenizer, row: ExplainedToken, *, chosen: bool) -> str:
+def _bar(tokenizer: Tokenizer, row: ExplainedToken, *, chosen: bool, brief: bool) -> str:
     label, said = html.escape(label_of(tokenizer, row.token)), _chance(row)
     more = html.escape(json.dumps({"id": row.token, "chance": float(f"{row.raw_probability:.5g}")}), quote=True)
     return (
         f'<button type="button" class="alternative{" chosen" * chosen}" data-instead="{more}" '
         f'tabindex="{0 if chosen else -1}" aria-label="Continue with {label}, {said}">'
-        f"<b><bdi>{label}</bdi></b>{_track(row.probability)}<span>{said}</span></button>"
+        f"<b><bdi>{label}</bdi></b>{_track(row.probability)}<span>{'' if brief else said}</span></button>"
     )
 
 

@@ -57,7 +57,8 @@ TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
 <fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
 {slot("why-proof", class_="stack")}{slot("why-proven", class_="stack")}
 <div data-if="why_scored">{chart_place("why-scores", height=240, save_name="proofs")}</div>
-{slot("why-more", class_="stack")}{slot("why-copied")}</fieldset></div>"""
+<details class="why-details"><summary>Details</summary><div class="stack">{slot("why-more", class_="stack")}
+{slot("why-copied", class_="stack")}</div></details></fieldset></div>"""
 
 _indexes, _copied = Kept(entries=6, megabytes=500), Kept(entries=64, megabytes=8)
 
@@ -232,9 +233,10 @@ def _selected(found: Copied, checkpoint: Checkpoint, chosen: Chosen) -> tuple[st
 
 
 def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, Any]:
-    """First and last token of each copied piece, and of the selection, for the text above."""
+    """First and last token of the copied piece that holds the selection, and of the selection, for the text above."""
     _, ends = _spelled(checkpoint, chosen)
-    spans = [(bisect_right(ends, match.start), bisect_left(ends, match.end)) for match in found.matches]
+    _, held = _selected(found, checkpoint, chosen)
+    spans = [(bisect_right(ends, held.start), bisect_left(ends, held.end))] if held else []
     return {"copied": spans, "asked": [chosen.first, chosen.last]}
 
 
@@ -253,7 +255,7 @@ def _answer_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: 
 def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen) -> str:
     """How much of the text is copied: its longest pieces, or first the places of the selection if none holds that."""
     text, (selected, held) = corpus.learned().text, _selected(found, checkpoint, chosen)
-    parts = [f'<p class="num">{html.escape(copied_sentence(found))}</p>']
+    parts = [f'<h3>How much is copied?</h3><p class="num">{html.escape(copied_sentence(found))}</p>']
     if held is None and selected:
         places = islice(re.finditer(re.escape(selected), text), SOURCES)
         parts += [_source(each.start(), len(selected), text) for each in places]
@@ -262,7 +264,7 @@ def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: 
             _source(each.sources[0], each.end - each.start, text),
             theme.quiet(f"The whole shaded piece occurs {times(each.count)}."),
         ]
-    return _folded("How much is copied?", parts)
+    return "".join(parts)
 
 
 def _source(start: int, length: int, text: str) -> str:
@@ -303,23 +305,19 @@ def _search_html(job: SearchJob | None, busy: str, refused: str) -> str:
 
 
 def _ranked_html(ranked: Ranked, question: Question, corpus: Corpus) -> tuple[str, str]:
-    """The first passage, which is ticked; and all others and how far to trust them, folded."""
+    """The first passage, which is ticked; and all others and how far to trust them."""
     raising = []
     for i, each in enumerate(ranked.raising[:RAISING]):
         ticked, beside = ("", theme.quiet(strength(each.effect, ranked.raising[0].effect))) if i else (" checked", "")
         box = f'<input type="checkbox" data-field="passage-{i}"{ticked} aria-label="Remove passage {i + 1}">'
+        number = f" {i + 1}" * bool(i)  # the first stands alone
         shown = _passage(each, question, corpus) + beside
-        raising.append(f'<label class="why-passage"><span>{box} {i + 1}</span><div>{shown}</div></label>')
+        raising.append(f'<label class="why-passage"><span>{box}{number}</span><div>{shown}</div></label>')
     lowering = [_passage(each, question, corpus) for each in ranked.lowering[:LOWERING]]
     lowered = [theme.quiet("These make it less likely:"), *lowering] if lowering else []
-    details = _folded("Details", [theme.quiet(ranking_details(ranked))] if raising else [])
-    return "".join(raising[:1]), _folded("More passages", raising[1:] + lowered) + details
-
-
-def _folded(title: str, parts: list[str]) -> str:
-    """Parts behind their title; empty if there are none."""
-    inside = f'<div class="stack">{"".join(parts)}</div>'
-    return f"<details><summary>{title}</summary>{inside}</details>" if parts else ""
+    others = ["<h3>More passages</h3>" * bool(raising[1:] + lowered), *raising[1:], *lowered]
+    details = theme.quiet(ranking_details(ranked)) if raising else ""
+    return "".join(raising[:1]), "".join(others) + details
 
 
 def _selection(question: Question, corpus: Corpus) -> str:

@@ -19,8 +19,8 @@ TEMPERATURE = 0.8
 
 TEMPLATE = f"""<div class="stack"><div class="line">{slot("both-choice", class_="line tight")}</div>
 <div id="moe-table">{slot("table", class_="stack")}</div>
-<div class="line">{PROMPT}</div>{slot("figures-note")}
-{slot("both-texts", id="both-texts", class_="stack")}<div class="line tight">{slot("both-again")}</div></div>"""
+<div class="line">{PROMPT}{slot("both-again")}</div>{slot("figures-note")}
+{slot("both-texts", id="both-texts", class_="stack")}</div>"""
 
 
 def slots(at: At) -> dict[str, Slot]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import numpy as np
@@ -11,25 +10,24 @@ from ....figures.routing import load_map
 from ....inspection.balance import evenness, load_over_training
 from ....inspection.routing import expert_layers, second
 from ....service.views import PairView, SideView
-from ....words.experts import balance_headline, training_load_words
+from ....words.experts import balance_headline, usage_words
 from ...chart import chart_place, show
 from ...panel import Slot, choice, deed_button, slot
 from .selection import At
 
 TITLE = "Load of each expert while training"
 SAME = "The same settings and random start, but no balance loss."
+SHOWN = "The card above now shows the pair without balance."
 TOO_LONG = "First press Train both: the recorded pair takes too long to train again."
+BUTTON = deed_button("Train this pair without balance", "train_again", data_with='{"balance": "none"}')
 CHARTS = {"load-balanced": "With balance", "load-unbalanced": "Without balance"}
 
 
-def _chart(name: str) -> str:
-    return f'<div id="{name}"><h3>{CHARTS[name]}</h3>{chart_place(name, height=250, save_name=name)}</div>'
-
-
 TEMPLATE = f"""<div class="stack">{slot("loads-headline", tag="h3", class_="not-in-lessons")}
+{slot("loads-usage", tag="p", class_="num not-in-lessons")}
 <div class="line">{slot("loads-layer")}{slot("loads-train", id="train-unbalanced")}
-{slot("loads-note", tag="p", class_="quiet")}</div>
-<div class="two">{"".join(map(_chart, CHARTS))}</div></div>"""
+{slot("loads-note", tag="p", class_="quiet")}</div><div class="two">
+{"".join(f'<div id="{name}">{chart_place(name, height=250, save_name=name)}</div>' for name in CHARTS)}</div></div>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -39,39 +37,38 @@ def slots(at: At) -> dict[str, Slot]:
     layers = next((expert_layers(side.config) for side in sides.values()), [0])
     layer = at.chosen.layer if at.chosen.layer in layers else second(layers)
     names = {str(each): str(each) for each in layers}
-    drawn = {name: _picture(views[name], sides.get(name), layer) for name in CHARTS}
     there, own = views["load-unbalanced"] is not None, at.job is not None
+    drawn = {name: _picture(name, view, sides.get(name), layer, last=not there) for name, view in views.items()}
+    shown = own and at.job.spec.moe.balance == "none" and SHOWN
+    note = shown or ("" if there else SAME if own else TOO_LONG)
+    facts = [each.depends_on for each in drawn.values()]
     return drawn | {
         "loads-layer": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
-        "loads-train": Slot((there, own), lambda: train_button(there=there, own=own)),
-        "loads-note": Slot((there, own), lambda: "" if there else SAME if own else TOO_LONG),
-        "loads-headline": Slot([each.depends_on for each in drawn.values()], lambda: headline(sides, layer)),
+        "loads-train": Slot((there, own), lambda: BUTTON if own and not there else ""),
+        "loads-note": Slot(note, lambda: note),
+        "loads-headline": Slot(facts, lambda: words(sides, layer)[0]),
+        "loads-usage": Slot(facts, lambda: words(sides, layer)[1]),
     }
 
 
-def _picture(view: PairView | None, side: SideView | None, layer: int) -> Slot:
-    """The load of a comparison's first mixture; nothing before there is any."""
+def _picture(name: str, view: PairView | None, side: SideView | None, layer: int, *, last: bool) -> Slot:
+    """The load of a comparison's first mixture; nothing before there is any. The last picture has the scale's bar."""
     if side is None or not side.histories or (view.active and not side.histories[0].load):
         return Slot(None, lambda: None)
-    about = (view.id, len(side.histories[0].load), layer)
-    return Slot(about, lambda: show(*over_training(side, layer), model=view.name, layer=layer))
+    bar = last or name == "load-unbalanced"
+    drawn = lambda: over_training(side, layer, CHARTS[name], bar=bar)  # noqa: E731
+    return Slot(
+        (view.id, len(side.histories[0].load), layer, bar),
+        lambda: show(*drawn(), aloud=True, model=view.name, layer=layer),
+    )
 
 
-def train_button(*, there: bool, own: bool) -> str:
-    """The button that trains the pair again without balance; `own`: it was trained here; `there`: so it was already."""
-    return deed_button(
-        "Train this pair without balance", "train_again", data_with='{"balance": "none"}',
-        disabled=there or not own, title="It was trained without balance." if there else "",
-    )  # fmt: skip
-
-
-def headline(sides: dict[str, SideView], layer: int) -> str:
-    """What balance did to a layer's load; empty until both mixtures have gone equally far."""
-    loads = [load_of(sides[name], layer) for name in CHARTS if name in sides]
-    if len(loads) < 2 or None in loads or len(steps := {steps[-1] for steps, _ in loads}) > 1:
-        return ""
-    said = balance_headline(*steps, *(evenness(load[-1].tolist()) for _, load in loads))
-    return html.escape(said)
+def words(sides: dict[str, SideView], layer: int) -> tuple[str, str]:
+    """What balance did to a layer's load, once both mixtures have gone equally far; and how many experts are in use."""
+    loads = [found for name in CHARTS if name in sides and (found := load_of(sides[name], layer))]
+    last, ends = [evenness(load[-1].tolist()) for _, load in loads], {steps[-1] for steps, _ in loads}
+    said = balance_headline(*ends, *last) if len(last) == 2 and len(ends) == 1 else ""
+    return said, usage_words(*last) if last else ""
 
 
 def load_of(side: SideView, layer: int) -> tuple[tuple[int, ...], np.ndarray] | None:
@@ -81,11 +78,10 @@ def load_of(side: SideView, layer: int) -> tuple[tuple[int, ...], np.ndarray] | 
     return over and (over[0], over[1][:, layers.index(layer)].numpy())
 
 
-def over_training(side: SideView, layer: int) -> tuple[dict[str, Any] | None, str]:
+def over_training(side: SideView, layer: int, title: str, *, bar: bool) -> tuple[dict[str, Any] | None, str]:
     """Chart and sentence of the load in a layer while a mixture trained; no chart if not recorded."""
     if (over := load_of(side, layer)) is None:
         return None, "No loads were recorded while this model trained."
     steps, load = over
-    first, last = (evenness(load[moment].tolist()) for moment in (0, -1))
-    began = (steps[0], first.entropy) if len(steps) > 1 else None
-    return load_map(steps, load, last.dead, side.planned_steps), training_load_words(layer, steps[-1], last, began)
+    last = evenness(load[-1].tolist())
+    return load_map(steps, load, last.dead, side.planned_steps, title, bar=bar), usage_words(last)

@@ -96,13 +96,14 @@ def _card(here: At) -> dict[str, Slot]:
     }
     if before_first:
         return slots
-    kinds = verdict.curves(view)
+    kinds, kind = verdict.curves(view), here.chosen.curve
+    aloud = kind == "difference"  # the number above says it
     slots |= {
         "curves": Slot(kinds, lambda: switch("curve", "Curve", kinds)),
         "interval": Slot(facts, seen(lambda v: show(*verdict.interval(v))), slow),
         "facts": Slot(this, lambda: verdict.facts(view) if view.sides else ""),
         "speed": _speed(here),
-        "curve": Slot((facts, here.chosen.curve), seen(lambda v: show(*verdict.curve(v, here.chosen.curve))), slow),
+        "curve": Slot((facts, kind), seen(lambda v: show(*verdict.curve(v, kind), aloud=aloud)), slow),
     }
     if here.chosen.details:
         slots["details"] = Slot(facts, seen(verdict.details), slow)

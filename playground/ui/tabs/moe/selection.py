@@ -19,7 +19,7 @@ LINES = 110
 """How many characters of the language come before the first prompt at most, rounded up to whole sentences."""
 TEXT_SEED = 29
 """With this seed, three speakers take turns in the first lines of Dialects."""
-PROMPT = """<label class="grow"><span class="sr-only">Prompt</span>
+PROMPT = """<label class="field-label grow">Prompt
 <textarea rows="1" name="prompt" data-resets="token off" dir="auto" autocomplete="off" spellcheck="false"
 placeholder="Type a prompt"></textarea></label>"""
 """The field of the prompt, in each fold that reads it."""
@@ -37,7 +37,7 @@ class Selection(Selected):
     """The dense model's id; empty for the chosen model's pair."""
     pair: str = ""
     """Both ids in one word, as in the drop-down; they override `dense` and `mixture`."""
-    curve: str = "difference"
+    curve: str = "loss"
     details: bool = False
     routing: bool = False
     loads: bool = False

@@ -21,7 +21,7 @@ from ...panel import deed_button
 from ...refusals import sentence
 from ...under_way import left, progress
 
-CURVES = {"difference": "Difference", "loss": "Losses"}
+CURVES = {"loss": "Losses", "difference": "Difference"}
 
 
 def curves(view: PairView) -> dict[str, str]:
@@ -183,9 +183,7 @@ def _difference(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
     steps = sorted(set.intersection(*(set(each) for each in found))) if found else []
     rows = np.array([[each[step] for step in steps] for each in found]).reshape(len(found), len(steps))
     mean, margin = mean_interval(rows) if rows.size else (np.array([]), np.array([]))
-    judged_again = view.verdict is not None and view.matched is None
-    said = difference_words(steps, mean, margin, judged_again=judged_again)
-    return difference_lines(steps, rows, mean, margin, end=end), said
+    return difference_lines(steps, rows, mean, margin, end=end), difference_words(steps, mean, margin)
 
 
 def along(view: PairView) -> list[dict[int, float]]:

@@ -10,7 +10,7 @@ from ....model import PRESETS, ModelConfig
 from ....service.views import RunView
 from ....training.states import BELOW, BY_HEART, DIVERGED, LEARNING, LEVEL, OVERFITTING, UNMASKED
 from ....words import states
-from ....words.baselines import equally_likely, passed_headline, passed_so_far
+from ....words.baselines import equally_likely, passed_headline
 from ....words.corpus import overlap_warning
 from ....words.judging import judged_headline
 from ....words.training import ended_early, in_steps, stopped_at
@@ -42,7 +42,7 @@ def headline(view: RunView) -> str:
         last, language = [*shares.values()][-1], LANGUAGES[view.language]
         return judged_headline(last, language, nearly_best=bool(speaking.why_faulty(view)))
     if view.active:
-        return passed_so_far(view.baselines, view.history.val_loss) if view.baselines else "Learning …"
+        return passed_headline(view.baselines, view.history.val_loss, "So far") if view.baselines else "Learning …"
     if view.baselines is None:
         return states.headline(state)
     course = {LEARNING: "Still falling", LEVEL: "Levelled off"}.get(state.kind, "") if view.used is None else ""
