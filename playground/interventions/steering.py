@@ -147,7 +147,8 @@ def suggested_setting(
     answers: tuple[int, int],
     windows: tuple[torch.Tensor, torch.Tensor],
 ) -> Setting:
-    """The largest strength of each layer that the loss on windows bears, and of these the one that does most."""
+    """The layer in which the largest strength that the loss on windows bears does most, and the least strength there
+    with which the wanted answer leads, or else that largest one."""
     L, d = model.config.n_layers, model.config.d_model
     found = [Setting(False, 0.0, L - 1, TRIED[-1])]
     plain = steering_curve(model, torch.zeros(d), 0, (0.0,), ids, answers, windows)
@@ -162,7 +163,14 @@ def suggested_setting(
                 works = plain.leaders[0] != answers[0] == curve.leaders[0]
                 found.append(Setting(works, curve.effects[0] - plain.effects[0], layer, strength))
                 break
-    return max(found)
+    best = max(found)
+    if best.works:
+        direction = difference_of_means(model, towards, away, best.layer)
+        for strength in reversed(TRIED):
+            curve = steering_curve(model, direction, best.layer, (strength,), ids, answers, windows)
+            if curve.leaders[0] == answers[0]:
+                return Setting(True, curve.effects[0] - plain.effects[0], best.layer, strength)
+    return best
 
 
 def steering_tap(model: Transformer, direction: torch.Tensor, layer: int, strength: float) -> Tap:

@@ -83,6 +83,7 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
         words = " leads ".join(f"“{at.look.token_label(token)}[a-z]*”" for token in (pair.foil, pair.answer))
         assert re.search(f"From strength 0.[2468], {words}\.</h3>", headline)
         assert name != "stories" or re.search("[a-z]”\.</h3>", headline), "words, although its tokens are letters"
+        assert f"<h3>From strength {opened['strength']:g}" in headline, "the least that works"
         assert f"At strength {opened['strength']:g}, the validation loss" in headline and "may break" not in headline
         strongest = texts.split("<samp>")[2].replace("<mark>", "")  # beside the text at strength 0
         assert strongest.startswith(" " * (name != "stories") + checkpoint.tokenizer.token_text(pair.foil))

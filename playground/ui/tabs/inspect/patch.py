@@ -136,7 +136,8 @@ def _map(at: At) -> tuple[dict[str, Any], Result]:
 
 def _below(at: At) -> str:
     edits = " Your edits are not part of this map." if at.edits else ""
-    return f"Click a cell to keep its patch.{edits}{window_words(at.look, _shown(at, _patched(at)))}"
+    window = window_words(at.look, _shown(at, _patched(at)))
+    return f"Click a cell: the model continues the text with its patch.{edits}{window}"
 
 
 def _continued(at: At) -> str:
