@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import cache
 
 import torch
 
@@ -19,8 +20,14 @@ from playground.words.pictures import KNOWS_NOTHING
 
 from .generating import Generating
 
-CORPUS = corpus_from_language("addition", n_characters=20_000, n_validation=3_000)
-LADDER = CORPUS.baselines(24, 20)
+
+@cache
+def corpus():
+    return corpus_from_language("addition", n_characters=20_000, n_validation=3_000)
+
+
+def ladder():
+    return corpus().baselines(24, 20)
 
 
 def view_of(loss=1.3, judged=(), **more):
@@ -29,22 +36,22 @@ def view_of(loss=1.3, judged=(), **more):
     for event in judged:
         history.add(event)
     return RunView(
-        id="a", name="a run", state="finished", history=history, planned_steps=50, baselines=LADDER,
-        language="addition", config=ModelConfig(vocab_size=CORPUS.vocab_size, context_length=24),
-        tokenizer=CORPUS.tokenizer, **more,
+        id="a", name="a run", state="finished", history=history, planned_steps=50, baselines=ladder(),
+        language="addition", config=ModelConfig(vocab_size=corpus().vocab_size, context_length=24),
+        tokenizer=corpus().tokenizer, **more,
     )  # fmt: skip
 
 
 def test_every_rung_opens_to_its_sentence_its_text_and_what_that_is_worth():
     panel = speaking.panel(view_of())
     opened = re.findall(r'<details name="rungs" data-rung="([^"]+)">(.*?)</details>', panel, re.DOTALL)
-    assert [name for name, _ in opened] == [name for name, _ in LADDER.losses()]
-    for (_, body), rung in zip(opened, each_baseline(LADDER)):
+    assert [name for name, _ in opened] == [name for name, _ in ladder().losses()]
+    for (_, body), rung in zip(opened, each_baseline(ladder())):
         assert rung.sentence in body and f"{rung.loss:.2f}" in body
         assert rung.text.split("\n")[0][:2] in re.sub("<[^>]+>", "", body)
     assert "right: 0 of" in opened[0][1] and 'class="fault"' in opened[0][1]
     assert re.search(r"right: (\d+) of \1\b", opened[-1][1]) and "fault" not in opened[-1][1]
-    assert "a loss?" in panel and f"{CORPUS.vocab_size}, the whole" in panel
+    assert "a loss?" in panel and f"{corpus().vocab_size}, the whole" in panel
     mine, shipped = (verdict.about(replace(view_of(), state="recorded", paired=paired)) for paired in (True, False))
     assert shipped == f"{mine} · <bdi>imported</bdi>", "a pair's model was just trained here"
     assert speaking.panel(None) == "" and speaking.panel(RunView(id="b", name="b", state="waiting")) == ""
@@ -91,7 +98,7 @@ def test_the_share_right_stands_with_its_interval_and_its_curve():
 
 def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
     """“About half of its stories are consistent” stood beside “Almost perfect.”"""
-    floor = LADDER.floor
+    floor = ladder().floor
     view = view_of(floor + 0.001, judged=[SkillMeasured(50, 1.0, right=8, of=16, left="")])
     said = " ".join((verdict.headline(view), verdict.why(view), watch.curve(view)[1], verdict.details(view)))
     assert "only 8 of 16 sums" in verdict.headline(view) and "one slip spoils a whole sum" in verdict.why(view)
@@ -100,7 +107,7 @@ def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
     assert "sees only 2 at once" in verdict.why(longer)
     worse = view_of(floor + 0.5, judged=[SkillMeasured(50, 1.0, right=8, of=16, left="")])
     assert "8 of 16" in verdict.headline(worse) and verdict.why(worse) == ""
-    copied = replace(view, baselines=replace(LADDER, floor=None, overlap=0.97), language="")
+    copied = replace(view, baselines=replace(ladder(), floor=None, overlap=0.97), language="")
     said = f"{verdict.headline(copied)} {verdict.why(copied)}"
     assert "by heart" in said and "97 % of the validation text" in said and "not seen" not in said
     early = view_of()
@@ -111,7 +118,7 @@ def test_a_loss_that_is_nearly_the_best_and_many_faults_are_one_message():
 
 
 def test_a_sample_that_is_not_of_the_models_weights_says_its_step_and_chance_has_no_favourite():
-    view, chance = view_of(), torch.rand(CORPUS.vocab_size)
+    view, chance = view_of(), torch.rand(corpus().vocab_size)
     assert watch.predictions(replace(view_of(9.0), before=chance, now=chance)) == (None, KNOWS_NOTHING)
     for step in (1, 2, 3):
         view.history.add(Stepped(step, 1.0, 1.0, 0.1, 1.0, tokens_per_second=1.0, time_left=1.0))
