@@ -31,7 +31,7 @@ def test_a_run_ends_in_the_registry_with_its_curve_and_ladder(tmp_path):
 
 def test_a_page_sees_columns_of_equal_length_at_any_moment(tmp_path):
     jobs = house(tmp_path, ScriptedRunner())
-    job = jobs.start(ANNA, small_spec(steps=100))
+    job = jobs.start(ANNA, small_spec(steps=40))
     while job.active:
         view = job.view()
         assert len({len(column) for column in view.history.steps.values()}) == 1

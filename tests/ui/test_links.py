@@ -105,10 +105,10 @@ def test_a_run_that_was_trained_longer_promises_no_losses(jobs):
 def test_what_a_link_carries_is_said_before_it_is_copied(jobs):
     page = Page(jobs.limits, jobs.registry, jobs, None, None, None)
     own, other = (
-        finished(jobs, spec) for spec in (small_spec(), dataclasses.replace(small_spec(), source=Source("copy")))
+        finished(jobs, spec) for spec in (small_spec(), dataclasses.replace(small_spec(), source=Source("sentences")))
     )
     assert "not your" in carried(page, ANNA, own.id) and "recipe" in carried(page, ANNA, other.id)
-    assert "your text" not in carried(page, ANNA, other.id), "it is drawn again from the language"
+    assert "your text" not in carried(page, ANNA, other.id), "everybody has these sentences"
     uploaded = jobs.registry.add(ANNA, Checkpoint(Transformer(TINY), CharTokenizer("abc "), History(), "mine"))
     for model, recipe in ((own.id, True), (other.id, True), (uploaded, False)):
         assert ("run" in page.link_to(ANNA, model)) is recipe is ("recipe" in carried(page, ANNA, model))

@@ -91,7 +91,8 @@ def test_on_a_full_or_read_only_disk_a_model_is_downloaded_from_memory(monkeypat
         _giving(make)(asked)
 
 
-def test_the_panel_works_out_nothing_until_it_is_unfolded_and_says_why_a_model_cannot_be_exported(tmp_path):
+def test_the_panel_works_out_nothing_until_it_is_unfolded_and_says_why_none_can_be_exported(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # Transformers takes long to import
     page = page_of(Registry(small_limits(), SHIPPED_FOLDER))
     usual = form.model_config(form.size_values("tiny", "stories") | {"source": "stories"})
     small = usual.replace(vocab_size=6, context_length=8, n_layers=1, d_model=16, n_heads=2)

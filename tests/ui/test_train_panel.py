@@ -113,7 +113,7 @@ def test_runs_of_one_text_are_drawn_beside_each_other_and_four_at_most(served):
 def test_both_pages_predict_with_the_weights_that_are_used(served):
     page = Visit(served, "flora")
     page_of_text = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")[:1500]
-    shape = {"d_model": 64, "n_layers": 2, "context_length": 32}
+    shape = {"d_model": 64, "context_length": 32}
     page.train(text=page_of_text, steps=120, **shape, eval_every=5)
     page.until_over()
     (job,) = page.board.of(page.visitor)
