@@ -95,7 +95,7 @@ def test_a_growing_run_keeps_node_and_zoom(chromium_page, address):
     reset.wait_for(state="hidden")
 
 
-def test_it_follows_light_dark_and_width_and_is_saved_and_described(chromium_page, address):
+def test_it_follows_light_and_dark_and_is_saved_and_described(chromium_page, address):
     page = chromium_page
     begin(page, address)
     color = "document.querySelector('#loss .chart-plot').data[2].line.color"
@@ -117,14 +117,3 @@ def test_it_follows_light_dark_and_width_and_is_saved_and_described(chromium_pag
     sentence = page.locator("#loss .chart-words").inner_text()
     assert "best possible" in sentence
     assert page.locator("#loss .chart-plot").get_attribute("aria-label") == sentence
-    page.set_viewport_size({"width": 700, "height": 900})
-    page.wait_for_function(
-        "(p => Math.abs(p.querySelector('svg.main-svg').clientWidth - p.clientWidth) < 2 && p.clientWidth < 690)"
-        "(document.querySelector('#loss .chart-plot'))"
-    )
-
-
-def test_a_phone_needs_no_sideways_scrolling(phone_page, address):
-    begin(phone_page, address)
-    assert phone_page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert phone_page.evaluate("document.querySelector('#loss .chart-plot').layout.dragmode") is False
