@@ -1,4 +1,4 @@
-"""Influence is what autograd's gradients say, one by one; verbatim matches are those of a search through all pieces."""
+"""Influence is what autograd's gradients say, matches are those of a search, and a planted sentence is found."""
 
 import math
 import random
