@@ -330,10 +330,19 @@ def test_on_a_full_disk_a_run_is_trained_used_and_saved_once_there_is_room(tmp_p
     job = ended(board.start(ANNA, RUN))
     assert job.state == "finished" and not job.can_resume
     assert board.data.problem and board.data._late
-    (notice,) = (words for words in job.view().notices if "could not" in words)
-    assert str(tmp_path) not in notice, "that its state was not saved is said once"
     assert board.registry.get(job.id, ANNA).history.last_step == 40
     full.clear()
     until(lambda: not board.data.problem)
     again = house(killed(board, tmp_path / "left"))
     assert again.registry.get(job.id, ANNA).history.last_step == 40
+
+
+def test_a_run_whose_state_cannot_be_saved_says_so_once_and_goes_on(tmp_path, monkeypatch):
+    def fails(path, write):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr("playground.training.autosave.write_file", fails)
+    board = house(tmp_path / "data")
+    job = ended(board.start(ANNA, RUN))
+    (notice,) = (words for words in job.view().notices if "could not" in words)
+    assert str(tmp_path) not in notice and job.view().history.last_step == 40 and not job.can_resume

@@ -131,17 +131,12 @@ THEIRS = {
         "GPT2Config", GPT2 | {"n_layer": 3, "n_head": 3, "n_embd": 24, "n_inner": 21},
     ),
     "llama": ("LlamaConfig", SIZES),
-    "llama, four key heads": ("LlamaConfig", SIZES | {"num_key_value_heads": 4, "num_hidden_layers": 1}),
     "llama, one key head": ("LlamaConfig", SIZES | {"num_key_value_heads": 1, "num_hidden_layers": 3}),
     "mixtral": ("MixtralConfig", SIZES | {"num_local_experts": 3}),
-    "mixtral, one expert a token": ("MixtralConfig", SIZES | {"num_local_experts": 5, "num_experts_per_tok": 1}),
     "qwen3": ("Qwen3Config", SIZES | {"head_dim": 8, "attention_bias": True}),
     # as in Qwen3-0.6B, whose heads together are twice as wide as the model
     "qwen3, wide heads": ("Qwen3Config", SIZES | {"head_dim": 16, "attention_bias": True}),
     "qwen3_moe": ("Qwen3MoeConfig", QWEN3_MOE),
-    "qwen3_moe, three experts a token": (
-        "Qwen3MoeConfig", QWEN3_MOE | {"num_experts": 5, "num_experts_per_tok": 3, "decoder_sparse_step": 1},
-    ),
 }  # fmt: skip
 
 

@@ -185,9 +185,11 @@ def test_a_link_to_a_model_of_ones_own_opens_it_as_long_as_it_is_here_and_says_s
     waiting = handlers["open_view"]("another visitor of these", Asked(tab="generate", model=mine, run="letters"))
     assert page.model not in waiting and page.tabs not in waiting
     for model, training, complaint in (
-        ({"n_layers": 30}, {}, "Layers must"),
-        ({}, {"batch_size": 64, "accumulation": 100}, "windows"),
-        ({"init_std": 3.0}, {}, "First weights"),
+        ({"n_layers": 90}, {}, "layers must"),
+        ({"d_model": 1024, "n_layers": 8}, {}, "parameters are too many"),
+        ({}, {"batch_size": 64, "accumulation": 100}, "windows per step"),
+        ({}, {"steps": 10**6}, "steps"),
+        ({"init_std": 3.0}, {}, "first weights"),
     ):  # the same limits as those of a raw call
         card = RunCard("stories", PRESETS["small"].replace(**model), RECIPES["small"].replace(**training))
         assert complaint in handlers["open"](ANNA, Asked(run=card.to_letters()))[note]
