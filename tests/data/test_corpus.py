@@ -1,4 +1,4 @@
-"""Batches shift by one and never count padding; bad text becomes a sentence, and overlap is what a search finds."""
+"""Batches shift by one and never count padding; bad text, also from the Hub, becomes a sentence; overlap is found."""
 
 import pickle
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Patching: everything gives the other run, nothing changes nothing, and direct effects add up."""
+"""Patching gives the other run and direct effects add up; circuits are found and checked against passes one by one."""
 
 from functools import cache
 

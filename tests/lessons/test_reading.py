@@ -1,4 +1,4 @@
-"""Lesson files: those that ship can be read, what a file may not hold is refused in a sentence that says where."""
+"""Lesson files: those that ship can be read and tell what is so; what a file may not hold is refused with its place."""
 
 import copy
 import itertools

@@ -1,4 +1,4 @@
-"""A config counts what the built module really has and does, and refuses what cannot be built."""
+"""A config counts what the built module really has, refuses what cannot be built, and finds its pair of equal cost."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Runs live in the server: found again, stopped, resumed, ended by limits; each its visitor's own and nobody else's."""
+"""Runs and their models live in the server: found again, stopped, ended by limits; each its visitor's own."""
 
 import contextlib
 import math

@@ -1,4 +1,4 @@
-"""Scores: hand-computed bits per byte, the same bytes for all tokens, and differences with their interval."""
+"""Scores are on one scale with their interval; in a sweep the lowest mean wins, and luck is not called better."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Muon agrees with an independent one, batches change nothing, and every parameter has just one optimizer."""
+"""Muon agrees with an independent one, every parameter has one optimizer, and schedules rise and fall as they say."""
 
 from itertools import pairwise
 

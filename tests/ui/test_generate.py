@@ -1,4 +1,4 @@
-"""The Generate panel: texts that stream and end, tokens that can be opened again, and what a browser may send back."""
+"""The Generate panel: prompts it offers, texts that stream and end, tokens that are opened again, what is refused."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What we mend in gradio is still broken there, is mended here, and sends the page what gradio would send."""
+"""What we mend in gradio is still broken there and mended here, sends what gradio would, and its queue is fair."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""The pair panel is one state of the server: what it shows at first, while both are trained, and after; the form."""
+"""The pair panel is one state of the server: its verdict, table and form, and folds with the model's own numbers."""
 
 import dataclasses
 import html

@@ -1,4 +1,4 @@
-"""The run panel is one state of the server: every page of a visitor shows the same, and nobody else's."""
+"""The run panel is one state of the server, also further training and sweeps: a visitor's pages show the same."""
 
 import dataclasses
 import re
