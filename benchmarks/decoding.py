@@ -1,7 +1,8 @@
 """Decoding speed: one stream against Transformers' generate with its cache, against memory, precisions, many streams.
 
 Ours and theirs take turns, so that a machine whose speed drifts slows both; a row's figure is the median over the
-rounds of each round's own ratio. Both draw from the same kind of distribution (temperature 1, nothing cut off).
+rounds of each round's own ratio. Both draw from the same kind of distribution (temperature 1, nothing cut off). On a
+GPU, both use bf16.
 """
 
 from __future__ import annotations
@@ -25,36 +26,46 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--large-tokens", type=int, default=24, help="per round at GPT-2 small's shape")
     tables = ("small", "large", "lengths", "streams", "beyond")
     parser.add_argument("--only", choices=tables, help="one table instead of all")
+    parser.add_argument("--device", default="cpu")
 
 
 def run(options: argparse.Namespace) -> None:
     """Measure and print the tables."""
     torch.manual_seed(0)
     if options.only in (None, "small"):
-        small(options.rounds)
+        small(options.rounds, options.device)
     if options.only in (None, "large"):
-        large(options.rounds, options.large_tokens)
+        large(options.rounds, options.large_tokens, options.device)
     if options.only in (None, "lengths"):
-        lengths(options.rounds)
+        lengths(options.rounds, options.device)
     if options.only in (None, "streams"):
-        streams(options.rounds)
+        streams(options.rounds, options.device)
     if options.only in (None, "beyond"):
-        beyond(options.rounds)
+        beyond(options.rounds, options.device)
 
 
-def small(rounds: int, prompt: int = 16, total: int = 256) -> None:
+def small(rounds: int, device: str, prompt: int = 16, total: int = 256) -> None:
     """0.8 million parameters, from 16 to 256 tokens."""
     configs = {name: PRESETS[name].replace(vocab_size=65, context_length=total + 1) for name in ("nanogpt-cpu", "fast")}
-    runs = {f"ours, {name} shape": ours(Transformer(config), prompt, total) for name, config in configs.items()}
-    peer = transformers_gpt2(configs["nanogpt-cpu"], prompt, total)
-    print(f"\nOne stream, 0.8 M parameters, {prompt} → {total} tokens, fp32, {torch.get_num_threads()} threads\n")
+    precision = usual_precision(device)
+    runs = {
+        f"ours, {name} shape": ours(Transformer(config).to(device), prompt, total, precision=precision)
+        for name, config in configs.items()
+    }
+    peer = transformers_gpt2(configs["nanogpt-cpu"], prompt, total, device)
+    where = f"{torch.get_num_threads()} threads" if device == "cpu" else device
+    print(f"\nOne stream, 0.8 M parameters, {prompt} → {total} tokens, {precision}, {where}\n")
     compare(runs, peer, rounds, total - prompt)
 
 
-def large(rounds: int, new_tokens: int, prompt: int = 16) -> None:
-    """GPT-2 small's shape, and how near it comes to reading each weight once per token."""
-    config = PRESETS["gpt2-small"]
-    model = Transformer(config)
+def large(rounds: int, new_tokens: int, device: str, prompt: int = 16) -> None:
+    """GPT-2 small's shape, and how near a CPU comes to reading each weight once per token."""
+    config, precision, total = PRESETS["gpt2-small"], usual_precision(device), prompt + new_tokens
+    model, peer = Transformer(config).to(device), transformers_gpt2(config, prompt, total, device)
+    print(f"\nOne stream, GPT-2 small's shape ({config.n_parameters:,} parameters), {precision}, {new_tokens} tokens\n")
+    if device != "cpu":
+        compare({f"ours, {precision}": ours(model, prompt, total, precision=precision)}, peer, rounds, new_tokens)
+        return
     read_once = sum(p.numel() for n, p in model.named_parameters() if n != "position_embedding.weight")
     numbers = torch.empty(read_once).uniform_()  # as many bytes as the weights that a token's way touches
     limits = []
@@ -64,8 +75,6 @@ def large(rounds: int, new_tokens: int, prompt: int = 16) -> None:
         numbers.sum()
         limits.append(time.perf_counter() - began)
 
-    total = prompt + new_tokens
-    print(f"\nOne stream, GPT-2 small's shape ({config.n_parameters:,} parameters), fp32, {new_tokens} tokens\n")
     steady: list[float] = []
 
     def mine() -> float:
@@ -81,7 +90,7 @@ def large(rounds: int, new_tokens: int, prompt: int = 16) -> None:
     read_memory()
     ways = {"ours, fp32": mine}
     ways |= {f"ours, {name}": ours(model, prompt, total, precision=name) for name in ("bf16", "int8")}
-    compare(ways, transformers_gpt2(config, prompt, total), rounds, new_tokens)
+    compare(ways, peer, rounds, new_tokens)
     limit, token = statistics.median(limits[1:]), statistics.median(steady)
     print(
         f"\nA token takes {1000 * token:.1f} ms once warm; reading {4 * read_once / 1e6:.0f} MB of weights takes "
@@ -89,10 +98,10 @@ def large(rounds: int, new_tokens: int, prompt: int = 16) -> None:
     )
 
 
-def lengths(rounds: int, early: int = 64, late: int = 1000) -> None:
+def lengths(rounds: int, device: str, early: int = 64, late: int = 1000) -> None:
     """Whether a token far down the text costs more than an early one."""
     config = PRESETS["nanogpt-cpu"].replace(vocab_size=65, context_length=1024)
-    model, found = Transformer(config), {early: [], late: []}
+    model, found = Transformer(config).to(device), {early: [], late: []}
     for _ in range(rounds):
         times = {s.length: s.seconds for s in generate(model, [1] * 16, late + 8 - 16, SamplingConfig())}
         for length, values in found.items():
@@ -123,9 +132,9 @@ def compare(runs: dict, peer, rounds: int, new_tokens: int) -> None:
         print(f"| {name} | {speed:,.1f} | {statistics.median(ratios[name]):.2f}× | {own:.2f}× |")
 
 
-def streams(rounds: int, tokens: int = 100) -> None:
+def streams(rounds: int, device: str, tokens: int = 100) -> None:
     """How tokens per second grow with the number of those who write with one small model at once."""
-    model = Transformer(PRESETS["nanogpt-cpu"].replace(vocab_size=65, context_length=257))
+    model = Transformer(PRESETS["nanogpt-cpu"].replace(vocab_size=65, context_length=257)).to(device)
     batch, counts, found = ContinuousBatch(model), (1, 4, 16, 46), {}
     for turn in range(rounds + 1):
         for n in counts:
@@ -142,9 +151,9 @@ def streams(rounds: int, tokens: int = 100) -> None:
         print(f"| {n} | {statistics.median(found[n]):,.0f} | {ratio:.1f}× |")
 
 
-def beyond(rounds: int) -> None:
+def beyond(rounds: int, device: str) -> None:
     """How fast the page's first model writes on once its context is full, against before: alone and in 46 streams."""
-    model, counts = load(Path(__file__).resolve().parents[1] / "checkpoints" / "stories").model, (1, 46)
+    model, counts = load(Path(__file__).resolve().parents[1] / "checkpoints" / "stories").model.to(device), (1, 46)
     T = model.config.context_length
     quarter = default_slide(T)
     ways = {  # how many tokens each prompt has, how many each stream then writes, and how far its window slides
@@ -197,7 +206,12 @@ def ours(model: Transformer, prompt: int, total: int, **more: str):
     return decode
 
 
-def transformers_gpt2(config: ModelConfig, prompt: int, total: int):
+def usual_precision(device: str) -> str:
+    """What both compute in."""
+    return "fp32" if device == "cpu" else "bf16"
+
+
+def transformers_gpt2(config: ModelConfig, prompt: int, total: int, device: str):
     """The same for Transformers' GPT-2 of that shape."""
     from transformers import GPT2Config, GPT2LMHeadModel, logging
 
@@ -208,7 +222,8 @@ def transformers_gpt2(config: ModelConfig, prompt: int, total: int):
             n_layer=config.n_layers, n_head=config.n_heads, bos_token_id=None, eos_token_id=None,
         )
     ).eval()  # fmt: skip
-    ids = torch.arange(prompt)[None]
+    model.to(device, torch.float32 if device == "cpu" else torch.bfloat16)
+    ids = torch.arange(prompt, device=device)[None]
     new = total - prompt
 
     def decode() -> float:

@@ -28,12 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", required=True, help="tiny Shakespeare, as a text file")
     parser.add_argument("--steps", type=int, help="of our recipe (default: its own)")
     parser.add_argument("--peer-steps", type=int, default=2000, help="fewer are scaled up, to spare time")
+    parser.add_argument("--device", default="cpu")
 
 
 def run(options: argparse.Namespace) -> None:
     """Measure half of the peer, ours, and the other half of the peer; print the table."""
     corpus = corpus_from_text(read_file(options.text))
-    config = RECIPES["fast"].replace(eval_every=0, eval_windows=None)
+    config = RECIPES["fast"].replace(eval_every=0, eval_windows=None, device=options.device)
     if options.steps:
         config = config.replace(steps=options.steps)
     model = Transformer(PRESETS["fast"].replace(vocab_size=corpus.vocab_size))
@@ -41,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
     half = options.peer_steps // 2
     if half < FEWEST:
         raise SystemExit(f"--peer-steps {options.peer_steps} are too few: give at least {2 * FEWEST}")
-    _, first = peers.nanogpt(options.nanogpt, corpus, half)
+    _, first = peers.nanogpt(options.nanogpt, corpus, half, device=options.device)
     began = time.perf_counter()
     trained = scored = loss = 0.0
     for event in train(model, corpus, config):
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> None:
             trained = time.perf_counter() - began
         elif isinstance(event, Evaluated):
             scored, loss = time.perf_counter() - began, event.val_loss
-    _, second = peers.nanogpt(options.nanogpt, corpus, half)
+    _, second = peers.nanogpt(options.nanogpt, corpus, half, device=options.device)
     peer = (first + second) * 2000 / (2 * half)
     print("| | steps | validation loss | seconds | sooner by |")
     print("|---|---|---|---|---|")

@@ -76,7 +76,7 @@ def write_folder(folder: str | Path, fill: Callable[[Path], T]) -> T:
 
 
 def recover_commit(folder: Path) -> None:
-    """Move files that already count to their places, if a writer was killed before it could."""
+    """Move committed files to their places, if the writer was killed before it could."""
     committed = folder / COMMITTED
     if committed.is_dir():
         for file in sorted(committed.iterdir()):

@@ -40,8 +40,8 @@ def free_memory(device: torch.device) -> int | None:
 APPLE_GPU_FROM = 2e10
 """From this many FLOPs in a training step (one batch forward and backward), `auto` takes Apple's GPU.
 
-Not measured, since no such machine was available. A step of a few layers starts about a thousand kernels, which costs a
-GPU some 20 ms however small they are. Apple's processors alone do some 200 GFLOP a second. So below 100 ms of
+Not measured, since no such machine was available. A step of a few layers starts some 500 kernels, which costs even an
+NVIDIA H100 20 ms however small they are. Apple's processors alone do some 200 GFLOP a second. So below 100 ms of
 arithmetic there is little to gain. Our `tiny` and `small` stay below that.
 """
 

@@ -30,7 +30,7 @@ def check_unasked(options: argparse.Namespace) -> None:
 
 
 def run(options: argparse.Namespace, check) -> int:
-    """Submit the command, follow its log, and write what was learned to --out."""
+    """Submit the command, follow its log, and write the trained model to --out."""
     out = Path(options.out)
     if options.resume:
         raise ValueError("a job cannot continue a run: --resume works only on this machine")

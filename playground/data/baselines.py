@@ -166,8 +166,8 @@ def measure(
 ) -> Baselines:
     """Baselines for windows `inputs`, `targets` (N, T), with the n-gram that the text supports; IGNORE does not count.
 
-    `occur` is the number of tokens that occur in the text, `overlap` as in `Baselines`. `write` makes a text from a
-    guesser; None stands for the text's own generator.
+    `occur` is the number of tokens that occur in the text, `overlap` as in `Baselines`. `write` samples a text from an
+    n-gram; None stands for the language's own generator.
     """
     vocab_size = len(best.unigram)
     x, y = inputs.numpy(), targets.numpy()

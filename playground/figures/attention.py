@@ -9,10 +9,7 @@ import numpy as np
 
 from . import palette
 from .shapes import (
-    FIXED,
     MOST_TOKENS_ALONG,
-    SQUARE_ACROSS,
-    SQUARE_DOWN,
     UPSIDE_DOWN,
     Figure,
     axis,
@@ -20,6 +17,7 @@ from .shapes import (
     figure,
     frame,
     heatmap,
+    hidden,
     names,
     note,
     nth,
@@ -31,8 +29,6 @@ from .wire import escaped, numbers
 
 _MOST_WRITTEN = 150
 """Up to this many cells, each has its number written in it."""
-_NARROW_HEIGHT = 300
-"""Height in pixels of a map on a phone, whose width leaves no room for more."""
 
 
 def pattern_map(
@@ -67,7 +63,6 @@ def pattern_map(
         names(tokens, "query", first=first, mark=mark and mark[0], **UPSIDE_DOWN),
         frames=framed(mark),
         square=True,
-        narrow={"height": min(_NARROW_HEIGHT, height)},
         annotations=_masked(values),
         uirevision=f"{len(tokens)}",
     )
@@ -96,7 +91,6 @@ def signed_map(
         names(rows, **UPSIDE_DOWN),
         frames=framed(mark),
         square=[*rows] == [*columns],
-        narrow={"height": _NARROW_HEIGHT},
         annotations=_masked(values),
         uirevision=f"{len(rows)} {len(columns)}",
     )
@@ -155,7 +149,7 @@ def head_grid(
     height = 26 + (size - 5) * n_rows
     across, title = panels(n_columns), 21 / height
     tall = (1 - title * n_rows) / n_rows
-    quiet = {"showgrid": False, "zeroline": False, "showticklabels": False, "ticks": "", **FIXED}
+    square = hidden(constrain="domain")
     traces, axes, notes, frames = [], {}, [], []
     for i, pattern in enumerate(patterns):
         row, column = divmod(i, n_columns)
@@ -167,9 +161,10 @@ def head_grid(
                 "hovertemplate": f"{titles[i]}<extra></extra>",
             }
         )  # fmt: skip
-        axes[nth("xaxis", i)] = {**quiet, "domain": across[column], "anchor": y, **SQUARE_ACROSS}
+        axes[nth("xaxis", i)] = {**square, "domain": across[column], "anchor": y, "constraintoward": "left"}
         axes[nth("yaxis", i)] = {
-            **quiet, "domain": [max(0.0, top - tall), top], "anchor": x, **UPSIDE_DOWN, **SQUARE_DOWN, "scaleanchor": x,
+            **square, "domain": [max(0.0, top - tall), top], "anchor": x, **UPSIDE_DOWN,
+            "constraintoward": "top", "scaleanchor": x,
         }  # fmt: skip
         color = palette.HIGHLIGHT if i == chosen else palette.MUTED
         notes.append(note(titles[i], align="left", x=across[column][0], y=top, color=color))

@@ -44,7 +44,7 @@ def patch_picture(
     answers: tuple[str, str],
     kept: Sequence[tuple[int, int]] = (),
 ) -> Figure:
-    """Row × token: the effect in nats on the logit difference; a click gives [row, column].
+    """Row × token: the effect in nats on the lead; a click gives [row, column].
 
     Args:
         labels: place and text of all tokens, of which `part` is drawn.
@@ -58,7 +58,7 @@ def patch_picture(
     narrow = _BESIDE + _TOUCHED * values.shape[1]
     trace = cells(
         values,
-        "%{y}, at %{x}<br>changes the logit difference by %{customdata} nats",
+        "%{y}, at %{x}<br>changes the lead by %{customdata} nats",
         scale=palette.DIVERGING_SCALE,
         ends=(-limit, limit),
         bar=f"change in lead of “{answer}” over “{foil}”, nats",

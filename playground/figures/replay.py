@@ -69,7 +69,6 @@ def timeline(
         axis("nats per token", domain=[0, 0.44], rangemode="tozero", **fixed),
         yaxis2=axis("mean weight", domain=[0.56, 1], range=[-0.02, 1.02], **fixed),
         margin={"l": 52, "r": 20, "t": 36, "b": 40},
-        narrow={"margin.l": 52},  # as wide as the slider below, see inspect.css
         shapes=[
             *rise,
             rule(x=math.sqrt(moment), xref="x", color=palette.HIGHLIGHT, width=2, dash="solid"),

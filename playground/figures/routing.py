@@ -44,8 +44,8 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
 def load_map(steps: Sequence[int], load: np.ndarray, dead: Sequence[int], planned: int) -> Figure:
     """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end.
 
-    The colour shows the root of a share, so that a small one is not as white as none. Its scale ends at four times an
-    equal share for every run, so that two runs can be compared; its axis at the last `planned` step.
+    The colour shows the square root of a share, so that small shares differ visibly from zero. Its scale ends
+    at four times an equal share for every run, so that two runs can be compared; its axis at the last `planned` step.
     """
     E = load.shape[1]
     equal = E**-0.5

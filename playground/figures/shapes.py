@@ -23,17 +23,22 @@ MOST_LABELS = 48
 SMALL = {"size": 11, "color": palette.MUTED}
 UPSIDE_DOWN = {"autorange": "reversed"}  # the first row on top
 FIXED = {"fixedrange": True}  # an axis that cannot be zoomed
-# axes of a map whose cells are square, from its upper left corner; chart.js puts the colour bar beside it
-SQUARE_ACROSS = {"constrain": "domain", "constraintoward": "left"}
-SQUARE_DOWN = {"constrain": "domain", "constraintoward": "top", "scaleanchor": "x"}
 _CORNER = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom"}
 
 
-def figure(traces: Sequence[dict[str, Any]], height: int, *, narrow: Mapping[str, Any] | None = None, **more: Any):
+def figure(
+    traces: Sequence[dict[str, Any]],
+    height: int,
+    *,
+    narrow: Mapping[str, Any] | None = None,
+    square: bool = False,
+    **more: Any,
+) -> Figure:
     """A figure with these traces: no template, transparent, a fixed height.
 
     Args:
         narrow: layout values, by dotted path, for places narrower than 440 pixels, such as {"margin.l": 40}.
+        square: whether chart.js makes the picture inside the axes as wide as it is high.
         **more: further layout entries.
     """
     base = {
@@ -55,7 +60,7 @@ def figure(traces: Sequence[dict[str, Any]], height: int, *, narrow: Mapping[str
     }
     # the names in a saved table, for an axis whose labels leave something out
     whole = {key: spec.pop("whole") for key, spec in more.items() if isinstance(spec, dict) and "whole" in spec}
-    meta = {"narrow": dict(narrow or {}), "names": whole}
+    meta = {"narrow": dict(narrow or {}), "names": whole, "square": square}
     base["meta"] = {key: value for key, value in meta.items() if value}
     return {"data": list(traces), "layout": {**base, **{key: value for key, value in more.items() if value != []}}}
 
@@ -200,15 +205,11 @@ def heatmap(
     y: dict[str, Any],
     *,
     frames: Sequence[dict[str, Any]] = (),
-    square: bool = False,
-    narrow: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Figure:
-    """A figure of one heat map with its axes, and frames around some of its cells; `square` makes cells square."""
+    """A figure of one heat map with its axes, and frames around some of its cells."""
     more = {"margin": {"l": 8, "r": 8, "t": 8, "b": 8}, **more}
-    if square:
-        x, y = {**x, **SQUARE_ACROSS}, {**y, **SQUARE_DOWN}
-    return figure([trace], int(height), narrow=narrow, xaxis=x, yaxis=y, shapes=list(frames), **more)
+    return figure([trace], int(height), xaxis=x, yaxis=y, shapes=list(frames), **more)
 
 
 def frame(

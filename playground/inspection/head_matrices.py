@@ -35,7 +35,7 @@ def head_matrix(config: ModelConfig, kind: str, layer: int, head: int) -> Matrix
     """W_q, W_k, W_v (D, d) or W_o (d, D) of one head; for grouped heads, the key and value that this head reads."""
     D, at = config.d_head, f"blocks.{layer}.attention"
     kv = head // (config.n_heads // config.kv_heads)
-    title = f"W_{kind} · layer {layer}, head {head if kind in 'qo' else kv}"
+    title = f"W{kind} · layer {layer}, head {head if kind in 'qo' else kv}"
     if kind == "o":
         return Matrix(title, f"{at}.out.weight", head * D, (head + 1) * D, columns=True)
     if config.attention_layout == "separate_heads":

@@ -22,6 +22,8 @@ KEPT = 0.9
 """Share of the logit difference that a circuit has to keep."""
 FEEDS = 0.05
 """A part feeds another if at least this share of the logit difference is lost without the link."""
+FEW, HOLDS = 5, 0.5
+"""Fresh pairs below which nothing is concluded from them; share that a circuit which holds keeps on each of them."""
 MAIN = 0.5
 """Share of the logit difference that is lost without a link of the main path, at least."""
 
@@ -61,6 +63,11 @@ class Circuit:
     """The same on each fresh pair."""
     parts: int
     """P: how many the model has."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it also carries the answers of enough fresh pairs."""
+        return len(self.fresh) >= FEW and min(self.fresh) >= HOLDS
 
     @property
     def nodes(self) -> tuple[Node, ...]:

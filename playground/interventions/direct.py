@@ -12,15 +12,17 @@ from ..model import Transformer
 
 
 @torch.no_grad()
-def readout(model: Transformer, stream: torch.Tensor, answer: int, foil: int) -> torch.Tensor:
+def readout(model: Transformer, stream: torch.Tensor, answer: int, foil: int | None = None) -> torch.Tensor:
     """Reader (d,), so that the logit difference is stream · reader + a constant, for this last stream (d,).
 
-    Raises ValueError for a post-norm model, whose later norms rescale what a part has written.
+    Without a foil, the difference is from the mean of all logits. Raises ValueError for a post-norm model, whose later
+    norms rescale what a part has written.
     """
     norm, stream = model.final_norm, stream.float()
     if model.config.norm_placement == "post":
         raise ValueError("In a post-norm model every layer rescales the stream, so no path is direct. Choose total")
-    reader = (model.head.weight[answer] - model.head.weight[foil]).float() * norm.weight
+    weights = model.head.weight
+    reader = (weights[answer] - (weights.mean(0) if foil is None else weights[foil])).float() * norm.weight
     if model.config.norm == "rmsnorm":
         return reader * (stream.square().mean() + norm.eps).rsqrt()
     reader = reader * (stream.var(unbiased=False) + norm.eps).rsqrt()

@@ -35,7 +35,7 @@ TEXTS = 4
 """Other texts of a resample ablation."""
 TINY = 0.2
 """Nats between two prompts' logit differences below which a share of the way from one to the other says little."""
-PREDICT_ALIKE = "Both prompts predict almost the same. Choose prompts with different continuations"
+PREDICT_ALIKE = "Both prompts lead to almost the same prediction. Choose prompts with different continuations"
 
 
 class Donor(Enum):

@@ -23,6 +23,7 @@ from ..inspection.edits import edits_tap
 from ..inspection.precision import InPrecision
 from ..inspection.replay import Appearance
 from ..inspection.routing import expert_layers, second
+from ..interventions.direct import readout, written_by_head
 from ..model import PRESETS
 from ..studies.slips import slip_numbers
 from ..training.verdict import Verdict
@@ -136,6 +137,21 @@ def attends_most(look: Look, layer: int, head: int, query: int, _key: int) -> st
     return "itself" if back == 0 else "previous" if back == 1 else "earlier"
 
 
+def _raised(scene: Scene) -> dict[str, float]:
+    """What the chosen `head`, and the `mlp` of its layer, add directly to the score of the likeliest token.
+
+    It is the logit's distance from the mean of all. Raises ValueError for a post-norm model.
+    """
+    look, layer, head, *_ = scene.looked
+    z, mlp, stream = (
+        look.trace[name, at][0, -1].float()
+        for name, at in (("z", layer), ("ff_out", layer), ("resid_post", look.config.n_layers - 1))
+    )
+    reader = readout(look.model, stream, int(look.trace["logits"][0, -1].argmax()))
+    added = {"head": written_by_head(look.model, layer, z)[head], "mlp": mlp}
+    return {name: float((vector @ reader).detach()) for name, vector in added.items()}
+
+
 def _effect(scene: Scene) -> Effect:
     """What the changes in force do to the prediction after the query token."""
     look, _layer, _head, query, _key = scene.looked
@@ -169,12 +185,14 @@ def _verdict(scene: Scene) -> Verdict:
     return view.verdict
 
 
-def _memory(scene: Scene) -> float:
-    """The mixture's parameters as a multiple of the dense model's."""
-    sides = scene.pair().sides
-    if not sides:
+def _price(scene: Scene) -> str:
+    """The mixture's memory and training speed as multiples of the dense model's, as in the boxes below the verdict."""
+    view = scene.pair()
+    if not view.sides or not all(view.speeds.values()):
         raise NotYet("Press “Train both” first.")
-    return sides["moe"].config.n_parameters / sides["dense"].config.n_parameters
+    memory = view.sides["moe"].config.n_parameters / view.sides["dense"].config.n_parameters
+    speed = view.speeds["moe"] / view.speeds["dense"]
+    return f"{memory:.1f} times the memory, and trains at {speed:#.2g} times the speed"
 
 
 def _winner(scene: Scene) -> str:
@@ -191,9 +209,9 @@ def _load(scene: Scene, kind: str) -> list[float]:
     return over[1][-1, layers.index(second(layers))].tolist()
 
 
-def _dead(scene: Scene, kind: str) -> int:
-    """How many of this layer's experts get next to no tokens at the end of training."""
-    return len(evenness(_load(scene, kind)).dead)
+def _used(scene: Scene, kind: str) -> int:
+    """How many of this layer's experts are effectively in use at the end of training, as below its picture."""
+    return round(2 ** evenness(_load(scene, kind)).entropy)
 
 
 def _balance_cost(scene: Scene) -> float:
@@ -260,6 +278,8 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "row-looks": _row_looks,
     "dot": lambda scene: float(scene.receipt.dot),
     "score": lambda scene: float(scene.receipt.score),
+    "mlp-raises": lambda scene: _raised(scene)["mlp"],
+    "raises-most": lambda scene: max(found := _raised(scene), key=found.__getitem__),
     "weight-percent": lambda scene: 100 * float(scene.receipt.weight),
     "vocabulary": lambda scene: scene.look().checkpoint.tokenizer.vocab_size,
     "width": lambda scene: scene.look().config.d_model,
@@ -275,14 +295,14 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "appeared-head": lambda scene: "head {0.layer}.{0.head}".format(_appeared(scene)),
     "appeared-percent": lambda scene: 100 * _appeared(scene).after / max(scene.run("chosen")[0].history.last_step, 1),
     # two models, and balance
-    "memory-times": _memory,
+    "moe-price": _price,
     "difference": lambda scene: _verdict(scene).difference,
     "difference-size": lambda scene: abs(_verdict(scene).difference),
     "seeds": lambda scene: _verdict(scene).seeds,
     "winner": _winner,
-    "dead-compared": lambda scene: f"{_dead(scene, 'without')} instead of {_dead(scene, 'with')}",
-    "dead-with": lambda scene: _dead(scene, "with"),
-    "dead-without": lambda scene: _dead(scene, "without"),
+    "used-compared": lambda scene: f"{_used(scene, 'without')} instead of {_used(scene, 'with')}",
+    "used-with": lambda scene: _used(scene, "with"),
+    "used-without": lambda scene: _used(scene, "without"),
     "balance-cost": _balance_cost,
     "balance-size": lambda scene: abs(_balance_cost(scene)),
     # bets on the next token
@@ -307,8 +327,8 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
 FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
     **dict.fromkeys(("sure", "copied", "next-share", "appeared-percent"), 0),
-    **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent"), 1),
-    **dict.fromkeys(("bits-8-smaller", "llama-cache", "memory-times"), 1),
+    **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent", "mlp-raises"), 1),
+    **dict.fromkeys(("bits-8-smaller", "llama-cache"), 1),
     **dict.fromkeys(("loss", "training-loss", "floor", "gap"), 3),
     **dict.fromkeys(("uniform", "unigram", "bigram", "risen", "apart", "dot"), 2),
     "bits-8-cost": 5,

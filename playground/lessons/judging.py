@@ -96,10 +96,11 @@ def judge(scene: Scene, ask: Ask, guess: Value) -> Judged:
     off, percent = float(guess) - truth, ask.unit == "%"
     said, found = (_number(x, ask) for x in (float(guess), truth))
     unit = f" {ask.unit.removesuffix('s') if said == '1' else ask.unit}".rstrip()
-    close = "Exactly" if said == found else "Close"
+    if said == found:
+        return Judged(truth, True, f"Exactly right: {said}{unit}.")
     found += unit if percent else ""
     if abs(off) <= max(ask.near, 1e-9):
-        return Judged(truth, True, f"{close}: you said {said}{unit}, it is {found}.")
+        return Judged(truth, True, f"Close: you said {said}{unit}, it is {found}.")
     return Judged(truth, False, f"You said {said}{unit}. It is {found}.")
 
 

@@ -259,7 +259,7 @@ class Step(Part):
 
 
 class Needed(Part):
-    """What is required of a run: its text's name, what an own text holds, its mask."""
+    """What is required of a run: its text's name, what the visitor's own text holds, its mask."""
 
     text: _text(60) = ""
     holds: _text(160) = ""

@@ -60,10 +60,10 @@ _PLACES = (
     ("inspect cost kv", "cache", "#inspect-panel [data-fold=kv]"),
     ("inspect cost kv", "cache proof", "=kv-proof"),
     ("inspect cost kv", "cache times", "=kv-times"),
+    ("inspect", "tokens", "#inspect-panel .tokens[role]"),
     ("inspect", "head place", "#inspect-panel .tokens"),
     ("inspect steps", "step picture", "=step-chart"),
     ("inspect steps", "step words", "=step-how"),
-    ("inspect steps", "framed score", "#inspect-panel:has([value=scores]:checked) [data-slot=step-chart] .shapelayer"),
     ("inspect steps lens", "lens", "=lens-map"),
     ("inspect heads", "pattern", "=pattern"),
     ("inspect heads", "heads", "=grid"),
@@ -147,6 +147,7 @@ SETS = (
     *(f"generate.{name}" for name in ("prompt", "temperature", "top_p", "new_tokens", "samples")),
     *(f"train.{name}" for name in _RUN.split()),
     *(f"pair.{name}" for name in _PAIR.split()),
+    "moe.curve",
 )
 """The controls that `set` may set."""
 DOINGS = ("run", "pair", "balance", "when", "pressed", "shown", "changed")

@@ -51,7 +51,7 @@ LANGUAGE_VALIDATION = 40_000
 SENTENCES = "sentences"
 OWN_TEXT, HUB_FILE = "text", "hub"
 MOST_PASTED = 200_000
-"""Most characters of an own text that go back into a form."""
+"""Most characters of the visitor's own text that go back into a form."""
 
 
 @dataclass(frozen=True)

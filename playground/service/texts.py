@@ -16,6 +16,7 @@ from ..data import LANGUAGES, Corpus, corpus_from_language, corpus_from_sentence
 from ..data.overlap import NEARLY_ALL
 from ..kept import Kept
 from ..storage import Checkpoint
+from ..studies.finetune import in_known_case
 from .limits import Limits
 from .runs import LANGUAGE_CHARACTERS, LANGUAGE_VALIDATION, OWN_TEXT, Source, corpus_for
 
@@ -108,7 +109,7 @@ def unseen(source: Source | None, checkpoint: Checkpoint) -> Unseen | None:
 
 
 def _end_of(text: str, checkpoint: Checkpoint) -> Unseen:
-    corpus = corpus_from_text(text, checkpoint.tokenizer)
+    corpus = corpus_from_text(in_known_case(text, checkpoint.tokenizer), checkpoint.tokenizer)
     new = ", which it never trained on" if corpus.overlap() < NEARLY_ALL else ""
     return Unseen(corpus, f"the last tenth of your text{new}")
 

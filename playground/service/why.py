@@ -33,7 +33,7 @@ KEPT_SEARCHES, KEPT_PROOFS = 8, 40
 SEARCH_SECONDS, TOLD_EVERY = 15.0, 0.3
 """About how long a search takes; and the time between two reports of a job's progress."""
 NO_RECORD = "Its training settings are not known, so it cannot be trained again. Train a model here"
-LEARNED_SINCE = "The model changed since this was written. Generate the text again"
+LEARNED_SINCE = "The model has changed since it wrote this. Generate the text again"
 AGAIN = "Stopped. Press “{}” to start again."
 
 

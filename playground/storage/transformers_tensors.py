@@ -97,7 +97,7 @@ def filled_for_gpt2(state: State, config: ModelConfig) -> State:
 
 
 def llama_rows(config: ModelConfig) -> Iterator[Row]:
-    """All tensors of a Llama or one of its kin; `qk_norm` and `n_experts` say which of the four it is."""
+    """All tensors of a Llama or a related model; `qk_norm` and `n_experts` say which of the four it is."""
     yield "embedding.weight", ["model.embed_tokens.weight"], _SAME
     yield "final_norm.weight", ["model.norm.weight"], _SAME
     if not config.tie_embeddings:

@@ -32,11 +32,21 @@ OPERATIONS, CHARACTERS = 2e12, (5_000, 30_000)
 """What reading the old text once may take, and how much of it is read at least and at most."""
 
 
+def in_known_case(text: str, tokenizer: Tokenizer) -> str:
+    """A text with those capitals in lower case that the tokenizer knows in lower case only; as long as before."""
+    if tokenizer.kind != "char":
+        return text
+    lower = {letter: letter.lower() for letter in tokenizer.unknown_parts(text) if len(letter.lower()) == 1}
+    known = {letter: small for letter, small in lower.items() if not tokenizer.unknown_parts(small)}
+    return text.translate(str.maketrans(known))
+
+
 def tuning_corpus(text: str, tokenizer: Tokenizer, context_length: int = 1, *, name: str = "your text") -> Corpus:
-    """A text in a model's own tokens.
+    """A text in a model's own tokens, in the case that it knows.
 
     Raises TextError if its held-out part has no window of this context, or if too many tokens are unknown.
     """
+    text = in_known_case(text, tokenizer)
     corpus = replace(corpus_from_text(text, tokenizer, name=name), further=True)
     if len(corpus.val) <= context_length:
         needed = math.ceil(len(text) * (context_length + 1) / max(len(corpus.val), 1) / 100) * 100
@@ -56,7 +66,7 @@ def tuning_corpus(text: str, tokenizer: Tokenizer, context_length: int = 1, *, n
 
 
 def named_parts(parts: Sequence[str]) -> str:
-    """Characters or words in quotes: of many, the first ones."""
+    """Characters or words in quotes; only the first few of a long list."""
     return ", ".join(f"“{visible(part)}”" for part in parts[:NAMED]) + ", …" * (len(parts) > NAMED)
 
 

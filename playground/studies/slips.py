@@ -35,7 +35,7 @@ def equal_counts() -> Numbers:
 
 
 def mask_unsqueezed_twice(T: int = 8) -> Numbers:
-    """The batch that scores (1, H, T, T) turn into under a mask (T, 1, 1, T)."""
+    """The batch size that results when a mask (T, 1, 1, T) is broadcast over scores (1, H, T, T)."""
     mask = torch.ones(T, T, dtype=torch.bool).tril()[:, None, None, :]
     made = torch.zeros(1, 2, T, T).masked_fill(~mask, -math.inf)
     return {"T": T, "batch": made.shape[0]}
@@ -89,7 +89,7 @@ def numbers_for_bytes() -> Numbers:
 
 
 def padding_counted() -> Numbers:
-    """Share of the targets that is padding where our twenty sentences are padded to the longest."""
+    """Share of targets that are padding, once our twenty sentences are padded to the length of the longest."""
     targets = [len(sentence.split()) - 1 for sentence in SENTENCES]
     cells = len(targets) * max(targets)
     return {"share": 1 - sum(targets) / cells, "padding": cells - sum(targets), "cells": cells}

@@ -57,7 +57,7 @@ BY_HEART = 30_000
 """A text of fewer characters is learned by heart. Its validation part gains little after some fifty steps, but only
 then does the model begin to write readable text."""
 PATIENCE = 5
-"""A run on a longer own text stops after this many evaluations, of twenty, with a risen validation loss."""
+"""A run on a longer pasted text stops after this many evaluations, of twenty, with a risen validation loss."""
 
 
 def learns_by_heart(tokens: int, vocabulary: int) -> bool:

@@ -38,6 +38,11 @@ class Verdict:
         """Whether one of the two may be called better: several seeds, and an interval that leaves out zero."""
         return self.seeds > 1 and abs(self.difference) > self.margin
 
+    @property
+    def margin_decides(self) -> bool:
+        """Whether the margin belongs beside the difference. One seed's can show a tie, but no winner."""
+        return self.seeds > 1 or abs(self.difference) <= self.margin < math.inf
+
 
 def still_learning(
     steps: Sequence[Sequence[int]], losses: Sequence[Sequence[Sequence[float]]], verdict: Verdict

@@ -85,9 +85,8 @@ def theme() -> gr.themes.Base:
         spacing_size=gr.themes.sizes.spacing_md,
         radius_size=gr.themes.sizes.radius_md,
         text_size=gr.themes.sizes.text_md,
-        font=[gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)), *_SANS],
-        # letters that it lacks, such as Arabic ones, are easier to read in the other font
-        font_mono=[gr.themes.LocalFont("IBM Plex Mono", weights=(400,)), *_SANS],
+        font=["Arabic script", gr.themes.LocalFont("IBM Plex Sans", weights=(400, 700)), *_SANS],
+        font_mono=["Arabic script", gr.themes.LocalFont("IBM Plex Mono", weights=(400,)), *_SANS],
     ).set(**_settings())
 
 

@@ -65,7 +65,7 @@ def perplexity(loss: float) -> str:
 def size_of_loss(baselines: Baselines, loss: float) -> str:
     """A loss as perplexity and as bits per character.
 
-    A text with unknown words has no bits per character that compare: the model does not spell those words.
+    For a text with unknown words, bits per character cannot be compared: the model does not spell those words.
     """
     if baselines.unit == "word" and baselines.floor is None:
         return f"{perplexity(loss)}."
@@ -88,8 +88,8 @@ def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:
     number = ""
     if baselines.floor is not None:
         learned = loss >= baselines.floor and baselines.learned(loss)
-        share = f" and has closed {100 * learned:.1f} % of the gap from the bigram" if learned else ""
-        number = f"It is {from_the_best(loss - baselines.floor)}{share}."
+        share = f". That is {100 * learned:.1f} % of the way down from the bigram" if learned else ""
+        number = f"Its loss is {from_the_best(loss - baselines.floor)}{share}."
     return Result(headline, number, " ".join((*details, excess * (loss <= baselines.uniform))).strip())
 
 
@@ -141,7 +141,7 @@ def _passed(baselines: Baselines, loss: float) -> list[str]:
     sentences = [f"It beats the {last} baseline ({losses[last]:.4f}).", shows]
     if name := baselines.ahead(loss):
         how = beside_next(baselines, loss)
-        sentences += [f"It is {how} baseline ({losses[name]:.4f}).", *_judged_by(baselines, name)]
+        sentences += [f"Its loss is {how} baseline ({losses[name]:.4f}).", *_judged_by(baselines, name)]
     return sentences
 
 

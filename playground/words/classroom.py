@@ -10,7 +10,7 @@ from .baselines import from_the_best
 from .verdict import loss_in_words
 
 CHANGING = {
-    "": "Everybody trains the same run.",
+    "": "Everybody trains with exactly the same settings.",
     "seed": "Each student has a different seed and changes nothing else.",
     "size": "Change the size, and nothing else.",
     "text": "Change the text, and nothing else.",

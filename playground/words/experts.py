@@ -79,9 +79,9 @@ def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None,
         "average are listed."
     )
     gain = f"{100 * sorting.learned:.1f} percentage points"
-    more = f"If you know the token, you guess its expert correctly {gain} more often."
-    best = f"With the best of {RANDOM_ROUTERS} random routers: {100 * sorting.random:.1f}."
-    return Result(headline, details=f"{how} {more} {best} Counted on {judged}, by each token's main expert.")
+    more = f"Knowing the token, you guess its expert correctly {gain} more often than without it."
+    best = f"The best of {RANDOM_ROUTERS} random routers reaches {100 * sorting.random:.1f}."
+    return Result(headline, details=f"{how} {more} {best} Only each token's main expert on {judged} counts.")
 
 
 def broken_result(plain: float, changed: float, what: str) -> Result:

@@ -35,13 +35,13 @@ ROLE_NAMES = {
 }
 """Of `inspection.roles.ROLES`, and of an unclear head without which this prompt's prediction changes most."""
 ORDERS = {
-    "prediction": "sorted by effect on the next token",
+    "prediction": "sorted by effect on the next token (nats)",
     "pattern": "clearest pattern first",
 }
 """Of a list of heads, by what it is sorted by."""
 CRITERIA = (
-    f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if "
-    f"replacing the repetition takes away more than {GIVEN_UP:.2f} of its weight. Two more roles are even attention "
+    f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if its "
+    f"weight falls by over {GIVEN_UP:.2f} when a token's earlier copy is replaced. Two more roles are even attention "
     f"(above {EVEN:.2f}) and weight that shifts with the text (above {MOVED:.2f}). For these two, the loss must also "
     f"rise by over {MATTERS:g} without the head. Each limit is compared with the lower end of an interval. "
     "Except for even attention, the head must also exceed every untrained head."
@@ -77,6 +77,12 @@ def role_words(role: str) -> str:
 def head_name(layer: int, head: int) -> str:
     """Layer and head in one word, both counted from 0."""
     return f"Head {layer}.{head}"
+
+
+def grid_title(layer: int, head: int, effect: float | None) -> str:
+    """The name of a head's small picture, with its effect in nats where that is known and not close to none."""
+    name = head_name(layer, head).lower()
+    return f"{name}: {effect:.2g}" if effect and effect >= 0.01 else name
 
 
 def attends_headline(layer: int, head: int, tokens: Sequence[str], row: np.ndarray) -> str:
@@ -126,7 +132,7 @@ def edited_headline(edits: Sequence[Edit], now: Mapping[str, float]) -> str:
 def unedited_words(label: str, before: float, place: str = "") -> str:
     """What was most probable with the head on, and what stays; `place` as in `without_words`."""
     begun = f"After token {place}, unedited" if place else "Unedited"
-    return f"{begun}: “{label}” {share(before)}. It still attends as shown below, but its output is off."
+    return f"{begun}: “{label}” {share(before)}. It still attends as shown below, but its output is switched off."
 
 
 def next_words(now: float, before: float | None = None) -> str:

@@ -37,8 +37,8 @@ PROVE = "Only “Prove it” tests this."
 SAMPLED = "The text is long, so only the passages most like the selection and a random sample were measured."
 FEWEST_SEEDS = 3
 """With fewer, an interval over seeds is so wide that it says nothing."""
-ANOTHER = "Test the same passages again to add a seed. Three seeds give an interval."
-PROOFS = ("Removed passages", "Influence, largest = 1", "These words get", "Without random ones")
+ANOTHER = "Test the same passages again to add a seed; three give an interval."
+PROOFS = ("Removed passages", "Influence, largest = 1", "These words get", "Without random passages")
 """The head of a table of proofs."""
 KEPT_SAME = "Removed passages are replaced by others of the same length, so all other batches stay the same."
 
@@ -47,11 +47,11 @@ def copied_sentence(copied: Copied) -> str:
     """How much of the whole answer is copied, next to held-out text."""
     if not copied.share:
         return f"No piece of {LONG} characters or more is copied."
-    number = f"{percent(copied.share, 0)} of this answer is copied"
+    number = f"{percent(copied.share, 0)} of this answer also occurs in the training text."
     if copied.usual is None:
-        return f"{number}."
+        return number
     meaning = RARE if copied.unusual else COMMON if copied.usual > SAME else ""
-    return f"{number}, against {percent(copied.usual, 0)} of held-out text. {meaning}".strip()
+    return f"{number} Of a text that the model never saw, {percent(copied.usual, 0)} does. {meaning}".strip()
 
 
 def copied_result(copied: Copied, match: Match) -> Result:
@@ -78,7 +78,7 @@ def times(count: int) -> str:
 def ranking_details(ranked: Ranked) -> str:
     """How far to trust the passages found, and the grammar rule that they carry, if one stands out."""
     moments = "the last weights" if ranked.moments == 1 else f"{ranked.moments} moments of the run"
-    number = f"{ranked.measured:,} of {ranked.of:,} passages of the training part measured, at {moments}."
+    number = f"We measured {ranked.measured:,} of the {ranked.of:,} training passages, at {moments}."
     sampled = SAMPLED if ranked.measured < ranked.of else ""
     rule, part = next((each for each in ranked.rules if each[0] not in NO_RULES), ("", 0.0))
     shows = (
@@ -108,18 +108,17 @@ def proof_result(
     both = "Both" if removed == 2 else f"All {removed}"
     copies = f" {both} copies were removed." if one else f" Counting their copies, {removed} passages were removed."
     copies *= removed > len(passages)
-    random = "one random other passage" if removed == 1 else f"{removed} random others"
+    random = "one random passage" if removed == 1 else f"{removed} random passages"
     chance = margin if n >= FEWEST_SEEDS else max(SLIGHT, abs(before - sum(t.control for t in trials) / n))
     headline = f"Without {which}, “{selected}” gets {without}."
-    number = f"With all passages: {share(math.exp(before))}. Without {random} instead: {control}.{copies}"
+    number = f"With all passages: {share(math.exp(before))}. With {random} removed instead: {control}.{copies}"
     if abs(mean) <= chance:
         headline, number = "No clear effect.", f"{headline} {number}"
     if n < FEWEST_SEEDS:
-        each = f" One seed each: {listed([share(math.exp(t.without)) for t in trials])} without the passages." * (n > 1)
-        return Result(headline, number, f"{ANOTHER}{each} {KEPT_SAME}")
-    effect = (
-        f"Against the random others, the passages add {estimate(mean, margin)} to the log-probability, over {n} seeds."
-    )
+        each = f"Without the passages, seed by seed: {listed([share(math.exp(t.without)) for t in trials])}." * (n > 1)
+        return Result(headline, f"{number} {ANOTHER}", f"{each} {KEPT_SAME}".strip())
+    adds = f"these add {estimate(mean, margin)} to the log-probability, over {n} seeds"
+    effect = f"Compared with removing random passages, {adds}."
     return Result(headline, number, f"{effect} {beside_zero(mean, margin)} The ± is a 95 % interval. {KEPT_SAME}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..interventions.circuit import Circuit, Node, Place
+from ..interventions.circuit import FEW, Circuit, Node, Place
 from ..interventions.patching import PREDICT_ALIKE, Donor, PatchMap, predict_alike
 from ..interventions.steering import BEARABLE, SteeringCurve
 from .heads import HABIT_NAMES, token_in_word
@@ -26,20 +26,20 @@ ASSUMPTIONS = {
     Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
 }
 """What a donor takes for granted."""
-OVERLAP = "Parts build on each other, so their shares do not add up."
+OVERLAP = "Later parts build on earlier ones, so without a single part nearly everything may be lost."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
-LEFT_OUT = "A part that does the same in both prompts is left out."
+LEFT_OUT = (
+    "A part that does the same in both prompts is left out, even if the answer needs it. To test that, switch off its "
+    "head at the top of the page."
+)
 BOXES = (
-    "Each box shows how far patching this part at all tokens moves the model to the other answer. "
+    "In each box: how much of the lead is lost if only this part gets the other prompt. Filled: the most needed. "
     "Click a head to see where it attends."
 )
 """What the picture of a circuit shows."""
-ABOVE = "The numbers at the top of the page differ: they are probabilities, measured with a head switched off."
 FRESH = (
     "A fresh pair has the same form with other words. We use at most 24, and only if the model is sure of its answers."
 )
-FEW = 5
-"""Fresh pairs below which nothing is said of their middle."""
 ALIKE = 0.9
 """Share of the strongest effect from which a cell looks the same on the map."""
 LITTLE = 0.1
@@ -106,8 +106,10 @@ def expected_words(before: Sequence[tuple[str, float]], after: Sequence[tuple[st
 def added_words(changed: Sequence[str], elsewhere: bool = False) -> str:
     """What steering adds, from the words in which its two prompts differ; `elsewhere`: on which prompt it is shown."""
     towards, away = _named(changed)
-    added = f"To every token, read or written, we add the model's state for {towards} minus that for {away}."
-    return f"{added} This pair does not steer your prompt, so the example uses its own." if elsewhere else added
+    added = f"At every token, we add the model's state for {towards} minus that for {away}."
+    return (
+        f"{added} This pair does not steer your prompt, so the example uses the pair's prompt." if elsewhere else added
+    )
 
 
 def _named(changed: Sequence[str]) -> list[str]:
@@ -126,7 +128,7 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
         chosen: index of a strength.
     """
     wanted, other = (f"“{words[answer]}”" for answer in answers)
-    details = f"{wanted} leads where its first token is the likeliest. "
+    details = f"“Leads” means that the first token of {wanted} is the likeliest. "
     details += "At strength 1, the added vector is as long as the residual stream."
     if curve.leaders[0] == answers[0]:
         return Result(f"{wanted} leads even without steering.", "", details)
@@ -157,29 +159,31 @@ def node_name(node: Node) -> str:
 def circuit_result(
     found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str, foil: str
 ) -> Result:
-    """How few parts carry an answer, which it needs most, and where its heads look (`places`)."""
-    several = (OVERLAP, ARROWS[bool(found.edges)], ABOVE) if found.nodes else ()
-    notes = (_reading(found, places, tokens, answer), _fresh(found.fresh), LEFT_OUT, *several)
-    details = " ".join(filter(None, notes))
+    """How few parts carry an answer, whether they do so on fresh pairs, and where their heads look (`places`)."""
+    several = (OVERLAP, ARROWS[bool(found.edges)]) if found.nodes else ()
+    details = " ".join(filter(None, (_reading(found, places, tokens, answer), LEFT_OUT, *several, FRESH)))
     if not found.nodes:
         return Result(f"“{answer}” needs no head and no MLP.", "", details)
-    n, needed = len(found.nodes), listed([node_name(node) for node in found.most_needed])
-    carry = f"{n} of {found.parts} parts {'carries' if n == 1 else 'carry'} the difference"
-    number = f"Alone, {'it takes' if n == 1 else 'they take'} the model {percent(min(found.kept, 1.0), 0)} of the way "
-    number += f"from “{foil}” to “{answer}”. Most needed (filled): {needed}."
-    return Result(f"{carry} between “{answer}” and “{foil}”.", number, details)
+    n, here = len(found.nodes), "" if found.holds else "Here, "
+    headline = (
+        f"{here}{n} of {found.parts} parts {'is' if n == 1 else 'are'} enough for “{answer}” instead of “{foil}”."
+    )
+    these = "this part gets" if n == 1 else "these parts get"
+    number = (
+        f"If only {these} your prompt, “{answer}” keeps {percent(min(found.kept, 1.0), 0)} of its lead over “{foil}”."
+    )
+    return Result(headline, f"{number} {_fresh(found.fresh)}", details)
 
 
 def _fresh(shares: Sequence[float]) -> str:
     """What a circuit keeps on fresh pairs, from the worst to the best."""
     if not shares:
-        return "No fresh prompts of this form were clear enough for a check."
+        return "No fresh pair was clear enough for a check."
     ranked = sorted(min(max(share, 0.0), 1.0) for share in shares)
-    least, half, most = (percent(ranked[i], 0) for i in (0, (len(ranked) - 1) // 2, -1))
+    least, most = percent(ranked[0], 0), percent(ranked[-1], 0)
+    few = ", too few to tell" * (len(ranked) < FEW)
     pairs, kept = f"{len(ranked)} fresh pair{'s' * (len(ranked) > 1)}", f"{least}{f' to {most}' * (most != least)}"
-    keeps = f"On {pairs} the circuit keeps {kept}"
-    found = f"{keeps}: too few to tell." if len(ranked) < FEW else f"{keeps}, on half of them at least {half}."
-    return f"{found} {FRESH}"
+    return f"On {pairs}: {kept}{few}."
 
 
 def _reading(found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str) -> str:

@@ -91,7 +91,7 @@ def expected(
         return f"Most probable {when[1]}: “{labels[best]}” with {share(now[best])}."
     first = int(np.argmax(before))
     if first == best:
-        return f"Most probable {when[0]} and {when[1]}: “{labels[best]}”, {share(before[best])} → {share(now[best])}."
+        return f"“{labels[best]}” stays the most probable: {share(before[best])} → {share(now[best])}."
     then, change = f"“{labels[first]}” with {share(before[first])}", f"{share(before[best])} → {share(now[best])}"
     return f"Most probable {when[0]}: {then}; {when[1]}: “{labels[best]}”, {change}."
 
@@ -181,7 +181,7 @@ def appearance_words(name: str, found: Any, ends: tuple[float, float]) -> Result
             said, f"The highest mean weight on {name} is {ends[1]:.2f} at the end, {ends[0]:.2f} at the start."
         )
     rose = f"Its mean weight there rose from {found.score_first:.2f} to {found.final:.2f}."
-    middle = f"It crossed the middle of this rise between steps {found.before:,} and {found.after:,} (shaded)."
+    middle = f"It crossed the middle of this rise between steps {found.before:,} and {found.after:,} (shaded below)."
     return Result(f"Head {found.layer}.{found.head} learned to attend to {name}.", f"{rose} {middle}")
 
 

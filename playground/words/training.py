@@ -77,7 +77,7 @@ def notice(event: Noticed) -> str:
         return f"The run could not be saved ({facts['error']}). It continues, and will try to save again."
     assert event.kind == OTHER_MACHINE, event.kind
     before, now, settings = facts["before"], facts["now"], facts["settings"]
-    moved = f"It was trained with {before} and continues with {now}. " * (before != now)
+    moved = f"It continues with “{now}” instead of “{before}”. " * (before != now)
     changed = f"{settings_changed(event.step, settings)} " if settings else ""
     return f"{moved}{changed}The last digits of its losses will differ from those of an uninterrupted run."
 

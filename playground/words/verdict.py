@@ -18,16 +18,16 @@ def verdict_result(verdict: Verdict, steps: int, *, active: bool = False) -> Res
         )
     tie = f"No difference visible {'so far' if active else f'after {in_steps(steps)}'}."
     spread = f" A single seed lands about {verdict.spread:.4f} from their mean." if verdict.spread else ""
-    interval = f"The ± is a {CERTAINTY} % interval (Student's t) from the spread between"
+    interval = f"is a {CERTAINTY} % interval (Student's t) from the spread between"
     if verdict.seeds == 1:
-        within = abs(verdict.difference) <= verdict.margin
         return Result(
-            tie if within else f"{better} is ahead{far}, with one seed.",
-            details=f"{interval} validation windows. It does not cover other seeds, so one pair cannot name a winner.",
+            tie if verdict.margin_decides else f"{better} is ahead{far}, with one seed.",
+            details=f"± {verdict.margin:.4f} {interval} validation windows. It does not cover other seeds, so one pair "
+            "cannot name a winner.",
         )
     return Result(
         f"{better} predicts better{far}." if verdict.is_clear else tie,
-        details=f"{interval} {verdict.seeds} seeds.{spread}",
+        details=f"The ± {interval} {verdict.seeds} seeds.{spread}",
     )
 
 

@@ -41,7 +41,7 @@ def test_write_open_a_choice_and_go_on_with_another_token(page):
     text = generate(page)
     assert text.startswith("Tom lived on a hill.") and text != recorded
     expect(page.locator(".written-state")).to_contain_text("200 letters · Continue")
-    expect(page.locator(".written-by")).to_contain_text("temperature 0.8, top-p")
+    expect(page.locator(".written-by")).to_contain_text("temperature 0.8, top‑p")
 
     page.locator(".written [data-place='0:40']").click()
     letter = page.locator(".written [data-place='0:40']").inner_text()

@@ -48,8 +48,11 @@ def test_find_a_head_open_a_weight_switch_it_off(address, chromium_page):
     expect(headline).to_contain_text("“kite”")
     expect(page.locator("[data-slot=next]")).to_contain_text("k 99.98 %")
 
-    # the arithmetic behind one weight
+    # the arithmetic behind one weight; the colour bar ends where the map does
     drawn(page, "pattern")
+    ends = [page.locator(f"[data-slot=pattern] {part}").bounding_box() for part in (".cbbg", ".heatmaplayer image")]
+    bar, cells = (box["y"] + box["height"] for box in ends)
+    assert abs(bar - cells) < 3
     click_cell(page, "pattern", 5, 4)
     paper = page.locator("[data-slot=receipt]")
     expect(paper).to_contain_text("“4 h”")

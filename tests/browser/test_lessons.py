@@ -190,6 +190,9 @@ def test_a_lesson_begins_with_its_own_model_prompt_and_head(address, open_page):
     begin(page, "who-looks-at-whom")
     expect(prompt).to_have_value(find_lesson("who-looks-at-whom").scene["inspect.prompt"])
     expect(page.locator("#inspect-panel .strip-head p")).to_contain_text("3.2")
+    expect(page.locator("#inspect-panel .token.chosen")).to_be_visible()  # the space, before the guess
+    shades = "all => all.map(one => getComputedStyle(one).getPropertyValue('--weight'))"
+    assert {*page.locator("#inspect-panel .token").evaluate_all(shades)} == {"0"}
     page.locator("#inspect-panel [data-slot=head-buttons] button").first.click()
     expect(page.locator("#inspect-panel [data-slot=edits-in-force]")).not_to_be_empty()
     prompt.fill("the moon is")

@@ -19,7 +19,7 @@ COUNT = """() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), range = document.createRange();
   const seen = [[], []];
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const words = node.data.match(/[\\p{L}\\p{N}’'.-]*\\p{L}[\\p{L}\\p{N}’'.-]*/gu), box = node.parentElement;
+    const words = node.data.match(/[\\p{L}\\p{N}’'.‑-]*\\p{L}[\\p{L}\\p{N}’'.‑-]*/gu), box = node.parentElement;
     if (!words || box.closest(left)) continue;
     if (!box.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
     range.selectNodeContents(node);

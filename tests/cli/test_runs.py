@@ -62,9 +62,10 @@ def test_the_report_is_aligned_lines_and_what_is_broken_is_one(capsys, monkeypat
     lines = capsys.readouterr().out.splitlines()
     assert all(line[0] != " " and line[24] == " " and line[25] != " " for line in lines)
     assert str(Path.home()) not in "\n".join(lines) and "failed" not in "\n".join(lines)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)  # which no driver answers for
+    missing = torch.cuda.device_count()
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: missing + 1)  # one more than a driver answers for
     report = facts(capsys)
-    assert report["device cpu"].startswith("trains") and report["device cuda:0"].startswith("failed: ")
+    assert report["device cpu"].startswith("trains") and report[f"device cuda:{missing}"].startswith("failed: ")
 
     def broken():
         raise RuntimeError(f"{Path.home()}/secret/driver.so cannot be loaded\nand more")

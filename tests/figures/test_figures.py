@@ -207,8 +207,8 @@ def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
     seeing = attention.pattern_map(PATTERN, TOKENS, causal=False)
     assert np.isfinite(numbers_of(seeing["data"][0]["z"])).all() and not seeing["layout"].get("annotations")
     scaled = [figure, *(attention.signed_map(PATTERN[:n], TOKENS[:n], TOKENS) for n in (6, 2))]
-    square = [figure["layout"]["yaxis"].get("scaleanchor") for figure in scaled]
-    assert square == ["x", "x", None], "where both sides are the same tokens"
+    square = ["square" in figure["layout"]["meta"] for figure in scaled]
+    assert square == [True, True, False], "where both sides are the same tokens"
     assert FIGURES["loads over training"]["layout"]["yaxis"]["ticktext"] == ["0", "1 ✕", "2"]
     patterns = np.tril(RNG.random((16, 64, 64)))
     titles = [f"L{i // 4} H{i % 4}" for i in range(16)]

@@ -241,7 +241,7 @@ def test_the_circuit_of_the_shipped_induction_model_is_a_previous_token_head_and
     (first, previous), (second, induction) = heads.items()
     assert (first.layer, second.layer) == (0, 1) and len(found.nodes) < len(nodes_of(model.config))
     assert previous["previous"] == scores.previous.max() and induction["induction"] == scores.induction.max()
-    assert found.kept >= 0.9 and min(found.fresh) > 0.5 and len(found.fresh) == len(more) > 1
+    assert found.kept >= 0.9 and found.holds and len(found.fresh) == len(more) > 1
     assert second in found.most_needed and list(found.most_needed) == sorted(found.lost, key=found.lost.get)[:-3:-1]
     assert first in found.feeding([second])
     patched = patch_map(model, pair, "mlp").shares[1, -1]  # in the last layer, only the last token counts

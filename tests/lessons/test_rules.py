@@ -14,7 +14,7 @@ PARTIES = {"model", "bigram", "dense", "attention", "value", "last"}
 IN_WORDS = {
     "answer", "word", "name", "prompt", "dice", "likeliest", "reads", "head-name", "asks", "looks-at", "looks-ahead",
     "row-looks", "expects-change", "next-token", "expects", "role", "role-words", "attends-most", "appeared-head",
-    "winner", "bits-8-worth", "bits-8-parts", "dead-compared",
+    "winner", "bits-8-worth", "bits-8-parts", "used-compared", "moe-price", "raises-most",
 }  # fmt: skip
 """Facts that are words or labels, not numbers."""
 LEADS = ("points-lead", "model-lead", "bits-8-cost", "difference", "difference-size")

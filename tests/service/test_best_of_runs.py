@@ -90,7 +90,7 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
     assert (view.used, view.kept) == (step, None) and view.history.last_step == 80
     assert f"<b>{lowest:.3f}</b>" in verdict.numbers(view)
     assert "Overfitting" in verdict.headline(whole) and "Overfitting" not in verdict.headline(view)
-    assert "its own text" in verdict.why(whole) and verdict.why(view) == ""
+    assert "its training text" in verdict.why(whole) and verdict.why(view) == ""
     first = corpus_from_text(TEXT, used.tokenizer).val[:1].tolist()
     assert torch.equal(view.now, predict(used.model, first)) and not torch.allclose(view.now, whole.now)
     report = report_html(view)

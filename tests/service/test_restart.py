@@ -112,7 +112,7 @@ def test_a_killed_run_is_a_model_until_its_page_is_back_and_ends_with_the_same_d
 
 def test_what_was_finished_is_there_again_whole(tmp_path):
     first = house(tmp_path / "first")
-    job = first.start(ANNA, small_spec(steps=30, snapshots=4))
+    job = first.start(ANNA, small_spec(steps=30, snapshots=4, device="cpu"))
     until(lambda: over(first, job))
     first.rename(ANNA, job.id, "My first")
     before, weights = job.view(), first.registry.get(job.id, ANNA).model.state_dict()

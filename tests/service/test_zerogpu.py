@@ -33,6 +33,8 @@ def one_thread():
 @pytest.fixture
 def lender(monkeypatch):
     """Slices of six steps each on a pretended GPU, which is the processor of a forked worker."""
+    if torch.cuda.is_initialized():
+        pytest.skip("a process that has used a GPU cannot be forked")
     lender, clock = Lender(), itertools.count()
     monkeypatch.setattr(zerogpu, "on_gpu", lender.GPU(zerogpu.REQUESTED_SECONDS)(zerogpu.work))
     monkeypatch.setattr(zerogpu, "DEVICE", "cpu")
@@ -77,7 +79,7 @@ def assert_same(told, model, one_piece) -> None:
 def in_one_piece():
     """The same run without slices, as (story, model). Made first, so that forked workers find torch warmed up."""
     corpus, model = corpus_and_model()
-    return told(train(model, corpus, CONFIG)), model
+    return told(train(model, corpus, CONFIG.replace(device="cpu"))), model
 
 
 def test_a_run_in_slices_is_the_run_in_one_piece_and_its_samples_belong_to_their_steps(in_one_piece, lender):
@@ -88,9 +90,10 @@ def test_a_run_in_slices_is_the_run_in_one_piece_and_its_samples_belong_to_their
     assert_same(told(events), model, in_one_piece)
     assert {p.device.type for p in model.parameters()} == {"cpu"}
     # Predicted probabilities belong to their step, though the worker is ahead by then.
-    limits, spec = small_limits(), small_spec(steps=24, sample_every=8, precision="fp32")
-    expected = [event for event in run_training(spec, limits) if isinstance(event, Predicted)]
-    seen = [event for event in run_in_slices(spec, limits) if isinstance(event, Predicted)]
+    limits, settings = small_limits(), {"steps": 24, "sample_every": 8, "precision": "fp32"}
+    here = run_training(small_spec(**settings, device="cpu"), limits)
+    expected = [event for event in here if isinstance(event, Predicted)]
+    seen = [event for event in run_in_slices(small_spec(**settings), limits) if isinstance(event, Predicted)]
     assert [event.step for event in seen] == [event.step for event in expected] == [0, 0, 8, 16, 24, 24]
     assert all(torch.allclose(a.probabilities, b.probabilities, atol=1e-5) for a, b in zip(seen, expected))
 
@@ -118,7 +121,7 @@ def test_stop_keeps_what_was_shown_and_resume_goes_on_from_there(in_one_piece, l
 
 def test_slices_keep_the_rules_of_resuming(in_one_piece, lender, tmp_path):
     corpus, model = corpus_and_model()
-    list(train(model, corpus, CONFIG.replace(steps=8), folder=tmp_path))
+    list(train(model, corpus, CONFIG.replace(steps=8, device="cpu"), folder=tmp_path))
     with pytest.raises(ValueError, match="now 8"):
         list(train_in_slices(model, corpus, CONFIG.replace(batch_size=8), folder=tmp_path, resume=True))
     events = list(train_in_slices(model, corpus, CONFIG, folder=tmp_path, resume=True))

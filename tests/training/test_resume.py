@@ -113,7 +113,7 @@ def test_the_batches_of_a_run_are_its_own_beside_a_compiler_and_in_documents(mon
 
 
 OTHER_VALUES = {"int": 7, "int | None": 3, "float": 0.5, "float | None": 999.0, "bool": True}
-OTHER_WORDS = {"optimizer": "adamw", "schedule": "cosine", "precision": "bf16", "device": "auto", "sample_prompt": "a"}
+OTHER_WORDS = {"optimizer": "adamw", "schedule": "cosine", "precision": "bf16", "device": "cpu:0", "sample_prompt": "a"}
 
 
 @pytest.mark.parametrize("field", dataclasses.fields(TrainConfig), ids=lambda field: field.name)

@@ -199,7 +199,7 @@ def test_tokens_per_second_are_those_of_the_last_second():
 
 
 def test_the_history_has_every_event_before_it_is_handed_on_and_until_a_step_is_that_of_a_run_that_ended_there():
-    run = Run(tiny(), CORPUS, CONFIG.replace(sample_every=6, sample_tokens=3))
+    run = Run(tiny(), CORPUS, CONFIG.replace(sample_every=6, sample_tokens=3, device="cpu"))
     seen = History()
     for event in run.loop([sample]):
         seen.add(event)

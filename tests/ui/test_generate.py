@@ -55,7 +55,7 @@ def test_a_text_is_streamed_with_its_writer_and_is_what_the_engine_writes(panel)
     assert text.ids == [[step.tokens[i] for step in steps] for i in (0, 1)]
     assert text.chances[0] == [float(f"{step.model_probability[0]:.5g}") for step in steps]
     assert ["".join(p) for p in text.pieces] == [TOKENIZER.decode(ids) for ids in text.ids]
-    assert "temperature 1.3, top-k 5" in text.head["by"]
+    assert "temperature 1.3, top‑k 5" in text.head["by"]
     assert text.head["model"] == panel.model_id and text.head["given"] == PROMPT
     assert text.end["cut"] and text.end["details"].startswith("80 letters in")
     full = sum(step.rebuilt for step in steps)
@@ -149,7 +149,7 @@ def test_an_opened_choice_says_how_likely_it_was_and_what_else_there_was(panel):
     heading = re.search("<h2>(.*?)</h2>", said)[1]
     raw, made = (f"{100 * share:.1f}\u00a0%" for share in (drawn.raw_probability, drawn.probability))
     assert f"sampled at {made}" in heading
-    assert f"{raw}; temperature 1.3 and top-k 5 made that {made}" in said, "two numbers, and the reason"
+    assert f"{raw}; temperature 1.3 and top‑k 5 made that {made}" in said, "two numbers, and the reason"
     widths = [float(width) for width in re.findall(r"width:([\d.]+)%", said)]
     assert sum(widths) == pytest.approx(100, abs=0.1), "bars on a scale of 0 to 100 %, the others included"
     offered = [json.loads(each.replace("&quot;", '"')) for each in re.findall('data-instead="(.*?)"', said)]

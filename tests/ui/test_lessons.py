@@ -8,24 +8,32 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from playground import training
+from playground.data import corpus_from_language
+from playground.inspection.balance import evenness
 from playground.lessons import vocabulary
 from playground.lessons.progress import Progress
 from playground.lessons.reading import Lesson, all_lessons, find_lesson
 from playground.lessons.scene import NotYet
 from playground.lessons.vocabulary import PLACES, SETS
+from playground.model import Transformer
+from playground.processes import threads_for
+from playground.service.limits import CLASS
 from playground.service.runs import Source
+from playground.training.events import LoadMeasured
 from playground.ui.app import build_app
 from playground.ui.forms import pair as pair_form
 from playground.ui.forms import run as form
 from playground.ui.forms import texts
 from playground.ui.lessons.scenes import Here
-from playground.ui.lessons.strip import covered
+from playground.ui.lessons.strip import covered, under
 from playground.ui.tabs import generate
 from playground.ui.tabs.inspect.selection import Selection
+from playground.ui.tabs.moe import selection as moe
 
 from .runs import ANNA, BERT, ended, known, until
 
-SELECTIONS = {"inspect": Selection, "generate": generate.Selection}
+SELECTIONS = {"inspect": Selection, "generate": generate.Selection, "moe": moe.Selection}
 """What the panels select."""
 WALKED_IN_A_BROWSER = ("first-model", "next-letter", "memorising", "why-a-cache", "do-experts-help")
 """Lessons that hold every kind of step between them: see tests/browser/test_lessons.py."""
@@ -291,16 +299,31 @@ def test_each_step_on_experts_is_about_the_pair_that_it_speaks_of(page, monkeypa
     def shown() -> list[str]:
         return [Here(page, lesson, step, Progress(lesson.id), values).pair_ids() for step in lesson.steps]
 
-    assert shown() == [""] * 6
+    assert shown() == [""] * 5
     jobs.append(job("even", "switch"))
-    assert shown() == ["even-dense even-moe"] * 4 + ["", "even-dense even-moe"]
+    assert shown() == ["even-dense even-moe"] * 3 + ["", "even-dense even-moe"]
     jobs.append(job("odd", "none"))
-    assert shown() == ["even-dense even-moe"] * 3 + ["odd-dense odd-moe"] * 2 + ["even-dense even-moe"]
+    assert shown() == ["even-dense even-moe"] * 2 + ["odd-dense odd-moe"] * 2 + ["even-dense even-moe"]
     here = Here(page, lesson, lesson.steps[1], Progress(lesson.id), values)
     assert here.pair() == "Even"
     jobs[0].active = True
     with pytest.raises(NotYet, match="still training"):
         here.pair()
+
+
+def test_without_balance_most_experts_of_lesson_10_get_little_to_do():
+    """With the lesson's own settings, which a class allows, in smaller batches and fewer steps."""
+    sets, used = under("pair", find_lesson("do-experts-help").steps[0].sets), {}
+    values = pair_form.first_values() | {"equal": "active"} | sets | {"steps": 60, "batch_size": 8, "eval_every": 60}
+    spec, corpus = pair_form.comparison_spec(values, Source("phonebook"), CLASS), corpus_from_language("phonebook")
+    for balance in ("switch", "none"):
+        config = spec.matched(corpus.vocab_size).moe.replace(balance=balance)
+        model = Transformer(config, seed=spec.training.seed)
+        with threads_for(config.numbers_in_step(spec.training.batch_size)):
+            events = training.train(model, corpus, spec.training)
+            load = next(event.load for event in events if isinstance(event, LoadMeasured))
+        used[balance] = 2 ** evenness(load[1]).entropy
+    assert used["none"] < 0.75 * used["switch"], used
 
 
 def test_a_lesson_that_starts_again_starts_another_game(page):
@@ -313,17 +336,17 @@ def test_a_lesson_that_starts_again_starts_another_game(page):
 
 
 def test_an_answer_that_a_later_step_asks_for_is_covered_until_then():
-    """Who predicts better stays hidden while the first step is answered and done."""
+    """The price stays hidden while the first step is answered and done."""
     lesson, progress = find_lesson("do-experts-help"), Progress("do-experts-help")
-    hidden = {PLACES[name].selector for name in ("verdict", "difference", "pair curve")}
+    price = PLACES["pair facts"].selector
     at_first = covered(lesson, progress, lesson.steps[0], begun=False)
-    assert hidden <= {*at_first["later"]} and PLACES["pair facts"].selector in at_first["guess"]
+    assert price in at_first["later"] and PLACES["verdict"].selector in at_first["guess"]
     answer = progress.answer(lesson, lesson.steps[0])
-    answer.guess, answer.done, answer.told = 20.0, True, ("Right.",)
-    assert hidden <= {*covered(lesson, progress, lesson.steps[0], begun=True)["later"]}
-    assert hidden <= {*covered(lesson, progress, lesson.steps[1], begun=True)["guess"]}
-    progress.answer(lesson, lesson.steps[1]).guess = "alike"
-    assert not any(hidden & {*places} for places in covered(lesson, progress, lesson.steps[1], begun=True).values())
+    answer.guess, answer.done, answer.told = "moe", True, ("Right.",)
+    assert price in covered(lesson, progress, lesson.steps[0], begun=True)["later"]
+    assert price in covered(lesson, progress, lesson.steps[1], begun=True)["guess"]
+    progress.answer(lesson, lesson.steps[1]).guess = "all"
+    assert not any(price in places for places in covered(lesson, progress, lesson.steps[1], begun=True).values())
     for name in ("memorising", "no-peeking"):  # the headline of the run names what the next steps ask
         lesson = find_lesson(name)
         assert PLACES["run"].selector in covered(lesson, Progress(name), lesson.steps[0], begun=False)["later"]
@@ -332,7 +355,7 @@ def test_an_answer_that_a_later_step_asks_for_is_covered_until_then():
 @pytest.mark.parametrize(
     ("name", "step", "place", "waits"),
     [
-        ("do-experts-help", "verdict", "pair facts", "done"),
+        ("do-experts-help", "verdict", "verdict", "done"),
         ("who-looks-at-whom", "off", "headline", "done"),
         ("no-peeking", "off", "curve", ""),
     ],

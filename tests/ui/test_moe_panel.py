@@ -104,7 +104,7 @@ def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     for seen in (chosen, Visit(served, "gina")):
         seen.look()
         view = page.job().view()
-        assert f"± {view.verdict.margin:.4f}" in seen.text("numbers") and "1 seed" in seen.text("about")
+        assert ("±" in seen.text("numbers")) is view.verdict.margin_decides and "1 seed" in seen.text("about")
         assert seen.selection["mixture"] == page.job().model_ids["moe"]
     assert chosen.text("choice").count("Comparison") == 2, "its pairs, and the recorded one"
 

@@ -53,8 +53,8 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     clicked = tab.shown(opened["at"], {"slot": "circuit", "index": [0, 1]}, **OPEN, other=opened["other"])
     assert (clicked.selection["layer"], clicked.selection["head"]) == (1, 0)
     alike = tab.made("hgfe hg", view="heads", patch=True, circuit=True, other="cafe ca ")  # one blank more
-    assert "<h3>Both prompts predict almost the same.</h3>" in alike["patch-map-headline"]
-    assert "Both prompts predict almost the same" in str(alike["circuit"])
+    assert "<h3>Both prompts lead to almost the same prediction.</h3>" in alike["patch-map-headline"]
+    assert "Both prompts lead to almost the same prediction" in str(alike["circuit"])
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
         two = {"prompt": "Mia had a red kite. Then Tom has the ", "other": "Mia had a red drum. Then Tom has the "}
         assert tab.shown(**opened | two | {"steered": None}).selection["away"] == prompt, "what a visitor wrote stays"
         shown = tab.shown(**opened | two)
-        said = "for “Ben” minus that for “Ana”. This pair does not steer your prompt, so the example uses its own."
+        said = "for “Ben” minus that for “Ana”. This pair does not steer your prompt, so the example uses the pair"
         assert said in shown.slots["steer-added"].make() and shown.selection["prompt"] == two["prompt"]
         assert '<span class="prompt">In the morning Ana came to the sea. </span>' in shown.slots["steer-texts"].make()
 
@@ -168,7 +168,7 @@ def test_models_that_nothing_is_known_of_take_two_typed_prompts(name):
     chosen |= {"typed": True, "part": "head"}
     made = tab.made("abc", **chosen)
     assert drawn(made["patch-map"]).shape == (8, 3 if name == "sees the future" else 2), "the first token is the same"
-    assert re.search("carr(y|ies)", made["circuit-headline"]) and made["steer-texts"].count("<samp>") == 5
+    assert "enough for" in made["circuit-headline"] and made["steer-texts"].count("<samp>") == 5
     one = tab.shown("a", **{**chosen, "other": "b"}).slots["patch-map"].make()
     assert drawn(one).shape == (8, 1)
     experts = tab.made("abc", **{**chosen, "part": "expert", "steer": False, "circuit": False})

@@ -9,9 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 import playground
+from playground.data.tokenizers import CharTokenizer
 from playground.service.limits import AWAY_SECONDS, LOCAL
 from playground.service.runs import Source
 from playground.service.sweeps import SweepJob
+from playground.studies.finetune import tuning_corpus
 from playground.ui.page import Page
 from playground.ui.tabs.train import settings
 from playground.ui.tabs.train.sweep import asked_for, runs_of
@@ -307,6 +309,12 @@ def test_a_text_is_read_once_for_what_a_model_lacks_of_it(monkeypatch):
     named = {"parent": parent, "source": "text", "own_kind": "paste", "text": OTHER + "é"}
     found = [settings.lacking_html(named, LOCAL) for _ in range(3)]
     assert "“tried” has no token" in found[0][0] and len({*found}) == 1 and len(asked) == 1
+
+
+def test_capitals_that_a_model_lacks_are_read_as_small_letters():
+    tokenizer = CharTokenizer.from_text(OTHER + "A")
+    small, large = (tuning_corpus(text * 2, tokenizer, 8).train.tolist() for text in (OTHER, OTHER.upper()))
+    assert large == [tokenizer.encode("A")[0] if token == tokenizer.encode("a")[0] else token for token in small]
 
 
 def test_how_long_a_text_must_be_is_said_before_there_is_one():

@@ -39,7 +39,7 @@ def test_from_the_question_to_the_proof(house, monkeypatch):
     assert house.made("why-title", why=why | {"unlikeliest": True}) == "Why “dog”, the unlikeliest word?"
     answer, copied = house.made("why-answer", why=why), house.made("why-copied", why=why)
     assert "<h3>A hint: this passage may have helped most.</h3>" in answer and "The selection occurs 11 times" in answer
-    assert "95\u00a0% of this answer is copied" in copied and "The whole shaded piece occurs 10 times" in copied
+    assert "95\u00a0% of this answer also occurs" in copied and "The whole shaded piece occurs 10 times" in copied
     assert "<mark>the dog ran in the sun. a bird sang </mark>" in copied
     with monkeypatch.context() as less_usual:
         less_usual.setattr(Copied, "unusual", True)

@@ -321,6 +321,8 @@ def of_studies() -> Iterator[Case]:
     for parts, kind in (["é"], "char"), (list("éΩ\n"), "char"), (["sea", "sang", "the", "king", "now"], "word"):
         yield f"the length needed, {kind} {len(parts)}", tuning.needed_words("Run 1", 1300, kind)
         yield f"{len(parts)} lacking", tuning.lacking_words("Run 1", parts, kind)
+    for parts, small in ((["é"], "PK"), ([], "P")):
+        yield f"{len(parts)} lacking, {small} in lower case", tuning.lacking_words("Run 1", parts, "char", list(small))
     slow, fast, broken = Row(0.001, (2.0, 2.1, 1.9)), Row(0.01, (1.0, 1.1, 0.95)), Row(1.0, (math.nan,) * 3)
     near = Row(0.02, (1.05, 1.0, 0.99))
     for facts, rows in (
@@ -367,10 +369,10 @@ def of_edits_and_patches() -> Iterator[Case]:
     place = Place(1, "induction", 0.61)
     yield "a circuit", interventions.circuit_result(several, {first: place}, "axba", "x", "y")
     yield "a circuit's boxes", interventions.BOXES
-    for lost, fresh in (({first: 0.9}, (0.54,)), ({}, ())):
+    for lost, fresh in (({first: 0.9}, (0.54,)), ({first: 0.9}, (0.11, *[0.95] * 4)), ({first: 0.9}, ()), ({}, ())):
         few, places = Circuit(lost, (), 0.93, fresh, 6), {node: Place(2, None, 0.2) for node in lost}
         said = interventions.circuit_result(few, places, "a xa", "x", "y")
-        yield f"a circuit: {len(lost)} of its parts, one pair", said
+        yield f"a circuit: {len(lost)} of its parts, fresh pairs keep {fresh}", said
     for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
                  EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
                  SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip

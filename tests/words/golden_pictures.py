@@ -103,7 +103,7 @@ def of_inspect() -> Iterator[Case]:
                                 ("change nothing", 1.5, 0.1)):  # fmt: skip
         yield f"edits that {name}", inspect.edit_cost_words(1.5, after, margin, "a text")
     for largest, farthest in ((0.5, 0.001), (0.5, 0.1), (0.0, 0.1), (0.5, 0.0)):
-        yield f"a largest move of {farthest} from {largest}", inspect.step_words("W_q", largest, farthest)
+        yield f"a largest move of {farthest} from {largest}", inspect.step_words("Wq", largest, farthest)
     for after in (0.3, 1.0, 1.2):
         yield f"a loss of 1 before a step, {after} after it", inspect.step_headline(1.0, after)
     yield "a framed weight", inspect.framed_words("step", (2, 70), -0.00452, (32, 128), (range(32), range(64, 128)))

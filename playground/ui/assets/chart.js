@@ -51,10 +51,10 @@
   }
 
   // The ticks that can be read beside each other, and their angle: names lie slanted where they do not fit, and every
-  // n-th is left out where even that is too much. `axis` as plotly has drawn it.
-  function readable(axis, upright) {
+  // n-th is left out where even that is too much. `axis` as plotly has drawn it, but for its length.
+  function readable(axis, upright, length) {
     const size = axis.tickfont.size, texts = Array.from(axis.ticktext, bare);
-    const places = Array.from(axis.tickvals, (value) => axis.l2p(axis.d2l(value)));
+    const places = Array.from(axis.tickvals, (value) => axis.l2p(axis.d2l(value)) * length / axis._length);
     const widths = texts.map((text) => wide(text, size, axis.tickfont.family));
     const keep = (room) => places.reduce((kept, place, i) => {
       const last = kept.at(-1);
@@ -90,12 +90,12 @@
   }
 
   // What changes in a map whose cells are too small for its words or for gaps between them.
-  function legible(trace, x, y) {
+  function legible(trace, width, height, family) {
     if (trace.type !== "heatmap") return null;
-    const rows = grid(trace.z), across = x._length / rows[0].length, down = y._length / rows.length;
+    const rows = grid(trace.z), across = width / rows[0].length, down = height / rows.length;
     const change = { ...(trace.xgap && across < 6 && { xgap: 0 }), ...(trace.ygap && down < 6 && { ygap: 0 }) };
     if (trace.texttemplate) {
-      const wanted = trace.textfont.size, widest = Math.max(...trace.text.flat().map((text) => wide(bare(text), wanted, x.tickfont.family))) / wanted;
+      const wanted = trace.textfont.size, widest = Math.max(...trace.text.flat().map((text) => wide(bare(text), wanted, family))) / wanted;
       const most = Math.min(wanted, Math.floor((across - 4) / widest), Math.floor(down / 1.15));
       if (most < 8) change.texttemplate = "";
       else if (most < wanted) change.textfont = { ...trace.textfont, size: most };
@@ -123,26 +123,27 @@
       if (matchMedia("(pointer: coarse)").matches) layout.dragmode = false; // a finger must still scroll the page
       const data = figure.data.map((trace) => tinted(trace, dark));
       data.forEach((trace, i) => inked(Object.assign(trace, fitting?.traces[i])));
-      for (const [axis, change] of Object.entries(fitting?.axes ?? {})) Object.assign(layout[axis], change);
+      for (const [part, change] of Object.entries(fitting?.layout ?? {})) layout[part] = { ...layout[part], ...change };
+      if (fitting?.height) layout.height = fitting.height;
       return { data, layout };
     };
 
     // What has to give way for the words of what is drawn now to be read; null where nothing has.
     function unfit(data) {
-      const full = plot._fullLayout, changed = {};
+      const full = plot._fullLayout, { l, r, t, b } = full._size, changed = {};
+      const side = full.meta?.square && Math.min(full.width - l - r, full.height - t - b);
+      const length = (axis) => side || axis._length;
       for (const axis of axes()) {
         const drawn = full[axis];
-        const change = drawn.ticktext?.length && drawn.showticklabels && readable(drawn, axis.startsWith("y"));
+        const change = drawn.ticktext?.length && drawn.showticklabels && readable(drawn, axis.startsWith("y"), length(drawn));
         if (change) changed[axis] = change;
       }
+      if (side) changed.margin = { l, r: full.width - l - side, t, b, autoexpand: false }; // else plotly adds room for the colour bar
       const traces = data.map((trace) => {
         const x = full[(trace.xaxis ?? "x").replace("x", "xaxis")], y = full[(trace.yaxis ?? "y").replace("y", "yaxis")];
-        const beside = trace.colorbar && x.constrain === "domain" && x._offset + x._length + 12; // square cells leave room
-        const moved = beside && { colorbar: { ...trace.colorbar, xref: "container", x: beside / full.width, xanchor: "left", y: 1, yanchor: "top", len: y._length / full._size.h } };
-        const words = legible(trace, x, y);
-        return moved || words ? { ...moved, ...words } : null;
+        return legible(trace, length(x), length(y), x.tickfont?.family);
       });
-      return Object.keys(changed).length || traces.some(Boolean) ? { axes: changed, traces } : null;
+      return Object.keys(changed).length || traces.some(Boolean) ? { layout: changed, height: side && t + side + b, traces } : null;
     }
 
     async function draw() {
@@ -166,6 +167,7 @@
       await sameDocument(() => Plotly.react(plot, data, layout, calm));
       if (figure && (fitting = unfit(data))) {
         const again = themed(isDark(), plot.clientWidth);
+        plot.style.height = again.layout.height + "px";
         await sameDocument(() => Plotly.react(plot, again.data, again.layout, calm));
       }
       if (!drawn) {
@@ -174,6 +176,8 @@
         plot.on("plotly_relayout", () => zoomed());
         plot.addEventListener("scroll", goesOn, { passive: true });
       }
+      const { xaxis: x, shapes: [framed] = [] } = plot._fullLayout; // of a map wider than its place, the framed cell is in sight
+      if (!plot.scrollLeft && framed?.xref === "x") plot.scrollLeft = x._offset + x.l2p(x.d2l(framed.x1)) + 48 - plot.clientWidth;
       zoomed();
       goesOn();
       box.dataset.state = "drawn";

@@ -132,6 +132,9 @@ function cover(covers) {
     ${of("::after")} { content: "${COVER.guess}"; visibility: visible; position: absolute; inset: 0; z-index: 2; display: grid; place-items: center;
     overflow: hidden; border-radius: 8px; font: 700 0.75rem/1.3 var(--font); color: var(--body-text-color-subdued);
     background: repeating-linear-gradient(-45deg, var(--background-fill-secondary) 0 8px, var(--background-fill-primary) 8px 16px); }
+    .tokens:is(${all}), .tokens:is(${all}) * { visibility: visible !important; } /* the letters, but not their shades */
+    .tokens:is(${all})::after { content: none !important; }
+    .tokens:is(${all}) .token { --weight: 0 !important; border-bottom: 1px solid var(--border-color-primary); padding-bottom: 3px; font-weight: 400; pointer-events: none; }
     [data-shows~="running"] #tab-train :is(${all})::after { content: "training … guess to see it"; }`;
   for (const first of ["begun", "done", "later"]) {
     if (covers[first]?.length) rule += `:is(${covers[first].join(", ")})::after { content: "${COVER[first]}" !important; }`;
@@ -149,9 +152,15 @@ new ResizeObserver(() => {
   const now = box.hidden ? 0 : box.offsetHeight, grown = now - height;
   height = now;
   document.documentElement.style.scrollPaddingTop = now ? now + 16 + "px" : "";
-  const over = outlined && visible(outlined) ? box.getBoundingClientRect().bottom + 8 - outlined.getBoundingClientRect().top : 0;
+  const over = outlined && visible(outlined) ? box.getBoundingClientRect().bottom + 8 - withTitle(outlined).top : 0;
   if (over > 0 && over <= grown + 8) scrollBy(0, -over);
 }).observe(box);
+
+// Where a place is: with the title of its card, where there is room.
+function withTitle(node) {
+  const card = node.closest(".card");
+  return (card && box.offsetHeight + 16 + card.offsetHeight <= innerHeight ? card : node).getBoundingClientRect();
+}
 
 // The place that the step points at keeps its outline whatever gradio draws anew.
 function outline() {
@@ -166,10 +175,11 @@ function reveal(focus, tries = 20) {
   if (held) return void setTimeout(() => reveal(focus, tries), 250);
   for (const each of document.querySelectorAll(`details[data-fold]:not([open]):has(${shown.point.at.split(" ")[0]})`)) each.open = true;
   const node = find(shown.point.at);
-  if (!node) return void (tries && setTimeout(() => reveal(focus, tries - 1), 250));
+  const busy = document.querySelector("[aria-busy=true]:not(.lesson)"); // what stands above it may still grow
+  if (tries && (!node || busy)) return void setTimeout(() => reveal(focus, tries - 1), 250);
+  if (!node) return;
   outline();
-  const top = box.offsetHeight + 16, card = node.closest(".card"); // with its title, where there is room
-  const there = (card && top + card.offsetHeight <= innerHeight ? card : node).getBoundingClientRect();
+  const top = box.offsetHeight + 16, there = withTitle(node);
   if (there.top < top || there.bottom > innerHeight) scrollTo({ top: Math.max(0, scrollY + there.top - top), behavior: "smooth" });
   if (!focus) return;
   const able = [node, ...node.querySelectorAll("*")].find((one) => one.matches("button:not([disabled]), input, textarea, [tabindex='0']") && visible(one));
@@ -232,6 +242,7 @@ document.addEventListener("click", (event) => {
 setInterval(() => {
   if (!shown?.open || document.hidden) return;
   outline();
+  cover(shown.covers ?? {}); // a number that was not drawn before is narrow now
   const awaits = shown.awaits;
   if (asking) return;
   if (awaits && (awaits.kind === "shown" || awaits.kind === "changed")) {

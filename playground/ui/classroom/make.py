@@ -98,7 +98,9 @@ def run_asked(lesson: Lesson | None) -> dict[str, Any]:
     if not found:
         return {}
     if len(found) > 1 or not found[0].keys() <= PLAIN:
-        raise ValueError("This lesson trains runs of its own. Choose “No run: the lesson alone”, or another lesson.")
+        raise ValueError(
+            "This lesson already trains its own models. Choose “No run: the lesson alone”, or another lesson."
+        )
     return {name.partition(".")[2]: value for name, value in found[0].items()}
 
 

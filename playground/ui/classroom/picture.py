@@ -147,7 +147,7 @@ def table_html(klass: Klass, students: Sequence[Student], hidden: bool, now: flo
             report = run.report
             state = "" if report.state == "finished" else " · training" if at_work(run, now) else " · ended early"
             above = "–" if report.above is None else signed(report.above, 4, plus=True)
-            above += "" if report.causal else " · sees its answers"
+            above += "" if report.causal else " · no mask"
             row += [
                 f"{report.step:,} of {report.planned:,}{state}",
                 "–" if report.loss is None else f"{report.loss:.4f}",

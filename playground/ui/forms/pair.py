@@ -74,7 +74,7 @@ _BASE = PRESETS["small"]
 _MIXTURE_NAMES = ("n_experts", "experts_per_token", "moe_every", "shared_expert", "balance", "balance_weight",
                   "router_z_weight", "router_noise")  # fmt: skip
 _EVALUATION_TOKENS = 2_560
-"""Validation tokens for a language. An own text gets as many as on the Train tab, so that baselines are the same."""
+"""Validation tokens for a language. A pasted text gets as many as on the Train tab, so that baselines are the same."""
 OF_THE_TEXT = ("tokenizer", "context_length")
 """Settings that change with the text; `first_values` differ in no others."""
 

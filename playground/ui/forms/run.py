@@ -39,7 +39,7 @@ FIELDS: tuple[Field, ...] = (
           "shape", least=1, most=32, step=1),
     Field("n_kv_heads", "Key/value heads", "If fewer, heads share them: a smaller cache. 0: as many as heads.",
           "shape", least=0, most=32),
-    Field("d_ff", "Feed-forward width (d_ff)", "Often holds most parameters. 0: 4 times the width, or 8/3 with SwiGLU.",
+    Field("d_ff", "MLP width (d_ff)", "Often holds most parameters. 0: 4 times the width, or 8/3 with SwiGLU.",
           "shape", least=0, most=8192),
     Field("context_length", "Context", "How many tokens it sees at once.", "shape", least=8, most="context", step=8),
     Field("positions", "Positions", "How it knows the order of tokens.", "parts",
@@ -62,7 +62,7 @@ FIELDS: tuple[Field, ...] = (
     Field("scale_embeddings", "Embedding × √width", "As in the first transformer.", "parts"),
     Field("qkv_bias", "Biases on Q, K, V", "Three more vectors per layer.", "parts"),
     Field("attention_output_bias", "Bias after attention", "One more vector per layer.", "parts"),
-    Field("feedforward_bias", "Biases in the feed-forward", "Two more vectors per layer, three with SwiGLU.", "parts"),
+    Field("feedforward_bias", "Biases in the MLP", "Two more vectors per layer, three with SwiGLU.", "parts"),
     Field("head_bias", "Bias on the output", "One number per token of the vocabulary.", "parts"),
     Field("zero_init_outputs", "Start every block at zero", "Output projections begin at zero: a calm start.",
           "parts"),
@@ -177,12 +177,12 @@ def tuning_values(parent: Checkpoint, tokens: int) -> dict[str, Any]:
 
 
 def suited(base: Any, own: Own) -> OwnText:
-    """The settings that suit an own text at this size, or at the best size if `base` is not a size."""
+    """The settings that suit the visitor's own text at this size, or at the best size if `base` is not a size."""
     return for_own_text(own.tokens, own.kinds, base if base in SIZES else None)
 
 
 def best_size(own: Own) -> str:
-    """The best size for an own text; the first size while the length is unknown."""
+    """The best size for the visitor's own text; the first size while the length is unknown."""
     return suited(None, own).size if own.tokens else FIRST_SIZE
 
 

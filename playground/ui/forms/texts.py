@@ -1,6 +1,6 @@
 """Texts: the choice of a text and of its tokens, the same on every tab: drawn, read, and put back.
 
-`learn` switches between an example and an own text; `source` is the choice: an example's name, or OWN_TEXT.
+`learn` switches between an example and the visitor's own text; `source` is the choice: an example's name, or OWN_TEXT.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PROMPTS = {
 }
 OWN_KINDS = {"paste": "Paste", "upload": "File", "hub": "Hub"}
 OWN = ("own_kind", "text", "upload", "hub_repo", "hub_file", "hub_type")
-"""The controls that give an own text."""
+"""The controls that give the visitor's own text."""
 READS = ("learn", "source", *OWN)
 """All controls of the choice."""
 SET_BY_SOURCE = ("source_note", "source", "own", "tokenizer")
@@ -88,14 +88,14 @@ COUNTED = ("char", "word")
 
 
 def check_own_length(own: Own, context_length: int) -> None:
-    """Raise TextError if an own text is surely too short to be learned in these tokens."""
+    """Raise TextError if the visitor's own text is surely too short to be learned in these tokens."""
     if own.tokens and own.tokenizer in COUNTED:
         cut = parted(own.tokens)
         check_parts(cut, own.tokens - cut, context_length)
 
 
 class Own(NamedTuple):
-    """The facts about an own text on which the settings that suit it depend."""
+    """The facts about the visitor's own text on which the settings that suit it depend."""
 
     tokens: int = 0
     """The number of tokens, exact for those in COUNTED, else rough; 0 while unknown."""
@@ -193,7 +193,7 @@ def note_html(source: str) -> str:
 
 
 def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
-    """What an own text holds, or why it cannot be read; empty if there is none."""
+    """What the visitor's own text holds, or why it cannot be read; empty if there is none."""
     given = values["upload"] if values["own_kind"] == "upload" else values["text"]
     if values["own_kind"] == "hub" or not given or not str(given).strip():
         return ""
@@ -220,7 +220,7 @@ def own_in(values: Mapping[str, Any], limits: Limits) -> Own:
 
 
 def draw(limits: Limits, label: str, first: str, prefix: str = "") -> dict[str, Any]:
-    """The choice of text and the fields for an own text, by name; `prefix` distinguishes the ids of a second choice."""
+    """The choice of text and the fields for a pasted one, by name; `prefix` tells the ids of a second choice apart."""
     c: dict[str, Any] = {}
     with gr.Column(elem_id=f"{prefix}source", elem_classes="text-choice"):
         c["learn"] = gr.Radio(
@@ -275,7 +275,7 @@ _KINDS = ("text", "upload", "hub")
 
 
 def follow_text(form: Followed, c: Mapping[str, Any]) -> None:
-    """Update a form when the visitor chooses another text (cause "source") or changes an own text (cause "text")."""
+    """Update a form when the visitor chooses another text (cause "source") or changes their own (cause "text")."""
     form.on("source", c["source"].input, c["learn"].input, whole_texts=True)
     # `input` does not fire for a pasted text
     own = (c["text"].change, c["upload"].upload, c["upload"].clear, c["own_kind"].input)
@@ -283,7 +283,7 @@ def follow_text(form: Followed, c: Mapping[str, Any]) -> None:
 
 
 def with_source(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a page's form, with OWN_TEXT as the source if the model learns from an own text."""
+    """The values of a page's form, with OWN_TEXT as the source if the model learns from one of the visitor's."""
     return {**values, "source": OWN_TEXT} if values["learn"] == OWN_TEXT else dict(values)
 
 

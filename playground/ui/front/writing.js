@@ -248,7 +248,7 @@
       const [model, step] = (known.weights || "").split(" ");
       const old = Boolean(text && model === text.model && Number(step) !== text.step);
       root.toggleAttribute("data-old", old);
-      by.textContent = text ? `${text.by}.${old ? ` The model changed since step ${text.step}.` : ""}` : "";
+      by.textContent = text ? `${text.by}.${old ? ` The model has changed since step ${text.step}.` : ""}` : "";
     }
 
     // ---- a token --------------------------------------------------------------------------------------------------

@@ -17,9 +17,7 @@ def project(at: Here) -> Described:
     )
     code += "attention = block.attention\n"
     if config.attention_layout == "separate_heads":
-        formula = (
-            f"each of {H} heads: h ({T}, {d}) · {{q:W_q}}, {{k:W_k}}, {{v:W_v}} ({d}, {D}){bias} = ({T}, {D}) each"
-        )
+        formula = f"each of {H} heads: h ({T}, {d}) · {{q:Wq}}, {{k:Wk}}, {{v:Wv}} ({d}, {D}){bias} = ({T}, {D}) each"
         code += "\n".join(
             f"{n} = torch.cat([{linear('h', f'head.{n}', config.qkv_bias)} for head in attention.heads], dim=-1)"
             for n in "qkv"
@@ -27,7 +25,7 @@ def project(at: Here) -> Described:
         expressions = {n: f"{n}[0, {at.query}]" for n in "qkv"}
     else:
         wide = (H + 2 * Hkv) * D
-        formula = f"h ({T}, {d}) · [{{q:W_q}} {{k:W_k}} {{v:W_v}}] ({d}, {wide}){bias} = ({T}, {wide})"
+        formula = f"h ({T}, {d}) · [{{q:Wq}} {{k:Wk}} {{v:Wv}}] ({d}, {wide}){bias} = ({T}, {wide})"
         code += f"qkv = {linear('h', 'attention.qkv', config.qkv_bias)}"
         ends = {"q": (0, H * D), "k": (H * D, (H + Hkv) * D), "v": ((H + Hkv) * D, wide)}
         expressions = {n: f"qkv[0, {at.query}, {start}:{end}]" for n, (start, end) in ends.items()}

@@ -14,7 +14,7 @@ def output(at: Here) -> Described:
     lengths = at.facts["lengths"]
     most = int(lengths.argmax())
     bias = " + b" if config.attention_output_bias else ""
-    formula = f"z of all heads side by side ({T}, {H * D}) · W_o ({H * D}, {d}){bias} = ({T}, {d})"
+    formula = f"z of all heads side by side ({T}, {H * D}) · Wo ({H * D}, {d}){bias} = ({T}, {d})"
     code = (
         f"out = {linear('z.transpose(1, 2).flatten(2)', 'attention.out', config.attention_output_bias)}\n"
         f"W_o = attention.out.weight.T.view({H}, {D}, {d})\n"

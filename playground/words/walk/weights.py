@@ -38,8 +38,8 @@ def mask(at: Here) -> Described:
         )
         later_weight = percent(at.facts["weight_on_later"], 0)
         sentence = (
-            f"It sees the future: {at.query_token} will give {later_weight} of its weight to tokens that come "
-            "after it. In training these include the token to predict, so its loss says nothing about how it writes."
+            f"{at.query_token} sees the future: it will give {later_weight} of its weight to later tokens. In "
+            "training, these include the token to predict. So the model's loss says nothing about its writing."
         )
         return Described("The mask: none", why, formula, code, sentence, expressions)
     why = (

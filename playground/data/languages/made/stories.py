@@ -138,7 +138,7 @@ def broken(kind: str, word: str, possible: tuple[str, ...]) -> str:
         OTHER: f"it can only be {shown}",
         PRONOUN: f"the pronoun must be {shown}",
         THING: f"the thing is the {shown}",
-        PLACE: f"the place is “{shown}”",
+        PLACE: f"the story's place needs “{shown}”",
     }
     if not possible:
         return "the story must continue differently"

@@ -43,9 +43,7 @@ class Beginning:
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             raise ValueError(_DAMAGED) from None
         if step != (now := checkpoint.history.last_step):
-            raise ValueError(
-                f"The model changed since: step {step:,} wrote this, now it is at step {now:,}. Press Generate again"
-            )
+            raise ValueError(f"The model wrote this at step {step:,} and is now at step {now:,}. Press Generate again")
         known = range(checkpoint.config.vocab_size)
         fits = 0 < len(text.prompt) <= limits.prompt and len(text.tokens) <= PRESSES * limits.new_tokens
         fits = fits and 0 <= start <= len(text.tokens) and text.precision in PRECISIONS
@@ -88,8 +86,10 @@ def rules_in_words(rules: SamplingConfig, *always: str) -> list[str]:
     """Each rule that is not neutral, as "top-p 0.95"; those named in `always` come first, even if neutral."""
     neutral = SamplingConfig(seed=rules.seed)
     changed = [name for name in SamplingConfig.__dataclass_fields__ if getattr(rules, name) != getattr(neutral, name)]
+    hyphen = "\N{NON-BREAKING HYPHEN}"
     titles = {
-        name: name.replace("top_", "top-").replace("min_", "min-").replace("_", " ") for name in [*always, *changed]
+        name: name.replace("top_", f"top{hyphen}").replace("min_", f"min{hyphen}").replace("_", " ")
+        for name in [*always, *changed]
     }
     values = {name: getattr(rules, name) for name in titles}
     return [f"{titles[name]} {value if isinstance(value, int) else f'{value:g}'}" for name, value in values.items()]

@@ -16,7 +16,7 @@ from .pairs import FIELD, answers_of, check_size, ideas, kept_here, pair_here, t
 from .selection import At
 
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
-<p>Which few parts together carry the difference between two answers?</p>{FIELD}{slot("circuit-ideas", class_="line")}
+<p>Which few parts are enough for the answer?</p>{FIELD}{slot("circuit-ideas", class_="line")}
 <div class="stack" data-if="other">{slot("circuit-headline")}
 <div data-reveal="headline">{chart_place("circuit", height=400, save_name="circuit", clickable=True)}</div></div>
 </div></details>"""

@@ -20,6 +20,7 @@ from ....words.heads import (
     attends_headline,
     cell_words,
     edited_headline,
+    grid_title,
     head_name,
     unedited_words,
     without_words,
@@ -36,12 +37,12 @@ from .tested import known
 HEIGHT = 340
 """Pixels of a pattern."""
 
-TEMPLATE = f"""<div class="two"><div class="card stays">
-{slot("headline")}{slot("head-buttons", class_="line tight")}
+TEMPLATE = f"""<div class="two wide-left"><div class="card stays head-card">
+<div class="stack">{slot("headline")}{slot("head-buttons", class_="line tight")}</div>
 {chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}</div>
 <section>{receipt.TEMPLATE}
-<div class="card"><h3>All heads{slot("grid-order", tag="span", class_="not-in-lessons")}</h3>
-{chart_place("grid", height=534, save_name="heads", clickable=True)}</div></section></div>
+<div class="card"><h3>All heads{slot("grid-order", tag="span")}</h3>
+{chart_place("grid", height=427, save_name="heads", clickable=True)}</div></section></div>
 <details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
 {slot("with-choice", class_="line tight")}
 <div class="two"><div>{slot("own-headline")}{chart_place("own-pattern", height=HEIGHT, save_name="compared-head")}</div>
@@ -59,7 +60,9 @@ def slots(at: At) -> dict[str, Slot]:
     shown = {
         "headline": Slot((*head, c.query, c.edits, known(look) is None), lambda: headline(at)),
         "head-buttons": Slot((*head, c.edits, c.why), lambda: buttons(at)),
-        "pattern": Slot((*head, c.query, c.key, c.edits), lambda: show(*drawn(look, weights(at), c.query, c.key))),
+        "pattern": Slot(
+            (*head, c.query, c.key, c.edits), lambda: show(*drawn(look, weights(at), c.query, c.key), aloud=True)
+        ),
         "grid-order": Slot(at.about, lambda: f", {ORDERS[order(at.look)]}"),
         "grid": Slot((*head, window(at.look.length, c.query)), lambda: show(*grid(at))),
     }
@@ -172,7 +175,8 @@ def grid(at: At) -> tuple[dict[str, Any], str]:
     part = window(look.length, c.query)
     by_layer = {layer: look.pattern(layer)[:, part, part].float().cpu().numpy() for layer in {la for la, _ in shown}}
     patterns = np.stack([by_layer[layer][head] for layer, head in shown])
-    titles = [f"{layer}.{head}" for layer, head in shown]
+    moved = importance(look)
+    titles = [grid_title(layer, head, None if moved is None else moved[layer, head]) for layer, head in shown]
     chosen = shown.index(at.owner) if at.owner in shown else None
     figure = head_grid(patterns, titles, columns=4, causal=look.config.causal, size=132, chosen=chosen)
     more = f"The first {len(shown)} of {len(heads)} heads." if len(shown) < len(heads) else ""

@@ -1,4 +1,4 @@
-"""Through training: the same prompt at every kept moment of the run, above the loss curve."""
+"""Through training: the same prompt at every kept moment of the run, and the loss curve below."""
 
 from __future__ import annotations
 
@@ -23,24 +23,22 @@ from ...chart import chart_place, show
 from ...clicks import number_of
 from ...panel import Slot, choice, move_button, slot
 from .drawn import clicked_cell, window, window_buttons
-from .heads import drawn
+from .heads import HEIGHT, drawn
 from .selection import MODEL, At, strongest_key
 
 CANDIDATES = 8
-HEIGHT = 440
-"""Pixels of the pattern."""
 
 TEMPLATE = f"""<section data-for="training:moments">
 <div class="card stack">{slot("moments-headline")}
-<label class="moment">{slot("moments-slider")}{slot("moments-step", tag="output")}</label>
-<div class="line">{choice("look_at", "Attention to", HABIT_NAMES)}</div>
-{chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}</div>
+<label class="moment">{slot("moments-slider")}{slot("moments-step", tag="output")}</label></div>
 <div class="two">
 <div class="card">{slot("moments-head", tag="h3")}
 {chart_place("moments-pattern", height=HEIGHT, save_name="pattern-then", clickable=True)}
 {slot("moments-window", class_="line tight")}</div>
 <div class="card">{slot("moments-then", tag="h3")}
-{chart_place("moments-bars", height=300, save_name="prediction-then")}</div></div></section>"""
+{chart_place("moments-bars", height=300, save_name="prediction-then")}</div></div>
+<div class="card stack"><div class="line">{choice("look_at", "Attention to", HABIT_NAMES)}</div>
+{chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}</div></section>"""
 
 _replays = Kept(entries=96, megabytes=64)
 _looks = Kept(entries=64, megabytes=64)
@@ -117,7 +115,7 @@ def instead(problem: str) -> str:
     """Why this model's training cannot be shown, and a button that chooses a model whose training can."""
     choose = {"subject": MODEL, "typed": False}  # a prompt that was typed for this model stays with it
     button = move_button("Choose Copying", choose, kind="primary", data_choose="shipped-induction")
-    said = Result(problem, "Copying was saved with snapshots. Watch its heads learn.")
+    said = Result(problem, "The model “Copying” has snapshots. Watch its heads learn.")
     return f'<div class="card stack">{theme.result(said, tag="h2")}{button}</div>'
 
 

@@ -32,7 +32,7 @@ PAIRS, MOST_NEW, SENTENCES, OTHERS = 16, 180, 120, 60
 """Pairs, and tokens that are written, at most; characters at least, to the end of a sentence or of any other text."""
 ENOUGH_TEXTS, TEXT_TOKENS = 8, 8192
 """Texts from which the model needs to write none itself; tokens of the text that is read."""
-NO_PAIRS = "No pair suits this model. Under “Patch from another prompt”, type one that differs in one token."
+NO_PAIRS = "No ready pair suits this model. Under “Patch from another prompt”, type your prompt with one token changed."
 BY_HAND = "This example was written by hand for one prompt. Choose a trained model under “Look into”"
 REPLACE = "Replace your prompt with a pair:"
 FIELD = """<div class="line"><label class="field-label grow">Other prompt <textarea rows="1"

@@ -86,16 +86,16 @@ def receipt_html(r: Receipt, look: Look) -> str:
         (f"length of the vector that this cell adds to “{query}” (through the output matrix)", _row(_norm(r.part_out))),
     ]  # fmt: skip
     worst = max(r.differences, key=r.differences.__getitem__)
-    sums, to_weight, to_value = (
+    sums, to_value = (
         theme.table(
             (), [(theme.Cell(html=what), theme.Cell(html=value)) for what, value in rows], classes="receipt-sums"
         )
-        for rows in (lines, more, value)
+        for rows in (lines + more, value)
     )
     proof = receipt_proof(r.largest_difference, worst, 8 * look.trace["attn_in", r.layer].element_size())
     return (
         f"{theme.heading(html.unescape(title))}"
-        f'<div class="receipt">{sums}<details><summary>From score to weight</summary>{to_weight}</details>'
+        f'<div class="receipt">{sums}'
         f"<details><summary>From weight to value</summary>{to_value}"
         f'<div class="receipt-proof">{theme.notice(proof, "good" if r.largest_difference < AGREES else "error")}</div>'
         f"</details><details><summary>All {len(r.q)} numbers</summary>"

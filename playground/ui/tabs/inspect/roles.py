@@ -97,7 +97,7 @@ def role_card(at: At) -> str:
         rows.append((f"weight on {habit}", there, bound, _number(here[name])))
         if name in REPEATS and tests.given_up[name].is_clear(*owner):
             lost, bound = interval(tests.given_up[name], owner), f"≤ {tests.untrained_given_up[name]:.2f}"
-            rows.append((f"weight on {habit}, lost without the repetition", lost, bound, ""))
+            rows.append((f"weight on {habit}, lost without the earlier copy", lost, bound, ""))
     effect = effect_or_noise(tests.effect, owner, digits=4)
     rows += [
         ("evenness", interval(tests.evenness, owner), "", _number(here["evenness"])),

@@ -56,9 +56,9 @@ _AREA = (
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
 <div class="card stack"><p>How strongly must we steer to change the answer?</p>
 {slot("steer-added", tag="p", class_="num")}{slot("steer-ideas", class_="line")}
-<div class="stack" data-if="steer_layer"><label class="field-label wide">Strength
+<div class="stack" data-if="steer_layer"><label class="field-label wide">Strength <output data-of="strength"></output>0
 <input type="range" name="strength" min="0" max="{STRENGTHS[-1]:g}" step="{STRENGTHS[1]:g}">
-<output data-of="strength"></output></label>
+{STRENGTHS[-1]:g}</label>
 {slot("steer-curve-headline")}{slot("steer-texts", class_="stack")}
 <details class="stack"><summary>Prompts, layer and curve</summary>
 <div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>

@@ -33,7 +33,7 @@ from .selection import At
 
 TRAINED = "trained"
 RULES = {TRAINED: "As in its training", "adamw": "AdamW", "muon": "Muon", "sgd": "Plain SGD"}
-HEAD_MATRICES = {"q": "W_q of this head", "k": "W_k of this head", "v": "W_v of this head", "o": "W_o of this head"}
+HEAD_MATRICES = {"q": "Wq of this head", "k": "Wk of this head", "v": "Wv of this head", "o": "Wo of this head"}
 PICTURES = {"step": "Step", "gradient": "Gradient", "weight": "Weights"}
 """The pictures of one matrix."""
 SWITCH = {"step": "One optimizer step", "moments": "Through training"}

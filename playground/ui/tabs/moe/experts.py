@@ -65,7 +65,8 @@ def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
 
 def _favourites(checkpoint: Checkpoint, found: list[Lift]) -> str:
     words = "".join(
-        f'<span class="favourite" title="{f.taken:,} of {f.count:,} go to this expert: {f.lift:.1f} times its share">'
+        f'<span class="favourite" title="{f.taken:,} of {f.count:,} go to this expert: '
+        f'{f.lift:.1f} times as often as an average token">'
         f"<code>{html.escape(visible(checkpoint.tokenizer.token_text(f.token)))}</code>"
         f" <small>{percent(f.taken / f.count, 0)}</small></span>"
         for f in found[:MOST]

@@ -68,7 +68,8 @@ def numbers(view: PairView) -> str:
     if verdict is not None and math.isfinite(verdict.margin):
         sign = "lower" if verdict.difference < 0 else "higher"
         fresh = " on fresh text" * (view.matched is None)  # and not while they trained
-        return f"MoE's loss{fresh} is <b>{abs(verdict.difference):.4f}</b> {sign}, ± {verdict.margin:.4f}"
+        margin = f", ± {verdict.margin:.4f}" * verdict.margin_decides
+        return f"MoE's loss{fresh} is <b>{abs(verdict.difference):.4f}</b> {sign}{margin}"
     losses = {NAMES[kind]: side.val_losses[-1] for kind, side in view.sides.items() if side.val_losses}
     if len(losses) == len(SIDES) and view.alike:
         return " · ".join(f"{name} <b>{loss:.4f}</b>" for name, loss in losses.items())
@@ -162,8 +163,7 @@ def interval(view: PairView) -> tuple[dict[str, Any] | None, str]:
         found = [each[max(each)] for each in along(view)]
     if not found and not view.active:
         return None, ""
-    margin = verdict.margin if verdict and math.isfinite(verdict.margin) else None
-    given = (found, verdict.difference if verdict else None, margin)
+    given = (found, verdict.difference, verdict.margin) if verdict and verdict.margin_decides else (found, None, None)
     return verdict_figure(*given), interval_words(*given)
 
 

@@ -74,5 +74,5 @@ def advanced(limits: Limits) -> dict[str, Any]:
     # which size's settings "Reset" goes back to. Not a gr.State, which would hold a connection open.
     c["base"] = gr.Textbox(form.FIRST_SIZE, visible=False)
     c["tuned"] = gr.Textbox("", visible=False)  # the model for whose further training the settings were chosen
-    c["suited"] = gr.Textbox("", visible=False)  # for which length of an own text the settings were chosen
+    c["suited"] = gr.Textbox("", visible=False)  # for which length of the visitor's own text the settings were chosen
     return c

@@ -103,7 +103,9 @@ def match(view: RunView, spec: RunSpec | None) -> str:
             "warning",
         )
     if not card.losses:
-        return theme.notice("The link holds no losses to compare with: its run was continued after its end.", "info")
+        return theme.notice(
+            "The link holds no losses to compare with, because its run was later trained for more steps.", "info"
+        )
     found = repetition(card, view.history.evaluations, machine_of(view), over=not view.active)
     tone = {"matched": "good", "differs": "warning", "open": "info"}[found.kind]
     return theme.notice(repetition_in_words(found), tone)
@@ -114,7 +116,7 @@ def _ends(view: RunView, card: RunCard) -> str:
     if value is None or not card.losses:
         return "The losses need not be the same."
     return (
-        f"The losses need not be the same: its validation loss {'is' if view.active else 'ended at'} {value:.4f}, "
+        f"The losses need not be the same: your validation loss {'is' if view.active else 'ended at'} {value:.4f}, "
         f"the link's ended at {card.losses[-1][2]:.4f}."
     )
 

@@ -14,7 +14,7 @@ from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT, source_text
 from ....storage import Checkpoint
-from ....studies.finetune import shortest, tuning_corpus
+from ....studies.finetune import in_known_case, shortest, tuning_corpus
 from ....words.training import in_steps
 from ....words.tuning import lacking_words, needed_words
 from ... import theme
@@ -124,7 +124,7 @@ class Settings:
         return base | {"source": source, "prompt": named.get("prompt") or ""}
 
     def _by_length(self, named: Values) -> list[str]:
-        """The settings that an own text's length changes from those of the size, as given by `form.changes`."""
+        """The settings that the length of a pasted text changes from those of the size, as given by `form.changes`."""
         size = named.get("base")
         if named["source"] != OWN_TEXT or size not in form.SIZES or named.get("parent"):
             return []
@@ -188,7 +188,7 @@ class Settings:
         return {self.c[name]: value for name, value in self.held(named).items()}
 
     def held(self, named: Values) -> Values:
-        """Values that make the form hold these settings, by name: fields, size, base, prompt, source of an own text."""
+        """Values that make the form hold these settings, by name: fields, size, base, prompt, source of a text."""
         out = {name: named[name] for name in (*form.BY_NAME, "base", "prompt")}
         out |= {"suited": named.get("suited", ""), "size": form.size_of(named), "name": ""}
         out |= {"further": False, "tuned": "", "train": gr.update(interactive=True)}
@@ -233,9 +233,11 @@ def lacking_html(named: Values, limits: Limits) -> tuple[str, bool]:
             tuning_corpus(text, parent.tokenizer, parent.config.context_length)
         except ValueError as problem:
             return theme.notice(sentence(str(problem)), "error"), False
-        if not (lacking := parent.tokenizer.unknown_parts(text)):
+        if not (unknown := parent.tokenizer.unknown_parts(text)):
             return "", True
-        return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind), "warning"), True
+        lacking = parent.tokenizer.unknown_parts(in_known_case(text, parent.tokenizer))
+        small = [each for each in unknown if each not in lacking]
+        return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind, small), "warning"), True
 
     return _lacking.get((parent.name, text_sha256(text)), find, owner=parent.model)
 

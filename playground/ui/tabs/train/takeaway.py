@@ -157,7 +157,7 @@ def received(path: Path, page: Page) -> Checkpoint:
         raise ValueError("Upload a zip file: the one that “Model (zip)” makes, or a zipped folder.")
     if path.stat().st_size > limits.archive_bytes:
         raise ValueError(
-            f"The zip has {path.stat().st_size / 1e6:.1f} MB; {limits.where} takes at most "
+            f"The zip is {path.stat().st_size / 1e6:.1f} MB; {limits.where} takes at most "
             f"{limits.archive_bytes / 1e6:.0f} MB."
         )
     checkpoint = load_archive(path, max_bytes=limits.archive_bytes, check=limits.check_model)
