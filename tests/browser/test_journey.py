@@ -1,10 +1,16 @@
-"""The main journey, as a new visitor takes it: open, paste a text, train, reload in the middle, talk to the model."""
+"""The main journey of a new visitor: open, paste, train, reload, talk; out by a link and back in; a page at rest."""
 
 import re
 
 from playwright.sync_api import expect
 
+from playground.service.runs import Source
+from playground.ui.forms import run as form
+from playground.ui.tabs.train.linked import card_of
+
+from ..ui.runs import ended, known
 from .conftest import DESK, type_number
+from .measuring import calm
 
 TEXT = "The keeper lit the lamp each night. The lamp was old and the night was long. " * 60
 POINTS = """name => document.querySelector('#curve .chart-plot')?._fullData
@@ -192,3 +198,59 @@ def test_bad_input_is_answered_under_its_field_until_a_file_is_dropped_there(add
     # what was there before still is
     assert "recorded" in page.inner_text("#status") and page.locator(".run-card .notice-error:visible").count() == 0
     page.wait_for_function("document.querySelector('#curve .chart-plot')?._fullData?.some(t => t.y?.length > 5)")
+
+
+FRAMES = """window.frames_asked = 0;
+const ask = window.requestAnimationFrame.bind(window);
+window.requestAnimationFrame = (act) => { window.frames_asked += 1; return ask(act); };"""
+DOWN = """const fetched = window.fetch;
+window.fetch = (...asked) => window.down ? Promise.reject(new TypeError("nobody answers")) : fetched(...asked);"""
+
+
+def test_an_open_page_asks_for_no_frames_and_waits_for_a_server_that_is_restarted(address, open_page):
+    """Plain gradio's asks for 60 frames a second, for a loading sign that is gone: 6 % of a core."""
+    page = open_page()
+    page.add_init_script(FRAMES + DOWN)
+    page.goto(address)
+    page.wait_for_selector("#curve [data-state=drawn]")
+    calm(page)
+    rests = "() => new Promise((tell) => { const n = frames_asked; setTimeout(() => tell(frames_asked === n), 1000); })"
+    page.wait_for_function(rests)
+    page.evaluate("window.down = true; fetch('gradio_api/run/predict', {method: 'POST'}).catch(() => 0)")
+    page.wait_for_selector(".complaint:has-text('come back')")
+    page.route("**/status", lambda route: route.fulfill(headers={"x-playground-server": "another start"}))
+    page.evaluate("window.down = false")
+    page.wait_for_selector(".complaint:has-text('was restarted')")
+    assert page.locator(".complaint").count() == 1
+    page.wait_for_selector("#curve [data-state=drawn]")
+
+
+def test_a_link_is_repeated_and_a_model_goes_out_and_comes_back(served, open_page, tmp_path):
+    house, address = served
+    page = open_page(permissions=["clipboard-read", "clipboard-write"], accept_downloads=True)
+    values = form.size_values("tiny", "sentences") | {"steps": 20, "eval_every": 5, "sample_every": 0, "seed": 11}
+    spec = form.run_spec(values | {"source": "sentences", "prompt": "the cat"}, Source("sentences"), house.limits)
+    job = ended(house.board.start(known("somebody"), spec))  # a quick run that somebody else has made here
+    letters = card_of(job.view(), job.spec).to_letters()
+    page.goto(f"{address}?run={letters}")
+    page.wait_for_selector("#linked .notice:has-text('20 steps, seed 11')")
+    page.click("#train-button")
+    page.wait_for_selector(".run-card .notice-good:has-text('4 decimals')")
+    page.wait_for_function("document.querySelector('#model input')?.value.startsWith('Run 1')")
+    page.click(".run-card .menu summary")
+    assert "the recipe" in page.inner_text(".run-card .menu")
+    page.click("#copy-run")
+    page.wait_for_selector("#copy-run:has-text('Link copied')")
+    assert f"run={letters}" in page.evaluate("navigator.clipboard.readText()")
+
+    page.click("#take > summary")
+    with page.expect_download() as download:
+        page.click("#take-model")
+    download.value.save_as(tmp_path / "mine.zip")
+    with page.expect_request("**/gradio_api/upload*") as sent:
+        page.set_input_files("#take-upload", tmp_path / "mine.zip")
+    whose = page.evaluate("playground.known.visitor")
+    assert whose and sent.value.headers["x-playground-visitor"] == whose, "it is counted as this visitor's"
+    page.wait_for_selector("[data-slot=brought] .notice-good:has-text('205,696 parameters')")
+    page.wait_for_function("document.querySelector('#model input')?.value.endsWith('(uploaded)')")
+    page.wait_for_selector("#status:has-text('20 steps · recorded')")

@@ -1,20 +1,28 @@
-"""The commands as a user types them: train, generate, info; errors are one sentence and exit code 2."""
+"""The commands as a user types them: what is asked is done or refused in a sentence; a full disk, an interrupt."""
 
 import contextlib
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors import SafetensorError
 
 import playground
 from playground.cli import main
-from playground.storage import load
+from playground.data.tokenizers import CharTokenizer
+from playground.model import ModelConfig, Transformer
+from playground.storage import load, save
+from playground.training import TrainConfig, proof
 from tests.cli.refusals import check_refused
 
+ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = ["d_model=16", "context_length=16", "batch_size=4", "eval_every=5", "eval_windows=4"]
 SMALL = ["--preset", "tiny", "--set", *SETTINGS]
 TEXT = "the lamp burns, the sea turns, the night learns. " * 40
@@ -133,3 +141,109 @@ def test_a_reader_who_has_seen_enough_gets_no_traceback(trained):
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
     assert json.loads(done.stdout)["index"] == 0
     assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_a_sentence_and_a_reader_who_leaves_does_not_end_the_run(tmp_path, monkeypatch, capsys):
+    def full(*args, **more):
+        raise SafetensorError("I/O error: No space left on device")
+
+    monkeypatch.setattr("playground.cli.train.save", full)
+    language = ["train", "--language", "brackets", "--steps", "8", "--out", str(tmp_path / "m"), *SMALL]
+    assert main(language) == 2
+    assert "written: I/O" in capsys.readouterr().err
+    (tmp_path / "text.txt").write_text(TEXT)
+    command = [sys.executable, "-m", "playground", "train", "--text", str(tmp_path / "text.txt"), "--steps", "8"]
+    run = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "m"), *SMALL], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    run.stdout.readline()
+    run.stdout.close()
+    assert run.wait(120) == 0
+    assert load(tmp_path / "m").history.last_step == 8
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
+@pytest.mark.parametrize("program", [["-m", "playground", "info", "nowhere"], ["app.py", "--port", "7959"]])
+@pytest.mark.parametrize("seconds", [0.4, 0.9])
+def test_an_interrupt_while_the_program_starts_is_quiet(program, seconds):
+    run = subprocess.Popen([sys.executable, *program], cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    time.sleep(seconds)  # in which torch's C++ starts, or Python's part of it, or gradio
+    run.send_signal(signal.SIGINT)
+    said = run.communicate(timeout=60)[1]
+    assert "Traceback" not in said and run.returncode in (2, 130, -signal.SIGINT)  # or before Python listens
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A model of one layer and one head that reads sixteen characters."""
+    config = ModelConfig(vocab_size=5, context_length=16, n_layers=1, d_model=8, n_heads=1)
+    return save(tmp_path_factory.mktemp("asked") / "m", Transformer(config), CharTokenizer("abcd"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["train", "--out", "{new}", "--set", "d_model=64", "d_model=48"], "d_model twice"),
+        (["train", "--out", "{new}", "--steps", "8", "--set", "steps=9"], "--set steps"),
+        (["train", "--out", "{new}", "--prompt", "", "--set", "sample_prompt=a"], "--set sample_prompt"),
+        (["train", "--out", "{new}", "--flavor", "t4-small"], "--on hf-jobs"),
+        (["train", "--out", "{new}", "--language", "klingon"], "dialects, sentences\n"),
+        (["train", "--out", "{new}", "--set", "device=cpu:3"], "machine: choose"),
+        (["generate", "{made}", "--prompt", "a", "--greedy", "--temperature", "2"], "whatever --temperature"),
+        (["generate", "{text}", "--prompt", "a"], "file: choose"),
+        (["export", "{made}", "--out", "{text}"], "file: name"),
+        (["train", "--text", "/no/such/file", "--out", "{new}"], "/no/such/file cannot"),
+        (["train", "--out", "{made}"], "exists already"),
+        (["train", "--out", "{new}", "--set", "d_modle=3"], "mean d_model?"),
+        (["train", "--out", "{new}", "--set", "d_model"], "needs NAME=VALUE"),
+        (["train", "--out", "{new}", "--set", "causal=maybe"], "causal must be true or false"),
+        (["train", "--out", "{new}", "--seed", "-1"], "--seed must"),
+        (["train", "--out", "{new}", "--resume"], "not exist"),
+        (["train", "--out", "{new}", "--vocab-size", "300"], "--vocab-size bounds"),
+        (["train", "--out", "{new}", "--language", "sentences", "--tokenizer", "bpe"], "word, not"),
+        (["train"], "--out"),
+        (["generate", "/no/such/folder", "--prompt", "x"], "/no/such/folder does"),
+        (["generate", "{made}", "--prompt", "a", "--slide-by", "0"], "slide_by must"),
+        (["info", "{empty}"], "no config.json"),
+        (["dance"], "invalid choice"),
+        # what no machine has is refused before anything is made
+        (["train", "--out", "{new}", "--set", "d_model=1000000"], "at most"),
+        (["train", "--out", "{new}", "--set", "context_length=100000000"], "at most"),
+        (["train", "--out", "{new}", "--set", "batch_size=99999999999"], "100,000 windows"),
+        (["train", "--out", "{new}", "--vocab-size", "1000000000"], "1,000,000"),
+        (["train", "--out", "{new}", "--text", ""], "folder: name"),
+        (["train", "--out", "{new}", "--text", os.devnull], "read again"),
+        (["train", "--out", "{new}", "--preset", ""], "called ''"),
+    ],
+)
+def test_what_cannot_be_heeded_is_refused_by_name(made, tmp_path, capsys, arguments, sentence):
+    (tmp_path / "text.txt").write_text("no model")
+    places = {"new": tmp_path / "new", "made": made, "text": tmp_path / "text.txt", "empty": tmp_path}
+    began = time.process_time()
+    check_refused(capsys, [argument.format(**places) for argument in arguments], sentence)
+    assert time.process_time() - began < 2 and not (tmp_path / "new").exists()
+
+
+def test_a_prompt_may_be_empty_and_one_longer_than_the_context_is_said(tmp_path, capsys, made):
+    command = ["train", "--language", "brackets", "--steps", "4", "--prompt", "([", "--out", str(tmp_path / "m")]
+    assert main([*command, *SMALL]) == 0
+    assert main(["train", "--resume", "--out", str(tmp_path / "m"), "--steps", "8", "--prompt", "", "--json"]) == 0
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines() if line.startswith("{")]
+    assert [event["settings"]["sample_prompt"] for event in told if event["event"] == "changed"] == [["([", ""]]
+    assert {event["prompt"] for event in told if event["event"] == "sampled"} == {""}
+    checkpoint = load(tmp_path / "m")
+    assert checkpoint.about["prompt"] == checkpoint.about["training"]["sample_prompt"] == ""
+    for prompt, said in (("abcd" * 4, ""), ("abcd" * 5, "last 16,")):
+        assert main(["generate", str(made), "--prompt", prompt, "--max-new-tokens", "1"]) == 0
+        err = capsys.readouterr().err
+        assert said in err and bool(err) == bool(said)
+
+
+def test_fp16_on_a_gpu_that_fails_its_proof_is_refused_with_the_reason(monkeypatch):
+    monkeypatch.setattr(proof, "pick_device", lambda name, work: torch.device("cuda"))
+    wrong = proof.Fault("cuda:0", "float16", "the decoding", 0.09)
+    monkeypatch.setattr(proof, "fault", lambda device, dtype: wrong)
+    model = ModelConfig(vocab_size=4, context_length=16, n_layers=1, d_model=8, n_heads=1)
+    with pytest.raises(ValueError, match=r"9.0%.*fp32"):
+        proof.device_for(TrainConfig(precision="fp16"), model)
+    assert proof.device_for(TrainConfig(precision="fp32"), model) == (torch.device("cpu"), wrong)

@@ -10,7 +10,7 @@ from playground.cli import doctor, main
 from playground.service.data_folder import VARIABLE, DataFolder, new_id
 from playground.service.models import Registry
 from tests.cli.refusals import check_refused
-from tests.service.test_models import checkpoint
+from tests.service.test_board import checkpoint
 from tests.ui.runs import ANNA, small_limits
 
 

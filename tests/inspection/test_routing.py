@@ -1,14 +1,20 @@
-"""Routing: what is shown equals a loop over tokens through the model's own weights; edits do just what they say."""
+"""Experts: routing equals a loop over tokens, edits do what they say; balance and favourites equal a plain count."""
 
+from math import comb
+
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
+from playground.inspection import favourites as s
+from playground.inspection.balance import evenness, load_over_training
 from playground.inspection.cost import effect, expert_costs
 from playground.inspection.edits import ForceExpert, SwitchOffExperts, edits_tap
 from playground.inspection.routing import routing_of
 from playground.model import ModelConfig, Pass, Transformer, trace
 from playground.model.moe import MixtureOfExperts
+from playground.training import History, LoadMeasured
 from playground.training.losses import window_losses
 from playground.training.verdict import difference
 
@@ -145,3 +151,69 @@ def test_impossible_edits_are_refused_in_words():
         edits_tap([SwitchOffExperts(0, (0,))], SMALL)
     with pytest.raises(ValueError, match=r"prompt.*empty"):
         effect(model, ids[:0], edits_tap([SwitchOffExperts(0, (0,))], model.config))
+
+
+def test_evenness_of_known_loads_and_of_those_that_a_history_holds():
+    even = evenness([0.25] * 4)
+    assert (even.entropy, even.most, even.dead) == (2.0, 2.0, ())
+    collapsed = evenness([0.0, 1.0, 0.0, 0.0])
+    assert (collapsed.entropy, collapsed.busiest, collapsed.busiest_share, collapsed.dead) == (0.0, 1, 1.0, (0, 2, 3))
+    shares = np.array([0.5, 0.3, 0.199, 0.001])
+    some = evenness(shares)
+    assert some.entropy == pytest.approx(-(shares * np.log2(shares)).sum())
+    assert some.dead == (3,) and some.busiest == 0
+    history, rng = History(), np.random.default_rng(0)
+    tables = rng.dirichlet(np.ones(4), (3, 2))
+    for step, table in zip((10, 20, 30), tables):
+        history.add(LoadMeasured(step, 0.0, table.tolist()))
+    steps, load = load_over_training(history.load, 2, 4)
+    assert steps == (10, 20, 30) and torch.equal(load, torch.tensor(tables))
+    entropies = [[evenness(layer.tolist()).entropy for layer in moment] for moment in load]
+    assert entropies == pytest.approx(-(tables * np.log2(tables)).sum(-1))
+    damaged = [*history.load, {"step": 40, "load": "x"}, {"step": 50, "load": [[1.0]]}]
+    assert load_over_training(damaged, 2, 4)[0] == (10, 20, 30)
+    assert load_over_training([], 2, 4) is None
+
+
+def test_favourites_equal_a_count_over_all_tokens():
+    rng = np.random.default_rng(4)
+    tokens = rng.integers(0, 9, 600)
+    experts = np.stack([rng.integers(0, 4, 600), rng.integers(4, 8, 600)], axis=1)
+    experts[tokens == 3, 0] = 2  # expert 2 likes token 3
+    found = s.favourites(experts, tokens, 9)
+    assert [lift.token for lift in found[2]] == [3] and found[8] == []
+    (liked,) = found[2]
+    own = [row for t, row in zip(tokens, experts) if t == 3]
+    assert liked.count == liked.taken == len(own)
+    assert liked.lift == pytest.approx(1 / (experts == 2).any(axis=1).mean())
+    visits = [int((experts == expert).any(axis=1).sum()) for expert in range(9)]
+    assert s.own_kind(found, visits) is None, "expert 2 takes most other tokens too"
+    assert s.own_kind(found, [*visits[:2], len(own), *visits[3:]]) == (2, [liked])
+
+
+def test_luck_has_no_favourites_and_neither_has_an_expert_that_takes_all():
+    """Of forty texts on which experts are drawn, at most one in twenty has any favourite at all."""
+    rng, texts = np.random.default_rng(0), 40
+    named = 0
+    for _ in range(texts):
+        tokens = rng.choice(30, 3072, p=np.arange(1, 31) / 465)
+        experts = rng.choice(8, 3072, p=[0.001, 0.199, *[0.8 / 6] * 6])
+        experts = np.stack([experts, np.full(3072, 8)], axis=1)  # expert 8 takes every token
+        named += any(s.favourites(experts, tokens, 9))
+    assert named <= texts / 20 + 1
+    exact = sum(comb(20, k) * 0.3**k * 0.7 ** (20 - k) for k in range(11, 21))
+    assert s._tail(11, 20, 0.3) == pytest.approx(exact, abs=1e-12)
+
+
+def test_random_weights_are_unclear_and_a_router_that_sorts_by_token_is_clear():
+    """Of forty random routers, at most one in ten is said to have learned to sort tokens."""
+    config = ModelConfig(vocab_size=12, context_length=32, n_layers=1, d_model=8, n_heads=1, n_experts=4, d_expert=8)
+    ids = torch.randint(0, 12, (8, 32), generator=torch.Generator().manual_seed(0))
+    clear = 0
+    for seed in range(40):
+        model = Transformer(config, seed=seed)
+        clear += s.sorting(model, ids, 0, routing_of(model, ids).experts[0, ..., 0].flatten().numpy()).is_clear
+    assert clear <= 4
+    first = (ids.flatten() % 4).numpy()
+    by_token = s.sorting(model, ids, 0, first)
+    assert by_token.is_clear and by_token.learned == 1 - np.bincount(first).max() / len(first)

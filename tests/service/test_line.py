@@ -203,12 +203,12 @@ def test_networks_take_turns_so_that_a_crowd_behind_one_address_keeps_nobody_els
 
 
 def test_a_long_run_lends_its_place_to_a_network_that_has_none_and_ends_with_the_same_digits(tmp_path, monkeypatch):
-    monkeypatch.setattr("playground.service.line.TURN_SECONDS", 0.2)
+    monkeypatch.setattr("playground.service.line.TURN_SECONDS", 0.1)
     alone = house(tmp_path, run_training, kind="class", jobs=1)
-    whole = alone.start(ANNA, small_spec(steps=400), share="school page")
+    whole = alone.start(ANNA, small_spec(steps=200), share="school page")
     until(lambda: over(alone, ANNA))
     board = house(tmp_path, run_training, kind="class", jobs=1)
-    long = board.start(ANNA, small_spec(steps=400), share="school page")
+    long = board.start(ANNA, small_spec(steps=200), share="school page")
     until(lambda: long.state == "training")
     near = board.start(DORA, small_spec(steps=20), share="school page")
     far = board.start(BERT, small_spec(steps=20), share="home page")

@@ -88,7 +88,7 @@ def unbroken(tmp_path_factory) -> tuple:
     return steps_of(job), board.registry.get(job.id, ANNA).model.state_dict()
 
 
-@pytest.mark.parametrize("step", [1, 25, 39])
+@pytest.mark.parametrize("step", [1, 25])
 def test_a_killed_run_is_a_model_until_its_page_is_back_and_ends_with_the_same_digits(tmp_path, unbroken, step):
     held = Held(step)
     first = house(tmp_path / "first", held)

@@ -68,16 +68,21 @@ def pattern(regex: str) -> Callable[[Path], None]:
     return cut_by({"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False})
 
 
-def text(file: str, content: str | bytes) -> Callable[[Path], None]:
-    data = content.encode() if isinstance(content, str) else content
-    return lambda folder: (folder / file).write_bytes(data) and None
+def text(file: str, content: str | bytes | Callable[[], str]) -> Callable[[Path], None]:
+    """What writes this file; a long content is made only then."""
+
+    def damage(folder: Path) -> None:
+        made = content() if callable(content) else content
+        (folder / file).write_bytes(made.encode() if isinstance(made, str) else made)
+
+    return damage
 
 
 def replaced(file: str, old: str, new: str) -> Callable[[Path], None]:
     return lambda folder: text(file, (folder / file).read_text().replace(old, new))(folder)
 
 
-def header(change: Callable[[dict], Any], *, raw: bytes | None = None) -> Callable[[Path], None]:
+def header(change: Callable[[dict], Any], *, raw: bytes | Callable[[], bytes] | None = None) -> Callable[[Path], None]:
     """What changes the header of the weights, and leaves the rest."""
 
     def damage(folder: Path) -> None:
@@ -85,7 +90,7 @@ def header(change: Callable[[dict], Any], *, raw: bytes | None = None) -> Callab
         data = path.read_bytes()
         (length,) = struct.unpack("<Q", data[:8])
         values = json.loads(data[8 : 8 + length])
-        made = raw or json.dumps(change(values) or values).encode()
+        made = (raw() if callable(raw) else raw) or json.dumps(change(values) or values).encode()
         path.write_bytes(struct.pack("<Q", len(made)) + made + data[8 + length :])
 
     return damage
@@ -118,7 +123,7 @@ BYTES = [bytes([b]) for b in range(256)]
 def pairs(tokens: list[bytes], **more: Any) -> Callable[[Path], None]:
     """A BPE of these tokens in place of the tokenizer."""
     values = {"kind": "bpe", "tokens": [base64.b64encode(token).decode() for token in tokens], **more}
-    return text("tokenizer.json", json.dumps(values))
+    return text("tokenizer.json", lambda: json.dumps(values))
 
 
 UNCLEAR = "model.safetensors is damaged"
@@ -161,9 +166,9 @@ OURS = {
     "places that are beyond the file": (entry(data_offsets=[10**15, 10**15 + 192]), "is damaged"),
     "a tensor named twice": (repeat, "names 'head.weight' twice"),
     "a header of a hundred thousand tensors": (
-        header(dict, raw=json.dumps({str(i): [] for i in range(100_000)}).encode()), "does not say what",
+        header(dict, raw=lambda: json.dumps({str(i): [] for i in range(100_000)}).encode()), "does not say what",
     ),
-    "a header without end": (header(dict, raw=b"[" * 3_000_000), "far more values"),
+    "a header without end": (header(dict, raw=lambda: b"[" * 3_000_000), "far more values"),
     "a tokenizer whose bytes are incomplete": (pairs([*BYTES[:7], b"xy", *BYTES[8:]]), "needs the 256 bytes"),
     "a tokenizer with a pattern of its own": (pairs(BYTES, pattern="(a+)+$"), "no pattern called"),
     "a library's tokenizer with a pattern of its own": (
@@ -180,11 +185,13 @@ OURS = {
         pairs([*BYTES, *(str(i).encode() * 150 for i in range(100_000, 101_000))]), "shorter tokens",
     ),
     "a tokenizer of a million values": (
-        text("tokenizer.json", json.dumps({"kind": "word", "words": ["a"] * 10**6})), "far more values",
+        text("tokenizer.json", lambda: json.dumps({"kind": "word", "words": ["a"] * 10**6})), "far more values",
     ),
-    "a history without end": (text("history.json", '{"load": [' + "[],[],[]," * 200_000 + "1]}"), "far more values"),
+    "a history without end": (
+        text("history.json", lambda: '{"load": [' + "[],[],[]," * 200_000 + "1]}"), "far more values",
+    ),
     "a history of many megabytes": (
-        text("history.json", b'{"name": "' + b"x" * 20_000_000 + b'"}'), "history.json has more than 16 MB|at most 16",
+        change_json("history.json", lambda values: values | {"name": "x" * 20_000_000}), "more than 16 MB|at most 16",
     ),
     "snapshots that are none": (text("snapshots.safetensors", b"\xff" * 40), "header claims"),
 }  # fmt: skip

@@ -20,7 +20,12 @@ from playground.storage.transformers_import import import_folder
 from playground.training import History
 from playground.words.card import exported_card
 
-transformers = pytest.importorskip("transformers")
+
+@pytest.fixture(scope="module")
+def transformers():
+    """Imported where one of these tests runs, not by every worker: it takes two seconds."""
+    return pytest.importorskip("transformers")
+
 
 TEXT = "the lamp burns and the sea turns, while the night learns what it's told.\n" * 8
 BPE = train_bpe(TEXT, 290)
@@ -79,7 +84,7 @@ def exported(checkpoint: Checkpoint, tmp_path):
 
 
 @pytest.mark.parametrize(("family", "config"), HOMES.values(), ids=HOMES.keys())
-def test_transformers_agrees_with_what_we_export_and_we_read_it_back(tmp_path, family, config):
+def test_transformers_agrees_with_what_we_export_and_we_read_it_back(transformers, tmp_path, family, config):
     checkpoint = checkpoint_of(config)
     assert family_for(config).name == family
     folder = tmp_path / "out"
@@ -98,7 +103,7 @@ TOKENIZERS = {"char": CharTokenizer.from_text(TEXT), "word": WordTokenizer.from_
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS.values(), ids=TOKENIZERS.keys())
-def test_auto_tokenizer_reads_what_ours_reads(tmp_path, tokenizer):
+def test_auto_tokenizer_reads_what_ours_reads(transformers, tmp_path, tokenizer):
     config = BASE.replace(vocab_size=tokenizer.vocab_size)
     folder = exported(checkpoint_of(config, tokenizer), tmp_path)
     theirs = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -114,40 +119,31 @@ SIZES = {
 }  # fmt: skip
 
 
-def gpt2(**changes):
-    sizes = {"vocab_size": BPE.vocab_size, "n_positions": 40, "n_embd": 32, "n_layer": 2, "n_head": 4}
-    return transformers.GPT2Config(**sizes | changes)
-
-
-def qwen3_moe(**changes):
-    settings = {
-        "head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 20, "norm_topk_prob": True,
-        "decoder_sparse_step": 2,
-    }  # fmt: skip
-    return transformers.Qwen3MoeConfig(**SIZES | settings | changes)
-
-
+GPT2 = {"vocab_size": BPE.vocab_size, "n_positions": 40, "n_embd": 32, "n_layer": 2, "n_head": 4}
+QWEN3_MOE = {
+    **SIZES, "head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 20,
+    "norm_topk_prob": True, "decoder_sparse_step": 2,
+}  # fmt: skip
 THEIRS = {
-    "gpt2": gpt2(),
-    "gpt2, one layer, one head": gpt2(n_layer=1, n_head=1, n_embd=8),
-    "gpt2, three layers, narrow inside": gpt2(n_layer=3, n_head=3, n_embd=24, n_inner=21),
-    "llama": transformers.LlamaConfig(**SIZES),
-    "llama, four key heads": transformers.LlamaConfig(**SIZES | {"num_key_value_heads": 4, "num_hidden_layers": 1}),
-    "llama, one key head": transformers.LlamaConfig(**SIZES | {"num_key_value_heads": 1, "num_hidden_layers": 3}),
-    "mixtral": transformers.MixtralConfig(**SIZES, num_local_experts=3),
-    "mixtral, one expert a token": transformers.MixtralConfig(**SIZES, num_local_experts=5, num_experts_per_tok=1),
-    "qwen3": transformers.Qwen3Config(**SIZES, head_dim=8, attention_bias=True),
+    "gpt2": ("GPT2Config", GPT2),
+    "gpt2, one layer, one head": ("GPT2Config", GPT2 | {"n_layer": 1, "n_head": 1, "n_embd": 8}),
+    "gpt2, three layers, narrow inside": (
+        "GPT2Config", GPT2 | {"n_layer": 3, "n_head": 3, "n_embd": 24, "n_inner": 21},
+    ),
+    "llama": ("LlamaConfig", SIZES),
+    "llama, one key head": ("LlamaConfig", SIZES | {"num_key_value_heads": 1, "num_hidden_layers": 3}),
+    "mixtral": ("MixtralConfig", SIZES | {"num_local_experts": 3}),
+    "qwen3": ("Qwen3Config", SIZES | {"head_dim": 8, "attention_bias": True}),
     # as in Qwen3-0.6B, whose heads together are twice as wide as the model
-    "qwen3, wide heads": transformers.Qwen3Config(**SIZES, head_dim=16, attention_bias=True),
-    "qwen3_moe": qwen3_moe(),
-    "qwen3_moe, three experts a token": qwen3_moe(num_experts=5, num_experts_per_tok=3, decoder_sparse_step=1),
-}
+    "qwen3, wide heads": ("Qwen3Config", SIZES | {"head_dim": 16, "attention_bias": True}),
+    "qwen3_moe": ("Qwen3MoeConfig", QWEN3_MOE),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("config", THEIRS.values(), ids=THEIRS)
-def test_a_random_model_saved_by_transformers_opens_here(tmp_path, config):
+@pytest.mark.parametrize(("kind", "settings"), THEIRS.values(), ids=THEIRS)
+def test_a_random_model_saved_by_transformers_opens_here(transformers, tmp_path, kind, settings):
     torch.manual_seed(0)
-    model = transformers.AutoModelForCausalLM.from_config(config)
+    model = transformers.AutoModelForCausalLM.from_config(getattr(transformers, kind)(**settings))
     with torch.no_grad():
         for parameter in model.parameters():  # no gain stays at one, no bias at zero
             parameter.add_(0.05 * torch.randn(parameter.shape))
@@ -161,7 +157,7 @@ def test_a_random_model_saved_by_transformers_opens_here(tmp_path, config):
     assert checkpoint.tokenizer.decode(checkpoint.tokenizer.encode(TEXT)) == TEXT
 
 
-def test_limits_hold_before_memory_is_taken_and_a_long_context_is_cut_to_the_room_there_is(tmp_path, monkeypatch):
+def test_limits_hold_before_memory_is_taken_and_a_long_context_is_cut_to_fit(transformers, tmp_path, monkeypatch):
     folder = exported(checkpoint_of(BASE), tmp_path)
     with pytest.raises(CheckpointError, match=r"1,000.*opened"):
         import_folder(folder, check=partial(check_bounds, max_parameters=1_000))
@@ -169,7 +165,8 @@ def test_limits_hold_before_memory_is_taken_and_a_long_context_is_cut_to_the_roo
         export(checkpoint_of(BASE), folder)
     with pytest.raises(CheckpointError, match=r"nearest.*shared_expert=False"):
         family_for(ROTARY.replace(n_experts=3, shared_expert=True))
-    transformers.Qwen3ForCausalLM(THEIRS["qwen3"]).save_pretrained(tmp_path / "m")
+    config = transformers.Qwen3Config(**THEIRS["qwen3"][1])
+    transformers.Qwen3ForCausalLM(config).save_pretrained(tmp_path / "m")
     for name, values in tokenizer_files(BPE).items():
         (tmp_path / "m" / name).write_text(json.dumps(values))
     room = import_folder(tmp_path / "m").config.cache_bytes(39)
@@ -185,27 +182,17 @@ def test_limits_hold_before_memory_is_taken_and_a_long_context_is_cut_to_the_roo
         ({"use_sliding_window": True, "sliding_window": 8}, "sliding-window"),
     ],
 )
-def test_what_would_compute_something_else_is_not_opened(tmp_path, changes, words):
-    model = transformers.Qwen3MoeForCausalLM(qwen3_moe(**changes))
-    model.save_pretrained(tmp_path / "m")
+def test_what_would_compute_something_else_is_not_opened(transformers, tmp_path, changes, words):
+    config = transformers.Qwen3MoeConfig(**QWEN3_MOE | changes)
+    transformers.Qwen3MoeForCausalLM(config).save_pretrained(tmp_path / "m")
     with pytest.raises(CheckpointError, match=f"built here: .*{words}"):
         import_folder(tmp_path / "m")
 
 
-CONFIGS = {
-    "gpt2": (transformers.GPT2Config, {}),
-    "llama": (transformers.LlamaConfig, {}),
-    "mixtral": (transformers.MixtralConfig, {}),
-    "qwen3": (transformers.Qwen3Config, {}),
-    "qwen3_moe": (transformers.Qwen3MoeConfig, {"norm_topk_prob": True}),
-}
-
-
-@pytest.mark.parametrize("kind", CONFIGS)
-def test_every_setting_is_known_and_one_left_out_means_what_transformers_takes_it_for(kind):
-    make, needed = CONFIGS[kind]
-    family = next(family for family in FAMILIES if family.name == kind)
-    values = make(**needed).to_dict()
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+def test_every_setting_is_known_and_one_left_out_means_what_transformers_takes_it_for(transformers, family):
+    kind, needed = family.name, {"norm_topk_prob": True} if family.name == "qwen3_moe" else {}
+    values = transformers.AutoConfig.for_model(kind, **needed).to_dict()
 
     def read(given):
         config = family.config_in(given)
@@ -232,6 +219,7 @@ def test_without_transformers_the_card_says_so_and_what_computes_otherwise_is_no
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.usefixtures("transformers")
 def test_from_the_shell_and_back(tmp_path, capsys):
     saved = checkpoint_of(BASE)
     save(tmp_path / "ours", saved.model, BPE)

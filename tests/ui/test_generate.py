@@ -1,23 +1,27 @@
-"""The Generate panel: texts that stream and end, tokens that can be opened again, and what a browser may send back."""
+"""The Generate panel: prompts it offers, texts that stream and end, tokens that are opened again, what is refused."""
 
 import asyncio
 import json
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from starlette.requests import Request
 
 from playground.data import build_tokenizer
-from playground.engine import SamplingConfig, generate, writers_with
+from playground.data.tokenizers import CharTokenizer, WordTokenizer
+from playground.engine import SamplingConfig, generate
 from playground.engine.sampling import probabilities
 from playground.model import Transformer
 from playground.service.limits import LOCAL, PUBLIC, TEXTS_AT_ONCE
-from playground.service.models import SHIPPED_FOLDER
+from playground.service.models import SHIPPED_FOLDER, Registry
+from playground.service.runs import OWN_TEXT, Source
+from playground.service.texts import learned
 from playground.storage import Checkpoint, load
 from playground.training import History
 from playground.ui.places import Places
+from playground.ui.prompts import suggestions
 from playground.ui.tabs.generate import writing
 from playground.ui.tabs.generate.choice import label_of, opened, rows_of, scores_of
 from playground.ui.tabs.generate.kept import Beginning
@@ -27,7 +31,9 @@ from playground.words.game import PLAYERS
 from playground.words.numbers import percent, signed
 from tests.model.configs import TINY
 from tests.ui.generating import CHECKPOINT, CONFIG, PROMPT, TOKENIZER, Generating, Text
-from tests.ui.test_clicks import NONSENSE
+from tests.ui.test_page import NONSENSE
+
+from .runs import ANNA, small_limits
 
 
 @pytest.fixture(scope="module")
@@ -58,37 +64,6 @@ def test_a_text_is_streamed_with_its_writer_and_is_what_the_engine_writes(panel)
     assert len({len(ids) for ids in text.ids}) == 2 and not text.end["cut"]
     assert text.end["details"].startswith(f"{sum(map(len, text.ids))} letters in"), "those that a stop text spared, not"
     assert Selection(stop="a\\nb\n\nc").stops() == ["a\nb", "c"]
-
-
-@pytest.mark.parametrize("hang_up_after", [1, 3])
-def test_whoever_hangs_up_ends_the_request_in_the_engine(panel, hang_up_after):
-    body = json.dumps({"visitor": panel.visitor, "selection": panel.asked(new_tokens=4000).selection}).encode()
-
-    async def hang_up() -> int:
-        gone, sent = asyncio.Event(), []
-        messages = [{"type": "http.request", "body": body, "more_body": False}]
-
-        async def receive() -> dict:
-            if messages:
-                return messages.pop()
-            await gone.wait()
-            return {"type": "http.disconnect"}
-
-        async def send(message: dict) -> None:
-            sent.append(message)
-            if len(sent) > hang_up_after:
-                gone.set()
-
-        scope = {"type": "http", "method": "POST", "path": "/write", "headers": [], "asgi": {"spec_version": "2.3"}}
-        response = await panel.writing.answer(Request(scope, receive))
-        await asyncio.wait_for(response(scope, receive, send), 20)
-        for _ in range(200):
-            if not len(panel.writing) and not writers_with(panel.checkpoint.model):
-                break
-            await asyncio.sleep(0.02)
-        return len(panel.writing) + writers_with(panel.checkpoint.model)
-
-    assert asyncio.run(hang_up()) == 0
 
 
 def test_the_route_answers_line_by_line_and_refuses_in_words(panel):
@@ -261,3 +236,51 @@ def test_a_crowd_waits_for_its_turn_and_leaves_no_place_taken(panel):
     assert "head" in head and waits == {"waiting": True} and "end" in rest[-1]
     assert len(panel.writing) == 0
     panel.writing._places = Places(64)
+
+
+SALES = "Our pumps are quiet. Order two pumps today and save. We deliver on Monday. Each pump lasts ten years."
+
+
+def page_with(tmp_path, tokenizer, text="", prompt="", sampled=""):
+    """A page with one model that learned this own text and wrote words that it has not."""
+    history = History()
+    history.samples.append({"step": 9, "prompt": sampled, "text": "Or twopum dada. Monda pumpu we que. Eac lasts ord."})
+    source = Source(OWN_TEXT, text) if text else None
+    model = Transformer(TINY.replace(vocab_size=tokenizer.vocab_size))
+    registry = Registry(small_limits(), shipped=tmp_path / "none")
+    about = {"prompt": prompt, "language": None}
+    model_id = registry.add(ANNA, Checkpoint(model, tokenizer, history, "Run 1", about))
+    board = SimpleNamespace(source_of=lambda checkpoint: source)
+    return SimpleNamespace(registry=registry, limits=small_limits(), board=board), model_id
+
+
+def test_a_model_of_an_own_text_is_offered_words_of_that_text(tmp_path):
+    page, model_id = page_with(tmp_path, CharTokenizer.from_text(SALES), text=SALES[3:62], sampled="O")
+    found = suggestions(page, model_id, ANNA)
+    assert "Once upon a time" not in found and found[0] == "Order two pumps today"
+    whole = set(SALES.replace(".", "").split())
+    assert all(set(s.replace(".", "").split()) <= whole for s in found if len(s) > 1), f"words are cut: {found}"
+    page, model_id = page_with(tmp_path, CharTokenizer.from_text(SALES), sampled="Our pumps")
+    assert suggestions(page, model_id, ANNA) == ["Our pumps"], "nothing that it wrote stands in for an unknown text"
+    own = build_tokenizer("bpe", SALES, vocab_size=300)
+    page, model_id = page_with(tmp_path, own, text=SALES, prompt="Mia lived by the sea.", sampled="�����")
+    found = suggestions(page, model_id, ANNA)
+    assert found[0] == "Order two pumps today" and all(word in SALES for each in found for word in each.split())
+    page, model_id = page_with(tmp_path, own, text=SALES, prompt="two pumps Monday")
+    assert suggestions(page, model_id, ANNA)[0] == "two pumps Monday"
+
+
+@pytest.mark.parametrize("name", ["prose", "sentences"])
+def test_a_shipped_model_is_offered_words_of_its_text(tmp_path, name):
+    registry = Registry(small_limits())
+    page = SimpleNamespace(registry=registry, board=SimpleNamespace(source_of=lambda checkpoint: None))
+    text = learned(None, registry.get(f"shipped-{name}", ANNA))
+    found = suggestions(page, f"shipped-{name}", ANNA)
+    assert len(found) > 2 and all(begun in " ".join(text.split()) for begun in found[1:])
+
+
+@pytest.mark.parametrize("tokenizer", [CharTokenizer("αβγ"), WordTokenizer(["pump", "two"]), CharTokenizer("a b")])
+def test_nothing_is_offered_that_the_model_cannot_read(tmp_path, tokenizer):
+    page, model_id = page_with(tmp_path, tokenizer, prompt="Mia lived by the sea.", text="Mia has it.\nTom is sad.\nO")
+    (only,) = suggestions(page, model_id, ANNA)
+    assert only.strip() and not tokenizer.unknown_parts(only)

@@ -1,4 +1,4 @@
-"""Inspect's frame and heads: what is selected, drawn and said, for every kind of model and whatever a browser sends."""
+"""Inspect: what is selected, drawn and said in every view, for every kind of model and whatever a browser sends."""
 
 import json
 import math
@@ -8,24 +8,30 @@ import numpy as np
 import pytest
 import torch
 
+from playground.engine import generate
+from playground.figures.replay import step_at
 from playground.inspection import look
 from playground.inspection.cost import edit_cost, effect
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap, to_dict
+from playground.inspection.heads import HABITS
 from playground.inspection.receipts import receipt
+from playground.inspection.walk import step_names
 from playground.model import Pass, Transformer, trace
-from playground.service.limits import EDITS, PUBLIC
+from playground.service.limits import EDITS, LOCAL, PUBLIC
 from playground.service.models import SHIPPED_FOLDER, Registry
 from playground.storage import Checkpoint, load
-from playground.training import History
-from playground.ui.tabs.inspect import edits, heads, selection, validation
+from playground.storage.snapshots import find_snapshots, keep_snapshot
+from playground.training import History, TrainConfig
+from playground.ui.tabs.inspect import edits, heads, kv_cache, selection, steps, training, validation
 from playground.ui.tabs.inspect import receipt as receipts
 from playground.ui.tabs.inspect.beginnings import COPYING
 from playground.ui.tabs.inspect.looks import KEPT
+from playground.ui.tabs.inspect.pictures import HEIGHT
 from playground.ui.tabs.inspect.selection import Selection, ranking
 from playground.words.numbers import share
 from tests.figures.decoded import numbers_of
-from tests.model.configs import TINY
-from tests.ui.inspecting import LETTERS, Inspecting, drawn, made_up
+from tests.model.configs import TINY, VARIANTS
+from tests.ui.inspecting import LETTERS, Inspecting, check_figures, drawn, made_up
 
 OFF = to_dict(SwitchOff(1, "head", 2))
 
@@ -198,8 +204,6 @@ def test_one_token_an_unmasked_model_and_the_worked_examples_are_drawn(tab):
     ):
         made = tab.made("a" if more else "b", **more, **folds)
         assert made["pattern"]["figure"] and made["receipt"]
-    paper = tab.made("anything", subject="notebook", layer=0, head=0, query=2, key=1, why=True)["receipt"]
-    assert all(digits in paper for digits in ("0.33323120", "0.03666085", "0.04999953"))
     with pytest.raises(ValueError, match="no example"):
         tab.made("a", subject="of none")
 
@@ -289,3 +293,177 @@ def test_a_model_that_leaves_takes_along_what_was_worked_out_from_it(tab):
     tab.page.registry.remove(model_id, tab.visitor)
     gc.collect()
     assert gone() is None
+
+
+EVERY = (
+    {"view": "steps", "lens": True},
+    {"view": "training"},
+    {"view": "training", "training": "moments"},
+    {"view": "cost"},
+)
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory) -> Inspecting:
+    """A run of which three moments were kept."""
+    folder, last = tmp_path_factory.mktemp("run"), made_up(seed=3)
+    for step, seed in ((0, 1), (10, 2), (30, 3)):
+        keep_snapshot(folder, step, made_up(seed=seed).model.state_dict())
+    about = {"training": TrainConfig(optimizer="adamw").to_dict(), "language": "copy", "recorded": True}
+    snapshots = find_snapshots(folder, last.config)
+    return Inspecting(Checkpoint(last.model, LETTERS, History(), "watched", about, snapshots), LOCAL)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_kind_of_model_has_every_view_in_figures_that_plotly_takes(watched, name):
+    other = watched.add(made_up(VARIANTS[name]))
+    folds = dict.fromkeys(("why", "compare", "change"), True)
+    for view in ({"edits": [to_dict(SwitchOff(1, "head", 2))], **folds}, *EVERY):
+        figures = check_figures(watched.made("abcabc", model=other, layer=1, head=1, query=4, key=1, **view))
+        assert figures > 4 or "view" in view
+    seen = watched.at("abcabc", model=other).look
+    for step in step_names(seen, 1):
+        made = watched.made("abcabc", model=other, view="steps", step=step, layer=1, head=1, query=3, key=1)
+        assert made["step-chart"]["figure"]["layout"]["height"] <= HEIGHT, step
+
+
+@pytest.mark.parametrize("view", EVERY)
+def test_one_token_an_example_and_escaped_texts(watched, view):
+    watched.made("a", **view)
+    watched.made("", subject="pronoun", **view)
+    for content in watched.made("<b>&<b>", **view).values():
+        assert "<b>&<" not in json.dumps(content) and "“<b" not in json.dumps(content)
+
+
+def test_a_click_in_a_steps_picture_chooses_what_it_draws(watched):
+    def click(step: str, **click) -> dict:
+        at = {"layer": 1, "head": 0, "query": 5, "key": 0, "all_rows": step == "norm"}
+        return watched.shown("abcabc", {"slot": "step-chart", **click}, view="steps", step=step, **at).selection
+
+    chosen = click("softmax", index=[4, 2])
+    assert (chosen["query"], chosen["key"]) == (4, 2)
+    assert click("norm", index=[3, 7])["query"] == 3
+    assert click("embed", index=[0, 7])["query"] == 3, "of three rows at first, the last is the chosen one"
+    assert click("output", index=[2, 0])["head"] == 2
+    assert click("add", index=[0, 4])["query"] == 4 and click("mlp", index=[0, 1])["query"] == 5
+    for odd in (None, [99, 0], "x", [0.5, 0]):
+        with pytest.raises(ValueError, match="Click again"):
+            click("softmax", index=odd)
+
+
+def test_the_lens_draws_the_models_own_probabilities(watched):
+    seen = watched.look("abcabcab")
+    logits = seen.model(torch.tensor([seen.ids])).logits[0].detach().double().numpy()
+    chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    at = {"view": "steps", "lens": True, "query": 5}
+    assert np.allclose(drawn(watched.made("abcabcab", **at)["lens-map"])[-1], chances.max(1), atol=1e-5)
+    other = int(np.argsort(logits[5])[-3])
+    followed = drawn(watched.made("abcabcab", answer=str(other), **at)["lens-map"])
+    assert np.allclose(followed[-1, 5], chances[5, other], atol=1e-5)
+
+
+def test_a_slot_of_the_steps_depends_on_what_it_shows_and_on_nothing_else(watched):
+    def digests(**chosen) -> dict[str, str]:
+        at = {"layer": 1, "head": 2, "query": 5, "key": 3, "step": "softmax", "lens": True, **chosen}
+        return {name: slot.digest for name, slot in steps.slots(watched.at("abcabc", view="steps", **at)).items()}
+
+    at = digests()
+    changed = {name: {n for n in at if at[n] != digests(**{name: 0})[n]} for name in ("layer", "head", "query", "key")}
+    own = {"step-chart", "step-how"}
+    assert changed["key"] == changed["head"] == own and changed["layer"] == {*own, "step-heading", "step-row"}
+    assert changed["query"] - own == {"step-window", "lens-answer", "lens-window", "lens-map"}
+    other = str(watched.look("abcabc").ids[0])
+    assert {n for n in at if at[n] != digests(answer=other)[n]} <= {"lens-map"}
+    assert at == digests(row=3, training="moments", matrix="k", why=True)
+
+
+def test_fields_of_a_view_are_held_to_what_the_model_has(watched):
+    def held(module, **chosen) -> dict:
+        return module.within(watched.at("abcabc", layer=0, head=1, **chosen))
+
+    assert held(steps, step="arrive")["step"] == "norm" and held(steps, answer="99")["answer"] == ""
+    odd = held(training, matrix="of another model", row=10**9, column=-3, optimizer="x", training="y")
+    D = TINY.d_model // TINY.n_heads
+    assert {"picture": "step", "matrix": "q", "row": D - 1, "column": 0}.items() <= odd.items()
+    assert held(training, training="moments", look_at="x")["look_at"] in HABITS
+    fine = {"optimizer": "muon", "picture": "gradient", "matrix": "head.weight", "row": 9, "column": None}
+    fine |= {"training": "moments", "look_at": "first"}
+    assert held(training, **fine) == fine
+    for which in ("q", "head.weight"):  # one weight is reckoned by hand and agrees
+        made = watched.made("abcabc", view="training", layer=1, head=2, matrix=which, row=2, column=99)
+        difference = made["training-weight"].rpartition("in the model</td><td>")[2].partition("<")[0].replace("−", "-")
+        assert abs(float(difference)) < 1e-7
+    assert made["training-picture"]["summary"].startswith("Framed: row 2, column 15, step ")
+    framed = watched.made("abcabc", view="training", matrix="head.weight")["training-picture"]
+    moves, (frame,) = np.abs(drawn(framed)), framed["figure"]["layout"]["shapes"]
+    assert moves.max() == moves[int(frame["y0"] + 1), int(frame["x0"] + 1)] > 0, "what moves most is framed"
+    clicked = watched.shown("abcabc", {"slot": "training-picture", "x": 3, "y": 10**9}, view="training").selection
+    assert (clicked["row"], clicked["column"]) == (D - 1, 3)
+    headline = made["training-headline"]
+    assert "One step lowers the loss from" in headline and "Largest move in output layer" in headline
+    assert made["training-slips"].count("<details") == 1 and made["training-slips"].count("<p>") == 2
+
+
+# ---- through training ------------------------------------------------------------------------------------------------
+
+
+def test_a_moment_shows_the_pattern_and_the_prediction_of_then(watched):
+    at = {"view": "training", "training": "moments", "layer": 1, "head": 2, "query": 5, "key": 1}
+    made = watched.made("abcabc", moment=0, **at)
+    then = made_up(seed=1).model
+    then.load_state_dict({name: tensor.half().float() for name, tensor in then.state_dict().items()})
+    seen = trace(then, torch.tensor([LETTERS.encode("abcabc")]))
+    said = re.search(r"Head (\d)\.(\d) learned .* steps (\d+) and (\d+)", made["moments-headline"])
+    layer, head, *rose = map(int, said.groups())
+    assert (layer, head) != (1, 2) and made["moments-head"] == f"Head {layer}.{head} at step 0", "not the chosen one"
+    pattern = np.nan_to_num(drawn(made["moments-pattern"]))
+    assert np.allclose(pattern, seen["pattern", layer][0, head].numpy(), atol=1e-5)
+    figure = made["moments-timeline"]["figure"]
+    shade = next(shape for shape in figure["layout"]["shapes"] if shape["type"] == "rect")
+    assert [step_at(shade["x0"]), step_at(shade["x1"])] == pytest.approx(rose), "the steps that the headline names"
+    mine = next(line for line in figure["data"] if line["name"] == "head 1.2")
+    assert np.allclose([step_at(x) for x in numbers_of(mine["x"])], [0, 10, 30], atol=1e-3)
+    # a, b, c at 3, 4, 5 have earlier copies; what followed them stands at 1, 2, 3
+    expected = np.mean([seen["pattern", 1][0, 2, t, t - 2].item() for t in (3, 4, 5)])
+    assert numbers_of(mine["y"])[0] == pytest.approx(expected, abs=1e-5)
+    for nonsense in (None, "x", -5, 10**9):
+        assert watched.made("abcabc", moment=nonsense, **at)["moments-pattern"]["figure"]
+
+
+def test_a_click_in_the_timeline_goes_to_the_nearest_moment(watched):
+    at = {"view": "training", "training": "moments", "query": 5, "key": 0}
+    for step, moment in ((0, 0), (9, 1), (29, 2), (1e9, 2)):
+        click = {"slot": "moments-timeline", "x": step**0.5}
+        assert watched.shown("abcabc", click, **at).selection["moment"] == moment
+    shown = watched.shown("abcabc", {"slot": "moments-pattern", "index": [3, 1]}, **at)
+    assert (shown.selection["query"], shown.selection["key"]) == (3, 1)
+    none = watched.made("abcabc", model=watched.add(made_up()), **at)
+    assert "Choose Copying" in none["training-problem"] and not any(name.startswith("moments") for name in none)
+    for odd in (None, "x", [1], True):
+        with pytest.raises(ValueError, match="Click again"):
+            watched.shown("abcabc", {"slot": "moments-timeline", "x": odd}, **at)
+
+
+# ---- the KV cache ----------------------------------------------------------------------------------------------------
+
+
+def test_both_texts_are_the_same_and_the_cache_is_as_large_as_it_says():
+    inspecting = Inspecting(made_up())
+    at = inspecting.at("abcab", view="cost", kv=True)
+    found = kv_cache.measured(at)
+    steps = list(generate(at.look.model, list(at.look.ids), kv_cache.FEWEST, kv_cache.RULES))
+    assert found.same and found.largest < 1e-4 and found.lengths == [step.length for step in steps]
+    assert found.projections[0] == steps[-1].projections < found.projections[1]
+    assert found.held == steps[-1].cache_length
+    assert kv_cache.medians([1.0] * 9 + [90.0] * 4 + [1.0] * 7) == [1.0] * 2, "a pause of the machine is not drawn"
+    made = {name: slot.make() for name, slot in kv_cache.slots(at).items()}
+    assert f"{kv_cache.FEWEST} tokens" in made["kv-proof"]
+    assert f"{at.look.config.cache_bytes(found.held):,} bytes" in made["kv-proof"]
+    without, with_it = (numbers_of(line["y"])[0] for line in made["kv-times"]["figure"]["data"])
+    assert f"{with_it:.2f} ms with the cache and {without:.2f}" in made["kv-times"]["summary"], "the context ends there"
+    assert all(slot.slow for slot in kv_cache.slots(at).values())
+    assert not kv_cache.slots(inspecting.at("abcab", view="cost"))
+    at = Inspecting(made_up(TINY.replace(causal=False))).at("abcab", view="cost", kv=True)
+    with pytest.raises(ValueError, match=r"cache.*help"):
+        kv_cache.slots(at)["kv-proof"].make()
+    assert kv_cache.slots(at)["kv-times"].make() is None, "which is said once"

@@ -68,7 +68,7 @@ def test_a_setting_touched_before_the_page_heard_of_another_texts_choices_is_no_
 def test_a_raw_call_within_the_limits_trains_and_no_other_visitor_can_touch_the_run(served):
     address, jobs = served
     anna, bert = RawCaller(address, "annas-session"), RawCaller(address, "berts-session")
-    status, answer = press_train(anna, ANNA, steps=400)
+    status, answer = press_train(anna, ANNA, steps=200)
     assert status == 200, answer
     (job,) = jobs.of(ANNA)
     panel = PanelCaller(address, BERT, "train", job.id)
@@ -78,7 +78,7 @@ def test_a_raw_call_within_the_limits_trains_and_no_other_visitor_can_touch_the_
     assert job.name not in answer + str(panel.look()) + str(panel.news())
     assert not job._stop.is_set(), "someone else pressed Stop"
     ended(job)
-    assert job.view().history.last_step == 400 and job.name in str(PanelCaller(address, ANNA, "train", job.id).look())
+    assert job.view().history.last_step == 200 and job.name in str(PanelCaller(address, ANNA, "train", job.id).look())
 
 
 @pytest.mark.parametrize("visitor", ["x" * 48, "x" * 24, ANNA[:-1] + "-", "", "short", None, 7, [ANNA], {"visitor": 1}])

@@ -1,19 +1,45 @@
-"""The pair panel is one state of the server: what it shows at first, while both are trained, and after; the form."""
+"""The pair panel is one state of the server: its verdict, table and form, and folds with the model's own numbers."""
 
+import dataclasses
+import html
+import math
 import re
+from types import SimpleNamespace
 
-from playground.data import corpus_from_text
+import numpy as np
+import pytest
+import torch
+
+from playground.data import LANGUAGES, Baselines, corpus_from_text
+from playground.data.tokenizers import CharTokenizer
+from playground.figures.parts import part_map
+from playground.inspection.edits import edits_tap
+from playground.inspection.favourites import favourites
+from playground.inspection.routing import routing_of
+from playground.model import ModelConfig, Transformer
 from playground.service import views
 from playground.service.comparisons import ComparisonJob
+from playground.service.limits import LOCAL
+from playground.service.models import Registry
 from playground.service.pace import Pace
 from playground.service.runs import OWN_TEXT, Source
+from playground.service.texts import unseen
+from playground.service.views import pair_of
+from playground.storage import Checkpoint
+from playground.training import History, LoadMeasured
+from playground.training.verdict import Verdict, student_t
 from playground.ui.forms import pair as form
 from playground.ui.forms import run
-from playground.ui.tabs.moe import both, selection, training, verdict
+from playground.ui.panel import Asked, _made
+from playground.ui.tabs.moe import both, breaking, pair_panel, selection, training, verdict
+from playground.ui.tabs.moe.table import pair_table, training_speeds, two_digits
+from playground.ui.tabs.moe.texts import text_for
+from tests.figures.decoded import numbers_of
 from tests.service.test_comparisons import spec
+from tests.ui.runs import ended, house
 
-from .panels import PageCaller
-from .runs import TEXT, small_limits, until
+from .panels import PageCaller, page_of
+from .runs import ANNA, TEXT, small_limits, until
 
 SHIPPED = selection.SHIPPED
 
@@ -55,9 +81,6 @@ def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_
 def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     page, other = Visit(served, "gina"), Visit(served, "hans")
     page.look()
-    status, answer = page.train(experts_per_token=8)
-    assert status == 200 and "cannot use 8" in answer and "notice-error" in answer, "beside the form"
-    assert not page.board.of(page.visitor, kind=ComparisonJob)
     status, answer = page.train(steps=400)
     assert status == 200, answer
     until(lambda: page.job().state == "training")
@@ -125,11 +148,6 @@ def test_the_chosen_model_brings_its_pair_along(served):
 
 def test_nonsense_is_refused_in_words(served):
     page = Visit(served, "nina")
-    for at in (-1, 9**30, "0", [0], [-1, 4], [1.5, 0], {}):
-        body = {"selection": {"routing": True, "breaking": True, "worth": True, "model": "shipped-stories"}}
-        clicked = {"slot": "expert-costs", "index": at, "trace": at}
-        status, answer = page.post("view/moe", **body, clicked=clicked)
-        assert status in (200, 400) and "problem" in answer
     wild = {name: ["?"] for name in selection.Selection.model_fields} | {"model": "shipped-stories"}
     status, answer = page.post("view/moe", selection=wild)
     assert status == 200 and answer["selection"]["mixture"] == SHIPPED[1]
@@ -171,3 +189,271 @@ def test_a_button_of_the_panel_counts_as_the_page_of_its_visitor(served, monkeyp
     page.caller.post(next(d["id"] for d in loads if d["backend_fn"]), [page.visitor])
     page.do("train_again", seeds=3)
     assert [share.split()[-1] for share in shares] == ["programs", "pages"]
+
+
+DIALECTS = LANGUAGES["dialects"]
+LETTERS = CharTokenizer.from_text("".join(dict.fromkeys(DIALECTS.graph.texts)) + "<>&")
+MIXTURE = ModelConfig(
+    vocab_size=LETTERS.vocab_size, context_length=32, n_layers=2, d_model=16, n_heads=2, n_experts=4, d_expert=8,
+    init_std=0.4, positions="rotary",
+)  # fmt: skip
+
+
+def mixture(about: dict | None = None, **changes) -> Checkpoint:
+    history = History()
+    history.add(LoadMeasured(5, 0.0, [[0.25] * 4, [1.0, 0.0, 0.0, 0.0]]))
+    model = Transformer(MIXTURE.replace(**changes), seed=1)
+    return Checkpoint(model, LETTERS, history, "mixture", {"prompt": "the wind"} if about is None else about)
+
+
+CARD = {"headline", "numbers", "more", "interval", "facts", "speed", "remarks", "curve", "table"}
+
+
+class Tab:
+    """The pair panel with some models of Anna's, as a page would ask it."""
+
+    def __init__(self, **models: Checkpoint):
+        registry = Registry(LOCAL)
+        self.ids = {name: registry.add(ANNA, checkpoint) for name, checkpoint in models.items()}
+        self.page = page_of(registry)
+
+    def look(self, mixture: str = "dialects", clicked: dict | None = None, **selection) -> dict:
+        """What the panel shows for a selection: slot → content, and the selection itself as `chosen`."""
+        ids = {"dense": self.ids.get("dense", ""), "mixture": self.ids.get(mixture, mixture)}
+        shown = pair_panel.show_pair(self.page, Asked(ANNA, ids | selection, clicked))
+        folded = shown.slots.keys() - CARD
+        return {name: _made(shown.slots[name]) for name in folded} | {"chosen": shown.selection}
+
+
+@pytest.fixture(scope="module")
+def tab() -> Tab:
+    return Tab(
+        dialects=mixture({"prompt": "the wind", "language": "dialects"}),
+        plain=mixture({}),
+        dense=mixture(n_experts=0),
+        all_experts=mixture({"language": "dialects"}, n_experts=2, experts_per_token=2),
+    )
+
+
+def test_the_routing_shown_is_the_models(tab):
+    checkpoint, text = mixture(), "the wind <b>&"
+    ids = LETTERS.encode(text)
+    shown = tab.look(routing=True, loads=True, prompt=text, layer=1, token=6)
+    found = routing_of(checkpoint.model, torch.tensor([ids]))
+    tokens = shown["routing-text"]
+    assert "<b>&</b>" not in tokens and "<script" not in tokens
+    spans = re.findall(r'data-token="(\d+)"(.*?)<b>(.*?)</b><i>(\d)</i></button>', tokens)
+    assert [html.unescape(s[2]) for s in spans] == list(text.replace(" ", "␣"))
+    assert [int(number) for *_, number in spans] == found.experts[1, 0, :, 0].tolist(), "one layer's experts"
+    assert [t for t, span in enumerate(spans) if "followed" in span[1]] == [6]
+    assert "Token 6 “<bdi>n</bdi>”" in shown["routing-followed"]
+    assert shown["routing-headline"].startswith("Repeated tokens keep their main expert ")
+    journey = numbers_of(shown["journey"]["figure"]["data"][0]["z"])
+    assert journey == pytest.approx(found.dense_weights()[:, 0, 6].numpy(), abs=1e-6)
+    over = "Experts in use: 1.0 of 4. Busiest: 100\u00a0%. Almost unused experts are marked ✕."
+    assert shown["load-balanced"]["summary"] == shown["loads-usage"] == over
+
+
+def test_all_folds_read_one_prompt_which_fits_the_model_at_first(tab):
+    (prompt,) = {tab.look(**{fold: True})["chosen"]["prompt"] for fold in ("routing", "breaking", "figures")}
+    assert prompt.endswith("the wind") and len(LETTERS.encode(prompt)) <= MIXTURE.context_length
+
+
+def test_a_click_in_the_map_of_costs_chooses_its_expert(tab):
+    click = {"slot": "expert-costs", "index": [1, 3]}
+    chosen = tab.look(clicked=click, breaking=True, worth=True)["chosen"]
+    assert (chosen["layer"], chosen["off"]) == (1, [3])
+    with pytest.raises(ValueError, match="the picture"):
+        tab.look(clicked={"slot": "expert-costs", "index": [9, 0]}, breaking=True)
+
+
+def test_bad_choices_are_answered_in_sentences(tab):
+    shown = tab.look("plain", routing=True, prompt="")
+    assert "is empty" in shown["routing-note"]
+    drawn = ("routing-headline", "routing-text", "routing-followed", "journey")
+    assert not any(shown[name] for name in drawn), "nothing of another text stays"
+    short = tab.look("plain", experts=True, own="the wind.", layer=0)["favourites"]
+    assert "only 9 tokens" in short["problem"]
+    for how, chosen, said in (
+        ("off", [0, 1, 2], "at most 2"),
+        ("force", [], "the expert"),
+        ("juggle", [0], "to do"),
+    ):
+        shown = tab.look(breaking=True, prompt="the ", way=how, layer=0, off=chosen)
+        assert said in shown["breaking-result"]["problem"] and said in shown["breaking-next"]["problem"]
+    shown = tab.look("all_experts", breaking=True, prompt="the ", off=[1])
+    assert "are silenced" in shown["breaking-note"] and "The loss " in shown["breaking-result"]
+    wild = tab.look(breaking=True, prompt="the ", layer="0; drop", off=[0, 99, "x"])["chosen"]
+    assert wild["layer"] in (0, 1) and wild["off"] is None, "what makes no sense is as it is at first"
+
+
+def test_each_expert_shows_its_share_and_its_favourites_and_a_random_router_is_unclear(tab):
+    text = "abababab <cook> & sea. " * 40
+    table = tab.look("plain", experts=True, own=text, layer=0)["favourites"]
+    assert "<cook>" not in table and "&lt;" in table and "your text" in table
+    ids = LETTERS.encode(text)[: 32 * ((len(LETTERS.encode(text)) - 1) // 32)]
+    routed = routing_of(mixture().model, torch.tensor(ids).view(-1, 32)).experts[0, ..., 0].flatten().numpy()
+    told = [found[:6] for found in favourites(routed, np.array(ids), 4)]
+    assert any(told) and table.count('<td class="words">none') == told.count([])
+    shown = [f"{100 * f.taken / f.count:.0f}\u00a0%" for some in told for f in some]
+    assert re.findall(r"<small>(.*?)</small>", table) == shown
+    shares = [float(x) for x in re.findall(r'data-value="([\d.]+)"', table)]
+    assert shares == pytest.approx([(routed == expert).mean() for expert in range(4)], abs=1e-6)
+    assert "No clear specialisation" in table, "its routers have random weights"
+
+
+def test_an_edit_shows_before_and_after_and_leaves_the_model_alone(tab):
+    checkpoint = mixture()
+    ids = LETTERS.encode("the ")
+    for how in ("off", "silent", "force"):
+        shown = tab.look(breaking=True, prompt="the ", way=how, layer=1, off=[2])
+        before = numbers_of(shown["breaking-next"]["figure"]["data"][0]["x"])
+        truth = checkpoint.model(torch.tensor([ids])).logits[0, -1].softmax(0).sort(descending=True).values
+        assert before[:4] == pytest.approx(truth[:4].tolist(), abs=1e-5)
+        assert "The loss " in shown["breaking-result"]
+    edit = edits_tap([breaking.edit_for("force", 1, [2])], checkpoint.config)
+    seen = routing_of(checkpoint.model, torch.tensor([ids]), edit=edit)
+    assert seen.experts[1, 0, 3, 0] == 2 and seen.weights[1, 0, 3].tolist() == [1.0, 0.0]
+    assert numbers_of(tab.look(breaking=True, worth=True)["expert-costs"]["figure"]["data"][0]["z"]).shape == (2, 4)
+    unchanged, kept = (
+        m.state_dict() for m in (checkpoint.model, tab.page.registry.get(tab.ids["dialects"], ANNA).model)
+    )
+    assert all(torch.equal(kept[name], tensor) for name, tensor in unchanged.items())
+
+
+def test_a_cost_within_its_interval_is_in_brackets():
+    costs, margins = np.array([[0.1, -0.01], [0.5, 0.0]]), np.array([[0.02, 0.05], [0.1, 0.01]])
+    cells = part_map(costs, ["0", "1"], "", margins=margins, layers=(1, 3))["data"][0]
+    assert cells["text"] == [["0.100", "(−0.010)"], ["0.500", "(0.000)"]]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A whole comparison: the jobs, the job, its view."""
+    jobs = house(tmp_path_factory.mktemp("comparison"))
+    job = ended(jobs.compare(ANNA, spec()))
+    return jobs, job, job.view()
+
+
+def test_the_difference_along_training_is_that_of_the_losses(finished):
+    view = finished[2]
+    losses = {
+        side: [dict(zip(h.evaluations["step"], h.evaluations["val_loss"])) for h in view.sides[side].histories]
+        for side in ("dense", "moe")
+    }
+    steps = sorted(losses["dense"][0])
+    rows = np.array([[m[s] - d[s] for s in steps] for d, m in zip(losses["dense"], losses["moe"])])
+    figure, words = verdict.curve(view, "difference")
+    drawn = {trace["name"]: numbers_of(trace["y"]) for trace in figure["data"]}
+    assert drawn["mean"] == pytest.approx(rows.mean(axis=0), abs=1e-6)
+    half = student_t(1) * rows.std(axis=0, ddof=1) / math.sqrt(2)
+    assert drawn["95 % interval"] == pytest.approx(rows.mean(axis=0) + half, abs=1e-5)
+    assert f"step {steps[-1]}" in words and f"± {half[-1]:.4f}" in words
+    figure, _ = verdict.curve(view, "loss")
+    names = [trace["name"] for trace in figure["data"] if trace["showlegend"]]
+    assert sorted(names) == ["Dense", "MoE"] and len(figure["data"]) == 4  # two seeds each
+
+
+def test_the_text_that_a_pair_learned_from_is_known_to_all_who_judge_its_models(finished, tmp_path):
+    jobs, job, view = finished
+    for part in view.sides.values():
+        checkpoint = jobs.registry.get(part.model_id, ANNA)
+        assert jobs.source_of(checkpoint) is job.spec.source
+        held_out = unseen(job.spec.source, checkpoint)
+        assert "last tenth" in held_out.words and unseen(job.spec.source, checkpoint) is held_out, "read once"
+        windows, words = text_for(SimpleNamespace(board=jobs), checkpoint)
+        assert len(windows) and "last tenth" in words
+        with pytest.raises(ValueError, match="not available"):
+            text_for(SimpleNamespace(board=house(tmp_path)), checkpoint)
+
+
+def test_the_verdict_is_shown_with_its_marks_and_in_few_words(finished):
+    view = finished[2]
+    assert "2 seeds" in verdict.details(view) and len(verdict.differences(view)) == 2
+    figure, words = verdict.interval(view)
+    assert figure["data"][1]["error_x"]["array"] == [view.verdict.margin] and "by seed" in words
+    better = dataclasses.replace(view.verdict, seeds=3, difference=-0.02, margin=0.01)
+    assert verdict.headline(dataclasses.replace(view, verdict=better)).startswith("MoE")
+    none = dataclasses.replace(view, verdict=None)
+    figure, _ = verdict.interval(dataclasses.replace(none, state="training"))
+    assert len(numbers_of(figure["data"][0]["x"])) == 2, "where the pairs are so far"
+    sides = {side: dataclasses.replace(part, reasons=("diverged",)) for side, part in view.sides.items()}
+    assert "diverged" in verdict.headline(dataclasses.replace(none, sides=sides))
+
+
+def test_the_table_has_each_models_own_numbers(finished):
+    jobs, _, view = finished
+    models = [jobs.registry.get(view.sides[side].model_id, ANNA).model for side in ("dense", "moe")]
+    html = pair_table(view, speeds := view.speeds)
+    assert two_digits(speeds["moe"]) in html
+    for model in models:
+        assert f"{sum(p.numel() for p in model.parameters()):,}" in html
+        assert f"{model.config.flops_per_token():,}" in html
+    # records of different hours do not compare: both are timed anew
+    timed = training_speeds(*models)
+    assert timed["dense"] > 0 and timed["moe"] > 0 and training_speeds(*models) is timed
+    assert all(p.grad is None for model in models for p in model.parameters())
+    assert [two_digits(speed) for speed in (19737.4, 994, 9.94, 3.14159)] == ["20,000", "990", "9.9", "3.1"]
+
+
+def test_any_two_models_are_a_pair_judged_only_where_their_losses_compare(finished):
+    jobs, _, view = finished
+    dense, moe = (jobs.registry.get(view.sides[side].model_id, ANNA) for side in ("dense", "moe"))
+    pair = pair_of("a", dense, "b", moe, recorded=False)
+    assert pair.verdict is None and "not saved" in pair.withheld and pair.equal == "active"
+    other = Checkpoint(dense.model, dense.tokenizer, dense.history, "other", {**dense.about, "text_sha256": "x"})
+    assert "learn from" in _fresh(other, moe).withheld
+    words = form.comparison_spec({**form.first_values(), "equal": "active"}, Source("dialects"), small_limits())
+    assert words.tokenizer == "word"
+    # losses of other windows stand each against their own floor, and make no difference
+    baselines = Baselines(uniform=3.0, unigram=2.5, bigram=2.0, floor=0.5).to_dict()
+    one = dataclasses.replace(dense, about={**dense.about, "text_sha256": "x", "ladder": {**baselines, "floor": 0.3}})
+    two = dataclasses.replace(moe, about={**moe.about, "ladder": baselines})
+    pair = _fresh(one, two)
+    gaps = [f"{one.history.val_loss - 0.3:.4f}", f"{two.history.val_loss - 0.5:.4f}"]
+    _, words = verdict.curve(pair, "loss")
+    assert all(f"({gap} above" in words for gap in gaps) and "difference" not in verdict.curves(pair)
+    html = pair_table(pair)
+    assert f"<td>{gaps[0]}</td><td>{gaps[1]}</td>" in html and html.count("not comparable") == 1
+    # of the same text, cut alike, both stand against the one floor
+    alike = _fresh(dataclasses.replace(dense, about={**dense.about, "ladder": baselines}), two)
+    judged = pair_table(dataclasses.replace(alike, verdict=Verdict(-0.0003, 0.0005, 1)))
+    assert alike.baselines.floor == 0.5 and "on fresh text: 0.0003 lower" in judged, "as the headline says"
+
+
+def _fresh(dense: Checkpoint, moe: Checkpoint):
+    """The same weights in a model of its own, so that no earlier verdict is found."""
+    model = Transformer(dense.config)
+    return pair_of("a", dataclasses.replace(dense, model=model), "b", moe, recorded=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"experts_per_token": 9}, "1.*8"),
+        ({"n_experts": 2, "experts_per_token": 4}, "cannot use 4"),
+        ({"n_experts": 1}, "2.*32"),
+        ({"equal": "beauty"}, "What.*equal"),
+        ({"seeds": 99}, "Seeds must"),
+        ({"d_expert": 12.5}, "whole number"),
+        ({"balance": "hope"}, "Balance must"),
+        ({"n_heads": 3}, "not divisible"),
+        ({"tokenizer": "gpt2"}, "characters.*words"),
+        ({"steps": True}, "Steps.*1"),
+    ],
+)
+def test_bad_settings_are_sentences(changes, complaint):
+    values = {**form.first_values(), "equal": "active", **changes}
+    with pytest.raises(ValueError, match=complaint):
+        form.comparison_spec(values, Source("dialects"), small_limits())
+
+
+@pytest.mark.parametrize("changes", [
+    {}, {"source": "copy"}, {"equal": "flops", "adapts": "moe", "d_ff": 96, "moe_every": 2, "shared_expert": True},
+    {"seeds": 2, "steps": 33, "d_model": 48, "dropout": 0.1, "balance": "bias", "activation": "gelu"},
+])  # fmt: skip
+def test_the_form_can_be_filled_in_again_from_a_comparison(changes):
+    source = changes.get("source", "dialects")
+    values = {**form.first_values(source), "equal": "active", "source": source, **changes}
+    found = form.values_of(form.comparison_spec(values, Source(source), small_limits()))
+    assert {name: found[name] for name in values} == values
