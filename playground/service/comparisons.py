@@ -117,8 +117,7 @@ class ComparisonJob(TrainingJob):
         self._histories: dict[str, list[History]] = {side: [] for side in SIDES}
         self._reasons: dict[str, list[str]] = {side: [] for side in SIDES}
         self._steps = spec.training.steps
-        self._latest: dict[str, Stepped] = {}
-        self._per_step = dict.fromkeys(SIDES, 0.0)  # expected seconds for the rest
+        self._warm: tuple[float, int] | None = None  # seconds and steps until both models had made a step
         self._verdict: Verdict | None = None
 
     @property
@@ -167,19 +166,18 @@ class ComparisonJob(TrainingJob):
 
     @property
     def time_left(self) -> float | None:
-        """Expected seconds, from the time that the steps so far took."""
-        if len(self._latest) < len(SIDES):
+        """Expected seconds, from the time that the steps took since the first ones, which also got everything ready."""
+        if self._warm is None or (made := self._steps_made()) == self._warm[1]:
             return None
-        left, ended = 0.0, {side for side in SIDES if any(reason != "done" for reason in self._reasons[side])}
-        for side in SIDES:
-            done = self._histories[side][-1].last_step
-            if side in ended:
-                continue
-            # once a side was stopped, no further pair begins
-            whole = 0 if ended else self._steps * (self.spec.seeds - len(self._histories[side]))
-            remaining = self._steps - done
-            left += self._per_step[side] * (whole + remaining)
-        return left
+        ended = {side for side in SIDES if any(reason != "done" for reason in self._reasons[side])}
+        # once a side was stopped, no further pair begins
+        pairs = len(self._histories["dense"]) if ended else self.spec.seeds
+        going = [self._histories[side] for side in SIDES if side not in ended]
+        left = sum(self._steps * (pairs - len(own) + 1) - own[-1].last_step for own in going)
+        return (self.worked - self._warm[0]) / (made - self._warm[1]) * left
+
+    def _steps_made(self) -> int:
+        return sum(history.last_step for side in SIDES for history in self._histories[side])
 
     def _withheld(self) -> str:
         """Why there is no verdict on all the requested pairs."""
@@ -271,9 +269,8 @@ class ComparisonJob(TrainingJob):
         if isinstance(event, Started):
             self._started = event
         elif isinstance(event, Stepped):
-            self._latest[told.side] = event
-            if event.time_left:
-                self._per_step[told.side] = event.time_left / (self._steps - event.step)
+            if self._warm is None and all(self._histories.values()) and self._histories["moe"][0].last_step:
+                self._warm = self.worked, self._steps_made()
         elif isinstance(event, Noticed) or (isinstance(event, Finished) and event.reason == "diverged"):
             self._notices.append(f"{NAMES[told.side]}: {message(event)}")
 

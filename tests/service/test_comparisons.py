@@ -21,7 +21,8 @@ from playground.service.views import RunView
 from playground.service.why import corpus_of
 from playground.studies.finetune import Measured, tuning_config
 from playground.studies.sweep import Sweep
-from playground.training import TrainConfig
+from playground.training import Stepped, TrainConfig
+from playground.training.comparison import SideEvent
 from tests.ui.runs import ANNA, BERT, TEXT, ended, house, small_spec, until
 
 DENSE = ModelConfig(vocab_size=32, context_length=16, n_layers=1, d_model=16, n_heads=2)
@@ -192,3 +193,9 @@ def test_a_value_beyond_a_limit_is_refused_and_the_time_left_is_that_of_the_step
     monkeypatch.setattr(job_module.time, "monotonic", lambda: 114.0)
     job.began, job.rested = 100.0, 4.0
     assert job.worked == 10.0 and job.rest_of(0.25) == 30.0 and job.rest_of(0.0) is None
+    pair = ComparisonJob("id", ANNA, "a pair", spec(), board.limits, board.registry)
+    for now, side, step in ((30.0, "dense", 1), (90.0, "moe", 1), (91.0, "dense", 2)):
+        assert pair.time_left is None, "the first steps also get everything ready"
+        monkeypatch.setattr(job_module.time, "monotonic", lambda now=now: now)
+        pair._take(SideEvent(5, side, Stepped(step, now, 1.0, 0.1, 1.0, tokens_per_second=1.0, time_left=1.0)))
+    assert pair.time_left == 2 * 2 * 12 - 3

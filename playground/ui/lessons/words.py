@@ -160,7 +160,7 @@ def _answered(step: Step, answer: Answer) -> str:
 def _waits(step: Step, answer: Answer, trains: str) -> str:
     """What is left to do, in words."""
     if step.ask is not None and answer.guess is None:
-        return "You have done it already. Guess, and the answer appears here." if answer.done and step.done else ""
+        return "Guess, and the answer appears here." if answer.done and step.done else ""
     if not step.done or answer.done:
         return "" if answer.told else "The answer appears here as soon as its numbers are ready."
     if trains:
