@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 
+from ..data.tokenizers import in_known_case
 from ..engine import PRECISIONS, SamplingConfig, stream
 from ..service.verdicts import in_words, verdicts_on
 from . import checkpoints
@@ -36,10 +37,11 @@ def run(options: argparse.Namespace) -> int:
     sampling = _sampling(options)
     checkpoint = checkpoints.opened(options)
     tokenizer, context = checkpoint.tokenizer, checkpoint.config.context_length
-    unknown = tokenizer.unknown_parts(options.prompt)
+    prompt = in_known_case(options.prompt, tokenizer)
+    unknown = tokenizer.unknown_parts(prompt)
     if unknown:
         print(f"The model has never seen {', '.join(map(repr, unknown[:5]))}; read as unknown.", file=sys.stderr)
-    ids = tokenizer.encode(options.prompt)
+    ids = tokenizer.encode(prompt)
     if len(ids) > context:
         print(f"The prompt has {len(ids):,} tokens: only the last {context:,}, a full context, count.", file=sys.stderr)
     # no other requests share it; but a small model then uses one thread, which other work slows far less

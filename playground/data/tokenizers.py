@@ -94,6 +94,15 @@ class CharTokenizer(_Table):
         return {"kind": self.kind, "characters": self.characters[:-1]}
 
 
+def in_known_case(text: str, tokenizer: Tokenizer) -> str:
+    """A text with those capitals in lower case that the tokenizer knows in lower case only; as long as before."""
+    if tokenizer.kind != "char":
+        return text
+    lower = {letter: letter.lower() for letter in tokenizer.unknown_parts(text) if len(letter.lower()) == 1}
+    known = {letter: small for letter, small in lower.items() if not tokenizer.unknown_parts(small)}
+    return text.translate(str.maketrans(known))
+
+
 class WordTokenizer(_Table):
     """One id per word, punctuation mark or line break, most frequent first; id 0 is <unk>.
 

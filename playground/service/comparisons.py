@@ -14,7 +14,7 @@ from ..model import ModelConfig
 from ..model.matched_pair import MatchedPair, match_dense, match_experts
 from ..processes import threads_for
 from ..storage.snapshots import keep_snapshot
-from ..training import Finished, History, Noticed, Snapshotted, Started, Stepped, TrainConfig
+from ..training import Finished, History, Noticed, Snapshotted, Started, TrainConfig
 from ..training.comparison import SIDES, PairPlan, PairsJudged, SideEvent, Trained, compare
 from ..training.verdict import Verdict
 from ..words.training import message
@@ -117,7 +117,6 @@ class ComparisonJob(TrainingJob):
         self._histories: dict[str, list[History]] = {side: [] for side in SIDES}
         self._reasons: dict[str, list[str]] = {side: [] for side in SIDES}
         self._steps = spec.training.steps
-        self._warm: tuple[float, int] | None = None  # seconds and steps until both models had made a step
         self._verdict: Verdict | None = None
 
     @property
@@ -166,18 +165,16 @@ class ComparisonJob(TrainingJob):
 
     @property
     def time_left(self) -> float | None:
-        """Expected seconds, from the time that the steps took since the first ones, which also got everything ready."""
-        if self._warm is None or (made := self._steps_made()) == self._warm[1]:
+        """See `Job.time_left`."""
+        if self._state != "training" or not all(self._histories.values()):
             return None
         ended = {side for side in SIDES if any(reason != "done" for reason in self._reasons[side])}
         # once a side was stopped, no further pair begins
         pairs = len(self._histories["dense"]) if ended else self.spec.seeds
+        made = sum(history.last_step for side in SIDES for history in self._histories[side])
         going = [self._histories[side] for side in SIDES if side not in ended]
         left = sum(self._steps * (pairs - len(own) + 1) - own[-1].last_step for own in going)
-        return (self.worked - self._warm[0]) / (made - self._warm[1]) * left
-
-    def _steps_made(self) -> int:
-        return sum(history.last_step for side in SIDES for history in self._histories[side])
+        return self.rest_of(made / max(made + left, 1))
 
     def _withheld(self) -> str:
         """Why there is no verdict on all the requested pairs."""
@@ -268,9 +265,6 @@ class ComparisonJob(TrainingJob):
             self._state, self._message = "training", ""
         if isinstance(event, Started):
             self._started = event
-        elif isinstance(event, Stepped):
-            if self._warm is None and all(self._histories.values()) and self._histories["moe"][0].last_step:
-                self._warm = self.worked, self._steps_made()
         elif isinstance(event, Noticed) or (isinstance(event, Finished) and event.reason == "diverged"):
             self._notices.append(f"{NAMES[told.side]}: {message(event)}")
 

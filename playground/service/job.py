@@ -17,6 +17,8 @@ from typing import Any, ClassVar
 
 logger = logging.getLogger(__name__)
 
+WARM = 0.02
+"""Share of a job after which its rest is estimated: its first steps also get everything ready."""
 ACTIVE = ("waiting", "preparing", "training", "stopping")
 
 
@@ -68,6 +70,7 @@ class Job:
         self._noting: Callable[[], None] = lambda: None
         self._context = contextvars.copy_context()
         self._state, self._message, self._version, self._done = "waiting", "", 0, 0.0
+        self._warm: tuple[float, float] | None = None  # seconds and share done when the rest was first estimated
 
     @property
     def where(self) -> str:
@@ -80,8 +83,13 @@ class Job:
         return time.monotonic() - self.began - self.rested
 
     def rest_of(self, done: float) -> float | None:
-        """Expected seconds for the rest, at the speed of the share `done`; None before anything was done."""
-        return self.worked * (1 - done) / done if done else None
+        """Expected seconds for the rest, at the speed since the job was WARM; None before that."""
+        if done < WARM:
+            return None
+        if self._warm is None or done < self._warm[1]:
+            self._warm = self.worked, done
+        since, first = self._warm
+        return (self.worked - since) * (1 - done) / (done - first) if done > first else None
 
     @property
     def learned(self) -> list[str]:

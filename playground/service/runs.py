@@ -10,7 +10,7 @@ import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from ..data import (
 from ..data.excess_loss import Partition
 from ..data.judging import LearnedText
 from ..data.sentences import SENTENCES as TWENTY
-from ..data.tokenizers import tokenizer_from_dict
+from ..data.tokenizers import in_known_case, tokenizer_from_dict
 from ..devices import free_memory
 from ..model import ModelConfig, Transformer
 from ..processes import threads_for
@@ -231,6 +231,9 @@ def run_training(
     limit.
     """
     before, source = parent() if parent else (None, None)
+    if before:
+        prompt = in_known_case(spec.prompt, before.tokenizer)
+        spec = replace(spec, training=spec.training.replace(sample_prompt=prompt))
     corpus = corpus_for(spec, limits, before.tokenizer if before else None)
     config = before.config if before else spec.model.replace(vocab_size=corpus.vocab_size)
     limits.check_training(config, spec.training)

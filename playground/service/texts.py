@@ -14,9 +14,9 @@ import torch
 
 from ..data import LANGUAGES, Corpus, corpus_from_language, corpus_from_sentences, corpus_from_text, read_file
 from ..data.overlap import NEARLY_ALL
+from ..data.tokenizers import in_known_case
 from ..kept import Kept
 from ..storage import Checkpoint
-from ..studies.finetune import in_known_case
 from .limits import Limits
 from .runs import LANGUAGE_CHARACTERS, LANGUAGE_VALIDATION, OWN_TEXT, Source, corpus_for
 

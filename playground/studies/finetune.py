@@ -13,6 +13,7 @@ import torch
 
 from ..data import LANGUAGES, Corpus, TextError, Tokenizer, corpus_from_text, visible
 from ..data.corpus import VALIDATION_SHARE
+from ..data.tokenizers import in_known_case
 from ..engine import SamplingConfig, generate
 from ..model import ModelConfig, Transformer
 from ..training.config import TrainConfig
@@ -30,15 +31,6 @@ WRITTEN = 60
 """Tokens that continue each prompt."""
 OPERATIONS, CHARACTERS = 2e12, (5_000, 30_000)
 """What reading the old text once may take, and how much of it is read at least and at most."""
-
-
-def in_known_case(text: str, tokenizer: Tokenizer) -> str:
-    """A text with those capitals in lower case that the tokenizer knows in lower case only; as long as before."""
-    if tokenizer.kind != "char":
-        return text
-    lower = {letter: letter.lower() for letter in tokenizer.unknown_parts(text) if len(letter.lower()) == 1}
-    known = {letter: small for letter, small in lower.items() if not tokenizer.unknown_parts(small)}
-    return text.translate(str.maketrans(known))
 
 
 def tuning_corpus(text: str, tokenizer: Tokenizer, context_length: int = 1, *, name: str = "your text") -> Corpus:

@@ -6,6 +6,7 @@ import itertools
 import re
 
 from ..data import visible
+from ..data.tokenizers import in_known_case
 from ..service.runs import OWN_TEXT
 from ..service.texts import learned
 from ..storage import Checkpoint
@@ -21,7 +22,8 @@ NO_CHARACTER = "\N{REPLACEMENT CHARACTER}"
 def read_prompt(page: Page, checkpoint: Checkpoint, prompt: str) -> tuple[list[int], list[str]]:
     """The prompt as ids, and what a visitor should know about how it was read."""
     page.limits.check_prompt(prompt or "")
-    ids = checkpoint.tokenizer.encode(prompt or "")
+    prompt = in_known_case(prompt or "", checkpoint.tokenizer)
+    ids = checkpoint.tokenizer.encode(prompt)
     if not ids:
         raise ValueError("The prompt is empty: type one, or choose a suggestion")
     notes = []

@@ -26,11 +26,13 @@ ASSUMPTIONS = {
     Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
 }
 """What a donor takes for granted."""
-OVERLAP = "Later parts build on earlier ones, so without a single part nearly everything may be lost."
+OVERLAP = (
+    "Without one part, nearly everything may be lost: later parts build on it. Or hardly anything: others do the same."
+)
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
 LEFT_OUT = (
-    "A part that does the same in both prompts is left out, even if the answer needs it. To test that, switch off its "
-    "head at the top of the page."
+    "Switching a head off, as at the top of the page, takes away all it does. Here, a part gets the other prompt "
+    "instead. Work that is the same in both prompts does not count."
 )
 BOXES = (
     "In each box: how much of the lead is lost if only this part gets the other prompt. Filled: the most needed. "
@@ -46,6 +48,7 @@ LITTLE = 0.1
 """Share of the way to the other answer below which a patch does not matter much."""
 NAMED_AT_MOST = 40
 """Characters of a prompt's words that a sentence names."""
+ELSEWHERE = "Without raising the loss too much, this pair does not steer your prompt. The example uses another prompt."
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
 
 
@@ -107,9 +110,7 @@ def added_words(changed: Sequence[str], elsewhere: bool = False) -> str:
     """What steering adds, from the words in which its two prompts differ; `elsewhere`: on which prompt it is shown."""
     towards, away = _named(changed)
     added = f"At every token, we add the model's state for {towards} minus that for {away}."
-    return (
-        f"{added} This pair does not steer your prompt, so the example uses the pair's prompt." if elsewhere else added
-    )
+    return f"{added} {ELSEWHERE}" if elsewhere else added
 
 
 def _named(changed: Sequence[str]) -> list[str]:
@@ -136,7 +137,9 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
     if not any(leads):
         still = f"“{words[curve.leaders[-1]]}” {'still ' * (curve.leaders[-1] == curve.leaders[0])}leads"
         gain, most = signed(curve.effects[-1] - curve.effects[0]), f"{curve.strengths[-1]:g}"
-        gained = f"At strength {most}, the logit of {wanted} gains {gain} on that of {other}. Try another pair."
+        blank = not words[curve.leaders[-1]].strip(" ␣⏎")
+        advice = "End your prompt with a space." if blank else "Try another pair."
+        gained = f"At strength {most}, the logit of {wanted} gains {gain} on that of {other}. {advice}"
         return Result(f"Steering does not work here: {still}.", gained, details)
     first = leads.index(True)
     last = leads.index(False, first) - 1 if False in leads[first:] else len(leads) - 1
@@ -145,7 +148,8 @@ def steered_result(curve: SteeringCurve, answers: tuple[int, int], words: Mappin
         where += f" to {curve.strengths[last]:g}"
     cost, (was, now) = curve.losses[chosen] - curve.losses[0], (f"{curve.losses[i]:.3f}" for i in (0, chosen))
     change = f"stays at {was}" if was == now else f"{'falls' if cost < 0 else 'rises'} from {was} to {now}"
-    number = f"At strength {curve.strengths[chosen]:g}, the validation loss {change}."
+    not_yet = f"{wanted} does not lead, and " * (not leads[chosen])
+    number = f"At strength {curve.strengths[chosen]:g}, {not_yet}the validation loss {change}."
     if cost > min(2 * BEARABLE, curve.losses[0]):
         number += " The text may break."
     return Result(f"{where}, {wanted} leads {other}.", number, details)

@@ -190,12 +190,18 @@ def test_a_value_beyond_a_limit_is_refused_and_the_time_left_is_that_of_the_step
     view = ended(board.sweep(ANNA, small_spec(), Sweep("context_length", (16, 1000), 1))).view()
     assert view.state == "failed" and "too few for a context of 1000" in view.message
     job = Job("id", ANNA, "a job", tmp_path)
-    monkeypatch.setattr(job_module.time, "monotonic", lambda: 114.0)
-    job.began, job.rested = 100.0, 4.0
-    assert job.worked == 10.0 and job.rest_of(0.25) == 30.0 and job.rest_of(0.0) is None
+    seen = []
+    for now, done in ((114.0, 0.01), (124.0, 0.2), (134.0, 0.4)):
+        monkeypatch.setattr(job_module.time, "monotonic", lambda now=now: now)
+        job.began, job.rested = 100.0, 4.0
+        seen.append((job.worked, job.rest_of(done)))
+    assert seen == [(10.0, None), (20.0, None), (30.0, pytest.approx(30.0))], (
+        "the first steps also get everything ready"
+    )
     pair = ComparisonJob("id", ANNA, "a pair", spec(), board.limits, board.registry)
-    for now, side, step in ((30.0, "dense", 1), (90.0, "moe", 1), (91.0, "dense", 2)):
-        assert pair.time_left is None, "the first steps also get everything ready"
+    for now, side, step in ((134.0, "dense", 1), (194.0, "moe", 1), (195.0, "dense", 2)):
+        assert pair.time_left is None
         monkeypatch.setattr(job_module.time, "monotonic", lambda now=now: now)
         pair._take(SideEvent(5, side, Stepped(step, now, 1.0, 0.1, 1.0, tokens_per_second=1.0, time_left=1.0)))
-    assert pair.time_left == 2 * 2 * 12 - 3
+        pair._state = "training"
+    assert pair.time_left == pytest.approx(2 * 2 * 12 - 3)

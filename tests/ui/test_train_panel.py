@@ -15,6 +15,7 @@ from playground.service.runs import Source
 from playground.service.sweeps import SweepJob
 from playground.studies.finetune import tuning_corpus
 from playground.ui.page import Page
+from playground.ui.prompts import read_prompt
 from playground.ui.tabs.train import settings
 from playground.ui.tabs.train.sweep import asked_for, runs_of
 from playground.ui.under_way import tick
@@ -238,7 +239,7 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     board = page.board
     first = board.start(page.visitor, small_spec())
     page.until_over()
-    further = {"further": True, "model": first.id, "text": OTHER}
+    further = {"further": True, "model": first.id, "text": OTHER.replace("a dog", "A dog")}
     assert "Steps must be a whole number from 1" in page.train(**further, steps=0) and len(board.of(page.visitor)) == 1
     assert "makes new models" in page.train(**further, sweep="Layers = 1, 2")
     page.train(**further, steps=15, prompt="")
@@ -251,7 +252,9 @@ def test_the_chosen_model_is_trained_further_on_another_text(served):
     assert tuned.view().tuning["ladder"]["bigram"] > 0, "by which what it forgot is graded"
     assert page.slots["tuned"].count("<tr>") > 2 and "± is a 95 %" in page.look(details=True)["details"]
     assert "baseline" not in page.slots["details"] and "words occur" not in page.look(samples=True)["samples"]
-    assert tuned.spec.prompt == "a dog sat on ", "the first words of the new text, as the field says"
+    assert tuned.spec.prompt == "A dog sat on ", "the first words of the new text, as the field says"
+    model = board.registry.get(tuned.id, page.visitor)
+    assert read_prompt(SimpleNamespace(limits=LOCAL), model, "A dog") == (model.tokenizer.encode("a dog"), [])
     assert '<p class="sample" dir="auto"><span class="prompt">a dog sat on </span>' in page.slots["tuned"]
     page.model = first.id
     page.look()

@@ -356,8 +356,17 @@ def of_edits_and_patches() -> Iterator[Case]:
     yield "a direct map: little", interventions.patched_result(little, ["a"], ("x", "y"), Donor.OTHER, True)
     alike = PatchMap("mlp", ((0, None),), np.array([[-0.6]]), 0.63, 0.16)
     yield "a map: prompts alike", interventions.patched_result(alike, ["a"], ("x", "y"), Donor.OTHER, False)
-    words = {"x": "xylo", "y": "yes", "z": "zoo"}
-    for leaders, chosen in {"yxxx": 1, "yyxx": 2, "yxxz": 2, "xxxx": 1, "yyyy": 1, "yzzz": 1}.items():
+    words = {"x": "xylo", "y": "yes", "z": "zoo", "b": "␣"}
+    for leaders, chosen in {
+        "yxxx": 1,
+        "yyyx": 1,
+        "ybbb": 1,
+        "yyxx": 2,
+        "yxxz": 2,
+        "xxxx": 1,
+        "yyyy": 1,
+        "yzzz": 1,
+    }.items():
         curve = SteeringCurve((0.0, 0.2, 0.4, 0.6), (-5.0, 1.0, 2.0, 3.0), (1.2, 1.19, 1.6, 1.7), tuple(leaders))
         yield f"steering: {leaders} lead", interventions.steered_result(curve, ("x", "y"), words, chosen)
     for sides in (("Ben", "Ana"), ("", "Ana")):

@@ -9,12 +9,13 @@ from typing import Any
 import gradio as gr
 
 from ....data.corpus import text_sha256
+from ....data.tokenizers import in_known_case
 from ....kept import Kept
 from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT, source_text
 from ....storage import Checkpoint
-from ....studies.finetune import in_known_case, shortest, tuning_corpus
+from ....studies.finetune import shortest, tuning_corpus
 from ....words.training import in_steps
 from ....words.tuning import lacking_words, needed_words
 from ... import theme
