@@ -140,7 +140,7 @@ def test_the_chosen_model_brings_its_pair_along(served):
         scales = [alone.slots[name]["figure"]["data"][0]["showscale"] for name in ("load-balanced", "load-unbalanced")]
         assert scales == [False, True] and "with balance," in alone.text("loads-usage")
         assert not alone.slots["loads-train"] and "balance" in alone.slots["loads-headline"]
-        assert ("card above" in alone.slots["loads-note"]) == (pair is not ids)
+        assert ("at the top" in alone.slots["loads-note"]) == (pair is not ids)
     # the recorded pair is too long to be trained again here
     assert "First press Train both" in alone.look(pair=" ".join(SHIPPED))["loads-note"]
     assert alone.slots["load-unbalanced"] is None
