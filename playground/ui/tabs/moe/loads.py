@@ -40,20 +40,16 @@ def slots(at: At) -> dict[str, Slot]:
     there, own = views["load-unbalanced"] is not None, at.job is not None
     begun = {name: side for name, side in sides.items() if _begun(views[name], side)}
     state = layer, [(name, views[name].id, len(side.histories[0].load)) for name, side in begun.items()]
-    drawn = {name: Slot(state, lambda name=name: _picture(name, views[name], begun, layer)) for name in begun}
     shown = own and at.job.spec.moe.balance == "none" and SHOWN
     note = shown or ("" if there else SAME if own else TOO_LONG)
-    return (
-        dict.fromkeys(CHARTS, Slot(None, lambda: None))
-        | drawn
-        | {
-            "loads-layer": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
-            "loads-train": Slot((there, own), lambda: BUTTON if own and not there else ""),
-            "loads-note": Slot(note, lambda: note),
-            "loads-headline": Slot(state, lambda: words(sides, layer)[0]),
-            "loads-usage": Slot(state, lambda: words(sides, layer)[1]),
-        }
-    )
+    return dict.fromkeys(CHARTS, Slot(None, lambda: None)) | {
+        "loads-layer": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
+        "loads-train": Slot((there, own), lambda: BUTTON if own and not there else ""),
+        "loads-note": Slot(note, lambda: note),
+        "loads-headline": Slot(state, lambda: words(begun, layer)[0]),
+        "loads-usage": Slot(state, lambda: words(begun, layer)[1]),
+        **{name: Slot(state, lambda name=name: _picture(name, views[name], begun, layer)) for name in begun},
+    }
 
 
 def _begun(view: PairView, side: SideView) -> bool:
