@@ -43,14 +43,7 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
 
 
 def load_map(
-    steps: Sequence[int],
-    load: np.ndarray,
-    dead: Sequence[int],
-    planned: int,
-    title: str,
-    *,
-    most: float,
-    bar: bool = True,
+    steps: Sequence[int], load: np.ndarray, dead: Sequence[int], planned: int, title: str, most: float, bar: bool = True
 ) -> Figure:
     """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end.
 

@@ -89,4 +89,4 @@ def over_training(sides: dict[str, SideView], name: str, layer: int) -> tuple[di
     last = evenness(load[-1].tolist())
     most = max(2 / load.shape[1], *(float(shares.max()) for _, shares in loads.values()))
     planned, bar = sides[name].planned_steps, name == next(iter(loads))
-    return load_map(steps, load, last.dead, planned, CHARTS[name], most=most, bar=bar), usage_words(last)
+    return load_map(steps, load, last.dead, planned, CHARTS[name], most, bar), usage_words(last)
