@@ -43,25 +43,25 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
 
 
 def load_map(
-    steps: Sequence[int], load: np.ndarray, dead: Sequence[int], planned: int, title: str, *, bar: bool = True
+    steps: Sequence[int], load: np.ndarray, dead: Sequence[int], planned: int, title: str, most: float, bar: bool = True
 ) -> Figure:
     """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end.
 
-    The colour shows the square root of a share, so that small shares differ visibly from zero. Its scale ends at four
-    times an equal share for every run, so that two runs can be compared under one `bar`.
+    The colour shows the square root of a share, so that small shares differ visibly from zero. Its scale ends at the
+    share `most`; where two runs have the same one, one `bar` is enough.
     """
     E = load.shape[1]
     half = (steps[1] - steps[0]) / 2 if len(steps) > 1 else 0.5  # a cell
-    equal = E**-0.5
+    ticks = {"none": 0, "equal share": 1 / E, f"{most * E:.2g} times that": most}
     trace = cells(
         np.sqrt(load.T),
         "%{y}, step %{x:,.0f}<br>share of load %{customdata:.1f}\u00a0%",
-        ends=(0, 2 * equal),
+        ends=(0, most**0.5),
         bar="" if bar else None,
         ticks={
-            "tickvals": [0, equal, 2 * equal], "ticktext": ["none", "equal share", "4 times that"],
-            "ticklabelposition": "outside", "orientation": "h", "lenmode": "pixels", "len": 200, "thickness": 8,
-            "x": 1, "xanchor": "right", "xpad": 30, "y": 1.03, "yanchor": "bottom", "ypad": 4,
+            "tickvals": [share**0.5 for share in ticks.values()], "ticktext": list(ticks),
+            "ticklabelposition": "outside", "orientation": "h", "lenmode": "pixels", "len": 220, "thickness": 8,
+            "x": 0, "xanchor": "left", "xpad": 0, "yref": "container", "y": 1, "yanchor": "top", "ypad": 4,
         },
         gap=0,
         ygap=1,
@@ -71,10 +71,10 @@ def load_map(
     )  # fmt: skip
     return heatmap(
         trace,
-        120 + max(14 * E, 160),
+        120 + 24 * bar + max(14 * E, 160),
         axis("step", showgrid=False, range=[steps[0] - half, planned + half], tickformat=",d"),
         names([f"{e} ✕" if e in dead else str(e) for e in range(E)], "expert", **UPSIDE_DOWN, **FIXED),
-        margin={"l": 8, "r": 8, "t": 44, "b": 8},
+        margin={"l": 8, "r": 8, "t": 44 + 24 * bar, "b": 8},
         annotations=[note(title, color=palette.INK, size=14, yshift=8)],
         uirevision=str(E),
     )

@@ -16,8 +16,8 @@ from .result import Result
 
 NO_RULES = (CHANCE, NEXT, WORD, SPELLING, ENDS)
 """Kinds of tokens that no rule of a grammar's own decides."""
-LEGEND = f"occurs in the training text, at least {LONG} characters in a row."
-"""What the line under a piece of the answer means; after the words *Underlined text*."""
+LEGEND = "around the selection occurs in the training text."
+"""What the line under a piece of the answer means; after the words *The underlined piece*."""
 HINT = "A hint: this passage may have helped most."
 COMMON = "Any text in this style repeats such pieces, so copying proves nothing here."
 RARE = "So the model may know parts of this by heart."

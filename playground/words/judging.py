@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
-FIRST_MISTAKES = "Red underlines mark the first mistake in each line."
+FIRST_MISTAKES = "Red underlines mark the first mistake only."
 LACKING = "Red underlines mark words that the training text lacks."
 
 

@@ -183,6 +183,8 @@ def test_a_phone_shows_the_button_and_the_text_without_scrolling_and_scrolls_to_
     expect(page.locator("[data-slot=choice] h2")).to_be_visible()
     assert page.locator(".generate-start").bounding_box()["y"] < 300
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.locator("#model input").click()
+    page.get_by_role("option", name="Dialects, dense").click(trial=True)  # the tabs are below the list
     page.locator(".written [data-place='0:3']").click()
     expect(page.locator(".alternatives")).to_be_in_viewport(ratio=0.9)
     page.route("**/view/generate", lambda route: '"later":true' in route.request.post_data or route.continue_())
@@ -201,8 +203,7 @@ def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium
     page = chromium_page
     page.goto(f"{address}?tab=generate&model=sentences")
     expect(page.locator(".written-by")).to_contain_text("Twenty sentences")
-    first = page.locator(".written [data-place='0:0']")
-    first.focus()
+    page.locator(".written [data-place='0:0']").focus()
     page.keyboard.press("Shift+ArrowRight")
     expect(page.locator(".written .framed")).to_have_count(2)
     page.locator(".why-button").click()
@@ -210,17 +211,16 @@ def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium
     expect(page.locator(".written .framed")).to_have_count(2)
     expect(page.locator(".written .open:not(:focus-visible)")).to_have_css("outline-style", "none")
     expect(page.get_by_text("Tinted: less likely")).to_be_hidden()
-    expect(page.locator("label.why-passage").first).to_be_visible()
     expect(page.locator("label.why-passage input:checked")).to_have_count(1)
     expect(page.locator("label.why-passage mark").first).to_be_visible()
     page.get_by_role("button", name="Close").click()
-    expect(page.locator(".why-card")).to_be_hidden()
     expect(page.get_by_text("Tinted: less likely")).to_be_visible()
     expect(page.locator(".written[data-asked], .written .copied, .written .framed")).to_have_count(0)
+    page.locator(".written [data-place='0:1']").dblclick()
+    expect(page.locator(".selected-words h2")).to_have_text("“with”")
     page.locator(".written [data-place='0:1']").click()  # a tap stands for the word around it
     page.locator(".why-button").click()
-    expect(page.locator("[data-slot=why-title]")).to_contain_text("Why “")
-    expect(page.locator(".written .framed")).to_have_count(1)
+    expect(page.locator("[data-slot=why-title]")).to_have_text("Why “with”?")
     expect(page.locator("label.why-passage").first).to_be_visible()  # nothing moves any more
     first, last = (page.locator(f".written [data-place='0:{at}']").bounding_box() for at in (1, 3))
     page.mouse.move(first["x"] + 2, first["y"] + first["height"] / 2)

@@ -53,7 +53,7 @@ FIGURES = {
     "skill": courses.skill_curve([0, 10], [0.1, 0.9], [(0.0, 0.2), (0.8, 1.0)], "right"),
     "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6)),
     "game": courses.bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
-    "loads over training": routing.load_map([10, 20], np.array([[0.5, 0.1, 0.4], [0.6, 0.0, 0.4]]), (1,), 40, "x"),
+    "loads over training": routing.load_map([10, 20], np.array([[0.5, 0, 0.5], [0.6, 0, 0.4]]), (1,), 40, "x", most=1),
     "pattern": attention.pattern_map(PATTERN, TOKENS),
     "signed": attention.signed_map(PATTERN - 0.5, TOKENS, TOKENS, blank=PATTERN == 0),
     "heads": attention.head_grid(np.stack([PATTERN] * 5), [f"L0 H{i}" for i in range(5)]),

@@ -87,7 +87,8 @@ def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     assert verdict.interval(page.job().view())[0], "its place stays while both train"
     assert "Stop" in page.bar.look()["stop"] and "of 400" in page.bar.slots["bar"] and page.news()["pause"]
     assert page.look() and page.text("headline") == "Training both …"
-    assert "deleted" not in page.look(breaking=True)["breaking-note"], "its models are not there yet"
+    assert "are training" in page.look(breaking=True)["breaking-note"], "its models are not there yet"
+    assert "breaking-result" not in page.slots, "of others it stays, unseen, so that nothing moves"
     page.look(breaking=False)
     other.do("stop_comparison")
     assert page.job().active and "recorded" in (other.look() and other.text("about"))
@@ -135,12 +136,12 @@ def test_the_chosen_model_brings_its_pair_along(served):
     until(lambda: alone.job().settled)
     for pair in (ids, alone.job().model_ids):
         alone.look(pair=" ".join(pair.values()))
-        axes = [alone.slots[name]["figure"]["layout"]["xaxis"] for name in ("load-balanced", "load-unbalanced")]
-        assert axes[0] == axes[1]
-        scales = [alone.slots[name]["figure"]["data"][0]["showscale"] for name in ("load-balanced", "load-unbalanced")]
-        assert scales == [False, True] and "with balance," in alone.text("loads-usage")
-        assert not alone.slots["loads-train"] and "balance" in alone.slots["loads-headline"]
-        assert ("card above" in alone.slots["loads-note"]) == (pair is not ids)
+        both_sides = [alone.slots[name]["figure"] for name in ("load-balanced", "load-unbalanced")]
+        axes, maps = ([each[part] for each in both_sides] for part in ("layout", "data"))
+        assert axes[0]["xaxis"] == axes[1]["xaxis"] and [each["showscale"] for (each,) in maps] == [True, False]
+        assert {each["zmax"] for (each,) in maps} == {max(0.5**0.5, *(numbers_of(each["z"]).max() for (each,) in maps))}
+        assert "with balance," in alone.text("loads-usage") and "balance" in alone.slots["loads-headline"]
+        assert not alone.slots["loads-train"] and ("at the top" in alone.slots["loads-note"]) == (pair is not ids)
     # the recorded pair is too long to be trained again here
     assert "First press Train both" in alone.look(pair=" ".join(SHIPPED))["loads-note"]
     assert alone.slots["load-unbalanced"] is None

@@ -45,7 +45,7 @@ def test_from_the_question_to_the_proof(house, monkeypatch):
         less_usual.setattr(Copied, "unusual", True)
         by_heart = house.made("why-answer", why=why)
     assert by_heart.startswith("<h3>It is copied: this piece occurs 10 times in") and "<mark>the dog ran" in by_heart
-    assert house.made("why-marks", why=why) == {"copied": [(0, 35)], "asked": [4, 6]}
+    assert house.made("why-marks", why=why) == {"copied": [(0, 34)], "asked": [4, 6]}
     assert "occurs nowhere" in house.made("why-answer", why=why | {"first": 34, "last": 36}), "out of the piece"
     passages = house.made("why-passages", why=why)
     others = house.made("why-more", why=why).partition("<h3>More passages</h3>")[2]

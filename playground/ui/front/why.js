@@ -1,7 +1,7 @@
 // @ts-check
-// The Generate panel's question: words of the text are selected with the mouse, with Shift and the arrows, or by a tap,
-// which stands for the word around the token. A selection holds whole words. The button Why? sends them along; what is
-// copied is marked in the text.
+// The Generate panel's question: words of the text are selected with the mouse, by a double click, with Shift and the
+// arrows, or by a tap, which stands for the word around the token. A selection holds whole words. The button Why? sends
+// them along; what is copied is marked in the text.
 
 (() => {
   "use strict";
@@ -89,6 +89,10 @@
       if (!dragged) choose(null);
       dragged = false;
     }, true);
+    box.addEventListener("dblclick", (/** @type {MouseEvent} */ event) => {
+      const at = placeOf(event.target);
+      if (at) select(wholeWords(...at, at[1]));
+    });
     box.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "Shift") return;
       const from = placeOf(event.target);

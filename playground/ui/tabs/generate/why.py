@@ -49,7 +49,7 @@ LETTER = r"[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9
 """A letter of a script that puts something between words."""
 
 BUTTON = '<button type="button" class="link why-button" data-do="why" data-reveal="why-title" hidden>Why?</button>'
-COPIED = f'<p class="quiet copied-words"><span class="copied">Underlined text</span> {LEGEND}</p>'
+COPIED = f'<p class="quiet copied-words">The <span class="copied">underlined piece</span> {LEGEND}</p>'
 TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
 {slot("why-title", tag="h2", class_="grow")}
 {move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
@@ -224,19 +224,23 @@ def _spelled(checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, list[int]]:
 def _selected(found: Copied, checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, Match | None]:
     """The selection, without blanks around its words, and the longest copied piece that holds it."""
     text, ends = _spelled(checkpoint, chosen)
-    start, end = ends[chosen.first - 1] if chosen.first else 0, ends[chosen.last]
-    said = text[start:end]
-    if said.strip():
-        start, end = end - len(said.lstrip()), start + len(said.rstrip())
+    start, end = _inked(text, ends[chosen.first - 1] if chosen.first else 0, ends[chosen.last])
     around = [match for match in found.matches if match.start <= start and end <= match.end]
     return text[start:end], max(around, key=lambda match: match.end - match.start, default=None)
 
 
+def _inked(text: str, start: int, end: int) -> tuple[int, int]:
+    """Part of a text without the blanks at its ends, unless it has nothing else."""
+    said = text[start:end]
+    return (end - len(said.lstrip()), start + len(said.rstrip())) if said.strip() else (start, end)
+
+
 def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, Any]:
     """First and last token of the copied piece that holds the selection, and of the selection, for the text above."""
-    _, ends = _spelled(checkpoint, chosen)
+    text, ends = _spelled(checkpoint, chosen)
     _, held = _selected(found, checkpoint, chosen)
-    spans = [(bisect_right(ends, held.start), bisect_left(ends, held.end))] if held else []
+    start, end = _inked(text, held.start, held.end) if held else (0, 0)
+    spans = [(bisect_right(ends, start), bisect_left(ends, end))] if held else []
     return {"copied": spans, "asked": [chosen.first, chosen.last]}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ....engine import SamplingConfig, stream
 from ....storage import Checkpoint
-from ...panel import Slot, blank, choice, move_button, slot
+from ...panel import Slot, choice, move_button, slot
 from ...prompts import read_prompt
 from ...theme import badge, notice
 from .selection import PROMPT, At
@@ -35,7 +35,7 @@ def slots(at: At) -> dict[str, Slot]:
         prompt = c.prompt or ""
         read = [read_prompt(at.page, checkpoint, prompt) for checkpoint in pair]
     except ValueError as problem:
-        return blank(TEMPLATE, "figures-note", at.why_not(problem)) | shown
+        return at.undrawn(TEMPLATE, "figures-note", problem) | shown
     notes = list(dict.fromkeys(text for _, found in read for text in found))
     ids = [tokens[-each.config.context_length :] for each, (tokens, _) in zip(pair, read)]
     rules = SamplingConfig(temperature=TEMPERATURE, seed=c.seed)

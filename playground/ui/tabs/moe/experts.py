@@ -20,7 +20,8 @@ from .texts import text_for
 TITLE = "What did the experts learn?"
 MOST = 6
 
-TEMPLATE = f"""<div class="stack"><div class="line">{slot("experts-layers")}</div>{slot("favourites", class_="stack")}
+TEMPLATE = f"""<div class="stack">{slot("experts-note")}
+<div class="line">{slot("experts-layers")}</div>{slot("favourites", class_="stack")}
 <details><summary>Another text</summary><label><span class="sr-only">Text to sort</span><textarea rows="1"
 name="own" dir="auto" autocomplete="off" spellcheck="false" placeholder="Type or paste a text"></textarea></label>
 </details></div>"""

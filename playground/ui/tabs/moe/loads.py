@@ -17,7 +17,7 @@ from .selection import At
 
 TITLE = "Load of each expert while training"
 SAME = "The same settings and random start, but no balance loss."
-SHOWN = "The card above now shows the pair without balance."
+SHOWN = "The result at the top now shows the pair without balance."
 TOO_LONG = "First press Train both: the recorded pair takes too long to train again."
 BUTTON = deed_button("Train this pair without balance", "train_again", data_with='{"balance": "none"}')
 CHARTS = {"load-balanced": "With balance", "load-unbalanced": "Without balance"}
@@ -38,29 +38,28 @@ def slots(at: At) -> dict[str, Slot]:
     layer = at.chosen.layer if at.chosen.layer in layers else second(layers)
     names = {str(each): str(each) for each in layers}
     there, own = views["load-unbalanced"] is not None, at.job is not None
-    drawn = {name: _picture(name, view, sides.get(name), layer, last=not there) for name, view in views.items()}
+    begun = {name: side for name, side in sides.items() if _begun(views[name], side)}
+    state = layer, [(name, views[name].id, len(side.histories[0].load)) for name, side in begun.items()]
     shown = own and at.job.spec.moe.balance == "none" and SHOWN
     note = shown or ("" if there else SAME if own else TOO_LONG)
-    facts = [each.depends_on for each in drawn.values()]
-    return drawn | {
+    return dict.fromkeys(CHARTS, Slot(None, lambda: None)) | {
         "loads-layer": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
         "loads-train": Slot((there, own), lambda: BUTTON if own and not there else ""),
         "loads-note": Slot(note, lambda: note),
-        "loads-headline": Slot(facts, lambda: words(sides, layer)[0]),
-        "loads-usage": Slot(facts, lambda: words(sides, layer)[1]),
+        "loads-headline": Slot(state, lambda: words(begun, layer)[0]),
+        "loads-usage": Slot(state, lambda: words(begun, layer)[1]),
+        **{name: Slot(state, lambda name=name: _picture(name, views[name], begun, layer)) for name in begun},
     }
 
 
-def _picture(name: str, view: PairView | None, side: SideView | None, layer: int, *, last: bool) -> Slot:
-    """The load of a comparison's first mixture; nothing before there is any. The last picture has the scale's bar."""
-    if side is None or not side.histories or (view.active and not side.histories[0].load):
-        return Slot(None, lambda: None)
-    bar = last or name == "load-unbalanced"
-    drawn = lambda: over_training(side, layer, CHARTS[name], bar=bar)  # noqa: E731
-    return Slot(
-        (view.id, len(side.histories[0].load), layer, bar),
-        lambda: show(*drawn(), aloud=True, model=view.name, layer=layer),
-    )
+def _begun(view: PairView, side: SideView) -> bool:
+    """Whether there is anything to show of the first mixture's load."""
+    return bool(side.histories) and not (view.active and not side.histories[0].load)
+
+
+def _picture(name: str, view: PairView, sides: dict[str, SideView], layer: int) -> dict[str, Any]:
+    """The load of a comparison's first mixture."""
+    return show(*over_training(sides, name, layer), aloud=True, model=view.name, layer=layer)
 
 
 def words(sides: dict[str, SideView], layer: int) -> tuple[str, str]:
@@ -78,10 +77,16 @@ def load_of(side: SideView, layer: int) -> tuple[tuple[int, ...], np.ndarray] | 
     return over and (over[0], over[1][:, layers.index(layer)].numpy())
 
 
-def over_training(side: SideView, layer: int, title: str, *, bar: bool) -> tuple[dict[str, Any] | None, str]:
-    """Chart and sentence of the load in a layer while a mixture trained; no chart if not recorded."""
-    if (over := load_of(side, layer)) is None:
+def over_training(sides: dict[str, SideView], name: str, layer: int) -> tuple[dict[str, Any] | None, str]:
+    """Chart and sentence of the load in a layer while a mixture trained; no chart if not recorded.
+
+    The charts of all `sides` have one scale, and the first shows it. It ends at twice an equal share or higher.
+    """
+    loads = {each: over for each, side in sides.items() if (over := load_of(side, layer))}
+    if name not in loads:
         return None, "No loads were recorded while this model trained."
-    steps, load = over
+    steps, load = loads[name]
     last = evenness(load[-1].tolist())
-    return load_map(steps, load, last.dead, side.planned_steps, title, bar=bar), usage_words(last)
+    most = max(2 / load.shape[1], *(float(shares.max()) for _, shares in loads.values()))
+    planned, bar = sides[name].planned_steps, name == next(iter(loads))
+    return load_map(steps, load, last.dead, planned, CHARTS[name], most, bar), usage_words(last)

@@ -9,7 +9,7 @@ from typing import Any
 from ....service.comparisons import ComparisonJob
 from ...chart import chart_place, show
 from ...page import Page
-from ...panel import Asked, Shown, Slot, blank, choice, move_button, slot, switch
+from ...panel import Asked, Shown, Slot, choice, move_button, slot, switch
 from ...quoted import model_facts
 from ...under_way import notices
 from . import both, breaking, experts, loads, routing, verdict
@@ -62,7 +62,7 @@ def show_pair(page: Page, asked: Asked) -> Shown:
             try:
                 slots |= module.slots(here)
             except ValueError as problem:
-                slots |= blank(module.TEMPLATE, f"{name}-note", here.why_not(problem))
+                slots |= here.undrawn(module.TEMPLATE, f"{name}-note", problem)
     chosen = here.chosen
     facts = model_facts(page.registry, asked.visitor, *here.ids)
     return Shown(chosen.to_dict(), slots, facts | ({"prompt": chosen.prompt} if chosen.routing else {}))

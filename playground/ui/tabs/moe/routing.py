@@ -20,15 +20,17 @@ from .expert_text import expert_text
 from .selection import PROMPT, At, prompts
 
 TITLE = "Where do tokens go?"
+THROUGH = "through all layers: share of the weight"
 MOST_TOKENS = 256
 """More tokens than this cannot be told apart in a picture; the last ones are shown."""
 
-TEMPLATE = f"""<div class="stack"><div class="line">{slot("routing-headline", tag="h3", class_="grow")}
-{slot("layers")}</div>{slot("routing-note")}
+TEMPLATE = f"""<div class="stack">{slot("routing-note")}
+<div class="line">{slot("routing-headline", tag="h3", class_="grow")}
+{slot("layers")}</div>
 <p class="quiet">Colour and number: each token's main expert in this layer. Tap a token to follow it.</p>
-{slot("routing-text", id="routing-text", dir="auto")}
-{slot("routing-followed", id="routing-followed")}
-{chart_place("journey", height=220, save_name="token-journey")}
+<div class="two">{slot("routing-text", id="routing-text", dir="auto")}
+<div>{slot("routing-followed", id="routing-followed")}
+{chart_place("journey", height=220, save_name="token-journey")}</div></div>
 <details><summary>Another text</summary><div class="stack">{PROMPT}
 {slot("routing-ideas", class_="line tight", data_arrows="")}</div></details></div>"""
 
@@ -65,7 +67,7 @@ def slots(at: At) -> dict[str, Slot]:
         ),
         "routing-followed": Slot(
             (*text, position),
-            lambda: f"<h3>Token {position} “<bdi>{html.escape(tokens[position])}</bdi>” through all layers</h3>",
+            lambda: f"<h3>Token {position} “<bdi>{html.escape(tokens[position])}</bdi>” {THROUGH}</h3>",
         ),
         "journey": Slot(
             (*text, position), lambda: show(*_journey(routed(), tokens[position], position), aloud=True, token=position)

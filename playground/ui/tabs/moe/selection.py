@@ -11,6 +11,7 @@ from ....service.views import PairView, pair_of
 from ....storage import Checkpoint
 from ... import theme
 from ...page import Page
+from ...panel import Slot, blank
 from ...prompts import suggestions
 from ...refusals import sentence
 from ...selected import Selected
@@ -103,11 +104,12 @@ class At:
         """The MoE model. Raises ValueError while it does not exist."""
         return self.page.registry.get(self.chosen.mixture, self.visitor)
 
-    def why_not(self, problem: ValueError) -> str:
-        """Why something cannot be drawn, as HTML: a running comparison may have no models yet."""
+    def undrawn(self, template: str, note: str, problem: ValueError) -> dict[str, Slot]:
+        """The slots of a part that cannot be drawn; one keeps its height while its models train."""
         if self.job and self.job.active and not self.page.registry.has(self.chosen.mixture, self.visitor):
-            return theme.quiet("Both models are training. This part appears when they are done.")
-        return theme.notice(sentence(str(problem)), "error")
+            said = theme.quiet("Both models are training. This part appears when they are done.")
+            return {note: Slot(said, lambda: f'<div class="untrained">{said}</div>')}
+        return blank(template, note, theme.notice(sentence(str(problem)), "error"))
 
     @property
     def about(self) -> tuple:
