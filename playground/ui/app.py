@@ -126,7 +126,10 @@ def build_app(
                     trigger_mode="always_last", **QUIETLY)  # fmt: skip
         loaded = app.load(welcome, visitor, [visitor, model], **QUIETLY)
         loaded.then(None, [visitor, model], None, js=tell, **UNSEEN)
-        strip.goes_on([loaded.then(*attach, **QUIETLY) for attach in page.on_load_handlers])
+        opening = [(loaded.then(*attach, **QUIETLY), after) for *attach, after in page.on_load_handlers]
+        for event, after in opening:
+            after(event)
+        strip.goes_on([event for event, _ in opening])
     app.page = page
     return app
 

@@ -60,8 +60,8 @@ class Page:
     weights: gr.Textbox = field(default_factory=lambda: gr.Textbox(visible="hidden"))
     """Hidden; value: "id step" of a run's model, so that it changes with the weights even under the same id."""
     _shared: dict[str, Any] = field(default_factory=dict)
-    on_load_handlers: list[tuple[Callable, list, list]] = field(default_factory=list)
-    """The functions given to `on_load`."""
+    on_load_handlers: list[tuple[Callable, list, list, Callable]] = field(default_factory=list)
+    """What was given to `on_load`."""
     _later: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -108,9 +108,14 @@ class Page:
         """Call this once all tabs are built."""
         self._later.append(wire)
 
-    def on_load(self, handler: Callable, inputs: list, outputs: list) -> None:
-        """Call this whenever a browser opens the page, once the visitor's id and list of models are known."""
-        self.on_load_handlers.append((handler, inputs, outputs))
+    def on_load(
+        self, handler: Callable, inputs: list, outputs: list, after: Callable[[Any], None] = lambda event: None
+    ) -> None:
+        """Call this whenever a browser opens the page, once the visitor's id and list of models are known.
+
+        `after` is given the event, to bind what follows it.
+        """
+        self.on_load_handlers.append((handler, inputs, outputs, after))
 
     def known(self, visitor: str | None) -> str:
         """The visitor's id. Raises ValueError for one that this server has not issued."""

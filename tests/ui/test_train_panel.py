@@ -335,3 +335,10 @@ def test_what_a_script_or_a_paste_puts_into_the_field_of_values_counts(served):
     config = Visit(served, "filled").caller.config
     field = next(each["id"] for each in config["components"] if each["props"].get("elem_id") == "sweep-values")
     assert any([field, "change"] in [list(target) for target in each["targets"]] for each in config["dependencies"])
+
+
+def test_an_opening_page_describes_the_run_that_fills_its_form(served):
+    """The model's arrival asked about the form before the last run had filled it, and that answer came last."""
+    dependencies = Visit(served, "opening").caller.config["dependencies"]
+    asks = [each for each in dependencies if re.search(r'touched\(\{"name": "train_form".*"model", ', each["js"] or "")]
+    assert [each["trigger_after"] is not None for each in asks] == [False, True]

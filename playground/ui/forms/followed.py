@@ -73,9 +73,15 @@ class Followed:
 
         `whole_texts`: whether to send the pasted text because `follow` needs it, or the switch that decides this.
         """
+        gr.on(list(events), None, self._reads, self._sets, js=self._touched(cause, whole_texts), **UNSEEN)
+
+    def after(self, event: gr.events.Dependency, cause: str) -> None:
+        """Call `follow` with this cause once this event is over, which filled the form in the meantime."""
+        event.then(None, self._reads, self._sets, js=self._touched(cause, False), **UNSEEN)
+
+    def _touched(self, cause: str, whole_texts: bool | str) -> str:
         said = f"{self._form}, {json.dumps(cause)}, {json.dumps(whole_texts)}"
-        touched = f"(...now) => playground.form.touched({said}, now)"
-        gr.on(list(events), None, self._reads, self._sets, js=touched, **UNSEEN)
+        return f"(...now) => playground.form.touched({said}, now)"
 
     def begins(self, button: gr.Button, *, panel: str) -> None:
         """Let this button start what the form describes; on a phone, the page scrolls to the panel."""

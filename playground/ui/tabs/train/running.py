@@ -37,7 +37,9 @@ class Running:
         page = self.page
         self.linked.connect()
         self.settings.connect(page, self.train)
-        page.on_load(self.filled, [page.visitor], self.linked.form_parts)
+        # the model's arrival asks about the form, too, and perhaps before it is filled
+        follow = lambda event: self.settings.followed.after(event, "model")  # noqa: E731
+        page.on_load(self.filled, [page.visitor], self.linked.form_parts, follow)
         acts: dict[str, Callable[[Asked], Any]] = {
             "resume_run": self.resume, "use_best": self.use_best, "use_last": self.use_last,
             "rename_run": self.rename, "delete_run": self.delete, "forget_me": self.forget,
