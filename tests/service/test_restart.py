@@ -41,7 +41,7 @@ def house(path: Path, runner=run_training, **limits) -> Board:
 
 def killed(board: Board, path: Path) -> Path:
     """A copy of the board's data folder, as a kill at this moment leaves it."""
-    return Path(shutil.copytree(board.data.path, path, ignore=shutil.ignore_patterns(".lock")))
+    return Path(shutil.copytree(board.data.path, path, ignore=shutil.ignore_patterns(".lock", "*.partial")))
 
 
 def over(board: Board, job) -> bool:

@@ -157,7 +157,7 @@ def test_what_is_drawn_is_the_models_pattern_and_with_edits_that_of_the_edited_p
     pattern = drawn(made["pattern"])
     assert np.allclose(np.nan_to_num(pattern), seen.trace["pattern", 1][0, 2], atol=1e-6) and np.isnan(pattern[0, 1])
     first = made["grid"]["figure"]["data"][0]
-    layer, head = (int(number) for number in first["name"].split()[0].split("."))
+    layer, head = map(int, re.match(r"head (\d+)\.(\d+)", first["name"]).groups())
     assert (layer, head) == ranking(seen)[0]
     assert np.allclose(numbers_of(first["z"])[7], seen.trace["pattern", layer][0, head, 7], atol=1e-6)
     unmasked = tab.made("abcabcab", layer=1, head=2, edits=[to_dict(RemoveMask())])["pattern"]
