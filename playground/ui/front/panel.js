@@ -63,6 +63,7 @@
     function move(change, clicked = null, visited = false) {
       const before = owner();
       selection = { ...selection, ...change };
+      for (const field of Object.keys(change)) delete linked[field]; // chosen before the address's model arrived
       if (owner() !== before) exchange(before);
       follow(clicked, visited);
     }
