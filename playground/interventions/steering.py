@@ -166,10 +166,10 @@ def suggested_setting(
     best = max(found)
     if best.works:
         direction = difference_of_means(model, towards, away, best.layer)
-        for strength in reversed(TRIED):
-            curve = steering_curve(model, direction, best.layer, (strength,), ids, answers, windows)
-            if curve.leaders[0] == answers[0]:
-                return Setting(True, curve.effects[0] - plain.effects[0], best.layer, strength)
+        window = windows[0][:1], windows[1][:1]  # its losses are not needed
+        curve = steering_curve(model, direction, best.layer, TRIED[::-1], ids, answers, window)
+        least = curve.leaders.index(answers[0])
+        return Setting(True, curve.effects[least] - plain.effects[0], best.layer, curve.strengths[least])
     return best
 
 

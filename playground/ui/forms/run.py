@@ -270,7 +270,7 @@ def train_config(values: Mapping[str, Any]) -> TrainConfig:
 def run_spec(values: Mapping[str, Any], source: Source, limits: Limits) -> RunSpec:
     """The run that the form describes. Raises ValueError if a setting makes no sense or exceeds its bounds."""
     parent, values = values.get("parent"), {**values, **read(FIELDS, values, limits)}
-    kind = parent.tokenizer.kind if parent else values["tokenizer"]
+    kind = texts.pieces_of(values)
     begun = beginning_of(source.text, kind) if source.kind == OWN_TEXT else ""
     values["prompt"] = values.get("prompt") or begun
     if parent:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from ....data.tokenizers import in_known_case
 from ....inspection.example import EXAMPLES
 from ....links import LinkError
 from ... import theme
@@ -119,7 +120,8 @@ def read(page: Page, looks: Looks, asked: Asked) -> tuple[At, list[str]]:
 
 def _can_read(page: Page, visitor: str, chosen: Selection) -> bool:
     """Whether the model knows all parts of the prompt."""
-    return not page.registry.get(chosen.model, visitor).tokenizer.unknown_parts(chosen.prompt or "")
+    tokenizer = page.registry.get(chosen.model, visitor).tokenizer
+    return not tokenizer.unknown_parts(in_known_case(chosen.prompt or "", tokenizer))
 
 
 def facts(at: At) -> dict[str, Any]:

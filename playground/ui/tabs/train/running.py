@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -38,7 +39,7 @@ class Running:
         self.linked.connect()
         self.settings.connect(page, self.train)
         # the model's arrival asks about the form, too, and perhaps before it is filled
-        follow = lambda event: self.settings.followed.after(event, "model")  # noqa: E731
+        follow = partial(self.settings.followed.after, cause="model")
         page.on_load(self.filled, [page.visitor], self.linked.form_parts, follow)
         acts: dict[str, Callable[[Asked], Any]] = {
             "resume_run": self.resume, "use_best": self.use_best, "use_last": self.use_last,
