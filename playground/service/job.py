@@ -83,7 +83,7 @@ class Job:
         return time.monotonic() - self.began - self.rested
 
     def rest_of(self, done: float) -> float | None:
-        """Expected seconds for the rest, at the speed since the job was WARM; None before that."""
+        """Expected seconds for the rest, at the speed since the share WARM was done; None before that."""
         if done < WARM:
             return None
         if self._warm is None or done < self._warm[1]:

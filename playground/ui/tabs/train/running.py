@@ -9,6 +9,7 @@ from typing import Any
 import gradio as gr
 
 from ....data import TextError
+from ....data.tokenizers import in_known_case
 from ....service.run_job import RunJob
 from ....service.runs import OWN_TEXT, predict
 from ....service.views import RunView
@@ -141,5 +142,6 @@ def recorded(page: Page, model_id: str | None, visitor: str | None = None) -> Ru
         return None
     view = RunView.of_checkpoint(model_id, checkpoint)
     prompt = texts.PROMPTS.get(str(checkpoint.about.get("language")), view.prompt)
-    ids = checkpoint.tokenizer.encode(prompt)[-checkpoint.config.context_length :]
+    known = in_known_case(prompt, checkpoint.tokenizer)
+    ids = checkpoint.tokenizer.encode(known)[-checkpoint.config.context_length :]
     return view.asked(prompt, predict(checkpoint.model, ids)) if ids else view
