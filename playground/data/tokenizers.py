@@ -95,7 +95,7 @@ class CharTokenizer(_Table):
 
 
 def in_known_case(text: str, tokenizer: Tokenizer) -> str:
-    """A text with those capitals in lower case that the tokenizer knows in lower case only. Its length stays the same."""
+    """A text, of the same length, with those capitals in lower case that the tokenizer knows in lower case only."""
     if tokenizer.kind != "char":
         return text
     lower = {letter: letter.lower() for letter in tokenizer.unknown_parts(text) if len(letter.lower()) == 1}
