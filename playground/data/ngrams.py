@@ -141,7 +141,7 @@ def uniform(vocab_size: int) -> NGram:
 
 
 def tune_strengths(tokens: np.ndarray, vocab_size: int) -> list[float]:
-    """m for each token that the n-gram looks back at: the longest n-gram a text (tokens,) supports, at least a bigram.
+    """The strengths of the longest n-gram that a text (tokens,) supports: one for each token it looks back at.
 
     Tokens below 0 separate documents.
     """

@@ -48,7 +48,7 @@ def load_map(
     """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end.
 
     The colour shows the square root of a share, so that small shares differ visibly from zero. Its scale ends at the
-    share `most`; where two runs have the same one, one `bar` is enough.
+    share `most`; if two runs have the same scale, one colour `bar` is enough.
     """
     E = load.shape[1]
     half = (steps[1] - steps[0]) / 2 if len(steps) > 1 else 0.5  # a cell

@@ -129,7 +129,7 @@ def _documents(corpus: Corpus, context: int, rng: np.random.Generator) -> Passag
 
 
 def single(token: int, share: float, vocab_size: int) -> np.ndarray:
-    """The probabilities (V,) in a bet on one token: it has the given one, and all others share the rest."""
+    """The probabilities (V,) in a bet on one token: the token gets `share`, and all others share the rest equally."""
     bet = np.full(vocab_size, (1 - share) / max(vocab_size - 1, 1))
     bet[token] = share
     return bet / bet.sum()

@@ -32,9 +32,9 @@ AT_ONCE = 32
 def selection_windows(
     ids: list[int], first: int, context_length: int
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Inputs, targets and which of these count (N, T): each of the tokens ids[first:] once, after what is before it.
+    """Inputs, targets, and which targets count (N, T): each token of ids[first:] counts once.
 
-    The model sees at least half a context before each token, where there is as much.
+    Before each of them, the model sees at least half a context, or all tokens that there are.
     """
     T, n = context_length, len(ids)
     inputs, targets, counts = [], [], []

@@ -119,7 +119,8 @@ class EditCell:
 
 @dataclass(frozen=True)
 class SwapPattern:
-    """Replaces a head's whole pattern: all visible tokens alike (uniform), or only the one before (previous)."""
+    """Replaces a head's whole pattern: equal weights on all visible tokens (uniform), or only the token before
+    (previous)."""
 
     layer: int
     head: int

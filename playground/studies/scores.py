@@ -64,7 +64,7 @@ class Score:
         return nats / math.log(2), margin / math.log(2)
 
     def loss_minus(self, other: Score) -> tuple[float, float]:
-        """The same in nats per token, of two models that read the same tokens."""
+        """Nats per token more than `other`, which read the same tokens, and half the width of the 95 % interval."""
         return difference(other._per(self.tokens), self._per(self.tokens))
 
     def _per(self, units: list[int]) -> WindowLosses:

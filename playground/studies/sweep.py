@@ -90,7 +90,7 @@ def run_sweep(
 
 
 def add_result(rows: Sequence[Row], tried: Trying) -> list[Row]:
-    """The rows with the end of one more run; as they are for any other event, and for a run that was stopped."""
+    """The rows with the loss of one more finished run; unchanged after any other event or a stopped run."""
     event, rows = tried.event, list(rows)
     if not isinstance(event, Finished) or event.reason == "stopped":
         return rows

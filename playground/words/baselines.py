@@ -144,4 +144,4 @@ def _judged_by(baselines: Baselines, name: str) -> list[str]:
     if baselines.clearly(name) <= CLEARLY:
         return []
     few = f"only {baselines.tokens:,} {baselines.unit}s"
-    return [f"On {few}, a difference below {baselines.chance[name]:.2f} from this baseline may be chance."]
+    return [f"On {few}, a difference below {baselines.chance[name]:.2f} from the {name} baseline may be chance."]

@@ -21,8 +21,8 @@ def edit_words(edit: Edit) -> str:
             rest = "rescaled" if edit.renormalise else "unchanged"
             return f"{head_name(edit.layer, edit.head)}, {weight}, rest of the row {rest}"
         case SwapPattern(layer, head, pattern):
-            where = "all visible tokens equally" if pattern == "uniform" else "only the token before"
-            return f"{head_name(layer, head)} attends to {where}"
+            where = "to all visible tokens equally" if pattern == "uniform" else "only to the token before"
+            return f"{head_name(layer, head)} attends {where}"
         case RemoveMask(layer):
             return f"causal mask removed{'' if layer is None else f' in layer {layer}'}"
     raise TypeError(f"unknown edit: {type(edit).__name__}")

@@ -26,7 +26,7 @@ def repeated_words(tokens: Sequence[int], first: Sequence[int], used: int) -> st
     if not same:
         return "No token comes twice in this text."
     which = "main expert" if used > 1 else "expert"
-    return f"Repeated tokens keep their {which} {sum(same)} of {len(same)} times."
+    return f"Repeated tokens keep their {which} in {sum(same)} of {len(same)} cases."
 
 
 def journey_words(token: str, position: int, layers: Sequence[int], experts: np.ndarray, weights: np.ndarray) -> str:
@@ -42,7 +42,8 @@ def balance_headline(step: int, balanced: Evenness, unbalanced: Evenness) -> str
     """What balance did to a layer's load after this many steps."""
     died, dead = len(unbalanced.dead), len(balanced.dead)
     if died != dead:
-        return f"Without balance, {died} of {round(2**balanced.most)} experts die{f', not {dead}' if dead else ''}."
+        rather = f", instead of {dead}" if dead else ""
+        return f"Without balance, {died} of {round(2**balanced.most)} experts are almost unused{rather}."
     shares = [100 * load.busiest_share for load in (unbalanced, balanced)]
     if not 1 / BUSIER < shares[0] / shares[1] < BUSIER:
         return "Without balance, the busiest expert gets {:.0f} % of the load, not {:.0f} %.".format(*shares)
@@ -77,7 +78,7 @@ def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None,
     gain = f"{100 * sorting.learned:.1f} percentage points"
     more = f"Knowing the token, you guess its expert correctly {gain} more often than without it."
     best = f"The best of {RANDOM_ROUTERS} random routers reaches {100 * sorting.random:.1f}."
-    return Result(headline, details=f"{how} {more} {best} Only each token's main expert on {judged} counts.")
+    return Result(headline, details=f"{how} {more} {best} We count only each token's main expert, on {judged}.")
 
 
 def broken_result(plain: float, changed: float, what: str) -> Result:

@@ -118,7 +118,7 @@ def proof_result(
         each = f"Without the passages, seed by seed: {listed([share(math.exp(t.without)) for t in trials])}." * (n > 1)
         return Result(headline, f"{number} {ANOTHER}", f"{each} {KEPT_SAME}".strip())
     adds = f"these add {estimate(mean, margin)} to the log-probability, over {n} seeds"
-    effect = f"Compared with removing random passages, {adds}."
+    effect = f"Compared with random passages, {adds}."
     return Result(headline, number, f"{effect} {beside_zero(mean, margin)} The ± is a 95 % interval. {KEPT_SAME}")
 
 

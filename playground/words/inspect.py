@@ -80,7 +80,10 @@ def framed_words(
     return f"{words} Shown: {listed(cut)}." if cut else words
 
 
-ADAM = "Adam divides by the gradient's own size, so in its first step nearly every weight moves by about the rate."
+ADAM = (
+    "Adam divides by the gradient's own size. So in its first step, nearly every weight moves by about the learning "
+    "rate."
+)
 SGD = "Plain gradient descent moves a weight in proportion to its gradient."
 MUON = "Muon has no formula for one weight: it evens out the directions of a matrix's gradient."
 
@@ -120,7 +123,7 @@ def cost_words(parts: Sequence[Part], used: int, experts: int) -> Result:
     if not most.operations:
         number = f"{does} no arithmetic: each token only looks up its row."
         if any(part.operations and not part.parameters for part in parts):
-            number = "Each token looks up its row, and as the tied output layer, the same table scores every token."
+            number = "Each token looks up its row. The tied output layer scores every token with the same table."
     elif most.name.endswith("experts"):
         number = f"{does} {share(computed)} of the arithmetic, as a token uses only {used} of {experts}."
     named = f"The {most.name} hold" if many else f"{most.name.capitalize()} holds"

@@ -27,7 +27,8 @@ ASSUMPTIONS = {
 }
 """What a donor takes for granted."""
 OVERLAP = (
-    "Without one part, nearly everything may be lost: later parts build on it. Or hardly anything: others do the same."
+    "Without one part, nearly all of the lead may be lost, because later parts build on it. Or hardly any is lost, "
+    "because other parts do the same work."
 )
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
 LEFT_OUT = (
@@ -48,7 +49,7 @@ LITTLE = 0.1
 """Share of the way to the other answer below which a patch does not matter much."""
 NAMED_AT_MOST = 40
 """Characters of a prompt's words that a sentence names."""
-ELSEWHERE = "Without raising the loss too much, this pair does not steer your prompt. The example uses another prompt."
+ELSEWHERE = "This pair does not work well on your prompt, so the example uses another one."
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
 
 

@@ -38,7 +38,7 @@ SLIPS: dict[str, Slip] = {
     ),
     "placement": Slip(
         "calls LN(x + f(x)) “Pre-LN”",
-        "That is post-norm; pre-norm is x + f(LN(x)). Let {layers} blocks of sublayers add random vectors. A post-norm "
+        "That is post-norm; pre-norm is x + f(LN(x)). Suppose {layers} blocks add two random vectors each. A post-norm "
         "vector then has length {post:.1f} (√d = {root:.1f}, whatever was added), a pre-norm one {pre:.1f}.",
     ),
     "size": Slip(

@@ -20,7 +20,7 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
     seeds = len(best.losses)
     number = f"Validation loss with {best.value}: {loss_shown(best)}, over {seeds} seed{'s' * (seeds != 1)}."
     if len(complete(rows)) == 1:
-        return Result(f"Only {name} {best.value} is finished so far.", number)
+        return Result(f"{name}: only {best.value} is finished so far.", number)
     if lead is None:
         return Result(f"{name} {best.value} is best: all other runs diverged.", number)
     edge = _edge(rows, best)

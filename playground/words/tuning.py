@@ -47,8 +47,9 @@ def tuning_result(before: Measured, after: Measured, baselines: Baselines | None
     else:
         learned = {-1: "predicts the new text better", 0: "learned nothing new", 1: "predicts the new text worse"}
         much = _forgotten(before, after, baselines) if old == 1 else ""
-        forgot = {-1: "predicts the old better, too", 0: "forgot nothing measurable", 1: f"forgot {much} of the old"}
+        forgot = {-1: "predicts the old text better", 0: "forgot nothing measurable", 1: f"forgot {much} of the old"}
         headline = f"It {learned[new]}{'' if old is None else f' and {forgot[old]}'}."
+        headline = "It predicts both texts better." if new == old == -1 else headline
     number = f"New text: {_losses(before.new, after.new)}."
     number += f"\nOld text: {_losses(before.old, after.old)}." if before.old else ""
     details = f"Both losses are in nats per token, on unseen text. {INTERVAL}"

@@ -306,6 +306,7 @@ def of_studies() -> Iterator[Case]:
         ("learned, forgot nothing", (3.0, 1.0), (2.0, 1.0)),
         ("learned both", (3.0, 1.0), (2.0, 0.5)),
         ("the new text as before", (3.0, 1.0), (3.0, 2.0)),
+        ("only the old better", (3.0, 1.0), (3.0, 0.5)),
         ("worse", (3.0, 1.0), (4.0, 2.0)),
     ):
         yield facts, tuning.tuning_result(taken(*before), taken(*after))

@@ -41,8 +41,14 @@ def _number(name: str, label: str, **more: str) -> str:
 _ADVANCED = "".join(
     [
         _number("top_k", "Top-k", min="0", title="Keep the k likeliest; 0 keeps all."),
-        _number("top_p", "Top-p", min="0.01", max="1", step="0.01", title="Keep the likeliest up to this share."),
-        _number("min_p", "Min-p", min="0", max="1", step="0.01", title="Drop tokens below this share of the best."),
+        _number(
+            "top_p", "Top-p", min="0.01", max="1", step="0.01",
+            title="Keep the likeliest tokens that together have this probability; 1 keeps all.",
+        ),
+        _number(
+            "min_p", "Min-p", min="0", max="1", step="0.01",
+            title="Drop tokens that have less than this share of the likeliest token's probability.",
+        ),
         _number(
             "repetition_penalty", "Repetition penalty", min="0.5", max="2", step="0.05",
             title="Above 1, tokens that have already occurred become less likely.",

@@ -47,7 +47,7 @@ CELLS = ("set", "scale")
 TEMPLATE = f"""<details class="fold" data-fold="change"><summary>Edit the model while it reads</summary>
 <div class="two"><div class="card stack">{slot("edit-choice")}{slot("edit-cell", class_="stack")}
 {slot("edit-apply", class_="line tight")}
-<p class="quiet">An edit lasts for one forward pass. The stored model does not change.</p></div>
+<p class="quiet">Edits last until you restore them. The stored model does not change.</p></div>
 <div class="card stack">{slot("edit-headline", class_="line")}
 {chart_place("edit-bars", height=300, save_name="before-after")}{slot("edit-cost")}</div></div></details>
 <details class="fold" data-fold="worth"><summary>How much each part matters</summary><div class="card">

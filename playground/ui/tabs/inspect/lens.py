@@ -21,9 +21,9 @@ CANDIDATES = 8
 """Likely next tokens that can be followed."""
 
 TEMPLATE = f"""<details class="fold" data-fold="lens"><summary>What each layer would predict (logit lens)</summary>
-<div class="card"><p class="quiet">Each row is what the model would predict if it ended there.
-A stronger colour: the column's final prediction is more probable there. For the framed column, choose another token
-under <i>Follow</i>.</p>
+<div class="card"><p class="quiet">Each row shows what the model would predict if it ended there.
+Stronger colours mark cells where the column's final prediction is more probable. For the framed column, you can choose
+another token under <i>Follow</i>.</p>
 <div class="line">{slot("lens-answer")}{slot("lens-window", class_="line tight")}</div>
 {chart_place("lens-map", height=280, save_name="logit-lens", clickable=True)}{slot("lens-caveat")}</div></details>"""
 
