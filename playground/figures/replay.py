@@ -1,20 +1,23 @@
 """The timeline of a run: over the steps, what heads attend to above and losses below, with the chosen moment marked.
 
-The x axis is the square root of the step, as the snapshots are spaced: early steps change most.
+The snapshots stand equally far apart, as on the slider below it: early steps, which change most, are spread out.
 """
 
 from __future__ import annotations
 
-import math
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import palette
-from .shapes import FIXED, Figure, axis, legend, line, lines, note, rule
+from . import palette, shapes
+from .shapes import FIXED, Figure, axis, legend, lines, note, rule
 from .shapes import recorded as label
 from .wire import escaped, numbers
+
+BESIDE = (44, 20)
+"""Pixels to the left and to the right of the axis, at any width."""
 
 
 def timeline(
@@ -38,13 +41,14 @@ def timeline(
         rose: the steps to shade, between which the highlighted line rose.
         rungs: (name, nats per token) of at most two baselines, the best possible loss last.
 
-    The x of a click is a square root: `step_at` converts it to a step.
+    The x of a click is a snapshot's index, or between two.
     """
     M, L, H = scores.shape
+    line = functools.partial(_line, steps)
     measured = [evaluations.get(column, ()) for column in ("step", "val_loss")]
     curves = [
-        _line(*measured, "validation loss", palette.DENSE, width=2.2),
-        _line(steps, prompt_losses, "loss on this prompt", palette.MOE, width=1.6, dash="dot"),
+        line(*measured, "validation loss", palette.DENSE, width=2.2),
+        line(steps, prompt_losses, "loss on this prompt", palette.MOE, width=1.6, dash="dot"),
     ]
     for layer in range(L):
         for head in range(H):
@@ -52,7 +56,7 @@ def timeline(
             color = palette.SCORES if mine else palette.FAINT
             look = {"width": 3.0, "marks": 5, "zorder": 1} if mine else {"width": 1.4, "showlegend": False}
             name = f"head {layer}.{head}"
-            curves.append(_line(steps, scores[:, layer, head], name, color, yaxis="y2", legend="legend2", **look))
+            curves.append(line(steps, scores[:, layer, head], name, color, yaxis="y2", legend="legend2", **look))
     right = {"x": 1, "xanchor": "right", "xshift": -8, "yref": "y"}
     # the first name above its line, the second below, where no curve goes
     rung_names = [
@@ -60,18 +64,19 @@ def timeline(
     ]
     shade = {"type": "rect", "yref": "paper", "y0": 0, "y1": 1, "fillcolor": palette.HIGHLIGHT, "opacity": 0.18}
     shade |= {"layer": "below", "line": {"width": 0}}
-    rise = [{**shade, "x0": math.sqrt(rose[0]), "x1": math.sqrt(rose[1])}] if rose else []
-    last, fixed = max([*steps, 1]), {"automargin": False, **FIXED}
+    rise = [{**shade, **dict(zip(("x0", "x1"), _places(steps, rose).tolist()))}] if rose else []
+    fixed = {"automargin": False, **FIXED}
     return lines(
         curves,
-        440,
-        axis("step (early ones spread out)", range=[0, math.sqrt(last)], **_ticks(last), **fixed),
+        380,
+        axis(range=[0, max(M - 1, 1)], **_ticks(steps), **fixed),
         axis("nats per token", domain=[0, 0.44], rangemode="tozero", **fixed),
         yaxis2=axis("mean weight", domain=[0.56, 1], range=[-0.02, 1.02], **fixed),
-        margin={"l": 52, "r": 20, "t": 36, "b": 40},
+        margin={"l": BESIDE[0], "r": BESIDE[1], "t": 36, "b": 22},
+        narrow={"margin.l": BESIDE[0]},
         shapes=[
             *rise,
-            rule(x=math.sqrt(moment), xref="x", color=palette.HIGHLIGHT, width=2, dash="solid"),
+            rule(x=float(_places(steps, [moment])[0]), xref="x", color=palette.HIGHLIGHT, width=2, dash="solid"),
             *(rule(y=value, yref="y", color=palette.FAINT, layer="below") for _, value in rungs),
         ],
         annotations=[*rung_names, *([label()] if recorded else [])],
@@ -82,25 +87,22 @@ def timeline(
     )
 
 
-def step_at(x: float) -> float:
-    """The optimizer step at position `x` of the timeline's axis."""
-    return max(x, 0.0) ** 2
+def _places(steps: Sequence[int], at: Sequence[float]) -> np.ndarray:
+    """Where steps stand on the axis: between the snapshots before and after."""
+    return np.interp(np.asarray(at, dtype=np.float64), steps, range(len(steps)))
 
 
-def _ticks(last: int) -> dict[str, Any]:
-    """Round steps, about a tenth of the axis apart."""
-    unit = 10 ** max(math.floor(math.log10(max(last, 1))) - 2, 0)
-    shown: list[int] = [0]
-    for share in range(1, 11):
-        step = round(last * (share / 10) ** 2 / unit) * unit if share < 10 else last
-        if math.sqrt(step) - math.sqrt(shown[-1]) > 0.06 * math.sqrt(last):
-            shown.append(int(step))
-    return {"tickvals": [math.sqrt(step) for step in shown], "ticktext": [f"{step:,}" for step in shown]}
+def _ticks(steps: Sequence[int]) -> dict[str, Any]:
+    """The steps of about ten snapshots, equally far apart."""
+    shown = np.unique(np.linspace(0, len(steps) - 1, 11).round().astype(int)).tolist()
+    return {"tickvals": shown, "ticktext": [f"{steps[i]:,}" for i in shown]}
 
 
-def _line(x: Sequence[float], y: Sequence[float], name: str, color: str, **more: Any) -> dict[str, Any]:
-    roots, hover = (
-        np.sqrt(np.asarray(x, dtype=np.float64)),
-        f"{name} %{{y:.4f}} at step %{{customdata:,}}<extra></extra>",
-    )
-    return line(roots, y, name, color, hover=hover, customdata=numbers(x), meta={"x": numbers(x)}, **more)
+def _line(
+    steps: Sequence[int], x: Sequence[float], y: Sequence[float], name: str, color: str, **more: Any
+) -> dict[str, Any]:
+    """A line over the steps `x`, up to the last snapshot."""
+    x = [step for step in x if step <= steps[-1]]
+    hover = f"{name} %{{y:.4f}} at step %{{customdata:,}}<extra></extra>"
+    places, y = _places(steps, x), y[: len(x)]
+    return shapes.line(places, y, name, color, hover=hover, customdata=numbers(x), meta={"x": numbers(x)}, **more)

@@ -18,7 +18,7 @@ from . import theme
 from .own_files import ASSETS, PLOTLY_JS, served_path
 
 _TEMPLATE = """<figure class="chart-box" data-state="waiting" data-name="{name}">
-<div class="chart-plot" role="img" aria-label="Chart" style="height: {height}px"></div>
+<div class="chart-plot" role="img" aria-label="Chart" style="height: {height}px"></div>{below}
 <figcaption class="chart-foot"{foot}><p class="chart-words" aria-live="off"></p>{tools}</figcaption></figure>"""
 
 _TOOLS = """<span class="chart-tools">
@@ -30,12 +30,19 @@ _TOOLS = """<span class="chart-tools">
 
 
 def chart_place(
-    slot: str, *, height: int = 320, save_name: str = "chart", clickable: bool = False, toolbar: bool = True
+    slot: str,
+    *,
+    height: int = 320,
+    save_name: str = "chart",
+    clickable: bool = False,
+    toolbar: bool = True,
+    below: str = "",
 ) -> str:
-    """The place for a chart in a panel's template; its slot takes what `show` returns."""
+    """The place for a chart in a panel's template; its slot takes what `show` returns. `below` is HTML under it."""
     place = _TEMPLATE.format(
         name=html_text.escape(save_name, quote=True),
         height=int(height),
+        below=below,
         foot="" if toolbar else " hidden",
         tools=_TOOLS if toolbar else "",
     )

@@ -179,7 +179,7 @@ def appearance_words(name: str, found: Any, ends: tuple[float, float]) -> Result
             said, f"The highest mean weight on {name} is {ends[1]:.2f} at the end, {ends[0]:.2f} at the start."
         )
     rose = f"Its mean weight there rose from {found.score_first:.2f} to {found.final:.2f}."
-    middle = f"It crossed the middle of this rise between steps {found.before:,} and {found.after:,} (shaded below)."
+    middle = f"It crossed the middle of this rise between steps {found.before:,} and {found.after:,} (shaded)."
     return Result(f"Head {found.layer}.{found.head} learned to attend to {name}.", f"{rose} {middle}")
 
 

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from playground.engine import generate
-from playground.figures.replay import step_at
 from playground.inspection import look
 from playground.inspection.cost import edit_cost, effect
 from playground.inspection.edits import EditCell, RemoveMask, SwapPattern, SwitchOff, edits_tap, to_dict
@@ -420,9 +419,12 @@ def test_a_moment_shows_the_pattern_and_the_prediction_of_then(watched):
     assert np.allclose(pattern, seen["pattern", layer][0, head].numpy(), atol=1e-5)
     figure = made["moments-timeline"]["figure"]
     shade = next(shape for shape in figure["layout"]["shapes"] if shape["type"] == "rect")
-    assert [step_at(shade["x0"]), step_at(shade["x1"])] == pytest.approx(rose), "the steps that the headline names"
+    steps = [0, 10, 30]
+    assert [steps[int(shade[end])] for end in ("x0", "x1")] == rose, "the steps that the headline names"
     mine = next(line for line in figure["data"] if line["name"] == "head 1.2")
-    assert np.allclose([step_at(x) for x in numbers_of(mine["x"])], [0, 10, 30], atol=1e-3)
+    assert numbers_of(mine["x"]).tolist() == [0, 1, 2], "where the slider has these moments"
+    losses = next(line for line in figure["data"] if line["name"] == "validation loss")
+    assert np.allclose(np.interp(numbers_of(losses["x"]), [0, 1, 2], steps), numbers_of(losses["meta"]["x"]))
     # a, b, c at 3, 4, 5 have earlier copies; what followed them stands at 1, 2, 3
     expected = np.mean([seen["pattern", 1][0, 2, t, t - 2].item() for t in (3, 4, 5)])
     assert numbers_of(mine["y"])[0] == pytest.approx(expected, abs=1e-5)
@@ -432,8 +434,8 @@ def test_a_moment_shows_the_pattern_and_the_prediction_of_then(watched):
 
 def test_a_click_in_the_timeline_goes_to_the_nearest_moment(watched):
     at = {"view": "training", "training": "moments", "query": 5, "key": 0}
-    for step, moment in ((0, 0), (9, 1), (29, 2), (1e9, 2)):
-        click = {"slot": "moments-timeline", "x": step**0.5}
+    for x, moment in ((-1, 0), (0.9, 1), (1.7, 2), (1e9, 2)):
+        click = {"slot": "moments-timeline", "x": x}
         assert watched.shown("abcabc", click, **at).selection["moment"] == moment
     shown = watched.shown("abcabc", {"slot": "moments-pattern", "index": [3, 1]}, **at)
     assert (shown.selection["query"], shown.selection["key"]) == (3, 1)

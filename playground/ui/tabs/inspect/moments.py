@@ -1,15 +1,14 @@
-"""Through training: the same prompt at every kept moment of the run, and the loss curve below."""
+"""Through training: the same prompt at every kept moment of the run, and the run's curves above."""
 
 from __future__ import annotations
 
 import functools
 from typing import Any
 
-import numpy as np
 import torch
 
 from ....figures.candidates import next_tokens
-from ....figures.replay import step_at, timeline
+from ....figures.replay import BESIDE, timeline
 from ....inspection import Look
 from ....inspection.replay import Replay, appearance, look_at, most_learned, replay, snapshots_of
 from ....kept import Kept
@@ -28,17 +27,19 @@ from .selection import MODEL, At, strongest_key
 
 CANDIDATES = 8
 
+SLIDER = f"""<label class="moment" style="padding-inline: {BESIDE[0] - 8}px {BESIDE[1] - 8}px">
+{slot("moments-slider")}{slot("moments-step", tag="output")}</label>"""
+"""The snapshots along the axis of the timeline, from the middle of the knob at one end to that at the other."""
 TEMPLATE = f"""<section data-for="training:moments">
 <div class="card stack">{slot("moments-headline")}
-<label class="moment">{slot("moments-slider")}{slot("moments-step", tag="output")}</label></div>
+<div class="line">{choice("look_at", "Attention to", HABIT_NAMES)}</div>
+{chart_place("moments-timeline", height=380, save_name="through-training", clickable=True, below=SLIDER)}</div>
 <div class="two">
 <div class="card">{slot("moments-head", tag="h3")}
 {chart_place("moments-pattern", height=HEIGHT, save_name="pattern-then", clickable=True)}
 {slot("moments-window", class_="line tight")}</div>
 <div class="card">{slot("moments-then", tag="h3")}
-{chart_place("moments-bars", height=300, save_name="prediction-then")}</div></div>
-<div class="card stack"><div class="line">{choice("look_at", "Attention to", HABIT_NAMES)}</div>
-{chart_place("moments-timeline", height=440, save_name="through-training", clickable=True)}</div></section>"""
+{chart_place("moments-bars", height=300, save_name="prediction-then")}</div></div></section>"""
 
 _replays = Kept(entries=96, megabytes=64)
 _looks = Kept(entries=64, megabytes=64)
@@ -69,13 +70,13 @@ def slots(at: At) -> dict[str, Slot]:
         ),
         "moments-head": Slot(head, lambda: f"{head_name(*at.owner)} at {step}"),
         "moments-pattern": Slot((*head, c.query, c.key), lambda: pattern(at, then(), steps[index]), slow=True),
-        "moments-then": Slot(step, lambda: f"Prediction at {step}"),
+        "moments-then": Slot((*at.about, c.query, step), lambda: f"Prediction {_after(look, c.query)}at {step}"),
         "moments-window": Slot((*at.about, c.query), lambda: window_buttons(look.length, c.query)),
         "moments-bars": Slot(
             (*at.about, c.query, index),
             lambda: show(
                 *prediction(look, then(), c.query, steps[index], steps[-1]),
-                moment=steps[index], layer=None, head=None,
+                aloud=True, moment=steps[index], layer=None, head=None,
             ),
             slow=True,
         ),
@@ -104,8 +105,7 @@ def habit_of(at: At) -> str:
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     """A click on the timeline selects the nearest moment; one on the pattern a query and a key."""
     if click.get("slot") == "moments-timeline":
-        step = step_at(min(number_of(click, "x"), 1e9))
-        return {"moment": int(np.abs(np.array(snapshots_of(at.look.checkpoint).steps) - step).argmin())}
+        return {"moment": index_of_moment(round(number_of(click, "x")), len(snapshots_of(at.look.checkpoint).steps))}
     if click.get("slot") == "moments-pattern":
         return clicked_cell(click, window(at.look.length, at.chosen.query))
     return None
@@ -177,20 +177,24 @@ def pattern(at: At, then: Look, step: int) -> dict[str, Any] | None:
     """The chosen head's pattern at that moment."""
     c = at.chosen
     figure = drawn(at.look, then.pattern(c.layer)[c.head].float().cpu().numpy(), c.query, c.key)
-    return show(*figure, moment=step, layer=c.layer, head=c.head)
+    return show(*figure, aloud=True, moment=step, layer=c.layer, head=c.head)
 
 
 def prediction(look: Look, then: Look, query: int, step: int, last: int) -> tuple[dict[str, Any], str]:
-    """The next-token prediction after a token, at that moment and at the end."""
+    """The next-token prediction after a token, at that moment and, in a pale colour, at the end."""
     now = look.trace["logits"][0, query].float().softmax(-1)
     before = then.trace["logits"][0, query].float().softmax(-1)
     both = now + before
     both[torch.stack((now.argmax(), before.argmax()))] += 2  # the leader of each is always shown
     best = both.topk(min(CANDIDATES, len(now))).indices
     labels, chances = [look.token_label(int(token)) for token in best], now[best].tolist()
-    words = f"After token {query} “{look.tokens[query]}”. "
     if step == last:
-        return next_tokens(labels, chances), words + expected(labels, chances, when=("", "in the end"))
+        return next_tokens(labels, chances), expected(labels, chances, when=("", "in the end"))
     earlier, when = before[best].tolist(), f"step {step:,}"
-    figure = next_tokens(labels, chances, earlier, names=(when, "in the end"))
-    return figure, words + expected(labels, chances, earlier, (f"at {when}", "in the end"))
+    figure = next_tokens(labels, earlier, chances, names=("in the end", when))
+    return figure, expected(labels, chances, earlier, (f"at {when}", "in the end"))
+
+
+def _after(look: Look, query: int) -> str:
+    """The token that a prediction follows, where that is not the last one."""
+    return f"after token {query} “{look.tokens[query]}” " if query < look.length - 1 else ""
