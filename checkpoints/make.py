@@ -88,7 +88,7 @@ SHIPPED: dict[str, Shipped] = {
         "Mara ",
     ),
     "induction": Shipped(
-        "Copying (with snapshots)",
+        "Copying",
         lambda: corpus_from_language("copy", n_characters=1_500_000, n_validation=20_000),
         _SMALL.replace(n_layers=2, d_model=32, n_heads=2, d_ff=32, context_length=48),
         TrainConfig(

@@ -29,9 +29,9 @@ _NARROWEST, _STAGE = 300, 62
 """Pixels: the width of a circuit on a phone, and the height of each stage."""
 _PART = (66, 42)
 """Pixels: width and height of a part's box."""
-_WIDE = 3.4
+_WIDE = 2
 """Stages from the middle of a wide circuit to its side: more would only lengthen the arrows."""
-_UNIT = (165, _STAGE)
+_UNIT = (160, _STAGE)
 """Width and height of a stage in pixels, if there is room."""
 _ALONG = np.linspace(0.1, 0.9, 25)
 """Points of a link that should lie beside all parts."""
@@ -96,13 +96,12 @@ def circuit_picture(found: Circuit, answer: str) -> Figure:
 
     Each part shows its share when patched, the most needed ones are filled, and links are as wide as their shares.
     """
-    stages = sorted({_stage(node) for node in found.nodes})
-    by_stage = [[node for node in found.nodes if _stage(node) == stage] for stage in stages]
-    places = _laid_out(by_stage, found.links)
+    stages = sorted({_stage(node) for node in found.drawn})
+    by_stage = [[node for node in found.drawn if _stage(node) == stage] for stage in stages]
+    links = [edge for edge in found.links if edge.sender in found.drawn]
+    places = _laid_out(by_stage, links)
     words = {node: _words(node, found, answer) for node in places}
-    notes = [
-        _arrow(places[edge.sender], places[edge.receiver], edge.share, words[edge.receiver]) for edge in found.links
-    ]
+    notes = [_arrow(places[edge.sender], places[edge.receiver], edge.share, words[edge.receiver]) for edge in links]
     box = {"bgcolor": palette.BAND, "borderpad": 4, "showarrow": False, "font": {"size": 12, "color": palette.INK}}
     wide, heads = _half_width(places), found.heads
     filled = {"bgcolor": palette.SEQUENTIAL_SCALE[2][1]}

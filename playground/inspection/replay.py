@@ -95,8 +95,7 @@ def snapshots_of(checkpoint: Checkpoint) -> Snapshots:
     """The run's snapshots. If there are none, raises a ValueError that says what to do instead."""
     if checkpoint.snapshots is None or len(checkpoint.snapshots.steps) < 2:
         raise ValueError(
-            "this model has no snapshots of its training. Choose the shipped “Copying (with snapshots)”, or train a "
-            "small model here"
+            "this model has no snapshots of its training. Choose the shipped “Copying”, or train a small model here"
         )
     history = checkpoint.history
     if (history.finished or {}).get("reason") == "moment":  # what the run did afterwards is not this model's past

@@ -75,9 +75,18 @@ class Circuit:
         return tuple(self.lost)
 
     @property
+    def drawn(self) -> tuple[Node, ...]:
+        """The parts without which at least FEEDS is lost, the most needed ones, and all that these feed."""
+        links, drawn = self.links, [*self.most_needed]
+        for node in self.lost:
+            if self.lost[node] >= FEEDS or any(link.receiver == node and link.sender in drawn for link in links):
+                drawn.append(node)
+        return tuple(node for node in self.lost if node in drawn)
+
+    @property
     def heads(self) -> tuple[Node, ...]:
-        """The heads among the parts."""
-        return tuple(node for node in self.lost if node.head is not None)
+        """The heads among the parts that are drawn."""
+        return tuple(node for node in self.drawn if node.head is not None)
 
     @property
     def most_needed(self) -> tuple[Node, ...]:

@@ -171,7 +171,7 @@ def _expected_change(scene: Scene) -> str:
 def _appeared(scene: Scene) -> Appearance:
     found = scene.appeared(scene.look())
     if found is None:
-        raise NotYet("This model has no head that copies. Choose “Copying (with snapshots)”.")
+        raise NotYet("This model has no head that copies. Choose “Copying”.")
     return found
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..interventions.circuit import FEW, Circuit, Node, Place
+from ..interventions.circuit import FEEDS, Circuit, Node, Place
 from ..interventions.patching import PREDICT_ALIKE, Donor, PatchMap, predict_alike
 from ..interventions.steering import BEARABLE, SteeringCurve
 from .heads import HABIT_NAMES, token_in_word
-from .numbers import listed, percent, signed
+from .numbers import listed, percent, share, signed
 from .result import Result
 
 PART_NAMES = {"residual": "Residual stream", "head": "Heads", "mlp": "MLPs", "expert": "Experts"}
@@ -49,7 +49,6 @@ LITTLE = 0.1
 """Share of the way to the other answer below which a patch does not matter much."""
 NAMED_AT_MOST = 40
 """Characters of a prompt's words that a sentence names."""
-ELSEWHERE = "This pair does not work well on your prompt, so the example uses another one."
 DIRECT = "A direct effect skips all later layers, so only the last token can have one."
 
 
@@ -100,18 +99,23 @@ def kept_words(part: str, layer: int, index: int | None, place: int, tokens: Seq
     return f"{name}, at token {place} “{tokens[place]}”"
 
 
-def expected_words(before: Sequence[tuple[str, float]], after: Sequence[tuple[str, float]], pair: Sequence[str]) -> str:
-    """The likeliest next tokens with a patch and without, as (token, probability); `pair` are the two answers."""
-    then, was = (listed([f"“{token}” {percent(p)}" for token, p in side]) for side in (after, before))
-    third = f"A third token leads now: “{after[0][0]}”. " if after[0][0] not in pair else ""
-    return f"{third}With the patch, the model gives {then}; before, it gave {was}."
+def expected_words(before: tuple[str, float], after: tuple[str, float], pair: Sequence[str]) -> str:
+    """The likeliest next token without a patch and with it, as (token, probability); `pair` are the two answers."""
+    (was, p), (now, q) = before, after
+    third, leader = "" if now in pair else ", a third token,", "it" if was == now else f"“{was}”"
+    return f"With the patch, “{now}”{third} leads with {share(q)}. Before, {leader} had {share(p)}."
 
 
-def added_words(changed: Sequence[str], elsewhere: bool = False) -> str:
-    """What steering adds, from the words in which its two prompts differ; `elsewhere`: on which prompt it is shown."""
+def added_words(changed: Sequence[str]) -> str:
+    """What steering adds, from the words in which its two prompts differ."""
     towards, away = _named(changed)
-    added = f"At every token, we add the model's state for {towards} minus that for {away}."
-    return f"{added} {ELSEWHERE}" if elsewhere else added
+    return f"At every token, we add the model's state for {towards} minus that for {away}."
+
+
+def example_words(changed: Sequence[str], elsewhere: bool) -> str:
+    """What steering adds, briefly, and whether it is shown on another prompt than the visitor's."""
+    where = "An example on another prompt: we" if elsewhere else "We"
+    return f"{where} add {' − '.join(_named(changed))}."
 
 
 def _named(changed: Sequence[str]) -> list[str]:
@@ -166,7 +170,9 @@ def circuit_result(
 ) -> Result:
     """How few parts carry an answer, whether they do so on fresh pairs, and where their heads look (`places`)."""
     several = (OVERLAP, ARROWS[bool(found.edges)]) if found.nodes else ()
-    details = " ".join(filter(None, (_reading(found, places, tokens, answer), LEFT_OUT, *several, FRESH)))
+    undrawn = len(found.nodes) - len(found.drawn)
+    small = f"Not drawn: {undrawn} part{'s' * (undrawn > 1)} under {percent(FEEDS, 0)}." if undrawn else ""
+    details = " ".join(filter(None, (_reading(found, places, tokens, answer), small, LEFT_OUT, *several, FRESH)))
     if not found.nodes:
         return Result(f"“{answer}” needs no head and no MLP.", "", details)
     n, here = len(found.nodes), "" if found.holds else "Here, "
@@ -177,18 +183,17 @@ def circuit_result(
     number = (
         f"If only {these} your prompt, “{answer}” keeps {percent(min(found.kept, 1.0), 0)} of its lead over “{foil}”."
     )
-    return Result(headline, f"{number} {_fresh(found.fresh)}", details)
+    return Result(headline, f"{number} {_fresh(found.fresh, found.holds)}", details)
 
 
-def _fresh(shares: Sequence[float]) -> str:
-    """What a circuit keeps on fresh pairs, from the worst to the best."""
+def _fresh(shares: Sequence[float], holds: bool) -> str:
+    """What a circuit keeps on fresh pairs, from the worst to the best, and whether that is enough to rely on it."""
     if not shares:
         return "No fresh pair was clear enough for a check."
     ranked = sorted(min(max(share, 0.0), 1.0) for share in shares)
     least, most = percent(ranked[0], 0), percent(ranked[-1], 0)
-    few = ", too few to tell" * (len(ranked) < FEW)
-    pairs, kept = f"{len(ranked)} fresh pair{'s' * (len(ranked) > 1)}", f"{least}{f' to {most}' * (most != least)}"
-    return f"On {pairs}: {kept}{few}."
+    kept = f"n {len(ranked)} fresh pair{'s' * (len(ranked) > 1)}, it keeps {least}{f' to {most}' * (most != least)}."
+    return f"O{kept}" if holds else f"This may hold for your pair only: o{kept}"
 
 
 def _reading(found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str) -> str:

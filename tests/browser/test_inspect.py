@@ -143,7 +143,7 @@ def test_edits_belong_to_their_model_and_a_typed_prompt_goes_along_where_it_can_
 
     page.reload()  # the address does not make the model's own prompt one that was typed
     expect(page.locator("[data-slot=edits-in-force]")).to_contain_text("switched off")
-    choose("Copying (with snapshots)")
+    choose("Copying")
     expect(field).to_have_value("cage ca")
     expect(page.locator("[data-slot=edits-in-force]")).to_have_text("")
     field.fill("cage c")
@@ -190,13 +190,15 @@ def test_patch_from_another_prompt_read_the_changed_text_and_find_it_again_by_it
     other = page.locator("[data-fold=patch] textarea[name=other]")
     expect(other).not_to_have_value("")
     assert asked(page)["patch"] == ["true"] and asked(page)["other"] == [other.input_value()]
-    click_cell(page, "patch-map", 2, len(other.input_value()) - 1)  # head 1.0, which copies
     texts = page.locator("[data-slot=patch-kept] samp")
-    expect(texts).to_have_count(2)
+    expect(texts).to_have_count(2)  # head 1.0, which copies, is patched before any click
+    click_cell(page, "patch-map", 2, len(other.input_value()) - 1)
+    page.wait_for_url("**kept=**")
     plain, patched = texts.all_text_contents()
     assert plain != patched
     page.reload()
     expect(texts).to_have_text([plain, patched])
     page.locator("#inspect-panel textarea[name=prompt]").fill("hedb hd")
-    expect(texts).to_have_count(0)
+    page.wait_for_url(lambda url: "kept=" not in url)
+    expect(texts.first).not_to_have_text(plain)
     expect(other).not_to_have_value("")

@@ -40,7 +40,8 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     made = again(tab, opened)
     assert len(made["patch-map"]["figure"]["layout"]["shapes"]) == 1, "a frame around the cell that is named"
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
-    assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"] and made["circuit-ideas"] == ""
+    assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"] == made["circuit-ideas"]
+    assert made["patch-kept"].count("<samp>") == 2 and "Restore" not in made["patch-kept"], "patched before any click"
     assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
     steps = "Head 1.0 gives 61\xa0% of its attention to the “g” of “cage” (what followed the same token). Input for "
     assert f"{steps}this comes from head 0.0 and MLP 0." in made["circuit-headline"]
@@ -91,10 +92,9 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
         two = {"prompt": "Mia had a red kite. Then Tom has the ", "other": "Mia had a red drum. Then Tom has the "}
         assert tab.shown(**opened | two | {"steered": None}).selection["away"] == prompt, "what a visitor wrote stays"
         shown = tab.shown(**opened | two)
-        said = (
-            "for “Ben” minus that for “Ana”. Without raising the loss too much, this pair does not steer your prompt."
-        )
-        assert said in shown.slots["steer-added"].make() and shown.selection["prompt"] == two["prompt"]
+        added = shown.slots["steer-added"].make()
+        assert all(word in added for word in ("“Ben”", "“Ana”", "another prompt")), "the pair that is used, and where"
+        assert "kite" not in added and "drum" not in added and shown.selection["prompt"] == two["prompt"]
         assert '<span class="prompt">In the morning Ana came to the sea. </span>' in shown.slots["steer-texts"].make()
 
 
@@ -123,12 +123,11 @@ def test_patched_stories_are_written_to_the_end_of_a_sentence_and_name_whom_they
     texts = re.findall("<samp>(.*?)</samp>", tab.made("Max lived near the f", **chosen)["patch-kept"], re.DOTALL)
     assert len(texts) == 2 and all(text.removesuffix("</mark>").endswith((".", "!", "?")) for text in texts)
     assert "<mark>She</mark> had" in texts[1] and "He had" in texts[0] and "<mark>" not in texts[0]
-    assert not re.search(r"<mark>[^<]*\s", texts[1]), "words are marked one by one"
+    assert texts[1].count("<mark>") == 1, "where the texts part"
     cell = {"part": "residual", "layer": 3, "index": None, "place": 15}
     chosen |= {"other": "Mia had a red drum. Then Tom has the ", "kept": [cell]}
     said = tab.made("Mia had a red kite. Then Tom has the ", **chosen)["patch-kept"]
-    leads = "A third token leads now: “b”. With the patch, .*“b” .* and “d” .*; before, it gave “k” &gt;99.9.% and “d” "
-    assert re.search(leads, said)
+    assert re.search("“b”, a third token, leads with [0-9.]+.%. Before, “k” had 99.98.%.</p>", said)
 
 
 def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_chosen():
@@ -136,7 +135,7 @@ def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_
     prompt = 'Tom lived by the sea. He had a blue ball. Then Ana came to the sea. Ana asked, "May I have the ball?" So '
     chosen = {"view": "heads", "patch": True, "other": prompt.replace("Tom", "Max")}
     first = tab.made(prompt, **chosen)
-    assert "Shown: the first 64 of" in first["patch-map"]["summary"] and "Later" in first["patch-window"]
+    assert "Shown: the first 3 of" in first["patch-map"]["summary"] and "Later" in first["patch-window"], "what matters"
     assert "Patching layer 3 at token 1 “o” matters most." in first["patch-map-headline"]
     then = tab.made(prompt, **chosen, query=len(prompt) - 2)
     count, length = map(int, re.search(r"the last (\d+) of (\d+)", then["patch-map"]["summary"]).groups())

@@ -371,12 +371,13 @@ def of_edits_and_patches() -> Iterator[Case]:
         curve = SteeringCurve((0.0, 0.2, 0.4, 0.6), (-5.0, 1.0, 2.0, 3.0), (1.2, 1.19, 1.6, 1.7), tuple(leaders))
         yield f"steering: {leaders} lead", interventions.steered_result(curve, ("x", "y"), words, chosen)
     for sides in (("Ben", "Ana"), ("", "Ana")):
-        yield f"steering adds {sides}", interventions.added_words(sides, elsewhere=not all(sides))
-    for after in ([("x", 0.6), ("z", 0.3)], [("z", 0.61)]):
-        yield f"patched: {after}", interventions.expected_words([("y", 0.9998)], after, ("y", "x"))
+        yield f"steering adds {sides}", interventions.added_words(sides)
+        yield f"steering by {sides}", interventions.example_words(sides, elsewhere=all(sides))
+    for after in (("y", 0.9), ("x", 0.6), ("z", 0.61)):
+        yield f"patched: {after}", interventions.expected_words(("y", 0.9998), after, ("y", "x"))
     fed, mlp, first, second = Node(0, 0), Node(0), Node(1, 1), Node(1)
     edges = Edge(fed, first, 0.1), Edge(mlp, first, 0.2), Edge(first, second, 0.6), Edge(second, None, 0.9)
-    several = Circuit({fed: 0.2, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, (0.7, 1.2, 0.9, 0.8, 0.6), 6)
+    several = Circuit({fed: 0.01, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, (0.7, 1.2, 0.9, 0.8, 0.6), 6)
     place = Place(1, "induction", 0.61)
     yield "a circuit", interventions.circuit_result(several, {first: place}, "axba", "x", "y")
     yield "a circuit's boxes", interventions.BOXES

@@ -16,8 +16,8 @@ from .pairs import FIELD, answers_of, check_size, ideas, kept_here, pair_here, t
 from .selection import At
 
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
-<p>Which few parts are enough for the answer?</p>{FIELD}{slot("circuit-ideas", class_="line")}
-<div class="stack" data-if="other">{slot("circuit-headline")}
+<div class="stack" data-for="patch:false">{FIELD}{slot("circuit-ideas", class_="line")}</div>
+<div class="head-card" data-if="other"><div class="stack">{slot("circuit-headline")}</div>
 <div data-reveal="headline">{chart_place("circuit", height=400, save_name="circuit", clickable=True)}</div></div>
 </div></details>"""
 
@@ -26,11 +26,11 @@ KNOWN, FRESH = 7, 24
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The slots of the circuit's graph, and pairs to choose from unless Patch shows them; empty while folded."""
+    """The slots of the circuit's graph, and pairs to choose from, which are seen unless Patch shows them."""
     c = at.chosen
     if not c.circuit:
         return {}
-    suggested = {"circuit-ideas": Slot(c.patch, str) if c.patch else ideas(at)}
+    suggested = {"circuit-ideas": ideas(at)}
     graph = with_headline("circuit", (*at.about, c.other), lambda: _graph(at), lambda: BOXES)
     return suggested | graph if c.other else suggested
 

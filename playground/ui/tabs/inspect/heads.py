@@ -15,8 +15,10 @@ from ....inspection.edits import SwitchOff, edits_tap, to_dict
 from ....kept import Kept
 from ....model import trace
 from ....words.heads import (
+    NAMED,
     ORDERS,
     ROLE_NAMES,
+    UNNAMED,
     attends_headline,
     cell_words,
     edited_headline,
@@ -179,8 +181,9 @@ def grid(at: At) -> tuple[dict[str, Any], str]:
     titles = [grid_title(layer, head, None if moved is None else moved[layer, head]) for layer, head in shown]
     chosen = shown.index(at.owner) if at.owner in shown else None
     figure = head_grid(patterns, titles, columns=4, causal=look.config.causal, size=132, chosen=chosen)
-    more = f"The first {len(shown)} of {len(heads)} heads." if len(shown) < len(heads) else ""
-    return figure, f"{more}{window_words(look, part)}".strip()
+    more = f" The first {len(shown)} of {len(heads)} heads." if len(shown) < len(heads) else ""
+    unnamed = UNNAMED if moved is not None and min(moved[head] for head in shown) < NAMED else ""
+    return figure, f"{unnamed}{more}{window_words(look, part)}".strip()
 
 
 # ---- beside another one ----------------------------------------------------------------------------------------------

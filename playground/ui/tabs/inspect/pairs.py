@@ -200,7 +200,7 @@ def written(at: At, tap: Tap) -> str:
 def cards(at: At, taps: dict[str, Tap], more: str = "") -> str:
     """What the model writes with each tap, side by side under their names, as HTML.
 
-    Words are marked where the text differs from the first one. Texts after the second are folded under `more`.
+    The word from which a text differs from the first one is marked. Texts after the second are folded under `more`.
     """
     begun = f'<span class="prompt">{html.escape(text_of(at, at.look.ids))}</span>'
     texts = [written(at, tap) for tap in taps.values()]
@@ -215,10 +215,10 @@ def cards(at: At, taps: dict[str, Tap], more: str = "") -> str:
 
 
 def _marked(text: str, plain: str) -> str:
-    """A text as HTML, with each word marked that another one does not have there."""
-    matched = difflib.SequenceMatcher(None, plain.split(), text.split(), autojunk=False).get_matching_blocks()
-    same = {place for _, start, count in matched for place in range(start, start + count)}
-    parts = (html.escape(part) for part in re.split(r"(\S+)", text))
-    return "".join(
-        f"<mark>{part}</mark>" if place % 2 and place // 2 not in same else part for place, part in enumerate(parts)
-    )
+    """A text as HTML, with the first word marked that another one does not have there."""
+    others = plain.split()
+    first = next((i for i, word in enumerate(text.split()) if others[i : i + 1] != [word]), None)
+    parts = [html.escape(part) for part in re.split(r"(\S+)", text)]
+    if first is not None:
+        parts[2 * first + 1] = f"<mark>{parts[2 * first + 1]}</mark>"
+    return "".join(parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
+import numpy as np
 import torch
 
 from ....figures.interventions import patch_picture
@@ -32,13 +33,12 @@ from .pairs import (
 )
 from .selection import At
 
-LIKELY = 0.01
-"""Probability from which the second and third likeliest tokens are named."""
+SEEN = 0.01
+"""Share of the strongest effect that a map's last token has at least."""
 _PATHS = {"total": "All paths", "direct": "Direct path"}
 
 TEMPLATE = f"""<details class="fold" data-fold="patch"><summary>Patch from another prompt</summary>
-<div class="card stack"><p>Which single part, copied over, changes the answer most?</p>
-{FIELD}{slot("pair-ideas", class_="line")}
+<div class="card stack">{FIELD}{slot("pair-ideas", class_="line")}
 <div class="stack" data-if="other">{slot("patch-map-headline")}
 {chart_place("patch-map", height=300, save_name="patching", clickable=True)}
 {slot("patch-window", class_="line tight")}{slot("patch-kept", class_="stack")}
@@ -73,14 +73,23 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
     found = _patched(at)
     part = _shown(at, found)
     row, column = cell_of(click, rows=len(found.rows), columns=part.stop - part.start)
-    layer, index = found.rows[row]
-    cell = {"part": found.part, "layer": layer, "index": index, "place": part.start + column}
+    cell = _cell(found, row, part.start + column)
     rest = [each for each in at.chosen.kept if each != cell]
     if len(rest) == len(at.chosen.kept):
         if len(rest) >= PATCHES:
             raise ValueError(f"You can keep at most {PATCHES} patches. Remove one first")
         rest.append(cell)
     return {"kept": tuple(rest)}
+
+
+def _cell(found: PatchMap, row: int, place: int) -> dict[str, Any]:
+    layer, index = found.rows[row]
+    return {"part": found.part, "layer": layer, "index": index, "place": place}
+
+
+def _kept(at: At) -> tuple[dict[str, Any], ...]:
+    """The patches that were clicked; before that, the strongest of the map."""
+    return at.chosen.kept or (_cell(found := _patched(at), *found.strongest_in()),)
 
 
 def _patched(at: At) -> PatchMap:
@@ -101,9 +110,15 @@ def _middle(at: At, found: PatchMap) -> int:
 
 
 def _shown(at: At, found: PatchMap) -> slice:
-    """The tokens that the map shows. Before the first difference, the other prompt's values are the same."""
+    """The tokens that the map shows. Before the first difference, the other prompt's values are the same.
+
+    Unless a token was chosen above, those at the end are left out at which no patch does anything.
+    """
     part = window(at.look.length, _middle(at, found))
     first = pair_here(at).changed[0] if _donor(at) is Donor.OTHER and at.look.config.causal else 0
+    if at.chosen.query == at.look.length - 1:
+        strongest = abs(found.effects[:, part]).max(axis=0)
+        part = slice(part.start, part.start + 1 + int(np.flatnonzero(strongest >= SEEN * strongest.max())[-1]))
     return slice(max(part.start, first), part.stop) if first < part.stop else part
 
 
@@ -124,7 +139,7 @@ def _map(at: At) -> tuple[dict[str, Any], Result]:
     part = _shown(at, found)
     kept = [
         (row, cell["place"])
-        for cell in at.chosen.kept
+        for cell in _kept(at)
         for row, each in enumerate(found.rows)
         if [*each, found.part] == [cell.get(name) for name in ("layer", "index", "part")]
         and isinstance(cell.get("place"), int)
@@ -137,14 +152,12 @@ def _map(at: At) -> tuple[dict[str, Any], Result]:
 def _below(at: At) -> str:
     edits = " Your edits are not part of this map." if at.edits else ""
     window = window_words(at.look, _shown(at, _patched(at)))
-    return f"Click a cell: the model continues the text with its patch.{edits}{window}"
+    return f"Click a cell to patch it.{edits}{window}"
 
 
 def _continued(at: At) -> str:
-    """The kept patches, and how the model continues without and with them."""
-    cells, donor = at.chosen.kept, _donor(at)
-    if not cells:
-        return ""
+    """The patches, and how the model continues without and with them."""
+    cells, donor = _kept(at), _donor(at)
     pair, tokens = pair_here(at), at.look.tokens
     there = donated(at.look.model, pair, donor, _texts_for(at, donor))
     try:
@@ -157,7 +170,8 @@ def _continued(at: At) -> str:
     tap = edits_tap([*at.edits, *patches], at.look.config)
     chips = "".join(
         f'<span class="edit-chip"><bdi>{html.escape(words.kept_words(part, layer, index, place, tokens))}</bdi> '
-        f"{move_button('Restore', {'kept': [*cells[:i], *cells[i + 1 :]]}, kind='link')}</span>"
+        + (move_button("Restore", {"kept": [*cells[:i], *cells[i + 1 :]]}, kind="link") if at.chosen.kept else "")
+        + "</span>"
         for i, (layer, part, place, index) in enumerate(keys)
     )
     texts = {"Unpatched": edits_tap(at.edits, at.look.config), "Patched": tap}
@@ -167,12 +181,10 @@ def _continued(at: At) -> str:
     return f"{chips}<p>{html.escape(said)}</p>{here}{cards(at, texts)}"
 
 
-def _likeliest(at: At, tap: Tap) -> list[tuple[str, float]]:
-    """The three likeliest next tokens of at least 1 %, and the second prompt's answer, with their probabilities."""
+def _likeliest(at: At, tap: Tap) -> tuple[str, float]:
+    """The likeliest next token, and its probability."""
     look = at.look
     ids = torch.tensor([look.ids], device=next(look.model.parameters()).device)
     with torch.inference_mode():
         chances = look.model(ids, Pass(tap=tap)).logits[0, -1].float().softmax(-1)
-    first, *more = chances.topk(min(3, look.config.vocab_size)).indices.tolist()
-    named = [first, *(token for token in more if chances[token] >= LIKELY), pair_here(at).foil]
-    return [(look.token_label(token), float(chances[token])) for token in dict.fromkeys(named)]
+    return look.token_label(int(chances.argmax())), float(chances.max())

@@ -24,7 +24,7 @@ from ....interventions.steering import (
     steering_tap,
     suggested_setting,
 )
-from ....words.interventions import added_words, steered_result
+from ....words.interventions import added_words, example_words, steered_result
 from ....words.result import Result
 from ...chart import chart_place
 from ...panel import Slot, choice, slot
@@ -54,12 +54,11 @@ _AREA = (
     '<textarea name="{name}" rows="2" dir="auto" data-resets="steered steer_on"></textarea></label>'
 )
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
-<div class="card stack"><p>How strongly must we steer to change the answer?</p>
-{slot("steer-added", tag="p", class_="num")}{slot("steer-ideas", class_="line")}
+<div class="card stack">{slot("steer-ideas", class_="line")}
 <div class="stack" data-if="steer_layer"><label class="field-label wide">Strength <output data-of="strength"></output>0
 <input type="range" name="strength" min="0" max="{STRENGTHS[-1]:g}" step="{STRENGTHS[1]:g}">
 {STRENGTHS[-1]:g}</label>
-{slot("steer-curve-headline")}{slot("steer-texts", class_="stack")}
+{slot("steer-curve-headline")}{slot("steer-added", tag="p", class_="num")}{slot("steer-texts", class_="stack")}
 <details class="stack"><summary>Prompts, layer and curve</summary>
 <div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>
 {slot("steer-layer")}{chart_place("steer-curve", height=280, save_name="steering")}</details></div></div></details>"""
@@ -165,7 +164,7 @@ def slots(at: At) -> dict[str, Slot]:
     layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
     return {
         **suggested,
-        "steer-added": Slot((c.towards, c.away, c.steer_on), lambda: _added(at)),
+        "steer-added": Slot((c.prompt, c.other, c.towards, c.away, c.steer_on), lambda: _added(at)),
         "steer-layer": Slot((len(layers), c.steer_layer), lambda: choice("steer_layer", "Layer", layers)),
         **with_headline("steer-curve", about, lambda: _curve(at)),
         "steer-texts": Slot(about, lambda: _side_by_side(at), slow=True, echoes=True),
@@ -183,9 +182,15 @@ def _ideas(at: At) -> str:
     return pair_chips(at, "Example:", [*examples], offered, _NONE)
 
 
+def _changed(at: At) -> list[str]:
+    return changed_words(at.chosen.towards or "", at.chosen.away or "")
+
+
 def _added(at: At) -> str:
+    """What is added, where that is not the difference of the two prompts."""
     c = at.chosen
-    return html.escape(added_words(changed_words(c.towards or "", c.away or ""), elsewhere=bool(c.steer_on)))
+    own = not c.steer_on and (c.towards, c.away) == (_line(c.other or ""), _line(c.prompt))
+    return "" if own else html.escape(example_words(_changed(at), elsewhere=bool(c.steer_on)))
 
 
 def _look(at: At, prompt: str) -> Look:
@@ -218,7 +223,7 @@ def _curve(at: At) -> tuple[dict[str, Any], Result]:
     words = {token: _word(look, ids, token) for token, ids in tokens.items()}
     result = steered_result(curve, answers, words, STRENGTHS.index(_strength(at)))
     measured = f"The loss is measured on {judged.inputs.numel():,} tokens of {judged.words}{judged.beside}."
-    result = replace(result, details=f"{result.details} {measured}")
+    result = replace(result, details=f"{added_words(_changed(at))} {result.details} {measured}")
     return steering_picture(curve, *(words[token] for token in answers)), result
 
 

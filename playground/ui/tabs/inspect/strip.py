@@ -30,7 +30,7 @@ def slots(at: At) -> dict[str, Slot]:
     """The prediction, the tokens and the edits."""
     c = at.chosen
     shade = (*at.about, c.strip, *(at.owner if c.strip == "head" else ()), c.query)
-    unpatched = bool(c.view == "heads" and c.patch and c.kept) * '<span class="quiet">(unpatched)</span>'
+    unpatched = bool(c.view == "heads" and c.patch and c.other) * '<span class="quiet">(unpatched)</span>'
     return {
         "next": Slot((*at.about, c.edits, unpatched), lambda: next_token(at) + unpatched),
         "tokens": Slot(shade, lambda: tokens(at)),
