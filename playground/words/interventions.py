@@ -171,7 +171,7 @@ def circuit_result(
     """How few parts carry an answer, whether they do so on fresh pairs, and where their heads look (`places`)."""
     several = (OVERLAP, ARROWS[bool(found.edges)]) if found.nodes else ()
     undrawn = len(found.nodes) - len(found.drawn)
-    small = f"Not drawn: {undrawn} part{'s' * (undrawn > 1)} under {percent(FEEDS, 0)}." if undrawn else ""
+    small = f"Not shown: {undrawn} part{'s' * (undrawn > 1)} under {percent(FEEDS, 0)}." if undrawn else ""
     details = " ".join(filter(None, (_reading(found, places, tokens, answer), small, LEFT_OUT, *several, FRESH)))
     if not found.nodes:
         return Result(f"“{answer}” needs no head and no MLP.", "", details)

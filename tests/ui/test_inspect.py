@@ -158,6 +158,8 @@ def test_what_is_drawn_is_the_models_pattern_and_with_edits_that_of_the_edited_p
     first = made["grid"]["figure"]["data"][0]
     layer, head = map(int, re.match(r"head (\d+)\.(\d+)", first["name"]).groups())
     assert (layer, head) == ranking(seen)[0]
+    numbers = [": " in trace["name"] for trace in made["grid"]["figure"]["data"]]
+    assert ("Without a number" in made["grid"]["summary"]) != all(numbers), "why some heads have none"
     assert np.allclose(numbers_of(first["z"])[7], seen.trace["pattern", layer][0, head, 7], atol=1e-6)
     unmasked = tab.made("abcabcab", layer=1, head=2, edits=[to_dict(RemoveMask())])["pattern"]
     tap = edits_tap([RemoveMask()], seen.config)

@@ -174,6 +174,7 @@ def of_heads_and_precision() -> Iterator[Case]:
     one = lambda value: Estimate(np.full((1, 1), value), np.full((1, 1), 0.05))  # noqa: E731
     yield from ((f"role: {role}", f"It {words}.") for role, words in heads.ROLE_NAMES.items())
     yield "an effect and noise", ", ".join(heads.effect_or_noise(one(x), (0, 0)) for x in (0.357, -0.03))
+    yield "heads without a number", heads.UNNAMED
     yield "when a head has a role", heads.CRITERIA
     for by, words in heads.ORDERS.items():
         yield f"a list of heads, sorted by the {by}", words
