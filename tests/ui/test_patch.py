@@ -92,7 +92,10 @@ def test_steering_works_on_each_pair_that_it_offers_for_a_shipped_model(name, wo
         two = {"prompt": "Mia had a red kite. Then Tom has the ", "other": "Mia had a red drum. Then Tom has the "}
         assert tab.shown(**opened | two | {"steered": None}).selection["away"] == prompt, "what a visitor wrote stays"
         shown = tab.shown(**opened | two)
-        assert f"for “Ben” minus that for “Ana”. {ELSEWHERE}" in shown.slots["steer-added"].make() and shown.selection["prompt"] == two["prompt"]
+        assert (
+            f"for “Ben” minus that for “Ana”. {ELSEWHERE}" in shown.slots["steer-added"].make()
+            and shown.selection["prompt"] == two["prompt"]
+        )
         assert '<span class="prompt">In the morning Ana came to the sea. </span>' in shown.slots["steer-texts"].make()
 
 
