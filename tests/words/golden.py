@@ -161,7 +161,6 @@ def of_verdict_and_pairs() -> Iterator[Case]:
     yield "still learning", verdict.still_learning_in_words((0.2, 0.3))
     for loss, margin in ((0.5, 0.2), (0.1, math.inf), (0.01, 0.03)):
         yield f"loss {loss:g}, margin {margin:g}", verdict.loss_in_words(loss, margin)
-    yield "sizes", " ".join(matched_pair.sizes_headline(*each) for each in ((2.92, 1.0), (1.0, 0.41)))
     for name, shared in (("no shared expert", False), ("a shared expert", True)):
         pair = match_dense(TINY.replace(n_experts=4, d_expert=20, shared_expert=shared))
         yield name, matched_pair.matched_in_words(pair)
