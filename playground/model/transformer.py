@@ -66,7 +66,7 @@ class Transformer(nn.Module):
         self.initialise(seed)
 
     def forward(self, ids: torch.Tensor, given: Pass = PLAIN) -> ModelOutput:
-        """Logits (B, T, V) for the token that follows each of ids (B, T), which may be on any device, or only the last.
+        """Logits (B, T, V) for the token that follows each of ids (B, T), or only the last; ids may be on any device.
 
         Raises ValueError if the tokens do not fit the context or the cache.
         """
