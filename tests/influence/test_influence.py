@@ -25,6 +25,7 @@ from playground.influence.verbatim import SuffixArray, copied, matches
 from playground.model import ModelConfig, Transformer
 from playground.training import TrainConfig
 from playground.training.losses import Interrupted
+from tests.model.configs import GPU
 
 TEXT = "Ann has a red kite. Ben has a blue boat! Cy has one drum? " * 6
 CORPUS = corpus_from_text(TEXT, "char")
@@ -38,7 +39,7 @@ def model_of(config: ModelConfig) -> Transformer:
     with torch.no_grad():
         for parameter in model.parameters():  # also those that begin at zero
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
-    return model
+    return model.to(GPU)
 
 
 @pytest.mark.parametrize("config", [DENSE, DENSE.replace(n_experts=4, d_expert=8), DENSE.replace(tie_embeddings=True)])
@@ -126,7 +127,7 @@ def test_passages_that_say_the_same_raise_a_selection(optimizer):
 
 
 def test_a_ranking_names_both_sides_and_the_rules_and_stops_when_asked():
-    model = Transformer(DENSE, seed=0)
+    model = Transformer(DENSE, seed=0).to(GPU)
     moments = moments_of(model, 10, TRAINING)
     *_, ranked = rank(moments, CORPUS, TRAINING, IDS[:20], 4)
     assert isinstance(ranked, Ranked) and ranked.measured == ranked.of == len(passages_of(CORPUS))

@@ -170,9 +170,8 @@ def _continued(at: At) -> str:
 def _likeliest(at: At, tap: Tap) -> list[tuple[str, float]]:
     """The three likeliest next tokens of at least 1 %, and the second prompt's answer, with their probabilities."""
     look = at.look
-    ids = torch.tensor([look.ids], device=next(look.model.parameters()).device)
     with torch.inference_mode():
-        chances = look.model(ids, Pass(tap=tap)).logits[0, -1].float().softmax(-1)
+        chances = look.model(torch.tensor([look.ids]), Pass(tap=tap)).logits[0, -1].float().softmax(-1)
     first, *more = chances.topk(min(3, look.config.vocab_size)).indices.tolist()
     named = [first, *(token for token in more if chances[token] >= LIKELY), pair_here(at).foil]
     return [(look.token_label(token), float(chances[token])) for token in dict.fromkeys(named)]
