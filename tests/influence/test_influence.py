@@ -20,16 +20,7 @@ from playground.influence.gradients import (
     step_length,
 )
 from playground.influence.passages import first_copies, most_similar, passages_of, windows_of
-from playground.influence.proof import (
-    Trial,
-    mean_effect,
-    prove,
-    random_passages,
-    rank_correlation,
-    retrain,
-    said_instead,
-    without,
-)
+from playground.influence.proof import Trial, mean_effect, prove, random_passages, rank_correlation, retrain, without
 from playground.influence.ranking import Measured, Progress, Ranked, measure, moments_of, rank
 from playground.influence.verbatim import Match, SuffixArray, copied, matches
 from playground.model import ModelConfig, Transformer
@@ -245,9 +236,9 @@ def test_without_a_passage_only_its_place_changes_and_a_document_is_replaced_by_
     before, after = ([*map(tuple, c.windows("train", 12)[0].tolist())] for c in (corpus, changed))
     assert len(before) == len(after) and before[:2] + before[3:] == after[:2] + after[3:]
     assert after[2] in before and after[2] != before[2]
-    *_, model = retrain(DENSE.replace(vocab_size=corpus.vocab_size), PROVEN, corpus, PROVEN.steps)
-    said = said_instead(model, corpus, corpus.tokenizer.encode("the cat plays with"), 3)
-    assert said.index(".") == len(said) - 1, "it ends where its document ends"
+    config, ids = DENSE.replace(vocab_size=corpus.vocab_size), corpus.tokenizer.encode("the cat plays with")
+    *_, trial = prove(config, PROVEN, corpus, [gone], ids, 3, steps=60, seed=0)
+    assert trial.said.index(".") == len(trial.said) - 1, "it ends where its document ends"
     with pytest.raises(ValueError, match="whole text"):
         without(corpus, list(zip(passages.starts.tolist(), passages.ends.tolist())), 0)
 
