@@ -88,7 +88,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     expect(page.locator("#train-bar")).to_contain_text("of 3,000")  # the points may be those of what was shown before
     assert page.locator("#train-button").is_hidden()
     fold(page, "samples").locator(".sample-row >> nth=1").wait_for()
-    page.wait_for_selector("#status:has-text('Nothing here shows how well the model predicts new text')")
+    page.wait_for_selector("#status:has-text('of the validation text also occurs in the training text')")
     assert page.evaluate(top, "#curve") == before, "what comes pushes nothing down"
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator("#stop-button")).to_be_in_viewport()

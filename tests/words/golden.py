@@ -278,7 +278,7 @@ def of_texts() -> Iterator[Case]:
     wrong = " sees the dog. the rug sees the rug. the rug sees the rug. the"
     for text in (" sees the dog. the", " likes the rug. the", wrong, wrong.replace("sees the dog", "sees the rug")):
         yield f"sentences: “the cat{text}”", judging.copied_summary(sentences.compare(text, begun="the cat"))
-    yield "the legends", f"{judging.FIRST_MISTAKES} {judging.LACKING}"
+    yield "the legends", f"{judging.FIRST_MISTAKES.format(unit='story')} {judging.LACKING}"
     for share in (Share(6, 13), Share(13, 13), Share(0, 13), Share(1, 2000)):
         yield f"{share.right} of {share.of}", judging.share_text(share)
         yield f"headline: {share.right} of {share.of}", judging.judged_headline(share, LANGUAGES["addition"])

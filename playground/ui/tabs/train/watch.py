@@ -133,9 +133,9 @@ def resume_label(view: RunView) -> str:
 
 
 def sample(view: RunView) -> str:
-    """The last sample, and its step if that is not the model's."""
+    """The last sample, and its step if that is not the model's; none of an untrained model."""
     written = view.of_model.samples
-    if not written or (view.used and not written[-1]["step"]):  # an untrained model's says nothing of this one
+    if not written or not written[-1]["step"]:
         return ""
     last, step = written[-1], view.history.last_step if view.used is None else view.used
     earlier = not view.active and last["step"] != step
