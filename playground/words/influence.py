@@ -19,6 +19,7 @@ NO_RULES = (CHANCE, NEXT, WORD, SPELLING, ENDS)
 LEGEND = "around the selection occurs in the training text."
 """What the line under a piece of the answer means; after the words *The underlined piece*."""
 HINT = "A hint: this passage may have helped most."
+LITTLE = "This passage may have helped a little more than others."
 LOWERING = "A hint: these may make it less likely. Small values are chance."
 COMMON = "Any text in this style repeats such pieces, so copying proves nothing here."
 RARE = "So the model may know parts of this by heart."
@@ -68,14 +69,13 @@ def copied_result(copied: Copied, match: Match) -> Result:
 
 
 def passage_result(selected: str, count: int, ranked: Ranked | None) -> Result:
-    """The answer for all other words, which occur so often; `ranked` is None before the search is over."""
-    found, occurs = ranked is not None and ranked.raising, f"“{selected}” occurs {times(count)}"
-    number = f"{occurs} in the training text."
-    if count >= FREQUENT:
-        return Result(f"No single passage explains it: {occurs}.", HINT if found else "")
+    """The answer for all other words, which occur so often; `ranked` is None without a search."""
+    number = f"“{selected}” occurs {times(count)} in the training text."
     if ranked is None:
         return Result(number)
-    return Result(HINT if found else "No passage makes these words likelier.", number)
+    if count >= FREQUENT:
+        return Result("No single passage explains it.", f"{number} {LITTLE}" if ranked.raising else number)
+    return Result(HINT if ranked.raising else "No passage makes these words likelier.", number)
 
 
 def times(count: int) -> str:

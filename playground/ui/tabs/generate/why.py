@@ -50,7 +50,7 @@ MATCHES, RAISING, FALLING = 4, 6, 2
 LETTER = r"[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
 """A letter of a script that puts something between words."""
 
-BUTTON = '<button type="button" class="link why-button" data-do="why" data-reveal="why-title" hidden>Why?</button>'
+BUTTON = '<button type="button" class="{} why-button" data-do="why" data-reveal="why-title"{}>Why?</button>'
 COPIED = f'<p class="quiet copied-words">The <span class="copied">underlined piece</span> {LEGEND}</p>'
 TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
 {slot("why-title", tag="h2", class_="grow")}
@@ -116,7 +116,7 @@ class Why:
         try:
             question, _ = chosen.question(self._page, model_id, checkpoint)
             job = _job(self._page, asked.visitor, question)
-            if (job is None or job.state == "failed") and not self._page.board.busy(asked.visitor):
+            if job is None or job.state == "failed":
                 share = self._page.share_of(asked.request, asked.visitor)
                 search(self._page.board, asked.visitor, question, share=share)
         except ValueError as problem:
@@ -160,11 +160,13 @@ class Why:
             return _copied.get(key, lambda: _compare(checkpoint, corpus, chosen), owner=checkpoint.model), corpus
 
         job = _job(page, visitor, known[0]) if known else None
-        ranked = job and job.result
+        ranked, searching = job and job.result, job is not None and job.active
         slots = {
             "why-title": Slot(title, lambda: html.escape(title)),
             "why-answer": Slot(
-                (*about, ranked is not None), lambda: _answer_html(*found(), checkpoint, chosen, ranked), slow=True
+                (*about, ranked is not None, searching),
+                lambda: _answer_html(*found(), checkpoint, chosen, ranked, searching=searching),
+                slow=True,
             ),
             "why-copied": Slot(about, lambda: _copied_html(*found(), checkpoint, chosen), slow=True, echoes=True),
             "why-marks": Slot(about, lambda: _marks(checkpoint, chosen, found()[0]), slow=True),
@@ -177,10 +179,10 @@ class Why:
         going = next((each for each in page.board.of(visitor, kind=ProofJob) if not each.settled), None)
         failed = page.board.failed(visitor, kind=ProofJob)
         mine = [each for each in proofs if each.question == question]
-        busy, refused = "" if ranked else page.board.busy(visitor), sent.get("refused") or ""
-        state = job and (job.id, job.version), busy, refused
+        refused = sent.get("refused") or ""
+        state = job and (job.id, job.version), refused
         listed = lambda part: _ranked_html(ranked, question, corpus)[part]  # noqa: E731
-        slots["why-passages"] = Slot((*about, state), lambda: listed(0) if ranked else _search_html(job, busy, refused))
+        slots["why-passages"] = Slot((*about, state), lambda: listed(0) if ranked else _search_html(job, refused))
         slots["why-more"] = Slot((*about, ranked is None), lambda: listed(1) if ranked else "")
         ready = ranked is not None and bool(ranked.raising)
         marks = ready, going and (going.id, going.version), failed and failed.id
@@ -250,10 +252,14 @@ def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, A
 # ---- HTML ------------------------------------------------------------------------------------------------------------
 
 
-def _answer_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen, ranked: Ranked | None) -> str:
-    """The best answer so far; for a piece that the model knows by heart, with its source."""
+def _answer_html(
+    found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen, ranked: Ranked | None, *, searching: bool
+) -> str:
+    """For a piece that the model knows by heart, its source; for all others what the search found, once it is over."""
     text, (selected, held, _) = corpus.learned().text, _selected(found, checkpoint, chosen)
     if not found.explains(held):
+        if searching:
+            return ""
         count = text.count(selected) if selected else 0
         return theme.result(passage_result(_shortened(selected), count, ranked))
     hint = theme.quiet(HINT) if ranked is not None and ranked.raising else ""
@@ -303,11 +309,11 @@ def _shown(text: str, selected: str = "") -> str:
     return "".join(f"<mark>{part}</mark>" if i % 2 else part for i, part in enumerate(parts))
 
 
-def _search_html(job: SearchJob | None, busy: str, refused: str) -> str:
+def _search_html(job: SearchJob | None, refused: str) -> str:
     """The search in progress, or a button that begins it."""
     if job is None or job.state == "failed":
-        said = theme.quiet(busy or refused or (job.message if job else ""))
-        button = deed_button(SearchJob.BUTTON, "why", kind="ghost why-again", disabled=bool(busy))
+        said = theme.quiet(refused or (job.message if job else ""))
+        button = deed_button(SearchJob.BUTTON, "why", kind="ghost why-again")
         return f'<div class="line">{button}{said}</div>'
     return _under_way(job, "Reading the training text …", job.time_left)
 
@@ -342,7 +348,8 @@ def _passage(each: Passage, question: Question, corpus: Corpus) -> str:
     around = 0 if corpus.documents else AROUND  # documents have no neighbours
     start, end = each.places[0]
     before, after = part(start - around, start)[-AROUND:], part(end, end + around)[:AROUND]
-    copies = theme.quiet(f"{len(each.places)} times in the text") if len(each.places) > 1 else ""
+    n = len(each.places)
+    copies = theme.quiet(f"This passage occurs {times(n)} in the training text.") if n > 1 else ""
     return _quoted(before, _shown(part(start, end), _selection(question, corpus)), after) + copies
 
 
