@@ -187,7 +187,7 @@ def _trackstar(model: Transformer, corpus: Corpus, training: TrainConfig, passag
     T, rows = model.config.context_length, []
 
     def projected(gradient) -> torch.Tensor:
-        flat = torch.cat([(g * scales[name]).flatten() for name, g in gradient.items()])
+        flat = torch.cat([(g * scales[name]).flatten() for name, g in gradient.items()]).cpu()
         return torch.zeros(PROJECTED).index_add_(0, bucket, flat * sign)
 
     for start, end in zip(passages.starts, passages.ends):

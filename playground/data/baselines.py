@@ -68,7 +68,7 @@ class Baselines:
     @property
     def low_floor(self) -> bool:
         """Whether the best possible loss is so low that a curve near it would look flat on a linear axis."""
-        return self.floor is not None and 0 < 8 * self.floor < self.uniform
+        return self.floor is not None and 0 < 5 * self.floor < self.uniform
 
     def bits_per_character(self, loss: float) -> float:
         """A loss in nats per token, converted to bits per character, which can be compared across tokenizers."""

@@ -43,23 +43,23 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
 
 
 def load_map(
-    steps: Sequence[int], load: np.ndarray, dead: Sequence[int], planned: int, title: str, most: float, bar: bool = True
+    steps: Sequence[int], load: np.ndarray, dead: Sequence[int], planned: int, title: str, bar: bool = True
 ) -> Figure:
     """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end.
 
-    The colour shows the square root of a share, so that small shares differ visibly from zero. Its scale ends at the
-    share `most`; if two runs have the same scale, one colour `bar` is enough.
+    The colour shows how far a share is above or below an equal one, up to four times either way. The scale is the same
+    for all runs, so two maps side by side need one colour `bar`.
     """
     E = load.shape[1]
     half = (steps[1] - steps[0]) / 2 if len(steps) > 1 else 0.5  # a cell
-    ticks = {"none": 0, "equal share": 1 / E, f"{most * E:.2g} times that": most}
     trace = cells(
-        np.sqrt(load.T),
+        np.log2(np.clip(load.T * E, 1 / 4, 4)),
         "%{y}, step %{x:,.0f}<br>share of load %{customdata:.1f}\u00a0%",
-        ends=(0, most**0.5),
+        scale=palette.DIVERGING_SCALE,
+        ends=(-2, 2),
         bar="" if bar else None,
         ticks={
-            "tickvals": [share**0.5 for share in ticks.values()], "ticktext": list(ticks),
+            "tickvals": [-2, 0, 2], "ticktext": ["¼ or less", "equal share", "4 × or more"],
             "ticklabelposition": "outside", "orientation": "h", "lenmode": "pixels", "len": 220, "thickness": 8,
             "x": 0, "xanchor": "left", "xpad": 0, "yref": "container", "y": 1, "yanchor": "top", "ypad": 4,
         },

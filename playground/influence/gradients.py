@@ -16,8 +16,8 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from ..data.baselines import IGNORE
+from ..data.corpus import real_tokens
 from ..model import Pass, Recorder, Tap, Transformer, no_tap
-from ..training.batches import weighed
 from ..training.losses import Interrupted, token_losses
 
 Gradient = dict[str, torch.Tensor]
@@ -59,11 +59,10 @@ def loss_gradient(
     model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, counts: torch.Tensor | None = None
 ) -> Gradient:
     """Gradient of the loss of windows (N, T), summed over their tokens, or over those that count (N, T)."""
-    (batch,), _ = weighed([(inputs, targets)], inputs.device)
     parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    logits = model(batch.inputs, Pass(mask=batch.mask)).logits.flatten(0, 1)
+    logits = model(inputs, Pass(mask=real_tokens(targets))).logits.flatten(0, 1)
     wanted = targets if counts is None else targets.masked_fill(~counts, IGNORE)
-    loss = cross_entropy(logits, wanted.flatten(), ignore_index=IGNORE, reduction="sum")
+    loss = cross_entropy(logits, wanted.flatten().to(logits.device), ignore_index=IGNORE, reduction="sum")
     found = torch.autograd.grad(loss, list(parameters.values()), allow_unused=True)
     return {name: torch.zeros_like(p) if g is None else g for (name, p), g in zip(parameters.items(), found)}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from ..data import Corpus, Tokenizer
+from ..data import Corpus
 from ..engine import SamplingConfig, generate
 from ..model import ModelConfig, Transformer
 from ..training import Finished, Stepped, TrainConfig, train
@@ -102,6 +102,11 @@ def random_passages(passages: Passages, ranges: Ranges, seed: int) -> list[tuple
     return found
 
 
+def quiet(training: TrainConfig) -> TrainConfig:
+    """The same training, with nothing measured or sampled between its steps."""
+    return training.replace(eval_every=0, eval_windows=1, sample_every=0, snapshots=0, patience=0, max_seconds=None)
+
+
 def retrain(
     config: ModelConfig,
     training: TrainConfig,
@@ -112,8 +117,7 @@ def retrain(
 ) -> Iterator[int | Transformer]:
     """The first `steps` steps of such a training; yields each, and the model at last. Raises Interrupted."""
     model, step = Transformer(config, seed=training.seed), 0
-    quiet = training.replace(eval_every=0, eval_windows=1, sample_every=0, snapshots=0, patience=0, max_seconds=None)
-    made = iter(train(model, corpus, quiet, should_stop=should_stop))
+    made = iter(train(model, corpus, quiet(training), should_stop=should_stop))
     while step < steps and not isinstance(event := next(made), Finished):
         if isinstance(event, Stepped):
             step = event.step
@@ -124,9 +128,14 @@ def retrain(
     yield model
 
 
-def said_instead(model: Transformer, tokenizer: Tokenizer, ids: list[int], first: int) -> str:
-    """What a model writes after ids[:first], each token the likeliest one; at least as long as the selection."""
-    steps = generate(model, ids[:first], max(SAMPLE, len(ids) - first), SamplingConfig(greedy=True))
+def said_instead(model: Transformer, corpus: Corpus, ids: list[int], first: int) -> str:
+    """What a model writes after ids[:first], each token the likeliest one, up to the end of a document.
+
+    It is at least as long as the selection if no document ends before.
+    """
+    tokenizer, length = corpus.tokenizer, max(SAMPLE, len(ids) - first)
+    stop = [tokenizer.token_text(end) for end in corpus.ends]
+    steps = generate(model, ids[:first], length, SamplingConfig(greedy=True), stop=stop, tokenizer=tokenizer)
     return tokenizer.decode([step.tokens[0] for step in steps])
 
 
@@ -151,7 +160,7 @@ def prove(
             if isinstance(each, Transformer):
                 found.append(log_probability(each, ids, first))
                 if gone is ranges:
-                    said = said_instead(each, corpus.tokenizer, ids, first)
+                    said = said_instead(each, corpus, ids, first)
             else:
                 yield Progress((n + each / steps) / 2)
     yield Trial(seed, *found, said)

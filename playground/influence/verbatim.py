@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,8 @@ FREQUENT = 100
 """No single passage explains a piece that occurs so often: each is at most 1 % of its occurrences."""
 PIECES, BESIDE = 8, 4000
 """Pieces of a held-out text that a text is compared with, and characters that they have together at most."""
+WORDS = 5
+"""A text shorter than LONG counts as copied if it has so many words, with its beginning, and all of it occurs."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ class Copied:
     """0 … 1: characters within matches."""
     usual: float | None
     """The same for pieces of held-out text of the same length; None where there is no such piece."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the text is one such piece."""
+        return self.share == 1.0 and len(self.matches) == 1
 
     @property
     def unusual(self) -> bool:
@@ -145,12 +152,21 @@ def share_of(found: tuple[Match, ...], length: int) -> float:
     return copied / max(length, 1)
 
 
-def copied(index: SuffixArray, text: str, held_out: str = "", least: int = LONG) -> Copied:
-    """How much of a text is copied, and how much of the held-out text in pieces of the same length."""
-    found, length = tuple(matches(index, text, least)), len(text)
-    pieces = max(min(PIECES, len(held_out) // max(length, 1), BESIDE // max(length, 1)), 1)
-    if not least <= length <= len(held_out):
-        return Copied(found, share_of(found, length), None)
-    starts = np.linspace(0, len(held_out) - length, pieces).astype(int).tolist()
-    shares = [share_of(tuple(matches(index, held_out[at : at + length], least)), length) for at in starts]
-    return Copied(found, share_of(found, length), float(np.mean(shares)))
+def copied(index: SuffixArray, text: str, held_out: str = "", least: int = LONG, begun: str = "") -> Copied:
+    """How much of a text is copied, and how much of the held-out text in pieces of the same length.
+
+    A text shorter than `least` is copied if all of it occurs after `begun`.
+    """
+    lead = 0
+    if len(text) < least and len((begun + text).split()) >= WORDS:
+        lead, text = len(begun), begun + text
+        least = len(text)
+    found, length, usual = tuple(matches(index, text, least)), len(text), None
+    share = share_of(found, length)
+    if least <= length <= len(held_out):
+        pieces = max(min(PIECES, len(held_out) // length, BESIDE // length), 1)
+        starts = np.linspace(0, len(held_out) - length, pieces).astype(int).tolist()
+        shares = [share_of(tuple(matches(index, held_out[at : at + length], least)), length) for at in starts]
+        usual = float(np.mean(shares))
+    found = (replace(each, end=each.end - lead, sources=tuple(at + lead for at in each.sources)) for each in found)
+    return Copied(tuple(found), share, usual)

@@ -51,7 +51,7 @@ def effect(model: Transformer, ids: torch.Tensor, change: Tap, position: int = -
         raise ValueError("The prompt is empty: type a few words")
     runs = [model(ids).logits, model(ids, Pass(tap=change)).logits]
     losses = [loss_of(logits[:, :-1], ids[:, 1:]).item() if ids.shape[1] > 1 else None for logits in runs]
-    before, after = (logits[0, position].float() for logits in runs)
+    before, after = (logits[0, position].float().cpu() for logits in runs)
     # in float64 and by logarithms: a probability that is 0 in fp32 would make the divergence infinite
     logs = (x.double().log_softmax(dim=-1) for x in (after, before))
     divergence = F.kl_div(*logs, reduction="sum", log_target=True).item()
@@ -114,7 +114,7 @@ def removal_map(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor)
     """
     config = model.config
     L, H = config.n_layers, config.n_heads
-    counted = (targets != IGNORE).sum(dim=1)
+    counted = (targets != IGNORE).sum(dim=1).cpu()
     # the batch has grown (1 + L·(H + 2))-fold at the end
     size = max(1, 2 * ROWS_AT_ONCE // (inputs.shape[1] * (1 + L * (H + 2) // 2)))
     sums = []

@@ -134,7 +134,7 @@ def moves(look: Look, query: int = -1) -> np.ndarray:
 
     One pass tries every head's removal, as for the removal map.
     """
-    ids = torch.tensor([look.ids], device=next(look.model.parameters()).device)
-    logits = look.model(ids, Pass(tap=Variants(look.model))).logits[:, query].double().log_softmax(dim=-1).cpu()
+    output = look.model(torch.tensor([look.ids]), Pass(tap=Variants(look.model)))
+    logits = output.logits[:, query].double().log_softmax(dim=-1)
     whole, lacking = logits[0], logits[1:].unflatten(0, (look.config.n_layers, look.config.n_heads + 2))
     return (whole.exp() * (whole - lacking[:, : look.config.n_heads])).sum(dim=-1).clamp(min=0).numpy()

@@ -34,14 +34,14 @@ def logit_lens(model: Transformer, trace: Trace, followed: torch.Tensor) -> Logi
     """Read each stage of a trace of one prompt (B = 1) with the final norm and the output layer.
 
     The idea is nostalgebraist's "logit lens" (2020). The last stage is the model's own answer. `followed` (T,) are the
-    tokens to follow. The trace needs `resid_pre` and `resid_post`.
+    tokens to follow. The trace needs `resid_pre` and `resid_post`. The result is on the CPU.
     """
     streams = [trace["resid_pre", 0][0], *(trace["resid_post", layer][0] for layer in range(model.config.n_layers))]
     best, chances, ranks = [], [], []
     for stream in streams:  # one stage at a time: (T, V) of a large vocabulary is large enough
-        logits = model.head(model.final_norm(stream)).float()  # (T, V)
+        logits = model.head(model.final_norm(stream)).float().cpu()  # (T, V)
         best.append(logits.argmax(dim=-1))
         chances.append(logits.softmax(dim=-1).gather(1, followed[:, None])[:, 0])
         ranks.append(1 + (logits > logits.gather(1, followed[:, None])).sum(dim=-1))
-    norms = torch.stack([stream.norm(dim=-1) for stream in streams])
+    norms = torch.stack([stream.norm(dim=-1) for stream in streams]).cpu()
     return LogitLens(torch.stack(best), followed, torch.stack(chances), torch.stack(ranks), norms)

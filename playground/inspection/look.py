@@ -5,6 +5,7 @@ B = 1 prompt, T = tokens, H = query heads, Hkv = key/value heads, D = d_head, d 
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ class Look:
     """What a model made of a prompt. Nothing here is ever changed."""
 
     checkpoint: Checkpoint
-    """The checkpoint: model, tokenizer and history."""
+    """The checkpoint: tokenizer, history, and the model on the CPU, like everything here."""
     ids: tuple[int, ...]
     """The prompt's T tokens."""
     tokens: tuple[str, ...]
@@ -109,15 +110,16 @@ def look(checkpoint: Checkpoint, ids: Sequence[int]) -> Look:
     """
     if not len(ids):
         raise ValueError("the prompt is empty: type something first")
-    config = checkpoint.model.config
+    if (model := checkpoint.model.on_cpu()) is not checkpoint.model:
+        checkpoint = dataclasses.replace(checkpoint, model=model)
+    config = model.config
     cells = config.n_layers * config.n_heads * len(ids) ** 2
     recorder = Recorder()
 
     def tap(name: str, layer: int | None, x: torch.Tensor) -> torch.Tensor:
         return x if name in _PER_CELL and cells > KEPT_CELLS else recorder(name, layer, x)
 
-    device = next(checkpoint.model.parameters()).device
-    checkpoint.model(torch.tensor([list(ids)], device=device), Pass(tap=tap))
+    model(torch.tensor([list(ids)]), Pass(tap=tap))
     texts = tuple(visible(checkpoint.tokenizer.token_text(int(token))) for token in ids)
     return Look(checkpoint, tuple(int(token) for token in ids), texts, recorder.trace)
 

@@ -1,6 +1,6 @@
 """One real optimizer step on a sentence, in a copy of the model: every parameter before, its gradient, and after.
 
-Also that step by hand for one weight. T = tokens.
+On the CPU. Also that step by hand for one weight. T = tokens.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def optimizer_step(
         raise ValueError("a single token has nothing after it to learn from: type at least two")
     if len(ids) > model.config.context_length + 1:
         raise ValueError(f"{len(ids)} tokens are more than the context of {model.config.context_length} and one more")
-    learner = copy.deepcopy(model)
+    learner = copy.deepcopy(model).cpu()
     for parameter in learner.parameters():
         parameter.requires_grad_(True)
         parameter.grad = None

@@ -1,4 +1,6 @@
-"""Precision: a model's size, speed and loss in fp32, bf16 and int8, measured on the same text; the model stays as is.
+"""Precision: a model's size, speed and loss in fp32, bf16 and int8, measured on the CPU, on the same text.
+
+The model stays as it is.
 
 N = windows, T = tokens per window, V = vocabulary, m = outputs of a matrix, n = its inputs.
 """
@@ -108,8 +110,8 @@ def precision_cost(model: Transformer, inputs: torch.Tensor, targets: torch.Tens
     """
     if not len(inputs) or not (targets != IGNORE).any():
         raise ValueError("there is no text to judge the model by")
-    device = next(model.parameters()).device
-    return in_decoding_threads(model.config.n_active_parameters, device, _cost, model, inputs, targets, new_tokens)
+    model, cpu = model.on_cpu(), torch.device("cpu")  # only there int8 can be multiplied
+    return in_decoding_threads(model.config.n_active_parameters, cpu, _cost, model, inputs, targets, new_tokens)
 
 
 @torch.inference_mode()
@@ -150,17 +152,15 @@ def _judged(
     model: Transformer, inputs: torch.Tensor, targets: torch.Tensor
 ) -> tuple[dict[str, WindowLosses], dict[str, float]]:
     """Losses in each precision, and the largest difference between a score and its fp32 value."""
-    device = next(model.parameters()).device
     models = {name: inference_model(model, name) for name in PRECISIONS}
     totals: dict[str, list[torch.Tensor]] = {name: [] for name in PRECISIONS}
     apart = dict.fromkeys(PRECISIONS, 0.0)
     at_once = max(1, LOGITS_AT_ONCE // (inputs.shape[1] * model.config.vocab_size))
     for x, y in zip(inputs.split(at_once), targets.split(at_once)):
-        x, y = x.to(device), y.to(device)
         plain, counted = models["fp32"].logits(x).float(), y != IGNORE
         for name in PRECISIONS:
             logits = plain if name == "fp32" else models[name].logits(x).float()
-            totals[name].append(summed_losses(logits, y).cpu())
+            totals[name].append(summed_losses(logits, y))
             off = (logits - plain).abs().amax(dim=-1)[counted]
             apart[name] = max(apart[name], off.max().item() if len(off) else 0.0)
     tokens = (targets != IGNORE).sum(dim=1)

@@ -168,8 +168,7 @@ def head_tests(
         for i in range(UNTRAINED_MODELS)
     ]
     if worth is None:
-        device = next(model.parameters()).device
-        worth = removal_map(model, windows[:, :-1].to(device), windows[:, 1:].to(device))
+        worth = removal_map(model, windows[:, :-1], windows[:, 1:])
     return HeadTests(
         **vars(trained),
         effect=Estimate(*(each[:, : model.config.n_heads].double().numpy() for each in (worth.costs, worth.margins))),
@@ -236,9 +235,8 @@ def _twice(config: ModelConfig, windows: torch.Tensor, rng: np.random.Generator)
 @torch.inference_mode()
 def head_statistics(model: Transformer, texts: np.ndarray, rng: np.random.Generator) -> HeadStatistics:
     """The statistics on texts (N, T). Rows that repeat are read a second time without the repetition."""
-    device = next(model.parameters()).device
     recorder = Recorder(("pattern",))
-    model(torch.from_numpy(texts).to(device), Pass(tap=recorder))
+    model(torch.from_numpy(texts), Pass(tap=recorder))
     patterns = [recorder.trace["pattern", layer].float().cpu() for layer in range(model.config.n_layers)]
     first_row = min(FIRST_ROW, texts.shape[1] - 1)
     by_layer = [row_means(pattern, first_row, model.config.causal) for pattern in patterns]
@@ -256,7 +254,7 @@ def head_statistics(model: Transformer, texts: np.ndarray, rng: np.random.Genera
                 replaced[layer] = x[range(len(repeats)), :, t].float().cpu()
             return x
 
-        model(torch.from_numpy(changed).to(device), Pass(tap=keep_rows))
+        model(torch.from_numpy(changed), Pass(tap=keep_rows))
     before, after = _on_copies(rows, s), _on_copies(replaced, s)
     return HeadStatistics(
         weights={name: means[name] for name in PLACES} | {name: _by_text(before[name], n) for name in REPEATS},

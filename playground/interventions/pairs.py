@@ -200,9 +200,9 @@ class _Said(NamedTuple):
 @torch.inference_mode()
 def _said(model: Transformer, prompts: Sequence[Sequence[int]]) -> list[_Said]:
     """What a model says after each of these prompts of equal length."""
-    device, found = next(model.parameters()).device, []
-    for ids in torch.tensor(prompts, device=device).split(AT_ONCE):
-        log_p = model(ids).logits.float().log_softmax(-1)  # (B, T, V)
+    found = []
+    for ids in torch.tensor(prompts).split(AT_ONCE):
+        log_p = model(ids).logits.float().log_softmax(-1).cpu()  # (B, T, V)
         sure, answer = log_p[:, -1].exp().max(-1)
         likely = log_p[:, :-1].gather(-1, ids[:, 1:, None]).sum(dim=(1, 2))
         found += map(_Said, answer.tolist(), sure.tolist(), likely.tolist())

@@ -81,8 +81,7 @@ def pair_of(model: Transformer, ids: Sequence[int], other: Sequence[int]) -> Pai
         )
     if tuple(ids) == tuple(other):
         raise ValueError("The prompts are the same. Change one word of the second one")
-    device = next(model.parameters()).device
-    here, there = model(torch.tensor([list(ids), list(other)], device=device)).logits[:, -1].float().log_softmax(-1)
+    here, there = model(torch.tensor([list(ids), list(other)])).logits[:, -1].float().log_softmax(-1)
     return Pair(tuple(map(int, ids)), tuple(map(int, other)), *two_answers(here.exp(), there.exp()))
 
 
@@ -174,10 +173,9 @@ def counted(config: ModelConfig, part: str) -> int:
 
 def run(model: Transformer, texts: Any) -> Trace:
     """What the map needs of a pass over texts (B, T) of equal length."""
-    device = next(model.parameters()).device
     recorder = Recorder((*TAPPED.values(), *ROUTED, "resid_post", "logits"))
     with torch.inference_mode():
-        model(torch.as_tensor(texts, device=device), Pass(tap=recorder))
+        model(torch.as_tensor(texts), Pass(tap=recorder))
     return recorder.trace
 
 
@@ -301,10 +299,9 @@ def _total(
 ) -> torch.Tensor:
     """Logit differences (heads or experts or 1, T) of passes that are one text up to the patch, and then many."""
     S, T, count = after.shape[0], len(pair.ids), counted(model.config, part)
-    ids = torch.tensor([pair.ids], device=before.device)
-    found = []
+    ids, found = torch.tensor([pair.ids]), []
     for some in _variants(S, count, T).split(max(1, ROWS_AT_ONCE // T)):
-        sample, index, place = some.to(ids.device).unbind(dim=1)
+        sample, index, place = some.to(after.device).unbind(dim=1)
 
         def put(x: torch.Tensor, sample=sample, index=index, place=place) -> torch.Tensor:
             n = torch.arange(len(place), device=x.device)

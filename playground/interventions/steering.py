@@ -58,10 +58,9 @@ def difference_of_means(
     both have the same mean.
     """
     _check_sides(towards, away)
-    device = next(model.parameters()).device
 
     def streams(prompts: Sequence[Sequence[int]]) -> list[torch.Tensor]:
-        passes = (trace(model, torch.tensor([list(ids)], device=device), names=["resid_pre"]) for ids in prompts)
+        passes = (trace(model, torch.tensor([list(ids)]), names=["resid_pre"]) for ids in prompts)
         return [each["resid_pre", layer][0] for each in passes]
 
     there, here = streams(towards), streams(away)
@@ -83,10 +82,9 @@ def sides_answers(
 ) -> tuple[int, int]:
     """What the model says after prompts `towards`, and what it says after prompts `away`, on average."""
     _check_sides(towards, away)
-    device = next(model.parameters()).device
 
     def mean(prompts: Sequence[Sequence[int]]) -> torch.Tensor:
-        logits = [model(torch.tensor([list(ids)], device=device)).logits[0, -1] for ids in prompts]
+        logits = [model(torch.tensor([list(ids)])).logits[0, -1] for ids in prompts]
         return torch.stack(logits).float().softmax(-1).mean(dim=0)
 
     return two_answers(mean(away), mean(towards))[::-1]
@@ -116,8 +114,7 @@ def steering_curve(
     windows: tuple[torch.Tensor, torch.Tensor],
 ) -> SteeringCurve:
     """Strength against effect after the prompt ids (T,), and against loss on windows: inputs and targets (N, T)."""
-    effects, losses, leaders = [], [], []
-    text = torch.tensor([list(ids)], device=next(model.parameters()).device)
+    effects, losses, leaders, text = [], [], [], torch.tensor([list(ids)])
     for strength in strengths:
         tap = steering_tap(model, direction, layer, strength)
         logits = model(text, Pass(tap=tap)).logits[0, -1].float()

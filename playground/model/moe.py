@@ -51,7 +51,7 @@ class MixtureOfExperts(nn.Module):
         else:
             real = given.mask  # (B, T)
             rows = self.apply_experts(x[real][None], routing.experts[real][None], routing.weights[real][None])
-            out = torch.zeros_like(x, dtype=rows.dtype).masked_scatter(real.unsqueeze(-1), rows)
+            out = torch.zeros_like(x, dtype=rows.dtype).masked_scatter(real.unsqueeze(-1).to(x.device), rows)
         if self.config.shared_expert:
             out = out + self.shared.down(self.shared.hidden(x))
         return given.tap("ff_out", layer, out), routing

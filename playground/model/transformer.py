@@ -10,6 +10,7 @@ D = d_head, d = d_model, V = vocab_size.
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 from typing import NamedTuple
 
@@ -65,7 +66,7 @@ class Transformer(nn.Module):
         self.initialise(seed)
 
     def forward(self, ids: torch.Tensor, given: Pass = PLAIN) -> ModelOutput:
-        """Logits (B, T, V) for the token that follows each of ids (B, T), or only the last.
+        """Logits (B, T, V) for the token that follows each of ids (B, T), or only the last; ids may be on any device.
 
         Raises ValueError if the tokens do not fit the context or the cache.
         """
@@ -98,6 +99,10 @@ class Transformer(nn.Module):
             return ModelOutput(logits, None)
         load = torch.stack([routing.fraction_routed() for routing in routings])
         return ModelOutput(logits, auxiliary_loss(routings, config), load, tuple(routings))
+
+    def on_cpu(self) -> Transformer:
+        """The model itself, or a copy if it is on another device."""
+        return self if self.embedding.weight.is_cpu else copy.deepcopy(self).cpu()
 
     def check_room(self, n_tokens: int, cache: KVCache | None = None) -> None:
         """Raise ValueError if that many more tokens do not fit the context or the cache."""

@@ -93,7 +93,7 @@ class Board:
         """
         self._look_up(job.visitor)  # reads files, so without the lock
         with self._lock:
-            self._make_room(job.visitor, share)
+            self._make_room(job.visitor, share, joins=job.gives_way)
             earlier = self.of(job.visitor, kind=type(job))
             again = bool(earlier) and earlier[-1].state == "failed"  # the number of a job without a result is free
             job.number = max(max((each.number for each in earlier), default=0) + (not again), 1)
@@ -267,9 +267,10 @@ class Board:
 
     # ---- places and the line -----------------------------------------------------------------------------------------
 
-    def _make_room(self, visitor: str, share: str) -> None:
-        """Stop jobs that give way to this visitor's next one. Raises LimitError if it may not join the queue."""
-        if busy := self.busy(visitor):
+    def _make_room(self, visitor: str, share: str, *, joins: bool = False) -> None:
+        """Stop jobs that give way to this visitor's next one. Raises LimitError if it may not join the queue; one that
+        `joins` waits for the visitor's other jobs."""
+        if not joins and (busy := self.busy(visitor)):
             raise LimitError(busy)
         self._line.check(self._jobs.values(), share, self.limits.waiting)
         for job in self.of(visitor, kind=Job):

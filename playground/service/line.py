@@ -94,7 +94,8 @@ class Line:
         for place, job in enumerate(self.order(jobs), 1):
             wait = heapq.heappop(free)
             heapq.heappush(free, wait + job.expected(seconds))
-            job.stands(place, wait)
+            own = [each.left(seconds) for each in jobs if each.busy and each.visitor == job.visitor and each is not job]
+            job.stands(place, max([wait, *own]))
 
     def next(self, jobs: Sequence[Job], limits: Limits) -> Iterator[Job]:
         """The jobs for which there is a place now. The caller must start or continue each before the next."""

@@ -348,8 +348,7 @@ def _sentences() -> Corpus:
 @torch.no_grad()
 def predict(model: Transformer, ids: list[int]) -> torch.Tensor:
     """Next-token probabilities (V,) after these ids, on the CPU."""
-    device = next(model.parameters()).device
-    return model(torch.tensor([ids], device=device)).logits[0, -1].float().softmax(dim=-1).cpu()
+    return model(torch.tensor([ids])).logits[0, -1].float().softmax(dim=-1).cpu()
 
 
 class Background:

@@ -79,4 +79,4 @@ def in_words(verdicts: Sequence[Verdict | None], *, details: bool = False) -> st
 def _by_grammar(language: str, text: str, begun: str, kind: str) -> Verdict:
     found = judge(LANGUAGES[language], text, begun, spaced=kind != "word")
     marks = tuple((fault.start, fault.end, fault.rule) for fault in found.faults)
-    return Verdict(parsed_summary(found), marks, legend=FIRST_MISTAKES)
+    return Verdict(parsed_summary(found), marks, legend=FIRST_MISTAKES.format(unit=LANGUAGES[language].units[0]))

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from ..data import Corpus
 from ..influence.gradients import log_probability
-from ..influence.proof import Trial, mean_effect, prove, said_instead
+from ..influence.proof import Trial, mean_effect, prove, quiet, said_instead
 from ..influence.ranking import Passage, Progress, Ranked, moments_of, rank
 from ..processes import threads_for
 from ..storage import Checkpoint
@@ -200,8 +200,13 @@ class ProofJob(WhyJob):
     def expected(self, seconds: Callable[..., float]) -> float:
         """See `Job.expected`."""
         checkpoint = self.registry.here(self.question.model_id)
-        training = checkpoint.training if checkpoint else None
-        return 2 * seconds(checkpoint.config, training) if training else SEARCH_SECONDS
+        return self.seconds(checkpoint, seconds) if checkpoint and checkpoint.training else SEARCH_SECONDS
+
+    @staticmethod
+    def seconds(checkpoint: Checkpoint, seconds: Callable[..., float]) -> float:
+        """Rough seconds for a proof about a model whose training is known; see `Job.expected`."""
+        training = quiet(checkpoint.training).replace(steps=checkpoint.history.last_step)
+        return 2 * seconds(checkpoint.config, training)
 
     def _events(self, should_stop: Callable[[], bool]) -> Iterator[Progress | Proven]:
         checkpoint, question = self._checkpoint(), self.question
@@ -213,7 +218,7 @@ class ProofJob(WhyJob):
         ranges = sorted(place for each in self.passages for place in each.places)
         before = log_probability(checkpoint.model, ids, question.first)
         foretold = sum(each.effect for each in self.passages)
-        said = said_instead(checkpoint.model, corpus.tokenizer, ids, question.first)
+        said = said_instead(checkpoint.model, corpus, ids, question.first)
         trained = prove(
             checkpoint.config,
             training,

@@ -1,5 +1,7 @@
 """Losses: cross-entropy in nats: a batch's, that of each of many windows, and the mean over all of them.
 
+The model and the windows may be on different devices. All losses but a batch's are on the CPU.
+
 N = windows, T = tokens per window, V = vocabulary. Targets that are IGNORE do not count anywhere.
 """
 
@@ -30,7 +32,7 @@ def loss_of(logits: torch.Tensor, targets: torch.Tensor, counted: int | None = N
     If these are only some of a batch's rows, `counted` says how many targets the whole batch has. The result is then
     their part of its mean.
     """
-    logits, targets = logits.flatten(0, 1).float(), targets.flatten()
+    logits, targets = logits.flatten(0, 1).float(), targets.flatten().to(logits.device)
     if counted is None:
         return F.cross_entropy(logits, targets, ignore_index=IGNORE)
     return F.cross_entropy(logits, targets, ignore_index=IGNORE, reduction="sum") / counted
@@ -74,29 +76,20 @@ def window_losses(
 
     Calls `should_stop` between passes, and raises Interrupted if it gives a reason.
     """
-    device = next(model.parameters()).device
     totals = [torch.zeros(0, dtype=torch.float64)]
     at_once = at_once or windows_at_once(model.config)
     for x, y in zip(inputs.split(at_once), targets.split(at_once)) if len(inputs) else ():
         if len(totals) > 1 and (reason := should_stop()):
             raise Interrupted(reason)
-        logits = model(x.to(device), Pass(tap=tap, mask=_mask(y, device))).logits
-        totals.append(summed_losses(logits, y.to(device)).cpu())
-    return WindowLosses(torch.cat(totals), (targets != IGNORE).sum(dim=1))
+        logits = model(x, Pass(tap=tap, mask=real_tokens(y))).logits
+        totals.append(summed_losses(logits, y))
+    return WindowLosses(torch.cat(totals), (targets != IGNORE).sum(dim=1).cpu())
 
 
 @torch.no_grad()
 def token_losses(model: Transformer, inputs: torch.Tensor, targets: torch.Tensor, *, tap: Tap = no_tap) -> torch.Tensor:
     """The model's loss on each target (N, T), in nats, with `tap`'s changes; 0 where a target does not count."""
-    device = next(model.parameters()).device
-    logits = model(inputs.to(device), Pass(tap=tap, mask=_mask(targets, device))).logits
-    return _per_token(logits, targets.to(device)).cpu()
-
-
-def _mask(targets: torch.Tensor, device: torch.device) -> torch.Tensor | None:
-    """Which of the inputs for these targets (N, T) are tokens, not padding; None if all are."""
-    mask = real_tokens(targets)
-    return None if mask is None else mask.to(device)
+    return _per_token(model(inputs, Pass(tap=tap, mask=real_tokens(targets))).logits, targets)
 
 
 def summed_losses(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -105,8 +98,9 @@ def summed_losses(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
 
 
 def _per_token(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    losses = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORE, reduction="none")
-    return losses.unflatten(0, targets.shape)
+    logits, wanted = logits.flatten(0, 1).float(), targets.flatten().to(logits.device)
+    losses = F.cross_entropy(logits, wanted, ignore_index=IGNORE, reduction="none")
+    return losses.unflatten(0, targets.shape).cpu()
 
 
 def evaluate(

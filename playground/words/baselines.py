@@ -10,6 +10,8 @@ from .result import Result
 
 BEST = "best possible"
 """The name of the baseline that `Baselines` calls floor."""
+MUCH_WORSE = 1.0
+"""Nats above guessing that no fresh model reaches: it starts up to half a nat above."""
 
 
 class Baseline(NamedTuple):
@@ -104,7 +106,7 @@ def passed_headline(baselines: Baselines, loss: float, state: str) -> str:
     """Which baselines a run's loss has passed; `state` is what its course says, or empty."""
     passed, ahead, unsure = baselines.passed(loss), baselines.ahead(loss), baselines.unsure(loss)
     if passed is None:
-        said = "no better than guessing"
+        said = _guessing(baselines, loss)
     elif unsure is not None and baselines.clearly(unsure) > CLEARLY:
         return f"Below the {unsure} baseline, but too little text to be sure."
     elif unsure is not None:
@@ -122,11 +124,16 @@ def slips_of(token: str, unit: str, mean: float, context: int) -> str:
     return f"{token.capitalize()} by {token}, it can hardly do better. But {why}."
 
 
+def _guessing(baselines: Baselines, loss: float) -> str:
+    """How a loss that has passed no baseline compares with guessing among all tokens."""
+    return "worse than guessing" if loss > baselines.uniform + MUCH_WORSE else "no better than guessing"
+
+
 def _passed(baselines: Baselines, loss: float) -> list[str]:
     """Which baselines a loss has passed, what this shows, and how it compares with the next one."""
     last, losses = baselines.passed(loss), dict(baselines.losses())
     if last is None:
-        return ["It is no better than guessing.", *_judged_by(baselines, "uniform")]
+        return [f"It is {_guessing(baselines, loss)}.", *_judged_by(baselines, "uniform")]
     shows = {
         "uniform": f"It has learned that some {baselines.unit}s are more common than others.",
         "unigram": "It uses the preceding tokens.",

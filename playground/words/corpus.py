@@ -18,10 +18,8 @@ def overlap_warning(share: float) -> str:
     """The warning for a text whose validation part repeats this share of the training part."""
     if share < MUCH:
         return ""
-    shows = "Nothing here shows how well the model predicts new text."
-    if share < NEARLY_ALL:
-        shows = f"A low validation loss would only show a good memory. {REMEDY}"
-    return f"{100 * share:.0f} % of the validation text also occurs in the training text. {shows}"
+    shows = f" A low validation loss would only show a good memory. {REMEDY}" if share < NEARLY_ALL else ""
+    return f"{100 * share:.0f} % of the validation text also occurs in the training text.{shows}"
 
 
 def kind_warning(other: OtherKind | None) -> str:

@@ -19,6 +19,8 @@ NO_RULES = (CHANCE, NEXT, WORD, SPELLING, ENDS)
 LEGEND = "around the selection occurs in the training text."
 """What the line under a piece of the answer means; after the words *The underlined piece*."""
 HINT = "A hint: this passage may have helped most."
+LITTLE = "This passage may have helped a little more than others."
+LOWERING = "A hint: these may make it less likely. Small values are chance."
 COMMON = "Any text in this style repeats such pieces, so copying proves nothing here."
 RARE = "So the model may know parts of this by heart."
 RULE = 0.2
@@ -37,6 +39,7 @@ PROVE = "Only “Prove it” tests this."
 SAMPLED = "The text is long, so only the passages most like the selection and a random sample were measured."
 FEWEST_SEEDS = 3
 """With fewer, an interval over seeds is so wide that it says nothing."""
+AVERAGES = "The ± is a 95 % interval. Averages over seeds are geometric means."
 ANOTHER = "Test the same passages again to add a seed; three give an interval."
 PROOFS = ("Removed passages", "Influence, largest = 1", "These words get", "Without random passages")
 """The head of a table of proofs."""
@@ -45,9 +48,12 @@ KEPT_SAME = "Removed passages are replaced by others of the same length, so all 
 
 def copied_sentence(copied: Copied) -> str:
     """How much of the whole answer is copied, next to held-out text."""
+    pieces = f"of {LONG} characters or more"
     if not copied.share:
-        return f"No piece of {LONG} characters or more is copied."
-    number = f"{percent(copied.share, 0)} of this answer also occurs in the training text."
+        return f"No piece {pieces} is copied."
+    number = f"{percent(copied.share, 0)} of this answer also occurs in the training text, in pieces {pieces}."
+    if copied.whole:
+        number = "The whole answer occurs in the training text."
     if copied.usual is None:
         return number
     meaning = RARE if copied.unusual else COMMON if copied.usual > SAME else ""
@@ -56,18 +62,20 @@ def copied_sentence(copied: Copied) -> str:
 
 def copied_result(copied: Copied, match: Match) -> Result:
     """The answer for words within a piece that the model knows by heart."""
-    headline = f"It is copied: this piece occurs {times(match.count)} in the training text."
-    return Result(headline, copied_sentence(copied))
+    known, number = "It is copied: this piece", copied_sentence(copied)
+    if copied.whole:
+        known, number = "The whole answer", ""
+    return Result(f"{known} occurs {times(match.count)} in the training text.", number)
 
 
-def passage_result(count: int, ranked: Ranked | None) -> Result:
-    """The answer for all other words, which occur so often; `ranked` is None before the search is over."""
-    found, number = ranked is not None and ranked.raising, f"The selection occurs {times(count)} in the training text."
-    if count >= FREQUENT:
-        return Result(f"No single passage explains it: it occurs {times(count)}.", HINT if found else "")
+def passage_result(selected: str, count: int, ranked: Ranked | None) -> Result:
+    """The answer for all other words, which occur so often; `ranked` is None without a search."""
+    number = f"“{selected}” occurs {times(count)} in the training text."
     if ranked is None:
         return Result(number)
-    return Result(HINT if found else "No passage makes these words likelier.", number)
+    if count >= FREQUENT:
+        return Result("No single passage explains it.", f"{number} {LITTLE}" if ranked.raising else number)
+    return Result(HINT if ranked.raising else "No passage makes these words likelier.", number)
 
 
 def times(count: int) -> str:
@@ -78,8 +86,10 @@ def times(count: int) -> str:
 def ranking_details(ranked: Ranked) -> str:
     """How far to trust the passages found, and the grammar rule that they carry, if one stands out."""
     moments = "the last weights" if ranked.moments == 1 else f"{ranked.moments} moments of the run"
-    number = f"We measured {ranked.measured:,} of the {ranked.of:,} training passages, at {moments}."
-    sampled = SAMPLED if ranked.measured < ranked.of else ""
+    some = ranked.measured < ranked.of
+    which = f"{ranked.measured:,} of the {ranked.of:,}" if some else "all"
+    number = f"We measured {which} training passages, at {moments}."
+    sampled = SAMPLED if some else ""
     rule, part = next((each for each in ranked.rules if each[0] not in NO_RULES), ("", 0.0))
     shows = (
         f"{percent(part, 0)} of the passages' influence comes from one grammar rule: {rule}." if part >= RULE else ""
@@ -111,15 +121,27 @@ def proof_result(
     random = "one random passage" if removed == 1 else f"{removed} random passages"
     chance = margin if n >= FEWEST_SEEDS else max(SLIGHT, abs(before - sum(t.control for t in trials) / n))
     headline = f"Without {which}, “{selected}” gets {without}."
-    number = f"With all passages: {share(math.exp(before))}. With {random} removed instead: {control}.{copies}"
-    if abs(mean) <= chance:
+    number = f"With {random} removed instead: {control}."
+    number += f" Both are averages over {n} seeds." * (n > 1)
+    clear, size = abs(mean) > chance, abs(mean)
+    if clear and n >= FEWEST_SEEDS:
+        effect = f"{times_as(size, 'about ')} times {'less' if mean > 0 else 'more'} likely"
+        interval = f"95 % interval: {times_as(size - margin)} to {times_as(size + margin)}"
+        number += f" So without {'it' if one else 'them'}, “{selected}” is {effect} ({interval})."
+    number += f" With all passages: {share(math.exp(before))}.{copies}"
+    if not clear:
         headline, number = "No clear effect.", f"{headline} {number}"
     if n < FEWEST_SEEDS:
         each = f"Without the passages, seed by seed: {listed([share(math.exp(t.without)) for t in trials])}." * (n > 1)
         return Result(headline, f"{number} {ANOTHER}", f"{each} {KEPT_SAME}".strip())
-    adds = f"these add {estimate(mean, margin)} to the log-probability, over {n} seeds"
-    effect = f"Compared with random passages, {adds}."
-    return Result(headline, number, f"{effect} {beside_zero(mean, margin)} The ± is a 95 % interval. {KEPT_SAME}")
+    adds = f"Compared with random passages, these add {estimate(mean, margin)} to the log-probability."
+    return Result(headline, number, f"{adds} {beside_zero(mean, margin)} {AVERAGES} {KEPT_SAME}")
+
+
+def times_as(nats: float, about: str = "") -> str:
+    """How many times as likely a rise by so many nats makes something, to two digits, as "1,600"."""
+    times = math.exp(min(nats, 30.0))
+    return "over a million" if times > 1e6 else f"{about}{float(f'{times:.2g}'):,.10g}"
 
 
 def proof_row(passages: Sequence[int], influence: float, trials: Sequence[Trial]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..data.judging import LONG, Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
-FIRST_MISTAKES = "Red underlines mark the first mistake only."
+FIRST_MISTAKES = "Red underlines mark the first mistake of each {unit}."
 LACKING = "Red underlines mark words that the training text lacks."
 
 
@@ -20,9 +20,11 @@ def judged_headline(share: Share, language: Language, *, nearly_best: bool = Fal
     units, right = language.units[1], language.right
     if nearly_best:
         return f"Nearly the best loss, yet only {share.right:,} of {share.of:,} {units} are {right}."
-    part = share.right / max(share.of, 1)
-    parts = ((0.9, "Nearly all"), (0.6, "Most"), (0.4, "About half"), (0.1, "Some"), (1e-9, "Few"), (0.0, "None"))
-    most = "All" if share.right == share.of else next(word for least, word in parts if part >= least)
+    if share.right in (0, share.of):
+        return f"{'All' if share.right else 'None'} of its {share.of:,} {units} are {right}."
+    part = share.right / share.of
+    parts = ((0.9, "Nearly all"), (0.6, "Most"), (0.4, "About half"), (0.1, "Some"), (0.0, "Few"))
+    most = next(word for least, word in parts if part >= least)
     return f"{most} of its {units} are {right}: {share.right:,} of {share.of:,}."
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..model.matched_pair import COUNTS, MatchedPair
-from .numbers import brief
 
 
 def matched_in_words(pair: MatchedPair) -> str:
@@ -17,13 +16,6 @@ def matched_in_words(pair: MatchedPair) -> str:
         f"{', and a shared one' if pair.moe.shared_expert else ''}. "
         f"{what[0].upper()}{what[1:]}: {dense:,} and {moe:,}, {apart}."
     )
-
-
-def sizes_headline(stored: float, used: float) -> str:
-    """The mixture's parameters, and those that a token uses, as multiples of the dense model's."""
-    has = "no more" if f"{stored:.1f}" == "1.0" else f"{brief(stored)} × the"
-    uses = "no more" if f"{used:.1f}" == "1.0" else f"{brief(used)} × as many"
-    return f"MoE has {has} parameters, {'but' if uses == 'no more' != has else 'and'} a token uses {uses}."
 
 
 def sum_per_layer(pair: MatchedPair) -> list[tuple[str, str, int, int]]:

@@ -15,7 +15,7 @@ from .result import Result
 INTERVAL = f"Each ± is a {CERTAINTY} % interval of the change, from its spread between pieces of the text."
 ORIGINS = {"run": "The run", "old": "Old text", "new": "New text"}
 """Where a prompt comes from, by its name in `Measured`."""
-LACKING = "Each “\N{REPLACEMENT CHARACTER}” marks a character that the model could not write."
+LACKING = "The model chose “\N{REPLACEMENT CHARACTER}”, its token for unknown characters."
 
 
 def lacking_words(name: str, lacking: Sequence[str], kind: str, small: Sequence[str] = ()) -> str:

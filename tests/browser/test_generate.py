@@ -188,7 +188,7 @@ def test_a_phone_shows_the_button_and_the_text_without_scrolling_and_scrolls_to_
     page.locator(".written [data-place='0:3']").click()
     expect(page.locator(".alternatives")).to_be_in_viewport(ratio=0.9)
     page.route("**/view/generate", lambda route: '"later":true' in route.request.post_data or route.continue_())
-    page.locator(".why-button").click()
+    page.locator(".why-button.link").click()
     expect(page.locator("[data-slot=why-title]")).to_be_in_viewport()  # before its answer
     page.locator("#tab-train-button").click()
     page.locator("#train-button").click()
@@ -206,7 +206,7 @@ def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium
     page.locator(".written [data-place='0:0']").focus()
     page.keyboard.press("Shift+ArrowRight")
     expect(page.locator(".written .framed")).to_have_count(2)
-    page.locator(".why-button").click()
+    page.locator(".why-button.link").click()
     expect(page.locator("[data-slot=why-answer] h3")).to_be_visible()
     expect(page.locator(".written .framed")).to_have_count(2)
     expect(page.locator(".written .open:not(:focus-visible)")).to_have_css("outline-style", "none")
@@ -219,7 +219,7 @@ def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium
     page.locator(".written [data-place='0:1']").dblclick()
     expect(page.locator(".selected-words h2")).to_have_text("“with”")
     page.locator(".written [data-place='0:1']").click()  # a tap stands for the word around it
-    page.locator(".why-button").click()
+    page.locator(".why-button.link").click()
     expect(page.locator("[data-slot=why-title]")).to_have_text("Why “with”?")
     expect(page.locator("label.why-passage").first).to_be_visible()  # nothing moves any more
     first, last = (page.locator(f".written [data-place='0:{at}']").bounding_box() for at in (1, 3))

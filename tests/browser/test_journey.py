@@ -88,7 +88,7 @@ def test_from_a_pasted_text_to_a_text_in_its_style(address, open_page):
     expect(page.locator("#train-bar")).to_contain_text("of 3,000")  # the points may be those of what was shown before
     assert page.locator("#train-button").is_hidden()
     fold(page, "samples").locator(".sample-row >> nth=1").wait_for()
-    page.wait_for_selector("#status:has-text('Nothing here shows how well the model predicts new text')")
+    page.wait_for_selector("#status:has-text('of the validation text also occurs in the training text')")
     assert page.evaluate(top, "#curve") == before, "what comes pushes nothing down"
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.locator("#stop-button")).to_be_in_viewport()
@@ -144,6 +144,14 @@ def test_two_visitors_do_not_see_each_others_runs(address, open_page):
     asked.get_by_role("button", name="Choose it on all tabs").click()
     elsewhere.wait_for_function("document.querySelector('#model input')?.value.startsWith('Run 1')")
     assert asked.count() == 0 and anna.locator(".complaint").count() == 0
+    elsewhere.clock.install()
+    elsewhere.evaluate("() => void playgroundAsk('Another', () => {})")
+    elsewhere.locator(".complaint").hover()
+    elsewhere.clock.fast_forward(9000)
+    expect(elsewhere.locator(".complaint")).to_be_visible()
+    elsewhere.mouse.move(0, 0)
+    elsewhere.clock.fast_forward(2000)
+    expect(elsewhere.locator(".complaint")).to_have_count(0)
     elsewhere.close()
     bert.click("#model input")
     assert "Run 1" not in bert.inner_text("body")

@@ -9,6 +9,7 @@ import torch
 
 from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.data.baselines import IGNORE
+from playground.influence.geometry import optimizer_step
 from playground.influence.gradients import (
     changes_along,
     log_probability,
@@ -21,10 +22,11 @@ from playground.influence.gradients import (
 from playground.influence.passages import first_copies, most_similar, passages_of, windows_of
 from playground.influence.proof import Trial, mean_effect, prove, random_passages, rank_correlation, retrain, without
 from playground.influence.ranking import Measured, Progress, Ranked, measure, moments_of, rank
-from playground.influence.verbatim import SuffixArray, copied, matches
+from playground.influence.verbatim import Match, SuffixArray, copied, matches
 from playground.model import ModelConfig, Transformer
 from playground.training import TrainConfig
 from playground.training.losses import Interrupted
+from tests.model.configs import GPU
 
 TEXT = "Ann has a red kite. Ben has a blue boat! Cy has one drum? " * 6
 CORPUS = corpus_from_text(TEXT, "char")
@@ -38,7 +40,7 @@ def model_of(config: ModelConfig) -> Transformer:
     with torch.no_grad():
         for parameter in model.parameters():  # also those that begin at zero
             parameter.add_(0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1)))
-    return model
+    return model.to(GPU)
 
 
 @pytest.mark.parametrize("config", [DENSE, DENSE.replace(n_experts=4, d_expert=8), DENSE.replace(tie_embeddings=True)])
@@ -55,36 +57,29 @@ def test_the_change_along_a_direction_is_the_product_with_each_examples_gradient
     assert float(slopes[0, 4]) == pytest.approx(one, rel=1e-3)
 
 
-class TenNumbers(torch.nn.Module):
-    """Two letters, whose next is foretold by ten numbers."""
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_influence_is_what_a_step_on_a_passage_changes(optimizer):
+    """Learn each passage a little more and a little less, and see what the selection is worth then."""
+    model, training = model_of(DENSE), TRAINING.replace(optimizer=optimizer)
+    *_, ranked = rank(moments_of(model, 10, training), CORPUS, training, IDS[:20], 4)
+    inputs, targets, places = windows_of(CORPUS, 16)
+    rate = sum(training.rate_at(n) for n in range(1, 11))
 
-    def __init__(self):
-        super().__init__()
-        self.config = ModelConfig(2, 4, 1, 2, 1)
-        self.table = torch.nn.Parameter(torch.linspace(-1, 1, 10, dtype=torch.float64).reshape(2, 5))
-
-    def forward(self, ids, given=None):
-        from playground.model.transformer import ModelOutput
-
-        after = self.table[ids]  # (B, T, 5)
-        return ModelOutput(torch.stack((after[..., :2].sum(-1).tanh(), after[..., 2:].prod(-1)), dim=-1), None)
-
-
-def test_influence_is_what_a_step_with_more_of_an_example_changes():
-    """With ten parameters: learn an example a little more or less, and see what the selection is worth then."""
-    x, y, ids = torch.tensor([[0, 1, 1, 0]]), torch.tensor([[1, 1, 0, 1]]), [0, 1, 0, 0, 1]
-
-    def after(amount: float) -> float:
-        model = TenNumbers()
-        gradient = loss_gradient(model, x, y)
+    def after(step: dict, amount: float) -> float:
+        moved = model_of(DENSE)
         with torch.no_grad():
-            model.table.add_(gradient["table"], alpha=-amount)
-        return log_probability(model, ids, 2)
+            for name, parameter in moved.named_parameters():
+                parameter.add_(step[name], alpha=-amount)
+        return log_probability(moved, IDS[:20], 4)
 
-    model = TenNumbers()
-    gradient = selection_gradient(model, ids, 2)
-    slope = float(changes_along(model, gradient, 1e-2, x, y).sum())
-    assert slope == pytest.approx((after(0.01) - after(-0.01)) / 0.02, rel=0.01) and abs(slope) > 1e-3
+    assert ranked.raising and ranked.lowering
+    for each in ranked.raising + ranked.lowering:
+        inside = torch.from_numpy(np.any([(start <= places) & (places < end) for start, end in each.places], axis=0))
+        gradient = loss_gradient(model, inputs, targets, inside & (targets >= 0))
+        step = optimizer_step(model, CORPUS, training, gradient)
+        amount = 1e-3 / math.sqrt(product(step, step))
+        slope = (after(step, amount) - after(step, -amount)) / (2 * amount)
+        assert each.effect == pytest.approx(rate * slope, rel=0.01)
 
 
 @pytest.mark.parametrize("first", [1, 3, 27])
@@ -126,7 +121,7 @@ def test_passages_that_say_the_same_raise_a_selection(optimizer):
 
 
 def test_a_ranking_names_both_sides_and_the_rules_and_stops_when_asked():
-    model = Transformer(DENSE, seed=0)
+    model = Transformer(DENSE, seed=0).to(GPU)
     moments = moments_of(model, 10, TRAINING)
     *_, ranked = rank(moments, CORPUS, TRAINING, IDS[:20], 4)
     assert isinstance(ranked, Ranked) and ranked.measured == ranked.of == len(passages_of(CORPUS))
@@ -178,7 +173,10 @@ def test_the_share_copied_and_that_of_held_out_text():
     (match,) = found.matches
     assert (match.start, match.end, match.count) == (4, 39, 3)
     assert found.share == 35 / 46 and found.usual == 0.0
-    assert copied(SuffixArray(text), "too short", held_out=text).usual is None
+    assert copied(SuffixArray(text), "too short", held_out=text).usual is None and not found.whole
+    assert copied(SuffixArray(text), " with five", begun="my box").matches == (), "a few words"
+    short = copied(SuffixArray(text), " with five dozen", "0123456789" * 30, begun="my box")
+    assert short.whole and short.usual == 0.0 and short.matches == (Match(0, 16, 1, (text.index(" with five"),)),)
     assert copied(SuffixArray(text), text[10:60], held_out=text).usual == 1.0
 
 
@@ -239,6 +237,9 @@ def test_without_a_passage_only_its_place_changes_and_a_document_is_replaced_by_
     before, after = ([*map(tuple, c.windows("train", 12)[0].tolist())] for c in (corpus, changed))
     assert len(before) == len(after) and before[:2] + before[3:] == after[:2] + after[3:]
     assert after[2] in before and after[2] != before[2]
+    config, ids = DENSE.replace(vocab_size=corpus.vocab_size), corpus.tokenizer.encode("the cat plays with")
+    *_, trial = prove(config, PROVEN, corpus, [gone], ids, 3, steps=60, seed=0)
+    assert trial.said.index(".") == len(trial.said) - 1, "it ends where its document ends"
     with pytest.raises(ValueError, match="whole text"):
         without(corpus, list(zip(passages.starts.tolist(), passages.ends.tolist())), 0)
 

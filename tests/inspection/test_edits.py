@@ -22,7 +22,7 @@ from playground.model.forward_pass import trace
 from playground.training import evaluate
 from playground.training.losses import WindowLosses
 from playground.training.verdict import difference
-from tests.model.configs import TINY, VARIANTS
+from tests.model.configs import GPU, TINY, VARIANTS
 
 IDS = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
 EDITS = (
@@ -235,7 +235,7 @@ def windows(config, n=5, T=9):
 
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS.keys())
 def test_the_removal_map_equals_removing_one_part_at_a_time(config, monkeypatch):
-    model = roughened(config)
+    model = roughened(config).to(GPU)
     x, y = windows(config)
     monkeypatch.setattr("playground.inspection.cost.ROWS_AT_ONCE", 150)  # so that windows come in several chunks
     found = removal_map(model, x, y)
@@ -246,7 +246,7 @@ def test_the_removal_map_equals_removing_one_part_at_a_time(config, monkeypatch)
     for layer in range(config.n_layers):
         for column in range(config.n_heads + 2):
             part = removed_part(layer, column, config.n_heads)
-            logits = model(x, Pass(tap=edits_tap([part], config))).logits
+            logits = model(x, Pass(tap=edits_tap([part], config))).logits.cpu()
             loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), y.flatten(), ignore_index=IGNORE).item()
             assert table[layer, column].item() == pytest.approx(loss - whole, abs=2e-5), part
     cost = edit_cost(model, x, y, [SwitchOff(1, "head", 3)])

@@ -19,7 +19,7 @@ from playground.storage import Checkpoint
 from playground.training import History
 from playground.training.losses import window_losses
 from tests.inspection.test_receipts import look_at
-from tests.model.configs import VARIANTS
+from tests.model.configs import GPU, VARIANTS
 
 from .handmade import JOBS, handmade, text
 
@@ -110,7 +110,7 @@ def test_what_a_prediction_owes_each_head_is_what_switching_it_off_does(name):
 
 @pytest.fixture(scope="module")
 def tested():
-    return head_tests(handmade(), text())
+    return head_tests(handmade().to(GPU), text())
 
 
 def test_heads_made_by_hand_are_named_for_their_jobs(tested):

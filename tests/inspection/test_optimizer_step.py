@@ -10,7 +10,7 @@ from playground.inspection.head_matrices import head_matrix
 from playground.inspection.optimizer_step import SGD_RATE, first_adamw_step, optimizer_step
 from playground.model import Transformer
 from playground.training import TrainConfig
-from tests.model.configs import TINY, VARIANTS
+from tests.model.configs import GPU, TINY, VARIANTS
 
 IDS = [3, 1, 4, 1, 5, 9, 2, 6]
 CONFIG = TrainConfig(gradient_clip=0.0)
@@ -18,13 +18,13 @@ CONFIG = TrainConfig(gradient_clip=0.0)
 
 def loss(model):
     text = torch.tensor([IDS])
-    return F.cross_entropy(model(text[:, :-1]).logits[0].double(), text[0, 1:])
+    return F.cross_entropy(model(text[:, :-1]).logits[0].double().cpu(), text[0, 1:])
 
 
 @pytest.mark.parametrize("rule", ["adamw", "muon", "sgd"])
 @pytest.mark.parametrize("name", ["learned", "tied", "separate heads", "experts", "post-norm"])
 def test_the_stored_model_stays_and_the_copy_learns(name, rule):
-    model = Transformer(VARIANTS[name], seed=7)
+    model = Transformer(VARIANTS[name], seed=7).to(GPU)
     model.requires_grad_(False)
     kept = copy.deepcopy(model.state_dict())
     report = optimizer_step(model, IDS, CONFIG, rule)

@@ -11,7 +11,7 @@ from playground.model import Transformer
 from playground.service.texts import unseen
 from playground.storage import load
 from playground.training import evaluate
-from tests.model.configs import TINY
+from tests.model.configs import GPU, TINY
 
 CHECKPOINTS = Path(__file__).parents[2] / "checkpoints"
 
@@ -66,7 +66,7 @@ def test_a_tied_table_counts_once_and_one_window_cannot_tell():
         rounded = model.config.n_parameters - rest
         assert weight_bytes(model, "int8") == rounded + 4 * rest + 4 * outputs
         assert weight_bytes(model, "bf16") == 2 * rounded + 4 * rest
-    model = Transformer(TINY, seed=1)
+    model = Transformer(TINY, seed=1).to(GPU)
     ids = torch.arange(48).view(4, 12) % 11
     cost = precision_cost(model, ids, ids.roll(-1, dims=1), 5)
     assert cost.prompt == tuple(ids[0, : len(cost.prompt)].tolist())

@@ -17,7 +17,7 @@ from playground.inspection.receipts import head_arrays, receipt
 from playground.model import ModelConfig, Transformer, trace
 from playground.storage import Checkpoint
 from playground.training import History
-from tests.model.configs import VARIANTS
+from tests.model.configs import GPU, VARIANTS
 
 IDS = [1, 2, 3, 1, 2, 4, 0]
 
@@ -28,7 +28,7 @@ def look_at(config: ModelConfig, ids=IDS, seed: int = 3) -> Look:
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.15 * torch.randn(parameter.shape, generator=rng))
-    return look(Checkpoint(model, CharTokenizer("abcdefghij"), History()), ids)
+    return look(Checkpoint(model.to(GPU), CharTokenizer("abcdefghij"), History()), ids)
 
 
 def by_loops(seen: Look, layer: int, head: int, query: int) -> tuple[list[float], list[float], np.ndarray]:

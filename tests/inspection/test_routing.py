@@ -17,6 +17,7 @@ from playground.model.moe import MixtureOfExperts
 from playground.training import History, LoadMeasured
 from playground.training.losses import window_losses
 from playground.training.verdict import difference
+from tests.model.configs import GPU
 
 SMALL = ModelConfig(vocab_size=13, context_length=10, n_layers=3, d_model=16, n_heads=2, init_std=0.3)
 MIXTURES = {
@@ -124,7 +125,7 @@ def test_a_forced_route_gives_that_experts_own_answer():
 @torch.no_grad()
 def test_the_costs_of_experts_are_what_they_are_called():
     model, ids = made(MIXTURES["top 2 of 4"])
-    x, y = ids[:4, :-1], ids[:4, 1:].clone()
+    model, x, y = model.to(GPU), ids[:4, :-1], ids[:4, 1:].clone()
     y[3, 4:] = -100
     losses = [
         -torch.log_softmax(model(x[b : b + 1, : t + 1]).logits[0, -1], 0)[y[b, t]]

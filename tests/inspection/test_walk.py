@@ -12,7 +12,7 @@ from playground.inspection.walk import step
 from playground.model import ModelConfig, Transformer
 from playground.model.forward_pass import trace
 from tests.inspection.test_receipts import IDS, look_at
-from tests.model.configs import TINY, VARIANTS
+from tests.model.configs import GPU, TINY, VARIANTS
 
 PLACE = (1, 2, 4, 2)  # layer, head, query, key
 
@@ -65,8 +65,8 @@ WINDOW = torch.tensor([[3, 1, 4, 1, 5, 9, 2, 6]])
 
 @pytest.mark.parametrize("config", VARIANTS.values(), ids=VARIANTS.keys())
 def test_the_last_stage_is_the_models_own_answer(config):
-    model = Transformer(config, seed=4)
-    probabilities = model(WINDOW).logits[0].softmax(-1)
+    model = Transformer(config, seed=4).to(GPU)
+    probabilities = model(WINDOW).logits[0].softmax(-1).cpu()
     lens = logit_lens(model, trace(model, WINDOW), probabilities.argmax(-1))
     assert len(lens.norms) == config.n_layers + 1
     assert torch.equal(lens.best[-1], lens.followed)

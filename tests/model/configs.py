@@ -1,6 +1,11 @@
 """Small configs that between them use every choice a ModelConfig offers, for tests of laws that hold for all."""
 
+import torch
+
 from playground.model import ModelConfig
+
+GPU = "cuda" if torch.cuda.is_available() else "cpu"
+"""Where tests put the models of functions that take one on any device."""
 
 TINY = ModelConfig(vocab_size=11, context_length=12, n_layers=2, d_model=16, n_heads=4, init_std=0.3)
 

@@ -478,6 +478,8 @@ def test_a_sample_that_is_not_of_the_models_weights_says_its_step_and_chance_has
     for step in (1, 2, 3):
         view.history.add(Stepped(step, 1.0, 1.0, 0.1, 1.0, tokens_per_second=1.0, time_left=1.0))
     for step in (0, 2):
+        soon = watch.sample(replace(view, state="training", settings={"sample_every": 30}, planned_steps=20))
+        assert "First sample at step 20." in soon, "an untrained model's text is none"
         view.history.add(Sampled(step, 1.0, prompt="12+34=", text=f"{step}"))
     for changes, says in (({}, True), ({"state": "training"}, False), ({"used": 2}, False), ({"used": 1}, False)):
         shown = watch.sample(replace(view, **changes))

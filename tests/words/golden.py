@@ -92,7 +92,7 @@ def of_baselines() -> Iterator[Case]:
         yield from ((f"the baselines of {name}: {each.name}", each.sentence) for each in baselines.each_baseline(of))
     yield "titles", f"{baselines.title('floor')}\n{baselines.title('bigram')}"
     for name, of, losses in (
-        ("a language", KNOWN, (4.5, 3.999, 3.5, 2.5, 1.7, 1.495, 1.04, 0.9, math.nan)),
+        ("a language", KNOWN, (5.5, 3.999, 3.5, 2.5, 1.7, 1.495, 1.04, 0.9, math.nan)),
         ("ordinary text", ORDINARY, (5.0,)),
         ("few words", NEAR, (6.5, 5.85, 5.26)),
         ("little to predict", LITTLE, (0.0036,)),
@@ -161,7 +161,6 @@ def of_verdict_and_pairs() -> Iterator[Case]:
     yield "still learning", verdict.still_learning_in_words((0.2, 0.3))
     for loss, margin in ((0.5, 0.2), (0.1, math.inf), (0.01, 0.03)):
         yield f"loss {loss:g}, margin {margin:g}", verdict.loss_in_words(loss, margin)
-    yield "sizes", " ".join(matched_pair.sizes_headline(*each) for each in ((2.92, 1.0), (1.0, 0.41)))
     for name, shared in (("no shared expert", False), ("a shared expert", True)):
         pair = match_dense(TINY.replace(n_experts=4, d_expert=20, shared_expert=shared))
         yield name, matched_pair.matched_in_words(pair)
@@ -279,7 +278,7 @@ def of_texts() -> Iterator[Case]:
     wrong = " sees the dog. the rug sees the rug. the rug sees the rug. the"
     for text in (" sees the dog. the", " likes the rug. the", wrong, wrong.replace("sees the dog", "sees the rug")):
         yield f"sentences: “the cat{text}”", judging.copied_summary(sentences.compare(text, begun="the cat"))
-    yield "the legends", f"{judging.FIRST_MISTAKES} {judging.LACKING}"
+    yield "the legends", f"{judging.FIRST_MISTAKES.format(unit='story')} {judging.LACKING}"
     for share in (Share(6, 13), Share(13, 13), Share(0, 13), Share(1, 2000)):
         yield f"{share.right} of {share.of}", judging.share_text(share)
         yield f"headline: {share.right} of {share.of}", judging.judged_headline(share, LANGUAGES["addition"])
@@ -406,10 +405,12 @@ def of_lens_and_lessons() -> Iterator[Case]:
 def of_influence() -> Iterator[Case]:
     match = Match(0, 40, 2, (10, 90))
     yield "known by heart", influence.copied_result(Copied((match,), 0.62, 0.35), match)
+    yield "all of it known by heart", influence.copied_result(Copied((match,), 1.0, 0.0), match)
     for name, found in (
         ("as much copied as held-out text", Copied((match,), 0.62, 0.6)),
         ("copied, no held-out text", Copied((match,), 0.62, None)),
         ("nothing copied", Copied((), 0.0, 0.0)),
+        ("all of it copied", Copied((match,), 1.0, 0.0)),
     ):
         yield name, influence.copied_sentence(found)
     yield "the legend", f"The underlined piece {influence.LEGEND}"
@@ -421,19 +422,21 @@ def of_influence() -> Iterator[Case]:
         ("no passage", 0, dataclasses.replace(ranked, raising=())),
         ("no search yet", 3, None),
     ):
-        yield name, influence.passage_result(count, of)
+        yield name, influence.passage_result("the fox", count, of)
     yield "how far to trust a passage", influence.ranking_details(ranked)
     whole = dataclasses.replace(ranked, measured=1200, moments=1)
     yield "all passages, the last weights", influence.ranking_details(whole)
     yield "a strength", influence.strength(0.4, 1.0)
+    yield "the other side", f"{influence.LOWERING} {influence.strength(-0.134, 1.0)}"
     sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
     yield "one seed", influence.proof_result([sure], -0.1, [1], 1, "the fox")
-    never = dataclasses.replace(sure, without=-12.0)
+    never = dataclasses.replace(sure, without=-16.0)
     same = dataclasses.replace(sure, without=-0.05, control=-0.03)
     yield "one seed, hardly an effect", influence.proof_result([same], -0.03, [2], 1, "the fox")
     yield "one seed, two copies", influence.proof_result([sure], -0.1, [1], 2, "the fox")
-    yield "one seed, next to impossible", influence.proof_result([never], -0.1, [1], 1, "the fox")
     yield "three seeds that differ", influence.proof_result([sure, unsure, sure], -0.1, [1, 2, 5], 7, "the fox")
+    hardly = dataclasses.replace(never, without=-13.0)
+    yield "three seeds, next to impossible", influence.proof_result([never, never, hardly], -0.1, [1], 1, "the fox")
     alike = dataclasses.replace(sure, seed=1, control=-0.3)
     yield "two seeds", influence.proof_result([sure, alike], -0.1, [2, 3], 2, "the fox")
     yield "three seeds that agree", influence.proof_result([sure, alike, alike], -0.1, [2, 3], 2, "the fox")

@@ -7,6 +7,7 @@ not make torch load its compiler, which takes seconds.
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 
@@ -18,10 +19,13 @@ class Linear(nn.Linear):
 
 
 class Embedding(nn.Embedding):
-    """ids → rows of the table, which starts uninitialised."""
+    """ids, on any device → rows of the table, which starts uninitialised."""
 
     def reset_parameters(self) -> None:
         pass
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return F.embedding(ids.to(self.weight.device), self.weight)
 
 
 class LayerNorm(nn.LayerNorm):

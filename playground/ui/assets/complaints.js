@@ -23,7 +23,8 @@
       (document.querySelector(".gradio-container") ?? document.body).append(pile);
     }
     pile.append(box);
-    if (seconds) setTimeout(() => box.remove(), 1000 * seconds);
+    const leave = () => box.matches(":hover, :focus-within") ? setTimeout(leave, 1000) : box.remove(); // not while in use
+    if (seconds) setTimeout(leave, 1000 * seconds);
     return box;
   }
 
@@ -40,7 +41,7 @@
       asked.remove();
       choose();
     };
-    asked = tell(`“${name}” has finished training.`, 0, "info", "status", take);
+    asked = tell(`“${name}” has finished training.`, 8, "info", "status", take);
   };
 
   window.playgroundComplain = (words) => tell(words, 12, "error", "alert");

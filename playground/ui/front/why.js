@@ -14,8 +14,7 @@
   /** @param {any} root the panel's form */
   function why(root) {
     const box = root.querySelector(".written"), button = root.querySelector(".why-button");
-    const places = root.querySelectorAll(".why-here"), heading = root.querySelector(".selected-words h2");
-    const marks = root.querySelector("[data-slot=why-marks]");
+    const heading = root.querySelector(".selected-words h2"), marks = root.querySelector("[data-slot=why-marks]");
     /** @type {Range | null} */
     let range = null;
     /** @type {{copied: [number, number][], asked: [number, number]} | null} what the panel answers */
@@ -31,11 +30,7 @@
       range = chosen;
       mark("framed", chosen ? chosen[0] : 0, chosen ? [[chosen[1], chosen[2]]] : []);
       box.toggleAttribute("data-framed", Boolean(chosen));
-      const asks = Boolean(chosen && !answered); // these words stand in the card beside the text, with the button
-      root.toggleAttribute("data-selects", asks);
-      button.classList.toggle("primary", asks);
-      button.classList.toggle("link", !asks);
-      if (!places[Number(asks)].contains(button)) places[Number(asks)].append(button);
+      root.toggleAttribute("data-selects", Boolean(chosen && !answered)); // they stand in the card beside the text
     }
 
     /** What a visitor selects takes the place of an earlier answer.

@@ -233,7 +233,7 @@
      * @param {Written} it */
     function ending(it) {
       state.textContent = "";
-      if (it.first) state.append(made("span", "badge badge-plain", it.first), " ");
+      if (it.first === "recorded") state.append(made("span", "badge badge-plain", it.first), " ");
       const n = it.samples[0].ids.length;
       if (it.ended === "stop") state.append(`Ended after ${counted(n, it.unit)}.`);
       else {
@@ -365,7 +365,7 @@
       const own = texts[detail?.model];
       if (!detail?.lines || newest.awaits || detail.model !== known.model || (own && !own.first)) return;
       if (foreign(detail.lines[0].head)) return;
-      for (const line of detail.lines) take(line, null, detail.recorded ? "recorded" : "its first text");
+      for (const line of detail.lines) take(line, null, detail.recorded ? "recorded" : "first");
       if (text) finish(text, null);
     });
     document.addEventListener("playground", (event) => {

@@ -24,7 +24,7 @@ def embed(at: Here) -> Described:
     else:
         formula = f"x = E[ids]{scale}: ids ({T},) → ({T}, {d})"
         why += {
-            "rotary": "Position comes later: the model rotates queries and keys.",
+            "rotary": "Position comes later, in attention.",
             "none": "Only the mask reveals its position: later tokens see more."
             if config.causal
             else "Nothing encodes its position: this model ignores token order.",

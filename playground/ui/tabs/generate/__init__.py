@@ -76,14 +76,15 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
 <div class="two wide-left"><div class="card">
 <div class="written" data-slot="text" data-own data-reveal="choice" data-arrows="10" dir="auto"></div>
-<div class="line tight"><p class="written-state" role="status"></p><span class="why-here">{why.BUTTON}</span>
+<div class="line tight"><p class="written-state" role="status"></p>
 <details class="written-details" hidden><summary>Details</summary><p class="quiet"><span class="written-by"></span>
-<span class="written-more"></span></p></details><p class="written-said quiet"></p>
+<span class="written-more"></span></p></details>{why.BUTTON.format("link", " hidden")}<p class="written-said quiet"></p>
 <p class="written-old quiet"></p></div>
 {why.COPIED}
 <p class="quiet tint-words">Tinted: less likely. Tap a token, or select words.</p></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}
-<div class="selected-words stack"><h2 dir="auto"></h2><div class="why-here"></div></div></div>{why.TEMPLATE}</div>
+<div class="selected-words stack"><h2 dir="auto"></h2>
+<div>{why.BUTTON.format("primary", "")}</div></div></div>{why.TEMPLATE}</div>
 <details class="fold scores"><summary>How the score became a probability</summary>{slot("choice-table")}</details>
 <details class="fold" data-fold="game"><summary>{game.TITLE}</summary>{game.TEMPLATE}</details>
 <details class="fold" data-fold="experiments"><summary>Experiments: temperatures, precision</summary>

@@ -23,6 +23,8 @@ from .kept import Beginning, rules_in_words
 TABLE_ROWS, BARS = 12, 6
 BEFORE = 24
 """How many characters are shown before the token."""
+LEAST = 0.0005
+"""The least share of all other tokens that is shown: 0.1 %."""
 HOW = {
     "drawn": "{label} was sampled at",
     "greedy": "{label} is the likeliest, so it has",
@@ -49,10 +51,9 @@ def opened(checkpoint: Checkpoint, sent: Any, limits: Limits) -> tuple[str, str]
     raw = f"The model gave it {was}; {changed_by(text.rules)} made that {now}." if was != now else ""
     before = tokenizer.decode([*text.prompt, *text.tokens[:-1]])[-BEFORE:].replace("\n", "⏎")
     others = max(0.0, round(1 - sum(row.probability for row in shown), 6))
-    removed = [row.removed_by for row in shown]
-    again = [bool(by) and by in removed[:i] for i, by in enumerate(removed)]  # why a token was cut off is said once
-    bars = "".join(_bar(tokenizer, row, chosen=row is chosen, brief=said) for row, said in zip(shown, again))
+    bars = "".join(_bar(tokenizer, row, chosen=row is chosen) for row in shown)
     rest = f'<p class="alternative others"><span>others</span>{_track(others)}<span>{percent(others)}</span></p>'
+    rest *= others >= LEAST
     table = theme.table(_HEAD, [_row(tokenizer, row, chosen=row is chosen) for row in rows], save="choice")
     return (
         f'{heading}<p class="num">{raw} <span class="quiet">After '
@@ -92,13 +93,13 @@ def label_of(tokenizer: Tokenizer, token: int) -> str:
     return visible(text)
 
 
-def _bar(tokenizer: Tokenizer, row: ExplainedToken, *, chosen: bool, brief: bool) -> str:
+def _bar(tokenizer: Tokenizer, row: ExplainedToken, *, chosen: bool) -> str:
     label, said = html.escape(label_of(tokenizer, row.token)), _chance(row)
     more = html.escape(json.dumps({"id": row.token, "chance": float(f"{row.raw_probability:.5g}")}), quote=True)
     return (
         f'<button type="button" class="alternative{" chosen" * chosen}" data-instead="{more}" '
         f'tabindex="{0 if chosen else -1}" aria-label="Continue with {label}, {said}">'
-        f"<b><bdi>{label}</bdi></b>{_track(row.probability)}<span>{'' if brief else said}</span></button>"
+        f"<b><bdi>{label}</bdi></b>{_track(row.probability)}<span>{said}</span></button>"
     )
 
 

@@ -17,11 +17,13 @@ from ....influence.proof import rank_correlation
 from ....influence.ranking import Passage, Ranked
 from ....influence.verbatim import SOURCES, Copied, Match, SuffixArray, copied
 from ....kept import Kept
+from ....service.pace import Pace
 from ....service.why import ProofJob, Question, SearchJob, by_claim, corpus_of, proofs_of, prove_it, scores_of, search
 from ....storage import Checkpoint
 from ....words.influence import (
     HINT,
     LEGEND,
+    LOWERING,
     PROOFS,
     copied_result,
     copied_sentence,
@@ -43,12 +45,12 @@ from .selection import Selection
 
 AROUND = 30
 """How many characters are shown on either side."""
-MATCHES, RAISING, LOWERING = 4, 6, 2
+MATCHES, RAISING, FALLING = 4, 6, 2
 """How many pieces and passages are shown."""
 LETTER = r"[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
 """A letter of a script that puts something between words."""
 
-BUTTON = '<button type="button" class="link why-button" data-do="why" data-reveal="why-title" hidden>Why?</button>'
+BUTTON = '<button type="button" class="{} why-button" data-do="why" data-reveal="why-title"{}>Why?</button>'
 COPIED = f'<p class="quiet copied-words">The <span class="copied">underlined piece</span> {LEGEND}</p>'
 TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
 {slot("why-title", tag="h2", class_="grow")}
@@ -114,7 +116,7 @@ class Why:
         try:
             question, _ = chosen.question(self._page, model_id, checkpoint)
             job = _job(self._page, asked.visitor, question)
-            if (job is None or job.state == "failed") and not self._page.board.busy(asked.visitor):
+            if job is None or job.state == "failed":
                 share = self._page.share_of(asked.request, asked.visitor)
                 search(self._page.board, asked.visitor, question, share=share)
         except ValueError as problem:
@@ -158,11 +160,13 @@ class Why:
             return _copied.get(key, lambda: _compare(checkpoint, corpus, chosen), owner=checkpoint.model), corpus
 
         job = _job(page, visitor, known[0]) if known else None
-        ranked = job and job.result
+        ranked, searching = job and job.result, job is not None and job.active
         slots = {
             "why-title": Slot(title, lambda: html.escape(title)),
             "why-answer": Slot(
-                (*about, ranked is not None), lambda: _answer_html(*found(), checkpoint, chosen, ranked), slow=True
+                (*about, ranked is not None, searching),
+                lambda: _answer_html(*found(), checkpoint, chosen, ranked, searching=searching),
+                slow=True,
             ),
             "why-copied": Slot(about, lambda: _copied_html(*found(), checkpoint, chosen), slow=True, echoes=True),
             "why-marks": Slot(about, lambda: _marks(checkpoint, chosen, found()[0]), slow=True),
@@ -175,14 +179,16 @@ class Why:
         going = next((each for each in page.board.of(visitor, kind=ProofJob) if not each.settled), None)
         failed = page.board.failed(visitor, kind=ProofJob)
         mine = [each for each in proofs if each.question == question]
-        busy, refused = "" if ranked else page.board.busy(visitor), sent.get("refused") or ""
-        state = job and (job.id, job.version), busy, refused
+        refused = sent.get("refused") or ""
+        state = job and (job.id, job.version), refused
         listed = lambda part: _ranked_html(ranked, question, corpus)[part]  # noqa: E731
-        slots["why-passages"] = Slot((*about, state), lambda: listed(0) if ranked else _search_html(job, busy, refused))
+        slots["why-passages"] = Slot((*about, state), lambda: listed(0) if ranked else _search_html(job, refused))
         slots["why-more"] = Slot((*about, ranked is None), lambda: listed(1) if ranked else "")
         ready = ranked is not None and bool(ranked.raising)
         marks = ready, going and (going.id, going.version), failed and failed.id
-        slots["why-proof"] = Slot(marks, lambda: _proof_html(going, failed) if ready else "")
+        slots["why-proof"] = Slot(
+            marks, lambda: _proof_html(going, failed, checkpoint, page.board.pace) if ready else ""
+        )
         slots["why-proven"] = Slot((len(mine), ready), lambda: _proven_html(mine, job, corpus) if ready else "")
         predicted, actual = scores_of(proofs)
         score = rank_correlation(predicted, actual)
@@ -210,9 +216,9 @@ def _shortened(text: str) -> str:
 
 
 def _compare(checkpoint: Checkpoint, corpus: Corpus, chosen: Chosen) -> Copied:
-    learned = corpus.learned()
+    learned, begun = corpus.learned(), checkpoint.tokenizer.decode(chosen.text.prompt)
     index = _indexes.get(corpus.sha256, lambda: SuffixArray(learned.text), owner=checkpoint.model)
-    return copied(index, _spelled(checkpoint, chosen)[0], learned.held_out)
+    return copied(index, _spelled(checkpoint, chosen)[0], learned.held_out, begun=begun)
 
 
 def _spelled(checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, list[int]]:
@@ -221,12 +227,15 @@ def _spelled(checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, list[int]]:
     return "".join(parts), list(accumulate(map(len, parts)))
 
 
-def _selected(found: Copied, checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, Match | None]:
-    """The selection, without blanks around its words, and the longest copied piece that holds it."""
+def _selected(found: Copied, checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, Match | None, list[tuple[int, int]]]:
+    """The selection, without blanks around its words; and the longest copied piece that holds it, also as its first
+    and last token."""
     text, ends = _spelled(checkpoint, chosen)
     start, end = _inked(text, ends[chosen.first - 1] if chosen.first else 0, ends[chosen.last])
     around = [match for match in found.matches if match.start <= start and end <= match.end]
-    return text[start:end], max(around, key=lambda match: match.end - match.start, default=None)
+    held = max(around, key=lambda match: match.end - match.start, default=None)
+    first, last = _inked(text, held.start, held.end) if held else (0, 0)
+    return text[start:end], held, [(bisect_right(ends, first), bisect_left(ends, last))] if held else []
 
 
 def _inked(text: str, start: int, end: int) -> tuple[int, int]:
@@ -237,28 +246,29 @@ def _inked(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, Any]:
     """First and last token of the copied piece that holds the selection, and of the selection, for the text above."""
-    text, ends = _spelled(checkpoint, chosen)
-    _, held = _selected(found, checkpoint, chosen)
-    start, end = _inked(text, held.start, held.end) if held else (0, 0)
-    spans = [(bisect_right(ends, start), bisect_left(ends, end))] if held else []
-    return {"copied": spans, "asked": [chosen.first, chosen.last]}
+    return {"copied": _selected(found, checkpoint, chosen)[2], "asked": [chosen.first, chosen.last]}
 
 
 # ---- HTML ------------------------------------------------------------------------------------------------------------
 
 
-def _answer_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen, ranked: Ranked | None) -> str:
-    """The best answer so far; for a piece that the model knows by heart, with its source."""
-    text, (selected, held) = corpus.learned().text, _selected(found, checkpoint, chosen)
+def _answer_html(
+    found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen, ranked: Ranked | None, *, searching: bool
+) -> str:
+    """For a piece that the model knows by heart, its source; for all others what the search found, once it is over."""
+    text, (selected, held, _) = corpus.learned().text, _selected(found, checkpoint, chosen)
     if not found.explains(held):
-        return theme.result(passage_result(text.count(selected) if selected else 0, ranked))
+        if searching:
+            return ""
+        count = text.count(selected) if selected else 0
+        return theme.result(passage_result(_shortened(selected), count, ranked))
     hint = theme.quiet(HINT) if ranked is not None and ranked.raising else ""
     return theme.result(copied_result(found, held)) + _source(held.sources[0], held.end - held.start, text) + hint
 
 
 def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen) -> str:
     """How much of the text is copied: its longest pieces, or first the places of the selection if none holds that."""
-    text, (selected, held) = corpus.learned().text, _selected(found, checkpoint, chosen)
+    text, (selected, held, _) = corpus.learned().text, _selected(found, checkpoint, chosen)
     parts = [f'<h3>How much is copied?</h3><p class="num">{html.escape(copied_sentence(found))}</p>']
     if held is None and selected:
         places = islice(re.finditer(re.escape(selected), text), SOURCES)
@@ -299,29 +309,30 @@ def _shown(text: str, selected: str = "") -> str:
     return "".join(f"<mark>{part}</mark>" if i % 2 else part for i, part in enumerate(parts))
 
 
-def _search_html(job: SearchJob | None, busy: str, refused: str) -> str:
+def _search_html(job: SearchJob | None, refused: str) -> str:
     """The search in progress, or a button that begins it."""
     if job is None or job.state == "failed":
-        said = theme.quiet(busy or refused or (job.message if job else ""))
-        button = deed_button(SearchJob.BUTTON, "why", kind="ghost why-again", disabled=bool(busy))
+        said = theme.quiet(refused or (job.message if job else ""))
+        button = deed_button(SearchJob.BUTTON, "why", kind="ghost why-again")
         return f'<div class="line">{button}{said}</div>'
-    return _under_way(job, "Reading the training text")
+    return _under_way(job, "Reading the training text …", job.time_left)
 
 
 def _ranked_html(ranked: Ranked, question: Question, corpus: Corpus) -> tuple[str, str]:
     """The first passage, which is ticked; and all others and how far to trust them."""
-    raising = []
+    if not ranked.raising:
+        return "", ""
+    raising, beside_first = [], lambda each: theme.quiet(strength(each.effect, ranked.raising[0].effect))
     for i, each in enumerate(ranked.raising[:RAISING]):
-        ticked, beside = ("", theme.quiet(strength(each.effect, ranked.raising[0].effect))) if i else (" checked", "")
+        ticked, beside = ("", beside_first(each)) if i else (" checked", "")
         box = f'<input type="checkbox" data-field="passage-{i}"{ticked} aria-label="Remove passage {i + 1}">'
         number = f" {i + 1}" * bool(i)  # the first stands alone
         shown = _passage(each, question, corpus) + beside
         raising.append(f'<label class="why-passage"><span>{box}{number}</span><div>{shown}</div></label>')
-    lowering = [_passage(each, question, corpus) for each in ranked.lowering[:LOWERING]]
-    lowered = [theme.quiet("These make it less likely:"), *lowering] if lowering else []
+    lowering = [_passage(each, question, corpus) + beside_first(each) for each in ranked.lowering[:FALLING]]
+    lowered = [theme.quiet(LOWERING), *lowering] if lowering else []
     others = ["<h3>More passages</h3>" * bool(raising[1:] + lowered), *raising[1:], *lowered]
-    details = theme.quiet(ranking_details(ranked)) if raising else ""
-    return "".join(raising[:1]), "".join(others) + details
+    return raising[0], "".join(others) + theme.quiet(ranking_details(ranked))
 
 
 def _selection(question: Question, corpus: Corpus) -> str:
@@ -337,14 +348,15 @@ def _passage(each: Passage, question: Question, corpus: Corpus) -> str:
     around = 0 if corpus.documents else AROUND  # documents have no neighbours
     start, end = each.places[0]
     before, after = part(start - around, start)[-AROUND:], part(end, end + around)[:AROUND]
-    copies = theme.quiet(f"{len(each.places)} times in the text") if len(each.places) > 1 else ""
+    n = len(each.places)
+    copies = theme.quiet(f"This passage occurs {times(n)} in the training text.") if n > 1 else ""
     return _quoted(before, _shown(part(start, end), _selection(question, corpus)), after) + copies
 
 
-def _under_way(job: SearchJob | ProofJob, doing: str) -> str:
+def _under_way(job: SearchJob | ProofJob, doing: str, seconds: float | None) -> str:
     view = job.view()
     stop = deed_button("Stop", "stop-why", kind="link", disabled=view.state == "stopping")
-    return f'<div class="why-bar">{progress(view, view.done, f"{doing} …{left(view.time_left)}")}{stop}</div>'
+    return f'<div class="why-bar">{progress(view, view.done, f"{doing}{left(seconds)}")}{stop}</div>'
 
 
 def _proven_html(proofs: list[ProofJob], job: SearchJob, corpus: Corpus) -> str:
@@ -368,9 +380,13 @@ def _proven_html(proofs: list[ProofJob], job: SearchJob, corpus: Corpus) -> str:
     return said + texts + (theme.table(PROOFS, rows, save="proofs-so-far") if len(rows) > 1 else "")
 
 
-def _proof_html(going: ProofJob | None, failed: ProofJob | None) -> str:
+def _proof_html(going: ProofJob | None, failed: ProofJob | None, checkpoint: Checkpoint, pace: Pace) -> str:
     if going is not None and going.active:
-        return _under_way(going, "Training twice")
+        steps = 2 * going.question.step
+        doing = f"Training twice: step {round(going.view().done * steps):,} of {steps:,}"
+        return _under_way(going, doing, going.left(pace.seconds))
     said = theme.notice(failed.message, "error") if failed is not None else ""
-    does = theme.quiet("This trains two models: one without the ticked passages, one without as many random ones.")
-    return f'{said}<div class="line">{deed_button(ProofJob.BUTTON, "prove", kind="ghost")}{does}</div>'
+    does = "This trains two models: one without the ticked passages, one without as many random ones."
+    if checkpoint.training is not None:
+        does += f" It takes {theme.about(ProofJob.seconds(checkpoint, pace.seconds))}{' (a guess)' * pace.guesses}."
+    return f'{said}<div class="line">{deed_button(ProofJob.BUTTON, "prove", kind="ghost")}{theme.quiet(does)}</div>'

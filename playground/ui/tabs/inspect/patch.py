@@ -184,7 +184,6 @@ def _continued(at: At) -> str:
 def _likeliest(at: At, tap: Tap) -> tuple[str, float]:
     """The likeliest next token, and its probability."""
     look = at.look
-    ids = torch.tensor([look.ids], device=next(look.model.parameters()).device)
     with torch.inference_mode():
-        chances = look.model(ids, Pass(tap=tap)).logits[0, -1].float().softmax(-1)
+        chances = look.model(torch.tensor([look.ids]), Pass(tap=tap)).logits[0, -1].float().softmax(-1)
     return look.token_label(int(chances.argmax())), float(chances.max())

@@ -1,4 +1,4 @@
-"""Load while training: how the experts shared the tokens with balance and without, side by side, on the same scales."""
+"""Load while training: how the experts shared the tokens with balance and without, side by side, on one scale."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from ....inspection.routing import expert_layers, second
 from ....service.views import PairView, SideView
 from ....words.experts import balance_headline, usage_words
 from ...chart import chart_place, show
-from ...panel import Slot, choice, deed_button, slot
+from ...panel import Slot, choice, deed_button, move_button, slot
 from .selection import At
 
 TITLE = "Load of each expert while training"
 SAME = "The same settings and random start, but no balance loss."
-SHOWN = "The result at the top now shows the pair without balance."
 TOO_LONG = "First press Train both: the recorded pair takes too long to train again."
 BUTTON = deed_button("Train this pair without balance", "train_again", data_with='{"balance": "none"}')
 CHARTS = {"load-balanced": "With balance", "load-unbalanced": "Without balance"}
@@ -37,19 +36,40 @@ def slots(at: At) -> dict[str, Slot]:
     layers = next((expert_layers(side.config) for side in sides.values()), [0])
     layer = at.chosen.layer if at.chosen.layer in layers else second(layers)
     names = {str(each): str(each) for each in layers}
-    there, own = views["load-unbalanced"] is not None, at.job is not None
     begun = {name: side for name, side in sides.items() if _begun(views[name], side)}
     state = layer, [(name, views[name].id, len(side.histories[0].load)) for name, side in begun.items()]
-    shown = own and at.job.spec.moe.balance == "none" and SHOWN
-    note = shown or ("" if there else SAME if own else TOO_LONG)
+    loads = {name: over for name, side in begun.items() if (over := load_of(side, layer))}
+    last = {name: evenness(load[-1].tolist()) for name, (_, load) in loads.items()}
+    ends = {steps[-1] for steps, _ in loads.values()}
+    alike = len(loads) == 2 and len(ends) == 1  # both have gone equally far
+    button = _button(at, views)
+    note = "" if views["load-unbalanced"] else SAME if at.job else TOO_LONG
+
+    def drawn(name: str) -> dict[str, Any]:
+        if name not in loads:
+            return show(None, "No loads were recorded while this model trained.")
+        bar, planned = name == next(iter(loads)), sides[name].planned_steps
+        figure = load_map(*loads[name], last[name].dead, planned, CHARTS[name], bar)
+        return show(figure, usage_words(last[name]), aloud=True, model=views[name].name, layer=layer)
+
     return dict.fromkeys(CHARTS, Slot(None, lambda: None)) | {
         "loads-layer": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
-        "loads-train": Slot((there, own), lambda: BUTTON if own and not there else ""),
+        "loads-train": Slot(button, lambda: button),
         "loads-note": Slot(note, lambda: note),
-        "loads-headline": Slot(state, lambda: words(begun, layer)[0]),
-        "loads-usage": Slot(state, lambda: words(begun, layer)[1]),
-        **{name: Slot(state, lambda name=name: _picture(name, views[name], begun, layer)) for name in begun},
+        "loads-headline": Slot(state, lambda: balance_headline(*ends, *last.values()) if alike else ""),
+        "loads-usage": Slot(state, lambda: usage_words(*last.values()) if last else ""),
+        **{name: Slot(state, lambda name=name: drawn(name)) for name in begun},
     }
+
+
+def _button(at: At, views: dict[str, PairView | None]) -> str:
+    """The button that trains the pair without balance, or shows the balanced pair again once that is done."""
+    if at.job is None or views["load-unbalanced"] is None:
+        return BUTTON if at.job else ""
+    if at.job.active or at.job.spec.moe.balance != "none" or views["load-balanced"] is None:
+        return ""
+    first = [side.model_id for side in views["load-balanced"].sides.values()]
+    return move_button("Show the first pair again", {"pair": " ".join(first)}) if first and all(first) else ""
 
 
 def _begun(view: PairView, side: SideView) -> bool:
@@ -57,36 +77,8 @@ def _begun(view: PairView, side: SideView) -> bool:
     return bool(side.histories) and not (view.active and not side.histories[0].load)
 
 
-def _picture(name: str, view: PairView, sides: dict[str, SideView], layer: int) -> dict[str, Any]:
-    """The load of a comparison's first mixture."""
-    return show(*over_training(sides, name, layer), aloud=True, model=view.name, layer=layer)
-
-
-def words(sides: dict[str, SideView], layer: int) -> tuple[str, str]:
-    """What balance did to a layer's load, once both mixtures have gone equally far; and how many experts are in use."""
-    loads = [found for name in CHARTS if name in sides and (found := load_of(sides[name], layer))]
-    last, ends = [evenness(load[-1].tolist()) for _, load in loads], {steps[-1] for steps, _ in loads}
-    said = balance_headline(*ends, *last) if len(last) == 2 and len(ends) == 1 else ""
-    return said, usage_words(*last) if last else ""
-
-
 def load_of(side: SideView, layer: int) -> tuple[tuple[int, ...], np.ndarray] | None:
     """Steps, and a layer's shares of visits (steps, E) at each, of a side's first mixture; None if not recorded."""
     layers, records = expert_layers(side.config), side.histories[0].load if side.histories else []
     over = load_over_training(records, len(layers), side.config.n_experts)
     return over and (over[0], over[1][:, layers.index(layer)].numpy())
-
-
-def over_training(sides: dict[str, SideView], name: str, layer: int) -> tuple[dict[str, Any] | None, str]:
-    """Chart and sentence of the load in a layer while a mixture trained; no chart if not recorded.
-
-    The charts of all `sides` have one scale, and the first shows it. It ends at twice an equal share or higher.
-    """
-    loads = {each: over for each, side in sides.items() if (over := load_of(side, layer))}
-    if name not in loads:
-        return None, "No loads were recorded while this model trained."
-    steps, load = loads[name]
-    last = evenness(load[-1].tolist())
-    most = max(2 / load.shape[1], *(float(shares.max()) for _, shares in loads.values()))
-    planned, bar = sides[name].planned_steps, name == next(iter(loads))
-    return load_map(steps, load, last.dead, planned, CHARTS[name], most, bar), usage_words(last)

@@ -41,7 +41,7 @@ TEMPLATE = f"""<div class="card pair-card">{slot("notices")}
 {slot("choice")}</div>
 <div data-if="details">{slot("details", class_="stack")}</div>
 <div id="moe-difference">{chart_place("interval", height=86, save_name="verdict", toolbar=False)}</div>
-<div class="facts">{slot("facts", class_="facts-two")}{slot("speed")}</div>{slot("remarks", class_="stack")}
+<div class="facts">{slot("facts")}{slot("speed")}</div>{slot("remarks", class_="stack")}
 {slot("curves", class_="line")}
 <div id="moe-curve">{chart_place("curve", height=300, save_name="dense-vs-moe")}</div></div>
 {"".join(map(_folded, FOLDS))}"""
@@ -97,13 +97,12 @@ def _card(here: At) -> dict[str, Slot]:
     if before_first:
         return slots
     kinds, kind = verdict.curves(view), here.chosen.curve
-    aloud = kind == "difference"  # the number above says it
     slots |= {
         "curves": Slot(kinds, lambda: switch("curve", "Curve", kinds)),
         "interval": Slot(facts, seen(lambda v: show(*verdict.interval(v))), slow),
         "facts": Slot(this, lambda: verdict.facts(view) if view.sides else ""),
         "speed": _speed(here),
-        "curve": Slot((facts, kind), seen(lambda v: show(*verdict.curve(v, kind), aloud=aloud)), slow),
+        "curve": Slot((facts, kind), seen(lambda v: show(*verdict.curve(v, kind), aloud=v.alike)), slow),
     }
     if here.chosen.details:
         slots["details"] = Slot(facts, seen(verdict.details), slow)

@@ -16,9 +16,7 @@ from ....model import Transformer
 from ....service.views import PairView
 from ....training import loss_of
 from ....training.comparison import SIDES
-from ....words.matched_pair import sizes_headline
 from ....words.numbers import signed
-from ....words.result import Result
 from ... import theme
 
 ROUNDS = 5
@@ -27,25 +25,23 @@ TRAINED_WINDOWS = 8
 
 
 def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = None) -> str:
-    """The table of both models, with the rows that are known, under what it shows of their sizes. Escaped.
+    """The table of both models, with the rows that are known. Escaped.
 
     Args:
         speeds: each side's tokens per second in training, recorded during their training or timed here.
     """
     if view is None or not view.sides:
         return theme.notice("Both models appear here, side by side, once there are two.")
-    configs = dense, moe = [view.sides[side].config for side in SIDES]
+    configs = [view.sides[side].config for side in SIDES]
     rows = [
         _compared("parameters in all", *(config.n_parameters for config in configs)),
-        _compared("active parameters, used by one token", *(config.n_active_parameters for config in configs)),
+        _compared("active parameters", *(config.n_active_parameters for config in configs)),
         _compared("FLOPs per token", *(config.flops_per_token() for config in configs)),
         _compared("training, tokens/s", *((speeds or {}).get(side) for side in SIDES), written=two_digits),
         *_losses(view),
     ]
     whose = "" if view.matched is None else f"{view.name}, under way" if view.active else view.name
-    said = sizes_headline(moe.n_parameters / dense.n_parameters, moe.n_active_parameters / dense.n_active_parameters)
-    shown = theme.table((whose, "Dense", "MoE", "MoE compared"), rows, save="dense-vs-moe-table")
-    return theme.result(Result(said), shown)
+    return theme.table((whose, "Dense", "MoE", "MoE compared"), rows, save="dense-vs-moe-table")
 
 
 def two_digits(speed: float) -> str:
@@ -85,7 +81,7 @@ _timed = Kept(entries=256)
 def _compared(
     name: str, dense: float | None, moe: float | None, written: Callable[[float], str] = "{:,}".format
 ) -> list[str]:
-    times = f"{moe / dense:.2f} × dense" if dense and moe is not None else ""
+    times = f"{moe / dense:.2f}\u00a0×" if dense and moe is not None else ""
     return [name, *("–" if value is None else written(value) for value in (dense, moe)), times]
 
 

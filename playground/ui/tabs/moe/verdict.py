@@ -125,10 +125,12 @@ def _beside_the_gap(view: PairView) -> str:
 
 
 def facts(view: PairView) -> str:
-    """Memory and arithmetic of the mixture, as multiples of the dense model's."""
+    """Memory and arithmetic of the mixture, as multiples of the dense model's; no arithmetic if it is the same."""
     dense, moe = (view.sides[side].config for side in SIDES)
-    return _fact(moe.n_parameters / dense.n_parameters, "the memory") + _fact(
-        moe.flops_per_token() / dense.flops_per_token(), "the arithmetic per token"
+    work = moe.flops_per_token() / dense.flops_per_token()
+    same = f"{work:.1f}" == "1.0"
+    return _fact(moe.n_parameters / dense.n_parameters, "the memory") + (
+        "" if same else _fact(work, "the arithmetic per token")
     )
 
 

@@ -92,10 +92,12 @@ def numbers(view: RunView) -> str:
 
 
 def tuned_numbers(view: RunView, changed: str) -> str:
-    """The numbers of a model trained further: how its losses changed, and since when it overfits."""
-    state = view.standing_of_model
+    """The numbers of a model trained further: how its losses changed, which baselines of the new text it beats, and
+    since when it overfits."""
+    state, loss, baselines = view.standing_of_model, view.of_model.val_loss, view.baselines
+    beats = f"\n{passed_headline(baselines, loss, 'On the new text')}" if baselines and loss is not None else ""
     overfits = f"\n{states.headline(state)}" * (state.kind == OVERFITTING)
-    return html.escape(changed + overfits).replace("\n", "<br>")
+    return html.escape(changed + beats + overfits).replace("\n", "<br>")
 
 
 def why(view: RunView) -> str:

@@ -133,10 +133,11 @@ def resume_label(view: RunView) -> str:
 
 
 def sample(view: RunView) -> str:
-    """The last sample, and its step if that is not the model's."""
+    """The last sample, and its step if that is not the model's; none of an untrained model."""
     written = view.of_model.samples
-    if not written or (view.used and not written[-1]["step"]):  # an untrained model's says nothing of this one
-        return ""
+    if not written or not written[-1]["step"]:
+        every = view.active and view.settings.get("sample_every")
+        return theme.quiet(f"First sample at step {min(every, view.planned_steps or every):,}.") if every else ""
     last, step = written[-1], view.history.last_step if view.used is None else view.used
     earlier = not view.active and last["step"] != step
     prompt, text = str(last["prompt"]), str(last["text"])
