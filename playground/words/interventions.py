@@ -187,13 +187,15 @@ def circuit_result(
 
 
 def _fresh(shares: Sequence[float], holds: bool) -> str:
-    """What a circuit keeps on fresh pairs, from the worst to the best, and whether that is enough to rely on it."""
+    """What a circuit keeps on half of the fresh pairs and on the worst one, and whether one can rely on it."""
     if not shares:
         return "No fresh pair was clear enough for a check."
-    ranked = sorted(min(max(share, 0.0), 1.0) for share in shares)
-    least, most = percent(ranked[0], 0), percent(ranked[-1], 0)
-    kept = f"n {len(ranked)} fresh pair{'s' * (len(ranked) > 1)}, it keeps {least}{f' to {most}' * (most != least)}."
-    return f"O{kept}" if holds else f"This may hold for your pair only: o{kept}"
+    n, ranked = len(shares), sorted(min(max(share, 0.0), 1.0) for share in shares)
+    least, half = percent(ranked[0], 0), percent(ranked[n // 2], 0)
+    kept = f"On {n} fresh pairs, it keeps at least {half} on half of them, and {least} on the worst."
+    if least == half:
+        kept = f"On {n} fresh pair{'s' * (n > 1)}, it keeps at least {least}."
+    return kept if holds else f"This may hold for your pair only. {kept}"
 
 
 def _reading(found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str) -> str:
