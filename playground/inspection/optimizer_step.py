@@ -14,7 +14,7 @@ import torch
 
 from ..model import Transformer
 from ..training import TrainConfig, loss_of
-from ..training.optimizers import Muon, make_optimizers
+from ..training.optimizers import SGD, Muon, make_optimizers
 
 RULES = ("adamw", "muon", "sgd")
 SGD_RATE = 0.1
@@ -91,7 +91,7 @@ def optimizer_step(
         for name, p in learner.named_parameters()
     }
     if rule == "sgd":
-        optimizers = [torch.optim.SGD(learner.parameters(), lr=SGD_RATE)]
+        optimizers = [SGD(learner.parameters(), lr=SGD_RATE)]
     else:
         optimizers = make_optimizers(learner, config.replace(optimizer=rule))
     names = {id(parameter): name for name, parameter in learner.named_parameters()}
@@ -124,7 +124,7 @@ def _copies(model: Transformer) -> dict[str, torch.Tensor]:
 
 
 def _rule_of(optimizer: torch.optim.Optimizer) -> str:
-    return "muon" if isinstance(optimizer, Muon) else "sgd" if isinstance(optimizer, torch.optim.SGD) else "adamw"
+    return "muon" if isinstance(optimizer, Muon) else "sgd" if isinstance(optimizer, SGD) else "adamw"
 
 
 def first_adamw_step(
