@@ -14,6 +14,7 @@ from hypothesis import settings  # noqa: E402
 from playground.service.data_folder import DataFolder  # noqa: E402
 from tests.standins.hub import hub, signed_in  # noqa: E402, F401
 
+os.fsync = lambda file: None  # no test cuts the power
 SIGNING_KEY = DataFolder._signing_key
 DataFolder._signing_key = lambda self: b"of all tests"  # so that every page of theirs knows their visitors
 

@@ -55,7 +55,7 @@ def fresh(options: argparse.Namespace) -> PlannedRun:
     if options.parent is not None:
         return _tuned(options)
     if options.old_text is not None:
-        raise ValueError("--old-text is for a model that is trained on: add --from, or leave it out")
+        raise ValueError("--old-text needs a model to train further: add --from, or leave it out")
     model_changes, config = check(options)
     preset = PRESET if options.preset is None else options.preset
     source, seed = _source(options) or {"text": None, "language": "stories"}, options.seed or 0
@@ -152,7 +152,7 @@ def _check_tuning(options: argparse.Namespace) -> None:
     for name in ("preset", "language", "tokenizer", "vocab_size"):
         if getattr(options, name) is not None:
             flag = name.replace("_", "-")
-            raise ValueError(f"a model that is trained on keeps its own shape and tokens: leave --{flag} out")
+            raise ValueError(f"a model that is trained further keeps its own shape and tokens: leave --{flag} out")
 
 
 def _exam(corpus: Corpus, about: dict, shape: ModelConfig, config: TrainConfig) -> Exam:

@@ -96,9 +96,9 @@ def names(
     mark: int | None = None,
     **more: Any,
 ):
-    """An axis with a place per text, in order; texts are shortened, and with `first` numbered from there on.
+    """An axis with one place per text, in order. Long texts are shortened, and with `first` numbered from there on.
 
-    Of more than `most`, every n-th is named, and the one at `mark` instead of its neighbours.
+    If there are more than `most` texts, every nth is named. The one at `mark` is named instead of its neighbours.
     """
     stride, n = max(1, -(-len(texts) // most)), len(texts)
     places = [i for i in range(n) if i == mark or (i % stride == 0 and (mark is None or 2 * abs(i - mark) > stride))]

@@ -259,5 +259,5 @@ def _token(key: Any, tokenizer: Tokenizer) -> int:
         if len(ids) == 1 and tokenizer.token_text(ids[0]) == each:
             return ids[0]
     begun = tokenizer.encode(text)
-    said = f": the first one of it is “{visible(tokenizer.token_text(begun[0]))}”" if len(begun) > 1 else ""
+    said = f"; its first token is “{visible(tokenizer.token_text(begun[0]))}”" if len(begun) > 1 else ""
     raise ValueError(f"“{visible(text)}” is not one of this model's tokens{said}. Choose or type another")

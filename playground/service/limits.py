@@ -248,7 +248,7 @@ class Limits:
         self._at_most("windows per step", training.batch_size * training.accumulation, self.batch, "Lower the batch.")
         if training.steps < 1:
             raise LimitError("A run needs at least one step.")
-        self._at_most("steps", training.steps, self.steps, "Choose fewer: a run can be trained on afterwards.")
+        self._at_most("steps", training.steps, self.steps, "Choose fewer: you can train the run further afterwards.")
         self.check_prompt(training.sample_prompt)
         if training.eval_windows is None:
             raise LimitError(
@@ -266,7 +266,7 @@ class Limits:
 
     def check_comparison(self, seeds: int) -> None:
         """Check how many pairs are to be trained."""
-        self._at_most("seeds", seeds, self.seeds, "Choose fewer: three already tell luck from difference.")
+        self._at_most("seeds", seeds, self.seeds, "Choose fewer: three are enough to tell a difference from luck.")
 
     def _at_most(self, what: str, asked: int, most: int, remedy: str) -> None:
         if asked > most:

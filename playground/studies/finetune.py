@@ -99,7 +99,7 @@ def shortened(model: Transformer, context_length: int) -> Transformer:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a model makes of both texts, and how it continues the prompts."""
+    """A model's scores on the new and the old text, and its continuations of the prompts."""
 
     new: Score
     old: Score | None
@@ -180,7 +180,7 @@ _KEPT = ("corpus", "language", "source", "seed", "prompt", "text_sha256")
 
 
 def parent_note(model: Transformer, name: str, about: dict[str, Any]) -> dict[str, Any]:
-    """What a fine-tuned model remembers of the one it was: its name, its text, and a fingerprint of its weights.
+    """A fine-tuned model's note on its parent: name, text, and a fingerprint of the weights.
 
     The note names a language as the model's own notes do, for `held_out_of`.
     """

@@ -134,7 +134,8 @@ def parts_of(text: str) -> list[str]:
     begins = found.start() if (found := gap.search(text, 0, 200)) else 1
     count = min(PARTS, (len(text) - begins) // SHORTEST)
     if count < FEWEST:
-        raise TextError(f"to judge a model takes a text of more than {FEWEST * SHORTEST} characters, not {len(text):,}")
+        needed = f"judging a model takes a text of more than {FEWEST * SHORTEST} characters"
+        raise TextError(f"{needed}; this one has {len(text):,}")
     cuts = {begins}
     for i in range(1, count):
         near = begins + i * (len(text) - begins) // count

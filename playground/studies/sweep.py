@@ -56,7 +56,7 @@ class Trying:
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one value."""
+    """The results of one value, over all seeds."""
 
     value: Any
     losses: tuple[float, ...]

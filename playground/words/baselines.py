@@ -90,7 +90,7 @@ def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:
     number = ""
     if baselines.floor is not None:
         learned = loss >= baselines.floor and baselines.learned(loss)
-        share = f". That is {100 * learned:.1f} % of the way down from the bigram" if learned else ""
+        share = f". It has come {100 * learned:.1f} % of the way there from the bigram" if learned else ""
         number = f"Its loss is {from_the_best(loss - baselines.floor)}{share}."
     return Result(headline, number, " ".join((*details, excess * (loss <= baselines.uniform))).strip())
 

@@ -24,7 +24,7 @@ def repeated_words(tokens: Sequence[int], first: Sequence[int], used: int) -> st
         same += [last[token] == expert] if token in last else []
         last[token] = expert
     if not same:
-        return "No token comes twice in this text."
+        return "No token occurs twice in this text."
     which = "main expert" if used > 1 else "expert"
     return f"Repeated tokens keep their {which} in {sum(same)} of {len(same)} cases."
 
@@ -72,8 +72,8 @@ def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None,
         named = [f"“{token}”" for token in tokens[:NAMED]] + ([f"{more} more"] if more > 0 else [])
         headline = f"Expert {expert} takes {listed(named)}, and little else."
     how = (
-        "Each percentage is the share of that token that goes to the expert. Only tokens clearly above the expert's "
-        "average are listed."
+        "Each percentage says how often that token goes to the expert. The list has only tokens that go there clearly "
+        "more often than the average token."
     )
     gain = f"{100 * sorting.learned:.1f} percentage points"
     more = f"Knowing the token, you guess its expert correctly {gain} more often than without it."

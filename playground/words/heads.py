@@ -44,7 +44,7 @@ CRITERIA = (
     f"weight falls by over {GIVEN_UP:.2f} when a token's earlier copy is replaced. Two more roles are even attention "
     f"(above {EVEN:.2f}) and weight that shifts with the text (above {MOVED:.2f}). For these two, the loss must also "
     f"rise by over {MATTERS:g} without the head. Each limit is compared with the lower end of an interval. "
-    "Except for even attention, the head must also exceed every untrained head."
+    "Except for even attention, its value must also exceed that of every untrained head."
 )
 
 

@@ -20,7 +20,7 @@ LEGEND = "around the selection occurs in the training text."
 """What the line under a piece of the answer means; after the words *The underlined piece*."""
 HINT = "A hint: this passage may have helped most."
 LITTLE = "This passage may have helped a little more than others."
-LOWERING = "A hint: these may make it less likely. Small values are chance."
+LOWERING = "A hint: these may make it less likely. Small values may be chance."
 COMMON = "Any text in this style repeats such pieces, so copying proves nothing here."
 RARE = "So the model may know parts of this by heart."
 RULE = 0.2
@@ -36,7 +36,7 @@ TRUST = (
     f"Its rank correlation was {CORRELATION:.2f}: 1 is perfect, 0 is chance. Counting shared pieces did no worse."
 )
 PROVE = "Only “Prove it” tests this."
-SAMPLED = "The text is long, so only the passages most like the selection and a random sample were measured."
+SAMPLED = "The text is long, so we measured only a random sample and the passages most like the selection."
 FEWEST_SEEDS = 3
 """With fewer, an interval over seeds is so wide that it says nothing."""
 AVERAGES = "The ± is a 95 % interval. Averages over seeds are geometric means."

@@ -40,7 +40,7 @@ def edit_cost_words(before: float, after: float, margin: float, judged: str) -> 
     """What edits cost on a text. The losses have a digit more than the difference, so that these add up."""
     size = f"{abs(after - before):.4f}"
     if size == "0.0000":
-        return f"On {judged}, the edits leave the loss unchanged to four digits ({before:.5f})."
+        return f"On {judged}, the edits leave the loss unchanged to four decimals ({before:.5f})."
     words = f"On {judged}, the edits {'raise' if after > before else 'lower'} the loss from {before:.5f} to {after:.5f}"
     words += f", by {size} ± {margin:.4f} (95 % interval)." if math.isfinite(margin) else "."
     chance = math.isfinite(margin) and abs(after - before) <= margin

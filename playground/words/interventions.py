@@ -85,7 +85,9 @@ def patched_result(
     from_to = f"the way from “{answer}” to “{foil}”."
     if abs(way) < LITTLE:
         headline = f"No single part does much{' directly' if direct else ''}{shown}."
-        return Result(headline, f"Patching {where} does most: {percent(way, 0)} of {from_to}", f"{moves} {details}")
+        return Result(
+            headline, f"Patching {where} has the largest effect: {percent(way, 0)} of {from_to}", f"{moves} {details}"
+        )
     if way > 0:
         details = f"{moves} {details}"
         moves = f"With {DONOR_NAMES[donor]} there, the model goes "

@@ -14,8 +14,8 @@ def lens_caveat(config: ModelConfig) -> str:
     """What to keep in mind when reading the lens of such a model."""
     if config.norm_placement == "post":
         return (
-            "This model is post-norm: each block ends with a norm, which rescales everything written before. So the "
-            "lengths below do not show how much a layer wrote."
+            "This model is post-norm: each block ends with a norm, which rescales everything written before. So a "
+            "probability that rises between two rows does not show how much that layer wrote."
         )
     return (
         "Early layers were never trained to make readable guesses. An odd guess may hold information that only "

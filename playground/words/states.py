@@ -81,15 +81,15 @@ def _numbers(state: State) -> str:
         return f"The lowest validation loss was {lowest:.4f}; the best possible is {state.now - state.left:.4f}."
     if state.kind == OVERFITTING or state.why == BOTH_ROSE:
         before, now = state.training
-        move = "while the training loss fell" if state.kind == OVERFITTING else "and the training loss rose"
-        rose = f"The validation loss rose from {lowest:.4f} to {state.now:.4f}"
-        since = f" since step {step:,}" * (state.why == BOTH_ROSE)
-        return f"{rose}{since}, {move} from {before:.4f} to {now:.4f}."
+        rise, move = f"from {lowest:.4f} to {state.now:.4f}", f"from {before:.4f} to {now:.4f}"
+        if state.kind == OVERFITTING:
+            return f"The validation loss rose {rise}, while the training loss fell {move}."
+        return f"Since step {step:,}, the validation loss has risen {rise}, and the training loss {move}."
     if state.kind == BY_HEART or (state.kind == LEVEL and _nothing_left(state)):
         above = "" if state.left is None else f", {from_the_best(state.left)}"
         return f"The validation loss is {state.now:.4f}{above}."
     lower = f"{abs(state.fell):.4f} {'lower' if state.fell >= 0 else 'higher'}"
-    words = f"Since step {state.since:,}, the later half of the evaluations averages {lower} than the earlier half."
+    words = f"Of the evaluations since step {state.since:,}, the later half averages {lower} than the earlier half."
     if state.kind != LEARNING and state.now - lowest > 5e-5:
         words += f" The lowest loss was {lowest:.4f}, at step {step:,}; the last is {state.now:.4f}."
     return words

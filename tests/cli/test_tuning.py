@@ -114,7 +114,7 @@ def test_a_model_without_room_and_options_of_tuning_without_a_model_are_refused(
     check_refused(capsys, tuning(here, tmp_path / "m"), "this machine has 0.0 GB for it")
     assert limits.training_memory(CONFIG, 4) > 100_000
     arguments = ["train", "--old-text", here / "old.txt", "--out", tmp_path / "m"]
-    check_refused(capsys, arguments, "--old-text is for a model that is trained on")
+    check_refused(capsys, arguments, "--old-text needs a model")
 
 
 def test_two_models_are_compared_on_one_scale(here, capsys):

@@ -313,7 +313,7 @@ def origin_of(address: str) -> str:
 def check_class_text(text: str) -> None:
     """Raise ClassError for a text that is too long for a class to carry."""
     if len(text) > CLASS_TEXT:
-        raise ClassError(f"A class brings along a text of at most {CLASS_TEXT:,} characters: use a part of it.")
+        raise ClassError(f"A class's text may have at most {CLASS_TEXT:,} characters: use a part of it.")
 
 
 def _run(row: sqlite3.Row) -> Run:

@@ -283,7 +283,7 @@ def follow_text(form: Followed, c: Mapping[str, Any]) -> None:
 
 
 def with_source(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a page's form, with OWN_TEXT as the source if the model learns from one of the visitor's."""
+    """The values of a page's form. The source is OWN_TEXT if the model learns from a visitor's own text."""
     return {**values, "source": OWN_TEXT} if values["learn"] == OWN_TEXT else dict(values)
 
 

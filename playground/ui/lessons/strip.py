@@ -84,7 +84,7 @@ class Strip:
         self.strip.select(self.act, self.inputs, outputs, trigger_mode="multiple", **QUIETLY)
 
     def goes_on(self, events: list) -> None:
-        """Continue an open lesson once all these events of an opening page are over."""
+        """Continue an open lesson once all these events of a page load are over."""
         for event in events:
             ready = f"() => window.playgroundLessons?.ready({len(events)})"
             event.then(None, None, None, js=ready, **UNSEEN)

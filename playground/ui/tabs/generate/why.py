@@ -386,7 +386,7 @@ def _proof_html(going: ProofJob | None, failed: ProofJob | None, checkpoint: Che
         doing = f"Training twice: step {round(going.view().done * steps):,} of {steps:,}"
         return _under_way(going, doing, going.left(pace.seconds))
     said = theme.notice(failed.message, "error") if failed is not None else ""
-    does = "This trains two models: one without the ticked passages, one without as many random ones."
+    does = "This trains two models: one without the ticked passages, one without the same number of random ones."
     if checkpoint.training is not None:
         does += f" It takes {theme.about(ProofJob.seconds(checkpoint, pace.seconds))}{' (a guess)' * pace.guesses}."
     return f'{said}<div class="line">{deed_button(ProofJob.BUTTON, "prove", kind="ghost")}{theme.quiet(does)}</div>'

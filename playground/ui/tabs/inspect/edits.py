@@ -146,12 +146,11 @@ def before_after(at: At) -> tuple[dict[str, Any], str]:
     best = (found.before + found.after).topk(min(CANDIDATES, look.config.vocab_size)).indices
     labels = [look.token_label(int(token)) for token in best]
     before, after = found.before[best].tolist(), found.after[best].tolist()
-    place = f"After {query} “{look.tokens[query]}”."
+    place = f"After token {query} “{look.tokens[query]}”."
     if not at.edits:
         return next_tokens(labels, after), f"{place} {expected(labels, after)}"
-    names = ("unedited", "edited")
-    words = f"{place} {expected(labels, after, before, names)}"
-    return next_tokens(labels, after, before, names=names), words
+    words = f"{place} {expected(labels, after, before, ('without the edits', 'with them'))}"
+    return next_tokens(labels, after, before, names=("unedited", "edited")), words
 
 
 def headline(at: At) -> str:

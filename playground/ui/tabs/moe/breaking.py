@@ -117,7 +117,7 @@ def change(at: At, checkpoint: Checkpoint, ids: list[int], way: str, chosen: tup
     after, before = found.after[kept].tolist(), found.before[kept].tolist()
     picture = show(
         next_tokens(labels, after, before, names=("unchanged", "changed")),
-        expected(labels, after, before, ("unchanged", "changed")),
+        expected(labels, after, before, ("without the change", "with it")),
     )
     windows, what = text_for(at.page, checkpoint)
     windows = windows[:LOSS_WINDOWS]

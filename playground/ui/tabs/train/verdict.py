@@ -128,8 +128,8 @@ def details(view: RunView) -> str:
         parts += [speaking.standing_line(view) * (not view.tuning), theme.stat_cards(cards(view))]
     seconds = seconds_of(view)
     if view.state == "recorded" and seconds:
-        whence = "It was trained in a comparison, in" if view.paired else "It comes with the playground. Training took"
-        parts.append(theme.quiet(f"{whence} {theme.duration(seconds)}."))
+        whence = "It was trained in a comparison." if view.paired else "It comes with the playground."
+        parts.append(theme.quiet(f"{whence} Training took {theme.duration(seconds)}."))
     return "".join(parts)
 
 
