@@ -111,5 +111,5 @@ def test_a_bet_belongs_to_one_visitor_and_one_text_and_tokens_can_be_typed():
     at = games.open(ANNA, "mine", made, SOURCE)
     bet = games.bet(ANNA, "mine", made, SOURCE, a_bet(at, 0, "␣cat", "sure")).game.rounds[0].bets[YOU]
     assert (bet.favourite, bet.share) == (made.tokenizer.encode(" cat")[0], pytest.approx(0.9))
-    with pytest.raises(ValueError, match="first one"):
+    with pytest.raises(ValueError, match="first token"):
         games.bet(ANNA, "mine", made, SOURCE, a_bet(at, 1, "sat on"))
