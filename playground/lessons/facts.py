@@ -195,6 +195,14 @@ def _price(scene: Scene) -> str:
     return f"{memory:.1f} times the memory, and trains at {speed:#.2g} times the speed"
 
 
+def _stored(scene: Scene) -> float:
+    """How many times as many numbers the mixture's experts store as the dense model's MLPs."""
+    parts = {name: side.config.parameters_by_component() for name, side in scene.pair().sides.items()}
+    if not parts:
+        raise NotYet("Press “Train both” first.")
+    return parts["moe"]["experts"] / parts["dense"]["feed-forward"]
+
+
 def _winner(scene: Scene) -> str:
     verdict = _verdict(scene)
     return "unclear" if not verdict.is_clear else "moe" if verdict.difference < 0 else "dense"
@@ -296,6 +304,7 @@ SCENE_FACTS: dict[str, Callable[[Scene], Value]] = {
     "appeared-percent": lambda scene: 100 * _appeared(scene).after / max(scene.run("chosen")[0].history.last_step, 1),
     # two models, and balance
     "moe-price": _price,
+    "experts-times": _stored,
     "difference": lambda scene: _verdict(scene).difference,
     "difference-size": lambda scene: abs(_verdict(scene).difference),
     "seeds": lambda scene: _verdict(scene).seeds,
@@ -328,7 +337,7 @@ FACTS = (*RUN_FACTS, *SCENE_FACTS)
 DIGITS = {
     **dict.fromkeys(("sure", "copied", "next-share", "appeared-percent"), 0),
     **dict.fromkeys(("perplexity", "right", "likeliest-share", "likeliest-hot", "weight-percent", "mlp-raises"), 1),
-    **dict.fromkeys(("bits-8-smaller", "llama-cache"), 1),
+    **dict.fromkeys(("bits-8-smaller", "llama-cache", "experts-times"), 1),
     **dict.fromkeys(("loss", "training-loss", "floor", "gap"), 3),
     **dict.fromkeys(("uniform", "unigram", "bigram", "risen", "apart", "dot"), 2),
     "bits-8-cost": 5,

@@ -183,9 +183,14 @@ def test_balance_is_about_the_layer_whose_picture_is_shown():
     records = {k: [{"step": s, "load": [[1.0, *[0.0] * 7], row]} for s, row in enumerate(v)] for k, v in loads.items()}
     losses = {"with": 0.5, "without": 0.25}
     scene.balance = lambda kind: (config, SimpleNamespace(load=records[kind], val_loss=losses[kind]))
-    sides = {side: SimpleNamespace(config=SimpleNamespace(n_parameters=n)) for side, n in (("dense", 2), ("moe", 11))}
+    dense, moe = (
+        config.replace(n_experts=0, d_ff=20, feedforward_bias=False),
+        config.replace(d_expert=32, feedforward_bias=False),
+    )
+    sides = {"dense": SimpleNamespace(config=dense), "moe": SimpleNamespace(config=moe)}
     scene.pair = lambda: SimpleNamespace(sides=sides, speeds={"dense": 200.0, "moe": 129.0})
-    assert value_of(scene, "moe-price") == "5.5 times the memory, and trains at 0.65 times the speed"
+    assert value_of(scene, "experts-times") == 8 * 32 / 20
+    assert value_of(scene, "moe-price") == "4.2 times the memory, and trains at 0.65 times the speed"
     assert value_of(scene, "balance-cost") == 0.25 and value_of(scene, "used-compared") == "2 instead of 8"
 
 

@@ -242,6 +242,16 @@ def test_a_pairs_form_is_as_it_opens_once_its_lesson_is_left(page):
         assert visitor.values[experts] == left
 
 
+def test_a_pairs_form_opens_with_the_last_comparison_that_a_form_began(page, monkeypatch):
+    """Not with one that a button trained without balance, for one look: the form does not show that."""
+    comparing = page.shared("moe.comparing")
+    made = pair_form.comparison_spec(pair_form.first_values() | {"equal": "active"}, Source("dialects"), page.limits)
+    specs = made, replace(made, seeds=1, moe=made.moe.replace(balance="none"))
+    monkeypatch.setattr(page.board, "of", lambda visitor, kind: [SimpleNamespace(spec=spec) for spec in specs])
+    held = comparing.filled(known("reloading"))
+    assert (held[comparing.c["balance"]], held[comparing.c["seeds"]]) == ("switch", made.seeds)
+
+
 def test_a_lesson_that_continues_later_has_what_its_steps_have_set(page, monkeypatch):
     visitor, lesson = Visitor(page, known("later")), find_lesson("temperature-and-luck")
     visitor.does("open", lesson=lesson.id)

@@ -114,11 +114,12 @@ class Comparing:
         return self._holding(form.values_of(form.comparison_spec(values, source, self.page.limits)))
 
     def filled(self, visitor: str | None) -> dict:
-        """The form on an opening page: as it was when the last comparison was begun."""
-        jobs = self.board.of(visitor, kind=ComparisonJob)
-        if not jobs:
+        """The form on an opening page: as it was when the last comparison with its balance was begun."""
+        specs = [job.spec for job in self.board.of(visitor, kind=ComparisonJob)]
+        if not specs:
             return gr.skip()
-        return self._holding(form.values_of(jobs[-1].spec))
+        balanced = [spec for spec in specs if spec.moe.balance != "none"]  # without: for one look, by a button
+        return self._holding(form.values_of((balanced or specs)[-1]))
 
     def _holding(self, values: Values) -> dict:
         """Outputs that make the form hold these."""
