@@ -109,7 +109,7 @@ def _judged_choice(choices: Mapping[str, str], guess: str, truth: str) -> Judged
         return Judged(truth, True, f"Right: {_inside(choices[truth])}")
     if truth not in choices:
         return Judged(truth, None, "None of the answers fits what is found here.")
-    return Judged(truth, False, f"Not this time. {_inside(choices[truth])}")
+    return Judged(truth, False, f"Not this time. The answer: {_inside(choices[truth])}")
 
 
 def _inside(choice: str) -> str:

@@ -159,7 +159,7 @@ def test_numbers_that_do_not_decide_are_not_decided():
     cases = [{"when": "times-500 is 252", "say": "{times-500}"}, {"say": "never"}]
     step = read(a_file(show=["{loss}", cases])).steps[1]
     told, judged = said_of(Scene(), step, "b")
-    assert not judged.right and told == ["Not this time. This.", "That number is not there yet.", "252"]
+    assert not judged.right and told == ["Not this time. The answer: This.", "That number is not there yet.", "252"]
 
 
 def test_facts_are_counted_and_a_loss_is_there_before_the_baselines():
