@@ -107,7 +107,13 @@
         take(answer, quiet);
         if (answer.selection) address.write(tab, visited);
         for (let late = answer; late.later?.length; take({ ...late, selection: null }, quiet)) {
-          for (const each of late.later) place(each)?.setAttribute("aria-busy", "true");
+          const said = new Set(); // the cards in which a place already says that it is being computed
+          for (const at of late.later.map(place)) {
+            const card = at?.closest(".card") ?? at?.closest(".stack");
+            at?.setAttribute("aria-busy", "true");
+            at?.toggleAttribute("data-says", !said.has(card));
+            said.add(card);
+          }
           root.removeAttribute("aria-busy"); // what is shown already holds
           late = await ask(`/view/${name}`, question({ later: true }));
         }
