@@ -20,5 +20,5 @@ def effects(predicted: Sequence[float], actual: Sequence[float]) -> Figure:
         "hovertemplate": "predicted %{x:.2f}<br>actual %{y:.2f} nats<extra></extra>",
     }
     margin = {"l": 56, "r": 12, "t": 12, "b": 44}
-    along = axis("predicted influence, largest = 1", rangemode="tozero")
+    along = axis("predicted influence, largest of all = 1", rangemode="tozero")
     return figure([points], 240, margin=margin, xaxis=along, yaxis=axis("actual effect, nats"), shapes=[rule(y=0.0)])

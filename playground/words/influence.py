@@ -39,7 +39,9 @@ PROVE = "Only “Prove it” tests this."
 SAMPLED = "The text is long, so we measured only a random sample and the passages most like the selection."
 FEWEST_SEEDS = 3
 """With fewer, an interval over seeds is so wide that it says nothing."""
-AVERAGES = "The ± is a 95 % interval. Averages over seeds are geometric means."
+FEWEST_PROOFS = 5
+"""With fewer sets of passages, a rank correlation is mostly luck."""
+AVERAGES = "Averages over seeds are geometric means."
 ANOTHER = "Test the same passages again to add a seed; three give an interval."
 PROOFS = ("Removed passages", "Influence, largest = 1", "These words get", "Without random passages")
 """The head of a table of proofs."""
@@ -132,10 +134,13 @@ def proof_result(
     if not clear:
         headline, number = "No clear effect.", f"{headline} {number}"
     if n < FEWEST_SEEDS:
-        each = f"Without the passages, seed by seed: {listed([share(math.exp(t.without)) for t in trials])}." * (n > 1)
+        each = f"Without the passages, seed by seed: {listed([share(math.exp(t.without)) for t in trials])}."
+        each = f"{each} {AVERAGES}" if n > 1 else ""
         return Result(headline, f"{number} {ANOTHER}", f"{each} {KEPT_SAME}".strip())
     adds = f"Compared with random passages, these add {estimate(mean, margin)} to the log-probability."
-    return Result(headline, number, f"{adds} {beside_zero(mean, margin)} {AVERAGES} {KEPT_SAME}")
+    return Result(
+        headline, number, f"{adds} {beside_zero(mean, margin)} The ± is a 95 % interval. {AVERAGES} {KEPT_SAME}"
+    )
 
 
 def times_as(nats: float, about: str = "") -> str:
@@ -156,5 +161,8 @@ def mean_share(nats: Sequence[float]) -> str:
 
 
 def score_sentence(count: int, correlation: float) -> str:
-    """How well the predicted effects of so many sets of passages did."""
-    return f"Rank correlation of predicted and actual effects of {count} sets of passages: {signed(correlation)}."
+    """How well the predicted effects of so many sets of passages did, whatever words they were about."""
+    tested = f"{count} sets of passages were tested with this model, for any words"
+    if count < FEWEST_PROOFS:
+        return f"{tested}: too few for a rank correlation."
+    return f"{tested}. Their predicted and actual effects have a rank correlation of {signed(correlation)}."

@@ -101,7 +101,7 @@ def _change(before: Score, after: Score) -> int:
 
 def _losses(before: Score, after: Score) -> str:
     difference, margin = after.loss_minus(before)
-    return f"loss {before.loss:.3f} → {after.loss:.3f} ({'+' * (difference > 0)}{estimate(difference, margin, 3)})"
+    return f"loss {before.loss:.4f} → {after.loss:.4f} ({'+' * (difference > 0)}{estimate(difference, margin, 3)})"
 
 
 def _one_line(text: str) -> str:

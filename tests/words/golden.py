@@ -444,7 +444,10 @@ def of_influence() -> Iterator[Case]:
         "the table of proofs",
         "\n".join(map(" | ".join, (influence.PROOFS, influence.proof_row([1, 3], 1.0, [sure])))),
     )
-    yield "a score", influence.score_sentence(5, 0.7)
+    yield (
+        "a score, and too few proofs for one",
+        f"{influence.score_sentence(5, 0.7)} {influence.score_sentence(3, 1.0)}",
+    )
 
 
 def checkpoint(**about: object) -> Checkpoint:
