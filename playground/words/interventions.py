@@ -181,13 +181,9 @@ def circuit_result(
 
 def circuit_caption(found: Circuit) -> str:
     """What the picture of a circuit shows, and how many of its parts."""
-    parts, drawn = len(found.nodes), len(found.drawn)
-    least = percent(FEEDS, 0)
-    return (
-        f"The picture shows {drawn} of the {parts} parts; any other is under {least}. {BOXES}"
-        if drawn < parts
-        else BOXES
-    )
+    shown, parts = len(found.drawn), len(found.nodes)
+    left_out = f"The picture shows {shown} of the {parts} parts; any other is under {percent(FEEDS, 0)}. "
+    return f"{left_out if shown < parts else ''}{BOXES}"
 
 
 def _fresh(shares: Sequence[float], holds: bool) -> str:

@@ -337,7 +337,7 @@ def of_studies() -> Iterator[Case]:
 
 
 def of_edits_and_patches() -> Iterator[Case]:
-    effects = np.array([[-3.1, -3.2], [0.1, 0.4]])
+    effects = np.array([[-3.19, -3.2], [0.1, 0.4]])
     for part, rows in (("residual", ((0, None), (1, None))), ("head", ((0, 1), (1, 0))), ("expert", ((1, 2), (1, 3)))):
         yield f"a kept patch: {part}", interventions.kept_words(part, *rows[1], 1, "ab")
     yield "a kept patch: mlp", interventions.kept_words("mlp", 1, None, 1, "ab")

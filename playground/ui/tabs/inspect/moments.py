@@ -65,10 +65,7 @@ def slots(at: At) -> dict[str, Slot]:
         "moments-step": Slot(step, lambda: f"Moment: {step}"),
         "moments-timeline": Slot(
             head,
-            lambda: show(
-                timeline_picture(at, replay_of(look), index, habit),
-                appeared(look, habit).headline, aloud=True, layer=None, head=None,
-            ),
+            lambda: show(*timeline_picture(at, replay_of(look), index, habit), aloud=True, layer=None, head=None),
             slow=True,
         ),
         "moments-head": Slot(head, lambda: f"{head_name(*at.owner)} at {step}"),
@@ -162,17 +159,18 @@ def appeared(look: Look, habit: str) -> Result:
     return appearance_words(HABIT_NAMES[habit], appearance(found, habit), found.most(habit))
 
 
-def timeline_picture(at: At, found: Replay, index: int, habit: str) -> dict[str, Any]:
+def timeline_picture(at: At, found: Replay, index: int, habit: str) -> tuple[dict[str, Any], str]:
     """What heads do above, losses below, the moment marked, and the steps shaded in which the habit appeared."""
     history, about = at.look.checkpoint.history, at.look.checkpoint.about
     losses = dict(at.look.checkpoint.baselines.losses()) if at.look.checkpoint.baselines else {}
     rungs = [(title(name), losses[name]) for name in ("bigram", "floor") if name in losses]
     habit_found = appearance(found, habit)
-    return timeline(
+    figure = timeline(
         history.evaluations, found.steps, found.losses, found.scores[habit],
         moment=found.steps[index], chosen=at.owner, rungs=rungs, recorded=bool(about.get("recorded")),
         rose=habit_found and (habit_found.before, habit_found.after),
     )  # fmt: skip
+    return figure, appeared(at.look, habit).headline
 
 
 def pattern(at: At, then: Look, step: int) -> dict[str, Any] | None:
