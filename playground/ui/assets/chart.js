@@ -83,7 +83,7 @@
         const part = start + way * (to[i] - start);
         return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
       });
-      return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.23 ? "#000000" : "#ffffff";
+      return 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 ? "#000000" : "#ffffff";
     };
     trace.text = Array.from(grid(trace.z), (row, i) => Array.from(row, (z, j) =>
       Number.isFinite(z) ? `<span style="color: ${ink(z)}">${trace.text[i][j]}</span>` : ""));
