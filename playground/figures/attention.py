@@ -53,7 +53,7 @@ def pattern_map(
         "query %{y}, key %{x}<br>weight %{z:.4f}",
         scale=palette.PATTERN_SCALE,
         text=written(np.size(pattern)),
-        bar="weight",
+        bar=None if written(np.size(pattern)) else "weight",
         ticks={"tickvals": [0, 0.5, 1]},
     )
     return heatmap(

@@ -27,7 +27,7 @@ _ABOVE = {
 """Where a map's colour bar stands: in sight even if the map goes on to the right."""
 _NARROWEST, _STAGE = 300, 62
 """Pixels: the width of a circuit on a phone, and the height of each stage."""
-_PART = (66, 42)
+_PART = (66, 44)
 """Pixels: width and height of a part's box."""
 _WIDE = 2
 """Stages from the middle of a wide circuit to its side: more would only lengthen the arrows."""
@@ -102,7 +102,7 @@ def circuit_picture(found: Circuit, answer: str) -> Figure:
     places = _laid_out(by_stage, links)
     words = {node: _words(node, found, answer) for node in places}
     notes = [_arrow(places[edge.sender], places[edge.receiver], edge.share, words[edge.receiver]) for edge in links]
-    box = {"bgcolor": palette.BAND, "borderpad": 4, "showarrow": False, "font": {"size": 12, "color": palette.INK}}
+    box = {"bgcolor": palette.BAND, "borderpad": 6, "showarrow": False, "font": {"size": 12, "color": palette.INK}}
     wide, heads = _half_width(places), found.heads
     filled = {"bgcolor": palette.SEQUENTIAL_SCALE[2][1]}
     notes += [
@@ -147,7 +147,7 @@ def _arrow(start: tuple[float, float], end: tuple[float, float], share: float, w
     return {
         **{"x": x, "y": y, "ax": ax, "ay": ay, "xref": "x", "yref": "y", "axref": "x", "ayref": "y", "text": ""},
         **{"showarrow": True, "arrowhead": 2, "arrowwidth": width, "arrowsize": max(0.7, 2.5 / width)},
-        **{"arrowcolor": palette.MUTED, "standoff": edge + 3},
+        **{"arrowcolor": palette.MUTED, "standoff": edge},
     }
 
 

@@ -36,7 +36,7 @@ EXPERTS = (*OTHERS, "#a33d3d", "#4d5d6e")
 
 # One hue from nothing to everything (0 … 1), and two hues that meet at zero. No zero looks like the card, which masked
 # cells show.
-PATTERN_SCALE = ((0.0, "#f2effb"), (0.15, "#e6defa"), (0.4, "#b8a2ec"), (0.7, "#8358d6"), (1.0, "#4b2196"))
+PATTERN_SCALE = ((0.0, "#f2effb"), (0.15, "#e6defa"), (0.4, "#b8a2ec"), (0.58, "#8358d6"), (1.0, "#4b2196"))
 SEQUENTIAL_SCALE = ((0.0, "#fdfefe"), (0.2, "#d5ecef"), (0.5, "#7fc0ca"), (0.8, "#22899a"), (1.0, "#07505c"))
 DIVERGING_SCALE = ((0.0, "#1d4fb4"), (0.25, "#7ea6ee"), (0.5, "#f3f2ef"), (0.75, "#f0a08a"), (1.0, "#b5331c"))
 
@@ -68,7 +68,7 @@ DARK = {
     "#f2effb": "#242a3c",
     "#e6defa": "#332d5a",
     "#b8a2ec": "#56419a",
-    "#8358d6": "#8f6de6",
+    "#8358d6": "#6c48c6",
     "#4b2196": "#dccfff",
     "#fdfefe": "#1b212b",
     "#d5ecef": "#1d3a42",

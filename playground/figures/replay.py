@@ -57,6 +57,8 @@ def timeline(
             look = {"width": 3.0, "marks": 5, "zorder": 1} if mine else {"width": 1.4, "showlegend": False}
             name = f"head {layer}.{head}"
             curves.append(line(steps, scores[:, layer, head], name, color, yaxis="y2", legend="legend2", **look))
+    if L * H > 1:  # a line of its own in the legend
+        curves.append(line([0], [np.nan], "other heads", palette.FAINT, width=1.4, yaxis="y2", legend="legend2"))
     right = {"x": 1, "xanchor": "right", "xshift": -8, "yref": "y"}
     # the first name above its line, the second below, where no curve goes
     rung_names = [
@@ -93,8 +95,8 @@ def _places(steps: Sequence[int], at: Sequence[float]) -> np.ndarray:
 
 
 def _ticks(steps: Sequence[int]) -> dict[str, Any]:
-    """The steps of about ten snapshots, equally far apart."""
-    shown = np.unique(np.linspace(0, len(steps) - 1, 11).round().astype(int)).tolist()
+    """The steps of five snapshots, equally far apart."""
+    shown = np.unique(np.linspace(0, len(steps) - 1, 5).round().astype(int)).tolist()
     return {"tickvals": shown, "ticktext": [f"{steps[i]:,}" for i in shown]}
 
 

@@ -111,8 +111,8 @@ def names(
 
 
 def slanted(texts: Sequence[str], title: str = "", **more: Any) -> dict[str, Any]:
-    """An axis of tokens along the bottom."""
-    return names(texts, title, tickangle=-60, **more)
+    """An axis of tokens along the bottom, which chart.js slants where they do not fit."""
+    return names(texts, title, tickangle=0, **more)
 
 
 def counted(count: int, title: str, **more: Any) -> dict[str, Any]:

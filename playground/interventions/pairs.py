@@ -26,7 +26,7 @@ _DIALECTS = (
 )
 WRITTEN = {
     "stories": (
-        ("Mia had a red kite. Then Tom has the ", "Mia had a red drum. Then Tom has the ", "k", "d"),
+        ("Mia had a red kite. Then Tom has the ", "Mia had a red boat. Then Tom has the ", "k", "b"),
         ("In the morning Ana came to the sea. ", "In the morning Ben came to the sea. ", "S", "H"),
         ("Ana lived in a small town. One day ", "Max lived in a small town. One day ", "s", "h"),
     ),

@@ -236,9 +236,9 @@ class PatchMap:
         return self.effects / way if abs(way) > 1e-6 else np.full_like(self.effects, np.nan)
 
     def strongest_in(self, part: slice = slice(None)) -> tuple[int, int]:
-        """Row and token of the largest effect, of all tokens or of this part of them."""
+        """Row and token of the largest effect, of all tokens or of this part; the first of those that look the same."""
         effects = np.abs(self.effects[:, part])
-        row, column = np.unravel_index(int(effects.argmax()), effects.shape)
+        row, column = np.unravel_index(int((effects >= 0.995 * effects.max()).argmax()), effects.shape)
         return int(row), int(column) + (part.start or 0)
 
 

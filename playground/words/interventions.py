@@ -26,23 +26,15 @@ ASSUMPTIONS = {
     Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
 }
 """What a donor takes for granted."""
-OVERLAP = (
-    "Without one part, nearly all of the lead may be lost, because later parts build on it. Or hardly any is lost, "
-    "because other parts do the same work."
-)
+OVERLAP = "The shares need not add up to 100 %, because parts build on each other."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
-LEFT_OUT = (
-    "Switching a head off, as at the top of the page, takes away all it does. Here, a part gets the other prompt "
-    "instead. Work that is the same in both prompts does not count."
-)
+LEFT_OUT = "Work that is the same in both prompts does not count."
 BOXES = (
     "In each box: how much of the lead is lost if only this part gets the other prompt. Filled: the most needed. "
     "Click a head to see where it attends."
 )
 """What the picture of a circuit shows."""
-FRESH = (
-    "A fresh pair has the same form with other words. We use at most 24, and only if the model is sure of its answers."
-)
+FRESH = "A fresh pair has the same form with other words."
 ALIKE = 0.9
 """Share of the strongest effect from which a cell looks the same on the map."""
 LITTLE = 0.1
@@ -114,10 +106,9 @@ def added_words(changed: Sequence[str]) -> str:
     return f"At every token, we add the model's state for {towards} minus that for {away}."
 
 
-def example_words(changed: Sequence[str], elsewhere: bool) -> str:
-    """What steering adds, briefly, and whether it is shown on another prompt than the visitor's."""
-    where = "An example on another prompt: we" if elsewhere else "We"
-    return f"{where} add {' − '.join(_named(changed))}."
+def example_words(prompt: str, changed: Sequence[str]) -> str:
+    """The prompt that is steered, and what steering adds, briefly."""
+    return f"Prompt: “{prompt}” Added: {' − '.join(_named(changed))}."
 
 
 def _named(changed: Sequence[str]) -> list[str]:
@@ -172,9 +163,9 @@ def circuit_result(
 ) -> Result:
     """How few parts carry an answer, whether they do so on fresh pairs, and where their heads look (`places`)."""
     several = (OVERLAP, ARROWS[bool(found.edges)]) if found.nodes else ()
-    undrawn = len(found.nodes) - len(found.drawn)
-    small = f"Not shown: {undrawn} part{'s' * (undrawn > 1)} under {percent(FEEDS, 0)}." if undrawn else ""
-    details = " ".join(filter(None, (_reading(found, places, tokens, answer), small, LEFT_OUT, *several, FRESH)))
+    fresh = _fresh(found.fresh, found.holds)
+    checked = fresh if found.holds else "", FRESH if found.fresh else ""
+    details = " ".join(filter(None, (_reading(found, places, tokens, answer), *checked, LEFT_OUT, *several)))
     if not found.nodes:
         return Result(f"“{answer}” needs no head and no MLP.", "", details)
     n, here = len(found.nodes), "" if found.holds else "Here, "
@@ -185,7 +176,14 @@ def circuit_result(
     number = (
         f"If only {these} your prompt, “{answer}” keeps {percent(min(found.kept, 1.0), 0)} of its lead over “{foil}”."
     )
-    return Result(headline, f"{number} {_fresh(found.fresh, found.holds)}", details)
+    return Result(headline, number if found.holds else f"{number} {fresh}", details)
+
+
+def circuit_caption(found: Circuit) -> str:
+    """What the picture of a circuit shows, and how many of its parts."""
+    shown, parts = len(found.drawn), len(found.nodes)
+    left_out = f"The picture shows {shown} of the {parts} parts; any other is under {percent(FEEDS, 0)}. "
+    return f"{left_out if shown < parts else ''}{BOXES}"
 
 
 def _fresh(shares: Sequence[float], holds: bool) -> str:
@@ -194,9 +192,9 @@ def _fresh(shares: Sequence[float], holds: bool) -> str:
         return "No fresh pair was clear enough for a check."
     n, ranked = len(shares), sorted(min(max(share, 0.0), 1.0) for share in shares)
     least, half = percent(ranked[0], 0), percent(ranked[n // 2], 0)
-    kept = f"On {n} fresh pairs, it keeps at least {half} on half of them, and {least} on the worst."
+    kept = f"On {n} fresh pairs, the circuit keeps at least {half} on half of them, and {least} on the worst."
     if least == half:
-        kept = f"On {n} fresh pair{'s' * (n > 1)}, it keeps at least {least}."
+        kept = f"On {n} fresh pair{'s' * (n > 1)}, the circuit keeps at least {least}."
     return kept if holds else f"This may hold for your pair only. {kept}"
 
 

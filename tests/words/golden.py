@@ -337,7 +337,7 @@ def of_studies() -> Iterator[Case]:
 
 
 def of_edits_and_patches() -> Iterator[Case]:
-    effects = np.array([[-3.1, -3.2], [0.1, 0.4]])
+    effects = np.array([[-3.19, -3.2], [0.1, 0.4]])
     for part, rows in (("residual", ((0, None), (1, None))), ("head", ((0, 1), (1, 0))), ("expert", ((1, 2), (1, 3)))):
         yield f"a kept patch: {part}", interventions.kept_words(part, *rows[1], 1, "ab")
     yield "a kept patch: mlp", interventions.kept_words("mlp", 1, None, 1, "ab")
@@ -371,7 +371,7 @@ def of_edits_and_patches() -> Iterator[Case]:
         curve = SteeringCurve((0.0, 0.2, 0.4, 0.6), (-5.0, 1.0, 2.0, 3.0), (1.2, 1.19, 1.6, 1.7), tuple(leaders))
         yield f"steering: {leaders} lead", interventions.steered_result(curve, ("x", "y"), words, chosen)
     for sides in (("Ben", "Ana"), ("", "Ana")):
-        briefly = interventions.example_words(sides, elsewhere=all(sides))
+        briefly = interventions.example_words("Ana came.", sides)
         yield f"steering adds {sides}", f"{briefly} {interventions.added_words(sides)}"
     for after in (("y", 0.9), ("z", 0.61)):
         yield f"patched: {after}", interventions.expected_words(("y", 0.9998), after, ("y", "x"))
@@ -380,7 +380,7 @@ def of_edits_and_patches() -> Iterator[Case]:
     several = Circuit({fed: 0.01, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, (0.7, 1.2, 0.9, 0.8, 0.6), 6)
     place = Place(1, "induction", 0.61)
     yield "a circuit", interventions.circuit_result(several, {first: place}, "axba", "x", "y")
-    yield "a circuit's boxes", interventions.BOXES
+    yield "below a circuit", interventions.circuit_caption(several)
     for lost, fresh in (({first: 0.9}, (0.54,)), ({first: 0.9}, (0.11, *[0.95] * 4)), ({first: 0.9}, ()), ({}, ())):
         few, places = Circuit(lost, (), 0.93, fresh, 6), {node: Place(2, None, 0.2) for node in lost}
         said = interventions.circuit_result(few, places, "a xa", "x", "y")

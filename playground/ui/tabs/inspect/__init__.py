@@ -58,7 +58,8 @@ placeholder="Type a prompt"></textarea></label>
 {slot("edits-seen", tag="p", class_="quiet")}{slot("carried")}
 {strip.TEMPLATE}
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}{slot("notes")}</div>
-<div class="line views">{switch("view", "View", VIEWS)}</div>"""
+<div class="line views">{switch("view", "View", VIEWS)}
+<div data-for="training">{choice("training", "Show", training.SWITCH)}</div></div>"""
 
 
 def build(page: Page) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from ....figures.interventions import circuit_picture
 from ....interventions import circuit
 from ....interventions.pairs import fresh_pairs
-from ....words.interventions import BOXES, circuit_result
+from ....words.interventions import circuit_caption, circuit_result
 from ....words.result import Result
 from ...chart import chart_place
 from ...clicks import index_of
@@ -31,7 +31,7 @@ def slots(at: At) -> dict[str, Slot]:
     if not c.circuit:
         return {}
     suggested = {"circuit-ideas": ideas(at)}
-    graph = with_headline("circuit", (*at.about, c.other), lambda: _graph(at), lambda: BOXES)
+    graph = with_headline("circuit", (*at.about, c.other), lambda: _graph(at), lambda: circuit_caption(_found(at)))
     return suggested | graph if c.other else suggested
 
 

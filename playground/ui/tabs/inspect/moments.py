@@ -31,8 +31,8 @@ SLIDER = f"""<label class="moment" style="padding-inline: {BESIDE[0] - 8}px {BES
 {slot("moments-slider")}{slot("moments-step", tag="output")}</label>"""
 """The snapshots along the axis of the timeline, from the middle of the knob at one end to that at the other."""
 TEMPLATE = f"""<section data-for="training:moments">
-<div class="card stack">{slot("moments-headline")}
-<div class="line">{choice("look_at", "Attention to", HABIT_NAMES)}</div>
+<div class="card stack"><div class="line">{slot("moments-headline", class_="grow")}
+{choice("look_at", "Attention to", HABIT_NAMES)}</div>
 {chart_place("moments-timeline", height=380, save_name="through-training", clickable=True, below=SLIDER)}</div>
 <div class="two">
 <div class="card">{slot("moments-head", tag="h3")}
@@ -65,7 +65,7 @@ def slots(at: At) -> dict[str, Slot]:
         "moments-step": Slot(step, lambda: f"Moment: {step}"),
         "moments-timeline": Slot(
             head,
-            lambda: show(*timeline_picture(at, replay_of(look), index, habit), layer=None, head=None),
+            lambda: show(*timeline_picture(at, replay_of(look), index, habit), aloud=True, layer=None, head=None),
             slow=True,
         ),
         "moments-head": Slot(head, lambda: f"{head_name(*at.owner)} at {step}"),
@@ -170,7 +170,7 @@ def timeline_picture(at: At, found: Replay, index: int, habit: str) -> tuple[dic
         moment=found.steps[index], chosen=at.owner, rungs=rungs, recorded=bool(about.get("recorded")),
         rose=habit_found and (habit_found.before, habit_found.after),
     )  # fmt: skip
-    return figure, "The grey lines are the other heads." if found.scores[habit][0].size > 1 else ""
+    return figure, appeared(at.look, habit).headline
 
 
 def pattern(at: At, then: Look, step: int) -> dict[str, Any] | None:

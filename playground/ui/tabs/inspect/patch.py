@@ -15,7 +15,6 @@ from ....model import Pass, Tap
 from ....service.limits import PATCHES
 from ....words import interventions as words
 from ....words.result import Result
-from ... import theme
 from ...chart import chart_place
 from ...clicks import cell_of
 from ...panel import Slot, choice, move_button, slot, switch
@@ -151,8 +150,7 @@ def _map(at: At) -> tuple[dict[str, Any], Result]:
 
 def _below(at: At) -> str:
     edits = " Your edits are not part of this map." if at.edits else ""
-    window = window_words(at.look, _shown(at, _patched(at)))
-    return f"Click a cell to patch it.{edits}{window}"
+    return f"{window_words(at.look, _shown(at, _patched(at)))}{edits}".strip()
 
 
 def _continued(at: At) -> str:
@@ -176,9 +174,8 @@ def _continued(at: At) -> str:
     )
     texts = {"Unpatched": edits_tap(at.edits, at.look.config), "Patched": tap}
     said = words.expected_words(*(_likeliest(at, each) for each in texts.values()), answers_of(at))
-    here = theme.quiet("Both texts take the likeliest token each time. The tab Generate uses the model unchanged.")
     chips = f'<div class="line tight">{chips}</div>'
-    return f"{chips}<p>{html.escape(said)}</p>{here}{cards(at, texts)}"
+    return f"{chips}<p>{html.escape(said)}</p>{cards(at, texts)}"
 
 
 def _likeliest(at: At, tap: Tap) -> tuple[str, float]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from ....figures.interventions import steering_picture
+from ....figures.wire import shortened
 from ....inspection import Look
 from ....inspection import look as look_at
 from ....interventions.pairs import ends_a_word, word_with
@@ -45,8 +46,8 @@ from .pairs import (
 from .selection import At
 from .validation import held_out
 
-SETTING_TOKENS = 512
-"""Tokens of held-out text on which each layer and strength is tried."""
+SETTING_TOKENS, SHOWN = 512, 100
+"""Tokens of held-out text on which each layer and strength is tried; characters of the prompt that are repeated."""
 
 _NONE = "No ready example suits this model. Type two prompts under “Patch from another prompt”."
 _AREA = (
@@ -55,10 +56,11 @@ _AREA = (
 )
 TEMPLATE = f"""<details class="fold" data-fold="steer"><summary>Steer what the model writes</summary>
 <div class="card stack">{slot("steer-ideas", class_="line")}
-<div class="stack" data-if="steer_layer"><label class="field-label wide">Strength <output data-of="strength"></output>0
+<div class="stack" data-if="steer_layer">{slot("steer-added", tag="p", class_="num")}
+<label class="field-label wide">Strength <output data-of="strength"></output>0
 <input type="range" name="strength" min="0" max="{STRENGTHS[-1]:g}" step="{STRENGTHS[1]:g}">
 {STRENGTHS[-1]:g}</label>
-{slot("steer-curve-headline")}{slot("steer-added", tag="p", class_="num")}{slot("steer-texts", class_="stack")}
+{slot("steer-curve-headline")}{slot("steer-texts", class_="stack")}
 <details class="stack"><summary>Prompts, layer and curve</summary>
 <div class="line">{_AREA.format(label="Towards", name="towards")}{_AREA.format(label="Away from", name="away")}</div>
 {slot("steer-layer")}{chart_place("steer-curve", height=280, save_name="steering")}</details></div></div></details>"""
@@ -164,7 +166,7 @@ def slots(at: At) -> dict[str, Slot]:
     layers = {str(n): str(n) for n in range(at.look.config.n_layers)}
     return {
         **suggested,
-        "steer-added": Slot((c.prompt, c.other, c.towards, c.away, c.steer_on), lambda: _added(at)),
+        "steer-added": Slot((c.prompt, c.towards, c.away, c.steer_on), lambda: _added(at)),
         "steer-layer": Slot((len(layers), c.steer_layer), lambda: choice("steer_layer", "Layer", layers)),
         **with_headline("steer-curve", about, lambda: _curve(at)),
         "steer-texts": Slot(about, lambda: _side_by_side(at), slow=True, echoes=True),
@@ -187,10 +189,9 @@ def _changed(at: At) -> list[str]:
 
 
 def _added(at: At) -> str:
-    """What is added, where that is not the difference of the two prompts."""
-    c = at.chosen
-    own = not c.steer_on and (c.towards, c.away) == (_line(c.other or ""), _line(c.prompt))
-    return "" if own else html.escape(example_words(_changed(at), elsewhere=bool(c.steer_on)))
+    """The prompt that is steered, and what is added."""
+    prompt = shortened((at.chosen.steer_on or at.chosen.prompt).strip(), SHOWN)
+    return html.escape(example_words(prompt, _changed(at)))
 
 
 def _look(at: At, prompt: str) -> Look:

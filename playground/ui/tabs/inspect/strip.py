@@ -30,9 +30,8 @@ def slots(at: At) -> dict[str, Slot]:
     """The prediction, the tokens and the edits."""
     c = at.chosen
     shade = (*at.about, c.strip, *(at.owner if c.strip == "head" else ()), c.query)
-    unpatched = bool(c.view == "heads" and c.patch and c.other) * '<span class="quiet">(unpatched)</span>'
     return {
-        "next": Slot((*at.about, c.edits, unpatched), lambda: next_token(at) + unpatched),
+        "next": Slot((*at.about, c.edits), lambda: next_token(at)),
         "tokens": Slot(shade, lambda: tokens(at)),
         "strip-words": Slot((*at.about, c.strip, *at.owner, c.query), lambda: words(at)),
         "edits-in-force": Slot((*at.about, c.edits), lambda: in_force(at)),
