@@ -34,6 +34,7 @@ BOXES = (
     "Click a head to see where it attends."
 )
 """What the picture of a circuit shows."""
+UNLIKE = "Your two prompts differ in many tokens, so this compares more than one thing."
 FRESH = "A fresh pair has the same form with other words."
 ALIKE = 0.9
 """Share of the strongest effect from which a cell looks the same on the map."""

@@ -11,6 +11,7 @@ from playground.interventions.steering import STRENGTHS
 from playground.storage import load
 from playground.studies.slips import CHECKPOINTS
 from playground.ui.tabs.inspect.steer import steered_pairs
+from playground.words.interventions import UNLIKE
 from tests.model.configs import VARIANTS
 from tests.ui.inspecting import Inspecting, drawn, made_up
 
@@ -56,6 +57,8 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     alike = tab.made("hgfe hg", view="heads", patch=True, circuit=True, other="cafe ca ")  # one blank more
     assert "<h3>Both prompts lead to almost the same prediction.</h3>" in alike["patch-map-headline"]
     assert "Both prompts lead to almost the same prediction" in str(alike["circuit"])
+    unlike = tab.made("bhfd bh", view="heads", circuit=True, other="faeb ca")
+    assert UNLIKE in str(unlike["circuit"]) and UNLIKE not in str(made["circuit"])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 from ....figures.interventions import circuit_picture
 from ....interventions import circuit
 from ....interventions.pairs import fresh_pairs
-from ....words.interventions import circuit_caption, circuit_result
+from ....words.interventions import UNLIKE, circuit_caption, circuit_result
 from ....words.result import Result
 from ...chart import chart_place
 from ...clicks import index_of
@@ -17,6 +17,7 @@ from .selection import At
 
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
 <div class="stack" data-for="patch:false">{FIELD}{slot("circuit-ideas", class_="line")}</div>
+<p class="quiet" data-for="patch:true">Change the other prompt under <i>Patch from another prompt</i> above.</p>
 <div class="head-card" data-if="other"><div class="stack">{slot("circuit-headline")}</div>
 <div data-reveal="headline">{chart_place("circuit", height=400, save_name="circuit", clickable=True)}</div></div>
 </div></details>"""
@@ -31,7 +32,7 @@ def slots(at: At) -> dict[str, Slot]:
     if not c.circuit:
         return {}
     suggested = {"circuit-ideas": ideas(at)}
-    graph = with_headline("circuit", (*at.about, c.other), lambda: _graph(at), lambda: circuit_caption(_found(at)))
+    graph = with_headline("circuit", (*at.about, c.other), lambda: _graph(at), lambda: _caption(at))
     return suggested | graph if c.other else suggested
 
 
@@ -54,6 +55,11 @@ def _found(at: At) -> circuit.Circuit:
         return circuit.find_circuit(look.model, [pair, *more[:known]], more[known:])
 
     return kept_here.get(("circuit", pair), search, owner=look.model)
+
+
+def _caption(at: At) -> str:
+    unlike = len(pair_here(at).changed) > at.look.length / 2
+    return circuit_caption(_found(at)) + f" {UNLIKE}" * unlike
 
 
 def _graph(at: At) -> tuple[dict[str, Any], Result]:
