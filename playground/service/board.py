@@ -84,7 +84,7 @@ class Board:
         """Begin or queue a comparison for this visitor. Raises LimitError."""
         spec.check(spec.matched(), self.limits)
         job = ComparisonJob(new_id(), visitor, "", spec, self.limits, self.registry)
-        return self.begin(job, spec.title, share)
+        return self.begin(job, spec.source.title + ", no balance" * (spec.moe.balance == "none"), share)
 
     def begin(self, job: K, title: str, share: str = "", *, keep: int | None = None) -> K:
         """Queue a new job; one without a name is named after its number and `title`. Raises LimitError.

@@ -45,11 +45,6 @@ class ComparisonSpec:
     vocab_size: int | None = None
     """Size of a byte-level vocabulary to be trained; None for its default."""
 
-    @property
-    def title(self) -> str:
-        """How this pair and its models are named, after their number."""
-        return self.source.title + ", no balance" * (self.moe.balance == "none")
-
     def to_dict(self) -> dict[str, Any]:
         """The spec as plain values, for JSON."""
         return dataclasses.asdict(self)
@@ -283,7 +278,7 @@ class ComparisonJob(TrainingJob):
         with self._lock:
             history = self._histories[event.side][0].copied()
         model_id, other = (self.model_ids[side] for side in sorted(SIDES, key=lambda side: side != event.side))
-        name = f"{NAMES[event.side]} {self.number} · {self.spec.title}"
+        name = f"{NAMES[event.side]} {self.name.partition(' ')[2]}"  # “Comparison 2 · …” gives “Dense 2 · …”
         training = self.spec.training.replace(steps=self._steps)
         comparison = {"with": other, "equal": self.spec.equal}
         self._put(model_id, self._checkpoint(model_id, event.model, history, name, training, comparison=comparison))

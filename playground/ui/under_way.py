@@ -32,7 +32,8 @@ def add_bar(page: Page, kind: type[Job], draw: Callable[[Any], str], *, elem_id:
         job = page.board.active(asked.visitor, kind=kind)
         if job is None:
             return Shown({}, {name: Slot(None, lambda: "") for name in ("stop", "bar")})
-        view, stop = job.view(), stop_button(job, id=stop_id)
+        view = job.view()
+        stop = stop_button(view, kind, id=stop_id)
         return Shown({}, {"stop": Slot(stop, lambda: stop), "bar": Slot(view.version, lambda: draw(view))})
 
     page.panels.add(elem_id, show, _BAR, start={}, follows=True, elem_id=elem_id, elem_classes="job-bar")
@@ -40,11 +41,10 @@ def add_bar(page: Page, kind: type[Job], draw: Callable[[Any], str], *, elem_id:
     page.panels.act(f"dismiss_{kind.kind}", lambda asked: page.board.dismiss(asked.visitor, kind=kind))
 
 
-def stop_button(job: Job, **more: str) -> str:
-    """The button that stops this job, with `more` attributes."""
-    state = job.view().state
-    words = {"waiting": "Leave the queue", "stopping": "Stopping …"}.get(state, "Stop")
-    return deed_button(words, f"stop_{job.kind}", kind="stop", disabled=state == "stopping", **more)
+def stop_button(view: Any, kind: type[Job], **more: str) -> str:
+    """The button that stops a job of this kind, with `more` attributes."""
+    words = {"waiting": "Leave the queue", "stopping": "Stopping …"}.get(view.state, "Stop")
+    return deed_button(words, f"stop_{kind.kind}", kind="stop", disabled=view.state == "stopping", **more)
 
 
 def progress(view: Any, share: float, words: str) -> str:

@@ -88,8 +88,7 @@ def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
     until(lambda: page.job().state == "training")
     assert verdict.interval(page.job().view())[0], "its place stays while both train"
     assert "Stop" in page.bar.look()["stop"] and "of 400" in page.bar.slots["bar"] and page.news()["pause"]
-    assert "Stop" in page.look(loads=True)["loads-train"] and page.text("headline") == "Training both …"
-    assert not page.slots["choice"], "another pair is not shown meanwhile"
+    assert "Stop" in page.look(loads=True)["loads-train"] and page.text("headline", "choice") == "Training both …"
     assert "are training" in page.look(breaking=True)["breaking-note"], "its models are not there yet"
     assert "breaking-result" not in page.slots, "of others it stays, unseen, so that nothing moves"
     page.look(breaking=False)
@@ -144,13 +143,11 @@ def test_the_chosen_model_brings_its_pair_along(served):
         assert {(each["zmin"], each["zmax"]) for (each,) in maps} == {(-2, 2)}
         until(lambda: alone.job().settled)
         alone.look()
-        assert "balance" in alone.slots["loads-headline"]
-        assert ("no balance" in alone.slots["routing-pair"]) is (pair is not ids)
+        assert "balance" in alone.text("loads-headline") and ("no b" in alone.text("routing-pair")) is (pair is not ids)
         way_back = html.unescape(alone.slots["loads-train"])
         assert f'{{"pair": "{" ".join(ids.values())}"}}' in way_back if pair is not ids else not way_back
     # the recorded pair is too long to be trained again here
-    assert "First press Train both" in alone.look(pair=" ".join(SHIPPED))["loads-note"]
-    assert alone.slots["load-unbalanced"] is None
+    assert alone.look(pair=" ".join(SHIPPED))["loads-note"].startswith("First") and not alone.slots["load-unbalanced"]
 
 
 def test_nonsense_is_refused_in_words(served):

@@ -39,7 +39,7 @@ def slots(at: At) -> dict[str, Slot]:
     loads = {name: over for name, side in sides.items() if (over := load_of(side, layer))}
     longest, load = max(loads.values(), key=lambda over: len(over[0]), default=((), None))
     drawn = [name for name, view in views.items() if (len(longest) > 1 if view.active else view.sides)]
-    state = layer, len(longest), [(name, views[name].id, len(loads.get(name, [()])[0])) for name in drawn]
+    state = layer, len(longest), [(views[name].id, views[name].active, len(loads.get(name, [()])[0])) for name in drawn]
     last = {name: evenness(load[-1].tolist()) for name, (_, load) in loads.items()}
     ends = {steps[-1] for steps, _ in loads.values()}
     alike = len(loads) == 2 and len(ends) == 1  # both have gone equally far
@@ -66,7 +66,7 @@ def slots(at: At) -> dict[str, Slot]:
 def _button(at: At, views: dict[str, PairView]) -> str:
     """The button that trains the pair without balance; Stop while it trains; later, the way back to the first pair."""
     if at.job and at.job.active:
-        return verdict.bar(at.job.view()) + stop_button(at.job)
+        return verdict.bar(at.view) + stop_button(at.view, type(at.job))
     if at.job is None or "load-unbalanced" not in views:
         return BUTTON if at.job else ""
     if at.job.spec.moe.balance != "none" or "load-balanced" not in views:

@@ -48,7 +48,6 @@ def slots(at: At) -> dict[str, Slot]:
     i, texts = layers.index(layer), [checkpoint.tokenizer.token_text(t) for t in ids]
     tokens, ends = [visible(each) for each in texts], ["\n" in each for each in texts]
     names = {str(each): str(each) for each in layers}
-    pair = html.escape(at.job.name if at.job else "")
     text, here = (*at.about, tuple(ids)), (*at.about, tuple(ids), layer)
 
     def routed() -> RoutedText:
@@ -59,7 +58,7 @@ def slots(at: At) -> dict[str, Slot]:
 
     return {
         "layers": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
-        "routing-pair": Slot(pair, lambda: pair),
+        "routing-pair": Slot(at.ids, lambda: html.escape(at.job.name) if at.job else ""),
         "routing-ideas": Slot(ideas, lambda: "".join(chip(text, _beginning(text)) for text in ideas)),
         "routing-headline": Slot(here, lambda: repeated_words(ids, first(), checkpoint.config.experts_per_token)),
         "routing-note": Slot(notes, lambda: "".join(notice(note, "warning") for note in notes)),
