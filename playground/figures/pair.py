@@ -12,7 +12,6 @@ import numpy as np
 from . import palette
 from .loss import GUTTER, gutter_labels, loss_axis, rung_line
 from .shapes import Figure, axis, figure, hidden, legend, line, lines, note, rule
-from .shapes import recorded as label
 from .wire import escaped
 
 
@@ -39,7 +38,6 @@ def pair_curves(
     *,
     end: float | None = None,
     log_y: bool = False,
-    recorded: bool = False,
     height: int = 300,
 ) -> Figure:
     """Validation curves of both models over the steps.
@@ -48,7 +46,6 @@ def pair_curves(
         rungs: (name, nats per token) from worst to best, as `Baselines.losses()` gives them.
         end: where the axis ends, so that a growing run only ever appends points.
         log_y: as for `loss_curve`.
-        recorded: says that these runs ship with the project.
     """
     traces = [_trace(curve) for curve in sorted(curves, key=lambda c: c.is_first)]  # the first seed's on top
     notes, narrow = gutter_labels(rungs, height, log_y, curve=min((c.y for c in curves), key=len, default=()))
@@ -60,7 +57,7 @@ def pair_curves(
         narrow=narrow | {"margin.r": 8},
         margin={"l": 56, "r": GUTTER if rungs else 20, "t": 36, "b": 44},
         shapes=[rung_line(name, value) for name, value in rungs],
-        annotations=[*notes, *([label()] if recorded else [])],
+        annotations=notes,
         **legend("right"),
         hovermode="closest",
         uirevision=str(end),
@@ -74,7 +71,6 @@ def difference_lines(
     margin: np.ndarray,
     *,
     end: float | None = None,
-    height: int = 300,
 ) -> Figure:
     """The MoE model's loss minus the dense one's during training: each seed, the mean, and its 95 % interval.
 
@@ -106,7 +102,7 @@ def difference_lines(
     sides = {"x": 1, "xref": "paper", "xanchor": "right", "yref": "paper"}
     return lines(
         traces,
-        height,
+        300,
         axis("step", **({"range": [0, end]} if end else {})),
         axis("MoE − dense, loss", range=[-reach, reach]),
         margin={"l": 60, "r": 16, "t": 30, "b": 44},

@@ -45,13 +45,15 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
 def load_map(
     steps: Sequence[int], load: np.ndarray, dead: Sequence[int], planned: int, title: str, bar: bool = True
 ) -> Figure:
-    """Heat map of each expert's share of visits (records, E) over a run; crosses mark experts `dead` at its end.
+    """Heat map of each expert's share of visits (records, E) at the first of these steps; crosses mark `dead` experts.
 
     The colour shows how far a share is above or below an equal one, up to four times either way. The scale is the same
     for all runs, so two maps side by side need one colour `bar`.
     """
     E = load.shape[1]
+    load = np.pad(load, ((0, len(steps) - len(load)), (0, 0)), constant_values=np.nan)
     half = (steps[1] - steps[0]) / 2 if len(steps) > 1 else 0.5  # a cell
+    named = "expert, ✕ almost unused" if dead else "expert"
     trace = cells(
         np.log2(np.clip(load.T * E, 1 / 4, 4)),
         "%{y}, step %{x:,.0f}<br>share of load %{customdata:.1f}\u00a0%",
@@ -73,7 +75,7 @@ def load_map(
         trace,
         120 + 24 * bar + max(14 * E, 160),
         axis("step", showgrid=False, range=[steps[0] - half, planned + half], tickformat=",d"),
-        names([f"{e} ✕" if e in dead else str(e) for e in range(E)], "expert", **UPSIDE_DOWN, **FIXED),
+        names([f"{e} ✕" if e in dead else str(e) for e in range(E)], named, **UPSIDE_DOWN, **FIXED),
         margin={"l": 8, "r": 8, "t": 44 + 24 * bar, "b": 8},
         annotations=[note(title, color=palette.INK, size=14, yshift=8)],
         uirevision=str(E),

@@ -280,6 +280,7 @@ def line(
     }
     if marks is not None:
         trace["marker"] = {"color": color, **({"size": marks} if isinstance(marks, int) else marks)}
+        trace["cliponaxis"] = False  # a mark at an axis's end is whole
     return {**trace, **more}
 
 

@@ -25,22 +25,18 @@ class Evenness:
     """The entropy of the shares, in bits."""
     most: float
     """The entropy if all E experts were used evenly: log2 E."""
-    busiest: int
-    """The expert with the largest share."""
     busiest_share: float
     dead: tuple[int, ...]
     """Experts that get next to nothing."""
 
 
 def evenness(load: Sequence[float]) -> Evenness:
-    """Entropy, busiest expert and dead experts, from one layer's shares of visits (E,), which sum to 1."""
+    """Entropy, the busiest expert's share and dead experts, from one layer's shares of visits (E,), which sum to 1."""
     shares = [float(share) for share in load]
-    busiest = max(range(len(shares)), key=shares.__getitem__)
     return Evenness(
         entropy=entropy(shares),
         most=math.log2(len(shares)),
-        busiest=busiest,
-        busiest_share=shares[busiest],
+        busiest_share=max(shares),
         dead=tuple(e for e, share in enumerate(shares) if share < DEAD_SHARE / len(shares)),
     )
 

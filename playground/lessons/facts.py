@@ -218,7 +218,7 @@ def _load(scene: Scene, kind: str) -> list[float]:
 
 
 def _used(scene: Scene, kind: str) -> int:
-    """How many of this layer's experts are effectively in use at the end of training, as below its picture."""
+    """How many of this layer's experts are effectively in use at the end of training, as above its picture."""
     return round(2 ** evenness(_load(scene, kind)).entropy)
 
 

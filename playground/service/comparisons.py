@@ -278,7 +278,7 @@ class ComparisonJob(TrainingJob):
         with self._lock:
             history = self._histories[event.side][0].copied()
         model_id, other = (self.model_ids[side] for side in sorted(SIDES, key=lambda side: side != event.side))
-        name = f"{NAMES[event.side]} {self.number} · {self.spec.source.title}"
+        name = f"{NAMES[event.side]} {self.name.partition(' ')[2]}"  # “Comparison 2 · …” gives “Dense 2 · …”
         training = self.spec.training.replace(steps=self._steps)
         comparison = {"with": other, "equal": self.spec.equal}
         self._put(model_id, self._checkpoint(model_id, event.model, history, name, training, comparison=comparison))

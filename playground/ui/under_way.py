@@ -33,14 +33,18 @@ def add_bar(page: Page, kind: type[Job], draw: Callable[[Any], str], *, elem_id:
         if job is None:
             return Shown({}, {name: Slot(None, lambda: "") for name in ("stop", "bar")})
         view = job.view()
-        words = {"waiting": "Leave the queue", "stopping": "Stopping …"}.get(view.state, "Stop")
-        off = view.state == "stopping"
-        stop = deed_button(words, f"stop_{kind.kind}", kind="stop", id=stop_id, disabled=off)
+        stop = stop_button(view, kind, id=stop_id)
         return Shown({}, {"stop": Slot(stop, lambda: stop), "bar": Slot(view.version, lambda: draw(view))})
 
     page.panels.add(elem_id, show, _BAR, start={}, follows=True, elem_id=elem_id, elem_classes="job-bar")
     page.panels.act(f"stop_{kind.kind}", lambda asked: page.board.stop(asked.visitor, kind=kind) and None)
     page.panels.act(f"dismiss_{kind.kind}", lambda asked: page.board.dismiss(asked.visitor, kind=kind))
+
+
+def stop_button(view: Any, kind: type[Job], **more: str) -> str:
+    """The button that stops a job of this kind, with `more` attributes."""
+    words = {"waiting": "Leave the queue", "stopping": "Stopping …"}.get(view.state, "Stop")
+    return deed_button(words, f"stop_{kind.kind}", kind="stop", disabled=view.state == "stopping", **more)
 
 
 def progress(view: Any, share: float, words: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..inspection.balance import Evenness
 from ..inspection.favourites import RANDOM_ROUTERS, Sorting
-from .numbers import listed, percent
+from .numbers import listed
 from .result import Result
 
 NAMED = 3
@@ -50,12 +50,10 @@ def balance_headline(step: int, balanced: Evenness, unbalanced: Evenness) -> str
     return f"After {step:,} steps, balance makes no visible difference."
 
 
-def usage_words(*loads: Evenness) -> str:
-    """How many experts were in use at the end, and the share of the busiest; of two loads, the first with balance."""
-    used, shares = [f"{2**load.entropy:.1f}" for load in loads], [percent(load.busiest_share, 0) for load in loads]
-    without = f" with balance, {used[1]} without" if len(loads) > 1 else ""
-    dead = " Almost unused experts are marked ✕." if any(load.dead for load in loads) else ""
-    return f"Experts in use: {used[0]} of {2 ** loads[0].most:.0f}{without}. Busiest: {' and '.join(shares)}.{dead}"
+def usage_words(load: Evenness | None, balanced: bool) -> str:
+    """The title of a load map: whether this model has balance, and how many of its experts are in use."""
+    used = f" · {2**load.entropy:.1f} of {2**load.most:.0f} in use" if load else ""
+    return f"{'With' if balanced else 'Without'} balance{used}"
 
 
 def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None, judged: str) -> Result:

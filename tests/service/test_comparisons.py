@@ -61,12 +61,12 @@ def test_one_thing_at_a_time_within_the_limits_and_stop_keeps_both(tmp_path):
     jobs = house(tmp_path)
     long = spec(training=TRAINING.replace(steps=100_000), seeds=1, moe=MOE.replace(balance="none"))
     job = jobs.compare(ANNA, long)
-    assert job.name.endswith(", no balance")
     with pytest.raises(LimitError, match="already have"):
         jobs.start(ANNA, small_spec())
     assert jobs.stop(ANNA) is None  # Train's Stop is not this one's
     assert jobs.stop(ANNA, kind=ComparisonJob) is job
     ended(job)
+    assert all(each.name.endswith(", no balance") for each in (job, *jobs.registry.models(ANNA)))
     with pytest.raises(LimitError, match="seeds"):
         jobs.compare(ANNA, spec(seeds=99))
     with pytest.raises(LimitError, match="parameters"):

@@ -78,16 +78,16 @@ def of_pictures() -> Iterator[Case]:
 def of_experts() -> Iterator[Case]:
     chosen, weights = np.array([[0, 1], [0, 5]]), np.array([[0.9, 0.1], [0.6, 0.4]])
     yield "a journey", experts.journey_words("a", 3, [0, 1], chosen, weights)
-    even = Evenness(2.9, 3.0, 4, 0.2, ())
+    even = Evenness(2.9, 3.0, 0.2, ())
     for what, balanced, unbalanced in (
-        ("some die", even, Evenness(2.0, 3.0, 4, 0.5, (0, 2))),
-        ("more die", Evenness(2.8, 3.0, 4, 0.2, (0,)), Evenness(2.0, 3.0, 4, 0.5, (0, 2))),
-        ("one is busy", even, Evenness(2.0, 3.0, 4, 0.5, ())),
+        ("some die", even, Evenness(2.0, 3.0, 0.5, (0, 2))),
+        ("more die", Evenness(2.8, 3.0, 0.2, (0,)), Evenness(2.0, 3.0, 0.5, (0, 2))),
+        ("one is busy", even, Evenness(2.0, 3.0, 0.5, ())),
         ("nothing", even, even),
     ):
         yield f"what balance did: {what}", experts.balance_headline(80, balanced, unbalanced)
-    yield "experts in use", experts.usage_words(even)
-    yield "experts in use, both", experts.usage_words(even, Evenness(2.0, 3.0, 4, 0.5, (0, 2)))
+    yield "a load's title", experts.usage_words(even, True)
+    yield "a load's title, not measured yet", experts.usage_words(None, False)
     yield "kept", experts.repeated_words([7, 8, 7, 7], [3, 1, 3, 1], 2)
     yield "nothing kept", experts.repeated_words([7, 8], [1, 1], 1)
     for random, kind in ((0.61, (3, ["a"])), (0.61, (3, list("abcde"))), (0.61, None), (0.73, None)):

@@ -128,11 +128,9 @@ def _choice(here: At) -> Slot:
     known = {" ".join(ids): name for ids, name in pairs(here.page, here.visitor).items()}
     now = here.chosen.pair
     if now not in known:
-        name = here.job.name if here.job else here.view.name if here.view else ""
-        known = {now: name} | known
-
-    drawn = lambda: choice("pair", "Pair", known, now, resets=RESETS) if len(known) > 1 else ""  # noqa: E731
-    return Slot((known, now), drawn)
+        known = {now: here.view.name if here.view else ""} | known
+    open_to = len(known) > 1 and not (here.job and here.job.active)  # a pair that trains is shown until it is done
+    return Slot((known, now, open_to), lambda: choice("pair", "Pair", known, now, resets=RESETS) if open_to else "")
 
 
 RESETS = "dense mixture layer token prompt off worth"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import html
 import statistics
 import threading
 import time
@@ -41,7 +42,8 @@ def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = N
         *_losses(view),
     ]
     whose = "" if view.matched is None else f"{view.name}, under way" if view.active else view.name
-    return theme.table((whose, "Dense", "MoE", "MoE compared"), rows, save="dense-vs-moe-table")
+    caption = f'<p class="quiet">{html.escape(whose)}</p>' if whose else ""
+    return caption + theme.table(("", "Dense", "MoE", "MoE compared"), rows, save="dense-vs-moe-table")
 
 
 def two_digits(speed: float) -> str:

@@ -215,7 +215,7 @@ def _losses(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
     ]
     rungs = view.baselines.losses() if view.baselines else []
     log_y = bool(rungs) and view.baselines.low_floor
-    figure = pair_curves(drawn, rungs, end=end, log_y=log_y, recorded=view.state == "recorded")
+    figure = pair_curves(drawn, rungs, end=end, log_y=log_y)
     return figure, pair_words(drawn, view.alike)
 
 
