@@ -80,7 +80,6 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <details class="written-details" hidden><summary>Details</summary><p class="quiet"><span class="written-by"></span>
 <span class="written-more"></span></p></details>{why.BUTTON.format("link", " hidden")}<p class="written-said quiet"></p>
 <p class="written-old quiet"></p></div>
-{why.COPIED}
 <p class="quiet tint-words">Tinted: less likely. Tap a token, or select words.</p></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}
 <div class="selected-words stack"><h2 dir="auto"></h2>
