@@ -60,7 +60,7 @@ def copied_sentence(copied: Copied) -> str:
 
 def copied_result(copied: Copied, match: Match) -> Result:
     """The answer for words within a piece that the model knows by heart."""
-    known, number = "It is copied: the underlined piece", copied_sentence(copied)
+    known, number = "Copied: the underlined piece", copied_sentence(copied)
     if copied.whole:
         known, number = "The whole answer", ""
     return Result(f"{known} occurs {times(match.count)} in the training text.", number)

@@ -45,8 +45,8 @@ def test_from_the_question_to_the_proof(house, monkeypatch):
         less_usual.setattr(Copied, "unusual", True)
         by_heart, marks = (house.made(f"why-{what}", why=why) for what in ("answer", "marks"))
         assert marks == {"copied": [(0, 34)], "asked": [4, 6]}, "whole words"
-    assert by_heart.startswith("<h3>It is copied: the underlined piece occurs 10 times")
-    assert "<mark>the dog ran" in by_heart and house.made("why-marks", why=why)["copied"] == []
+    assert by_heart.startswith("<h3>Copied: the underlined piece occurs 10 times")
+    assert "the <mark>dog</mark> ran" in by_heart and house.made("why-marks", why=why)["copied"] == []
     assert "occurs nowhere" in house.made("why-answer", why=why | {"first": 34, "last": 38}), "out of the piece"
     passages = house.made("why-passages", why=why)
     others = house.made("why-more", why=why).partition("<h3>More passages</h3>")[2]

@@ -252,7 +252,7 @@ def _inked(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, Any]:
-    """First and last token of the copied piece that explains the selection, and of the selection, for the text above."""
+    """First and last token of the copied piece that explains the selection, and of the selection, for the text."""
     _, held, piece = _selected(found, checkpoint, chosen)
     return {"copied": piece if found.explains(held) else [], "asked": [chosen.first, chosen.last]}
 
@@ -271,7 +271,8 @@ def _answer_html(
         count = text.count(selected) if selected else 0
         return theme.result(passage_result(_shortened(selected), count, ranked))
     hint = theme.quiet(HINT) if ranked is not None and ranked.raising else ""
-    return theme.result(copied_result(found, held)) + _source(held.sources[0], held.end - held.start, text) + hint
+    source = _source(held.sources[0], held.end - held.start, text, selected)
+    return theme.result(copied_result(found, held)) + source + hint
 
 
 def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen) -> str:
@@ -289,12 +290,10 @@ def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: 
     return "".join(parts)
 
 
-def _source(start: int, length: int, text: str) -> str:
-    """A piece of the training text, marked, with a few words before and after it."""
-    end = start + length
-    return _quoted(
-        text[max(start - AROUND, 0) : start], f"<mark>{_shown(text[start:end])}</mark>", text[end : end + AROUND]
-    )
+def _source(start: int, length: int, text: str, selected: str = "") -> str:
+    """A piece of the training text with a few words before and after it; marked as a whole, or only the selection."""
+    piece, end = text[start : start + length], start + length
+    return _quoted(text[max(start - AROUND, 0) : start], _shown(piece, selected or piece), text[end : end + AROUND])
 
 
 def _quoted(before: str, piece: str, after: str) -> str:
