@@ -206,7 +206,7 @@ def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium
     page.locator(".written [data-place='0:0']").focus()
     page.keyboard.press("Shift+ArrowRight")
     expect(page.locator(".written .framed")).to_have_count(2)
-    page.locator(".why-button.link").click()
+    page.locator(".why-button:visible").click()
     expect(page.locator("[data-slot=why-answer] h3")).to_be_visible()
     expect(page.locator(".written .framed")).to_have_count(2)
     expect(page.locator(".written .open:not(:focus-visible)")).to_have_css("outline-style", "none")
