@@ -193,6 +193,7 @@ def test_a_phone_shows_the_button_and_the_text_without_scrolling_and_scrolls_to_
     page.locator("#tab-train-button").click()
     page.locator("#train-button").click()
     expect(page.locator("#stop-button")).to_be_in_viewport()
+    expect(page.locator("#train-button")).to_be_hidden()
     page.wait_for_function("() => scrollY > 0 && window.was === (window.was = scrollY)", polling=500)  # at rest
     assert page.evaluate("document.querySelector('#curve .chart-plot').layout.dragmode") is False, "a finger scrolls"
     assert 0 <= page.locator("#train-panel h2").first.bounding_box()["y"] < 40
