@@ -16,8 +16,6 @@ from .result import Result
 
 NO_RULES = (CHANCE, NEXT, WORD, SPELLING, ENDS)
 """Kinds of tokens that no rule of a grammar's own decides."""
-LEGEND = "around the selection occurs in the training text."
-"""What the line under a piece of the answer means; after the words *The underlined piece*."""
 HINT = "A hint: this passage may have helped most."
 LITTLE = "This passage may have helped a little more than others."
 LOWERING = "A hint: these may make it less likely. Small values may be chance."
@@ -64,7 +62,7 @@ def copied_sentence(copied: Copied) -> str:
 
 def copied_result(copied: Copied, match: Match) -> Result:
     """The answer for words within a piece that the model knows by heart."""
-    known, number = "It is copied: this piece", copied_sentence(copied)
+    known, number = "Copied: the underlined piece", copied_sentence(copied)
     if copied.whole:
         known, number = "The whole answer", ""
     return Result(f"{known} occurs {times(match.count)} in the training text.", number)

@@ -193,6 +193,7 @@ def test_a_phone_shows_the_button_and_the_text_without_scrolling_and_scrolls_to_
     page.locator("#tab-train-button").click()
     page.locator("#train-button").click()
     expect(page.locator("#stop-button")).to_be_in_viewport()
+    expect(page.locator("#train-button")).to_be_hidden()
     page.wait_for_function("() => scrollY > 0 && window.was === (window.was = scrollY)", polling=500)  # at rest
     assert page.evaluate("document.querySelector('#curve .chart-plot').layout.dragmode") is False, "a finger scrolls"
     assert 0 <= page.locator("#train-panel h2").first.bounding_box()["y"] < 40
@@ -206,7 +207,7 @@ def test_ask_why_it_wrote_some_words_by_keys_a_tap_or_dragging(address, chromium
     page.locator(".written [data-place='0:0']").focus()
     page.keyboard.press("Shift+ArrowRight")
     expect(page.locator(".written .framed")).to_have_count(2)
-    page.locator(".why-button.link").click()
+    page.locator(".why-button:visible").click()
     expect(page.locator("[data-slot=why-answer] h3")).to_be_visible()
     expect(page.locator(".written .framed")).to_have_count(2)
     expect(page.locator(".written .open:not(:focus-visible)")).to_have_css("outline-style", "none")

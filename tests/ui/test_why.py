@@ -26,7 +26,7 @@ def house():
 
 def words(panel: Generating) -> dict:
     encode, step = panel.checkpoint.tokenizer.encode, panel.checkpoint.history.last_step
-    tokens = encode("the dog ran in the sun. a bird sang so")
+    tokens = encode("the dog ran in the sun. a bird sang tso")
     return {"prompt": encode("the "), "tokens": tokens, "step": step, "sample": 0, "first": 4, "last": 6}
 
 
@@ -40,13 +40,14 @@ def test_from_the_question_to_the_proof(house, monkeypatch):
     answer, copied = house.made("why-answer", why=why), house.made("why-copied", why=why)
     assert "<h3>A hint: this passage may have helped most.</h3>" in answer and "“dog” occurs 11 times" in answer
     assert "95\u00a0% of this answer also occurs" in copied and "The whole shaded piece occurs 10 times" in copied
-    assert "<mark>the dog ran in the sun. a bird sang </mark>" in copied
+    assert "<mark>the dog ran in the sun. a bird sang t</mark>" in copied
     with monkeypatch.context() as less_usual:
         less_usual.setattr(Copied, "unusual", True)
-        by_heart = house.made("why-answer", why=why)
-    assert by_heart.startswith("<h3>It is copied: this piece occurs 10 times in") and "<mark>the dog ran" in by_heart
-    assert house.made("why-marks", why=why) == {"copied": [(0, 34)], "asked": [4, 6]}
-    assert "occurs nowhere" in house.made("why-answer", why=why | {"first": 34, "last": 36}), "out of the piece"
+        by_heart, marks = (house.made(f"why-{what}", why=why) for what in ("answer", "marks"))
+        assert marks == {"copied": [(0, 34)], "asked": [4, 6]}, "whole words"
+    assert by_heart.startswith("<h3>Copied: the underlined piece occurs 10 times")
+    assert "the <mark>dog</mark> ran" in by_heart and house.made("why-marks", why=why)["copied"] == []
+    assert "occurs nowhere" in house.made("why-answer", why=why | {"first": 34, "last": 38}), "out of the piece"
     passages = house.made("why-passages", why=why)
     others = house.made("why-more", why=why).partition("<h3>More passages</h3>")[2]
     raising, lowering = others.split("A hint: these may make it less likely.")

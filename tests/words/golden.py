@@ -413,7 +413,6 @@ def of_influence() -> Iterator[Case]:
         ("all of it copied", Copied((match,), 1.0, 0.0)),
     ):
         yield name, influence.copied_sentence(found)
-    yield "the legend", f"The underlined piece {influence.LEGEND}"
     one = (Passage(((0, 9),), 1.0),)
     ranked = Ranked(one, (), 300, 1200, 8, -1.0, (("who owns what", 0.45), ("free choices", 0.4)))
     for name, count, of in (

@@ -21,13 +21,8 @@ LINES, LETTERS = 3, 110
 
 @lru_cache(maxsize=16)
 def note_of(source: str, note: str) -> str:
-    """A choice's note, and some lines of the language."""
-    if source == SENTENCES:
-        lines = list(TWENTY)
-    elif source in LANGUAGES:
-        lines = LANGUAGES[source].sample(600, seed=1).splitlines()
-    else:
-        return quiet(note)
+    """Some lines of an example, with a note as their title."""
+    lines = list(TWENTY) if source == SENTENCES else LANGUAGES[source].sample(600, seed=1).splitlines()
     return _excerpt([line for line in lines if line.strip()], note)
 
 

@@ -19,7 +19,7 @@ from ...service.limits import Limits
 from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
 from ...training.recipes import learns_by_heart
 from ..refusals import sentence
-from ..theme import notice
+from ..theme import notice, quiet
 from .excerpts import beginning_of, contents_of, note_of
 from .fields import titled
 from .followed import Followed
@@ -32,8 +32,8 @@ EXAMPLE = "example"
 NOTES = {
     **{name: language.note for name, language in LANGUAGES.items()},
     SENTENCES: "Twenty short sentences in words. Sixteen for training, four for validation.",
-    OWN_TEXT: "2,000 characters are enough to begin; 100,000 teach much more.",
 }
+ENOUGH = "2,000 characters are enough to begin; 100,000 teach much more."
 PROMPTS = {
     **{name: language.prompt for name, language in LANGUAGES.items()},
     SENTENCES: "the cat",
@@ -188,15 +188,15 @@ def values_of(source: Source) -> dict[str, Any]:
 
 
 def note_html(source: str) -> str:
-    """The note on a text: why to choose it, and what it looks like."""
-    return note_of(source, NOTES[source])
+    """The note on an example: why to choose it, and what it looks like; empty for the visitor's own text."""
+    return note_of(source, NOTES[source]) if source in NOTES else ""
 
 
 def contents_html(values: Mapping[str, Any], limits: Limits) -> str:
-    """What the visitor's own text holds, or why it cannot be read; empty if there is none."""
+    """What the visitor's own text holds, or why it cannot be read; how much is enough if there is none yet."""
     given = values["upload"] if values["own_kind"] == "upload" else values["text"]
     if values["own_kind"] == "hub" or not given or not str(given).strip():
-        return ""
+        return "" if values.get("parent") else quiet(ENOUGH)  # that model says how much it needs
     try:
         text = source_of(values, limits).text
         own = own_of(text, values["tokenizer"])

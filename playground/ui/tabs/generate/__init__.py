@@ -80,10 +80,9 @@ name="temperature" min="0" max="3" step="0.05" aria-label="Temperature, from saf
 <details class="written-details" hidden><summary>Details</summary><p class="quiet"><span class="written-by"></span>
 <span class="written-more"></span></p></details>{why.BUTTON.format("link", " hidden")}<p class="written-said quiet"></p>
 <p class="written-old quiet"></p></div>
-{why.COPIED}
 <p class="quiet tint-words">Tinted: less likely. Tap a token, or select words.</p></div>
 <div class="card choice-card stays">{slot("choice", class_="stack")}
-<div class="selected-words stack"><h2 dir="auto"></h2>
+<div class="selected-words stack"><h2></h2>
 <div>{why.BUTTON.format("primary", "")}</div></div></div>{why.TEMPLATE}</div>
 <details class="fold scores"><summary>How the score became a probability</summary>{slot("choice-table")}</details>
 <details class="fold" data-fold="game"><summary>{game.TITLE}</summary>{game.TEMPLATE}</details>

@@ -22,7 +22,6 @@ from ....service.why import ProofJob, Question, SearchJob, by_claim, corpus_of, 
 from ....storage import Checkpoint
 from ....words.influence import (
     HINT,
-    LEGEND,
     LOWERING,
     PROOFS,
     copied_result,
@@ -49,9 +48,10 @@ MATCHES, RAISING, FALLING = 4, 6, 2
 """How many pieces and passages are shown."""
 LETTER = r"[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
 """A letter of a script that puts something between words."""
+INSIDE = re.compile(f"(?<={LETTER}){LETTER}")
+"""A letter within a word."""
 
 BUTTON = '<button type="button" class="{} why-button" data-do="why" data-reveal="why-title"{}>Why?</button>'
-COPIED = f'<p class="quiet copied-words">The <span class="copied">underlined piece</span> {LEGEND}</p>'
 TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
 {slot("why-title", tag="h2", class_="grow")}
 {move_button("×", {"why": None}, kind="link close", title="Close", aria_label="Close")}</div>
@@ -228,14 +228,21 @@ def _spelled(checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, list[int]]:
 
 
 def _selected(found: Copied, checkpoint: Checkpoint, chosen: Chosen) -> tuple[str, Match | None, list[tuple[int, int]]]:
-    """The selection, without blanks around its words; and the longest copied piece that holds it, also as its first
-    and last token."""
+    """The selection, without blanks around its words; and the longest copied piece that holds it, with the first and
+    last token of its whole words."""
     text, ends = _spelled(checkpoint, chosen)
     start, end = _inked(text, ends[chosen.first - 1] if chosen.first else 0, ends[chosen.last])
     around = [match for match in found.matches if match.start <= start and end <= match.end]
     held = max(around, key=lambda match: match.end - match.start, default=None)
-    first, last = _inked(text, held.start, held.end) if held else (0, 0)
-    return text[start:end], held, [(bisect_right(ends, first), bisect_left(ends, last))] if held else []
+    if held is None:
+        return text[start:end], None, []
+    first, last = held.start, held.end
+    while first < start and INSIDE.match(text, first):
+        first += 1
+    while last > end and INSIDE.match(text, last):
+        last -= 1
+    first, last = _inked(text, first, last)
+    return text[start:end], held, [(bisect_right(ends, first), bisect_left(ends, last))]
 
 
 def _inked(text: str, start: int, end: int) -> tuple[int, int]:
@@ -245,8 +252,9 @@ def _inked(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _marks(checkpoint: Checkpoint, chosen: Chosen, found: Copied) -> dict[str, Any]:
-    """First and last token of the copied piece that holds the selection, and of the selection, for the text above."""
-    return {"copied": _selected(found, checkpoint, chosen)[2], "asked": [chosen.first, chosen.last]}
+    """First and last token of the copied piece that explains the selection, and of the selection, for the text."""
+    _, held, piece = _selected(found, checkpoint, chosen)
+    return {"copied": piece if found.explains(held) else [], "asked": [chosen.first, chosen.last]}
 
 
 # ---- HTML ------------------------------------------------------------------------------------------------------------
@@ -263,7 +271,8 @@ def _answer_html(
         count = text.count(selected) if selected else 0
         return theme.result(passage_result(_shortened(selected), count, ranked))
     hint = theme.quiet(HINT) if ranked is not None and ranked.raising else ""
-    return theme.result(copied_result(found, held)) + _source(held.sources[0], held.end - held.start, text) + hint
+    source = _source(held.sources[0], held.end - held.start, text, selected)
+    return theme.result(copied_result(found, held)) + source + hint
 
 
 def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen) -> str:
@@ -281,12 +290,10 @@ def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: 
     return "".join(parts)
 
 
-def _source(start: int, length: int, text: str) -> str:
-    """A piece of the training text, marked, with a few words before and after it."""
-    end = start + length
-    return _quoted(
-        text[max(start - AROUND, 0) : start], f"<mark>{_shown(text[start:end])}</mark>", text[end : end + AROUND]
-    )
+def _source(start: int, length: int, text: str, selected: str = "") -> str:
+    """A piece of the training text with a few words before and after it; marked as a whole, or only the selection."""
+    piece, end = text[start : start + length], start + length
+    return _quoted(text[max(start - AROUND, 0) : start], _shown(piece, selected or piece), text[end : end + AROUND])
 
 
 def _quoted(before: str, piece: str, after: str) -> str:

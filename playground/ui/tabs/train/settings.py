@@ -124,13 +124,6 @@ class Settings:
             base |= form.tuning_values(parent, own.tokens if source == OWN_TEXT else 0)
         return base | {"source": source, "prompt": named.get("prompt") or ""}
 
-    def _by_length(self, named: Values) -> list[str]:
-        """The settings that the length of a pasted text changes from those of the size, as given by `form.changes`."""
-        size = named.get("base")
-        if named["source"] != OWN_TEXT or size not in form.SIZES or named.get("parent"):
-            return []
-        return form.changes(self._base(named), form.size_values(size, OWN_TEXT))
-
     def words(self, named: Values) -> Values:
         """The texts beside the form for these settings."""
         changes = form.changes(named, self._base(named))
@@ -138,7 +131,7 @@ class Settings:
         return {
             "outlook": outlook_text(named, self.limits, self.pace),
             "problem": text_problem(named),
-            "changes": changes_text(changes, whose, self._by_length(named)),
+            "changes": changes_text(changes, whose),
             "reset": gr.update(visible=bool(changes), value=f"Reset {len(changes)} change{'s' * (len(changes) > 1)}"),
         }
 
@@ -153,8 +146,7 @@ class Settings:
         train = {"train": gr.update(interactive=possible)}
         if named["source"] in texts.EXAMPLES:
             return train | {"source_note": texts.note_html(named["source"]) + lacking}
-        note = "" if named.get("parent") else texts.note_html(OWN_TEXT)  # that model says how much it needs
-        return train | {"source_note": note, "contents": texts.contents_html(named, self.limits) + lacking}
+        return train | {"source_note": "", "contents": texts.contents_html(named, self.limits) + lacking}
 
     def suited(self, named: Values) -> Values:
         """The form's values after following the visitor's own text: size and steps come from its length, and the
@@ -273,13 +265,7 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
     return quiet(words)
 
 
-def changes_text(changes: Sequence[str], base: str, by_length: Sequence[str] = ()) -> str:
-    """The settings that were changed, and from which size.
-
-    Args:
-        by_length: the size's settings that the length of the visitor's own text has changed.
-    """
+def changes_text(changes: Sequence[str], base: str) -> str:
+    """The settings that were changed, and from which size."""
     name = form.SIZES.get(base) or "what suits this model"
-    if changes:
-        return quiet(f"Changed from {name}: {'; '.join(changes)}.")
-    return quiet(f"{name}, suited to the length of your text: {'; '.join(by_length)}.") if by_length else ""
+    return quiet(f"Changed from {name}: {'; '.join(changes)}.") if changes else ""

@@ -47,7 +47,7 @@ def panel(view: RunView | None) -> str:
     explained = LOSS.format(unit=baselines.unit, example=example)
     return (
         f'<div class="rungs" role="group" aria-label="Baselines"><p class="quiet-line">'
-        f"The dashed lines are baselines. Tap one to see what it knows and how it writes.</p>{rungs}"
+        f"Tap one to see what it knows and how it writes.</p>{rungs}"
         f'<details name="rungs"><summary>What is a loss?</summary><p>{html.escape(explained)}</p></details></div>'
     )
 

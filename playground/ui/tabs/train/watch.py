@@ -26,6 +26,8 @@ from . import speaking
 CANDIDATES = 8
 WORDS = 40
 SAMPLES = 12
+BEGUN = 20
+"""A sample's last line is left out if it has fewer characters than this: it has hardly begun."""
 
 
 # ---- the curve -------------------------------------------------------------------------------------------------------
@@ -141,6 +143,8 @@ def sample(view: RunView) -> str:
     last, step = written[-1], view.history.last_step if view.used is None else view.used
     earlier = not view.active and last["step"] != step
     prompt, text = str(last["prompt"]), str(last["text"])
+    whole, _, begun = text.rpartition("\n")
+    text = whole if whole.strip() and len(begun) < BEGUN else text
     found = speaking.judged(view, text, prompt)
     marked = speaking.marked(text, found)
     shown = f'<p class="sample last" dir="auto"><span class="prompt">{html.escape(prompt)}</span>{marked}</p>'
