@@ -75,7 +75,7 @@ def test_no_number_is_printed_over_another_words_can_be_read_and_things_have_nam
     page.wait_for_selector("[data-slot=worth] [data-state=drawn]")
     look(dark=True)
     for view in VIEWS:  # a phone is where things meet first
-        page.locator("#inspect-panel .views label", has_text=view).click()
+        page.locator("#inspect-panel .views .seg label", has_text=view).click()
         look((390,), rules=view == "Training")
     tab(page, "Dense vs MoE")
     page.wait_for_selector("#moe-curve [data-state=drawn]")

@@ -33,8 +33,8 @@
     const ofModel = (root.dataset.ofModel ?? "").split(" ").filter(Boolean); // what each model has of its own
     const inAddress = address.part(root, tab, start);
 
-    const named = new URLSearchParams(location.search).get("model"); // whom what the address selects belongs to
-    let linked = inAddress.read();
+    let named = new URLSearchParams(location.search).get("model"); // the address's model, until it is chosen
+    let linked = inAddress.read(); // what the address selects of it, and over that what a visitor chooses meanwhile
     /** @type {Record<string, any>} */
     let selection = { ...start, ...(props.value?.fresh ? {} : linked), ...(props.value?.move ?? {}) };
     /** @type {{of: string, move: Record<string, any>} | null} what a lesson wants of a model that is not chosen yet */
@@ -63,7 +63,7 @@
     function move(change, clicked = null, visited = false) {
       const before = owner();
       selection = { ...selection, ...change };
-      for (const field of Object.keys(change)) delete linked[field]; // chosen before the address's model arrived
+      if (named) linked = { ...linked, ...change };
       if (owner() !== before) exchange(before);
       follow(clicked, visited);
     }
@@ -393,7 +393,7 @@
       if (before !== owner()) exchange(before);
       if (named && [named, `shipped-${named}`].includes(model)) { // a link's model is chosen a moment after the page opens
         selection = { ...selection, ...linked };
-        linked = {};
+        named = null;
       }
       if (arranged && arranged.of === model) selection = { ...selection, ...arranged.move };
       arranged = null;
