@@ -61,9 +61,10 @@ def product_bars(labels: Sequence[str], values: np.ndarray) -> Figure:
     return figure(
         [bar(values, places, colors, "number %{x}: %{y:.4f}<extra></extra>")],
         150,
-        margin={"l": 44, "r": 8, "t": 6, "b": 30},
+        margin={"l": 58, "r": 8, "t": 6, "b": 42},
         bargap=0.2,
-        xaxis=axis("number of the vector", nticks=9, **FIXED),
-        yaxis=axis("q × k", zeroline=True, zerolinecolor=palette.GRID, nticks=4, **FIXED),
+        # with room for its words, plotly need not measure them at each click on a weight
+        xaxis=axis("number of the vector", nticks=9, automargin=False, **FIXED),
+        yaxis=axis("q × k", zeroline=True, zerolinecolor=palette.GRID, nticks=4, automargin=False, **FIXED),
         uirevision=f"{len(labels)}",
     )
