@@ -47,7 +47,7 @@ def balance_headline(step: int, balanced: Evenness, unbalanced: Evenness) -> str
     shares = [100 * load.busiest_share for load in (unbalanced, balanced)]
     if not 1 / BUSIER < shares[0] / shares[1] < BUSIER:
         return "Without balance, the busiest expert gets {:.0f} % of the load, not {:.0f} %.".format(*shares)
-    return f"After {step:,} steps, balance makes no visible difference."
+    return f"After {step:,} steps, the experts are used about as evenly without balance as with it."
 
 
 def usage_words(load: Evenness | None, balanced: bool) -> str:

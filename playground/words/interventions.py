@@ -31,7 +31,7 @@ ARROWS = {True: "A wider arrow passes on more.", False: "The links between these
 LEFT_OUT = "Work that is the same in both prompts does not count."
 BOXES = (
     "In each box: how much of the lead is lost if only this part gets the other prompt. Filled: the most needed. "
-    "Click a head to see where it attends."
+    "Tap a head to see where it attends."
 )
 """What the picture of a circuit shows."""
 UNLIKE = "Your two prompts differ in many tokens, so this compares more than one thing."
@@ -164,20 +164,20 @@ def circuit_result(
 ) -> Result:
     """How few parts carry an answer, whether they do so on fresh pairs, and where their heads look (`places`)."""
     several = (OVERLAP, ARROWS[bool(found.edges)]) if found.nodes else ()
-    fresh = _fresh(found.fresh, found.holds)
-    checked = fresh if found.holds else "", FRESH if found.fresh else ""
+    checked = (_fresh(found.fresh), FRESH) if found.fresh else ()
     details = " ".join(filter(None, (_reading(found, places, tokens, answer), *checked, LEFT_OUT, *several)))
     if not found.nodes:
         return Result(f"“{answer}” needs no head and no MLP.", "", details)
-    n, here = len(found.nodes), "" if found.holds else "Here, "
-    headline = (
-        f"{here}{n} of {found.parts} parts {'is' if n == 1 else 'are'} enough for “{answer}” instead of “{foil}”."
-    )
+    n = len(found.nodes)
+    few = f"{n} of {found.parts} parts {'is' if n == 1 else 'are'} enough"
+    headline = f"{few} for “{answer}” instead of “{foil}”."
+    if not found.holds:
+        headline = f"{few} here, but perhaps not elsewhere."
     these = "this part gets" if n == 1 else "these parts get"
     number = (
         f"If only {these} your prompt, “{answer}” keeps {percent(min(found.kept, 1.0), 0)} of its lead over “{foil}”."
     )
-    return Result(headline, number if found.holds else f"{number} {fresh}", details)
+    return Result(headline, number if found.fresh else f"{number} No fresh pair was clear enough for a check.", details)
 
 
 def circuit_caption(found: Circuit) -> str:
@@ -187,16 +187,13 @@ def circuit_caption(found: Circuit) -> str:
     return f"{left_out if shown < parts else ''}{BOXES}"
 
 
-def _fresh(shares: Sequence[float], holds: bool) -> str:
-    """What a circuit keeps on half of the fresh pairs and on the worst one, and whether one can rely on it."""
-    if not shares:
-        return "No fresh pair was clear enough for a check."
+def _fresh(shares: Sequence[float]) -> str:
+    """What a circuit keeps on half of the fresh pairs, and on the worst one."""
     n, ranked = len(shares), sorted(min(max(share, 0.0), 1.0) for share in shares)
     least, half = percent(ranked[0], 0), percent(ranked[n // 2], 0)
-    kept = f"On {n} fresh pairs, the circuit keeps at least {half} on half of them, and {least} on the worst."
     if least == half:
-        kept = f"On {n} fresh pair{'s' * (n > 1)}, the circuit keeps at least {least}."
-    return kept if holds else f"This may hold for your pair only. {kept}"
+        return f"On {n} fresh pair{'s' * (n > 1)}, the circuit keeps at least {least}."
+    return f"On {n} fresh pairs, the circuit keeps at least {half} on half of them, and {least} on the worst."
 
 
 def _reading(found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str) -> str:
