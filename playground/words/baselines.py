@@ -106,7 +106,7 @@ def passed_headline(baselines: Baselines, loss: float, state: str) -> str:
     """Which baselines a run's loss has passed; `state` is what its course says, or empty."""
     passed, ahead, unsure = baselines.passed(loss), baselines.ahead(loss), baselines.unsure(loss)
     if passed is None:
-        said = _guessing(baselines, loss)
+        said = beside_guessing(baselines, loss)
     elif unsure is not None and baselines.clearly(unsure) > CLEARLY:
         return f"Below the {unsure} baseline, but too little text to be sure."
     elif unsure is not None:
@@ -124,7 +124,7 @@ def slips_of(token: str, unit: str, mean: float, context: int) -> str:
     return f"{token.capitalize()} by {token}, it can hardly do better. But {why}."
 
 
-def _guessing(baselines: Baselines, loss: float) -> str:
+def beside_guessing(baselines: Baselines, loss: float) -> str:
     """How a loss that has passed no baseline compares with guessing among all tokens."""
     return "worse than guessing" if loss > baselines.uniform + MUCH_WORSE else "no better than guessing"
 
@@ -133,7 +133,7 @@ def _passed(baselines: Baselines, loss: float) -> list[str]:
     """Which baselines a loss has passed, what this shows, and how it compares with the next one."""
     last, losses = baselines.passed(loss), dict(baselines.losses())
     if last is None:
-        return [f"It is {_guessing(baselines, loss)}.", *_judged_by(baselines, "uniform")]
+        return [f"It is {beside_guessing(baselines, loss)}.", *_judged_by(baselines, "uniform")]
     shows = {
         "uniform": f"It has learned that some {baselines.unit}s are more common than others.",
         "unigram": "It uses the preceding tokens.",

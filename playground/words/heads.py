@@ -79,15 +79,15 @@ def head_name(layer: int, head: int) -> str:
     return f"Head {layer}.{head}"
 
 
+NAMED = 0.01
+"""Effect in nats from which a head's small picture names it."""
+UNNAMED = f"Without a number: under {NAMED:g} nats."
+
+
 def grid_title(layer: int, head: int, effect: float | None) -> str:
     """The name of a head's small picture, with its effect in nats where that is known and not close to none."""
     name = head_name(layer, head).lower()
     return f"{name}: {effect:.2g}" if effect and effect >= NAMED else name
-
-
-NAMED = 0.01
-"""Effect in nats from which a head's small picture names it."""
-UNNAMED = f"Without a number: under {NAMED:g} nats."
 
 
 def attends_headline(layer: int, head: int, tokens: Sequence[str], row: np.ndarray) -> str:

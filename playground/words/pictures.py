@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Baselines
-from .baselines import BEST, from_the_best
+from .baselines import BEST, beside_guessing, from_the_best
 from .numbers import beside_zero, estimate, listed, percent, share, signed
 from .result import Result
 
@@ -34,7 +34,7 @@ def loss_words(evaluations: Mapping[str, Sequence[float]] | None, baselines: Bas
     passed, unsure = baselines.passed(loss), baselines.unsure(loss)
     if unsure:
         return f"{where}, below the {unsure} line, but not clearly."
-    return f"{where}, {f'below the {passed} line' if passed else 'no better than guessing'}."
+    return f"{where}, {f'below the {passed} line' if passed else beside_guessing(baselines, loss)}."
 
 
 def gradients_words(parts: Sequence[str], steps: Sequence[int], norms: np.ndarray) -> str:
