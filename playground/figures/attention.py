@@ -59,8 +59,8 @@ def pattern_map(
     return heatmap(
         trace,
         height,
-        slanted(tokens, "looks at (key)", first=first, most=MOST_TOKENS_ALONG, mark=mark and mark[1]),
-        names(tokens, "query", first=first, mark=mark and mark[0], **UPSIDE_DOWN),
+        slanted(tokens, "looks at (key)", first=first, most=MOST_TOKENS_ALONG),
+        names(tokens, "query", first=first, **UPSIDE_DOWN),
         frames=framed(mark),
         square=True,
         annotations=_masked(values),

@@ -93,15 +93,14 @@ def names(
     first: int | None = None,
     length: int = 14,
     most: int = MOST_LABELS,
-    mark: int | None = None,
     **more: Any,
 ):
     """An axis with one place per text, in order. Long texts are shortened, and with `first` numbered from there on.
 
-    If there are more than `most` texts, every nth is named. The one at `mark` is named instead of its neighbours.
+    If there are more than `most` texts, every nth is named.
     """
-    stride, n = max(1, -(-len(texts) // most)), len(texts)
-    places = [i for i in range(n) if i == mark or (i % stride == 0 and (mark is None or 2 * abs(i - mark) > stride))]
+    stride = max(1, -(-len(texts) // most))
+    places = list(range(0, len(texts), stride))
     labels = [escaped(shortened(str(texts[i]), length)) for i in places]
     labels = labels if first is None else [f"{i + first} {label}" for i, label in zip(places, labels)]
     if stride > 1 or any(len(str(text)) > length for text in texts):
