@@ -230,7 +230,7 @@ class Board:
             mine = [job for job in self._jobs.values() if job.visitor == visitor]
             for job in mine:
                 job.seen = time.monotonic()
-            waits = any(job.state == "waiting" or job.resting for job in mine)
+            waits = any(job.state == "waiting" for job in mine)
             if waits and time.monotonic() - self._filled > LOOKED_AT:
                 self._fill()
             return sorted((job for job in mine if isinstance(job, kind)), key=lambda job: job.turn[1])
@@ -255,7 +255,7 @@ class Board:
         """The numbers of jobs that are running, waiting and remembered."""
         with self._lock:
             jobs = list(self._jobs.values())
-        working, waiting = sum(job.at_work for job in jobs), sum(job.state == "waiting" for job in jobs)
+        working, waiting = sum(job.busy for job in jobs), sum(job.state == "waiting" for job in jobs)
         return {"places": self.limits.jobs, "working": working, "waiting": waiting, "remembered": len(jobs)}
 
     def busy(self, visitor: str) -> str:

@@ -59,12 +59,6 @@ class Job:
         """Whether all that the job produced has been removed."""
         self._lock = threading.Lock()
         self._stop = threading.Event()  # a new one per attempt: a thread with another one was given up
-        self._turn = threading.Event()  # set while the job may work; once cleared, it rests after its next event
-        self._turn.set()
-        self.turn_began = self.began
-        """When the job last began to work, or to rest."""
-        self.rested = 0.0
-        """Seconds for which the job has lent its place to others."""
         self._working = False
         self._ended: Callable[[], None] = lambda: None
         self._noting: Callable[[], None] = lambda: None
@@ -79,8 +73,8 @@ class Job:
 
     @property
     def worked(self) -> float:
-        """Seconds since the job began, not counting those in which it lent its place to others."""
-        return time.monotonic() - self.began - self.rested
+        """Seconds since the job began."""
+        return time.monotonic() - self.began
 
     def rest_of(self, done: float) -> float | None:
         """Expected seconds for the rest, at the speed since the share WARM was done; None before that."""
@@ -172,18 +166,8 @@ class Job:
 
     @property
     def busy(self) -> bool:
-        """Whether its thread still works or rests, even if it is only saving results."""
+        """Whether it takes up a place: its thread still works, even if it is only saving results."""
         return self._working
-
-    @property
-    def resting(self) -> bool:
-        """Whether the job has lent its place to others in the middle of its work."""
-        return self._working and not self._turn.is_set()
-
-    @property
-    def at_work(self) -> bool:
-        """Whether the job takes up a place."""
-        return self.busy and not self.resting
 
     @property
     def settled(self) -> bool:
@@ -212,30 +196,14 @@ class Job:
         """Take in the job's present place in the queue, and its expected waiting time in seconds."""
         with self._lock:
             changed = self.wait is None or place != self.place or abs(wait - self.wait) >= 1
-            if changed and (self._state == "waiting" or self.resting):
+            if changed and self._state == "waiting":
                 self.place, self.wait = place, wait
                 self._version += 1
 
     def go(self) -> None:
-        """Called when there is a place: begin, or continue after a rest."""
-        with self._lock:
-            began, self.turn_began = self.turn_began, time.monotonic()
-            if rested := self.resting:
-                self.rested += self.turn_began - began
-                self.place = self.wait = None
-                self._version += 1
-                self._turn.set()
-        if not rested:
-            self.began, self.rested = self.turn_began, 0.0
-            self.start()
-
-    def rest(self) -> None:
-        """Lend the place to others after the current step; `go` ends the rest. Everything stays in memory."""
-        with self._lock:
-            if self._state == "training" and not self.resting:
-                self.turn_began = time.monotonic()
-                self._turn.clear()
-                self._version += 1
+        """Called when there is a place: begin."""
+        self.began = time.monotonic()
+        self.start()
 
     def begin(
         self,
@@ -253,7 +221,6 @@ class Job:
                 return
             self._stop = stop = threading.Event()
             self._working, self.place, self.wait = True, None, None
-            self._turn.set()
             self._state, self._message = "preparing", message
             self._version += 1
         thread = threading.Thread(
@@ -268,7 +235,6 @@ class Job:
         """Ask the job to end after the current step, or to leave the queue; what was learned is kept."""
         with self._lock:
             self._stop.set()
-            self._turn.set()
             if self._state in ("waiting", "preparing"):
                 self._stop = threading.Event()
                 when = "while it waited in line" if self._state == "waiting" else "before training began"
@@ -285,7 +251,7 @@ class Job:
                 self._version += 1
 
     def _give_up(self, message: str) -> None:
-        """End a job that has not begun, or that rests. The caller holds the lock."""
+        """End a job that has not begun. The caller holds the lock."""
         self._state, self._message = "finished" if self.has_result else "failed", message
         self.place = self.wait = None
         self.attempt_over()
@@ -297,8 +263,6 @@ class Job:
                 if self._stop is not stop:
                     return  # stopped while preparing: nobody waits for this event any more
                 take(event)
-                if self._state == "training":
-                    self._turn.wait()  # a run's clock stops while its reader does something else
         except ValueError as problem:
             self._fail(stop, str(problem).replace(str(self.folder), "the run's folder"))
         except Exception:

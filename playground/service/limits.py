@@ -21,8 +21,6 @@ SNAPSHOTS = 40
 """Most moments kept of a run, if there is room."""
 AWAY_SECONDS = 50.0
 """How long a place is kept for a page without a sign of life; an open page gives one every 20 seconds (page.js)."""
-TURN_SECONDS, REST_SECONDS = 5.0, 60.0
-"""A job works at least this long before it lends its place to another network, and rests no longer than this."""
 RETURN_SECONDS = 600.0
 """How long a place in the queue is kept after a restart, for a page to come back."""
 RETRY_SECONDS = 10.0
