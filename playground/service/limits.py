@@ -73,16 +73,10 @@ BODY_TEXT = 10_000_000
 """Most bytes of a text within a request, which is copied in memory several times. A file may have more."""
 JSON_ESCAPES = 3
 """Bytes of JSON for each byte of a text, at most: “é” has two in UTF-8 and six as \\u00e9."""
-BODIES, BODIES_PER_ADDRESS = 256_000_000, 64_000_000
-"""Most bytes of all requests that are being read and answered, and of those from one address."""
-SMALL_BODY = 65_536
-"""A request of at most this many bytes always finds room: what a click sends."""
 BODY_SECONDS = 300.0
 """Most seconds that a request may take to arrive."""
 MULTIPART_SPARE = 65_536
 """Bytes of an upload besides its file."""
-TRAININGS_WITHOUT_PAGE = 1
-"""Most runs that programs train at once, so that pages find a place, too."""
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
@@ -177,8 +171,6 @@ class Limits:
     """Most bytes of all visitors' uploads, under way or stored; a file is deleted an hour or two after it came."""
     upload_bytes_per_address: int
     """Most bytes of uploads from one address, such as a school's."""
-    upload_bytes_per_visitor: int
-    """Most bytes of uploads by one visitor, or by all programs at one address."""
 
     @property
     def archive_bytes(self) -> int:
@@ -205,10 +197,10 @@ class Limits:
                 "Use a part of it."
             )
 
-    def check_body(self, size: int, escaped: int = 0) -> None:
-        """Raise LimitError if a request's JSON has too many bytes; `escaped` of its `size` are escape signs."""
+    def check_body(self, size: int) -> None:
+        """Raise LimitError if a request's JSON has too many bytes."""
         most = min(self.text_bytes, BODY_TEXT)
-        if size - escaped > most + BODY_SPARE or size > JSON_ESCAPES * most + BODY_SPARE:
+        if size > JSON_ESCAPES * most + BODY_SPARE:
             remedy = "Upload it as a file, or use a part of it." if most < self.text_bytes else "Use a part of it."
             raise LimitError(
                 f"This is more than {self.where} reads at once: a text may have at most {most / 1e6:.1f} MB. {remedy}"
@@ -301,7 +293,6 @@ LOCAL = Limits(
     snapshot_bytes=400_000_000,
     upload_bytes=4_000_000_000,
     upload_bytes_per_address=4_000_000_000,
-    upload_bytes_per_visitor=4_000_000_000,
 )
 
 # fifty visitors on one machine: six models for each, and runs short enough for the queue to move
@@ -331,7 +322,6 @@ CLASS = replace(
     snapshot_bytes=24_000_000,
     upload_bytes=2_000_000_000,
     upload_bytes_per_address=1_000_000_000,
-    upload_bytes_per_visitor=120_000_000,
 )
 
 PUBLIC = replace(

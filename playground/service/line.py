@@ -17,13 +17,7 @@ from typing import Any
 
 from ..kept import Latest
 from .job import Job
-from .limits import (
-    AWAY_SECONDS,
-    RETURN_SECONDS,
-    TRAININGS_WITHOUT_PAGE,
-    LimitError,
-    Limits,
-)
+from .limits import AWAY_SECONDS, RETURN_SECONDS, LimitError, Limits
 
 NETWORKS = 10_000
 """How many networks' last turns are remembered."""
@@ -79,12 +73,11 @@ class Line:
 
     def next(self, jobs: Sequence[Job], limits: Limits) -> Iterator[Job]:
         """The jobs for which there is a place now. The caller must start each before the next."""
-        programs = min(TRAININGS_WITHOUT_PAGE, max(limits.jobs - 1, 1))
         most = limits.jobs, limits.jobs_per_visitor, limits.jobs_per_address
         for job in self.order(jobs):
             busy = [other for other in jobs if other.busy and other is not job]
-            if job.seen is None or (job.by_program and sum(other.by_program for other in busy) >= programs):
-                continue
+            if job.seen is None or (job.by_program and any(other.by_program for other in busy)):
+                continue  # programs train one run at once, so that pages find a place, too
             # also stopped jobs that still work: pressing Train and Stop in turn gains no second place
             mine = sum(other.visitor == job.visitor for other in busy)
             near = sum(other.network == job.network for other in busy)
