@@ -210,25 +210,6 @@ def test_what_is_made_to_be_taken_away_does_not_stay():
     assert served("made/guess/run.zip") == (404, b"This file is not here any more: make it again.")
 
 
-@pytest.mark.parametrize("problem", [OSError(28, "No space left on device"), OSError(30, "Read-only file system")])
-def test_on_a_full_or_read_only_disk_a_model_is_downloaded_from_memory(monkeypatch, tmp_path, problem):
-    """The page said to take it along, and the press answered that something had gone wrong."""
-    seen, whole = [], a_zip([])
-
-    def make(visitor, model_id, folder):
-        seen.append(folder)
-        if folder.is_relative_to(tmp_path):
-            return whole(visitor, model_id, folder)
-        raise problem
-
-    monkeypatch.setattr(made_files, "MEMORY", tmp_path)
-    asked = Asked(ANNA, {"model": "a-model"})
-    assert served(_giving(make)(asked)["save"])[0] == 200 and len(seen) == 2
-    monkeypatch.setattr(made_files, "MEMORY", tmp_path / "none")
-    with pytest.raises(ValueError, match="page's server"):
-        _giving(make)(asked)
-
-
 def test_the_panel_works_out_nothing_until_it_is_unfolded_and_says_why_none_can_be_exported(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)  # Transformers takes long to import
     page = page_of(Registry(small_limits(), SHIPPED_FOLDER))
