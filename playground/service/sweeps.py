@@ -55,7 +55,6 @@ class SweepJob(Job):
         return bool(self._rows)
 
     def expected(self, seconds: Callable[..., float]) -> float:
-        """See `Job.expected`."""
         runs = len(self.sweep.values) * self.sweep.seeds
         return min(runs * seconds(self.spec.model, self.spec.training), self.limits.seconds)
 
@@ -82,20 +81,19 @@ class SweepJob(Job):
             return
         with self._lock:
             before, self._rows = len(self._rows), add_result(self._rows, tried)
-            if self._state == "preparing":
-                self._state, self._message = "training", ""
+            if self.state == "preparing":
+                self.state, self.message = "training", ""
             if isinstance(tried.event, Stepped):
                 steps, runs = self.spec.training.steps, len(self.sweep.values) * self.sweep.seeds
                 ended = sum(len(row.losses) for row in self._rows)
-                self._done = (ended + tried.event.step / steps) / runs
+                self.done = (ended + tried.event.step / steps) / runs
             if isinstance(tried.event, Stepped) or len(self._rows) != before:
-                self._version += 1
+                self.version += 1
 
     def noted(self) -> dict[str, Any]:
-        """See `Job.noted`."""
         with self._lock:
             rows = [[row.value, list(row.losses)] for row in self._rows]
-            return {"spec": self.spec.to_dict(), "sweep": asdict(self.sweep), "rows": rows, "message": self._message}
+            return {"spec": self.spec.to_dict(), "sweep": asdict(self.sweep), "rows": rows, "message": self.message}
 
     @classmethod
     def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> SweepJob:

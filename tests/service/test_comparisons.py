@@ -203,5 +203,5 @@ def test_a_value_beyond_a_limit_is_refused_and_the_time_left_is_that_of_the_step
         assert pair.time_left is None
         monkeypatch.setattr(job_module.time, "monotonic", lambda now=now: now)
         pair._take(SideEvent(5, side, Stepped(step, now, 1.0, 0.1, 1.0, tokens_per_second=1.0, time_left=1.0)))
-        pair._state = "training"
+        pair.state = "training"
     assert pair.time_left == pytest.approx(2 * 2 * 12 - 3)
