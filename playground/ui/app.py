@@ -31,7 +31,7 @@ from .news import news_route
 from .page import QUIETLY, UNSEEN, Page
 from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
-from .where import OWNER_PATH, Reach, trust_no_address, without_proxy
+from .where import Reach, trust_no_address, without_proxy
 
 # if matplotlib is installed, gradio checks its backend around every handler; if unset, that imports pyplot
 os.environ.setdefault("MPLBACKEND", "agg")
@@ -139,7 +139,7 @@ def _no_copies(request: Request) -> Response:
 
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):
     """Serve the page. `options` go to gradio's `launch`, over the settings given here."""
-    reach, limits, uploads = app.page.reach, app.page.limits, app.page.uploads
+    limits, uploads = app.page.limits, app.page.uploads
     settings: dict[str, Any] = {
         "server_name": host,
         "server_port": port,
@@ -155,7 +155,6 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
             "exception_handlers": {MALFORMED: malformed},
             "routes": [
                 status_route(app),
-                reach.owner_route(),
                 *app.page.panels.routes(),
                 news_route(app.page),
                 made_route(),
@@ -177,11 +176,6 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
     without_proxy(host)
     trust_no_address()
     served = app.launch(**{**settings, **options}, prevent_thread_lock=True)
-    if reach.owner:
-        print(
-            f"This page may use this machine's Hub login: {app.local_url.rstrip('/')}{OWNER_PATH}/{reach.owner}",
-            flush=True,
-        )
     app.page.board.keep_house()
     if block:
         warm_up(FIRST_SOURCE, "char")  # the server answers by now; the first visitor finds it ready

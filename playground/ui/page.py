@@ -47,7 +47,7 @@ class Page:
     tab_ids: tuple[str, ...] = ()
     """The tabs this page has."""
     reach: Reach = field(default_factory=Reach)
-    """How visitors reach the server, and who of them is its owner."""
+    """How visitors reach the server."""
     opened: Latest = field(default_factory=lambda: Latest(PAGES))
     """The visitors who have opened a page, with whom programs share the server."""
     panels: Panels = field(init=False)
