@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from pydantic import TypeAdapter
+
 from ..model import ModelConfig
 from ..model.matched_pair import MatchedPair, match_dense, match_experts
 from ..processes import threads_for
@@ -44,17 +46,6 @@ class ComparisonSpec:
     tokenizer: str = "word"
     vocab_size: int | None = None
     """Size of a byte-level vocabulary to be trained; None for its default."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The spec as plain values, for JSON."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> ComparisonSpec:
-        """The inverse of `to_dict`."""
-        parts = {name: ModelConfig.from_dict(values[name]) for name in ("dense", "moe")}
-        parts |= {"training": TrainConfig.from_dict(values["training"]), "source": Source(**values["source"])}
-        return cls(**{**values, **parts})
 
     def check(self, matched: MatchedPair, limits: Limits) -> None:
         """Raise LimitError if the spec asks for too much."""
@@ -213,7 +204,7 @@ class ComparisonJob(TrainingJob):
 
         One that was at work when the server ended begins again, and gives the same digits.
         """
-        spec = ComparisonSpec.from_dict(noted["spec"])
+        spec = TypeAdapter(ComparisonSpec).validate_python(noted["spec"])
         job = cls(row["id"], row["visitor"], row["name"], spec, limits, registry)
         job.models = {noted["models"][side]: False for side in SIDES}
         job._find(noted)

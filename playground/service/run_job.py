@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 
 from ..links import RunCard
 from ..model import Transformer
@@ -312,7 +313,7 @@ class RunJob(TrainingJob):
         A run that was training when the server ended has its last saved state as its model, and waits to continue.
         """
         repeats = RunCard.from_letters(noted["repeats"]) if noted["repeats"] else None
-        spec = RunSpec.from_dict(noted["spec"])
+        spec = TypeAdapter(RunSpec).validate_python(noted["spec"])
         job = cls(row["id"], row["visitor"], row["name"], spec, limits, registry, repeats)
         job._find(noted)
         job.planned_first, job.used, job._tuned = noted["planned_first"], noted["used"], noted.get("tuned") or {}

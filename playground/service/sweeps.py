@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from ..processes import threads_for
 from ..studies.sweep import Row, Sweep, Trying, add_result, run_sweep
 from ..training import Stepped
@@ -93,14 +95,14 @@ class SweepJob(Job):
     def noted(self) -> dict[str, Any]:
         with self._lock:
             rows = [[row.value, list(row.losses)] for row in self._rows]
-            return {"spec": self.spec.to_dict(), "sweep": asdict(self.sweep), "rows": rows, "message": self.message}
+            return {"spec": asdict(self.spec), "sweep": asdict(self.sweep), "rows": rows, "message": self.message}
 
     @classmethod
     def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> SweepJob:
         """The sweep for a row of the index; one that was at work begins again."""
-        values = {**noted["sweep"], "values": tuple(noted["sweep"]["values"])}
-        spec = RunSpec.from_dict(noted["spec"])
-        job = cls(row["id"], row["visitor"], row["name"], spec, Sweep(**values), limits, registry)
+        sweep = TypeAdapter(Sweep).validate_python(noted["sweep"])
+        spec = TypeAdapter(RunSpec).validate_python(noted["spec"])
+        job = cls(row["id"], row["visitor"], row["name"], spec, sweep, limits, registry)
         job._rows = [Row(value, tuple(losses)) for value, losses in noted["rows"]]
         if row["state"] == "over":
             job._find_over(noted)

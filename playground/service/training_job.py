@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from ..data import Baselines
@@ -95,7 +95,7 @@ class TrainingJob(Job):
 
     def noted(self) -> dict[str, Any]:
         return {
-            "spec": self.spec.to_dict(),
+            "spec": asdict(self.spec),
             "prepared": self._prepared.to_dict() if self._prepared else None,
             "baselines": self._baselines.to_dict() if self._baselines else None,
             "notices": self._notices,
