@@ -1,10 +1,9 @@
 """Board: who may run now, who waits and for how long; the one place where visitors' jobs start, stop and continue.
 
 There are `Limits.jobs` places; a job holds one as long as its thread works, even if it only saves results. Other jobs
-wait in a queue (line.py). No address has more than `Limits.jobs_per_address` places, and programs have only one. If
-the queue is full, a visitor from a network with fewer jobs in it takes the last place of the network with the most. An
-open page keeps the places of its visitor's jobs. A closed one loses them after `AWAY_SECONDS`; a job at work is then
-stopped only if others wait.
+wait in a queue (line.py). No address has more than `Limits.jobs_per_address` places or half the queue, and programs
+have only one place. An open page keeps the places of its visitor's jobs. A closed one loses them after `AWAY_SECONDS`;
+a job at work is then stopped only if others wait.
 
 Jobs run in threads of the server, and only their own visitor can reach them; pages come and go. What is needed to find
 a job again is noted in the data folder when it is requested, when it begins and when it is over. After a restart, jobs

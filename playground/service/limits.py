@@ -152,7 +152,7 @@ class Limits:
     jobs: int
     """Most runs of all visitors at the same time; more wait in the queue."""
     waiting: int
-    """Most runs of all visitors that wait for a place."""
+    """Most runs of all visitors that wait for a place; half as many from one address."""
     seeds: int
     """Most pairs of models trained in one comparison."""
     models_per_visitor: int
@@ -236,15 +236,10 @@ class Limits:
         """Check a run to be started: its model, its settings, and the memory that the two need together."""
         self.check_model(config)
         self._at_most("windows per step", training.batch_size * training.accumulation, self.batch, "Lower the batch.")
-        if training.steps < 1:
-            raise LimitError("A run needs at least one step.")
         self._at_most("steps", training.steps, self.steps, "Choose fewer: you can train the run further afterwards.")
         self.check_prompt(training.sample_prompt)
         if training.eval_windows is None:
-            raise LimitError(
-                f"Measuring the loss on all windows would take too long: {self.where} allows {self.eval_windows:,}. "
-                "Choose a number of windows."
-            )
+            raise LimitError("Choose a number of windows to measure the loss on: all of them would take too long.")
         self._at_most("windows to measure the loss on", training.eval_windows, self.eval_windows, "Choose fewer.")
         self._at_most("tokens per sample", training.sample_tokens, self.new_tokens, "Ask for shorter samples.")
         check_step_memory(config, training.batch_size, self.memory, self.where)

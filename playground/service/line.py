@@ -87,19 +87,10 @@ class Line:
                 yield job
 
     def check(self, jobs: Iterable[Job], share: str, most: int) -> None:
-        """Make sure that one more job of this share may wait: if `most` wait, the last of the largest share leaves.
-
-        Raises LimitError if no share has clearly more jobs than this one.
-        """
+        """Raise LimitError if `most` jobs wait, or half as many of this share: one network must not fill the queue."""
         line = self.order(jobs)
-        if len(line) < most:
-            return
-        counts = Counter(job.share for job in line)
-        crowd = max(counts, key=counts.__getitem__)
-        if counts[crowd] <= counts[share] + 1:
+        if len(line) >= most or sum(job.share == share for job in line) >= max(most // 2, 1):
             raise LimitError(f"{len(line)} runs wait for a place, and the queue is full: try again in a few minutes.")
-        last = next(job for job in reversed(line) if job.share == crowd)
-        last.leave("The queue was full, and most in it came from your network: start again in a few minutes.")
 
     def give_up(self, jobs: Sequence[Job], began: float) -> None:
         """Remove waiting jobs whose pages are away; `began` is when the server started, perhaps after a restart."""

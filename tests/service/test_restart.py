@@ -280,7 +280,7 @@ def test_folders_of_servers_that_crashed_are_removed_and_those_in_use_are_not(tm
     monkeypatch.setattr(data_folder.tempfile, "tempdir", str(tmp_path))
     in_use, crashed = DataFolder(), tmp_path / f"{data_folder.PREFIX}0123"
     in_use.keep_lessons(ANNA, "{}")
-    sent, left = data_folder.folder_for_uploads(), tmp_path / f"{data_folder.SENT}0123"
+    sent, left = data_folder.folder_for_uploads(), tmp_path / f"{data_folder.PREFIX}4567"
     crashed.mkdir()
     left.mkdir()
     (left / "diary.txt").write_text("of a visitor")
