@@ -25,11 +25,6 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         help="what visitors may ask for (default: PLAYGROUND_LIMITS, else local, or class where others can reach it)",
     )
     parser.add_argument(
-        "--use-hub-login",
-        action="store_true",
-        help="let the page push and pull with this machine's Hub login, where it is opened by the link printed here",
-    )
-    parser.add_argument(
         "--behind-proxy",
         action="store_true",
         help="all visitors come through a proxy of yours, which says in X-Forwarded-For from where",
@@ -98,7 +93,7 @@ def prepare(arguments: argparse.Namespace) -> tuple[Any, str, Callable[..., None
         most = f"{limits.parameters:,} parameters, {limits.seconds / 60:,.0f} minutes per run"
         print(f"Others can reach this page, so it keeps the limits “{limits.kind}”: at most {most}.")
         print("Choose others with --limits local, class or public.", flush=True)
-    reach = Reach.here(behind_proxy=arguments.behind_proxy, use_hub_login=arguments.use_hub_login)
+    reach = Reach.here(behind_proxy=arguments.behind_proxy)
     try:
         data = DataFolder(None if arguments.ephemeral else data_folder())
     except BusyError:

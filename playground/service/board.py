@@ -1,10 +1,9 @@
 """Board: who may run now, who waits and for how long; the one place where visitors' jobs start, stop and continue.
 
 There are `Limits.jobs` places; a job holds one as long as its thread works, even if it only saves results. Other jobs
-wait in a queue (line.py). No address has more than `Limits.jobs_per_address` places, and programs have only a few. If
-the queue is full, a visitor from a network with fewer jobs in it takes the last place of the network with the most. An
-open page keeps the places of its visitor's jobs. A closed one loses them after `AWAY_SECONDS`; a job at work is then
-stopped only if others wait.
+wait in a queue (line.py). No address has more than `Limits.jobs_per_address` places or half the queue, and programs
+have only one place. An open page keeps the places of its visitor's jobs. A closed one loses them after `AWAY_SECONDS`;
+a job at work is then stopped only if others wait.
 
 Jobs run in threads of the server, and only their own visitor can reach them; pages come and go. What is needed to find
 a job again is noted in the data folder when it is requested, when it begins and when it is over. After a restart, jobs
@@ -230,7 +229,7 @@ class Board:
             mine = [job for job in self._jobs.values() if job.visitor == visitor]
             for job in mine:
                 job.seen = time.monotonic()
-            waits = any(job.state == "waiting" or job.resting for job in mine)
+            waits = any(job.state == "waiting" for job in mine)
             if waits and time.monotonic() - self._filled > LOOKED_AT:
                 self._fill()
             return sorted((job for job in mine if isinstance(job, kind)), key=lambda job: job.turn[1])
@@ -255,7 +254,7 @@ class Board:
         """The numbers of jobs that are running, waiting and remembered."""
         with self._lock:
             jobs = list(self._jobs.values())
-        working, waiting = sum(job.at_work for job in jobs), sum(job.state == "waiting" for job in jobs)
+        working, waiting = sum(job.busy for job in jobs), sum(job.state == "waiting" for job in jobs)
         return {"places": self.limits.jobs, "working": working, "waiting": waiting, "remembered": len(jobs)}
 
     def busy(self, visitor: str) -> str:

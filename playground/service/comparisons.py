@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from pydantic import TypeAdapter
+
 from ..model import ModelConfig
 from ..model.matched_pair import MatchedPair, match_dense, match_experts
 from ..processes import threads_for
@@ -44,17 +46,6 @@ class ComparisonSpec:
     tokenizer: str = "word"
     vocab_size: int | None = None
     """Size of a byte-level vocabulary to be trained; None for its default."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """The spec as plain values, for JSON."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> ComparisonSpec:
-        """The inverse of `to_dict`."""
-        parts = {name: ModelConfig.from_dict(values[name]) for name in ("dense", "moe")}
-        parts |= {"training": TrainConfig.from_dict(values["training"]), "source": Source(**values["source"])}
-        return cls(**{**values, **parts})
 
     def check(self, matched: MatchedPair, limits: Limits) -> None:
         """Raise LimitError if the spec asks for too much."""
@@ -165,8 +156,7 @@ class ComparisonJob(TrainingJob):
 
     @property
     def time_left(self) -> float | None:
-        """See `Job.time_left`."""
-        if self._state != "training" or not all(self._histories.values()):
+        if self.state != "training" or not all(self._histories.values()):
             return None
         ended = {side for side in SIDES if any(reason != "done" for reason in self._reasons[side])}
         # once a side was stopped, no further pair begins
@@ -192,14 +182,12 @@ class ComparisonJob(TrainingJob):
         return f"Stopped: {who}. A pair that was stopped is not judged.{judged}"
 
     def expected(self, seconds: Callable[..., float]) -> float:
-        """See `Job.expected`."""
         both = sum(seconds(config, self.spec.training) for config in (self._matched.dense, self._matched.moe))
         return min(both * self.spec.seeds, self.limits.seconds)
 
     # ---- after a restart ---------------------------------------------------------------------------------------------
 
     def noted(self) -> dict[str, Any]:
-        """See `Job.noted`."""
         with self._lock:
             return super().noted() | {
                 "models": self.model_ids,
@@ -216,7 +204,7 @@ class ComparisonJob(TrainingJob):
 
         One that was at work when the server ended begins again, and gives the same digits.
         """
-        spec = ComparisonSpec.from_dict(noted["spec"])
+        spec = TypeAdapter(ComparisonSpec).validate_python(noted["spec"])
         job = cls(row["id"], row["visitor"], row["name"], spec, limits, registry)
         job.models = {noted["models"][side]: False for side in SIDES}
         job._find(noted)
@@ -240,7 +228,7 @@ class ComparisonJob(TrainingJob):
             return
         with self._lock:
             if isinstance(event, Paired):
-                self._matched, self._prepared, self._message = event.matched, event.prepared, "Building the models …"
+                self._matched, self._prepared, self.message = event.matched, event.prepared, "Building the models …"
             elif isinstance(event, SideEvent):
                 self._take_told(event)
             elif isinstance(event, Trained):
@@ -250,8 +238,8 @@ class ComparisonJob(TrainingJob):
             elif isinstance(event, Laddered):
                 self._take_ladder(event)
             elif event is _OVER:
-                self._state, self._message = "finished", self._ending()
-            self._version += 1
+                self.state, self.message = "finished", self._ending()
+            self.version += 1
         if isinstance(event, Trained) and event.seed == self.spec.training.seed:
             self._keep(event)
 
@@ -261,8 +249,8 @@ class ComparisonJob(TrainingJob):
         if len(histories) <= place:
             histories.append(History())
         histories[place].add(event)
-        if self._state == "preparing":
-            self._state, self._message = "training", ""
+        if self.state == "preparing":
+            self.state, self.message = "training", ""
         if isinstance(event, Started):
             self._started = event
         elif isinstance(event, Noticed) or (isinstance(event, Finished) and event.reason == "diverged"):

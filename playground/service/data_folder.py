@@ -10,7 +10,6 @@ A write that the disk refuses loses nothing: the data stays in memory and is tri
 
 from __future__ import annotations
 
-import atexit
 import errno
 import hashlib
 import hmac
@@ -42,9 +41,7 @@ LOCK, WORK, TABLES = ".lock", "work", ("models", "jobs")
 DELETION = "deletion of"
 """A kind of change: something is deleted."""
 PREFIX = "playground-data-"
-"""Prefix of the temporary folder of a server that keeps nothing."""
-SENT = "playground-sent-"
-"""Prefix of the temporary folder for visitors' uploads."""
+"""Prefix of the temporary folders for a server that keeps nothing, and for visitors' uploads."""
 NAME_CHARACTERS = 60
 """Most characters in a model's name."""
 LETTERS = 24
@@ -94,6 +91,7 @@ class DataFolder:
         self._ends = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True) if path is None else None
         self._owned: FileLock | None = None
         self._late: dict[tuple[str, str], Callable[[], None]] = {}
+        self._catching_up = False
         self._key: bytes | None = None
         self._deleted = Latest(1000)  # deleted ids; none is used again
         self.problem = ""
@@ -150,13 +148,11 @@ class DataFolder:
             write()
         except (OSError, StoreError) as problem:
             with self._lock:
-                deleted = kind != DELETION and work_id in self._deleted
-            if deleted:  # deleted while it was written: the disk is not at fault
-                shutil.rmtree(self.folder_of(work_id), ignore_errors=True)
-                return False
-            with self._lock:
+                if kind != DELETION and work_id in self._deleted:  # while it was written: the disk is not at fault
+                    shutil.rmtree(self.folder_of(work_id), ignore_errors=True)
+                    return False
                 logger.warning("%s %s could not be saved: %s", kind, work_id, problem)
-                first = not self._late
+                first, self._catching_up = not self._catching_up, True
                 self._late[kind, work_id] = write
                 self.problem = _in_words(problem)
             if first:
@@ -218,23 +214,14 @@ class DataFolder:
 
     def _catch_up(self) -> None:
         """Retry failed writes until all have succeeded."""
-        while True:
+        while self._catching_up:
             time.sleep(RETRY_SECONDS)
-            with self._lock:
-                late = list(self._late.items())
-            for (kind, work_id), write in late:
-                try:
-                    self._own()
-                    write()
-                except (OSError, StoreError):
+            for (kind, work_id), write in list(self._late.items()):
+                if not self.keep(kind, work_id, write):
                     break  # there will be no room for the others either
-                with self._lock:
-                    if self._late.get((kind, work_id)) is write:
-                        del self._late[kind, work_id]
             with self._lock:
                 if not self._late:
-                    self.problem = ""
-                    return
+                    self._catching_up, self.problem = False, ""
 
     # ---- lessons -----------------------------------------------------------------------------------------------------
 
@@ -313,21 +300,19 @@ def folder_for_uploads() -> Path:
 
     Gradio's folder is shared by all servers, and uploads to a killed server would stay in it for good.
     """
-    path = Path(tempfile.mkdtemp(prefix=SENT))
-    lock = FileLock(path / LOCK, timeout=0, thread_local=False)
-    lock.acquire()
-    atexit.register(shutil.rmtree, path, ignore_errors=True)
-    _held.append(lock)
-    return path
+    folder = DataFolder()
+    folder._own()
+    _held.append(folder)
+    return folder.path
 
 
-_held: list[FileLock] = []
+_held: list[DataFolder] = []
 
 
 def forget_crashed_servers() -> None:
     """Remove the temporary folders of servers that ended without removing them."""
     for left in Path(tempfile.gettempdir()).glob("playground-*"):
-        if left.name.startswith((PREFIX, SENT)):
+        if left.name.startswith(PREFIX):
             lock = FileLock(left / LOCK, timeout=0)
             try:
                 lock.acquire()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import secrets
 import threading
@@ -99,7 +98,6 @@ class Games:
         self._seats = Kept(entries=GAMES)
         # a language's table is shared by all its models; others leave with their model
         self._tables = Kept(entries=64, megabytes=192)
-        self._names = Kept(entries=GAMES)
 
     def open(
         self, visitor: str, model_id: str, checkpoint: Checkpoint, source: Source | None, *, anew: bool = False
@@ -170,13 +168,8 @@ class Games:
 
         if checkpoint.language is None:
             return self._tables.get("own", lay, owner=checkpoint.model)
-        return self._tables.get(self._names.get("name", lambda: _name(checkpoint), owner=checkpoint.model), lay)
-
-
-def _name(checkpoint: Checkpoint) -> tuple:
-    """The name of the table that models of the same language share."""
-    alphabet = json.dumps(checkpoint.tokenizer.to_dict(), sort_keys=True).encode()
-    return checkpoint.language.name, checkpoint.config.vocab_size, hashlib.sha256(alphabet).hexdigest()
+        tokens = json.dumps(checkpoint.tokenizer.to_dict(), sort_keys=True)
+        return self._tables.get((checkpoint.language.name, checkpoint.config.vocab_size, tokens), lay)
 
 
 def _most(table: Table, checkpoint: Checkpoint, text: Passage) -> list[float]:

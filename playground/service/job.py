@@ -34,6 +34,16 @@ class Job:
 
     def __init__(self, job_id: str, visitor: str, name: str, folder: Path):
         self.id, self.visitor, self.name, self.folder = job_id, visitor, name, folder
+        self.state = "waiting"
+        """waiting, preparing, training, stopping, finished (done, stopped or out of time) or failed."""
+        self.message = ""
+        """Its latest message, as a sentence."""
+        self.version = 0
+        """Grows with every change, so that a page can skip what it has already seen."""
+        self.done = 0.0
+        """The share that is done, see `View.done`."""
+        self.busy = False
+        """Whether it takes up a place: its thread still works, even if it is only saving results."""
         self.began = time.monotonic()
         self.seen: float | None = self.began
         """When its visitor's page last looked; None after a restart, before it has."""
@@ -59,17 +69,9 @@ class Job:
         """Whether all that the job produced has been removed."""
         self._lock = threading.Lock()
         self._stop = threading.Event()  # a new one per attempt: a thread with another one was given up
-        self._turn = threading.Event()  # set while the job may work; once cleared, it rests after its next event
-        self._turn.set()
-        self.turn_began = self.began
-        """When the job last began to work, or to rest."""
-        self.rested = 0.0
-        """Seconds for which the job has lent its place to others."""
-        self._working = False
         self._ended: Callable[[], None] = lambda: None
         self._noting: Callable[[], None] = lambda: None
         self._context = contextvars.copy_context()
-        self._state, self._message, self._version, self._done = "waiting", "", 0, 0.0
         self._warm: tuple[float, float] | None = None  # seconds and share done when the rest was first estimated
 
     @property
@@ -79,8 +81,8 @@ class Job:
 
     @property
     def worked(self) -> float:
-        """Seconds since the job began, not counting those in which it lent its place to others."""
-        return time.monotonic() - self.began - self.rested
+        """Seconds since the job began."""
+        return time.monotonic() - self.began
 
     def rest_of(self, done: float) -> float | None:
         """Expected seconds for the rest, at the speed since the share WARM was done; None before that."""
@@ -104,7 +106,7 @@ class Job:
     @property
     def time_left(self) -> float | None:
         """Expected seconds until the job is done, from the time so far; None before that can be estimated."""
-        return self.rest_of(self._done) if self._state == "training" else None
+        return self.rest_of(self.done) if self.state == "training" else None
 
     def expected(self, seconds: Callable[..., float]) -> float:
         """Rough seconds for the whole job; `seconds(config, training)` estimates one training."""
@@ -131,7 +133,7 @@ class Job:
         with self._lock:
             self.models[model_id] = False
             self.emptied = not self.has_result
-            self._version += 1
+            self.version += 1
 
     def renamed(self, model_id: str, name: str) -> None:
         """Called when one of the job's models was renamed."""
@@ -142,7 +144,7 @@ class Job:
 
     def _find_over(self, noted: Mapping[str, Any]) -> None:
         """Set the job to the finished state in its notes."""
-        self._state, self._message = "finished" if self.has_result else "failed", noted["message"]
+        self.state, self.message = "finished" if self.has_result else "failed", noted["message"]
 
     def put_away(self) -> None:
         """Save the job's results, because its thread ends."""
@@ -151,39 +153,9 @@ class Job:
         """Called when the job was stopped, gave up its place or failed: drop changes that never took effect."""
 
     @property
-    def state(self) -> str:
-        """waiting, preparing, training, stopping, finished (done, stopped or out of time) or failed."""
-        return self._state
-
-    @property
-    def message(self) -> str:
-        """The job's latest message, as a sentence."""
-        return self._message
-
-    @property
     def active(self) -> bool:
         """Whether the job is running or waiting to run."""
-        return self._state in ACTIVE
-
-    @property
-    def version(self) -> int:
-        """Grows with every change, so that a page can skip what it has already seen."""
-        return self._version
-
-    @property
-    def busy(self) -> bool:
-        """Whether its thread still works or rests, even if it is only saving results."""
-        return self._working
-
-    @property
-    def resting(self) -> bool:
-        """Whether the job has lent its place to others in the middle of its work."""
-        return self._working and not self._turn.is_set()
-
-    @property
-    def at_work(self) -> bool:
-        """Whether the job takes up a place."""
-        return self.busy and not self.resting
+        return self.state in ACTIVE
 
     @property
     def settled(self) -> bool:
@@ -192,8 +164,8 @@ class Job:
 
     def seen_as(self) -> dict[str, Any]:
         """The fields of `View`, which every view of a job holds."""
-        names = ("id", "name", "state", "message", "time_left", "place", "wait", "version", "busy")
-        return {name: getattr(self, name) for name in names} | {"done": self._done}
+        names = ("id", "name", "state", "message", "time_left", "place", "wait", "version", "busy", "done")
+        return {name: getattr(self, name) for name in names}
 
     # ---- its life ----------------------------------------------------------------------------------------------------
 
@@ -212,30 +184,14 @@ class Job:
         """Take in the job's present place in the queue, and its expected waiting time in seconds."""
         with self._lock:
             changed = self.wait is None or place != self.place or abs(wait - self.wait) >= 1
-            if changed and (self._state == "waiting" or self.resting):
+            if changed and self.state == "waiting":
                 self.place, self.wait = place, wait
-                self._version += 1
+                self.version += 1
 
     def go(self) -> None:
-        """Called when there is a place: begin, or continue after a rest."""
-        with self._lock:
-            began, self.turn_began = self.turn_began, time.monotonic()
-            if rested := self.resting:
-                self.rested += self.turn_began - began
-                self.place = self.wait = None
-                self._version += 1
-                self._turn.set()
-        if not rested:
-            self.began, self.rested = self.turn_began, 0.0
-            self.start()
-
-    def rest(self) -> None:
-        """Lend the place to others after the current step; `go` ends the rest. Everything stays in memory."""
-        with self._lock:
-            if self._state == "training" and not self.resting:
-                self.turn_began = time.monotonic()
-                self._turn.clear()
-                self._version += 1
+        """Called when there is a place: begin."""
+        self.began = time.monotonic()
+        self.start()
 
     def begin(
         self,
@@ -249,13 +205,12 @@ class Job:
         with the last event. A stopped thread gives up its place at its next event, so events must come often.
         """
         with self._lock:
-            if self._state != "waiting":
+            if self.state != "waiting":
                 return
             self._stop = stop = threading.Event()
-            self._working, self.place, self.wait = True, None, None
-            self._turn.set()
-            self._state, self._message = "preparing", message
-            self._version += 1
+            self.busy, self.place, self.wait = True, None, None
+            self.state, self.message = "preparing", message
+            self.version += 1
         thread = threading.Thread(
             target=self._context.run,
             args=(self._run, stop, events, take),
@@ -268,25 +223,24 @@ class Job:
         """Ask the job to end after the current step, or to leave the queue; what was learned is kept."""
         with self._lock:
             self._stop.set()
-            self._turn.set()
-            if self._state in ("waiting", "preparing"):
+            if self.state in ("waiting", "preparing"):
                 self._stop = threading.Event()
-                when = "while it waited in line" if self._state == "waiting" else "before training began"
+                when = "while it waited in line" if self.state == "waiting" else "before training began"
                 self._give_up("Stopped." if self.has_result else self.STOPPED.format(when))
-            elif self._state == "training":
-                self._state, self._message = "stopping", "Stopping after this step …"
-            self._version += 1
+            elif self.state == "training":
+                self.state, self.message = "stopping", "Stopping after this step …"
+            self.version += 1
 
     def leave(self, message: str) -> None:
         """Give up the place in the queue, for this reason."""
         with self._lock:
-            if self._state == "waiting":
+            if self.state == "waiting":
                 self._give_up(message)
-                self._version += 1
+                self.version += 1
 
     def _give_up(self, message: str) -> None:
-        """End a job that has not begun, or that rests. The caller holds the lock."""
-        self._state, self._message = "finished" if self.has_result else "failed", message
+        """End a job that has not begun. The caller holds the lock."""
+        self.state, self.message = "finished" if self.has_result else "failed", message
         self.place = self.wait = None
         self.attempt_over()
 
@@ -297,8 +251,6 @@ class Job:
                 if self._stop is not stop:
                     return  # stopped while preparing: nobody waits for this event any more
                 take(event)
-                if self._state == "training":
-                    self._turn.wait()  # a run's clock stops while its reader does something else
         except ValueError as problem:
             self._fail(stop, str(problem).replace(str(self.folder), "the run's folder"))
         except Exception:
@@ -309,7 +261,7 @@ class Job:
                 self.put_away()
             except Exception:
                 logger.exception("a %s could not be put away", self.kind)
-            self._working = False
+            self.busy = False
             self._ended()
 
     def _fail(self, stop: threading.Event, message: str) -> None:
@@ -319,7 +271,7 @@ class Job:
 
     def _set(self, *, state: str, message: str | None = None) -> None:
         with self._lock:
-            self._state = state
+            self.state = state
             if message is not None:
-                self._message = message
-            self._version += 1
+                self.message = message
+            self.version += 1

@@ -21,8 +21,6 @@ SNAPSHOTS = 40
 """Most moments kept of a run, if there is room."""
 AWAY_SECONDS = 50.0
 """How long a place is kept for a page without a sign of life; an open page gives one every 20 seconds (page.js)."""
-TURN_SECONDS, REST_SECONDS = 5.0, 60.0
-"""A job works at least this long before it lends its place to another network, and rests no longer than this."""
 RETURN_SECONDS = 600.0
 """How long a place in the queue is kept after a restart, for a page to come back."""
 RETRY_SECONDS = 10.0
@@ -75,16 +73,10 @@ BODY_TEXT = 10_000_000
 """Most bytes of a text within a request, which is copied in memory several times. A file may have more."""
 JSON_ESCAPES = 3
 """Bytes of JSON for each byte of a text, at most: “é” has two in UTF-8 and six as \\u00e9."""
-BODIES, BODIES_PER_ADDRESS = 256_000_000, 64_000_000
-"""Most bytes of all requests that are being read and answered, and of those from one address."""
-SMALL_BODY = 65_536
-"""A request of at most this many bytes always finds room: what a click sends."""
 BODY_SECONDS = 300.0
 """Most seconds that a request may take to arrive."""
 MULTIPART_SPARE = 65_536
 """Bytes of an upload besides its file."""
-TRAININGS_WITHOUT_PAGE = 1
-"""Most runs that programs train at once, so that pages find a place, too."""
 
 
 # ---- classes ---------------------------------------------------------------------------------------------------------
@@ -160,7 +152,7 @@ class Limits:
     jobs: int
     """Most runs of all visitors at the same time; more wait in the queue."""
     waiting: int
-    """Most runs of all visitors that wait for a place."""
+    """Most runs of all visitors that wait for a place; half as many from one address."""
     seeds: int
     """Most pairs of models trained in one comparison."""
     models_per_visitor: int
@@ -179,8 +171,6 @@ class Limits:
     """Most bytes of all visitors' uploads, under way or stored; a file is deleted an hour or two after it came."""
     upload_bytes_per_address: int
     """Most bytes of uploads from one address, such as a school's."""
-    upload_bytes_per_visitor: int
-    """Most bytes of uploads by one visitor, or by all programs at one address."""
 
     @property
     def archive_bytes(self) -> int:
@@ -207,10 +197,10 @@ class Limits:
                 "Use a part of it."
             )
 
-    def check_body(self, size: int, escaped: int = 0) -> None:
-        """Raise LimitError if a request's JSON has too many bytes; `escaped` of its `size` are escape signs."""
+    def check_body(self, size: int) -> None:
+        """Raise LimitError if a request's JSON has too many bytes."""
         most = min(self.text_bytes, BODY_TEXT)
-        if size - escaped > most + BODY_SPARE or size > JSON_ESCAPES * most + BODY_SPARE:
+        if size > JSON_ESCAPES * most + BODY_SPARE:
             remedy = "Upload it as a file, or use a part of it." if most < self.text_bytes else "Use a part of it."
             raise LimitError(
                 f"This is more than {self.where} reads at once: a text may have at most {most / 1e6:.1f} MB. {remedy}"
@@ -246,15 +236,10 @@ class Limits:
         """Check a run to be started: its model, its settings, and the memory that the two need together."""
         self.check_model(config)
         self._at_most("windows per step", training.batch_size * training.accumulation, self.batch, "Lower the batch.")
-        if training.steps < 1:
-            raise LimitError("A run needs at least one step.")
         self._at_most("steps", training.steps, self.steps, "Choose fewer: you can train the run further afterwards.")
         self.check_prompt(training.sample_prompt)
         if training.eval_windows is None:
-            raise LimitError(
-                f"Measuring the loss on all windows would take too long: {self.where} allows {self.eval_windows:,}. "
-                "Choose a number of windows."
-            )
+            raise LimitError("Choose a number of windows to measure the loss on: all of them would take too long.")
         self._at_most("windows to measure the loss on", training.eval_windows, self.eval_windows, "Choose fewer.")
         self._at_most("tokens per sample", training.sample_tokens, self.new_tokens, "Ask for shorter samples.")
         check_step_memory(config, training.batch_size, self.memory, self.where)
@@ -303,7 +288,6 @@ LOCAL = Limits(
     snapshot_bytes=400_000_000,
     upload_bytes=4_000_000_000,
     upload_bytes_per_address=4_000_000_000,
-    upload_bytes_per_visitor=4_000_000_000,
 )
 
 # fifty visitors on one machine: six models for each, and runs short enough for the queue to move
@@ -333,7 +317,6 @@ CLASS = replace(
     snapshot_bytes=24_000_000,
     upload_bytes=2_000_000_000,
     upload_bytes_per_address=1_000_000_000,
-    upload_bytes_per_visitor=120_000_000,
 )
 
 PUBLIC = replace(

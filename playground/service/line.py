@@ -2,8 +2,7 @@
 
 It is fair: networks (`Job.share`: an address, pages and programs counted separately) take turns; the one with the
 fewest jobs at work comes first. Within a network, every visitor's first job comes before anybody's second, in the order
-in which they were requested, and newcomers never pass jobs of an earlier round. A long-running job lends its place for
-a while to a network with no job at work.
+in which they were requested, and newcomers never pass jobs of an earlier round.
 """
 
 from __future__ import annotations
@@ -18,15 +17,7 @@ from typing import Any
 
 from ..kept import Latest
 from .job import Job
-from .limits import (
-    AWAY_SECONDS,
-    REST_SECONDS,
-    RETURN_SECONDS,
-    TRAININGS_WITHOUT_PAGE,
-    TURN_SECONDS,
-    LimitError,
-    Limits,
-)
+from .limits import AWAY_SECONDS, RETURN_SECONDS, LimitError, Limits
 
 NETWORKS = 10_000
 """How many networks' last turns are remembered."""
@@ -48,13 +39,8 @@ class Line:
         job.turn = max([self._round, *(other.turn[0] + 1 for other in others)]), next(self._clock)
 
     def order(self, jobs: Iterable[Job]) -> list[Job]:
-        """The jobs that wait or rest, in the order in which they will begin or continue.
-
-        Jobs that have rested for long come first; other resting jobs come after networks that have no job running.
-        """
+        """The jobs that wait, in the order in which they will begin."""
         jobs = list(jobs)
-        resting = sorted((job for job in jobs if job.resting), key=lambda job: job.turn_began)
-        rested = [job for job in resting if _long(job, REST_SECONDS)]
         ahead = Counter(job.share for job in jobs if job.busy)
         places = []
         for job in sorted((job for job in jobs if job.state == "waiting"), key=lambda job: job.turn):
@@ -62,33 +48,21 @@ class Line:
             # a job asked for before its network's last turn counts as asked for at that turn
             places.append((ahead[job.share], round_, max(asked, self._served.get(job.share, asked)), asked, job))
             ahead[job.share] += 1
-        line = [job for *_, job in sorted(places, key=lambda place: place[:-1])]
-        first = sum(place[0] == 0 for place in places)
-        return [*rested, *line[:first], *(job for job in resting if job not in rested), *line[first:]]
+        return [job for *_, job in sorted(places, key=lambda place: place[:-1])]
 
     def make_room(self, jobs: Sequence[Job], places: int) -> None:
         """If jobs wait for one of this many places: stop running jobs whose visitors are away, keeping what they have
-        learned. If a waiting network has no job at work, let the job that has worked longest rest.
-
-        No more jobs rest than there are places, so that at most twice as many are in memory.
-        """
-        busy, line = [job for job in jobs if job.busy], self.order(jobs)
-        at_work = [job for job in busy if job.at_work]
-        if len(at_work) < places or not line:
+        learned."""
+        busy = [job for job in jobs if job.busy]
+        if len(busy) < places or not self.order(jobs):
             return
         for job in busy:
             if job.active and time.monotonic() - (job.seen or job.began) > AWAY_SECONDS:
                 job.stop()
-        networks = {job.network for job in busy}
-        new = any(job.network not in networks and job.seen is not None for job in line)
-        rested = any(job.resting and _long(job, REST_SECONDS) for job in line)
-        long = [job for job in at_work if job.state == "training" and _long(job, TURN_SECONDS)]
-        if long and (rested or (new and len(busy) < 2 * places)):
-            min(long, key=lambda job: job.turn_began).rest()
 
     def foretell(self, jobs: Sequence[Job], places: int, seconds: Callable[..., float]) -> None:
         """Tell waiting jobs their place and waiting time; `seconds` as in `Job.expected`."""
-        free = [job.left(seconds) for job in jobs if job.at_work]
+        free = [job.left(seconds) for job in jobs if job.busy]
         free = [0.0] * (places - len(free)) + free
         heapq.heapify(free)
         for place, job in enumerate(self.order(jobs), 1):
@@ -98,36 +72,25 @@ class Line:
             job.stands(place, max([wait, *own]))
 
     def next(self, jobs: Sequence[Job], limits: Limits) -> Iterator[Job]:
-        """The jobs for which there is a place now. The caller must start or continue each before the next."""
-        programs = min(TRAININGS_WITHOUT_PAGE, max(limits.jobs - 1, 1))
+        """The jobs for which there is a place now. The caller must start each before the next."""
         most = limits.jobs, limits.jobs_per_visitor, limits.jobs_per_address
         for job in self.order(jobs):
             busy = [other for other in jobs if other.busy and other is not job]
-            at_work = [other for other in busy if other.at_work]
-            if job.seen is None or (job.by_program and sum(other.by_program for other in at_work) >= programs):
-                continue
+            if job.seen is None or (job.by_program and any(other.by_program for other in busy)):
+                continue  # programs train one run at once, so that pages find a place, too
             # also stopped jobs that still work: pressing Train and Stop in turn gains no second place
             mine = sum(other.visitor == job.visitor for other in busy)
             near = sum(other.network == job.network for other in busy)
-            if all(map(operator.lt, (len(at_work), mine, near), most)):
+            if all(map(operator.lt, (len(busy), mine, near), most)):
                 self._round = max(self._round, job.turn[0])
                 self._served[job.share] = next(self._clock)
                 yield job
 
     def check(self, jobs: Iterable[Job], share: str, most: int) -> None:
-        """Make sure that one more job of this share may wait: if `most` wait, the last of the largest share leaves.
-
-        Raises LimitError if no share has clearly more jobs than this one.
-        """
-        line = [job for job in self.order(jobs) if not job.resting]
-        if len(line) < most:
-            return
-        counts = Counter(job.share for job in line)
-        crowd = max(counts, key=counts.__getitem__)
-        if counts[crowd] <= counts[share] + 1:
+        """Raise LimitError if `most` jobs wait, or half as many of this share: one network must not fill the queue."""
+        line = self.order(jobs)
+        if len(line) >= most or sum(job.share == share for job in line) >= max(most // 2, 1):
             raise LimitError(f"{len(line)} runs wait for a place, and the queue is full: try again in a few minutes.")
-        last = next(job for job in reversed(line) if job.share == crowd)
-        last.leave("The queue was full, and most in it came from your network: start again in a few minutes.")
 
     def give_up(self, jobs: Sequence[Job], began: float) -> None:
         """Remove waiting jobs whose pages are away; `began` is when the server started, perhaps after a restart."""
@@ -135,8 +98,3 @@ class Line:
             away = time.monotonic() - (began if job.seen is None else job.seen)
             if away > (RETURN_SECONDS if job.seen is None else AWAY_SECONDS):
                 job.leave("Your page was away too long, so your place in the queue was given up. Start again.")
-
-
-def _long(job: Job, seconds: float) -> bool:
-    """Whether the job has worked, or rested, for longer than this."""
-    return time.monotonic() - job.turn_began > seconds

@@ -294,11 +294,8 @@ class Registry:
         return {
             "shipped": sum(entry.shipped for entry in entries),
             "of_visitors": sum(not entry.shipped for entry in entries),
-            "most_of_visitors": self.limits.models,
             "bytes": sum(entry.bytes for entry in entries),
-            "most_bytes": self.limits.model_bytes,
             "disk_bytes": sum(entry.disk_bytes for entry in entries),
-            "most_disk_bytes": self.limits.disk_bytes,
         }
 
     def remove(self, model_id: str, visitor: str) -> None:

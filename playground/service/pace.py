@@ -13,7 +13,7 @@ OVERHEAD = 0.006  # seconds per step that do not grow with the model
 FIRST_RATE = 3.0e10  # floating-point operations per second of one processor, until a run has shown the true figure
 MOST_PROCESSORS = 4  # more processors do not make steps this small quicker
 PER_TOKEN = 1.6e-4  # seconds that a layer, however small, takes for one token of a sample
-MOST_FACTOR = 10.0  # how far off the estimate for evaluations and samples may be: more is an accident
+MOST_FACTOR = 10.0  # how far off the estimate of what comes between steps may be: more is an accident
 
 
 class Pace:
@@ -21,43 +21,29 @@ class Pace:
 
     def __init__(self) -> None:
         self._rate = FIRST_RATE * min(processors(), MOST_PROCESSORS)
-        self._longer = {"evaluation": 1.0, "sample": 1.0}  # than estimated
+        self._longer = 1.0  # than estimated: evaluations and samples
         self.guesses = True
         """Whether no run has yet shown how fast this machine is."""
 
     def seconds(self, config: ModelConfig, training: TrainConfig, tokens: int = 0) -> float:
         """About how long a run takes, with evaluations and samples, on a text of this many tokens (0: a long one)."""
-        reckoned = _between(config, training, tokens, self._rate)
-        times = {
-            "evaluation": max(_times(training.steps, training.eval_every), 1),
-            "sample": _times(training.steps, training.sample_every),
-        }
-        between = sum(times[what] * reckoned[what] * self._longer[what] for what in times)
-        return training.steps * (OVERHEAD + _work(config, training) / self._rate) + between
+        step = OVERHEAD + _work(config, training) / self._rate
+        return training.steps * step + self._longer * _between(config, training, tokens, self._rate)
 
     def learn(self, view: RunView, training: TrainConfig, tokens: int = 0) -> None:
         """Take in how fast a finished run was."""
-        history, config = view.history, view.config
-        steps, looks = history.steps, history.evaluations
+        config, finished, steps = view.config, view.history.finished, view.history.steps
         speeds = [speed for speed in steps["tokens_per_second"] if speed > 0]
         speeds = speeds[1:] or speeds  # the first step also got everything ready
-        if config is None or not speeds:
+        if config is None or finished is None or not speeds:
             return
         in_step = training.batch_size * training.accumulation * config.context_length
         step = in_step * sum(1 / speed for speed in speeds) / len(speeds)
         shown = min(max(_work(config, training) / max(step - OVERHEAD, 1e-4), 1e9), 1e15)
         self._rate = self._mixed(self._rate, shown)
-        ends = {0: 0.0} | dict(zip(steps["step"], steps["seconds"]))
-        took = [end - ends[at] for at, end in zip(looks["step"], looks["seconds"]) if at in ends]
-        # the time does not include what follows the last step
-        inside = sum(seconds for at, seconds in zip(looks["step"], took) if at < history.last_step)
-        samples = sum(record["step"] < history.last_step for record in history.samples)
-        left = steps["seconds"][-1] - step * len(steps["step"]) - inside
-        reckoned = _between(config, training, tokens, shown)
-        for what, seconds, times in (("evaluation", sum(took), len(took)), ("sample", left, samples)):
-            if times:
-                longer = seconds / times / reckoned[what]
-                self._longer[what] = self._mixed(self._longer[what], min(max(longer, 1 / MOST_FACTOR), MOST_FACTOR))
+        took = finished["seconds"] - step * len(steps["step"])
+        longer = took / _between(config, training.replace(steps=view.history.last_step), tokens, shown)
+        self._longer = self._mixed(self._longer, min(max(longer, 1 / MOST_FACTOR), MOST_FACTOR))
         self.guesses = False
 
     def _mixed(self, known: float, shown: float) -> float:
@@ -75,8 +61,8 @@ def _times(steps: int, every: int) -> int:
     return 1 - (-steps // every) if every else 0
 
 
-def _between(config: ModelConfig, training: TrainConfig, tokens: int, rate: float) -> dict[str, float]:
-    """Seconds for an evaluation of both parts of a text and for a sample, at this many operations per second."""
+def _between(config: ModelConfig, training: TrainConfig, tokens: int, rate: float) -> float:
+    """Seconds for a run's evaluations of both parts of a text and its samples, at this many operations per second."""
     context, forward = config.context_length, config.flops_per_token() / rate
     windows = training.eval_windows or 128
     parts = (tokens * (1 - VALIDATION_SHARE), tokens * VALIDATION_SHARE) if tokens else (float("inf"),) * 2
@@ -85,4 +71,5 @@ def _between(config: ModelConfig, training: TrainConfig, tokens: int, rate: floa
     written, slide = training.sample_tokens, default_slide(context)
     slides = -(-max(training.sample_tokens - context, 0) // slide)
     writing = written * config.n_layers * PER_TOKEN + (written + slides * (context - slide)) * forward
-    return {"evaluation": OVERHEAD + scored * forward, "sample": writing}
+    evaluations = max(_times(training.steps, training.eval_every), 1)
+    return evaluations * (OVERHEAD + scored * forward) + _times(training.steps, training.sample_every) * writing

@@ -7,13 +7,13 @@ from ..kept import Kept
 from ..storage import Checkpoint
 from .limits import PRECISION_TOKENS, PRECISION_WRITTEN
 from .runs import Source
-from .texts import beside_the_run, unseen
+from .texts import unseen
 
 _kept = Kept(entries=64, megabytes=4)
 
 
 def seen(checkpoint: Checkpoint) -> tuple[PrecisionCost, str] | None:
-    """The costs, if already measured; and, in words, the text used and why the run's own loss differs."""
+    """The costs, if already measured, and the text used, in words."""
     return _kept.peek(_key(checkpoint), owner=checkpoint.model)
 
 
@@ -31,7 +31,7 @@ def measured(source: Source | None, checkpoint: Checkpoint, most: int) -> tuple[
         windows = max(2, PRECISION_TOKENS // context)
         inputs, targets = found.corpus.windows("val", context, windows)
         cost = precision_cost(checkpoint.model, inputs, targets, min(PRECISION_WRITTEN, most))
-        return cost, found.words + beside_the_run(found, checkpoint, windows)
+        return cost, found.words
 
     return _kept.get(_key(checkpoint), measure, owner=checkpoint.model)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
 
 from ..links import RunCard
 from ..model import Transformer
@@ -89,7 +90,6 @@ class RunJob(TrainingJob):
 
     @property
     def lengthened(self) -> bool:
-        """See `RunView.lengthened`."""
         return self._history.last_step > self.planned_first
 
     def go_on(self, more_steps: int) -> None:
@@ -108,7 +108,7 @@ class RunJob(TrainingJob):
         self.spec = replace(self.spec, training=training)
 
     def attempt_over(self) -> None:
-        """See `Job.attempt_over`: a run that made no further step gets its former settings back."""
+        """A run that made no further step gets its former settings back."""
         step, spec = self._before_resume or (None, self.spec)
         self.spec = spec if step == self._history.last_step else self.spec
 
@@ -126,7 +126,6 @@ class RunJob(TrainingJob):
 
     @property
     def corpus_key(self) -> str:
-        """See `RunView.corpus_key`."""
         prepared = self._prepared
         return f"{prepared.corpus_sha256}/{prepared.tokenizer.name}/{prepared.config.vocab_size}" if prepared else ""
 
@@ -179,24 +178,22 @@ class RunJob(TrainingJob):
     @property
     def can_resume(self) -> bool:
         """Whether `Board.resume` can continue this run."""
-        return self._state == "finished" and self.has_result and self._history.last_step > 0 and not self._unsaved
+        return self.state == "finished" and self.has_result and self._history.last_step > 0 and not self._unsaved
 
     @property
     def time_left(self) -> float | None:
-        """See `Job.time_left`."""
-        return self._latest.time_left if self._latest and self._state == "training" else None
+        return self._latest.time_left if self._latest and self.state == "training" else None
 
     def expected(self, seconds: Callable[..., float]) -> float:
-        """See `Job.expected`."""
         training = self.spec.training
         steps = max(training.steps - self._history.last_step, 1)
         return min(seconds(self.spec.model, training.replace(steps=steps), self.tokens), self.limits.seconds)
 
     def renamed(self, model_id: str, name: str) -> None:
-        """See `Job.renamed`: a run has the same name as its model."""
+        """A run has the same name as its model."""
         with self._lock:
             self.name = name
-            self._version += 1
+            self.version += 1
 
     # ---- its life ----------------------------------------------------------------------------------------------------
 
@@ -222,7 +219,7 @@ class RunJob(TrainingJob):
             self._keep_moment(lambda: self._put_weights_away(event))
         with self._lock:
             if isinstance(event, Prepared):
-                self._prepared, self._message = event, "Building the model …"
+                self._prepared, self.message = event, "Building the model …"
                 if event.unknown:
                     parts = ", ".join(repr(part) for part in event.unknown)
                     self._notices = [f"The prompt has parts without a token: {parts}. They are read as unknown."]
@@ -231,7 +228,7 @@ class RunJob(TrainingJob):
                     self._before = event.probabilities
                 self._now = event.probabilities
             elif isinstance(event, Measuring):
-                self._done = event.share
+                self.done = event.share
             elif isinstance(event, Tuned):
                 self._tuned = event.about
             elif isinstance(event, Laddered):
@@ -241,13 +238,13 @@ class RunJob(TrainingJob):
                     self._remember_text(made.model)
             elif isinstance(event, TrainEvent):
                 self._history.add(event)
-                made = self._here() if self._state == "finished" else None
+                made = self._here() if self.state == "finished" else None
                 if isinstance(event, SkillMeasured) and made is not None:
                     made.history.add(event)  # the last verdict comes after the model
-                if isinstance(event, (Started, Evaluated)) and self._state == "preparing":
-                    self._state, self._message = "training", ""
+                if isinstance(event, (Started, Evaluated)) and self.state == "preparing":
+                    self.state, self.message = "training", ""
                 if isinstance(event, Started):
-                    self._started, self._done = event, 0.0
+                    self._started, self.done = event, 0.0
                 elif isinstance(event, Stepped):
                     self._latest = event
                 elif isinstance(event, Noticed):
@@ -256,8 +253,8 @@ class RunJob(TrainingJob):
                 elif isinstance(event, Saved):
                     self._unsaved = False
                 elif isinstance(event, Finished):
-                    self._message = message(event)
-            self._version += 1
+                    self.message = message(event)
+            self.version += 1
         if isinstance(event, Saved):
             self.tries = 0 if event.step > self._started.step else self.tries
             self._noting()  # with as many verdicts as the saved state has
@@ -299,7 +296,6 @@ class RunJob(TrainingJob):
     # ---- after a restart ---------------------------------------------------------------------------------------------
 
     def noted(self) -> dict[str, Any]:
-        """See `Job.noted`."""
         with self._lock:
             return super().noted() | {
                 "planned_first": self.planned_first,
@@ -317,7 +313,7 @@ class RunJob(TrainingJob):
         A run that was training when the server ended has its last saved state as its model, and waits to continue.
         """
         repeats = RunCard.from_letters(noted["repeats"]) if noted["repeats"] else None
-        spec = RunSpec.from_dict(noted["spec"])
+        spec = TypeAdapter(RunSpec).validate_python(noted["spec"])
         job = cls(row["id"], row["visitor"], row["name"], spec, limits, registry, repeats)
         job._find(noted)
         job.planned_first, job.used, job._tuned = noted["planned_first"], noted["used"], noted.get("tuned") or {}
@@ -395,7 +391,7 @@ class RunJob(TrainingJob):
         with self._lock:
             self.used, self._of_used = used, predicted
             self._now = predicted if used is None else self._now
-            self._version += 1
+            self.version += 1
 
     def _remember_text(self, model: Transformer) -> None:
         if self._text is not None:

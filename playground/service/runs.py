@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -104,20 +104,6 @@ class RunSpec:
     def prompt(self) -> str:
         """The text that samples and predictions continue."""
         return self.training.sample_prompt
-
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> RunSpec:
-        """The inverse of `to_dict`."""
-        parts = {
-            "source": Source(**values["source"]),
-            "model": ModelConfig.from_dict(values["model"]),
-            "training": TrainConfig.from_dict(values["training"]),
-        }
-        return cls(**{**values, **parts})
 
 
 @dataclass(frozen=True)
@@ -355,8 +341,8 @@ class Background:
     """One computation in its own thread, beside a training; its errors are raised when its result is due."""
 
     def __init__(self, compute: Callable[[], Laddered]):
-        self._compute, self._result = compute, Future()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._compute = compute
+        self._result: Future[Laddered] | None = None
         self.taken = False
         """Whether the result was returned."""
 
@@ -368,19 +354,13 @@ class Background:
         for event in events:
             yield event
             told = event.event if isinstance(event, SideEvent) else event
-            if self._thread.ident is None and isinstance(told, Evaluated):
-                self._thread.start()
-            if self._result.done():
+            if self._result is None and isinstance(told, Evaluated):
+                self._result = ThreadPoolExecutor(1).submit(self._compute)
+            if self._result is not None and self._result.done():
                 yield from self.rest()
 
     def rest(self) -> Iterator[Laddered]:
         """Wait for the result, unless it was returned already or never begun."""
-        if self._thread.ident is not None and not self.taken:
+        if self._result is not None and not self.taken:
             self.taken = True
             yield self._result.result()
-
-    def _run(self) -> None:
-        try:
-            self._result.set_result(self._compute())
-        except Exception as problem:
-            self._result.set_exception(problem)

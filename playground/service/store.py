@@ -1,8 +1,7 @@
 """The index of the data folder: one SQLite database of models, jobs, lessons' progress and classes.
 
 It is made when there is something to keep. Every change is one transaction, so that a kill leaves the old or the new.
-Deleted data is overwritten with zeros and the write-ahead log then emptied, so that neither file still holds it. A file
-from an earlier version is brought up to date when it is opened.
+Deleted data is overwritten with zeros and the write-ahead log then emptied, so that neither file still holds it.
 """
 
 from __future__ import annotations
@@ -20,11 +19,12 @@ logger = logging.getLogger(__name__)
 
 FILE = "playground.sqlite3"
 
-_CLASSES = """
+_TABLES = """
 CREATE TABLE classes (
     id INTEGER PRIMARY KEY, code TEXT NOT NULL UNIQUE, secret BLOB NOT NULL, title TEXT NOT NULL,
     lesson TEXT NOT NULL, letters TEXT NOT NULL, text TEXT NOT NULL, changes TEXT NOT NULL, target REAL,
-    made REAL NOT NULL, ends REAL NOT NULL, version INTEGER NOT NULL DEFAULT 0, numbers INTEGER NOT NULL DEFAULT 0
+    made REAL NOT NULL, ends REAL NOT NULL, version INTEGER NOT NULL DEFAULT 0, numbers INTEGER NOT NULL DEFAULT 0,
+    origin TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE students (
     id INTEGER PRIMARY KEY, class INTEGER NOT NULL REFERENCES classes ON DELETE CASCADE, number INTEGER NOT NULL,
@@ -42,10 +42,6 @@ CREATE TABLE runs (
     id INTEGER PRIMARY KEY, student INTEGER NOT NULL REFERENCES students ON DELETE CASCADE, run BLOB NOT NULL,
     at REAL NOT NULL, letters TEXT NOT NULL, report TEXT NOT NULL, UNIQUE (student, run)
 );
-"""
-
-
-_WORK = """
 CREATE TABLE facts (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 CREATE TABLE models (
     id TEXT PRIMARY KEY, visitor TEXT NOT NULL, share TEXT NOT NULL, name TEXT NOT NULL, experts INTEGER NOT NULL,
@@ -60,9 +56,7 @@ CREATE TABLE jobs (
 CREATE INDEX jobs_by_visitor ON jobs (visitor);
 CREATE TABLE lessons (visitor TEXT PRIMARY KEY, progress TEXT NOT NULL, used REAL NOT NULL);
 """
-_ORIGINS = "ALTER TABLE classes ADD COLUMN origin TEXT NOT NULL DEFAULT ''"
-_VERSIONS = (_CLASSES, _WORK, _ORIGINS)
-"""What each version adds to the one before it."""
+_VERSION = 3
 
 
 class StoreError(ValueError):
@@ -138,14 +132,13 @@ class Store:
     def _lay_out(self, db: sqlite3.Connection) -> None:
         db.execute("BEGIN IMMEDIATE")  # if two servers begin at once, only one makes the tables
         found = db.execute("PRAGMA user_version").fetchone()[0]
-        if found > len(_VERSIONS):
+        if found not in (0, _VERSION):
             raise StoreError(
-                "A newer version of this page wrote the data folder. Update the page, or start with another folder."
+                "Another version of this page wrote the data folder. Update the page, or start with another folder."
             )
-        for tables in _VERSIONS[found:]:
-            for statement in tables.split(";\n"):
-                db.execute(statement)
-        db.execute(f"PRAGMA user_version = {len(_VERSIONS)}")
+        for statement in () if found else _TABLES.split(";\n"):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {_VERSION}")
         db.execute("COMMIT")
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from ..processes import threads_for
 from ..studies.sweep import Row, Sweep, Trying, add_result, run_sweep
 from ..training import Stepped
@@ -55,7 +57,6 @@ class SweepJob(Job):
         return bool(self._rows)
 
     def expected(self, seconds: Callable[..., float]) -> float:
-        """See `Job.expected`."""
         runs = len(self.sweep.values) * self.sweep.seeds
         return min(runs * seconds(self.spec.model, self.spec.training), self.limits.seconds)
 
@@ -82,27 +83,26 @@ class SweepJob(Job):
             return
         with self._lock:
             before, self._rows = len(self._rows), add_result(self._rows, tried)
-            if self._state == "preparing":
-                self._state, self._message = "training", ""
+            if self.state == "preparing":
+                self.state, self.message = "training", ""
             if isinstance(tried.event, Stepped):
                 steps, runs = self.spec.training.steps, len(self.sweep.values) * self.sweep.seeds
                 ended = sum(len(row.losses) for row in self._rows)
-                self._done = (ended + tried.event.step / steps) / runs
+                self.done = (ended + tried.event.step / steps) / runs
             if isinstance(tried.event, Stepped) or len(self._rows) != before:
-                self._version += 1
+                self.version += 1
 
     def noted(self) -> dict[str, Any]:
-        """See `Job.noted`."""
         with self._lock:
             rows = [[row.value, list(row.losses)] for row in self._rows]
-            return {"spec": self.spec.to_dict(), "sweep": asdict(self.sweep), "rows": rows, "message": self._message}
+            return {"spec": asdict(self.spec), "sweep": asdict(self.sweep), "rows": rows, "message": self.message}
 
     @classmethod
     def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> SweepJob:
         """The sweep for a row of the index; one that was at work begins again."""
-        values = {**noted["sweep"], "values": tuple(noted["sweep"]["values"])}
-        spec = RunSpec.from_dict(noted["spec"])
-        job = cls(row["id"], row["visitor"], row["name"], spec, Sweep(**values), limits, registry)
+        sweep = TypeAdapter(Sweep).validate_python(noted["sweep"])
+        spec = TypeAdapter(RunSpec).validate_python(noted["spec"])
+        job = cls(row["id"], row["visitor"], row["name"], spec, sweep, limits, registry)
         job._rows = [Row(value, tuple(losses)) for value, losses in noted["rows"]]
         if row["state"] == "over":
             job._find_over(noted)

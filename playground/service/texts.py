@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -129,17 +128,6 @@ def _decoded(corpus: Corpus) -> str:
     ids = corpus.train[:_BEGINNING].tolist()
     documents = [list(group) for apart, group in itertools.groupby(ids, lambda token: token < 0) if not apart]
     return "\n".join(map(corpus.tokenizer.decode, documents))
-
-
-def beside_the_run(found: Unseen, checkpoint: Checkpoint, windows: int) -> str:
-    """A note that the run's own validation loss was measured on other windows; empty if it was not."""
-    loss, corpus = checkpoint.history.val_loss, found.corpus
-    if loss is None or not math.isfinite(loss):
-        return ""
-    # for a language, the text is the beginning of its runs' validation text
-    if corpus.language is None and len(corpus.windows("val", checkpoint.config.context_length)[0]) <= windows:
-        return ""
-    return f"; its run's validation loss, {loss:.4f}, was measured on other windows"
 
 
 @lru_cache(maxsize=8)

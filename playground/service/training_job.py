@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from ..data import Baselines
@@ -33,7 +33,6 @@ class TrainingJob(Job):
         self._notices: list[str] = []
 
     def seen_as(self) -> dict[str, Any]:
-        """See `Job.seen_as`."""
         return super().seen_as() | {
             "corpus": self.spec.source.title,
             "baselines": self._baselines,
@@ -42,7 +41,6 @@ class TrainingJob(Job):
         }
 
     def put_away(self) -> None:
-        """See `Job.put_away`."""
         for model_id in self.learned:
             self.registry.save(model_id)
 
@@ -78,7 +76,7 @@ class TrainingJob(Job):
         with self._lock:
             self.models[model_id] = True
             self.emptied = False
-            self._version += 1
+            self.version += 1
 
     def _with_moments(self, config: ModelConfig, most: float = math.inf) -> Any:
         """The spec, with as many kept moments of each model as there is room for."""
@@ -96,13 +94,12 @@ class TrainingJob(Job):
     # ---- after a restart ---------------------------------------------------------------------------------------------
 
     def noted(self) -> dict[str, Any]:
-        """See `Job.noted`."""
         return {
-            "spec": self.spec.to_dict(),
+            "spec": asdict(self.spec),
             "prepared": self._prepared.to_dict() if self._prepared else None,
             "baselines": self._baselines.to_dict() if self._baselines else None,
             "notices": self._notices,
-            "message": self._message,
+            "message": self.message,
         }
 
     def _find(self, noted: Mapping[str, Any]) -> None:

@@ -79,7 +79,6 @@ class WhyJob(Job):
 
     @property
     def has_result(self) -> bool:
-        """See `Job.has_result`."""
         return self.result is not None
 
     def view(self) -> View:
@@ -109,16 +108,15 @@ class WhyJob(Job):
     def _take(self, event: Any) -> None:
         with self._lock:
             if isinstance(event, Progress):
-                self._done = event.share
-                if self._state == "preparing":
-                    self._state, self._message = "training", ""
+                self.done = event.share
+                if self.state == "preparing":
+                    self.state, self.message = "training", ""
             elif isinstance(event, self.RESULT):
-                self.result, self._state, self._message = event, "finished", ""
-            self._version += 1
+                self.result, self.state, self.message = event, "finished", ""
+            self.version += 1
 
     @property
     def where(self) -> str:
-        """See `Job.where`."""
         names = {entry.id: entry.name for entry in self.registry.models(self.visitor)}
         name = names.get(self.question.model_id)
         return f" on Generate, with “{name}” chosen" if name else ""
@@ -130,9 +128,8 @@ class WhyJob(Job):
         return checkpoint
 
     def noted(self) -> dict[str, Any]:
-        """See `Job.noted`."""
         result = asdict(self.result) if self.result is not None else None
-        return {"question": asdict(self.question), "result": result, "message": self._message}
+        return {"question": asdict(self.question), "result": result, "message": self.message}
 
     @classmethod
     def found(cls, row: Mapping[str, Any], noted: Mapping[str, Any], limits: Limits, registry: Registry) -> WhyJob:
@@ -158,7 +155,6 @@ class SearchJob(WhyJob):
     STOPPED = AGAIN.format(BUTTON)
 
     def expected(self, seconds: Callable[..., float]) -> float:
-        """See `Job.expected`."""
         return SEARCH_SECONDS
 
     def _events(self, should_stop: Callable[[], bool]) -> Iterator[Progress | Ranked]:
@@ -198,7 +194,6 @@ class ProofJob(WhyJob):
         return self.question, tuple(sorted(each.places for each in self.passages))
 
     def expected(self, seconds: Callable[..., float]) -> float:
-        """See `Job.expected`."""
         checkpoint = self.registry.here(self.question.model_id)
         return self.seconds(checkpoint, seconds) if checkpoint and checkpoint.training else SEARCH_SECONDS
 
@@ -234,12 +229,10 @@ class ProofJob(WhyJob):
             yield Proven(event, before, foretold, said) if isinstance(event, Trial) else event
 
     def noted(self) -> dict[str, Any]:
-        """See `Job.noted`."""
         return super().noted() | {"passages": [asdict(each) for each in self.passages], "seed": self.seed}
 
     @classmethod
     def _own(cls, noted: Mapping[str, Any]) -> tuple[Any, ...]:
-        """See `WhyJob._own`."""
         return TypeAdapter(tuple[Passage, ...]).validate_python(noted["passages"]), noted["seed"]
 
 

@@ -62,8 +62,6 @@ class Slice:
     """The state with which the run begins."""
     state: bytes | None
     """Or, for a run that continues, the file that `autosave` wrote."""
-    seconds: float
-    state_seconds: float
 
 
 @dataclass(frozen=True)
@@ -89,14 +87,14 @@ def work(sent: bytes) -> Iterator[bytes]:
         with tempfile.TemporaryDirectory() as temporary:
             for parcel in _parcels(slice_, Path(temporary)):
                 yield pickle.dumps(parcel)
-                if parcel.state is not None and monotonic() - began >= slice_.seconds:
+                if parcel.state is not None and monotonic() - began >= SLICE_SECONDS:
                     return
     except ValueError as problem:
         yield pickle.dumps(Parcel((), problem=str(problem)))
 
 
 def _parcels(slice_: Slice, folder: Path) -> Iterator[Parcel]:
-    config = slice_.training.replace(autosave_seconds=slice_.state_seconds, compile=False)
+    config = slice_.training.replace(autosave_seconds=STATE_SECONDS, compile=False)
     model = Transformer(slice_.model)
     if slice_.state is not None:
         (folder / FILE).write_bytes(slice_.state)
@@ -194,7 +192,7 @@ class _Sliced:
         corpus = replace(self.corpus, language=None)  # the trainer asks only for tokens
         training = self.config.replace(device=DEVICE)
         weights = _pack(self.model) if self.state is None else None
-        return Slice(self.model.config, corpus, training, weights, self.state, SLICE_SECONDS, STATE_SECONDS)
+        return Slice(self.model.config, corpus, training, weights, self.state)
 
     def _unpack(self, parcel: Parcel) -> Iterator[TrainEvent]:
         if parcel.problem is not None:

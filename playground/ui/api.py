@@ -38,8 +38,6 @@ from .writers import seconds_between_updates
 
 ENDPOINTS = ("models", "train", "generate", "inspect")
 LOOKS_PER_SECOND = 5
-LISTENING_SECONDS = 10.0
-"""A run starts only once a client listens to its events, and is refused if none does within this time."""
 
 
 def build(page: Page) -> None:
@@ -111,7 +109,6 @@ class Endpoints:
         with in_words():
             visitor = self.page.known(visitor) if visitor else self.page.registry.data.new_visitor()
             share = self.page.share_of(request)
-            await self._listened_to(request)
             spec = await asyncio.to_thread(self._spec, text, language, size, steps, prompt, settings)
             job = await asyncio.to_thread(self.page.board.start, visitor, spec, by_program=True, share=share)
             try:
@@ -210,17 +207,6 @@ class Endpoints:
                 answer["keys"] = _rows(seen.keys(layer)[head])
                 answer["values"] = _rows(seen.values(layer)[head])
             return answer
-
-    async def _listened_to(self, request: gr.Request | None) -> None:
-        """Wait until a client listens to this call. Raises ValueError if none does."""
-        session, listeners = getattr(request, "session_hash", None), self.page.listeners
-        if session is None:
-            return  # called from this process
-        until = time.monotonic() + LISTENING_SECONDS
-        while session not in listeners:
-            if time.monotonic() > until:
-                raise ValueError("This run has no listener. Open the stream of its events at once.")
-            await asyncio.sleep(0.05)
 
     # ---- what they share ---------------------------------------------------------------------------------------------
 

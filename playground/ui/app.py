@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import sys
 from typing import Any
 
 import gradio as gr
@@ -23,7 +22,6 @@ from ..service.zerogpu import run_in_slices
 from . import api, chart, classroom, glossary, links, own_files, theme
 from .bodies import MALFORMED, bodies, malformed
 from .gradio_fixes.blocks import Blocks
-from .gradio_fixes.checks import out_of_place
 from .gradio_fixes.first_script import scripts_first
 from .gradio_fixes.lenient import LenientDropdown
 from .lessons import welcome as first_visit
@@ -33,7 +31,7 @@ from .news import news_route
 from .page import QUIETLY, UNSEEN, Page
 from .status import status_route
 from .tabs.train.settings import FIRST_SOURCE
-from .where import OWNER_PATH, Reach, trust_no_address, without_proxy
+from .where import Reach, trust_no_address, without_proxy
 
 # if matplotlib is installed, gradio checks its backend around every handler; if unset, that imports pyplot
 os.environ.setdefault("MPLBACKEND", "agg")
@@ -141,7 +139,7 @@ def _no_copies(request: Request) -> Response:
 
 def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, share: bool = False, **options: Any):
     """Serve the page. `options` go to gradio's `launch`, over the settings given here."""
-    reach, limits, uploads = app.page.reach, app.page.limits, app.page.uploads
+    limits, uploads = app.page.limits, app.page.uploads
     settings: dict[str, Any] = {
         "server_name": host,
         "server_port": port,
@@ -153,12 +151,10 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
             "middleware": [
                 bodies(limits, uploads, app.page.sender_of),
                 scripts_first(lasting=app.page.registry.data.lasting),
-                app.page.listeners.middleware(),
             ],
             "exception_handlers": {MALFORMED: malformed},
             "routes": [
                 status_route(app),
-                reach.owner_route(),
                 *app.page.panels.routes(),
                 news_route(app.page),
                 made_route(),
@@ -176,17 +172,10 @@ def launch(app: gr.Blocks, host: str = "127.0.0.1", port: int | None = None, sha
         "ssr_mode": False,
         "_frontend": False,  # gradio gives up if the page does not answer at once; a busy machine may take longer
     }
-    for line in out_of_place(app):
-        print(line, file=sys.stderr)
     block = not options.pop("prevent_thread_lock", False)
     without_proxy(host)
     trust_no_address()
     served = app.launch(**{**settings, **options}, prevent_thread_lock=True)
-    if reach.owner:
-        print(
-            f"This page may use this machine's Hub login: {app.local_url.rstrip('/')}{OWNER_PATH}/{reach.owner}",
-            flush=True,
-        )
     app.page.board.keep_house()
     if block:
         warm_up(FIRST_SOURCE, "char")  # the server answers by now; the first visitor finds it ready

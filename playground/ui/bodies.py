@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import json
 import logging
 import os
@@ -26,8 +25,8 @@ from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from ..service.limits import BODY_SECONDS, SMALL_BODY, LimitError, Limits
-from ..service.uploads import Uploads, room_for_bodies
+from ..service.limits import BODY_SECONDS, LimitError, Limits
+from ..service.uploads import Uploads
 from .gradio_fixes.quiet_refusals import LOG, LONGEST, OURS, STRANGE, disk_refusal
 from .where import path_within
 
@@ -37,10 +36,6 @@ Send = Callable[[Message], Awaitable[None]]
 Sender = Callable[[Request], tuple[str, str]]
 """The address from which a request comes, and the visitor who sent it; empty for a program."""
 
-LINGER_BYTES = 32_000_000
-"""Most bytes of a refused body that are still read; a body that states more, or no size, is cut off."""
-LINGER_SECONDS = 10.0
-"""Seconds to wait for the next part of it."""
 _UPLOAD, _FILE = f"{API_PREFIX}/upload", f"{API_PREFIX}/file="
 # what gradio's routes raise for unknown handlers, names and forms
 _STRANGE = (LookupError, ValueError, TypeError, AttributeError, RecursionError, FnIndexInferError)
@@ -68,7 +63,6 @@ class _Bodies:
 
     def __init__(self, app: Callable, limits: Limits, uploads: Uploads, sender_of: Sender):
         self.app, self.limits, self.uploads, self.sender_of = app, limits, uploads, sender_of
-        self.room = room_for_bodies()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -93,28 +87,16 @@ class _Bodies:
             LOG.warning("refused at %.*s: too large", LONGEST, ascii(scope["path"]))
             # the page shows an upload's refusal as it is, and looks for the error inside all others
             answer = PlainTextResponse(str(refusal), 413) if is_upload else _refusal(str(refusal), 413)
-            await answer(scope, receive, functools.partial(_lingering, request, receive, send))
+            await answer(scope, receive, send)
 
     async def _plain(self, request: Request, receive: Receive, send: Send) -> None:
-        """Take room in memory as the body arrives, and hold it until the answer is sent."""
-        if request.method in ("GET", "HEAD", "OPTIONS"):
-            return await self._answer(request, receive, send)
-        place = self.room.begin(*self.sender_of(request))
-
-        def counted(size: int, escaped: int) -> None:
-            self.limits.check_body(size, escaped)
-            self.room.grow(place, size - SMALL_BODY)
-
-        stated = _stated(request)
-        self.limits.check_body(stated, escaped=stated)  # how many escapes it holds shows only as it arrives
+        """Count the body as it arrives, before anything reads it."""
+        self.limits.check_body(_stated(request))
         try:
-            try:
-                body = await asyncio.wait_for(_read(receive, counted), BODY_SECONDS)
-            except asyncio.TimeoutError:
-                raise LimitError("This request took too long to arrive. Send less at once.") from None
-            await self._answer(request, body, send)
-        finally:
-            self.room.give_back(place)
+            body = await asyncio.wait_for(_read(receive, self.limits), BODY_SECONDS)
+        except asyncio.TimeoutError:
+            raise LimitError("This request took too long to arrive. Send less at once.") from None
+        await self._answer(request, body, send)
 
     async def _upload(self, request: Request, receive: Receive, send: Send) -> None:
         """Take room in the upload folder first; delete files that gradio writes but does not keep."""
@@ -190,42 +172,20 @@ def _without_place(answer: list[Message], stored: list[str]) -> list[Message]:
     return [{**answer[0], "headers": headers}, {"type": "http.response.body", "body": body}]
 
 
-async def _read(receive: Receive, counted: Callable[[int, int], None]) -> Receive:
-    """The body, read to its end, as a receive function; `counted(size, escaped)` raises LimitError."""
-    size, escaped, more, chunks = 0, 0, True, []
+async def _read(receive: Receive, limits: Limits) -> Receive:
+    """The body, read to its end, as a receive function. Raises LimitError."""
+    size, more, chunks = 0, True, []
     while more:
         message = await receive()
-        chunk, more = message.get("body", b""), message.get("more_body", False)
-        chunks.append(chunk)
-        # \n is one byte of text and \u00e9 two; \\ counts as two escapes, which only makes this milder
-        size, escaped = size + len(chunk), escaped + chunk.count(b"\\") + 3 * chunk.count(b"\\u")
-        counted(size, escaped)
+        chunks.append(message.get("body", b""))
+        size, more = size + len(chunks[-1]), message.get("more_body", False)
+        limits.check_body(size)
     first = [{**message, "body": b"".join(chunks)}] if message["type"] == "http.request" else [message]
 
     async def again() -> Message:
         return first.pop() if first else await receive()
 
     return again
-
-
-async def _lingering(request: Request, receive: Receive, send: Send, message: Message) -> None:
-    """Send an answer to a body that nobody has read, and close the connection.
-
-    Some clients look for an answer only once they have sent everything, and lose it if the connection closes before.
-    So a body of at most LINGER_BYTES is read to its end and thrown away, which takes 2 ms per megabyte, unless it has
-    stalled.
-    """
-    if message["type"] == "http.response.start":
-        await send({**message, "headers": [*message["headers"], (b"connection", b"close")]})
-        return
-    await send({**message, "more_body": True})
-    stated, is_upload = _stated(request), path_within(request.scope).rstrip("/") == _UPLOAD
-    read, more = 0, 0 < stated <= LINGER_BYTES or (is_upload and not stated)
-    with contextlib.suppress(asyncio.TimeoutError):
-        while more and read < LINGER_BYTES:
-            rest = await asyncio.wait_for(receive(), LINGER_SECONDS)
-            read, more = read + len(rest.get("body", b"")), rest.get("more_body", False)
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _stated(request: Request) -> int:

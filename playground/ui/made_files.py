@@ -1,4 +1,4 @@
-"""Files that visitors download. They are served from memory, so that a full disk does not stop anybody."""
+"""Files that visitors download. They are served from memory, and known only to those who were given the link."""
 
 from __future__ import annotations
 
@@ -13,25 +13,15 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from ..kept import Kept
-from ..service.data_folder import disk_problem
 
-MEMORY = Path("/dev/shm")
-"""A folder in memory, on systems that have one."""
 _files = Kept(entries=32, megabytes=500)
 
 
 def made(make: Callable[[Path], tuple[Path, str]]) -> tuple[str, str]:
-    """A link to the file that `make` writes into an empty folder, and what `make` says. ValueError on a full disk."""
-    for parent in (None, MEMORY if MEMORY.is_dir() else None):
-        try:
-            with tempfile.TemporaryDirectory(prefix="playground-take-", dir=parent) as folder:
-                path, words = make(Path(folder))
-                return held(path.name, path.read_bytes()), words
-        except OSError as failed:
-            problem, said = failed, disk_problem(failed)
-            if not said:
-                raise
-    raise ValueError(f"{said[:1].upper()}{said[1:]}, so this file cannot be made now. Try again later.") from problem
+    """A link to the file that `make` writes into an empty folder, and what `make` says."""
+    with tempfile.TemporaryDirectory(prefix="playground-take-") as folder:
+        path, words = make(Path(folder))
+        return held(path.name, path.read_bytes()), words
 
 
 def held(name: str, content: bytes) -> str:
@@ -42,7 +32,7 @@ def held(name: str, content: bytes) -> str:
 
 
 def made_route() -> Route:
-    """The route that serves these files; a link is known only to those who were given it."""
+    """The route that serves these files."""
 
     def answer(request: Request) -> Response:
         content = _files.peek(request.path_params["token"])

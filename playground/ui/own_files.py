@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import mimetypes
-import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 from starlette.datastructures import Headers
@@ -25,37 +25,30 @@ the Python package."""
 FOR_GOOD, ASK_AGAIN = "public, max-age=31536000, immutable", "no-cache"
 
 
+@dataclass(frozen=True)
 class Body:
-    """A response body and its compressed form. Thread-safe."""
+    """A response body, with its compressed form."""
 
-    def __init__(self, content: bytes, media_type: str):
-        self.content, self.media_type = content, media_type
-        self.version = hashlib.blake2b(content, digest_size=9).hexdigest()
-        """A tag that differs for different content."""
-        self._lock = threading.Lock()
-        self._compressed = b""
+    content: bytes
+    media_type: str
+    packed: bytes
+    version: str
+    """A tag that differs for different content."""
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes in memory, at most."""
-        return 2 * len(self.content)
+    @classmethod
+    def of(cls, content: bytes, media_type: str) -> Body:
+        """The body with this content."""
+        return cls(content, media_type, gzip.compress(content, 6), hashlib.blake2b(content, digest_size=9).hexdigest())
 
     def answer(self, asked: Headers, caching: str) -> Response:
-        """The response to a request with these headers; `caching` is its Cache-Control. The first response is slow,
-        because it compresses."""
+        """The response to a request with these headers; `caching` is its Cache-Control."""
         tag = f'W/"{self.version}"'
         headers = {"etag": tag, "cache-control": caching, "vary": "Accept-Encoding"}
         if tag in asked.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
         if "gzip" not in asked.get("accept-encoding", ""):
             return Response(self.content, media_type=self.media_type, headers=headers)
-        headers["content-encoding"] = "gzip"
-        return Response(self._packed(), media_type=self.media_type, headers=headers)
-
-    def _packed(self) -> bytes:
-        with self._lock:
-            self._compressed = self._compressed or gzip.compress(self.content, 6)
-            return self._compressed
+        return Response(self.packed, media_type=self.media_type, headers=headers | {"content-encoding": "gzip"})
 
 
 _files: dict[str, Path] = {}
@@ -87,4 +80,4 @@ def _body(path: Path) -> Body:
     stat = path.stat()
     kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
     key = path, stat.st_mtime_ns, stat.st_size
-    return _bodies.get(key, lambda: Body(path.read_bytes(), kind))
+    return _bodies.get(key, lambda: Body.of(path.read_bytes(), kind))

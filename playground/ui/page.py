@@ -20,7 +20,6 @@ from ..service.cards import run_letters
 from ..service.limits import PAGES, Limits
 from ..service.models import Registry
 from ..service.uploads import Uploads
-from .listeners import Listeners
 from .panel import Panels
 from .where import Reach
 
@@ -48,11 +47,9 @@ class Page:
     tab_ids: tuple[str, ...] = ()
     """The tabs this page has."""
     reach: Reach = field(default_factory=Reach)
-    """How visitors reach the server, and who of them is its owner."""
+    """How visitors reach the server."""
     opened: Latest = field(default_factory=lambda: Latest(PAGES))
     """The visitors who have opened a page, with whom programs share the server."""
-    listeners: Listeners = field(default_factory=Listeners)
-    """Which programs wait for an answer."""
     panels: Panels = field(init=False)
     """The panels, which answer a selection in the browser."""
     uploads: Uploads = field(init=False)

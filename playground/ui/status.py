@@ -12,32 +12,24 @@ from starlette.routing import Route
 from .. import kept
 from .gradio_fixes.first_script import STARTED
 
-PATH = "/status"
-
 
 def status_route(blocks: gr.Blocks) -> Route:
-    """The route that reports the server's status."""
+    """The route that reports the present counts; sizes in bytes."""
 
     def answer(request: Request) -> JSONResponse:
-        sessions = len(request.app.state_holder.session_data)
-        headers = {"cache-control": "no-store", "x-playground-server": STARTED}
-        return JSONResponse(counts(blocks, sessions), headers=headers)
+        page = blocks.page
+        counts = {
+            "jobs": page.board.counts(),
+            "models": page.registry.counts(),
+            "caches": kept.counts(),
+            "page": {
+                "sessions": len(request.app.state_holder.session_data),
+                "queued": len(blocks._queue),
+                "threads": threading.active_count(),
+            },
+            "uploads": page.uploads.counts(),
+            "limits": {name: int(most) for name, most in vars(page.limits).items() if isinstance(most, (int, float))},
+        }
+        return JSONResponse(counts, headers={"cache-control": "no-store", "x-playground-server": STARTED})
 
-    return Route(PATH, answer)
-
-
-def counts(blocks: gr.Blocks, sessions: int) -> dict[str, dict[str, int]]:
-    """The present counts; sizes in bytes."""
-    page = blocks.page
-    return {
-        "jobs": page.board.counts(),
-        "models": page.registry.counts(),
-        "caches": kept.counts(),
-        "page": {
-            "sessions": sessions,
-            "queued": len(blocks._queue),
-            "threads": threading.active_count(),
-        },
-        "uploads": page.uploads.counts(),
-        "limits": {name: int(most) for name, most in vars(page.limits).items() if isinstance(most, (int, float))},
-    }
+    return Route("/status", answer)

@@ -53,8 +53,7 @@ def progress(view: Any, share: float, words: str) -> str:
         wait = f" · {theme.about(view.wait)}" if view.wait and view.wait >= 1 else ""
         return theme.progress(0.0, f"{ordinal(view.place or 1)} in the queue{wait}")
     if view.state == "training":
-        # a place in the queue while it trains: its own is lent to others
-        return theme.progress(share, words if view.place is None else f"{words} · paused while others take their turn")
+        return theme.progress(share, words)
     return theme.progress(share, view.message or "Getting ready …")
 
 

@@ -1,44 +1,33 @@
-"""Where: the address from which a request comes, and whether its page may use the server's own Hub login.
+"""Where: the address from which a request comes.
 
 Anybody can write any header into a request. So X-Forwarded-For counts only if a proxy named by the owner wrote it.
-Only a page with the token printed at the server's start may use the Hub login.
 """
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Route
-
-OWNER_PATH = "/owner"
-_COOKIE = "playground-owner"
 
 
 @dataclass(frozen=True)
 class Reach:
-    """How visitors reach this server, and which of them is its owner."""
+    """How visitors reach this server."""
 
     behind_proxy: bool = False
     """Whether all requests come through a proxy that appends the client's address to X-Forwarded-For."""
     on_space: bool = False
     """Whether the proxy is a Space's, with further machines between it and this one."""
-    owner: str = ""
-    """The secret that makes a page the owner's; empty if no page may use the stored Hub login."""
 
     @classmethod
-    def here(cls, *, behind_proxy: bool = False, use_hub_login: bool = False) -> Reach:
+    def here(cls, *, behind_proxy: bool = False) -> Reach:
         """The reach that this server was started with."""
         on_space = bool(os.environ.get("SPACE_ID"))
-        return cls(behind_proxy or on_space, on_space, secrets.token_urlsafe(24) if use_hub_login else "")
+        return cls(behind_proxy or on_space, on_space)
 
     def origin_of(self, request: gr.Request | None) -> str:
         """The address from which a request comes (for IPv6, its 64-bit network); "" if there is none."""
@@ -51,28 +40,6 @@ class Reach:
             return network_of(hops[-1] if hops else request.client.host if request.client else "")
         except AttributeError:
             return ""
-
-    def is_owner(self, request: gr.Request | Request) -> bool:
-        """Whether the page was opened with the link printed at the start."""
-        try:
-            shown = request.cookies.get(_COOKIE, "")
-        except AttributeError:
-            return False
-        return bool(self.owner) and hmac.compare_digest(shown.encode(), self.owner.encode())
-
-    def owner_route(self) -> Route:
-        """The route behind that link: it gives the browser the token and leads to the page."""
-
-        def answer(request: Request) -> Response:
-            shown = request.path_params["token"]
-            if not self.owner or not hmac.compare_digest(shown.encode(), self.owner.encode()):
-                old = "This link is from an earlier start of the server. Its terminal shows the new one."
-                return PlainTextResponse(old, 404)
-            response = RedirectResponse(f"{request.scope.get('root_path', '')}/")
-            response.set_cookie(_COOKIE, self.owner, httponly=True, samesite="strict")
-            return response
-
-        return Route(OWNER_PATH + "/{token}", answer)
 
 
 def path_within(scope: Mapping[str, Any]) -> str:

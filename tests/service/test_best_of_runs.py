@@ -95,9 +95,9 @@ def test_used_the_best_weights_are_the_runs_model_everywhere(house, tmp_path):
     assert torch.equal(view.now, predict(used.model, first)) and not torch.allclose(view.now, whole.now)
     report = report_html(view)
     assert f"<td>{lowest:.4f}</td>" in report and f"<td>{whole.history.val_loss:.4f}</td>" in report
-    job._state = "training"
+    job.state = "training"
     assert job.view().used is None and torch.equal(job.view().now, whole.now), "what goes on is the run"
-    job._state = "finished"
+    job.state = "finished"
     packed = load_archive(pack(used, tmp_path / "model.zip"), max_bytes=10_000_000)
     assert loss_of(packed) == pytest.approx(lowest, abs=1e-5) and packed.history.last_step == step
     for best in (True, False, False):

@@ -193,7 +193,7 @@ def test_a_value_beyond_a_limit_is_refused_and_the_time_left_is_that_of_the_step
     seen = []
     for now, done in ((114.0, 0.01), (124.0, 0.2), (134.0, 0.4)):
         monkeypatch.setattr(job_module.time, "monotonic", lambda now=now: now)
-        job.began, job.rested = 100.0, 4.0
+        job.began = 104.0
         seen.append((job.worked, job.rest_of(done)))
     assert seen == [(10.0, None), (20.0, None), (30.0, pytest.approx(30.0))], (
         "the first steps also get everything ready"
@@ -203,5 +203,5 @@ def test_a_value_beyond_a_limit_is_refused_and_the_time_left_is_that_of_the_step
         assert pair.time_left is None
         monkeypatch.setattr(job_module.time, "monotonic", lambda now=now: now)
         pair._take(SideEvent(5, side, Stepped(step, now, 1.0, 0.1, 1.0, tokens_per_second=1.0, time_left=1.0)))
-        pair._state = "training"
+        pair.state = "training"
     assert pair.time_left == pytest.approx(2 * 2 * 12 - 3)

@@ -2,7 +2,6 @@
 
 import re
 import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -15,7 +14,6 @@ from playground.engine import SamplingConfig
 from playground.engine import generate as decode
 from playground.model import trace
 from playground.service.limits import AWAY_SECONDS
-from playground.ui import api
 from playground.ui.app import build_app
 
 from .raw import serving, web
@@ -47,24 +45,6 @@ def test_the_example_runs(served, capsys):
     exec(compile(script, "README.md", "exec"), {})
     printed = r"^5 \d\.\d+$(.|\n)*attends most to"
     assert re.search(printed, capsys.readouterr().out.strip(), re.MULTILINE)
-
-
-def test_a_run_to_which_nobody_listens_is_never_begun(served, monkeypatch):
-    """Bare posts, of whose answers nobody opens the stream, took all places."""
-    monkeypatch.setattr(api, "LISTENING_SECONDS", 1.0)
-    _, jobs, _, address = served
-    before = jobs.counts()
-    called = []
-    for number in range(8):
-        body = {"data": [TEXT, "stories", "tiny", 3000, "", TINY, ""]}
-        if number % 2:
-            body["session_hash"] = f"session{number}"
-        called.append(web("POST", f"{address}gradio_api/call/train", json=body).json()["event_id"])
-    until_over = time.monotonic() + 2.5
-    while time.monotonic() < until_over:
-        assert jobs.counts()["working"] == before["working"] and jobs.counts()["waiting"] == 0
-        time.sleep(0.1)
-    assert "no listener" in web("GET", f"{address}gradio_api/call/train/{called[0]}").text
 
 
 def test_a_run_streams_its_story_and_its_model_can_be_used(served, trained):

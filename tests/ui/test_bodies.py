@@ -12,8 +12,6 @@ import pytest
 from gradio.utils import get_upload_folder
 
 from playground.service.limits import (
-    BODIES,
-    BODIES_PER_ADDRESS,
     BODY_SPARE,
     BODY_TEXT,
     JSON_ESCAPES,
@@ -32,7 +30,7 @@ from playground.ui.forms.followed import uploaded
 
 from .panels import page_of
 from .raw import RawCaller, serving, web
-from .runs import ANNA, BERT, known, small_limits, until
+from .runs import ANNA, small_limits, until
 
 CHUNK = 65_536
 SMALL = small_limits(text_bytes=20_000, parameters=1_000)
@@ -45,7 +43,7 @@ class Stream:
 
     def __init__(self, limits: Limits, piece: bytes, path: str, stated: int | None = None):
         self.limits, self.piece, self.path, self.stated = limits, piece, path, stated
-        self.read = self.refused_after = 0
+        self.read = 0
         self.sent: list[dict] = []
 
     async def receive(self) -> dict:
@@ -54,7 +52,6 @@ class Stream:
         return {"type": "http.request", "body": self.piece, "more_body": True}
 
     async def send(self, message: dict) -> None:
-        self.refused_after = self.refused_after or self.read
         self.sent.append(message)
 
     async def reader(self, scope, receive, send) -> None:
@@ -80,98 +77,21 @@ class Stream:
 def test_an_endless_body_is_refused_at_its_limit_and_one_that_states_it_is_not_read_at_all(limits, path):
     stream = Stream(limits, b"w" * CHUNK, f"/gradio_api/{path}")
     status, words = stream.answer()
-    most, spare = min(limits.text_bytes, BODY_TEXT), BODY_SPARE
-    said = f"at most {most / 1e6:.1f} MB"
+    most, spare = JSON_ESCAPES * min(limits.text_bytes, BODY_TEXT), BODY_SPARE
+    said = f"at most {most / JSON_ESCAPES / 1e6:.1f} MB"
     if path == "upload":
         most, spare, said = limits.file_bytes, MULTIPART_SPARE, f"{limits.archive_bytes / 1e6:.1f} MB"
     assert status == 413 and said in words and ("a part" in words.lower() or words.endswith("model."))
-    assert stream.refused_after <= most + spare + CHUNK and (path == "upload" or stream.read < 50_000_000)
+    assert stream.read <= most + spare + CHUNK
     stated = Stream(limits, b"w" * CHUNK, f"/gradio_api/{path}", stated=2_000_000_000)
     assert stated.answer()[0] == 413 and stated.read == 0
-
-
-class Slow:
-    """Clients that send bodies at the same time, each at its own address, and keep their last bytes back."""
-
-    def __init__(self) -> None:
-        middleware = bodies(KINDS["local"], Uploads(KINDS["local"]), lambda request: (request.headers["origin"], ""))
-        self.app = middleware.cls(self.done, **middleware.kwargs)
-        self.may_end = asyncio.Event()
-        self.refusals: list[str] = []
-        self.waiting = 0
-
-    async def done(self, scope, receive, send) -> None:
-        await receive()
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"done"})
-
-    async def asks(self, origin: str, *, chunks: int = 128, slow: bool = False) -> bool:
-        """Whether it is answered."""
-        left, statuses = chunks, []
-
-        async def receive() -> dict:
-            nonlocal left
-            left -= 1
-            if slow and not left and not statuses:
-                self.waiting += 1
-                await self.may_end.wait()
-            return {"type": "http.request", "body": b"w" * CHUNK * bool(left or not slow), "more_body": left > 0}
-
-        async def send(message: dict) -> None:
-            statuses.append(message.get("status"))
-            self.refusals += [message["body"].decode()] if statuses[0] == 413 and message.get("body") else []
-
-        scope = {"type": "http", "method": "POST", "path": "/gradio_api/call/train", "root_path": ""}
-        await self.app({**scope, "headers": [(b"origin", origin.encode())]}, receive, send)
-        return statuses[0] == 200
-
-    async def crowd(self, origins: list[str]) -> list[asyncio.Task]:
-        """All of these ask slowly; as they are once each was refused or has sent all but its end."""
-        tasks = [asyncio.create_task(self.asks(origin, slow=True)) for origin in origins]
-        while self.waiting + len(self.refusals) < len(origins):
-            await asyncio.sleep(0)
-        return tasks
-
-
-def test_many_slow_bodies_take_a_bounded_part_of_memory():
-    """60 clients of ten addresses each held a text of 8 MB: 500 MB, for as long as they liked."""
-
-    async def attack() -> None:
-        clients, room = Slow(), BODIES // (126 * CHUNK)
-        mob = await clients.crowd([f"mob {n % 10}" for n in range(60)])
-        assert clients.waiting == room and "from all visitors together are still being read" in clients.refusals[0]
-        assert not await clients.asks("anna") and await clients.asks("anna", chunks=1), "a click finds its room"
-        clients.may_end.set()
-        assert sum(await asyncio.gather(*mob)) == room
-        assert await clients.asks("anna"), "what was answered has given its room back"
-        clients = Slow()
-        mob = await clients.crowd(["mob"] * 12)
-        assert clients.waiting == BODIES_PER_ADDRESS // (126 * CHUNK) and "64 MB" in clients.refusals[0]
-        assert await clients.asks("anna"), "one address leaves room for others"
-        clients.may_end.set()
-        await asyncio.gather(*mob)
-
-    asyncio.run(attack())
-
-
-def test_a_body_that_comes_to_a_stop_is_given_up(monkeypatch):
-    monkeypatch.setattr("playground.ui.bodies.BODY_SECONDS", 0.05)
-    monkeypatch.setattr("playground.ui.bodies.LINGER_SECONDS", 0.05)
-
-    async def attack() -> None:
-        clients = Slow()
-        assert not await clients.asks("mob", slow=True) and "too long to arrive" in clients.refusals[0]
-        assert not clients.app.room._by_address
-
-    asyncio.run(attack())
 
 
 @pytest.mark.parametrize("letter", ["\n", "é", "я", "漢", "🦊", '"'])
 def test_a_text_of_the_limits_size_passes_however_it_is_escaped(letter):
     text = letter * (SMALL.text_bytes // len(letter.encode()))
     body = json.dumps({"data": [text, "s" * 900_000]}).encode()
-    SMALL.check_body(len(body), len(body))
-    assert len(body) <= JSON_ESCAPES * SMALL.text_bytes + BODY_SPARE
+    SMALL.check_body(len(body))
 
 
 # ---- handlers --------------------------------------------------------------------------------------------------------
@@ -208,8 +128,7 @@ def served(tmp_path_factory):
         parameters=20_000,
         steps=20,
         upload_bytes=2_000_000,
-        upload_bytes_per_address=1_000_000,
-        upload_bytes_per_visitor=800_000,
+        upload_bytes_per_address=800_000,
     )
     app = build_app(limits)
     with serving(app) as (_, address):
@@ -358,20 +277,14 @@ def counts(address: str) -> dict[str, int]:
     return web("GET", f"{address}/status").json()["uploads"]
 
 
-def test_uploads_have_a_total_for_each_visitor_address_and_the_house(served):
+def test_uploads_have_a_total_for_each_address(served):
     _, address = served
     stored = []
     for n in range(6):
         status, answer = upload(address, b"%02d" % n + b"x" * 150_000, ANNA)
         stored += stored_at(answer) if status == 200 else []
-    assert status == 413 and len(stored) == 5 and "at most 1 MB of uploads from one visitor" in answer
-    status, answer = upload(address, b"x" * 140_000, BERT)
-    stored += stored_at(answer)
-    status, answer = upload(address, b"x" * 200_000, known("carl"))
-    assert status == 413 and "one address" in answer
-    assert lying() <= 1_000_000
-    allowed = {"bytes_allowed": 2_000_000, "bytes_allowed_per_address": 1_000_000, "bytes_allowed_per_visitor": 800_000}
-    assert counts(address) == {"files": 6, "bytes": 5 * 150_002 + 140_000, **allowed}
+    assert status == 413 and len(stored) == 5 and "at most 1 MB of uploads from one address" in answer
+    assert lying() <= 800_000 and counts(address) == {"files": 5, "bytes": 5 * 150_002}
     taken_away(address, stored)
     status, answer = upload(address, b"y" * 150_000, ANNA)
     assert status == 200
@@ -387,7 +300,7 @@ def test_neither_an_invented_visitor_nor_an_invented_address_has_a_share(served,
         whose = {name: value.format(n=n) if "{" in value else value[:-1] + str(n) for name, value in invented.items()}
         status, answer = upload(address, b"%02d" % n + b"z" * 150_000, **whose)
         stored += stored_at(answer) if status == 200 else []
-    assert status == 413 and len(stored) == 5 and "from one visitor" in answer
+    assert status == 413 and len(stored) == 5 and "from one address" in answer
     taken_away(address, stored)
 
 
@@ -449,7 +362,7 @@ def test_an_upload_of_unknown_size_is_counted_as_it_comes(served):
         pieces = (body[at : at + CHUNK] for at in range(0, len(body), CHUNK))
         client.request("POST", "/gradio_api/upload", pieces, {"Content-Type": MULTIPART}, encode_chunked=True)
         answer = client.getresponse()
-        assert answer.status == 413 and b"from one visitor" in answer.read()
+        assert answer.status == 413 and b"from one address" in answer.read()
     assert lying() == before
 
 

@@ -91,4 +91,4 @@ def test_places_are_never_exceeded_and_none_is_lost_whoever_leaves_when():
         await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 30)
 
     asyncio.run(crowd())
-    assert places._free == 3 and not places._line and not places._at_work
+    assert places._free == 3 and not places._line and not places._at_work.total()

@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 
@@ -65,12 +64,8 @@ class _ScriptsFirst:
                 messages.append(message)
 
             await self.app({**scope, "query_string": b"", "headers": headers}, receive, hold)
-            if messages[0]["status"] != 200:
-                for message in messages:
-                    await send(message)
-                return
+            assert messages[0]["status"] == 200, "an error must not be kept"
             page = b"".join(message.get("body", b"") for message in messages[1:])
             page = page.replace(b"<head>", b"<head>" + self.tags, 1)
-            body = self._made.get(key, lambda: Body(page, "text/html; charset=utf-8"))
-        answer = await run_in_threadpool(body.answer, Headers(scope=scope), ASK_AGAIN)
-        await answer(scope, receive, send)
+            body = self._made.get(key, lambda: Body.of(page, "text/html; charset=utf-8"))
+        await body.answer(Headers(scope=scope), ASK_AGAIN)(scope, receive, send)

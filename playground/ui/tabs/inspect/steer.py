@@ -223,7 +223,7 @@ def _curve(at: At) -> tuple[dict[str, Any], Result]:
     tokens = {curve.leaders[-1]: look.ids, answers[1]: sides[1][0], answers[0]: sides[0][0]}
     words = {token: _word(look, ids, token) for token, ids in tokens.items()}
     result = steered_result(curve, answers, words, STRENGTHS.index(_strength(at)))
-    measured = f"The loss is measured on {judged.inputs.numel():,} tokens of {judged.words}{judged.beside}."
+    measured = f"The loss is measured on {judged.inputs.numel():,} tokens of {judged.words}."
     result = replace(result, details=f"{added_words(_changed(at))} {result.details} {measured}")
     return steering_picture(curve, *(words[token] for token in answers)), result
 

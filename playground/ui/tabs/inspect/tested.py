@@ -79,7 +79,7 @@ def survey_of(look: Look, judged: Judged) -> tuple[PartCosts, str]:
     """What every part of the model is worth, and on which text."""
 
     def survey() -> tuple[PartCosts, str]:
-        return removal_map(look.model, judged.inputs, judged.targets), judged.words + judged.beside
+        return removal_map(look.model, judged.inputs, judged.targets), judged.words
 
     return _surveys.get(look.ids if judged.stand_in else None, survey, owner=look.model)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from ....inspection import Look
-from ....service.texts import beside_the_run, unseen
+from ....service.texts import unseen
 from ...page import Page
 
 TOKENS = 2048
@@ -21,8 +21,6 @@ class Judged:
     inputs: torch.Tensor
     targets: torch.Tensor
     words: str
-    beside: str = ""
-    """What follows them where a loss is told: that its run's is another."""
     stand_in: bool = False
     """Whether it is only the prompt, for want of anything better."""
 
@@ -38,7 +36,7 @@ def held_out(page: Page, look: Look, tokens: int = TOKENS) -> Judged:
         T = checkpoint.config.context_length
         most = max(2, tokens // T)
         inputs, targets = found.corpus.windows("val", T, most)
-        return Judged(inputs, targets, found.words, beside_the_run(found, checkpoint, most))
+        return Judged(inputs, targets, found.words)
     if look.length < 2:
         raise ValueError("this model's validation text is not available, and one token predicts nothing: type more")
     ids = torch.tensor([look.ids])

@@ -1,8 +1,7 @@
 """The Hub section of "Take it with you": push the chosen model, pull one by its name.
 
 The login: on a Space the visitor's own (OAuth, with the one scope that lets an app make repositories and change those
-it made). Elsewhere it is a token that the visitor types or, if the server was started with --use-hub-login, the
-machine's stored login on its owner's page.
+it made). Elsewhere it is a token that the visitor types.
 """
 
 from __future__ import annotations
@@ -68,8 +67,8 @@ def push(page: Page, asked: Asked) -> dict[str, Any]:
     """Handle a press of Push. Raises ValueError."""
     given = asked.selection
     checkpoint = page.registry.get(given.get("model"), asked.visitor)
-    token = login(page, asked)
-    if token is False:
+    token = login(asked)
+    if not token:
         raise ValueError(_SIGN_IN if on_space() else _TYPE_A_TOKEN)
     private = given.get("private") is True
     done = hub.push(checkpoint, _named(given.get("name")), hub_page, token=token, private=private)
@@ -78,7 +77,7 @@ def push(page: Page, asked: Asked) -> dict[str, Any]:
 
 def pull(page: Page, asked: Asked) -> dict[str, Any]:
     """Handle a press of Pull: the model becomes the visitor's, and is chosen. Raises ValueError."""
-    repo, token = _named(asked.selection.get("repo")).strip(), login(page, asked)
+    repo, token = _named(asked.selection.get("repo")).strip(), login(asked) or False
     with tempfile.TemporaryDirectory() as temporary:
         # visitors must not fill the Space's disk; a local machine keeps what it has fetched
         cache, limits = temporary if on_space() else None, page.limits
@@ -93,14 +92,11 @@ def pull(page: Page, asked: Asked) -> dict[str, Any]:
     return {"choose": model_id, "shows": {"pulled": quiet(words)}}
 
 
-def login(page: Page, asked: Asked) -> str | bool | None:
-    """The Hub token to use; None means the stored login, False no token at all."""
-    if own := signed_in(asked.request):
-        return own
+def login(asked: Asked) -> str:
+    """The visitor's Hub token; empty if there is none."""
     typed = asked.selection.get("token")
-    if isinstance(typed, str) and typed.strip() and not on_space():
-        return typed.strip()[:LONGEST]
-    return None if page.reach.is_owner(asked.request) and not on_space() else False
+    typed = typed.strip()[:LONGEST] if isinstance(typed, str) and not on_space() else ""
+    return signed_in(asked.request) or typed
 
 
 def signed_in(request: Any) -> str:
@@ -112,7 +108,7 @@ def signed_in(request: Any) -> str:
 
 
 _SIGN_IN = "Sign in with Hugging Face first, so that the model goes to your own account."
-_TYPE_A_TOKEN = "Type a token of your own first. Is this your server? Start it with --use-hub-login to use its login."
+_TYPE_A_TOKEN = "Type a token of your own first."
 
 
 def _named(name: Any) -> str:

@@ -32,10 +32,10 @@ from .sweep import runs_of
 FIRST_SOURCE = "stories"
 _FIELDS = (*form.BY_NAME, "size", "prompt", "base", "suited", "tuned")
 WORDS = ("outlook", "problem", "changes", "reset")
-SET_BY_RUN = (
+SET_BY_RUN = tuple(dict.fromkeys((
     *form.BY_NAME, *texts.PUT_BACK, *WORDS,
     "size", "base", "suited", "tuned", "prompt", "name", "further", "train",
-)  # fmt: skip
+)))  # fmt: skip
 """The components with a run's settings, or with text about them."""
 OF_LINK = ("letters", "linked")
 
