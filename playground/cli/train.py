@@ -131,7 +131,7 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
         except BrokenPipeError:  # the reader has gone; the run continues in silence
             print_no_more()
 
-    for sentence in (plan.notice, corpus_warning(corpus), "" if model.config.causal else states.NO_MASK):
+    for sentence in (corpus_warning(corpus), "" if model.config.causal else states.NO_MASK):
         if sentence:
             tell(Remark(history.last_step, 0.0, sentence))
     windows = plan.config.eval_windows
