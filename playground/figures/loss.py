@@ -170,14 +170,14 @@ def gutter_labels(
     """
     if not rungs:
         return [], {}
-    places = [_place(value, log_y) for _, value in rungs]
+    places = [height_of(value, log_y) for _, value in rungs]
     measured = [loss for loss in curve if math.isfinite(loss)]
-    drawn = [_place(loss, log_y) for loss in (*measured, *losses) if math.isfinite(loss)]
+    drawn = [height_of(loss, log_y) for loss in (*measured, *losses) if math.isfinite(loss)]
     pixel = (height - 100) / (max(places + drawn) - min(places + drawn) or 1.0)
     passed = sum(measured[-1] < value for _, value in rungs) if measured else 0
     labels: dict[int, dict[str, Any]] = {}
     narrow: dict[str, Any] = {}
-    ends = [_place(loss, log_y) * pixel for loss in measured[-max(2, len(measured) // 4) :]]
+    ends = [height_of(loss, log_y) * pixel for loss in measured[-max(2, len(measured) // 4) :]]
     struck = lambda at: any(abs(at - end) < TALL / 2 for end in ends)  # noqa: E731
     sides = ((-9, 9) if name == "floor" else (9, -9) for name, _ in rungs)
     over = [min((place * pixel + side for side in both), key=struck) for place, both in zip(places, sides)]
@@ -208,6 +208,6 @@ def called(name: str) -> str:
     return "best possible" if name == "floor" else name
 
 
-def _place(loss: float, log_y: bool) -> float:
-    """The position of a label at this loss: on a log axis plotly takes labels' positions (not lines') as exponents."""
+def height_of(loss: float, log_y: bool) -> float:
+    """The position of a loss along the axis; on a log axis an exponent, as plotly takes labels' positions."""
     return math.log10(max(loss, 1e-6)) if log_y else loss
