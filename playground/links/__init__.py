@@ -9,7 +9,6 @@ LinkError, a sentence to show.
 
 from .card import HASH_LETTERS, LINKED, SEEN_ONLY, RunCard, chosen_losses, text_hash
 from .letters import LinkError
-from .repetition import Repetition, repetition
 from .view import View
 
 __all__ = [
@@ -17,10 +16,8 @@ __all__ = [
     "LINKED",
     "SEEN_ONLY",
     "LinkError",
-    "Repetition",
     "RunCard",
     "View",
     "chosen_losses",
-    "repetition",
     "text_hash",
 ]

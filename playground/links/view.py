@@ -45,41 +45,43 @@ class View:
         tab = str(query.get("tab", ""))
         if tab not in tabs:
             raise LinkError(f"there is no tab called “{cut(tab)}” here; there are {', '.join(tabs)}")
-        for name, noun in (("prompt", "prompt"), ("edits", "list of changes"), ("rules", "list of rules")):
-            if (letters := len(query.get(name) or "")) > MAX_LETTERS:
-                raise LinkError(f"its {noun} has {letters:,} characters; a link holds at most {MAX_LETTERS:,}")
+        for name in ("prompt", "edits", "rules"):
+            if len(query.get(name) or "") > MAX_LETTERS:
+                raise LinkError(f"its {name} has too many letters: a link holds at most {MAX_LETTERS:,}")
         given = {name: text for name, text in query.items() if text}
         return cls(tab, prompt=query.get("prompt"), **{n: _read(n, given[n]) for n in _FORMS if n in given})
 
 
-_NAME = (r"[\w.-]{1,80}", "its {name} has no name that a model could have")
-_WORD = (r"[a-z_-]{1,30}", "its {name} has no name that a {name} could have")
-_NUMBER = (r"[0-9]{1,4}", "its {name} should be a whole number, not “{text}”")
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split(","))
+
+
+def _rules(text: str) -> tuple[tuple[str, float], ...]:
+    return tuple((rule, float(number)) for rule, number in (each.split(":") for each in text.split(",")))
+
+
+def _edits(text: str) -> tuple[str, ...]:
+    return tuple(json.dumps(to_dict(from_dict(each)), sort_keys=True) for each in json.loads(text))
+
+
 _RULE = r"[a-z_]{1,30}:[0-9.e+-]{1,24}"
 _FORMS = {
-    **dict.fromkeys(("model", "dense"), _NAME),
-    **dict.fromkeys(("view", "step", "subject"), _WORD),
-    **dict.fromkeys(("layer", "head"), _NUMBER),
-    "cell": (r"[0-9]{1,4},[0-9]{1,4}", "its cell should be two numbers, like 7,3"),
-    "edits": (r"(?s).*", "its changes cannot be read"),
-    "rules": (f"{_RULE}(,{_RULE})*", "its rules of writing cannot be read"),
+    **dict.fromkeys(("model", "dense"), (r"[\w.-]{1,80}", str)),
+    **dict.fromkeys(("view", "step", "subject"), (r"[a-z_-]{1,30}", str)),
+    **dict.fromkeys(("layer", "head"), (r"[0-9]{1,4}", int)),
+    "cell": (r"[0-9]{1,4},[0-9]{1,4}", _numbers),
+    "edits": (r"(?s).*", _edits),
+    "rules": (f"{_RULE}(,{_RULE})*", _rules),
 }
-"""The form of a query's words, and the complaint about one that does not have it."""
+"""The form of a query's words, and the function that reads one."""
 
 
 def _read(name: str, text: str) -> Any:
     """Read a word of a query as the field of a View. Raises LinkError."""
-    pattern, complaint = _FORMS[name]
-    wrong = LinkError(complaint.format(name=name, text=cut(text)))
-    if not re.fullmatch(pattern, text):
-        raise wrong
+    pattern, reader = _FORMS[name]
     try:
-        if name == "cell":
-            return tuple(int(number) for number in text.split(","))
-        if name == "rules":
-            return tuple((rule, float(number)) for rule, number in (each.split(":") for each in text.split(",")))
-        if name == "edits":
-            return tuple(json.dumps(to_dict(from_dict(each)), sort_keys=True) for each in json.loads(text))
+        if re.fullmatch(pattern, text):
+            return reader(text)
     except (TypeError, ValueError, RecursionError):
-        raise wrong from None
-    return int(text) if name in ("layer", "head") else text
+        pass
+    raise LinkError(f"its {name} cannot be read: “{cut(text)}”")

@@ -28,8 +28,8 @@ from playground.inspection.walk import step, step_names
 from playground.interventions.circuit import Circuit, Edge, Node, Place
 from playground.interventions.patching import Donor, PatchMap
 from playground.interventions.steering import SteeringCurve
-from playground.links.repetition import Gap, Repetition
-from playground.model import Transformer
+from playground.links import RunCard
+from playground.model import PRESETS, Transformer
 from playground.model.matched_pair import match_dense
 from playground.storage import Checkpoint
 from playground.storage.spaces import Change, Deployment
@@ -38,7 +38,7 @@ from playground.studies.finetune import Measured
 from playground.studies.one_change import Experiment, Group
 from playground.studies.scores import Score
 from playground.studies.sweep import Row
-from playground.training import Finished, History, Noticed, SettingsChanged
+from playground.training import RECIPES, Finished, History, Noticed, SettingsChanged
 from playground.training import events as kinds
 from playground.training import states as state_kinds
 from playground.training.states import State
@@ -233,23 +233,15 @@ def of_training() -> Iterator[Case]:
 
 
 def of_links() -> Iterator[Case]:
-    machine = "cpu, torch 2.13.0, Some CPU"
+    machine, other = "cpu, torch 2.13.0, Some CPU", "Some GPU, torch 2.13"
     losses = ((0, 3.4, 3.5), (300, 1.2, 1.2345))
-    gaps = (Gap(150, "validation", 1.61, 1.6), Gap(300, "validation", 1.2395, 1.2345))
-    for name, theirs in (("unknown machine", ""), ("same machine", machine),
-                         ("another machine", "Some GPU, torch 2.13")):  # fmt: skip
-        found = Repetition("differs", True, losses, 0, False, gaps, theirs, machine)
-        yield f"differs, {name}", links.repetition_in_words(found)
-    match = Repetition("matched", True, losses, 0, False, (), machine, machine)
-    yield "matched", links.repetition_in_words(match)
-    yield "matched elsewhere", links.repetition_in_words(dataclasses.replace(match, theirs="Some GPU"))
-    early = dataclasses.replace(match, compared=losses[:1], missing=1)
-    yield "matched so far", links.repetition_in_words(dataclasses.replace(early, over=False))
-    yield "matched, ended early", links.repetition_in_words(dataclasses.replace(early, ended_early=True))
-    yield "matched, other steps", links.repetition_in_words(early)
-    for over in (False, True):
-        nothing = Repetition("open", over, (), 2, False, (), machine, machine)
-        yield f"nothing compared, {'over' if over else 'training'}", links.repetition_in_words(nothing)
+    steps, same = {"step": [0, 300]}, {"val_loss": [3.5, 1.2345]}
+    for name, theirs in (("unknown machine", ""), ("same machine", machine), ("another machine", other)):
+        card = RunCard("stories", PRESETS["small"], RECIPES["small"], losses=losses, machine=theirs)
+        yield f"differs, {name}", links.repetition_in_words(card, steps | {"val_loss": [3.6, 1.2395]}, machine)[1]
+        yield f"matched, {name}", links.repetition_in_words(card, steps | same, machine)[1]
+    yield "matched so far", links.repetition_in_words(card, {"step": [0], "val_loss": [3.5]}, machine)[1]
+    yield "nothing compared", links.repetition_in_words(card, {"step": [], "val_loss": []}, machine)[1]
 
 
 def of_texts() -> Iterator[Case]:
