@@ -307,13 +307,16 @@ def corpus_from_language(
         raise TextError(f"there is no language called {name!r}; choose one of {', '.join(LANGUAGES)}")
     if unit not in ("char", "word"):
         raise TextError(f"a synthetic language needs tokens that are char or word, not {unit!r}")
-    language = LANGUAGES[name]
-    # all of the language's words, so that it always has the same tokens in the same order
-    tokenizer = build_tokenizer(unit, "".join(dict.fromkeys(language.graph.texts)))
+    language, tokenizer = LANGUAGES[name], language_tokenizer(name, unit)
     text = language.sample(n_characters, seed=2 * seed)
     held_out = language.sample(n_validation, seed=2 * seed + 1)
     train, val = (torch.tensor(tokenizer.encode(t), dtype=torch.long) for t in (text, held_out))
     return Corpus(language.title, tokenizer, train, val, text_sha256(text + held_out), language, n_characters=len(text))
+
+
+def language_tokenizer(name: str, unit: str) -> Tokenizer:
+    """A synthetic language's tokenizer; made from all its words, so that it always has the same tokens in order."""
+    return build_tokenizer(unit, "".join(dict.fromkeys(LANGUAGES[name].graph.texts)))
 
 
 def corpus_from_sentences(

@@ -116,12 +116,9 @@ def passed_headline(baselines: Baselines, loss: float, state: str) -> str:
     return f"{state}: {said}." if state else f"{said[0].upper()}{said[1:]}."
 
 
-def slips_of(token: str, unit: str, mean: float, context: int) -> str:
-    """Why many units (stories, sums) of about `mean` tokens are wrong although the loss is nearly the best possible."""
-    why = f"one slip spoils a whole {unit}"
-    if mean > context:
-        why = f"a {unit} has about {mean:.0f} {token}s, and the model sees only {context} at once"
-    return f"{token.capitalize()} by {token}, it can hardly do better. But {why}."
+def slips_of(token: str, unit: str) -> str:
+    """Why many units (stories, sums) are wrong although the loss is nearly the best possible."""
+    return f"{token.capitalize()} by {token}, it can hardly do better. But one slip spoils a whole {unit}."
 
 
 def beside_guessing(baselines: Baselines, loss: float) -> str:

@@ -60,15 +60,6 @@ def tuning_result(before: Measured, after: Measured, baselines: Baselines | None
     return Result(headline, number, details)
 
 
-def cost_words(tuning: dict[str, Any], step: int) -> str:
-    """What the better step, whose weights can be used instead, has clearly forgotten more of the old text than the last
-    one; empty if nothing."""
-    last, best = (Measured.from_dict(tuning[when]).old if when in tuning else None for when in ("after", "best"))
-    if not last or not best or _change(last, best) != 1:
-        return ""
-    return f"Step {step:,} has forgotten more of the old text: loss {best.loss:.3f} instead of {last.loss:.3f}."
-
-
 def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -> str:
     """How much of its old text a model forgot that now predicts it worse."""
     ahead = baselines and baselines.ahead(after.old.loss)

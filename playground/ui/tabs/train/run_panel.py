@@ -12,7 +12,7 @@ from typing import Any
 
 from ....service.run_job import RunJob
 from ....service.views import RunView
-from ....words.tuning import cost_words, noted_result
+from ....words.tuning import noted_result
 from ... import theme
 from ...chart import chart_place, show
 from ...links import carried
@@ -130,7 +130,7 @@ def show_run(page: Page, running: Running, asked: Asked) -> Shown:
         "has_runs": bool(at.jobs or page.registry.news(at.visitor)),
     }
     model = view.id if page.registry.has(view.id, at.visitor) else ""
-    return Shown(chosen.to_dict() | there, slots, watch.facts(view), model=model)
+    return Shown(chosen.to_dict() | there, slots, {"model": view.name, "step": view.history.last_step}, model=model)
 
 
 def _at(page: Page, running: Running, asked: Asked) -> At:
@@ -199,8 +199,6 @@ def _buttons(at: At) -> str:
         parts.append(deed_button(label, "resume_run", id="resume-button", data_with=this))
     if view.learned:
         parts.append(f'<details class="menu"><summary>Share ▾</summary><div>{_share(at)}</div></details>')
-    if view.kept and view.tuning and (cost := cost_words(view.tuning, view.kept)):
-        parts.append(theme.quiet(cost))
     return "".join(parts)
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import html
 import math
 import re
-from functools import lru_cache
 from typing import Any
 
-from ....data import LANGUAGES, Tokenizer
+from ....data import LANGUAGES
 from ....data.baselines import NOTHING_LEFT
 from ....data.judging import Share
 from ....figures.courses import skill_curve
@@ -25,8 +24,6 @@ LINES = 8
 """How many lines of a baseline's text are shown; all of it is judged."""
 MOSTLY = 0.9
 """From this share of right units on, a text no longer seems to contradict a nearly best loss."""
-LONG = 30
-"""From this many tokens per unit on, a loss that looks small may leave most units wrong."""
 AS_WRITTEN = f"at temperature {TEMPERATURE:g} after a line break"
 """How the units judged during the run are written, unlike the samples."""
 LOSS = (
@@ -37,9 +34,9 @@ LOSS = (
 )
 
 
-def panel(view: RunView | None) -> str:
+def panel(view: RunView) -> str:
     """The baselines, each with what it knows and writes, and an explanation of loss."""
-    if view is None or view.baselines is None:
+    if view.baselines is None:
         return ""
     baselines = view.baselines
     rungs = "".join(_rung(view, rung) for rung in each_baseline(baselines))
@@ -73,10 +70,7 @@ def standing_line(view: RunView) -> str:
     excess, at = (excess_sentences(told["left"]), told["step"]) if told else ("", 0)
     if excess and at != history.evaluations["step"][-1]:
         excess = f"At step {at:,}: {excess[0].lower()}{excess[1:]}"
-    said = str(how_good(view.baselines, value, excess))
-    if view.active or view.used is not None:  # the run has come further
-        said = f"At step {history.evaluations['step'][-1]:,}: {said[0].lower()}{said[1:]}"
-    words = emphasised(said)
+    words = emphasised(str(how_good(view.baselines, value, excess)))
     if math.isfinite(value):
         words += f' <span class="quiet">{size_of_loss(view.baselines, value)}</span>'
     return f'<p class="standing">{words}</p>'
@@ -91,9 +85,9 @@ def shares(view: RunView) -> dict[int, Share]:
     return found
 
 
-def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
+def skill_chart(view: RunView) -> tuple[dict[str, Any] | None, str]:
     """The share right along the run, and its sentence; nothing without a grammar to judge by or with one verdict."""
-    if view is None or len(found := shares(view)) < 2:
+    if len(found := shares(view)) < 2:
         return None, ""
     steps, judged_there = list(found), list(found.values())
     intervals = [share.interval for share in judged_there]
@@ -102,12 +96,7 @@ def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
     kind = "moe" if view.config and view.config.n_experts else "dense"
     figure = skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
     words = f"{what.capitalize()}, as a share of {judged_there[-1].of}, sampled {AS_WRITTEN}. "
-    words += skill_words(steps, values, intervals)
-    if view.tokenizer is not None and (mean := _tokens_of_a_unit(view.language, view.tokenizer)) >= LONG:
-        unit = LANGUAGES[view.language].units[0]
-        words += f" A {unit} counts only if all its tokens (about {mean:.0f}) follow the rules. "
-        words += f"So rare slips spoil many {LANGUAGES[view.language].units[1]}."
-    return figure, words
+    return figure, words + skill_words(steps, values, intervals)
 
 
 def is_judging(view: RunView) -> bool:
@@ -127,15 +116,7 @@ def why_faulty(view: RunView) -> str:
     found = [*shares(view).values()]
     if not found or not nearly_best(view) or found[-1].right >= MOSTLY * found[-1].of:
         return ""
-    unit, context = LANGUAGES[view.language].units[0], view.config.context_length if view.config else 0
-    mean = _tokens_of_a_unit(view.language, view.tokenizer) if view.tokenizer else 0.0
-    return slips_of(view.baselines.unit, unit, mean, context)
-
-
-@lru_cache(maxsize=32)
-def _tokens_of_a_unit(language: str, tokenizer: Tokenizer) -> float:
-    units = LANGUAGES[language].sample(4000, seed=0).split("\n")[:-1]
-    return sum(len(tokenizer.encode(unit)) + 1 for unit in units) / len(units)
+    return slips_of(view.baselines.unit, LANGUAGES[view.language].units[0])
 
 
 def judged(view: RunView, text: str, begun: str) -> Verdict | None:
