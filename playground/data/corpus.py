@@ -24,7 +24,7 @@ from .judging import LearnedText
 from .languages import LANGUAGES, ExactModel, Language
 from .languages.grammar import grammar_of
 from .ngrams import NGram, count_ngrams, tune_strengths
-from .overlap import SNIPPET, OtherKind, other_kind, overlap
+from .overlap import SNIPPET, overlap
 from .sentences import HELD_OUT, NAME, SENTENCES
 from .tokenizers import WORD_PATTERN, CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
 
@@ -143,10 +143,6 @@ class Corpus:
         per_token = max(self.n_characters, 1) / (len(self.train) + len(self.val))
         tokens = max(round(SNIPPET / per_token), 4)
         return self._once.get("overlap", lambda: overlap(self.train, self.val, tokens))
-
-    def other_kind(self) -> OtherKind | None:
-        """How the validation text differs in kind from the training text; None if it does not clearly differ."""
-        return other_kind(self.learned().text, self.judging_text()) if self.is_own_text else None
 
     @property
     def ends(self) -> frozenset[int]:

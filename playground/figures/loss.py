@@ -19,6 +19,7 @@ from .wire import escaped
 _POINTS = 400
 """About this many points of the batch loss are drawn; more cannot be told apart on a page."""
 
+_HEIGHT = 360
 TALL = 18
 """A label's height in pixels."""
 GUTTER = 152
@@ -43,19 +44,17 @@ class Run:
 
 
 def loss_curve(
-    run: Run | None,
+    run: Run,
     rungs: Sequence[tuple[str, float]] = (),
     others: Sequence[Run] = (),
     *,
     planned_steps: int | None = None,
     log_y: bool = False,
-    height: int = 360,
     sayings: Mapping[str, str] | None = None,
 ) -> Figure:
     """Batch loss (thin), training and validation loss of `run`, the validation curves of `others`, and the baselines.
 
     Args:
-        run: the current run; None draws the empty axes with the baselines.
         rungs: (name, nats per token) from worst to best, as `Baselines.losses()` gives them.
         planned_steps: fixes the end of the step axis and how batch losses are thinned (to about 400 bucket means),
             so that a growing run only ever appends points.
@@ -67,46 +66,43 @@ def loss_curve(
         for other, color in zip(others, cycle(palette.OTHERS))
     ]
     losses = [loss for other in others for loss in other.evaluations["val_loss"]]
-    if run is not None:
-        color = palette.of_kind(run.kind)
-        bucket = bucket_size(planned_steps or len(run.steps["step"]))
-        at, means = bucket_means(run.steps["step"], bucket), bucket_means(run.steps["loss"], bucket)
-        losses += [*means, *run.evaluations["train_loss"]]
-        of = "" if bucket == 1 else f" (mean of {bucket})"
-        points, training, validation = (run.evaluations[name] for name in ("step", "train_loss", "val_loss"))
-        traces += [
-            line(at, means, "batch loss", palette.FAINT, width=1.2, opacity=0.9, hover="%{y:.4f}" + of),
-            line(points, training, "training", color, width=1.6, dash="dot"),
-            line(points, validation, "validation", color, width=2.6, marks=5),
-        ]
-        if run.best is not None:
-            mark = {"size": 11, "symbol": "circle-open", "line": {"width": 2}}
-            at_best = line([run.best[0]], [run.best[1]], best_name(run.best), palette.INK, marks=mark)
-            traces.append({**at_best, "mode": "markers"})
+    color = palette.of_kind(run.kind)
+    bucket = bucket_size(planned_steps or len(run.steps["step"]))
+    at, means = bucket_means(run.steps["step"], bucket), bucket_means(run.steps["loss"], bucket)
+    losses += [*means, *run.evaluations["train_loss"]]
+    of = "" if bucket == 1 else f" (mean of {bucket})"
+    points, training, validation = (run.evaluations[name] for name in ("step", "train_loss", "val_loss"))
+    traces += [
+        line(at, means, "batch loss", palette.FAINT, width=1.2, opacity=0.9, hover="%{y:.4f}" + of),
+        line(points, training, "training", color, width=1.6, dash="dot"),
+        line(points, validation, "validation", color, width=2.6, marks=5),
+    ]
+    if run.best is not None:
+        mark = {"size": 11, "symbol": "circle-open", "line": {"width": 2}}
+        traces.append(line([run.best[0]], [run.best[1]], best_name(run.best), palette.INK, marks=mark, mode="markers"))
     # room at both ends, so that the first and last points are not cut off
     x_axis = axis("step", **({"range": [-0.015 * planned_steps, 1.015 * planned_steps]} if planned_steps else {}))
-    curve = run.evaluations["val_loss"] if run is not None else ()
-    labelled = bool(rungs) or (run is not None and not run.recorded)  # a live run's baselines come a moment later
-    notes, narrow = gutter_labels(rungs, height, log_y, sayings or {}, curve, losses)
+    labelled = bool(rungs) or not run.recorded  # a live run's baselines come a moment later
+    notes, narrow = gutter_labels(rungs, _HEIGHT, log_y, sayings or {}, validation, losses)
     narrow |= {"margin.r": 8, "yaxis.showgrid": False}  # a grid's line would strike through a baseline's name
-    if run is not None and run.best is not None:
+    if run.best is not None:
         narrow["margin.t"] = 54  # a second row of the legend
-    if run is not None and run.recorded:
+    if run.recorded:
         narrow |= {"margin.t": 62, f"annotations.{len(notes)}.yshift": 32}  # over the legend
         notes.append(recorded())
     return lines(
         traces,
-        height,
+        _HEIGHT,
         x_axis,
-        loss_axis(log_y, **_heights(run, rungs)),
+        loss_axis(log_y, **({} if rungs else _heights(validation))),
         narrow=narrow,
         margin={"l": 52, "r": GUTTER if labelled else 20, "t": 36, "b": 44},
         shapes=[rung_line(name, value) for name, value in rungs],
         annotations=notes,
         **legend("right"),
-        hovermode="x unified" if run is not None else "closest",
+        hovermode="x unified",
         # Another run or another axis is another picture: the zoom is reset.
-        uirevision=f"{run and run.name} {log_y} {planned_steps}",
+        uirevision=f"{run.name} {log_y} {planned_steps}",
     )
 
 
@@ -122,16 +118,12 @@ def best_name(best: tuple[int, float]) -> str:
     return f"best: step {best[0]:,}"
 
 
-def _heights(run: Run | None, rungs: Sequence[tuple[str, float]]) -> dict[str, Any]:
-    """Settings of a linear y axis. The baselines spread it out, but with the first points there are none yet."""
-    losses = run.evaluations["val_loss"] if run is not None and not rungs else []
-    if not rungs and not losses:
+def _heights(losses: Sequence[float]) -> dict[str, Any]:
+    """Settings of a linear y axis for these first losses, before the baselines are known, which spread it out."""
+    if not losses:
         return {"showticklabels": False}  # with nothing to show, plotly would draw from −1 to 4
-    return (
-        {"autorangeoptions": {"include": [0.75 * losses[0], 1.05 * losses[0]]}}
-        if losses and math.isfinite(losses[0])
-        else {}
-    )
+    around = {"autorangeoptions": {"include": [0.75 * losses[0], 1.05 * losses[0]]}}
+    return around if math.isfinite(losses[0]) else {}
 
 
 def bucket_size(n_steps: int) -> int:

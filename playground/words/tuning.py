@@ -18,19 +18,11 @@ ORIGINS = {"run": "The run", "old": "Old text", "new": "New text"}
 LACKING = "The model chose “\N{REPLACEMENT CHARACTER}”, its token for unknown characters."
 
 
-def lacking_words(name: str, lacking: Sequence[str], kind: str, small: Sequence[str] = ()) -> str:
-    """Which characters or words of a new text a model has no token for, and which capitals it reads as `small` letters.
-
-    `kind` is its tokenizer's.
-    """
-    capitals = f"{len(small):,} capitals as small letters" if len(small) > 1 else "one capital as a small letter"
-    reads = f"“{name}” reads {capitals} ({named_parts(small)})."
-    if not lacking:
-        return reads
+def lacking_words(name: str, lacking: Sequence[str], kind: str) -> str:
+    """Which characters or words of a new text a model has no token for; `kind` is its tokenizer's."""
     count, unit, named = len(lacking), "word" if kind == "word" else "character", named_parts(lacking)
     these = f"{count:,} {unit}s" if count > 1 else f"one {unit}"
-    said = f"“{name}” has no token for {these} of this text ({named}) and writes “\N{REPLACEMENT CHARACTER}” instead."
-    return f"{said} {reads}" if small else said
+    return f"“{name}” has no token for {these} of this text ({named}) and writes “\N{REPLACEMENT CHARACTER}” instead."
 
 
 def needed_words(name: str, tokens: int, kind: str) -> str:

@@ -41,7 +41,7 @@ def run(n: int, **changes) -> Run:
 
 FIGURES = {
     "loss": loss_curve(run(300), RUNGS, [run(200, name="<other>")], planned_steps=600),
-    "loss, nothing yet": loss_curve(None, RUNGS),
+    "loss, nothing yet": loss_curve(run(0), RUNGS),
     "loss, recorded": loss_curve(run(30, kind="moe", recorded=True)),
     "loss, log loss": loss_curve(run(30), RUNGS, log_y=True),
     "gradient map": maps.gradient_map(*maps.gradient_table(RECORDS)),
@@ -131,7 +131,7 @@ def test_the_loss_curve_draws_the_runs_own_numbers_by_bucket_means_as_far_as_the
 
 def test_rungs_the_best_moment_and_differences_are_drawn_where_they_fit():
     rungs = [("uniform", 3.0), ("unigram", 2.99), ("5-gram", 2.98), ("floor", 0.5)]
-    layout = loss_curve(None, rungs)["layout"]
+    layout = loss_curve(run(0), rungs)["layout"]
     assert [note["text"] for note in layout["annotations"]] == [
         "uniform 3.00", "unigram 2.99", "5-gram 2.98", "best possible 0.500"
     ]  # fmt: skip

@@ -15,7 +15,6 @@ import numpy as np
 
 from playground.data import LANGUAGES, Baselines, corpus_from_sentences
 from playground.data.judging import LearnedText, Share, judge
-from playground.data.overlap import OtherKind
 from playground.data.tokenizers import CharTokenizer
 from playground.game.rules import FLOOR, MODEL
 from playground.influence.proof import Trial
@@ -277,8 +276,6 @@ def of_texts() -> Iterator[Case]:
     yield "headline: nearly the best loss, many faults", low
     yield "much repeats", corpus.overlap_warning(0.8)
     yield "nearly all repeats", corpus.overlap_warning(0.97)
-    for characters in (("#",), ("#", "{", "\n")):
-        yield f"an end of {len(characters)} other characters", corpus.kind_warning(OtherKind(characters, 0.2, 0.01))
     yield "much unknown", scores.score_result(_score(1.0, unknown=1200), "stories", "sea.txt")
     yield "the first is better", scores.comparison_result(_score(1.0), _score(2.0, unknown=1), ("a", "b"))
     yield "a tie", scores.comparison_result(_score(1.0), _score(1.01, 0.3), ("a", "b"))
@@ -312,8 +309,6 @@ def of_studies() -> Iterator[Case]:
     for parts, kind in (["é"], "char"), (list("éΩ\n"), "char"), (["sea", "sang", "the", "king", "now"], "word"):
         yield f"the length needed, {kind} {len(parts)}", tuning.needed_words("Run 1", 1300, kind)
         yield f"{len(parts)} lacking", tuning.lacking_words("Run 1", parts, kind)
-    for parts, small in ((["é"], "PK"), ([], "P")):
-        yield f"{len(parts)} lacking, {small} in lower case", tuning.lacking_words("Run 1", parts, "char", list(small))
     slow, fast, broken = Row(0.001, (2.0, 2.1, 1.9)), Row(0.01, (1.0, 1.1, 0.95)), Row(1.0, (math.nan,) * 3)
     near = Row(0.02, (1.05, 1.0, 0.99))
     for facts, rows in (

@@ -24,7 +24,6 @@ from . import speaking, verdict, watch
 from .linked import has_link, match
 from .running import Running, recorded
 from .runs_table import BESIDE, kept_words, runs_table
-from .tuned import tuned_html
 
 
 def _fold(name: str, title: str, inside: str, *, where: str = "") -> str:
@@ -176,7 +175,7 @@ def _card(at: At) -> dict[str, Slot]:
         slots["headline"] = Slot((this, result), lambda: html.escape(result.headline))
         slots["numbers"] = Slot((this, result), lambda: verdict.tuned_numbers(view, result.number))
         told = theme.quiet(result.details)
-    slots["tuned"] = Slot((this, view.tuning is None), lambda: tuned_html(view))
+    slots["tuned"] = Slot((this, view.tuning is None), lambda: watch.tuned(view))
     if at.chosen.details:
         slots["details"] = Slot((facts, told), lambda: told + verdict.details(view))
     return slots

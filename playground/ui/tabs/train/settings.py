@@ -226,11 +226,9 @@ def lacking_html(named: Values, limits: Limits) -> tuple[str, bool]:
             tuning_corpus(text, parent.tokenizer, parent.config.context_length)
         except ValueError as problem:
             return theme.notice(sentence(str(problem)), "error"), False
-        if not (unknown := parent.tokenizer.unknown_parts(text)):
+        if not (lacking := parent.tokenizer.unknown_parts(in_known_case(text, parent.tokenizer))):
             return "", True
-        lacking = parent.tokenizer.unknown_parts(in_known_case(text, parent.tokenizer))
-        small = [each for each in unknown if each not in lacking]
-        return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind, small), "warning"), True
+        return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind), "warning"), True
 
     return _lacking.get((parent.name, text_sha256(text)), find, owner=parent.model)
 

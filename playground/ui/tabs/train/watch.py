@@ -14,11 +14,13 @@ from ....data import visible
 from ....figures import candidates, loss, maps
 from ....model import Transformer
 from ....service.views import RunView
+from ....studies.finetune import Measured
 from ....training.states import OVERFITTING
 from ....words import pictures
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
 from ....words.training import in_steps
+from ....words.tuning import ORIGINS
 from ... import theme
 from ...slips import slips
 from . import speaking
@@ -145,6 +147,28 @@ def samples(view: RunView) -> str:
     marks = found.legend if speaking.FAULT in "".join(rows) else ""
     said = f"{warm} {marks}".strip()
     return f'{theme.quiet(said) if said else ""}<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
+
+
+def tuned(view: RunView) -> str:
+    """Each prompt continued before and after further training, folded; empty for a model that was not trained so."""
+    if not view.tuning:
+        return ""
+    before, after = (Measured.from_dict(view.tuning[when]) for when in ("before", "after"))
+    prompts, origins = (given or [0] * len(before.samples) for given in (before.prompts, after.origins))
+    rows = [
+        (ORIGINS.get(origin, ""), _continued(one, prompt), _continued(other, prompt))
+        for one, other, prompt, origin in zip(before.samples, after.samples, prompts, origins)
+    ]
+    head = ("Prompt from", theme.Cell("Before", kind="words"), theme.Cell("After", kind="words"))
+    shown = theme.table(head, rows)
+    return f'<details id="tuned"><summary>The same prompts, before and after</summary>{shown}</details>'
+
+
+def _continued(text: str, prompt: int) -> theme.Cell:
+    """A text that begins with a prompt of this many characters."""
+    given, written = html.escape(text[:prompt]), html.escape(text[prompt:])
+    shown = f'<p class="sample" dir="auto"><span class="prompt">{given}</span>{written}</p>'
+    return theme.Cell(html=shown, kind="words")
 
 
 # ---- predictions -----------------------------------------------------------------------------------------------------
