@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..words.baselines import title
 from . import palette
-from .loss import GUTTER, Run, best_name, bucket_means, bucket_size, called, height_of
+from .loss import GUTTER, Run, best_name, bucket_means, bucket_size, height_of
 
 _WIDTH, _HEIGHT = 760, 320
 _LEFT, _TOP, _BOTTOM = 52, 34, _HEIGHT - 40
@@ -54,7 +55,7 @@ def curve_svg(run: Run, rungs: Sequence[tuple[str, float]] = (), *, words: str =
             _path([(_LEFT, y(loss)), (right, y(loss))], palette.HIGHLIGHT if floor else palette.FAINT, dashed=not floor)
         )
         under = max(y(loss) + 4, under + _LINE)
-        said = f"{called(name)} {loss:.{3 if floor else 2}f}"
+        said = f"{title(name)} {loss:.{3 if floor else 2}f}"
         parts.append(_text(right + 6, under, said, palette.HIGHLIGHT if floor else palette.MUTED))
     legend = right
     for name, (points, color, width, dashed) in reversed(curves.items()):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..words.baselines import title
 from . import palette
 from .shapes import Figure, axis, legend, line, lines, note, recorded, rule
 from .wire import escaped
@@ -184,7 +185,7 @@ def gutter_labels(
         (name, value), place = rungs[i], places[i]
         at = min(place * pixel, last - TALL)
         answer = {"hovertext": "<br>".join(wrap(escaped(sayings[name]), 60))} if name in sayings else {}
-        text = f"{called(name)} {value:.3f}" if name == "floor" else f"{called(name)} {value:.2f}"
+        text = f"{title(name)} {value:.{3 if name == 'floor' else 2}f}"
         color = palette.HIGHLIGHT if name == "floor" else palette.MUTED
         shift = {"x": 1, "xanchor": "left", "xshift": 6, "yref": "y", "yanchor": "middle", "yshift": at - place * pixel}
         labels[i] = note(text, y=place, color=color, **shift, **answer)
@@ -193,11 +194,6 @@ def gutter_labels(
         narrow[f"shapes.{i}.visible"] = i in seen
         last = at
     return [labels[i] for i in range(len(rungs))], narrow
-
-
-def called(name: str) -> str:
-    """A baseline's name on the page."""
-    return "best possible" if name == "floor" else name
 
 
 def height_of(loss: float, log_y: bool) -> float:

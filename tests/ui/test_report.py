@@ -67,7 +67,7 @@ def test_a_report_holds_the_runs_own_numbers_and_needs_nothing_from_anywhere():
     text = report_html(view(), letters="1abc")
     reader = Reader(text)
     assert reader.tags.count("svg") == 1
-    assert all(fact in text for fact in ("0.1250", "1.6000", "this model", "?run=1abc", "cpu, float32"))
+    assert all(fact in text for fact in ("0.1250", "uniform 1.60", "?run=1abc", "cpu, float32"))
     assert not {"script", "link", "img", "iframe", "object", "embed", "base", "form"} & set(reader.tags)
     assert not [name for name, _ in reader.attributes if name in ("src", "srcset") or name.startswith("on")]
     assert all(value.startswith("#") for name, value in reader.attributes if "href" in name), "marks, drawn once"

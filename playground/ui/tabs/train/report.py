@@ -57,9 +57,8 @@ def report_html(view: RunView, *, letters: str = "") -> str:
     """
     title = html.escape(view.name)
     sections = [
-        _section("How it learned", _curve(view), _baselines(view)),
+        _section("How it learned", _curve(view)),
         _section("What it wrote", watch.samples(view)) if view.history.samples else "",
-        _section("Its evaluations", _evaluations(view)) if view.history.evaluations["step"] else "",
         _section("Its settings", _settings(view)),
         _section("To repeat it", _repeat(view, letters)) if letters else "",
     ]
@@ -85,28 +84,6 @@ def _curve(view: RunView) -> str:
     rungs = view.baselines.losses() if view.baselines else ()
     drawn = curve_svg(watch.as_run(view), rungs, words=words, log_y=bool(rungs) and view.baselines.low_floor)
     return f'<div class="picture">{drawn}</div><p class="note">{html.escape(words)}</p>'
-
-
-def _baselines(view: RunView) -> str:
-    if view.baselines is None:
-        return ""
-    rows = [(name, f"{value:.4f}") for name, value in view.baselines.losses()]
-    if view.history.val_loss is not None:
-        of_step = ""
-        if view.used is not None:
-            rows.append((f"the last step, {view.history.last_step:,}", f"{view.history.val_loss:.4f}"))
-            of_step = f", that of step {view.used:,}"
-        rows.append((f"this model{of_step}", f"{view.of_model.val_loss:.4f}"))
-    return theme.table(("baseline", "loss (nats per token)"), rows, total=True)
-
-
-def _evaluations(view: RunView) -> str:
-    columns = view.history.thinned().evaluations
-    rows = [
-        (f"{int(step):,}", f"{train:.4f}", f"{val:.4f}", theme.duration(seconds))
-        for step, train, val, seconds in zip(*(columns[n] for n in ("step", "train_loss", "val_loss", "seconds")))
-    ]
-    return theme.table(("step", "training loss", "validation loss", "after"), rows[:: max(1, len(rows) // 60)])
 
 
 def _settings(view: RunView) -> str:

@@ -61,7 +61,7 @@ def _rung(view: RunView, rung: Baseline) -> str:
 
 
 def standing_line(view: RunView) -> str:
-    """The baselines that the model beats and the tokens with most of the remaining loss; empty if unknown."""
+    """What the model has learned, and the tokens with most of the remaining loss; empty if unknown."""
     history = view.of_model
     value = history.val_loss
     if view.baselines is None or value is None or (view.config is not None and not view.config.causal):
@@ -70,7 +70,8 @@ def standing_line(view: RunView) -> str:
     excess, at = (excess_sentences(told["left"]), told["step"]) if told else ("", 0)
     if excess and at != history.evaluations["step"][-1]:
         excess = f"At step {at:,}: {excess[0].lower()}{excess[1:]}"
-    words = emphasised(str(how_good(view.baselines, value, excess)))
+    good = how_good(view.baselines, value, excess)
+    words = emphasised(f"{good.number} {good.details}".strip())
     if math.isfinite(value):
         words += f' <span class="quiet">{size_of_loss(view.baselines, value)}</span>'
     return f'<p class="standing">{words}</p>'
