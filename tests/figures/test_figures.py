@@ -50,7 +50,6 @@ FIGURES = {
     "next tokens": candidates.next_tokens(TOKENS[:3], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7], chosen=1),
     "temperatures": candidates.temperature_comparison(["a", "b"], {0.5: [0.9, 0.1], 2: [0.6, 0.4]}),
     "token times": courses.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1.0, 2.0, 4.0], context=2),
-    "skill": courses.skill_curve([0, 10], [0.1, 0.9], [(0.0, 0.2), (0.8, 1.0)], "right"),
     "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6)),
     "game": courses.bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
     "loads over training": routing.load_map([10, 20], np.array([[0.5, 0, 0.5], [0.6, 0, 0.4]]), (1,), 40, "x"),

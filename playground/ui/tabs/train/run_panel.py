@@ -43,15 +43,7 @@ TEMPLATE = f"""<div class="card run-card">
 <div id="curve">{chart_place("curve", height=360, save_name="loss")}</div>
 <div class="stack">{slot("sample", data_if="has_samples")}{slot("buttons", class_="line tight")}</div>
 {slot("remarks")}</div>
-{
-    _fold(
-        "samples",
-        "Samples along the way",
-        f'''<div id="skill">{chart_place("skill", height=200, save_name="share-right")}</div>
-<div id="samples">{slot("samples")}</div>''',
-        where="has_samples",
-    )
-}
+{_fold("samples", "Samples along the way", f'<div id="samples">{slot("samples")}</div>', where="has_samples")}
 {_fold("baselines", "Baselines", f'<div id="rungs">{slot("rungs")}</div>', where="has_baselines")}
 {_fold("runs", "Your runs", slot("runs") + slot("manage"), where="has_runs")}
 {
@@ -215,13 +207,9 @@ def _share(at: At) -> str:
 
 
 def _samples(at: At) -> dict[str, Slot]:
-    view, history = at.view, at.view.history
-    return {
-        "skill": Slot((view.id, len(history.judged)), lambda: show(*speaking.skill_chart(view))),
-        "samples": Slot(
-            (view.id, view.state, len(history.samples), view.learned_text is None), lambda: watch.samples(view)
-        ),
-    }
+    view = at.view
+    known = (view.id, view.state, len(view.history.samples), view.learned_text is None)
+    return {"samples": Slot(known, lambda: watch.samples(view))}
 
 
 def _baselines(at: At) -> dict[str, Slot]:

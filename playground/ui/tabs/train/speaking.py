@@ -5,18 +5,15 @@ from __future__ import annotations
 import html
 import math
 import re
-from typing import Any
 
 from ....data import LANGUAGES
 from ....data.baselines import NOTHING_LEFT
 from ....data.judging import Share
-from ....figures.courses import skill_curve
 from ....service.verdicts import Verdict, verdict
 from ....service.views import RunView
-from ....training.skills import LONGEST, TEMPERATURE
+from ....training.skills import LONGEST
 from ....words.baselines import Baseline, each_baseline, how_good, size_of_loss, slips_of, title
 from ....words.excess_loss import excess_sentences
-from ....words.pictures import skill_words
 
 FAULT = 'class="fault"'
 """The tag for an underlined word."""
@@ -24,8 +21,6 @@ LINES = 8
 """How many lines of a baseline's text are shown; all of it is judged."""
 MOSTLY = 0.9
 """From this share of right units on, a text no longer seems to contradict a nearly best loss."""
-AS_WRITTEN = f"at temperature {TEMPERATURE:g} after a line break"
-"""How the units judged during the run are written, unlike the samples."""
 LOSS = (
     "The loss says how surprised the model is by the next {unit}, on average. Perplexity says the same as a number "
     "of choices: perplexity 2 is like choosing between two equally likely {unit}s. Perplexity is e^loss: a loss of "
@@ -84,20 +79,6 @@ def shares(view: RunView) -> dict[int, Share]:
         if record["of"] and record["of"] >= found.get(record["step"], Share(0, 0)).of:
             found[record["step"]] = Share(record["right"], record["of"])
     return found
-
-
-def skill_chart(view: RunView) -> tuple[dict[str, Any] | None, str]:
-    """The share right along the run, and its sentence; nothing without a grammar to judge by or with one verdict."""
-    if len(found := shares(view)) < 2:
-        return None, ""
-    steps, judged_there = list(found), list(found.values())
-    intervals = [share.interval for share in judged_there]
-    values = [share.right / share.of for share in judged_there]
-    what = LANGUAGES[view.language].judged
-    kind = "moe" if view.config and view.config.n_experts else "dense"
-    figure = skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
-    words = f"{what.capitalize()}, as a share of {judged_there[-1].of}, sampled {AS_WRITTEN}. "
-    return figure, words + skill_words(steps, values, intervals)
 
 
 def is_judging(view: RunView) -> bool:
