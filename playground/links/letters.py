@@ -6,7 +6,6 @@ import base64
 import binascii
 import re
 import zlib
-from typing import Any
 
 VERSION = "1"
 MAX_LETTERS = 2000
@@ -57,9 +56,3 @@ def unpacked(letters: str) -> bytes:
     if not unpacker.eof or unpacker.unused_data or zlib.crc32(text).to_bytes(4, "big") != data[-4:]:
         raise broken
     return text
-
-
-def cut(text: Any) -> str:
-    """Untrusted text, cut so that it fits in a sentence."""
-    shown = "".join(c if c.isprintable() else "?" for c in str(text)[:40])
-    return shown + ("…" if len(str(text)) > 40 else "")
