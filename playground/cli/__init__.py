@@ -26,9 +26,9 @@ def build_parser() -> argparse.ArgumentParser:
     """All commands and their options."""
     parser = _Parser(prog="python -m playground", description="Train tiny transformers and talk to them.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser, metavar="COMMAND")
-    from . import compare, deploy, doctor, evaluate, export, generate, import_, info, pull, push, runs, train
+    from . import compare, deploy, evaluate, export, generate, import_, info, pull, push, runs, train
 
-    for module in (train, generate, evaluate, compare, info, runs, export, import_, push, pull, deploy, doctor):
+    for module in (train, generate, evaluate, compare, info, runs, export, import_, push, pull, deploy):
         name = module.__name__.rsplit(".", 1)[1].rstrip("_")
         command = commands.add_parser(name, help=module.__doc__.splitlines()[0], description=module.__doc__)
         module.add_arguments(command)

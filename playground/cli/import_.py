@@ -1,4 +1,4 @@
-"""Import a GPT-2, Llama, Mixtral or Qwen3, from a folder that Transformers saved or from the Hub, as a checkpoint."""
+"""Import a GPT-2, Llama, Mixtral or Qwen3, from a folder or zip that Transformers saved, as a checkpoint."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from ..storage import Checkpoint, CheckpointError
-from ..storage.hub import HubError, pull
+from ..storage import Checkpoint
 from ..storage.json_files import finite
 from ..storage.opening import open_model
 from .checkpoints import new_folder, save
@@ -15,17 +14,14 @@ from .checkpoints import new_folder, save
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `import`."""
-    parser.add_argument(
-        "source", metavar="DIR|USER/NAME", help="a folder, a zip, or a public model such as openai-community/gpt2"
-    )
+    parser.add_argument("source", metavar="DIR", help="a folder of Transformers, or a zip; `pull` reads from the Hub")
     parser.add_argument("--out", metavar="DIR", required=True, help="the checkpoint folder to write")
 
 
 def run(options: argparse.Namespace) -> int:
     """Read the model, write the checkpoint, and describe it."""
     out = new_folder(options.out)
-    checkpoint = open_model(options.source) if Path(options.source).exists() else _pulled(options.source)
-    return written(out, checkpoint, as_json=options.json)
+    return written(out, open_model(options.source), as_json=options.json)
 
 
 def written(out: Path, checkpoint: Checkpoint, *, as_json: bool) -> int:
@@ -43,13 +39,3 @@ def written(out: Path, checkpoint: Checkpoint, *, as_json: bool) -> int:
     print(f"{checkpoint.name}: {family}, {parameters:,} parameters, {context}{quality}.")
     print(f"Saved to {out}. Talk to it: python -m playground generate {out} --prompt …")
     return 0
-
-
-def _pulled(name: str) -> Checkpoint:
-    """Pull from the Hub; a name without an owner, or with several slashes, was probably meant as a folder."""
-    try:
-        return pull(name)
-    except HubError as problem:
-        if name.count("/") == 1 and not name.startswith((".", "/", "~")):
-            raise
-        raise CheckpointError(f"there is no folder {name} here, and as a model of the Hub: {problem}") from problem

@@ -12,12 +12,12 @@ from ..data.tokenizers import Tokenizer
 from ..devices import free_memory
 from ..model import PRESETS, ModelConfig, Transformer
 from ..service.limits import check_step_memory
-from ..storage import CheckpointError, load
+from ..storage import load
 from ..storage.bounds import check_bounds
 from ..storage.opening import open_model
 from ..studies.finetune import Exam, held_out_of, parent_note, shortened, tuning_config, tuning_corpus
 from ..training import History, TrainConfig
-from ..training.autosave import FILE, reads
+from ..training.autosave import reads
 from ..training.proof import device_for
 from ..training.recipes import recipe_for
 from ..training.resume import SavedRun
@@ -45,7 +45,6 @@ class PlannedRun:
     """For a run that continues: its history so far."""
     resume: bool = False
     """Whether the folder holds a state to continue from."""
-    notice: str = ""
     exam: Exam | None = None
     """The tests of a fine-tuned model before and after training."""
 
@@ -95,7 +94,8 @@ def check(options: argparse.Namespace) -> tuple[dict, TrainConfig]:
 
 
 def _check_place(options: argparse.Namespace) -> None:
-    if not _free(out := Path(options.out)):
+    out = Path(options.out)
+    if out.exists() and (not out.is_dir() or any(not path.name.startswith(".") for path in out.iterdir())):
         raise ValueError(f"{out} exists already: choose another --out, or add --resume to continue its run")
     if options.seed is not None and options.seed < 0:
         raise ValueError(f"--seed must be at least 0, not {options.seed}")
@@ -178,10 +178,7 @@ def resumed(options: argparse.Namespace) -> PlannedRun:
     about = {"preset": PRESET, "prompt": "", **checkpoint.about}
     if "source" not in about or "training" not in about:
         raise ValueError(f"{out} was not made by this command, so it cannot be resumed")
-    begins = not (out / FILE).exists()
-    if begins and checkpoint.history.last_step:
-        raise ValueError(f"{out} holds a model but not the state of its run, so it cannot be resumed")
-    saved = _beginning(checkpoint.config, about) if begins else SavedRun.of(out)
+    saved = SavedRun.of(out)
     if options.preset not in (None, about["preset"]):
         raise ValueError(f"this run must continue as it began: --preset was {about['preset']}")
     model_changes, training_changes = parse_settings(options.set)
@@ -199,54 +196,20 @@ def resumed(options: argparse.Namespace) -> PlannedRun:
     saved.changes(shape, config, corpus)
     history = saved.history  # skills judged beside the training are only in the model's record
     history.judged = [record for record in checkpoint.history.judged if record["step"] <= saved.step]
-    over = _why_over(saved, config)
-    unwritten = over and not begins and checkpoint.history.last_step < saved.step
-    if over and not unwritten:
-        raise ValueError(over)
+    _check_more_to_do(saved, config)
     about |= {"source": source, "training": config.to_dict(), "prompt": _prompt(options, about["prompt"])}
-    notice = "Nothing of this run was saved, so it begins again." if begins else ""
-    if unwritten:  # the loop then ends at once, with the saved weights
-        notice = "This run ended before its model was saved; it is saved now."
     model = checkpoint.model if tuned else Transformer(shape, seed=about["seed"])  # whose weights are then restored
     exam = _exam(corpus, about, shape, config) if tuned else None
-    return PlannedRun(corpus, model, config, about, history, not begins, notice, exam)
+    return PlannedRun(corpus, model, config, about, history, resume=True, exam=exam)
 
 
-def _why_over(saved: SavedRun, config: TrainConfig) -> str:
-    """Why a run would end at once, and which option would let it continue; "" if it can make a step."""
-    if saved.step > config.steps:
-        return f"this run has made {saved.step:,} steps already: give --steps more than that, or leave it out"
-    if saved.step == config.steps:
-        return f"all {saved.step:,} steps of this run are done: add --steps with more of them to train on"
-    if config.max_seconds is not None and saved.seconds >= config.max_seconds:
-        return f"the {config.max_seconds:g} seconds of this run are over: add --set max_seconds=none, or more"
-    if 0 < config.patience <= risen_for(saved.history, config.eval_every):
-        return (
-            f"this run ended because the validation loss rose for {config.patience:,} evaluations. Add --set "
-            "patience=0 to train longer, or use its best weights with generate --step best"
-        )
-    return ""
-
-
-def _beginning(shape: ModelConfig, about: dict) -> SavedRun:
-    """A run without any saved step, as it was when it began."""
-    return SavedRun(0, 0.0, shape, TrainConfig.from_dict(about["training"]), about["reads"], History(), machine="")
-
-
-def _free(out: Path) -> bool:
-    """Whether a new run may be written there: it is empty, or holds a run that was killed before anything was saved."""
-    if not out.exists():
-        return True
-    if not out.is_dir():
-        return False
-    names = {path.name for path in out.iterdir() if not path.name.startswith(".")}
-    if not names or FILE in names:
-        return not names
-    try:
-        held = load(out)
-    except CheckpointError:
-        return False
-    return "source" in held.about and held.history == History()
+def _check_more_to_do(saved: SavedRun, config: TrainConfig) -> None:
+    """Raise ValueError, with the options that let it continue, if a run would end at once."""
+    late = config.max_seconds is not None and saved.seconds >= config.max_seconds
+    risen = 0 < config.patience <= risen_for(saved.history, config.eval_every)
+    if saved.step >= config.steps or late or risen:
+        more = "--set max_seconds=none" if late else "--set patience=0" if risen else f"--steps above {saved.step:,}"
+        raise ValueError(f"this run ended after {saved.step:,} steps: to train it longer, add {more}")
 
 
 def _asked(options: argparse.Namespace, config: TrainConfig) -> TrainConfig:

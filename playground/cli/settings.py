@@ -7,11 +7,19 @@ import difflib
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from ..model import ModelConfig
 from ..training import TrainConfig
 
 _MODEL = {field.name: field.type for field in dataclasses.fields(ModelConfig)}
 _TRAINING = {field.name: field.type for field in dataclasses.fields(TrainConfig)}
+_KINDS = {
+    "bool": (bool, "true or false"),
+    "int": (int, "a whole number"),
+    "float": (float, "a number"),
+    "str": (str, "text"),
+}
 
 
 def parse_settings(pairs: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -36,19 +44,10 @@ def parse_settings(pairs: Sequence[str]) -> tuple[dict[str, Any], dict[str, Any]
 
 
 def _value(name: str, text: str, type_name: str) -> Any:
-    optional = "None" in type_name
-    if optional and text.lower() in ("", "none"):
+    kind, noun = _KINDS[type_name.split(" ")[0]]
+    if "None" in type_name and text.lower() in ("", "none"):
         return None
-    if "bool" in type_name:
-        if text.lower() in ("true", "yes", "on", "1"):
-            return True
-        if text.lower() in ("false", "no", "off", "0"):
-            return False
-        raise ValueError(f"{name} must be true or false, not {text!r}")
-    for kind, convert, noun in (("int", int, "a whole number"), ("float", float, "a number")):
-        if kind in type_name:
-            try:
-                return convert(text)
-            except ValueError:
-                raise ValueError(f"{name} must be {noun}, not {text!r}") from None
-    return text
+    try:
+        return TypeAdapter(kind).validate_strings(text)
+    except ValidationError:
+        raise ValueError(f"{name} must be {noun}, not {text!r}") from None

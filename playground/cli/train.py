@@ -20,7 +20,7 @@ from ..training.proof import device_for
 from ..training.skills import judged, judged_in_the_end
 from ..training.states import BY_HEART, UNMASKED, state_of
 from ..words import states
-from ..words.corpus import corpus_warning
+from ..words.corpus import overlap_warning
 from ..words.shell import best_lines
 from ..words.tuning import tuning_lines
 from . import remote, sweep
@@ -131,7 +131,7 @@ def _watch(events: Iterator[TrainEvent], plan: PlannedRun, out: Path, *, as_json
         except BrokenPipeError:  # the reader has gone; the run continues in silence
             print_no_more()
 
-    for sentence in (plan.notice, corpus_warning(corpus), "" if model.config.causal else states.NO_MASK):
+    for sentence in (overlap_warning(corpus.overlap()), "" if model.config.causal else states.NO_MASK):
         if sentence:
             tell(Remark(history.last_step, 0.0, sentence))
     windows = plan.config.eval_windows

@@ -74,12 +74,6 @@ class Baselines:
         """A loss in nats per token, converted to bits per character, which can be compared across tokenizers."""
         return loss / math.log(2) / self.characters_per_token
 
-    def learned(self, loss: float) -> float | None:
-        """Share of the gap from bigram to best possible loss that is closed, 0 … 1; None if that is unknown."""
-        if self.floor is None or not math.isfinite(loss) or self.bigram - self.floor <= NOTHING_LEFT:
-            return None
-        return min(max((self.bigram - loss) / (self.bigram - self.floor), 0.0), 1.0)
-
     def passed(self, loss: float) -> str | None:
         """The last baseline, except the floor, such that this loss lies clearly below it and all before it."""
         best = None

@@ -24,7 +24,7 @@ from .judging import LearnedText
 from .languages import LANGUAGES, ExactModel, Language
 from .languages.grammar import grammar_of
 from .ngrams import NGram, count_ngrams, tune_strengths
-from .overlap import SNIPPET, OtherKind, other_kind, overlap
+from .overlap import SNIPPET, overlap
 from .sentences import HELD_OUT, NAME, SENTENCES
 from .tokenizers import WORD_PATTERN, CharTokenizer, Tokenizer, WordTokenizer, build_tokenizer
 
@@ -143,10 +143,6 @@ class Corpus:
         per_token = max(self.n_characters, 1) / (len(self.train) + len(self.val))
         tokens = max(round(SNIPPET / per_token), 4)
         return self._once.get("overlap", lambda: overlap(self.train, self.val, tokens))
-
-    def other_kind(self) -> OtherKind | None:
-        """How the validation text differs in kind from the training text; None if it does not clearly differ."""
-        return other_kind(self.learned().text, self.judging_text()) if self.is_own_text else None
 
     @property
     def ends(self) -> frozenset[int]:
@@ -307,13 +303,16 @@ def corpus_from_language(
         raise TextError(f"there is no language called {name!r}; choose one of {', '.join(LANGUAGES)}")
     if unit not in ("char", "word"):
         raise TextError(f"a synthetic language needs tokens that are char or word, not {unit!r}")
-    language = LANGUAGES[name]
-    # all of the language's words, so that it always has the same tokens in the same order
-    tokenizer = build_tokenizer(unit, "".join(dict.fromkeys(language.graph.texts)))
+    language, tokenizer = LANGUAGES[name], language_tokenizer(name, unit)
     text = language.sample(n_characters, seed=2 * seed)
     held_out = language.sample(n_validation, seed=2 * seed + 1)
     train, val = (torch.tensor(tokenizer.encode(t), dtype=torch.long) for t in (text, held_out))
     return Corpus(language.title, tokenizer, train, val, text_sha256(text + held_out), language, n_characters=len(text))
+
+
+def language_tokenizer(name: str, unit: str) -> Tokenizer:
+    """A synthetic language's tokenizer; made from all its words, so that it always has the same tokens in order."""
+    return build_tokenizer(unit, "".join(dict.fromkeys(LANGUAGES[name].graph.texts)))
 
 
 def corpus_from_sentences(

@@ -1,4 +1,4 @@
-"""Growing lines: the share right during a run, the bits in a game, milliseconds per token."""
+"""Growing lines: the bits in a game, milliseconds per token."""
 
 from __future__ import annotations
 
@@ -14,34 +14,6 @@ from .shapes import Figure, axis, legend, line, lines, note, rule
 _PLAYERS = {
     "you": (palette.INK, "solid"), "bigram": (palette.FAINT, "dash"), "floor": (palette.HIGHLIGHT, "dot")
 }  # fmt: skip
-
-
-def skill_curve(
-    steps: Sequence[int],
-    shares: Sequence[float],
-    intervals: Sequence[tuple[float, float]],
-    what: str,
-    *,
-    planned_steps: int | None = None,
-    kind: str = "dense",
-) -> Figure:
-    """The share right (0 … 1) at each step, with its 95 % interval as a bar through the point."""
-    share, ends = np.asarray(shares, dtype=np.float64), np.asarray(intervals, dtype=np.float64).reshape(-1, 2)
-    color = palette.of_kind(kind)
-    whiskers = {
-        "type": "data",
-        "symmetric": False,
-        "array": (100 * (ends[:, 1] - share)).round(4).tolist(),
-        "arrayminus": (100 * (share - ends[:, 0])).round(4).tolist(),
-        "color": color,
-        "thickness": 1,
-        "width": 3,
-    }
-    # dotted: between two points nothing was written, so nothing is known
-    trace = line(steps, 100 * share, what, color, width=1, dash="dot", marks=6, hover="%{y:.0f} %", error_y=whiskers)
-    x = axis("step", **({"range": [0, 1.03 * planned_steps]} if planned_steps else {}))
-    y = axis("% right", range=[-4, 104], tickvals=[0, 50, 100])
-    return lines([trace], 200, x, y, margin={"l": 52, "r": 20, "t": 10, "b": 44}, showlegend=False)
 
 
 def bits_curve(bits: Mapping[str, np.ndarray], *, kind: str = "dense", height: int = 240) -> Figure:

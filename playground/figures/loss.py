@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..words.baselines import title
 from . import palette
 from .shapes import Figure, axis, legend, line, lines, note, recorded, rule
 from .wire import escaped
@@ -19,6 +20,7 @@ from .wire import escaped
 _POINTS = 400
 """About this many points of the batch loss are drawn; more cannot be told apart on a page."""
 
+_HEIGHT = 360
 TALL = 18
 """A label's height in pixels."""
 GUTTER = 152
@@ -43,19 +45,17 @@ class Run:
 
 
 def loss_curve(
-    run: Run | None,
+    run: Run,
     rungs: Sequence[tuple[str, float]] = (),
     others: Sequence[Run] = (),
     *,
     planned_steps: int | None = None,
     log_y: bool = False,
-    height: int = 360,
     sayings: Mapping[str, str] | None = None,
 ) -> Figure:
     """Batch loss (thin), training and validation loss of `run`, the validation curves of `others`, and the baselines.
 
     Args:
-        run: the current run; None draws the empty axes with the baselines.
         rungs: (name, nats per token) from worst to best, as `Baselines.losses()` gives them.
         planned_steps: fixes the end of the step axis and how batch losses are thinned (to about 400 bucket means),
             so that a growing run only ever appends points.
@@ -67,46 +67,43 @@ def loss_curve(
         for other, color in zip(others, cycle(palette.OTHERS))
     ]
     losses = [loss for other in others for loss in other.evaluations["val_loss"]]
-    if run is not None:
-        color = palette.of_kind(run.kind)
-        bucket = bucket_size(planned_steps or len(run.steps["step"]))
-        at, means = bucket_means(run.steps["step"], bucket), bucket_means(run.steps["loss"], bucket)
-        losses += [*means, *run.evaluations["train_loss"]]
-        of = "" if bucket == 1 else f" (mean of {bucket})"
-        points, training, validation = (run.evaluations[name] for name in ("step", "train_loss", "val_loss"))
-        traces += [
-            line(at, means, "batch loss", palette.FAINT, width=1.2, opacity=0.9, hover="%{y:.4f}" + of),
-            line(points, training, "training", color, width=1.6, dash="dot"),
-            line(points, validation, "validation", color, width=2.6, marks=5),
-        ]
-        if run.best is not None:
-            mark = {"size": 11, "symbol": "circle-open", "line": {"width": 2}}
-            at_best = line([run.best[0]], [run.best[1]], best_name(run.best), palette.INK, marks=mark)
-            traces.append({**at_best, "mode": "markers"})
+    color = palette.of_kind(run.kind)
+    bucket = bucket_size(planned_steps or len(run.steps["step"]))
+    at, means = bucket_means(run.steps["step"], bucket), bucket_means(run.steps["loss"], bucket)
+    losses += [*means, *run.evaluations["train_loss"]]
+    of = "" if bucket == 1 else f" (mean of {bucket})"
+    points, training, validation = (run.evaluations[name] for name in ("step", "train_loss", "val_loss"))
+    traces += [
+        line(at, means, "batch loss", palette.FAINT, width=1.2, opacity=0.9, hover="%{y:.4f}" + of),
+        line(points, training, "training", color, width=1.6, dash="dot"),
+        line(points, validation, "validation", color, width=2.6, marks=5),
+    ]
+    if run.best is not None:
+        mark = {"size": 11, "symbol": "circle-open", "line": {"width": 2}}
+        traces.append(line([run.best[0]], [run.best[1]], best_name(run.best), palette.INK, marks=mark, mode="markers"))
     # room at both ends, so that the first and last points are not cut off
     x_axis = axis("step", **({"range": [-0.015 * planned_steps, 1.015 * planned_steps]} if planned_steps else {}))
-    curve = run.evaluations["val_loss"] if run is not None else ()
-    labelled = bool(rungs) or (run is not None and not run.recorded)  # a live run's baselines come a moment later
-    notes, narrow = gutter_labels(rungs, height, log_y, sayings or {}, curve, losses)
+    labelled = bool(rungs) or not run.recorded  # a live run's baselines come a moment later
+    notes, narrow = gutter_labels(rungs, _HEIGHT, log_y, sayings or {}, validation, losses)
     narrow |= {"margin.r": 8, "yaxis.showgrid": False}  # a grid's line would strike through a baseline's name
-    if run is not None and run.best is not None:
+    if run.best is not None:
         narrow["margin.t"] = 54  # a second row of the legend
-    if run is not None and run.recorded:
+    if run.recorded:
         narrow |= {"margin.t": 62, f"annotations.{len(notes)}.yshift": 32}  # over the legend
         notes.append(recorded())
     return lines(
         traces,
-        height,
+        _HEIGHT,
         x_axis,
-        loss_axis(log_y, **_heights(run, rungs)),
+        loss_axis(log_y, **({} if rungs else _heights(validation))),
         narrow=narrow,
         margin={"l": 52, "r": GUTTER if labelled else 20, "t": 36, "b": 44},
         shapes=[rung_line(name, value) for name, value in rungs],
         annotations=notes,
         **legend("right"),
-        hovermode="x unified" if run is not None else "closest",
+        hovermode="x unified",
         # Another run or another axis is another picture: the zoom is reset.
-        uirevision=f"{run and run.name} {log_y} {planned_steps}",
+        uirevision=f"{run.name} {log_y} {planned_steps}",
     )
 
 
@@ -122,16 +119,12 @@ def best_name(best: tuple[int, float]) -> str:
     return f"best: step {best[0]:,}"
 
 
-def _heights(run: Run | None, rungs: Sequence[tuple[str, float]]) -> dict[str, Any]:
-    """Settings of a linear y axis. The baselines spread it out, but with the first points there are none yet."""
-    losses = run.evaluations["val_loss"] if run is not None and not rungs else []
-    if not rungs and not losses:
+def _heights(losses: Sequence[float]) -> dict[str, Any]:
+    """Settings of a linear y axis for these first losses, before the baselines are known, which spread it out."""
+    if not losses:
         return {"showticklabels": False}  # with nothing to show, plotly would draw from −1 to 4
-    return (
-        {"autorangeoptions": {"include": [0.75 * losses[0], 1.05 * losses[0]]}}
-        if losses and math.isfinite(losses[0])
-        else {}
-    )
+    around = {"autorangeoptions": {"include": [0.75 * losses[0], 1.05 * losses[0]]}}
+    return around if math.isfinite(losses[0]) else {}
 
 
 def bucket_size(n_steps: int) -> int:
@@ -170,14 +163,14 @@ def gutter_labels(
     """
     if not rungs:
         return [], {}
-    places = [_place(value, log_y) for _, value in rungs]
+    places = [height_of(value, log_y) for _, value in rungs]
     measured = [loss for loss in curve if math.isfinite(loss)]
-    drawn = [_place(loss, log_y) for loss in (*measured, *losses) if math.isfinite(loss)]
+    drawn = [height_of(loss, log_y) for loss in (*measured, *losses) if math.isfinite(loss)]
     pixel = (height - 100) / (max(places + drawn) - min(places + drawn) or 1.0)
     passed = sum(measured[-1] < value for _, value in rungs) if measured else 0
     labels: dict[int, dict[str, Any]] = {}
     narrow: dict[str, Any] = {}
-    ends = [_place(loss, log_y) * pixel for loss in measured[-max(2, len(measured) // 4) :]]
+    ends = [height_of(loss, log_y) * pixel for loss in measured[-max(2, len(measured) // 4) :]]
     struck = lambda at: any(abs(at - end) < TALL / 2 for end in ends)  # noqa: E731
     sides = ((-9, 9) if name == "floor" else (9, -9) for name, _ in rungs)
     over = [min((place * pixel + side for side in both), key=struck) for place, both in zip(places, sides)]
@@ -192,7 +185,7 @@ def gutter_labels(
         (name, value), place = rungs[i], places[i]
         at = min(place * pixel, last - TALL)
         answer = {"hovertext": "<br>".join(wrap(escaped(sayings[name]), 60))} if name in sayings else {}
-        text = f"{called(name)} {value:.3f}" if name == "floor" else f"{called(name)} {value:.2f}"
+        text = f"{title(name)} {value:.{3 if name == 'floor' else 2}f}"
         color = palette.HIGHLIGHT if name == "floor" else palette.MUTED
         shift = {"x": 1, "xanchor": "left", "xshift": 6, "yref": "y", "yanchor": "middle", "yshift": at - place * pixel}
         labels[i] = note(text, y=place, color=color, **shift, **answer)
@@ -203,11 +196,6 @@ def gutter_labels(
     return [labels[i] for i in range(len(rungs))], narrow
 
 
-def called(name: str) -> str:
-    """A baseline's name on the page."""
-    return "best possible" if name == "floor" else name
-
-
-def _place(loss: float, log_y: bool) -> float:
-    """The position of a label at this loss: on a log axis plotly takes labels' positions (not lines') as exponents."""
+def height_of(loss: float, log_y: bool) -> float:
+    """The position of a loss along the axis; on a log axis an exponent, as plotly takes labels' positions."""
     return math.log10(max(loss, 1e-6)) if log_y else loss

@@ -1,7 +1,4 @@
-"""Links: a run as a few letters of a URL from which anybody can replay it, and a view of a tab in readable words.
-
-    ?run=1q1YqVrJ…                                          text, settings and the losses they led to
-    ?tab=inspect&model=stories&prompt=Mia&layer=2&head=0&cell=7,3
+"""Links: a run as a few letters of a URL, `?run=1q1YqVrJ…`, from which anybody can replay it: text, settings, losses.
 
 The limits of the place where a link is opened decide what may be trained. Anything wrong with a link becomes a
 LinkError, a sentence to show.
@@ -9,18 +6,5 @@ LinkError, a sentence to show.
 
 from .card import HASH_LETTERS, LINKED, SEEN_ONLY, RunCard, chosen_losses, text_hash
 from .letters import LinkError
-from .repetition import Repetition, repetition
-from .view import View
 
-__all__ = [
-    "HASH_LETTERS",
-    "LINKED",
-    "SEEN_ONLY",
-    "LinkError",
-    "Repetition",
-    "RunCard",
-    "View",
-    "chosen_losses",
-    "repetition",
-    "text_hash",
-]
+__all__ = ["HASH_LETTERS", "LINKED", "SEEN_ONLY", "LinkError", "RunCard", "chosen_losses", "text_hash"]

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, ValidationError
 
 from ..data import LANGUAGES
 from ..model import PRESETS, ModelConfig
 from ..training import TrainConfig
 from ..training.recipes import recipe_for
-from .letters import LinkError, cut, packed, unpacked
+from .letters import LinkError, packed, unpacked
 
 MAX_PROMPT = 300
 MAX_LOSSES = 6
@@ -60,19 +61,6 @@ class RunCard:
     """(step, training loss, validation loss) of a few evaluations, the last one among them."""
     machine: str = ""
     """The kind of machine on which these losses were measured, see `machine_kind`."""
-
-    def __post_init__(self) -> None:
-        if self.text not in (*LANGUAGES, SENTENCES, OWN_TEXT, HUB_FILE):
-            raise LinkError(f"it names a text that this page does not have: {cut(self.text)}")
-        if self.tokenizer not in TOKENIZERS:
-            raise LinkError(f"it names a tokenizer that this page does not have: {cut(self.tokenizer)}")
-        if self.vocab_size is not None and (type(self.vocab_size) is not int or not 0 < self.vocab_size < 10**6):
-            raise LinkError("its size of the vocabulary is not a number that makes sense")
-        if not re.fullmatch(r"[0-9a-f]{0,64}", self.text_hash):
-            raise LinkError("its hash of the text is damaged")
-        hub = self.hub is None or (len("".join(self.hub)) <= 300 and self.hub[2] in ("dataset", "model", "space"))
-        if (self.text == HUB_FILE) != (self.hub is not None) or not hub:
-            raise LinkError("it does not say which file of the Hub to learn from")
 
     @property
     def base(self) -> str:
@@ -116,15 +104,24 @@ class RunCard:
     @classmethod
     def from_letters(cls, letters: str) -> RunCard:
         """The inverse of `to_letters`, for untrusted letters. Raises LinkError."""
-        record = unpacked(letters)
         try:
-            return _from_record(record)
-        except LinkError:
-            raise
-        except ValueError as problem:  # from ModelConfig and TrainConfig, which name the setting
+            record = _Record.model_validate_json(unpacked(letters))
+        except ValidationError as problem:
+            raise LinkError("it holds no run, or one from another version of this page") from problem
+        preset, recipe = PRESETS[record.base], recipe_for(record.base)
+        try:
+            model = preset.replace(**record.model, vocab_size=preset.vocab_size)
+            training = TrainConfig(**{name: getattr(recipe, name) for name in LINKED}).replace(**record.training)
+        except (TypeError, ValueError, OverflowError) as problem:
             raise LinkError(f"its settings make no sense: {problem}") from problem
-        except (TypeError, KeyError, IndexError, AttributeError, OverflowError) as problem:
-            raise LinkError("what it holds is not a run") from problem
+        if record.print != _fingerprint(model, training):
+            raise LinkError(f"the settings of preset {record.base!r} have changed since it was made")
+        text, *hub = record.text
+        losses = tuple((step, train / 1e4, val / 1e4) for step, train, val in record.losses)
+        return cls(
+            text, model, training, record.tokenizer, record.vocab_size, record.hash, tuple(hub) or None, losses,
+            record.machine,
+        )  # fmt: skip
 
 
 def text_hash(text: str) -> str:
@@ -153,39 +150,27 @@ def chosen_losses(evaluations: Mapping[str, Sequence[float]], every: int, steps:
 # ---- the contents of a record ---------------------------------------------------------------------------------------
 
 
-def _from_record(record: dict[str, Any]) -> RunCard:
-    known = {"base", "text", "print", "model", "training", "losses", *_OPTIONAL}
-    if set(record) - known or not isinstance(record["base"], str) or record["base"] not in PRESETS:
-        raise LinkError("it was made by another version of this page")
-    changed, trained, rows = record.get("model", {}), record.get("training", {}), record.get("losses", [])
-    if set(trained) - set(LINKED) or "vocab_size" in changed:
-        raise LinkError("it sets what a link may not set")
-    recipe = recipe_for(record["base"])
-    model = PRESETS[record["base"]].replace(**changed)
-    training = TrainConfig(**{name: getattr(recipe, name) for name in LINKED}).replace(**trained)
-    if not isinstance(training.sample_prompt, str) or len(training.sample_prompt) > MAX_PROMPT:
-        raise LinkError("its prompt is missing or too long")
-    if record["print"] != _fingerprint(model, training):
-        raise LinkError(f"the settings of preset {record['base']!r} have changed since it was made")
-    lists = all(isinstance(part, list) for part in (record["text"], rows)) and all(len(row) == 3 for row in rows)
-    if not lists or not record["text"]:
-        raise LinkError("what it holds is not a run")
-    if len(rows) > MAX_LOSSES:
-        raise LinkError("it holds more losses than a link may hold")
-    if any(type(number) is not int or not 0 <= number < 10**9 for row in rows for number in row):
-        raise LinkError("its steps or losses are not numbers that make sense")
-    text, *hub = record["text"]
-    optional = {ours: record[name] for name, ours in _OPTIONAL.items() if name in record}
-    words = [text, *hub, *(value for name, value in optional.items() if name != "vocab_size")]
-    if not all(isinstance(word, str) and word.isprintable() for word in words) or len(hub) not in (0, 3):
-        raise LinkError("what it holds is not a run")
-    losses = tuple((step, train / 1e4, val / 1e4) for step, train, val in rows)
-    card = RunCard(text, model, training, hub=tuple(hub) or None, losses=losses, **optional)
-    return replace(card, machine=card.machine[:MAX_MACHINE])
+_Word = Annotated[str, Field(max_length=MAX_PROMPT, pattern=r"^\P{C}*$")]
+_Setting = bool | int | float | Annotated[str, Field(max_length=MAX_PROMPT)] | None
+_Number = Annotated[int, Field(ge=0, lt=10**9)]
 
 
-_OPTIONAL = {"tokenizer": "tokenizer", "vocab_size": "vocab_size", "hash": "text_hash", "machine": "machine"}
-"""A record's entry that is copied unchanged → the card's field."""
+class _Record(BaseModel, extra="forbid", strict=True, allow_inf_nan=False):
+    """What a card's letters hold, as JSON; losses are in ten thousandths of a nat."""
+
+    base: Literal[tuple(PRESETS)]
+    text: (
+        tuple[Literal[(*LANGUAGES, SENTENCES, OWN_TEXT)]]
+        | tuple[Literal["hub"], _Word, _Word, Literal["dataset", "model", "space"]]
+    )
+    print: int
+    model: dict[str, _Setting] = {}
+    training: dict[Literal[LINKED], _Setting] = {}
+    losses: Annotated[list[tuple[_Number, _Number, _Number]], Field(max_length=MAX_LOSSES)] = []
+    tokenizer: Literal[TOKENIZERS] = "char"
+    vocab_size: Annotated[int, Field(gt=0, lt=10**6)] | None = None
+    hash: Annotated[str, Field(pattern="^[0-9a-f]{0,64}$")] = ""
+    machine: Annotated[_Word, Field(max_length=MAX_MACHINE)] = ""
 
 
 def _differences(

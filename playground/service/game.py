@@ -31,7 +31,7 @@ from ..game.rules import (
 )
 from ..kept import Kept
 from ..storage import Checkpoint
-from ..words.corpus import corpus_warning
+from ..words.corpus import overlap_warning
 from .limits import GAMES, TYPED
 from .runs import LANGUAGE_CHARACTERS, Source
 from .texts import Unseen, unseen
@@ -188,7 +188,7 @@ def _laid(judged: Unseen, vocab_size: int) -> Table:
     train = train[-COUNTED:]
     bigram = count_ngrams(train, vocab_size, tune_strengths(train, vocab_size)[:1])
     held_out = replace(judged, corpus=replace(corpus, train=corpus.val[:0], val=corpus.val.clone()))
-    return Table(held_out, bigram, corpus.exact_model(), corpus_warning(corpus))
+    return Table(held_out, bigram, corpus.exact_model(), overlap_warning(corpus.overlap()))
 
 
 def _position(seat: Seat, table: Table, tokenizer: Tokenizer) -> Position:

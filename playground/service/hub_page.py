@@ -31,4 +31,4 @@ def curve_picture(history: History, rungs: Sequence[tuple[str, float]] = ()) -> 
     if max(np.isfinite(losses).sum() for losses in (history.steps["loss"], history.evaluations["val_loss"])) < 2:
         return None
     run = Run("run", history.steps, history.evaluations)
-    return curve_svg(run, rungs, width=960, height=480, themed=False).encode()
+    return curve_svg(run, rungs).encode()

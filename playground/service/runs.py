@@ -43,7 +43,6 @@ from ..training.losses import Interrupted
 from ..training.proof import device_for
 from ..training.skills import judged, judged_in_the_end
 from ..training.states import is_behind
-from ..words.corpus import kind_warning
 from .limits import Limits, check_step_memory
 
 LANGUAGE_CHARACTERS = 500_000
@@ -164,8 +163,6 @@ class Laddered:
     """Event: the baselines' losses are known."""
 
     baselines: Baselines
-    warning: str = ""
-    """How the validation text differs from the rest, if it does."""
     learned: LearnedText | None = None
     """The text learned from, to compare others with; None if a grammar judges."""
 
@@ -285,7 +282,7 @@ def laddered(corpus: Corpus, context_length: int, training: TrainConfig) -> Ladd
     """The baselines on the windows that validate such a training."""
     baselines = corpus.baselines(context_length, training.eval_windows)
     corpus.partition(context_length, training.eval_windows)  # the training asks for these once it has the baselines
-    return Laddered(baselines, kind_warning(corpus.other_kind()), None if corpus.language else corpus.learned())
+    return Laddered(baselines, None if corpus.language else corpus.learned())
 
 
 def corpus_for(spec: RunSpec, limits: Limits, tokenizer: Tokenizer | None = None) -> Corpus:

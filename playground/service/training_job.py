@@ -49,8 +49,6 @@ class TrainingJob(Job):
     def _take_ladder(self, event: Laddered) -> None:
         """Take in the baselines, which the job's models remember, too."""
         self._baselines = event.baselines
-        if event.warning and event.warning not in self._notices:  # a continued run finds it again
-            self._notices.append(event.warning)
         for made in filter(None, map(self.registry.here, self.learned)):
             made.about["ladder"] = event.baselines.to_dict()
 

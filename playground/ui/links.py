@@ -6,17 +6,10 @@ The page opens the tab and chooses the model here; the tab's panel reads the res
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import gradio as gr
 
-from ..links import LinkError, View
-from ..links.letters import cut
-from ..service.limits import Limits
 from ..service.runs import OWN_TEXT
 from . import theme
-from .forms import sampling
 from .page import Page
 from .panel import Slot
 from .refusals import sentence
@@ -29,36 +22,26 @@ def build(page: Page, note: gr.HTML) -> None:
 
     def open_view(visitor: str, request: gr.Request) -> dict:
         query = query_of(request)
-        if "tab" not in query:
+        tab, name = query.get("tab"), query.get("model")
+        if tab is None:
             return {note: ""} if "run" not in query else gr.skip()
-        try:
-            view = View.from_query(query, page.tab_ids)
-            waiting = "run" in query and not is_here(page, query, visitor)
-            return _opened(page, view, note, visitor, waiting=waiting)
-        except ValueError as problem:
-            return {note: broken(problem)}
+        if tab not in page.tab_ids:
+            return {note: broken(ValueError(f"there is no tab “{tab[:30]}” here"))}
+        if "run" in query and not is_here(page, query, visitor):  # a model that this visitor still has to train
+            return {note: ""}
+        opened = {note: "", page.tabs: page.open(tab)}
+        if not name:
+            return opened
+        if model_id := _here(page, name, visitor):
+            return opened | {page.model: page.model_list(visitor, model_id)}
+        gone = (
+            "its model does not ship with this page and is not one of yours. Your own models open only in your "
+            "browser, while the server keeps them"
+        )
+        return {note: broken(ValueError(gone))}
 
     page.share("links.note", note)
     page.later(lambda: page.on_load(open_view, [page.visitor], [note, page.tabs, page.model]))
-
-
-def _opened(page: Page, view: View, note: gr.HTML, visitor: str, *, waiting: bool) -> dict[Any, Any]:
-    """Updates that show a view. `waiting`: its model is one that this visitor still has to train."""
-    if view.prompt is not None:
-        page.limits.check_prompt(view.prompt)
-    out: dict[Any, Any] = {note: ""}
-    if not waiting:
-        out[page.tabs] = page.open(view.tab)
-    if view.model is not None and not waiting:
-        model_id = _here(page, view.model, visitor)
-        if model_id is None:
-            raise LinkError(
-                "its model does not ship with this page and is not one of yours. Your own models open only in your "
-                "browser, while the server keeps them"
-            )
-        out[page.model] = page.model_list(visitor, model_id)
-    check_rules(view.rules, page.limits)
-    return out
 
 
 def carried(page: Page, visitor: str, model_id: str | None) -> str:
@@ -82,23 +65,15 @@ def carried_slot(page: Page, visitor: str, model_id: str | None) -> dict[str, Sl
     return {"carried": Slot(said, lambda: said)}
 
 
-def check_rules(rules: Sequence[tuple[str, float]], limits: Limits) -> None:
-    """Check a link's settings for writing. Raises ValueError for values that the controls could not have."""
-    for name, value in rules:
-        if name not in sampling.BY_NAME:
-            raise LinkError(f"there is no rule called “{cut(name)}” here")
-        sampling.BY_NAME[name].read(value, limits)
-
-
 def is_here(page: Page, query: dict[str, str], visitor: str | None) -> bool:
     """Whether the address names a model that this visitor still has, so that its run need not be repeated."""
     return "model" in query and page.registry.has(query["model"], visitor)
 
 
-def _here(page: Page, name: str | None, visitor: str | None) -> str | None:
+def _here(page: Page, name: str, visitor: str | None) -> str | None:
     """The id of the model with this name in a link, if this visitor has it."""
-    known = (f"shipped-{name}", str(name).partition(".")[0], name)  # the visitor's own, even if shared
-    return next((m for m in known if name and page.registry.has(m, visitor)), None)
+    known = (f"shipped-{name}", name.partition(".")[0], name)  # the visitor's own, even if shared
+    return next((m for m in known if page.registry.has(m, visitor)), None)
 
 
 def query_of(request: gr.Request | None) -> dict[str, str]:

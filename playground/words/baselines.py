@@ -86,20 +86,19 @@ def how_good(baselines: Baselines, loss: float, excess: str = "") -> Result:
     """How good a validation loss is; `excess` says which tokens carry the remaining loss, if that is known."""
     if not math.isfinite(loss):
         return Result("The loss is not a number.")
-    headline, *details = _passed(baselines, loss)
-    number = ""
-    if baselines.floor is not None:
-        learned = loss >= baselines.floor and baselines.learned(loss)
-        share = f". It has come {100 * learned:.1f} % of the way there from the bigram" if learned else ""
-        number = f"Its loss is {from_the_best(loss - baselines.floor)}{share}."
-    return Result(headline, number, " ".join((*details, excess * (loss <= baselines.uniform))).strip())
+    number = "" if baselines.floor is None else f"Its loss is {from_the_best(loss - baselines.floor)}."
+    passed = baselines.passed(loss)
+    shows = "" if passed is None else _shows(baselines, passed)
+    return Result(passed_headline(baselines, loss, ""), number, f"{shows} {excess * (passed is not None)}".strip())
 
 
-def beside_next(baselines: Baselines, loss: float) -> str:
-    """A loss beside the next baseline to beat, as "about level with the bigram"; empty if it has beaten them all."""
-    name = baselines.ahead(loss)
-    unclear = name and loss <= dict(baselines.losses())[name] + baselines.clearly(name)
-    return f"{'about level with' if unclear else 'above'} the {name}" if name else ""
+def _shows(baselines: Baselines, passed: str) -> str:
+    """What a model has learned that has passed this baseline."""
+    return {
+        "uniform": f"It has learned that some {baselines.unit}s are more common than others.",
+        "unigram": "It uses the preceding tokens.",
+        "bigram": f"It uses more than the last {baselines.unit}.",
+    }.get(passed, f"It uses more than the last {baselines.order - 1} {baselines.unit}s.")
 
 
 def passed_headline(baselines: Baselines, loss: float, state: str) -> str:
@@ -116,39 +115,11 @@ def passed_headline(baselines: Baselines, loss: float, state: str) -> str:
     return f"{state}: {said}." if state else f"{said[0].upper()}{said[1:]}."
 
 
-def slips_of(token: str, unit: str, mean: float, context: int) -> str:
-    """Why many units (stories, sums) of about `mean` tokens are wrong although the loss is nearly the best possible."""
-    why = f"one slip spoils a whole {unit}"
-    if mean > context:
-        why = f"a {unit} has about {mean:.0f} {token}s, and the model sees only {context} at once"
-    return f"{token.capitalize()} by {token}, it can hardly do better. But {why}."
+def slips_of(token: str, unit: str) -> str:
+    """Why many units (stories, sums) are wrong although the loss is nearly the best possible."""
+    return f"{token.capitalize()} by {token}, it can hardly do better. But one slip spoils a whole {unit}."
 
 
 def beside_guessing(baselines: Baselines, loss: float) -> str:
     """How a loss that has passed no baseline compares with guessing among all tokens."""
     return "worse than guessing" if loss > baselines.uniform + MUCH_WORSE else "no better than guessing"
-
-
-def _passed(baselines: Baselines, loss: float) -> list[str]:
-    """Which baselines a loss has passed, what this shows, and how it compares with the next one."""
-    last, losses = baselines.passed(loss), dict(baselines.losses())
-    if last is None:
-        return [f"It is {beside_guessing(baselines, loss)}.", *_judged_by(baselines, "uniform")]
-    shows = {
-        "uniform": f"It has learned that some {baselines.unit}s are more common than others.",
-        "unigram": "It uses the preceding tokens.",
-        "bigram": f"It uses more than the last {baselines.unit}.",
-    }.get(last, f"It uses more than the last {baselines.order - 1} {baselines.unit}s.")
-    sentences = [f"It beats the {last} baseline ({losses[last]:.4f}).", shows]
-    if name := baselines.ahead(loss):
-        how = beside_next(baselines, loss)
-        sentences += [f"Its loss is {how} baseline ({losses[name]:.4f}).", *_judged_by(baselines, name)]
-    return sentences
-
-
-def _judged_by(baselines: Baselines, name: str) -> list[str]:
-    """How many tokens judge a loss, where they are few for a comparison with a baseline."""
-    if baselines.clearly(name) <= CLEARLY:
-        return []
-    few = f"only {baselines.tokens:,} {baselines.unit}s"
-    return [f"On {few}, a difference below {baselines.chance[name]:.2f} from the {name} baseline may be chance."]

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from ..links import Repetition
+from collections.abc import Mapping, Sequence
+
+from ..links import RunCard
 
 
-def repetition_in_words(found: Repetition) -> str:
-    """How a repeated run compares with its link."""
-    if not found.compared:
-        if found.over:
-            return "This run has no evaluation at the link's steps, so there is nothing to compare."
-        return "The first loss comes in a moment."
-    if found.gaps:
-        gap = found.gaps[-1]
-        return (
-            f"Not the same: at step {gap.step:,} the {gap.split} loss is {gap.loss:.4f}, but {gap.expected:.4f} in the "
-            f"link. The difference is {abs(gap.loss - gap.expected):.4f}. {_machines(found.theirs, found.mine)}"
-        )
-    n, (step, _, val) = len(found.compared), found.compared[-1]
-    same = f"to 4 decimals at {n} evaluation{'s' * (n > 1)}. Validation loss {val:.4f} at step {step:,}."
-    if not found.missing:
-        return f"Matched {same}{'' if found.theirs == found.mine else f' {_machines(found.theirs, found.mine)}'}"
-    ended = " This run ended earlier." if found.ended_early else " The two have no other evaluation in common."
-    return f"Matched so far {same}{ended if found.over else ''}"
+def repetition_in_words(card: RunCard, evaluations: Mapping[str, Sequence[float]], machine: str) -> tuple[str, str]:
+    """How the losses of a run with a card's text and settings compare with the card's: a notice's tone, and words.
 
-
-def _machines(theirs: str, mine: str) -> str:
-    """What the kinds of machine say about equal or different digits."""
-    if not theirs:
-        return "The link does not name the kind of machine."
-    if mine == theirs:
-        return f"Both ran on the same kind of machine ({mine}). The program or a library has changed."
-    return f"The link's run used another kind of machine ({theirs}). This machine may round differently ({mine})."
+    Args:
+        evaluations: columns of `training.History.evaluations`.
+        machine: the kind of machine it runs on.
+    """
+    found = dict(zip(evaluations["step"], evaluations["val_loss"]))
+    compared = [(step, found[step], expected) for step, _, expected in card.losses if step in found]
+    if not compared:
+        return "info", "The first loss comes in a moment."
+    theirs = card.machine or "an unknown machine"
+    machines = "" if card.machine == machine else f" It ran on “{machine}”, the link's run on “{theirs}”."
+    step, loss, expected = compared[-1]
+    if gaps := [row for row in compared if f"{row[1]:.4f}" != f"{row[2]:.4f}"]:
+        step, loss, expected = gaps[-1]
+        why = machines or " Both ran on the same kind of machine, so the program or a library has changed."
+        return "warning", f"Not the same: validation loss {loss:.4f} at step {step:,}, {expected:.4f} in the link.{why}"
+    n, so_far = len(compared), " so far" * (len(compared) < len(card.losses))
+    same = f"Matched{so_far} to 4 decimals at {n} evaluation{'s' * (n > 1)}."
+    return "good", f"{same} Validation loss {loss:.4f} at step {step:,}.{machines}"

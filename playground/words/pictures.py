@@ -13,9 +13,6 @@ from .baselines import BEST, beside_guessing, from_the_best
 from .numbers import beside_zero, estimate, listed, percent, share, signed
 from .result import Result
 
-LEARNED = 0.5
-"""Share from which a skill is said to be there."""
-
 # ---- a run -----------------------------------------------------------------------------------------------------------
 
 
@@ -55,22 +52,6 @@ def similar_words(similarity: np.ndarray, words: Sequence[str], part: bool = Fal
     )
     among = f"Among the first {len(words)} words, most" if part else "Most"
     return f"{among} similar by cosine: {most}. Least similar: {least}. Unrelated words are near 0."
-
-
-def skill_words(steps: Sequence[int], shares: Sequence[float], intervals: Sequence[tuple[float, float]]) -> str:
-    """When the skill appeared, as far as these few texts can show."""
-    there, lacking = [low > LEARNED for low, _ in intervals], [high < LEARNED for _, high in intervals]
-    share, at = f"{100 * shares[-1]:.0f} %", f"at step {steps[-1]:,}"
-    if lacking[-1]:
-        return f"Fewer than half were right {at}: {share}."
-    if not there[-1]:
-        return f"About half were right {at}, too close to call: {share}."
-    now = f"{share} right {at}"
-    first = next(i for i in range(len(steps)) if not any(lacking[i:]) and there[i])
-    before = [step for step, no in zip(steps[:first], lacking) if no]
-    if not before:
-        return f"The skill is there: {now}."
-    return f"The skill appeared between steps {before[-1]:,} and {steps[first]:,}: {now}."
 
 
 # ---- predictions -----------------------------------------------------------------------------------------------------

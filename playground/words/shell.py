@@ -23,7 +23,7 @@ from .training import in_steps, message, settings_changed
 def kept_model_line(model: dict[str, Any]) -> str:
     """One of `DataFolder.models` as a line of a table."""
     used = time.strftime("%Y-%m-%d %H:%M", time.localtime(model["used"]))
-    return f"{model['id']}  {used}  {model['bytes'] / 1e6:7.1f} MB  {model['name']}"
+    return f"{used}  {model['bytes'] / 1e6:7.1f} MB  {model['name']}  {model['folder']}"
 
 
 def deployment_lines(deployment: Deployment) -> list[str]:

@@ -23,31 +23,21 @@ def sweep_result(rows: Sequence[Row], name: str) -> Result:
         return Result(f"{name}: only {best.value} is finished so far.", number)
     if lead is None:
         return Result(f"{name} {best.value} is best: all other runs diverged.", number)
-    edge = _edge(rows, best)
     second, difference, margin = lead
     if math.isinf(margin):
         details = f"With {second.value}, the loss is {difference:.4f} higher. With one seed, this may be luck."
-        return Result(f"{name} {best.value} is ahead, with one seed.", number, details + edge)
+        return Result(f"{name} {best.value} is ahead, with one seed.", number, details)
     interval = f"The ± is a {CERTAINTY} % interval over seeds, compared in pairs"
     if difference > margin:
         details = f"Next is {second.value}: its loss is {difference:.4f} ± {margin:.4f} higher. {interval}."
-        return Result(f"{name} {best.value} is best of the {len(rows)} tried.", number, details + edge)
+        return Result(f"{name} {best.value} is best of the {len(rows)} tried.", number, details)
     details = f"The two best differ by {difference:.4f} ± {margin:.4f}, which luck can explain. {interval}."
     others = [(row.value, *behind(row, best)) for row in complete(rows) if row is not best]
     alike = [best.value, *(value for value, more, margin in others if more <= margin)]
     worse = [row.value for row in complete(rows) if row.value not in alike]
     number += f" Clearly worse: {listed([str(value) for value in worse])}." if worse else ""
     said = listed([str(value) for value in alike]) if len(alike) < 5 else f"{len(alike)} of the values"
-    return Result(f"{name}: {seeds} seeds cannot tell {said} apart.", number, details + edge)
-
-
-def _edge(rows: Sequence[Row], best: Row) -> str:
-    """A note if the best of three or more numbers is the smallest or the largest of them."""
-    values = [row.value for row in rows]
-    if len(values) < 3 or any(isinstance(value, bool) or not isinstance(value, int | float) for value in values):
-        return ""
-    side, beyond = {min(values): ("smallest", "smaller"), max(values): ("largest", "larger")}.get(best.value, ("", ""))
-    return f" {best.value} is the {side} value tried: a {beyond} one may be better." if side else ""
+    return Result(f"{name}: {seeds} seeds cannot tell {said} apart.", number, details)
 
 
 def loss_shown(row: Row) -> str:

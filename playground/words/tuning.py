@@ -18,19 +18,11 @@ ORIGINS = {"run": "The run", "old": "Old text", "new": "New text"}
 LACKING = "The model chose “\N{REPLACEMENT CHARACTER}”, its token for unknown characters."
 
 
-def lacking_words(name: str, lacking: Sequence[str], kind: str, small: Sequence[str] = ()) -> str:
-    """Which characters or words of a new text a model has no token for, and which capitals it reads as `small` letters.
-
-    `kind` is its tokenizer's.
-    """
-    capitals = f"{len(small):,} capitals as small letters" if len(small) > 1 else "one capital as a small letter"
-    reads = f"“{name}” reads {capitals} ({named_parts(small)})."
-    if not lacking:
-        return reads
+def lacking_words(name: str, lacking: Sequence[str], kind: str) -> str:
+    """Which characters or words of a new text a model has no token for; `kind` is its tokenizer's."""
     count, unit, named = len(lacking), "word" if kind == "word" else "character", named_parts(lacking)
     these = f"{count:,} {unit}s" if count > 1 else f"one {unit}"
-    said = f"“{name}” has no token for {these} of this text ({named}) and writes “\N{REPLACEMENT CHARACTER}” instead."
-    return f"{said} {reads}" if small else said
+    return f"“{name}” has no token for {these} of this text ({named}) and writes “\N{REPLACEMENT CHARACTER}” instead."
 
 
 def needed_words(name: str, tokens: int, kind: str) -> str:
@@ -58,15 +50,6 @@ def tuning_result(before: Measured, after: Measured, baselines: Baselines | None
     if any("\N{REPLACEMENT CHARACTER}" in text for text in after.samples):
         details += f" {LACKING}"
     return Result(headline, number, details)
-
-
-def cost_words(tuning: dict[str, Any], step: int) -> str:
-    """What the better step, whose weights can be used instead, has clearly forgotten more of the old text than the last
-    one; empty if nothing."""
-    last, best = (Measured.from_dict(tuning[when]).old if when in tuning else None for when in ("after", "best"))
-    if not last or not best or _change(last, best) != 1:
-        return ""
-    return f"Step {step:,} has forgotten more of the old text: loss {best.loss:.3f} instead of {last.loss:.3f}."
 
 
 def _forgotten(before: Measured, after: Measured, baselines: Baselines | None) -> str:

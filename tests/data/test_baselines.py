@@ -121,11 +121,6 @@ def test_a_loss_passes_what_it_clearly_beats_and_has_learned_from_the_bigram_to_
     assert (baselines.ahead(4.1), baselines.ahead(2.1), baselines.ahead(1.9)) == ("uniform", "unigram", None)
     assert (baselines.unsure(1.995), baselines.unsure(1.9), baselines.unsure(2.1)) == ("unigram", None, None)
     assert baselines.passed(1.995) == "uniform"  # a hundredth of a nat may be a matter of smoothing
-    baselines = Baselines(uniform=4.0, unigram=3.0, bigram=2.0, floor=1.0)
-    assert baselines.learned(2.0) == 0.0 and baselines.learned(1.25) == 0.75 and baselines.learned(0.99) == 1.0
-    assert baselines.learned(2.7) == 0.0  # more than a bigram loses: nothing of it
-    assert Baselines(4.0, 3.0, 2.0).learned(1.5) is None and baselines.learned(math.nan) is None
-    assert Baselines(4.0, 3.0, 1.001, 1.0).learned(1.0005) is None  # the bigram knows all there is
 
 
 def test_few_tokens_tell_little_and_who_only_knows_what_occurs_has_passed_nothing():

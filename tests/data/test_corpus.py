@@ -1,14 +1,12 @@
 """Batches shift by one and never count padding; bad text, also from the Hub, becomes a sentence; overlap is found."""
 
 import pickle
-from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import playground
 from playground.data import (
     IGNORE,
     TextError,
@@ -22,8 +20,6 @@ from playground.data import (
 )
 from playground.data.overlap import MUCH, overlap
 from playground.data.sentences import HELD_OUT, SENTENCES
-from playground.ui.forms.excerpts import contents_of
-from playground.words.corpus import corpus_warning
 
 TEXT = "the quick brown fox jumps over the lazy dog. " * 40
 
@@ -142,7 +138,7 @@ def test_what_judges_is_not_in_the_vocabulary(kind):
     assert torch.equal(quiet.train, loud.train)
     shown = loud.tokenizer.decode(loud.val.tolist())
     assert ("yaks" in shown) == (kind == "bpe") and ("<unk>" in shown) == (kind == "word")
-    assert "yaks" in loud.held_out and quiet.other_kind() is None
+    assert "yaks" in loud.held_out
     assert "yaks" not in loud.learned().words and loud.learned().usual.right < loud.learned().usual.of
 
 
@@ -175,29 +171,11 @@ def test_a_text_that_repeats_itself_is_warned_of_and_refrains_and_our_own_texts_
         random_text(300, seed) + "\nand so we all go home again, and so we all go home to sleep\n" for seed in range(40)
     ]
     corpus = corpus_from_text("".join(verses))
-    assert corpus.overlap() < MUCH and corpus.other_kind() is None
+    assert corpus.overlap() < MUCH
     ids = torch.tensor([199_997, 50_256, 0, 5])
     assert overlap(ids, ids, 4) == 1 and overlap(ids, ids + 1, 1) == 0
     for corpus in (corpus_from_language("copy", n_characters=20_000, n_validation=4_000), corpus_from_sentences()):
-        assert corpus.overlap() == 0 and corpus.other_kind() is None and corpus_warning(corpus) == ""
-
-
-def test_a_text_whose_end_is_another_kind_is_warned_of_and_prose_is_not():
-    """Half English, half numbers: only the numbers judge, and nothing said so."""
-    prose = (Path(playground.__file__).parent / "data/texts/lighthouse.txt").read_text(encoding="utf-8")
-    numbers = " ".join(str(n * n * n) for n in range(100, 2000))
-    for length in (600, 5_000, 20_000):
-        for share in (0.5, 0.8):
-            cut = round(share * length)
-            text = prose[:cut] + numbers[: length - cut]
-            found = corpus_from_text(text).other_kind()
-            assert len(found.characters) == 3 and set(found.characters) <= set("0123456789 ")
-            assert found.here > 1.5 * found.there
-            assert corpus_warning(corpus_from_text(text)) in contents_of(text)
-        for start in range(0, 80_000, 4_000):
-            assert corpus_from_text(prose[start : start + length]).other_kind() is None
-    for kind in ("word", "bpe"):
-        assert corpus_from_text(prose[:4_000] + numbers[:6_000], kind).other_kind() is not None
+        assert corpus.overlap() == 0
 
 
 FILES = {"story.txt": b"Once upon a time there was a small server.\n" * 3, "picture.txt": b"\x89PNG\0\0"}

@@ -41,7 +41,7 @@ def run(n: int, **changes) -> Run:
 
 FIGURES = {
     "loss": loss_curve(run(300), RUNGS, [run(200, name="<other>")], planned_steps=600),
-    "loss, nothing yet": loss_curve(None, RUNGS),
+    "loss, nothing yet": loss_curve(run(0), RUNGS),
     "loss, recorded": loss_curve(run(30, kind="moe", recorded=True)),
     "loss, log loss": loss_curve(run(30), RUNGS, log_y=True),
     "gradient map": maps.gradient_map(*maps.gradient_table(RECORDS)),
@@ -50,7 +50,6 @@ FIGURES = {
     "next tokens": candidates.next_tokens(TOKENS[:3], [0.7, 0.2, 0.1], [0.1, 0.2, 0.7], chosen=1),
     "temperatures": candidates.temperature_comparison(["a", "b"], {0.5: [0.9, 0.1], 2: [0.6, 0.4]}),
     "token times": courses.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1.0, 2.0, 4.0], context=2),
-    "skill": courses.skill_curve([0, 10], [0.1, 0.9], [(0.0, 0.2), (0.8, 1.0)], "right"),
     "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6)),
     "game": courses.bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
     "loads over training": routing.load_map([10, 20], np.array([[0.5, 0, 0.5], [0.6, 0, 0.4]]), (1,), 40, "x"),
@@ -131,7 +130,7 @@ def test_the_loss_curve_draws_the_runs_own_numbers_by_bucket_means_as_far_as_the
 
 def test_rungs_the_best_moment_and_differences_are_drawn_where_they_fit():
     rungs = [("uniform", 3.0), ("unigram", 2.99), ("5-gram", 2.98), ("floor", 0.5)]
-    layout = loss_curve(None, rungs)["layout"]
+    layout = loss_curve(run(0), rungs)["layout"]
     assert [note["text"] for note in layout["annotations"]] == [
         "uniform 3.00", "unigram 2.99", "5-gram 2.98", "best possible 0.500"
     ]  # fmt: skip

@@ -236,4 +236,4 @@ def test_from_the_shell_and_back(tmp_path, capsys):
     assert main(["import", str(tmp_path / "theirs"), "--out", str(tmp_path / "again")]) == 2
     assert "exists already" in capsys.readouterr().err
     assert main(["import", str(tmp_path / "nowhere"), "--out", str(tmp_path / "new")]) == 2
-    assert f"folder {tmp_path / 'nowhere'}" in capsys.readouterr().err
+    assert f"{tmp_path / 'nowhere'} does not exist" in capsys.readouterr().err

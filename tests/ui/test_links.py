@@ -2,7 +2,6 @@
 
 import dataclasses
 import html
-import json
 
 import gradio as gr
 import pytest
@@ -67,7 +66,7 @@ def test_a_run_repeated_from_its_own_link_matches_to_four_decimals(jobs):
     first = finished(jobs, small_spec(steps=30, seed=3))
     letters = run_letters(first.view(), first.spec)
     assert has_link(first.view(), first.spec)
-    record = json.dumps(letters_of.unpacked(letters))
+    record = letters_of.unpacked(letters).decode()
     assert not [word for word in ("cat", "mat", "dog") if word in record], "nothing of the text itself"
     card = RunCard.from_letters(letters)
     assert card.text_hash == text_hash(TEXT) and [row[0] for row in card.losses] == [0, 10, 20, 30]
@@ -76,7 +75,7 @@ def test_a_run_repeated_from_its_own_link_matches_to_four_decimals(jobs):
     assert "notice-good" in said and "4 decimals" in said and "4 evaluations" in said
     other = TEXT + "!"
     for changes, complaint in (({"seed": 4}, "changed Seed"), ({"steps": 20}, "changed Steps"),
-                               ({"text": other}, text_hash(other))):  # fmt: skip
+                               ({"text": other}, "changed the text")):  # fmt: skip
         again = finished(jobs, small_spec(**{"steps": 30, "seed": 3, **changes}), repeats=card)
         said = html.unescape(match(again.view(), again.spec))
         assert complaint in said and "need not" in said
@@ -99,7 +98,7 @@ def test_a_run_that_was_trained_longer_promises_no_losses(jobs):
     view = job.view()
     assert view.lengthened and card_of(view, job.spec).losses == ()
     again = finished(jobs, small_spec(steps=30), repeats=card_of(view, job.spec))
-    assert "compare with" in match(again.view(), again.spec)
+    assert match(again.view(), again.spec) == ""
 
 
 def test_what_a_link_carries_is_said_before_it_is_copied(jobs):
@@ -161,11 +160,11 @@ def test_whatever_the_form_can_hold_comes_back_into_it(source, size):
 
 def test_a_file_of_the_hub_and_an_own_text_are_named():
     hub = RunCard(HUB_FILE, PRESETS["tiny"], RECIPES["tiny"], hub=("<b>a</b>/b", "x.txt", "dataset"))
-    held, said = form.values_of(spec_of(hub)), linked_html(hub, "tiny", ({}, {}), None)
+    held, said = form.values_of(spec_of(hub)), linked_html(hub, "tiny")
     assert held["own_kind"] == "hub" and held["hub_repo"] == "<b>a</b>/b"
     assert "&lt;b&gt;a&lt;/b&gt;/b" in said and "<b>" not in said
     own = RunCard(OWN_TEXT, PRESETS["tiny"], RECIPES["tiny"], text_hash="abcdef0123456789")
-    assert "abcdef0123456789" in linked_html(own, "tiny", ({}, {}), None)
+    assert "abcdef0123456789" in linked_html(own, "tiny")
 
 
 # ---- words of the address --------------------------------------------------------------------------------------------
@@ -182,6 +181,7 @@ def test_a_link_to_a_model_of_ones_own_opens_it_as_long_as_it_is_here_and_says_s
         assert handlers["open"](ANNA, asked) == gr.skip()
     note = page.shared("links.note")
     assert "your browser" in handlers["open_view"]("another visitor of these", Asked(tab="generate", model=mine))[note]
+    assert "no tab “&lt;b&gt;”" in handlers["open_view"](ANNA, Asked(tab="<b>"))[note]
     waiting = handlers["open_view"]("another visitor of these", Asked(tab="generate", model=mine, run="letters"))
     assert page.model not in waiting and page.tabs not in waiting
     for model, training, complaint in (
@@ -193,23 +193,3 @@ def test_a_link_to_a_model_of_ones_own_opens_it_as_long_as_it_is_here_and_says_s
     ):  # the same limits as those of a raw call
         card = RunCard("stories", PRESETS["small"].replace(**model), RECIPES["small"].replace(**training))
         assert complaint in handlers["open"](ANNA, Asked(run=card.to_letters()))[note]
-
-
-def test_a_link_to_a_text_carries_how_it_was_written(tmp_path):
-    page = build_app(LOCAL, Registry(LOCAL, shipped=tmp_path / "none")).page
-    open_view = next(handler for handler, *_ in page.on_load_handlers if handler.__name__ == "open_view")
-
-    def opened(rules: str) -> dict:
-        out = open_view(ANNA, Asked(tab="generate", prompt="Mia", rules=rules))
-        return {getattr(component, "elem_id", None): value for component, value in out.items()}
-
-    out = opened("temperature:0.3,top_k:5,seed:7")  # which the panel reads from the address
-    assert out["tabs"].selected == "generate" and out["link-note"] == ""
-    for rules, complaint in {
-        "temperature:9": "between 0 and 3",
-        "samples:1e9": "samples must",
-        "prompt:1": "“prompt”",
-        "seed:nan": "be read",
-        "seed": "be read",
-    }.items():
-        assert html.escape(complaint) in opened(rules)["link-note"], (rules, opened(rules)["link-note"])

@@ -33,13 +33,6 @@ def of_pictures() -> Iterator[Case]:
     pairs = np.array([[1, 0.9, -0.4], [0.9, 1, 0.1], [-0.4, 0.1, 1]])
     for part in (False, True):
         yield f"similar words, part: {part}", pictures.similar_words(pairs, ["cat", "dog", "the"], part=part)
-    low, middle, high = (0.0, 0.2), (0.3, 0.7), (0.8, 1.0)
-    for name, intervals in (("appeared", (low, high, high)), ("there", (high, high)), ("lacking", (low, low)),
-                            ("unclear", (low, middle))):  # fmt: skip
-        yield (
-            f"skill: {name}",
-            pictures.skill_words([0, 10, 20][: len(intervals)], [sum(each) / 2 for each in intervals], intervals),
-        )
     yield "next: another leads now", pictures.expected(["a", "b"], [0.6, 0.4], [0.1, 0.9])
     yield "next: the same leads", pictures.expected(["a"], [0.6], [0.5], ("unedited", "edited"))
     yield "next: no before", pictures.expected(["a"], [0.6], when=("", "before training"))

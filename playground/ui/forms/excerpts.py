@@ -8,11 +8,9 @@ from collections import Counter
 from functools import lru_cache
 
 from ...data import LANGUAGES
-from ...data.corpus import MIN_TOKENS, parted
-from ...data.overlap import other_kind
+from ...data.corpus import MIN_TOKENS
 from ...data.sentences import SENTENCES as TWENTY
 from ...service.runs import SENTENCES
-from ...words.corpus import kind_warning
 from ..theme import quiet
 
 LINES, LETTERS = 3, 110
@@ -34,9 +32,6 @@ def contents_of(text: str, *, by_heart: bool = False) -> str:
     said = f"{len(text):,} character{'s' if len(text) != 1 else ''}, {len(counts):,} different."
     if by_heart and len(text) >= MIN_TOKENS:
         said += " The model will memorise a text this short."
-    if len(text) >= MIN_TOKENS:
-        cut = parted(len(text))
-        said += f" {kind_warning(other_kind(text[:cut], text[cut:]))}".rstrip()
     return quiet(said)
 
 

@@ -75,11 +75,7 @@ class Field:
 
     def shown(self, value: Any) -> str:
         """A value as the page writes it."""
-        if self.choices:
-            return str(next((title for title, v in self.choices if v == value), value))
-        if self.is_switch:
-            return "on" if value else "off"
-        return "empty" if value is None else said(value) if is_number(value) else str(value)
+        return next((title for title, v in self.choices if v == value), None) or shown(value)
 
 
 def titled(values: Iterable[str], **titles: str) -> tuple[tuple[str, str], ...]:
@@ -122,6 +118,13 @@ def said(value: Any) -> str:
     if value == int(value):
         return f"{int(value):,}"
     return f"{value:,.8f}".rstrip("0") if abs(value) >= 1e-6 else f"{value:g}"
+
+
+def shown(value: Any) -> str:
+    """A setting's value as the page writes it, if it is none of a field's choices."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "empty" if value is None else said(value) if is_number(value) else str(value)
 
 
 def same(a: Any, b: Any) -> bool:

@@ -23,7 +23,7 @@ from ...training.recipes import OwnText, for_own_text
 from ..refusals import LABELS
 from . import texts
 from .excerpts import beginning_of
-from .fields import FOLLOWS, Field, is_number, read, said, same, titled, whole
+from .fields import FOLLOWS, Field, read, same, shown, titled, whole
 from .texts import TOKENIZERS, UNKNOWN, Own, check_tokenizer, expected_vocabulary
 
 FIELDS: tuple[Field, ...] = (
@@ -137,9 +137,7 @@ def setting_shown(name: str, value: Any) -> str:
     """A setting's value as the page writes it."""
     if value is None:
         return _MAY_FOLLOW.get(name, "–")
-    if name in BY_NAME and BY_NAME[name].choices:
-        return BY_NAME[name].shown(value)
-    return ("on" if value else "off") if isinstance(value, bool) else said(value) if is_number(value) else str(value)
+    return BY_NAME[name].shown(value) if name in BY_NAME else shown(value)
 
 
 def size_values(size: str, source: str) -> dict[str, Any]:

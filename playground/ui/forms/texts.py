@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
 
-from ...data import LANGUAGES, TextError, decode_upload
-from ...data.corpus import MIN_TOKENS, check_parts, parted
+from ...data import LANGUAGES, TextError, corpus_from_sentences, decode_upload
+from ...data.corpus import MIN_TOKENS, check_parts, language_tokenizer, parted
 from ...data.tokenizers import MAX_WORDS, UNKNOWN_CHARACTER, WORD_PATTERN
 from ...service.limits import Limits
 from ...service.runs import HUB_FILE, OWN_TEXT, SENTENCES, Source
@@ -61,26 +62,19 @@ TOKENIZERS_OF = {
     SENTENCES: ("word",),
     OWN_TEXT: tuple(value for _, value in TOKENIZERS),
 }
-# as many different tokens as our own texts have, and about as many as other texts will have
-_KNOWN_VOCABULARY = {
-    ("stories", "char"): 41, ("stories", "word"): 111, ("copy", "char"): 11, ("copy", "word"): 4610,
-    ("brackets", "char"): 8, ("brackets", "word"): 8, ("addition", "char"): 14, ("addition", "word"): 203,
-    ("phonebook", "char"): 30, ("phonebook", "word"): 802, ("dialects", "char"): 26, ("dialects", "word"): 46,
-    (SENTENCES, "word"): 28,
-}  # fmt: skip
 _GUESSED_VOCABULARY = {
     "char": 64, "word": 2000, "bpe": 512, "gpt2": 50_257, "cl100k_base": 100_277, "o200k_base": 200_019
 }  # fmt: skip
 
 
+@lru_cache(maxsize=16)
 def expected_vocabulary(source: Any, tokenizer: str) -> int:
-    """The number of different tokens; a rough guess for a text that has not been read."""
-    return _KNOWN_VOCABULARY.get((source, tokenizer)) or _GUESSED_VOCABULARY.get(tokenizer, 64)
-
-
-def knows_vocabulary(source: Any, tokenizer: str) -> bool:
-    """Whether `expected_vocabulary` knows the number exactly."""
-    return (source, tokenizer) in _KNOWN_VOCABULARY
+    """The number of different tokens of an example; a rough guess for a text that has not been read."""
+    if source == SENTENCES:
+        return corpus_from_sentences().vocab_size
+    if source in LANGUAGES and tokenizer in TOKENIZERS_OF[source]:
+        return language_tokenizer(source, tokenizer).vocab_size
+    return _GUESSED_VOCABULARY.get(tokenizer, 64)
 
 
 COUNTED = ("char", "word")

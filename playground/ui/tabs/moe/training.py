@@ -194,7 +194,7 @@ def words(named: Values, limits: Limits, pace: Pace) -> tuple[str, str, str]:
     count = f"{spec.moe.n_experts} experts, {spec.moe.experts_per_token} per token"
     each = f"{spec.seeds} seeds of {in_steps(spec.training.steps)}" if spec.seeds > 1 else in_steps(spec.training.steps)
     line = f"{count} · {each} · about {duration(min(seconds, limits.seconds))}"
-    known = own.vocabulary or texts.knows_vocabulary(source.kind, spec.tokenizer)
+    known = own.vocabulary or source.kind in texts.EXAMPLES
     guess = f"Counted for a vocabulary of {matched.moe.vocab_size:,}. "
     guess += "Your text's own vocabulary changes both models equally."
     rows = [[what, how, f"{whole:,}", f"{used:,}"] for what, how, whole, used in sum_per_layer(matched)]

@@ -9,7 +9,6 @@ linked.py      runs that links set up, and how they compare when repeated
 takeaway.py    files to take away, and models to bring; hub.py: to and from the Hub
 report.py      a run as one page of HTML
 sweep.py       several values of a setting, tried with several seeds
-tuned.py       what training a model further has changed
 """
 
 from __future__ import annotations

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import html
-from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
 
 from .... import links
-from ....links import SEEN_ONLY, RunCard, repetition
+from ....links import SEEN_ONLY, RunCard
 from ....service.cards import card_of, machine_of, run_letters, spec_of
 from ....service.limits import Limits
 from ....service.runs import HUB_FILE, OWN_TEXT, RunSpec
@@ -53,14 +52,11 @@ class LinkedRuns:
             named, spec = _in_the_form(card, self.page.limits)
             spec = self._with_all_settings(card, spec)
             self.page.limits.check_training(spec.model, spec.training)
-            beyond = _beyond_the_form(card, self.page.limits)
         except ValueError as problem:
             return {note: broken(problem)}
-        c, base = self.c, form.base_values(named["base"], named["source"])
-        changes = [told for told in form.changes(named, base) if not told.startswith(("Steps:", "Seed:"))]
         return self.settings.load(named) | {
-            c["letters"]: query["run"],
-            c["linked"]: linked_html(card, named["base"], beyond, query.get("tab"), changes),
+            self.c["letters"]: query["run"],
+            self.c["linked"]: linked_html(card, named["base"]),
             self.page.tabs: self.page.open("train"),
             note: "",
         }
@@ -86,39 +82,19 @@ def has_link(view: RunView, spec: RunSpec | None) -> bool:
 
 
 def match(view: RunView, spec: RunSpec | None) -> str:
-    """How a run compares with the one it repeats, as HTML; empty if it repeats none."""
+    """How a run compares with the one it repeats, as HTML; empty if it repeats none, or one without losses."""
     card = view.repeats
-    if card is None or spec is None or view.state in ("preparing", "failed") or not view.corpus_key:
+    if card is None or spec is None or not card.losses or not view.corpus_key or view.state == "failed":
         return ""
     mine = card_of(view, spec)
     changed = [form.setting_name(name) for name in card.differing(mine)]
-    if changed:
-        return theme.notice(
-            f"No longer the link's run, since you changed {', '.join(changed)}. {_ends(view, card)}", "info"
-        )
     if card.text_hash and not mine.text_hash.startswith(card.text_hash):
-        return theme.notice(
-            f"This is not the link's text: its hash is {mine.text_hash}, the link's is {card.text_hash}. "
-            f"{_ends(view, card)}",
-            "warning",
-        )
-    if not card.losses:
-        return theme.notice(
-            "The link holds no losses to compare with, because its run was later trained for more steps.", "info"
-        )
-    found = repetition(card, view.history.evaluations, machine_of(view), over=not view.active)
-    tone = {"matched": "good", "differs": "warning", "open": "info"}[found.kind]
-    return theme.notice(repetition_in_words(found), tone)
-
-
-def _ends(view: RunView, card: RunCard) -> str:
-    value = view.history.val_loss
-    if value is None or not card.losses:
-        return "The losses need not be the same."
-    return (
-        f"The losses need not be the same: your validation loss {'is' if view.active else 'ended at'} {value:.4f}, "
-        f"the link's ended at {card.losses[-1][2]:.4f}."
-    )
+        changed.append("the text")
+    if changed:
+        words = f"No longer the link's run, since you changed {', '.join(changed)}. The losses need not be the same."
+        return theme.notice(words, "info")
+    tone, words = repetition_in_words(card, view.history.evaluations, machine_of(view))
+    return theme.notice(words, tone)
 
 
 # ---- a card in the form ----------------------------------------------------------------------------------------------
@@ -140,40 +116,18 @@ def _beyond_the_form(card: RunCard, limits: Limits) -> tuple[dict[str, Any], dic
     return model, {n: getattr(mine, n) for n in names if getattr(mine, n) != getattr(forms, n)}
 
 
-def linked_html(
-    card: RunCard, base: str, beyond: tuple[dict, dict], tab: str | None, differs: Sequence[str] = ()
-) -> str:
-    """What the link has set and what to do next, as HTML. Everything is escaped.
-
-    Args:
-        differs: differences from the base, as given by `forms.run.changes`.
-    """
+def linked_html(card: RunCard, base: str) -> str:
+    """What the link has set and what to do next, as HTML. Everything is escaped."""
     text = {OWN_TEXT: "its author's own text", HUB_FILE: "a Hub file"}.get(card.text) or texts.SOURCES[card.text]
-    shape = form.SIZES[base]
-    parts = [f"Set up from a link: {text}, {shape}, {in_steps(card.training.steps)}, seed {card.training.seed}."]
-    if differs:
-        parts.append(f"It differs from {shape} in {'; '.join(differs)}.")
-        if card.text == OWN_TEXT:
-            parts.append("Some of these settings may depend on the length of the author's text.")
+    steps, seed = in_steps(card.training.steps), card.training.seed
+    words = f"Set up from a link: {text}, {form.SIZES[base]}, {steps}, seed {seed}. "
     if card.losses:
-        where = f" on {card.machine}" if card.machine else ""
         step, _, loss = card.losses[-1]
-        parts.append(f"That run reached a validation loss of {loss:.4f} at step {step:,}{where}.")
-    extra = {**beyond[0], **beyond[1]}
-    extra.pop("eval_windows", None)
-    if extra:
-        named = ", ".join(
-            f"{form.setting_name(name)} {form.setting_shown(name, value)}" for name, value in extra.items()
-        )
-        parts.append(f"Not shown in the controls below: {named}.")
+        words += f"That run reached a validation loss of {loss:.4f} at step {step:,}. "
     if card.text == OWN_TEXT:
-        parts.append(
-            f"A link holds no texts: paste the same one below (its hash is {card.text_hash}), then press Train."
-        )
+        words += f"A link holds no texts: paste the same one below (its hash is {card.text_hash}), then press Train."
     elif card.hub:
-        parts.append(f"It learns from {card.hub[1]} of {card.hub[0]} ({card.hub[2]}). Press Train to repeat it.")
+        words += f"It learns from {card.hub[1]} of {card.hub[0]} ({card.hub[2]}). Press Train to repeat it."
     else:
-        parts.append("Press Train to repeat it and to compare the losses.")
-    if tab not in (None, "train"):
-        parts.append("Then open the tab that the link is about: its prompt and place are set already.")
-    return f'<p class="notice" role="status">{html.escape(" ".join(parts))}</p>'
+        words += "Press Train to repeat it and to compare the losses."
+    return f'<p class="notice" role="status">{html.escape(words)}</p>'

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import html
 
-from ....figures.curve_svg import colours_css, curve_svg
-from ....model import ModelConfig
+from ....figures.curve_svg import curve_svg
 from ....service.views import RunView
 from ....words.training import in_steps
 from ... import theme
@@ -17,11 +16,8 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-ur
 
 _STYLE = """
 :root {
-  color-scheme: light dark;
+  color-scheme: light;
   --ink: #1d2733; --muted: #5c6875; --paper: #ffffff; --ground: #f8f9fb; --edge: #e4e7eb;
-}
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e9edf2; --muted: #a3aebb; --paper: #161b22; --ground: #0e1217; --edge: #2a323c; }
 }
 * { box-sizing: border-box; }
 body {
@@ -61,10 +57,8 @@ def report_html(view: RunView, *, letters: str = "") -> str:
     """
     title = html.escape(view.name)
     sections = [
-        _section("How it learned", _curve(view), _baselines(view)),
+        _section("How it learned", _curve(view)),
         _section("What it wrote", watch.samples(view)) if view.history.samples else "",
-        _section("Where the parameters are", _parameters(view.config)) if view.config else "",
-        _section("Its evaluations", _evaluations(view)) if view.history.evaluations["step"] else "",
         _section("Its settings", _settings(view)),
         _section("To repeat it", _repeat(view, letters)) if letters else "",
     ]
@@ -74,7 +68,7 @@ def report_html(view: RunView, *, letters: str = "") -> str:
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>
-<style>{_STYLE}{colours_css()}</style></head><body><main>
+<style>{_STYLE}</style></head><body><main>
 <h1>{title}</h1><p class="note">A run of Transformer Playground{on}: {in_steps(view.history.last_step)}.</p>
 {message}{cards}{"".join(sections)}
 </main></body></html>
@@ -90,33 +84,6 @@ def _curve(view: RunView) -> str:
     rungs = view.baselines.losses() if view.baselines else ()
     drawn = curve_svg(watch.as_run(view), rungs, words=words, log_y=bool(rungs) and view.baselines.low_floor)
     return f'<div class="picture">{drawn}</div><p class="note">{html.escape(words)}</p>'
-
-
-def _baselines(view: RunView) -> str:
-    if view.baselines is None:
-        return ""
-    rows = [(name, f"{value:.4f}") for name, value in view.baselines.losses()]
-    if view.history.val_loss is not None:
-        of_step = ""
-        if view.used is not None:
-            rows.append((f"the last step, {view.history.last_step:,}", f"{view.history.val_loss:.4f}"))
-            of_step = f", that of step {view.used:,}"
-        rows.append((f"this model{of_step}", f"{view.of_model.val_loss:.4f}"))
-    return theme.table(("baseline", "loss (nats per token)"), rows, total=True)
-
-
-def _parameters(config: ModelConfig) -> str:
-    counts = [*config.parameters_by_component().items(), ("total", config.n_parameters)]
-    return theme.table(("component", "parameters"), [(name, f"{n:,}") for name, n in counts if n], total=True)
-
-
-def _evaluations(view: RunView) -> str:
-    columns = view.history.thinned().evaluations
-    rows = [
-        (f"{int(step):,}", f"{train:.4f}", f"{val:.4f}", theme.duration(seconds))
-        for step, train, val, seconds in zip(*(columns[n] for n in ("step", "train_loss", "val_loss", "seconds")))
-    ]
-    return theme.table(("step", "training loss", "validation loss", "after"), rows[:: max(1, len(rows) // 60)])
 
 
 def _settings(view: RunView) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ....service.run_job import RunJob
 from ....service.views import RunView
-from ....words.tuning import cost_words, noted_result
+from ....words.tuning import noted_result
 from ... import theme
 from ...chart import chart_place, show
 from ...links import carried
@@ -24,7 +24,6 @@ from . import speaking, verdict, watch
 from .linked import has_link, match
 from .running import Running, recorded
 from .runs_table import BESIDE, kept_words, runs_table
-from .tuned import tuned_html
 
 
 def _fold(name: str, title: str, inside: str, *, where: str = "") -> str:
@@ -44,15 +43,7 @@ TEMPLATE = f"""<div class="card run-card">
 <div id="curve">{chart_place("curve", height=360, save_name="loss")}</div>
 <div class="stack">{slot("sample", data_if="has_samples")}{slot("buttons", class_="line tight")}</div>
 {slot("remarks")}</div>
-{
-    _fold(
-        "samples",
-        "Samples along the way",
-        f'''<div id="skill">{chart_place("skill", height=200, save_name="share-right")}</div>
-<div id="samples">{slot("samples")}</div>''',
-        where="has_samples",
-    )
-}
+{_fold("samples", "Samples along the way", f'<div id="samples">{slot("samples")}</div>', where="has_samples")}
 {_fold("baselines", "Baselines", f'<div id="rungs">{slot("rungs")}</div>', where="has_baselines")}
 {_fold("runs", "Your runs", slot("runs") + slot("manage"), where="has_runs")}
 {
@@ -130,7 +121,7 @@ def show_run(page: Page, running: Running, asked: Asked) -> Shown:
         "has_runs": bool(at.jobs or page.registry.news(at.visitor)),
     }
     model = view.id if page.registry.has(view.id, at.visitor) else ""
-    return Shown(chosen.to_dict() | there, slots, watch.facts(view), model=model)
+    return Shown(chosen.to_dict() | there, slots, {"model": view.name, "step": view.history.last_step}, model=model)
 
 
 def _at(page: Page, running: Running, asked: Asked) -> At:
@@ -176,7 +167,7 @@ def _card(at: At) -> dict[str, Slot]:
         slots["headline"] = Slot((this, result), lambda: html.escape(result.headline))
         slots["numbers"] = Slot((this, result), lambda: verdict.tuned_numbers(view, result.number))
         told = theme.quiet(result.details)
-    slots["tuned"] = Slot((this, view.tuning is None), lambda: tuned_html(view))
+    slots["tuned"] = Slot((this, view.tuning is None), lambda: watch.tuned(view))
     if at.chosen.details:
         slots["details"] = Slot((facts, told), lambda: told + verdict.details(view))
     return slots
@@ -199,8 +190,6 @@ def _buttons(at: At) -> str:
         parts.append(deed_button(label, "resume_run", id="resume-button", data_with=this))
     if view.learned:
         parts.append(f'<details class="menu"><summary>Share ▾</summary><div>{_share(at)}</div></details>')
-    if view.kept and view.tuning and (cost := cost_words(view.tuning, view.kept)):
-        parts.append(theme.quiet(cost))
     return "".join(parts)
 
 
@@ -218,13 +207,9 @@ def _share(at: At) -> str:
 
 
 def _samples(at: At) -> dict[str, Slot]:
-    view, history = at.view, at.view.history
-    return {
-        "skill": Slot((view.id, len(history.judged)), lambda: show(*speaking.skill_chart(view))),
-        "samples": Slot(
-            (view.id, view.state, len(history.samples), view.learned_text is None), lambda: watch.samples(view)
-        ),
-    }
+    view = at.view
+    known = (view.id, view.state, len(view.history.samples), view.learned_text is None)
+    return {"samples": Slot(known, lambda: watch.samples(view))}
 
 
 def _baselines(at: At) -> dict[str, Slot]:

@@ -33,8 +33,9 @@ def runs_table(
     """
     if not views:
         return ""
-    differing = differing_settings(views)
-    settings = [name for name in differing if name != "steps"]  # steps already have a column
+    names = dict.fromkeys(name for view in views for name in view.settings if name != "steps")  # which have a column
+    values = {name: [view.settings.get(name) for view in views] for name in names}
+    settings = [name for name, (first, *others) in values.items() if not all(same(first, each) for each in others)]
     base = next((view for view in views if view.id == shown), views[-1])
     rows = []
     for view in reversed(views):
@@ -48,16 +49,12 @@ def runs_table(
             for name in settings
         ]
         name = theme.Cell(html=_named(view, shown, beside, alike))
-        loss = "–" if value is None else _with_best(view, value)
+        loss = "–" if value is None else loss_text(value)
         took = theme.duration(seconds_of(view)) if seconds_of(view) else "–"
         steps = f"{view.history.last_step:,}" + (f" (uses step {view.used:,})" if view.used is not None else "")
         rows.append([name, loss, above, steps, took, *differ])
     head = ["run", "validation loss", "above best possible", "steps done", "time", *map(setting_name, settings)]
-    table = theme.table(head, rows, classes="runs-table")
-    texts = {view.corpus_key for view in views}  # texts may share a name; a text is unknown until it is read
-    if len(views) > 1 and not differing and "" not in texts:
-        table += theme.quiet(f"All settings are the same{', the texts are not' if len(texts) > 1 else ''}.")
-    return table
+    return theme.table(head, rows, classes="runs-table")
 
 
 def _named(view: RunView, shown: str | None, beside: Sequence[str], alike: Collection[str]) -> str:
@@ -81,13 +78,6 @@ def _named(view: RunView, shown: str | None, beside: Sequence[str], alike: Colle
     return f'<span class="run-name">{tick}<span>{name}</span></span>'
 
 
-def _with_best(view: RunView, value: float) -> str:
-    """The last loss, and the lowest if it was another."""
-    best = view.of_model.best
-    lower = best is not None and not value - best[1] < 5e-5
-    return loss_text(value) + (f" (best {best[1]:.4f} at step {best[0]:,})" if lower else "")
-
-
 def kept_words(limits: Limits, *, lasting: bool) -> str:
     """How long models are kept here."""
     if not lasting:
@@ -97,9 +87,3 @@ def kept_words(limits: Limits, *, lasting: bool) -> str:
     if limits.keep_days is None:
         return f"Your last {limits.models_per_visitor} models stay on this machine."
     return f"Your last {limits.models_per_visitor} models stay for {limits.keep_days:g} days after you last used them."
-
-
-def differing_settings(views: Sequence[RunView]) -> list[str]:
-    """Names of the settings that differ among these runs, in their usual order."""
-    names = dict.fromkeys(name for view in views for name in view.settings)
-    return [name for name in names if not all(same(v.settings.get(name), views[0].settings.get(name)) for v in views)]

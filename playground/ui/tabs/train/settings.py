@@ -226,11 +226,9 @@ def lacking_html(named: Values, limits: Limits) -> tuple[str, bool]:
             tuning_corpus(text, parent.tokenizer, parent.config.context_length)
         except ValueError as problem:
             return theme.notice(sentence(str(problem)), "error"), False
-        if not (unknown := parent.tokenizer.unknown_parts(text)):
+        if not (lacking := parent.tokenizer.unknown_parts(in_known_case(text, parent.tokenizer))):
             return "", True
-        lacking = parent.tokenizer.unknown_parts(in_known_case(text, parent.tokenizer))
-        small = [each for each in unknown if each not in lacking]
-        return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind, small), "warning"), True
+        return theme.notice(lacking_words(parent.name, lacking, parent.tokenizer.kind), "warning"), True
 
     return _lacking.get((parent.name, text_sha256(text)), find, owner=parent.model)
 
@@ -248,12 +246,8 @@ def outlook_text(named: Values, limits: Limits, pace: Pace) -> str:
     runs = [(config, training)] if parent else runs_of(str(named.get("sweep") or ""), config, training, limits)
     seconds = sum(pace.seconds(*run, own.tokens) for run in runs)
     if parent:
-        step, planned = parent.history.last_step, parent.training.steps if parent.training else 0
-        which = f" (step {step:,})" if 0 < step < planned else ""
-        words = f"Trains “{parent.name}”{which} further for {in_steps(training.steps)}. "
-        if before := parent.about.get("parent"):
-            words += f"To train “{before['name']}” again, choose it at the top. "
-    elif own.vocabulary or texts.knows_vocabulary(named["source"], named["tokenizer"]):
+        words = f"Trains “{parent.name}” further for {in_steps(training.steps)}. "
+    elif own.vocabulary or named["source"] in texts.EXAMPLES:
         words = f"{config.n_parameters:,} parameters. "
     else:
         words = f"About {float(f'{config.n_parameters:.2g}'):,.0f} parameters. "

@@ -5,19 +5,15 @@ from __future__ import annotations
 import html
 import math
 import re
-from functools import lru_cache
-from typing import Any
 
-from ....data import LANGUAGES, Tokenizer
+from ....data import LANGUAGES
 from ....data.baselines import NOTHING_LEFT
 from ....data.judging import Share
-from ....figures.courses import skill_curve
 from ....service.verdicts import Verdict, verdict
 from ....service.views import RunView
-from ....training.skills import LONGEST, TEMPERATURE
+from ....training.skills import LONGEST
 from ....words.baselines import Baseline, each_baseline, how_good, size_of_loss, slips_of, title
 from ....words.excess_loss import excess_sentences
-from ....words.pictures import skill_words
 
 FAULT = 'class="fault"'
 """The tag for an underlined word."""
@@ -25,10 +21,6 @@ LINES = 8
 """How many lines of a baseline's text are shown; all of it is judged."""
 MOSTLY = 0.9
 """From this share of right units on, a text no longer seems to contradict a nearly best loss."""
-LONG = 30
-"""From this many tokens per unit on, a loss that looks small may leave most units wrong."""
-AS_WRITTEN = f"at temperature {TEMPERATURE:g} after a line break"
-"""How the units judged during the run are written, unlike the samples."""
 LOSS = (
     "The loss says how surprised the model is by the next {unit}, on average. Perplexity says the same as a number "
     "of choices: perplexity 2 is like choosing between two equally likely {unit}s. Perplexity is e^loss: a loss of "
@@ -37,9 +29,9 @@ LOSS = (
 )
 
 
-def panel(view: RunView | None) -> str:
+def panel(view: RunView) -> str:
     """The baselines, each with what it knows and writes, and an explanation of loss."""
-    if view is None or view.baselines is None:
+    if view.baselines is None:
         return ""
     baselines = view.baselines
     rungs = "".join(_rung(view, rung) for rung in each_baseline(baselines))
@@ -64,7 +56,7 @@ def _rung(view: RunView, rung: Baseline) -> str:
 
 
 def standing_line(view: RunView) -> str:
-    """The baselines that the model beats and the tokens with most of the remaining loss; empty if unknown."""
+    """What the model has learned, and the tokens with most of the remaining loss; empty if unknown."""
     history = view.of_model
     value = history.val_loss
     if view.baselines is None or value is None or (view.config is not None and not view.config.causal):
@@ -73,10 +65,8 @@ def standing_line(view: RunView) -> str:
     excess, at = (excess_sentences(told["left"]), told["step"]) if told else ("", 0)
     if excess and at != history.evaluations["step"][-1]:
         excess = f"At step {at:,}: {excess[0].lower()}{excess[1:]}"
-    said = str(how_good(view.baselines, value, excess))
-    if view.active or view.used is not None:  # the run has come further
-        said = f"At step {history.evaluations['step'][-1]:,}: {said[0].lower()}{said[1:]}"
-    words = emphasised(said)
+    good = how_good(view.baselines, value, excess)
+    words = emphasised(f"{good.number} {good.details}".strip())
     if math.isfinite(value):
         words += f' <span class="quiet">{size_of_loss(view.baselines, value)}</span>'
     return f'<p class="standing">{words}</p>'
@@ -89,25 +79,6 @@ def shares(view: RunView) -> dict[int, Share]:
         if record["of"] and record["of"] >= found.get(record["step"], Share(0, 0)).of:
             found[record["step"]] = Share(record["right"], record["of"])
     return found
-
-
-def skill_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
-    """The share right along the run, and its sentence; nothing without a grammar to judge by or with one verdict."""
-    if view is None or len(found := shares(view)) < 2:
-        return None, ""
-    steps, judged_there = list(found), list(found.values())
-    intervals = [share.interval for share in judged_there]
-    values = [share.right / share.of for share in judged_there]
-    what = LANGUAGES[view.language].judged
-    kind = "moe" if view.config and view.config.n_experts else "dense"
-    figure = skill_curve(steps, values, intervals, what, planned_steps=view.planned_steps, kind=kind)
-    words = f"{what.capitalize()}, as a share of {judged_there[-1].of}, sampled {AS_WRITTEN}. "
-    words += skill_words(steps, values, intervals)
-    if view.tokenizer is not None and (mean := _tokens_of_a_unit(view.language, view.tokenizer)) >= LONG:
-        unit = LANGUAGES[view.language].units[0]
-        words += f" A {unit} counts only if all its tokens (about {mean:.0f}) follow the rules. "
-        words += f"So rare slips spoil many {LANGUAGES[view.language].units[1]}."
-    return figure, words
 
 
 def is_judging(view: RunView) -> bool:
@@ -127,15 +98,7 @@ def why_faulty(view: RunView) -> str:
     found = [*shares(view).values()]
     if not found or not nearly_best(view) or found[-1].right >= MOSTLY * found[-1].of:
         return ""
-    unit, context = LANGUAGES[view.language].units[0], view.config.context_length if view.config else 0
-    mean = _tokens_of_a_unit(view.language, view.tokenizer) if view.tokenizer else 0.0
-    return slips_of(view.baselines.unit, unit, mean, context)
-
-
-@lru_cache(maxsize=32)
-def _tokens_of_a_unit(language: str, tokenizer: Tokenizer) -> float:
-    units = LANGUAGES[language].sample(4000, seed=0).split("\n")[:-1]
-    return sum(len(tokenizer.encode(unit)) + 1 for unit in units) / len(units)
+    return slips_of(view.baselines.unit, LANGUAGES[view.language].units[0])
 
 
 def judged(view: RunView, text: str, begun: str) -> Verdict | None:

@@ -12,7 +12,6 @@ from ....storage import Checkpoint
 from ....storage.archive import file_name, pack, pack_folder
 from ....storage.opening import load_archive
 from ....storage.transformers_export import export
-from ....storage.transformers_families import family_for
 from ....words.card import exported_card, model_card, parity_in_words
 from ... import theme
 from ...forms.followed import uploaded
@@ -44,9 +43,7 @@ class Selection(Selected):
 
 def build(page: Page, view_of: Callable[[str, str | None], RunView | None]) -> None:
     """Add the panel to the layout; `view_of(visitor, model id)` gives the run to show."""
-    page.panels.add(
-        "take", lambda asked: show(page, asked), template(page), start=Selection().to_dict(), elem_id="take-panel"
-    )  # fmt: skip
+    page.panels.add("take", show, template(page), start=Selection().to_dict(), elem_id="take-panel")
     for name, make in files(page, view_of).items():
         page.panels.act(f"take_{name}", _giving(make), slow=True)
     page.panels.act("bring_model", lambda asked: bring(page, asked), slow=True)
@@ -59,34 +56,23 @@ def template(page: Page) -> str:
         "A zip from this page, or the zipped folder of a small GPT-2, Llama, Mixtral or Qwen3 from Transformers. "
         f"At most {page.limits.archive_bytes / 1e6:.0f} MB. Only you will see it."
     )
+    buttons = "".join(
+        deed_button(label, f"take_{name}", id=f"take-{name}", data_waits=waits)
+        for name, (label, waits) in BUTTONS.items()
+    )
     return (
         '<details class="fold" id="take" data-fold="take"><summary>Take it with you</summary>'
-        f'<div class="stack">{slot("files", class_="line")}{slot("why")}{slot("said")}'
+        f'<div class="stack"><div class="line">{buttons}</div>{slot("said")}'
         f"{slot('problem', tag='p', class_='notice notice-error', role='alert')}"
         f'{theme.heading("Bring a model", words)}<input type="file" id="take-upload" accept=".zip" '
         f'data-upload="bring_model" aria-label="A model as a zip">{slot("brought")}{hub.template()}</div></details>'
     )
 
 
-def show(page: Page, asked: Asked) -> Shown:
-    """The view: the files available for the chosen model."""
+def show(asked: Asked) -> Shown:
+    """The view: a message about another model is removed with it."""
     chosen = Selection.read(asked.selection)
-    if not chosen.take:
-        return Shown(chosen.to_dict(), {})
-    why = why_no_export(page, asked.visitor, chosen.model)
-    slots = {
-        "files": Slot(why, lambda: "".join(_button(name, bool(why)) for name in BUTTONS)),
-        "why": Slot(why, lambda: quiet(why) if why else ""),
-        # a message about another model is removed with it
-        **{name: Slot(chosen.model, lambda: "") for name in ("said", "pushed")},
-    }
-    return Shown(chosen.to_dict(), slots)
-
-
-def _button(name: str, no_export: bool) -> str:
-    words, waits = BUTTONS[name]
-    off = name == "transformers" and no_export
-    return deed_button(words, f"take_{name}", id=f"take-{name}", data_waits=waits, disabled=off)
+    return Shown(chosen.to_dict(), {name: Slot(chosen.model, lambda: "") for name in ("said", "pushed")})
 
 
 Make = Callable[[str, str, Path], tuple[Path, str]]
@@ -152,27 +138,6 @@ def received(path: Path, page: Page) -> Checkpoint:
     The file stays: gradio names uploads by their contents, so equal files share a path, and it deletes old ones
     itself. Raises ValueError.
     """
-    limits = page.limits
-    if path.suffix.lower() != ".zip":
-        raise ValueError("Upload a zip file: the one that “Model (zip)” makes, or a zipped folder.")
-    if path.stat().st_size > limits.archive_bytes:
-        raise ValueError(
-            f"The zip is {path.stat().st_size / 1e6:.1f} MB; {limits.where} takes at most "
-            f"{limits.archive_bytes / 1e6:.0f} MB."
-        )
-    checkpoint = load_archive(path, max_bytes=limits.archive_bytes, check=limits.check_model)
+    checkpoint = load_archive(path, max_bytes=page.limits.archive_bytes, check=page.limits.check_model)
     name = path.stem[:60] if checkpoint.name == "model" else checkpoint.name
     return dataclasses.replace(checkpoint, name=f"{name} (uploaded)")
-
-
-def why_no_export(page: Page, visitor: str | None, model_id: str | None) -> str:
-    """Why the chosen model cannot be exported to Transformers; empty if it can."""
-    checkpoint = page.registry.get(model_id, visitor)
-    try:
-        family_for(checkpoint.config)
-    except ValueError as problem:
-        return (
-            f"“{checkpoint.name}” can’t be exported to Transformers: {problem}. "
-            "Tiny, Small and Medium can, unless their settings change."
-        )
-    return ""

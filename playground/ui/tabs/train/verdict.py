@@ -6,7 +6,6 @@ import html
 import math
 
 from ....data import LANGUAGES
-from ....model import PRESETS, ModelConfig
 from ....service.views import RunView
 from ....training.states import BELOW, BY_HEART, DIVERGED, LEARNING, LEVEL, OVERFITTING, UNMASKED
 from ....words import states
@@ -15,7 +14,6 @@ from ....words.corpus import overlap_warning
 from ....words.judging import judged_headline
 from ....words.training import ended_early, in_steps, stopped_at
 from ... import theme
-from ...forms.run import SIZES, setting_shown
 from ...refusals import sentence
 from ...under_way import left, ordinal, progress
 from . import speaking
@@ -50,7 +48,7 @@ def headline(view: RunView) -> str:
 
 
 def about(view: RunView) -> str:
-    """Which run this is: its name, text, size and steps, and whether it is live."""
+    """Which run this is: its name, text and steps, and whether it is live."""
     planned, finished = view.history.last_step, view.history.finished or {}
     if view.active:
         planned, finished = view.planned_steps, {}
@@ -58,23 +56,8 @@ def about(view: RunView) -> str:
     steps = f"step {view.used:,} of {planned:,}" if view.used is not None else steps
     came = ("recorded" if view.history.last_step else "imported") if view.from_before else ""
     text = view.corpus if view.corpus and view.corpus.lower() not in view.name.lower() else ""
-    parts = (view.name, text, size(view.config), steps, "live" if view.active else came)
+    parts = (view.name, text, steps, "live" if view.active else came)
     return " · ".join(f"<bdi>{html.escape(part)}</bdi>" for part in parts if part)
-
-
-def size(config: ModelConfig | None) -> str:
-    """The name of the size with this many parameters at this vocabulary and context, with its activation where that
-    makes the number another; or else the number."""
-    if config is None:
-        return ""
-    count, reads = config.n_parameters, {"vocab_size": config.vocab_size, "context_length": config.context_length}
-    for name, title in SIZES.items():
-        preset, changed = PRESETS[name].replace(**reads), {"activation": config.activation}
-        if preset.n_parameters == count:
-            return title
-        if preset.replace(**changed).n_parameters == count:
-            return f"{title} with {setting_shown('activation', config.activation)}"
-    return f"{count:,} parameters"
 
 
 def numbers(view: RunView) -> str:

@@ -14,11 +14,13 @@ from ....data import visible
 from ....figures import candidates, loss, maps
 from ....model import Transformer
 from ....service.views import RunView
+from ....studies.finetune import Measured
 from ....training.states import OVERFITTING
 from ....words import pictures
 from ....words.baselines import each_baseline
 from ....words.card import share_of_gpt2
 from ....words.training import in_steps
+from ....words.tuning import ORIGINS
 from ... import theme
 from ...slips import slips
 from . import speaking
@@ -33,40 +35,19 @@ BEGUN = 20
 # ---- the curve -------------------------------------------------------------------------------------------------------
 
 
-def facts(view: RunView | None) -> dict[str, Any]:
-    """The facts about the run that a saved picture carries."""
-    return {} if view is None else {"model": view.name, "step": view.history.last_step}
-
-
-def curve(view: RunView | None, beside: Sequence[RunView] = ()) -> tuple[dict[str, Any], str]:
+def curve(view: RunView, beside: Sequence[RunView] = ()) -> tuple[dict[str, Any], str]:
     """A run's loss figure, with other runs, and its sentence."""
-    rungs = view.baselines.losses() if view and view.baselines else []
-    run = as_run(view) if view else None
+    rungs = view.baselines.losses() if view.baselines else []
     figure = loss.loss_curve(
-        run,
+        as_run(view),
         rungs,
         [as_run(other) for other in beside],
-        planned_steps=_axis_end(view, beside) if view else None,
+        planned_steps=max(each.planned_steps or 0 for each in (view, *beside)) or None,
         log_y=bool(rungs) and view.baselines.low_floor,
         sayings={rung.name: rung.sentence for rung in each_baseline(view.baselines)} if rungs else None,
     )
-    if view:
-        figure["layout"]["uirevision"] += f" {view.id}"
-    words = pictures.loss_words(view and view.of_model.evaluations, view.baselines if view else None)
-    return figure, words + (_apart(view, beside) if view else "")
-
-
-def _apart(view: RunView, beside: Sequence[RunView]) -> str:
-    """A note if runs shown together have different contexts and so different best losses."""
-    runs = [v for v in (view, *beside) if v.config is not None]
-    contexts = sorted({v.config.context_length for v in runs})
-    if len(contexts) < 2:
-        return ""
-    floors = {v.config.context_length: v.baselines.floor for v in runs if v.baselines and v.baselines.floor is not None}
-    said = ", ".join(f"{floors[c]:.4f} at {c}" for c in contexts if c in floors)
-    words = f" These runs see {' and '.join(f'{c:,}' for c in contexts)} tokens at once"
-    words += f", so their best possible losses differ ({said})" if len(floors) > 1 else ""
-    return f"{words}. Their losses cannot be compared directly."
+    figure["layout"]["uirevision"] += f" {view.id}"
+    return figure, pictures.loss_words(view.of_model.evaluations, view.baselines)
 
 
 def as_run(view: RunView) -> loss.Run:
@@ -80,11 +61,6 @@ def as_run(view: RunView) -> loss.Run:
         best=history.best if history.best and not view.active and history.best[0] < last else None,
         recorded=view.from_before,
     )
-
-
-def _axis_end(view: RunView, beside: Sequence[RunView]) -> int | None:
-    ends = [v.planned_steps for v in (view, *beside) if v.planned_steps]
-    return max(ends, default=None)
 
 
 # ---- cards and sentences ---------------------------------------------------------------------------------------------
@@ -152,13 +128,11 @@ def sample(view: RunView) -> str:
     return when + shown + (theme.quiet(found.legend) if speaking.FAULT in marked else "")
 
 
-def samples(view: RunView | None) -> str:
+def samples(view: RunView) -> str:
     """The samples along the way, the newest first."""
-    found = view.history.samples[-SAMPLES:][::-1] if view else []
+    found = view.history.samples[-SAMPLES:][::-1]
     if not found:
-        waiting = view is not None and view.active and view.settings.get("sample_every") != 0
-        soon = "once it has begun" if waiting and view.place else "in a moment"
-        return theme.notice(f"The first sample comes {soon}." if waiting else "This run kept no samples.")
+        return theme.notice("The first sample comes in a moment." if view.active else "This run kept no samples.")
     rows = []
     for sample in found:
         prompt, text = str(sample["prompt"]), str(sample["text"])
@@ -175,12 +149,34 @@ def samples(view: RunView | None) -> str:
     return f'{theme.quiet(said) if said else ""}<ol class="samples" tabindex="0">{"".join(rows)}</ol>'
 
 
+def tuned(view: RunView) -> str:
+    """Each prompt continued before and after further training, folded; empty for a model that was not trained so."""
+    if not view.tuning:
+        return ""
+    before, after = (Measured.from_dict(view.tuning[when]) for when in ("before", "after"))
+    prompts, origins = (given or [0] * len(before.samples) for given in (before.prompts, after.origins))
+    rows = [
+        (ORIGINS.get(origin, ""), _continued(one, prompt), _continued(other, prompt))
+        for one, other, prompt, origin in zip(before.samples, after.samples, prompts, origins)
+    ]
+    head = ("Prompt from", theme.Cell("Before", kind="words"), theme.Cell("After", kind="words"))
+    shown = theme.table(head, rows)
+    return f'<details id="tuned"><summary>The same prompts, before and after</summary>{shown}</details>'
+
+
+def _continued(text: str, prompt: int) -> theme.Cell:
+    """A text that begins with a prompt of this many characters."""
+    given, written = html.escape(text[:prompt]), html.escape(text[prompt:])
+    shown = f'<p class="sample" dir="auto"><span class="prompt">{given}</span>{written}</p>'
+    return theme.Cell(html=shown, kind="words")
+
+
 # ---- predictions -----------------------------------------------------------------------------------------------------
 
 
-def predictions(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
+def predictions(view: RunView) -> tuple[dict[str, Any] | None, str]:
     """The likeliest next tokens after the prompt, before training and now; none of a model that knows nothing."""
-    if view is None or view.now is None or view.tokenizer is None:
+    if view.now is None or view.tokenizer is None:
         return None, ""
     same = view.before is not None and torch.equal(view.before, view.now)
     losses = view.history.evaluations["val_loss"]
@@ -209,9 +205,9 @@ def token_label(tokenizer, token: int) -> str:
 # ---- gradients and words ---------------------------------------------------------------------------------------------
 
 
-def gradient_chart(view: RunView | None) -> tuple[dict[str, Any] | None, str]:
+def gradient_chart(view: RunView) -> tuple[dict[str, Any] | None, str]:
     """Heat map of gradient norms, one row per part of the model, one column per step; and its summary."""
-    if view is None or not view.history.gradients:
+    if not view.history.gradients:
         return None, ""
     found = maps.gradient_table(view.history.gradients)
     return maps.gradient_map(*found), pictures.gradients_words(*found)
