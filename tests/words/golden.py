@@ -26,7 +26,7 @@ from playground.inspection.precision import InPrecision, PrecisionCost
 from playground.inspection.roles import Estimate
 from playground.inspection.walk import step, step_names
 from playground.interventions.circuit import Circuit, Edge, Node, Place
-from playground.interventions.patching import Donor, PatchMap
+from playground.interventions.patching import PatchMap
 from playground.interventions.steering import SteeringCurve
 from playground.links.repetition import Gap, Repetition
 from playground.model import Transformer
@@ -337,26 +337,17 @@ def of_studies() -> Iterator[Case]:
 
 
 def of_edits_and_patches() -> Iterator[Case]:
-    effects = np.array([[-3.19, -3.2], [0.1, 0.4]])
-    for part, rows in (("residual", ((0, None), (1, None))), ("head", ((0, 1), (1, 0))), ("expert", ((1, 2), (1, 3)))):
-        yield f"a kept patch: {part}", interventions.kept_words(part, *rows[1], 1, "ab")
-    yield "a kept patch: mlp", interventions.kept_words("mlp", 1, None, 1, "ab")
-    found = PatchMap("expert", rows, effects, 2.0, -1.5)
-    for donor in Donor:
-        told = interventions.patched_result(found, ["a", "b"], ("x", "y"), donor, True)
-        yield f"a direct map: {donor.value}, {interventions.DONOR_NAMES[donor]}", told
-    away = PatchMap("mlp", ((0, None),), np.array([[2.0]]), 2.0, -1.5)
-    yield "a map: away from the other", interventions.patched_result(away, ["a"], ("x", "y"), Donor.OTHER, False)
-    far = PatchMap("mlp", ((0, None),), np.array([[0.0, 1.0, 2.0]]), 2.0, -1.5)
-    for part in (slice(0, 1), slice(0, 2)):
-        told = interventions.patched_result(far, ["a", "b", "c"], ("x", "y"), Donor.OTHER, False, part)
-        yield f"a map that shows {part.stop} of 3 tokens", told
-    nothing = PatchMap("mlp", ((0, None),), np.zeros((1, 1)), 2.0, 2.0)
-    yield "a map: nothing", interventions.patched_result(nothing, ["a"], ("x", "y"), Donor.ZERO, False)
-    little = PatchMap("mlp", ((0, None),), np.array([[-0.07]]), 2.0, -1.5)
-    yield "a direct map: little", interventions.patched_result(little, ["a"], ("x", "y"), Donor.OTHER, True)
-    alike = PatchMap("mlp", ((0, None),), np.array([[-0.6]]), 0.63, 0.16)
-    yield "a map: prompts alike", interventions.patched_result(alike, ["a"], ("x", "y"), Donor.OTHER, False)
+    for part, index in (("residual", None), ("head", 0), ("expert", 3), ("mlp", None)):
+        yield f"a kept patch: {part}", interventions.kept_words(Facts(part=part, layer=1, index=index, place=1), "ab")
+    for facts, effects, here, other in (
+        ("several alike", [[-3.19, -3.2], [0.1, 0.4]], 2.0, -1.5),
+        ("away from the other", [[2.0]], 2.0, -1.5),
+        ("nothing", [[0.0]], 2.0, 2.0),
+        ("little", [[-0.07]], 2.0, -1.5),
+        ("prompts alike", [[-0.6]], 0.63, 0.16),
+    ):
+        found = PatchMap("expert", ((1, 2), (1, 3)), np.array(effects), here, other)
+        yield f"a map: {facts}", interventions.patched_result(found, ["a", "b"], ("x", "y"))
     words = {"x": "xylo", "y": "yes", "z": "zoo", "b": "␣"}
     for leaders, chosen in {
         "yxxx": 1,

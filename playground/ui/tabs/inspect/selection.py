@@ -8,19 +8,29 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pydantic import field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from ....inspection import Look
 from ....inspection.edits import Edit, from_dict
 from ....inspection.heads import flops_of_moves, head_scores, moves, ranked
 from ....kept import Kept
-from ....service.limits import EDITS, HEADS_AT_ONCE_FLOPS
+from ....service.limits import EDITS, HEADS_AT_ONCE_FLOPS, PATCHES
 from ...page import Page
 from ...selected import Selected
 
 MODEL = "model"
 """The subject that is no worked example: the chosen model."""
 VIEWS = {"steps": "Step by step", "heads": "Heads", "training": "Training", "cost": "Cost"}
+
+
+class Cell(BaseModel, frozen=True):
+    """A part of the model at one token, which takes the other prompt's value."""
+
+    part: str
+    layer: int
+    index: int | None
+    """Of the head or expert."""
+    place: int
 
 
 class Selection(Selected):
@@ -65,11 +75,8 @@ class Selection(Selected):
     other: str | None = None
     """The second prompt, from whose run parts are patched; None stands for a suggestion."""
     part: str = "residual"
-    path: str = "total"
-    """Which effect of a patch: total, or direct to the logits."""
-    donor: str = "other"
-    kept: tuple[dict[str, Any], ...] = ()
-    """Patches that stay: part, layer, index and place of each."""
+    kept: tuple[Cell, ...] = Field((), max_length=PATCHES)
+    """Patches that stay."""
     towards: str | None = None
     """Prompts, one a line, from whose mean the steering direction leads; None stands for a suggestion."""
     away: str | None = None
