@@ -18,12 +18,10 @@ ASSUMPTION = "This assumes that the prompts differ only in what you ask about."
 OVERLAP = "The shares need not add up to 100 %, because parts build on each other."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
 LEFT_OUT = "Work that is the same in both prompts does not count."
-BOXES = (
-    "In each box: how much of the lead is lost if only this part gets the other prompt. Filled: the most needed. "
-    "Tap a head to see where it attends."
-)
+BOXES = "In each box: the share of the lead that is lost if only this part gets the other prompt."
 """What the picture of a circuit shows."""
-UNLIKE = "Your two prompts differ in many tokens, so this compares more than one thing."
+FILLED = "The most needed parts are filled."
+UNLIKE = "It differs from yours in many tokens, so this compares more than one thing."
 FRESH = "A fresh pair has the same form with other words."
 ALIKE = 0.9
 """Share of the strongest effect from which a cell looks the same on the map."""
@@ -144,7 +142,7 @@ def circuit_result(
     found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str, foil: str
 ) -> Result:
     """How few parts carry an answer, whether they do so on fresh pairs, and where their heads look (`places`)."""
-    several = (OVERLAP, ARROWS[bool(found.edges)]) if found.nodes else ()
+    several = (OVERLAP, FILLED, _drawn(found), ARROWS[bool(found.edges)]) if found.nodes else ()
     checked = (_fresh(found.fresh), FRESH) if found.fresh else ()
     details = " ".join(filter(None, (_reading(found, places, tokens, answer), *checked, LEFT_OUT, *several)))
     if not found.nodes:
@@ -161,11 +159,16 @@ def circuit_result(
     return Result(headline, number if found.fresh else f"{number} No fresh pair was clear enough for a check.", details)
 
 
-def circuit_caption(found: Circuit) -> str:
-    """What the picture of a circuit shows, and how many of its parts."""
+def circuit_prompts(other: str, changed: int, length: int) -> str:
+    """The prompt that all parts outside a circuit get, which differs from the first in so many of its tokens."""
+    unlike = f" {UNLIKE}" * (changed > length / 2)
+    return f"The other prompt is “{other}”.{unlike} Change it under “Patch from another prompt”."
+
+
+def _drawn(found: Circuit) -> str:
+    """How many of its parts the picture shows, if not all."""
     shown, parts = len(found.drawn), len(found.nodes)
-    left_out = f"The picture shows {shown} of the {parts} parts; any other is under {percent(FEEDS, 0)}. "
-    return f"{left_out if shown < parts else ''}{BOXES}"
+    return f"The picture shows {shown} of the {parts} parts; any other is under {percent(FEEDS, 0)}." * (shown < parts)
 
 
 def _fresh(shares: Sequence[float]) -> str:

@@ -41,7 +41,7 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     made = again(tab, opened)
     assert len(made["patch-map"]["figure"]["layout"]["shapes"]) == 1, "a frame around the cell that is named"
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
-    assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"] == made["circuit-ideas"]
+    assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"] and not made["circuit-ideas"]
     assert made["patch-kept"].count("<samp>") == 2 and "Restore" not in made["patch-kept"], "patched before any click"
     assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
     steps = "Head 1.0 gives 61\xa0% of its attention to the “g” of “cage” (what followed the same token). Input for "
@@ -56,9 +56,9 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert (clicked.selection["layer"], clicked.selection["head"]) == (1, 0)
     alike = tab.made("hgfe hg", view="heads", patch=True, circuit=True, other="cafe ca ")  # one blank more
     assert "<h3>Both prompts lead to almost the same prediction.</h3>" in alike["patch-map-headline"]
-    assert "Both prompts lead to almost the same prediction" in str(alike["circuit"])
+    assert "Both prompts lead to almost the same prediction" in alike["circuit-headline"]
     unlike = tab.made("bhfd bh", view="heads", circuit=True, other="faeb ca")
-    assert UNLIKE in str(unlike["circuit"]) and UNLIKE not in str(made["circuit"])
+    assert UNLIKE in unlike["circuit-headline"] and UNLIKE not in made["circuit-headline"]
 
 
 @pytest.mark.parametrize(

@@ -346,7 +346,7 @@ def of_edits_and_patches() -> Iterator[Case]:
         ("little", [[-0.07]], 2.0, -1.5),
         ("prompts alike", [[-0.6]], 0.63, 0.16),
     ):
-        found = PatchMap("expert", ((1, 2), (1, 3)), np.array(effects), here, other)
+        found = PatchMap("mlp", ((0, None), (1, None)), np.array(effects), here, other)
         yield f"a map: {facts}", interventions.patched_result(found, ["a", "b"], ("x", "y"))
     words = {"x": "xylo", "y": "yes", "z": "zoo", "b": "␣"}
     for leaders, chosen in {
@@ -371,7 +371,9 @@ def of_edits_and_patches() -> Iterator[Case]:
     several = Circuit({fed: 0.01, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, (0.7, 1.2, 0.9, 0.8, 0.6), 6)
     place = Place(1, "induction", 0.61)
     yield "a circuit", interventions.circuit_result(several, {first: place}, "axba", "x", "y")
-    yield "below a circuit", f"{interventions.circuit_caption(several)} {interventions.UNLIKE}"
+    yield "below a circuit", interventions.BOXES
+    for changed in (1, 4):
+        yield f"the prompts of a circuit, {changed} of 6 changed", interventions.circuit_prompts("faeb ca", changed, 6)
     for lost, fresh in (({first: 0.9}, (0.54,)), ({first: 0.9}, (0.11, *[0.95] * 4)), ({first: 0.9}, ()), ({}, ())):
         few, places = Circuit(lost, (), 0.93, fresh, 6), {node: Place(2, None, 0.2) for node in lost}
         said = interventions.circuit_result(few, places, "a xa", "x", "y")

@@ -19,14 +19,16 @@ from ...chart import chart_place
 from ...clicks import cell_of
 from ...panel import Slot, move_button, slot, switch
 from .drawn import window, window_words
-from .pairs import FIELD, answers_of, cards, check_size, ideas, kept_here, pair_here, with_headline
+from .pairs import answers_of, cards, check_size, ideas, kept_here, pair_here, with_headline
 from .selection import At, Cell
 
 SEEN = 0.01
 """Share of the strongest effect that a map's last token has at least."""
 
 TEMPLATE = f"""<details class="fold" data-fold="patch"><summary>Patch from another prompt</summary>
-<div class="card stack">{FIELD}{slot("pair-ideas", class_="line")}
+<div class="card stack"><div class="line"><label class="field-label grow">Other prompt <textarea rows="1"
+name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"
+placeholder="Your prompt with one word changed"></textarea></label></div>{slot("pair-ideas", class_="line")}
 <div class="stack" data-if="other">{slot("patch-map-headline")}{slot("patch-kept", class_="stack")}
 {slot("patch-parts")}{chart_place("patch-map", height=300, save_name="patching", clickable=True)}
 </div></div></details>"""
