@@ -155,13 +155,13 @@ def weights(at: At) -> np.ndarray:
     return _edited.get((tuple(look.ids), tuple(at.edits), c.layer, c.head), edited, owner=look.model)
 
 
-def drawn(look: Look, weights: np.ndarray, query: int, key: int) -> tuple[dict[str, Any], str]:
+def drawn(look: Look, weights: np.ndarray, query: int, key: int, height: int = HEIGHT) -> tuple[dict[str, Any], str]:
     """A pattern (T, T) of this prompt as a map around a cell, and that cell's weight."""
     part = window(look.length, query)
     tokens = look.tokens[part]
     mark = cell(part, query, key)
     hidden = look.config.causal and not np.triu(weights, 1).any()
-    figure = pattern_map(weights[part, part], tokens, causal=hidden, first=part.start, mark=mark, height=HEIGHT)
+    figure = pattern_map(weights[part, part], tokens, causal=hidden, first=part.start, mark=mark, height=height)
     words = cell_words(look.tokens, query, key, float(weights[query, key]))
     return figure, words + window_words(look, part)
 
