@@ -19,10 +19,8 @@ from .selection import At
 
 HEIGHT = 380
 """Pixels of every picture but a map of few rows."""
-FEW_ROWS = 3
-"""Token vectors shown at first: the chosen one and its neighbours."""
-MOST_ROWS = 22
-"""Token vectors shown at most: a row needs the height of its name."""
+ROWS = 6
+"""Token vectors shown at most: the chosen one and its neighbours."""
 _NAMES = 24
 """Row names that fit above each other in a map."""
 
@@ -57,16 +55,9 @@ class _Drawing:
         return cell(self.part, self.query, self.at.chosen.key)
 
 
-def most_tokens(name: str, at: At) -> int | None:
-    """How many tokens the step's picture shows at most; None where it shows no rows of tokens."""
-    if name in VECTORS:
-        return MOST_ROWS if at.chosen.all_rows else FEW_ROWS
-    return MOST_TOKENS if name in MAPS else None
-
-
 def part_drawn(name: str, at: At) -> slice:
     """Which tokens the step shows, where it shows rows of tokens."""
-    return window(at.look.length, at.chosen.query, most_tokens(name, at) or MOST_TOKENS)
+    return window(at.look.length, at.chosen.query, ROWS if name in VECTORS else MOST_TOKENS)
 
 
 def picture(step: Step, labels: tuple[str, ...], at: At) -> dict[str, Any]:

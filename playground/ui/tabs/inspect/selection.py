@@ -46,8 +46,6 @@ class Selection(Selected):
     """The model that last read it."""
     view: str = "heads"
     step: str = "embed"
-    all_rows: bool = False
-    """Whether a step shows the vectors of all tokens, or only those beside the chosen one."""
     layer: int | None = None
     head: int | None = None
     suggested: tuple[int, int] | None = None
@@ -56,8 +54,6 @@ class Selection(Selected):
     """The token that looks; None stands for the last."""
     key: int | None = None
     """The token that it looks at; None stands for the one with the largest weight."""
-    strip: str = "head"
-    """Whose attention shades the prompt: that of one head, or the mean of all."""
     edits: tuple[dict[str, Any], ...] = ()
     """Edits in force, as `inspection.edits.to_dict` writes them."""
     why: bool = False
@@ -92,8 +88,6 @@ class Selection(Selected):
     edit: str = "head"
     edit_value: float = 0.5
     renormalise: bool = True
-    answer: str = ""
-    """The token that the logit lens follows."""
     training: str = "step"
     optimizer: str = "trained"
     matrix: str = "q"
