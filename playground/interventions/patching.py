@@ -25,7 +25,6 @@ ROWS_AT_ONCE = 8192
 """Tokens of one forward pass."""
 TAPPED = {"residual": "resid_pre", "head": "z", "mlp": "ff_out", "expert": "ff_out"}
 """Part → the intermediate that holds it."""
-PARTS = tuple(TAPPED)
 ROUTED = ("ff_in", "experts", "expert_weights")
 """The intermediates from which an expert's share follows."""
 TINY = 0.2
@@ -102,7 +101,7 @@ class Patch:
 
     def check(self, config: ModelConfig) -> None:
         """Raise ValueError unless the model has this part."""
-        if self.part not in PARTS or not 0 <= self.layer < config.n_layers:
+        if self.part not in TAPPED or not 0 <= self.layer < config.n_layers:
             raise ValueError(f"there is no {self.part} in layer {self.layer} to patch")
 
     def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:

@@ -84,8 +84,6 @@ ADAM = (
     "Adam divides by the gradient's own size. So in its first step, nearly every weight moves by about the learning "
     "rate."
 )
-SGD = "Plain gradient descent moves a weight in proportion to its gradient."
-MUON = "Muon has no formula for one weight: it evens out the directions of a matrix's gradient."
 
 
 # ---- the KV cache ----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from .numbers import listed, percent, share, signed
 from .result import Result
 
 PART_NAMES = {"residual": "Residual stream", "head": "Heads", "mlp": "MLPs", "expert": "Experts"}
-"""Of `interventions.patching.PARTS`."""
+"""Of `interventions.patching.TAPPED`."""
 ASSUMPTION = "This assumes that the prompts differ only in what you ask about."
 OVERLAP = "The shares need not add up to 100 %, because parts build on each other."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}

@@ -375,13 +375,13 @@ def test_fields_of_a_view_are_held_to_what_the_model_has(watched):
         return module.within(watched.at("abcabc", layer=0, head=1, **chosen))
 
     assert held(steps, step="arrive")["step"] == "norm"
-    odd = held(training, matrix="of another model", row=10**9, column=-3, optimizer="x", training="y")
+    odd = held(training, matrix="of another model", row=10**9, column=-3)
     D = TINY.d_model // TINY.n_heads
-    assert {"picture": "step", "matrix": "q", "row": D - 1, "column": 0}.items() <= odd.items()
+    assert {"matrix": "q", "row": D - 1, "column": 0}.items() <= odd.items()
     assert held(training, training="moments", look_at="x")["look_at"] in HABITS
-    fine = {"optimizer": "muon", "picture": "gradient", "matrix": "head.weight", "row": 9, "column": None}
-    fine |= {"training": "moments", "look_at": "first"}
-    assert held(training, **fine) == fine
+    fine = {"matrix": "head.weight", "row": 9, "column": None}
+    fine |= {"look_at": "first"}
+    assert held(training, training="moments", **fine) == fine
     for which in ("q", "head.weight"):  # one weight is reckoned by hand and agrees
         made = watched.made("abcabc", view="training", layer=1, head=2, matrix=which, row=2, column=99)
         difference = made["training-weight"].rpartition("in the model</td><td>")[2].partition("<")[0].replace("−", "-")

@@ -10,7 +10,7 @@ import torch
 
 from ....figures.interventions import patch_picture
 from ....inspection.edits import edits_tap
-from ....interventions.patching import PARTS, PatchMap, passes_of, patch_from, patch_map, run
+from ....interventions.patching import PatchMap, passes_of, patch_from, patch_map, run
 from ....model import Pass, Tap
 from ....service.limits import PATCHES
 from ....words import interventions as words
@@ -78,8 +78,7 @@ def _cells(at: At) -> tuple[Cell, ...]:
 
 
 def _patched(at: At) -> PatchMap:
-    look, pair = at.look, pair_here(at)
-    part = at.chosen.part if at.chosen.part in PARTS else "residual"
+    look, pair, part = at.look, pair_here(at), at.chosen.part
     check_size(at, look.length * passes_of(look.config, part, look.length), "this map")
     return kept_here.get(("map", pair, part), lambda: patch_map(look.model, pair, part), owner=look.model)
 

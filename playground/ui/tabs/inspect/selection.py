@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field
 
 from ....inspection import Look
 from ....inspection.edits import Edit, from_dict
@@ -44,7 +44,7 @@ class Selection(Selected):
     """Whether the visitor typed it: then it stays when a model is chosen that can read it."""
     read_by: str = ""
     """The model that last read it."""
-    view: str = "heads"
+    view: Literal["steps", "heads", "training", "cost"] = "heads"
     step: str = "embed"
     layer: int | None = None
     head: int | None = None
@@ -70,7 +70,7 @@ class Selection(Selected):
     circuit: bool = False
     other: str | None = None
     """The second prompt, from whose run parts are patched; None stands for a suggestion."""
-    part: str = "residual"
+    part: Literal["residual", "head", "mlp", "expert"] = "residual"
     kept: tuple[Cell, ...] = Field((), max_length=PATCHES)
     """Patches that stay."""
     towards: str | None = None
@@ -88,11 +88,10 @@ class Selection(Selected):
     edit: str = "head"
     edit_value: float = 0.5
     renormalise: bool = True
-    training: str = "step"
-    optimizer: str = "trained"
+    training: Literal["step", "moments"] = "step"
     matrix: str = "q"
-    picture: str = "step"
-    """Of a matrix: its step, gradient or weights."""
+    picture: Literal["step", "gradient", "weight"] = "step"
+    """Of a matrix."""
     row: int | None = None
     column: int | None = None
     """Of the framed weight; None stands for the one that moves most."""
@@ -100,11 +99,6 @@ class Selection(Selected):
     """The habit whose appearance through training is drawn; empty stands for the one that grew most."""
     moment: int | None = None
     """Which of the run's snapshots; None stands for the last."""
-
-    @field_validator("view")
-    @classmethod
-    def _one_there_is(cls, view: str) -> str:
-        return view if view in VIEWS else "heads"
 
 
 @dataclass(frozen=True, eq=False)
