@@ -230,7 +230,7 @@ def test_the_form_makes_the_edit_that_it_names(tab):
         "head": SwitchOff(1, "head", 2), "attention": SwitchOff(1, "attention"), "layer": SwitchOff(1, "layer"),
         "feed-forward": SwitchOff(1, "feed-forward"), "uniform": SwapPattern(1, 2, "uniform"),
         "previous": SwapPattern(1, 2, "previous"), "set": EditCell(1, 2, 5, 3, 0.75), "mask": RemoveMask(),
-        "scale": EditCell(1, 2, 5, 3, 0.75, scale=True), "mask here": RemoveMask(1),
+        "mask here": RemoveMask(1),
     }  # fmt: skip
     assert set(made) == set(edits.CHANGES)
     for name, expected in made.items():

@@ -379,8 +379,7 @@ def of_edits_and_patches() -> Iterator[Case]:
         said = interventions.circuit_result(few, places, "a xa", "x", "y")
         yield f"a circuit: {len(lost)} of its parts, fresh pairs keep {fresh}", said
     for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
-                 EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
-                 SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
+                 SwapPattern(1, 1, "previous"), SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
         yield repr(edit), edits.edit_words(edit)
     yield "where edits are seen", edits.SEEN
 

@@ -85,9 +85,10 @@ class Selection(Selected):
     with_model: str = ""
     with_layer: int | None = None
     with_head: int | None = None
-    edit: str = "head"
+    edit: Literal["head", "attention", "feed-forward", "layer", "uniform", "previous", "set", "mask", "mask here"] = (
+        "head"
+    )
     edit_value: float = 0.5
-    renormalise: bool = True
     training: Literal["step", "moments"] = "step"
     matrix: str = "q"
     picture: Literal["step", "gradient", "weight"] = "step"
