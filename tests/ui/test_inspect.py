@@ -137,7 +137,7 @@ def test_the_strip_shades_by_the_models_own_weights_and_says_its_next_token_with
 
 
 def test_texts_of_tokens_are_escaped_everywhere(tab):
-    folds = dict.fromkeys(("why", "compare", "change", "roles"), True)
+    folds = dict.fromkeys(("why", "change", "roles"), True)
     for content in tab.made("<b>&<a>", edits=[OFF], **folds).values():
         if isinstance(content, str):
             assert "<b>&<" not in content and "<a>" not in content
@@ -156,8 +156,6 @@ def test_what_is_drawn_is_the_models_pattern_and_with_edits_that_of_the_edited_p
     first = made["grid"]["figure"]["data"][0]
     layer, head = map(int, re.match(r"head (\d+)\.(\d+)", first["name"]).groups())
     assert (layer, head) == ranking(seen)[0]
-    numbers = [": " in trace["name"] for trace in made["grid"]["figure"]["data"]]
-    assert ("Without a number" in made["grid"]["summary"]) != all(numbers), "why some heads have none"
     assert np.allclose(numbers_of(first["z"])[7], seen.trace["pattern", layer][0, head, 7], atol=1e-6)
     unmasked = tab.made("abcabcab", layer=1, head=2, edits=[to_dict(RemoveMask())])["pattern"]
     tap = edits_tap([RemoveMask()], seen.config)
@@ -194,7 +192,7 @@ def test_the_tab_opens_on_a_prompt_that_one_head_decides(language):
 
 
 def test_one_token_an_unmasked_model_and_the_worked_examples_are_drawn(tab):
-    folds = dict.fromkeys(("why", "compare", "change", "roles"), True)
+    folds = dict.fromkeys(("why", "change", "roles"), True)
     for more in (
         {},
         {"subject": "pronoun"},
@@ -217,8 +215,6 @@ def test_the_receipt_shows_the_numbers_it_has(tab):
     numbers = (r.dot, r.score, r.exponential, r.exponential_sum, r.weight, *r.q, *r.k, *r.products, *r.v, *r.part, *r.z)
     assert all(f"{number:.8f}" in text or abs(number) < 1e-8 for number in numbers)
     assert f"{r.largest_difference:.1e}" in text
-    bars = [receipts.product_bars("01", np.array([-x, 4 - x]))["data"][0]["marker"]["color"] for x in (1, 3)]
-    assert bars[0] == bars[1], "a colour is a sign, whatever they add up to"
     assert "hidden" in receipts.receipt_html(receipt(seen, 1, 2, 1, 4), seen)
 
 
@@ -316,10 +312,10 @@ def watched(tmp_path_factory) -> Inspecting:
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_kind_of_model_has_every_view_in_figures_that_plotly_takes(watched, name):
     other = watched.add(made_up(VARIANTS[name]))
-    folds = dict.fromkeys(("why", "compare", "change"), True)
+    folds = dict.fromkeys(("why", "change"), True)
     for view in ({"edits": [to_dict(SwitchOff(1, "head", 2))], **folds}, *EVERY):
         figures = check_figures(watched.made("abcabc", model=other, layer=1, head=1, query=4, key=1, **view))
-        assert figures > 4 or "view" in view
+        assert figures > 3 or "view" in view
     seen = watched.at("abcabc", model=other).look
     for step in step_names(seen, 1):
         made = watched.made("abcabc", model=other, view="steps", step=step, layer=1, head=1, query=3, key=1)

@@ -173,10 +173,8 @@ def of_heads_and_precision() -> Iterator[Case]:
     one = lambda value: Estimate(np.full((1, 1), value), np.full((1, 1), 0.05))  # noqa: E731
     yield from ((f"role: {role}", f"It {words}.") for role, words in heads.ROLE_NAMES.items())
     yield "an effect and noise", ", ".join(heads.effect_or_noise(one(x), (0, 0)) for x in (0.357, -0.03))
-    yield "heads without a number", heads.UNNAMED
+    yield "below all heads", heads.NUMBERS
     yield "when a head has a role", heads.CRITERIA
-    for by, words in heads.ORDERS.items():
-        yield f"a list of heads, sorted by the {by}", words
     yield "a role in a table", heads.role_words("content")
     yield "roles of three heads", heads.roles_counted(Facts(roles=[["first", "even"], ["first"]]))
     yield "no roles", heads.roles_counted(Facts(roles=[["unclear"] * 4]))

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ....figures.attention import pattern_map, signed_map
-from ....figures.bars import named_bars, token_bars
+from ....figures.bars import signed_bars, token_bars
 from ....figures.candidates import next_tokens
+from ....figures.shapes import slanted
 from ....figures.vectors import MOST_NUMBERS, rotation, vector_rows
 from ....inspection.walk import Step
 from ....words.inspect import READING
@@ -100,9 +101,10 @@ def _softmax(d: _Drawing) -> dict[str, Any]:
 
 
 def _mlp(d: _Drawing) -> dict[str, Any]:
-    chosen = d.step.arrays.get("chosen")
-    title, strong = ("activation", None) if chosen is None else ("probability", chosen > 0)
-    return named_bars(d.labels, d.step.arrays["values"], title, strong=strong)
+    values = d.step.arrays["values"]
+    if d.at.look.config.has_experts(d.at.chosen.layer):
+        return next_tokens(d.labels, values.tolist())
+    return signed_bars(values, slanted(d.labels, "neuron"), "activation", HEIGHT)
 
 
 def _predict(d: _Drawing) -> dict[str, Any]:

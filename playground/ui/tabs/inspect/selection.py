@@ -58,7 +58,6 @@ class Selection(Selected):
     """Edits in force, as `inspection.edits.to_dict` writes them."""
     why: bool = False
     """Whether the receipt is open."""
-    compare: bool = False
     roles: bool = False
     change: bool = False
     worth: bool = False
@@ -82,9 +81,6 @@ class Selection(Selected):
     """The prompt on which steering is shown, where it does not work on the visitor's."""
     steer_layer: int | None = None
     strength: float = 1.0
-    with_model: str = ""
-    with_layer: int | None = None
-    with_head: int | None = None
     edit: Literal["head", "attention", "feed-forward", "layer", "uniform", "previous", "set", "mask", "mask here"] = (
         "head"
     )
@@ -179,11 +175,6 @@ def importance(look: Look) -> np.ndarray | None:
 
 
 def ranking(look: Look) -> list[tuple[int, int]]:
-    """(layer, head) of all heads, in the order that `order` names."""
+    """(layer, head) of all heads, the largest effect first; in a model too large for that, the clearest pattern."""
     found = importance(look)
     return head_scores(look).ranking() if found is None else ranked(found)
-
-
-def order(look: Look) -> str:
-    """What `ranking` sorts by, as `words.heads.ORDERS` names it: in a model too large for the effect, the pattern."""
-    return "pattern" if importance(look) is None else "prediction"
