@@ -3,34 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from . import palette
-from .shapes import FIXED, UPSIDE_DOWN, Figure, axis, bar, figure, names, nth, slanted
+from .shapes import FIXED, Figure, axis, bar, figure, nth, slanted
 from .wire import escaped
-
-
-def named_bars(
-    labels: Sequence[str],
-    values: Sequence[float],
-    title: str,
-    *,
-    strong: Sequence[bool] | None = None,
-) -> Figure:
-    """Horizontal bars in the given order; those not in `strong` are pale."""
-    colors = [palette.DENSE if strong is None or strong[i] else palette.FAINT for i in range(len(labels))]
-    hovers = {"hovertext": [escaped(label) for label in labels]}
-    rows = list(range(len(labels)))
-    return figure(
-        [bar(values, rows, colors, "%{hovertext}: %{x:.4f}<extra></extra>", lying=True, **hovers)],
-        60 + 20 * max(1, len(labels)),
-        margin={"l": 8, "r": 12, "t": 8, "b": 36},
-        bargap=0.3,
-        xaxis=axis(title, zeroline=True, zerolinecolor=palette.GRID),
-        yaxis=names(labels, length=22, **UPSIDE_DOWN, **FIXED),
-        uirevision=f"{len(labels)} {title}",
-    )
 
 
 def token_bars(labels: Sequence[str], panels: Sequence[tuple[str, np.ndarray]], *, chosen: int | None = None) -> Figure:
@@ -54,17 +33,16 @@ def token_bars(labels: Sequence[str], panels: Sequence[tuple[str, np.ndarray]], 
     )
 
 
-def product_bars(labels: Sequence[str], values: np.ndarray) -> Figure:
-    """Upright bars of signed products in their order; those above zero stand out."""
+def signed_bars(values: np.ndarray, x: dict[str, Any], y: str, height: int) -> Figure:
+    """Upright bars of signed numbers in their order, over the axis `x`; those above zero stand out."""
     colors = [palette.SCORES if value > 0 else palette.FAINT for value in values]
-    places = list(range(len(labels)))
     return figure(
-        [bar(values, places, colors, "number %{x}: %{y:.4f}<extra></extra>")],
-        150,
+        [bar(values, list(range(len(values))), colors, "%{x}: %{y:.4f}<extra></extra>")],
+        height,
         margin={"l": 58, "r": 8, "t": 6, "b": 42},
         bargap=0.2,
+        xaxis=x,
         # with room for its words, plotly need not measure them at each click on a weight
-        xaxis=axis("number of the vector", nticks=9, automargin=False, **FIXED),
-        yaxis=axis("q × k", zeroline=True, zerolinecolor=palette.GRID, nticks=4, automargin=False, **FIXED),
-        uirevision=f"{len(labels)}",
+        yaxis=axis(y, zeroline=True, zerolinecolor=palette.GRID, nticks=4, automargin=False, **FIXED),
+        uirevision=f"{len(values)}",
     )

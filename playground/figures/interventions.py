@@ -42,14 +42,14 @@ def patch_picture(
     labels: Sequence[str],
     part: slice,
     answers: tuple[str, str],
-    kept: Sequence[tuple[int, int]] = (),
+    framed: Sequence[tuple[int, int]],
 ) -> Figure:
     """Row × token: the effect in nats on the lead; a click gives [row, column].
 
     Args:
         labels: place and text of all tokens, of which `part` is drawn.
         answers: the two whose logits are compared.
-        kept: (row, token) of patches, which are framed, as is the strongest cell.
+        framed: (row, token) of the cells to frame.
     """
     values = found.effects[:, part]
     limit = reach(found.effects)
@@ -71,11 +71,7 @@ def patch_picture(
         max(210, 130 + (18 if len(rows) > 8 else 28) * len(rows)),
         slanted(labels[part]),
         names(rows, length=24, **UPSIDE_DOWN, **FIXED),
-        frames=[
-            frame(row, place - part.start, palette.HIGHLIGHT if (row, place) in kept else palette.INK)
-            for row, place in dict.fromkeys([found.strongest_in(part), *kept])
-            if part.start <= place < part.stop
-        ],
+        frames=[frame(row, place - part.start) for row, place in framed if part.start <= place < part.stop],
         uirevision=f"{found.part} {values.shape}",
         narrow={"width": narrow} if narrow > _NARROWEST else None,
     )

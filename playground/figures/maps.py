@@ -77,23 +77,21 @@ def lens_map(
     guesses: Sequence[Sequence[str]],
     stages: Sequence[str],
     tokens: Sequence[str],
-    answers: Sequence[str],
     *,
     chosen: int,
 ) -> Figure:
-    """Stage × token: in each cell the stage's best guess, coloured by how probable it finds the followed answer.
+    """Stage × token: in each cell the stage's best guess, coloured by how probable it finds the last stage's.
 
     Args:
-        probabilities, ranks: (S, T) of the followed answer.
+        probabilities, ranks: (S, T) of the last stage's guess.
         guesses: S rows of T texts.
-        tokens: labels of the columns; answers: what is followed in each.
-        chosen: the column to frame.
+        tokens: labels of the columns; chosen: the column to frame.
     """
     S, T = np.shape(probabilities)
     hover = [
         [
             f"{escaped(stages[s])}, after {escaped(tokens[t])}<br>best guess “{escaped(guesses[s][t])}”<br>"
-            f"“{escaped(answers[t])}”: rank {int(ranks[s][t]):,}"
+            f"“{escaped(guesses[-1][t])}”: rank {int(ranks[s][t]):,}"
             for t in range(T)
         ]
         for s in range(S)

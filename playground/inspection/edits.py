@@ -65,18 +65,14 @@ class SwitchOff:
 
 @dataclass(frozen=True)
 class EditCell:
-    """One attention weight: how much token `query` attends to token `key`, set to a value or multiplied by one."""
+    """One attention weight: how much token `query` attends to token `key`. The rest of its row makes up for it."""
 
     layer: int
     head: int
     query: int
     key: int
     value: float
-    """The new weight (0 … 1), or the factor on the old one (0 … 10)."""
-    scale: bool = False
-    """Multiply instead of set."""
-    renormalise: bool = True
-    """Scale the rest of the row so that it sums to 1 again; otherwise the row's sum changes."""
+    """The new weight (0 … 1)."""
 
     def check(self, config: ModelConfig) -> None:
         """Raise ValueError unless the model has this cell and the value is one a weight can take."""
@@ -85,10 +81,8 @@ class EditCell:
         for what, place in (("query", self.query), ("key", self.key)):
             if not 0 <= place < config.context_length:
                 raise ValueError(f"there is no token {place} to be the {what}: count from 0")
-        most = 10.0 if self.scale else 1.0
-        if not 0.0 <= self.value <= most:
-            kind = "a factor" if self.scale else "an attention weight"
-            raise ValueError(f"{kind} lies between 0 and {most:g}, not {self.value:g}")
+        if not 0.0 <= self.value <= 1.0:
+            raise ValueError(f"an attention weight lies between 0 and 1, not {self.value:g}")
 
     def change(self, name: str, x: torch.Tensor, seen: Seen) -> torch.Tensor:
         """The pattern (B, H, T, S) with the new row. Raises ValueError if this prompt has no such cell."""
@@ -107,11 +101,11 @@ class EditCell:
                 "mask. Choose a key at or before the query, or remove the mask first"
             )
         row = x[:, self.head, at].clone()  # (B, S)
-        old = row[:, column].clone()
-        new = old * self.value if self.scale else torch.full_like(old, self.value)
-        row[:, column] = new
-        if self.renormalise:
-            row = _renormalised(row, column, new, old, self.scale)
+        others = 1.0 - row[:, column]
+        if ((others <= 1e-12) & (self.value < 1.0)).any():
+            raise ValueError("no other token in this row has any weight to scale up. Choose another row")
+        row = row * ((1.0 - self.value) / others.clamp(min=1e-12))[:, None]
+        row[:, column] = self.value
         x = x.clone()
         x[:, self.head, at] = row
         return x
@@ -298,24 +292,6 @@ def from_dict(values: Any) -> SavedEdit:
 
 
 # ---- checks ----------------------------------------------------------------------------------------------------------
-
-
-def _renormalised(row: torch.Tensor, key: int, new: torch.Tensor, old: torch.Tensor, scale: bool) -> torch.Tensor:
-    """The row (B, T) with sum 1: a set weight keeps its value and the others share the rest; a scaled one gives way."""
-    if scale:
-        total = row.sum(dim=-1, keepdim=True)
-        if (total <= 0).any():
-            raise ValueError("nothing is left of this row: its only weight became 0. Keep it, or do not renormalise")
-        return row / total
-    others = 1.0 - old
-    if ((others <= 1e-12) & (new < 1.0)).any():
-        raise ValueError(
-            "no other token in this row has any weight to scale up. Do not renormalise, or choose another row"
-        )
-    factor = (1.0 - new) / others.clamp(min=1e-12)
-    row = row * factor[:, None]
-    row[:, key] = new
-    return row
 
 
 def _check_layer(config: ModelConfig, layer: int) -> None:

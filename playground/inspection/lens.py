@@ -18,30 +18,26 @@ class LogitLens:
     """What each stage of the residual stream says about the next token, read through the model's own last two steps."""
 
     best: torch.Tensor
-    """(S, T) the likeliest next token."""
-    followed: torch.Tensor
-    """(T,) the tokens to follow through the stages."""
-    followed_probabilities: torch.Tensor
-    """(S, T) how probable each stage finds the followed tokens."""
-    followed_ranks: torch.Tensor
-    """(S, T) their place in each stage's order, 1 for the likeliest."""
-    norms: torch.Tensor
-    """(S, T) length of the residual stream, which the final norm removes before the answer is read."""
+    """(S, T) the likeliest next token; of the last stage, the model's own answer."""
+    probabilities: torch.Tensor
+    """(S, T) how probable each stage finds the model's own answer."""
+    ranks: torch.Tensor
+    """(S, T) that answer's place in each stage's order, 1 for the likeliest."""
 
 
 @torch.no_grad()
-def logit_lens(model: Transformer, trace: Trace, followed: torch.Tensor) -> LogitLens:
+def logit_lens(model: Transformer, trace: Trace) -> LogitLens:
     """Read each stage of a trace of one prompt (B = 1) with the final norm and the output layer.
 
-    The idea is nostalgebraist's "logit lens" (2020). The last stage is the model's own answer. `followed` (T,) are the
-    tokens to follow. The trace needs `resid_pre` and `resid_post`. The result is on the CPU.
+    The idea is nostalgebraist's "logit lens" (2020). The trace needs `resid_pre`, `resid_post` and `logits`. The result
+    is on the CPU.
     """
     streams = [trace["resid_pre", 0][0], *(trace["resid_post", layer][0] for layer in range(model.config.n_layers))]
     best, chances, ranks = [], [], []
+    answers = trace["logits"][0].argmax(dim=-1, keepdim=True).cpu()
     for stream in streams:  # one stage at a time: (T, V) of a large vocabulary is large enough
         logits = model.head(model.final_norm(stream)).float().cpu()  # (T, V)
         best.append(logits.argmax(dim=-1))
-        chances.append(logits.softmax(dim=-1).gather(1, followed[:, None])[:, 0])
-        ranks.append(1 + (logits > logits.gather(1, followed[:, None])).sum(dim=-1))
-    norms = torch.stack([stream.norm(dim=-1) for stream in streams]).cpu()
-    return LogitLens(torch.stack(best), followed, torch.stack(chances), torch.stack(ranks), norms)
+        chances.append(logits.softmax(dim=-1).gather(1, answers)[:, 0])
+        ranks.append(1 + (logits > logits.gather(1, answers)).sum(dim=-1))
+    return LogitLens(torch.stack(best), torch.stack(chances), torch.stack(ranks))

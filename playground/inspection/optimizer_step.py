@@ -1,4 +1,4 @@
-"""One real optimizer step on a sentence, in a copy of the model: every parameter before, its gradient, and after.
+"""One real AdamW step on a sentence, in a copy of the model: every parameter before, its gradient, and after.
 
 On the CPU. Also that step by hand for one weight. T = tokens.
 """
@@ -14,11 +14,8 @@ import torch
 
 from ..model import Transformer
 from ..training import TrainConfig, loss_of
-from ..training.optimizers import SGD, Muon, make_optimizers
+from ..training.optimizers import make_optimizers
 
-RULES = ("adamw", "muon", "sgd")
-SGD_RATE = 0.1
-"""Learning rate of plain gradient descent, which no run here uses."""
 EPSILON = 1e-8
 """Epsilon of torch's AdamW."""
 
@@ -27,10 +24,8 @@ EPSILON = 1e-8
 class StepReport:
     """One step, in full."""
 
-    learning_rates: dict[str, float]
-    """Optimizer → its peak learning rate, which a run uses after its warm-up."""
     config: TrainConfig
-    """The run's settings, for betas, weight decay and clipping."""
+    """The run's settings, for the learning rate, betas, weight decay and clipping."""
     loss_before: float
     """Mean loss in nats on the sentence's tokens, each predicted from those before it."""
     loss_after: float
@@ -42,33 +37,20 @@ class StepReport:
     gradients: dict[str, torch.Tensor]
     """Parameter → gradient after clipping: what the optimizer saw."""
     after: dict[str, torch.Tensor]
-    rules: dict[str, str]
-    """Parameter → the optimizer that moved it, by the same names."""
     decays: dict[str, float]
-    """Parameter → its weight decay; none for norms and biases, none under SGD."""
+    """Parameter → its weight decay; none for norms and biases."""
 
     def step(self, name: str) -> torch.Tensor:
         """How far the step moved each weight of the tensor `name`."""
         return self.after[name] - self.before[name]
 
 
-def optimizer_step(
-    model: Transformer, ids: Sequence[int], config: TrainConfig | None = None, rule: str | None = None
-) -> StepReport:
+def optimizer_step(model: Transformer, ids: Sequence[int], config: TrainConfig) -> StepReport:
     """Teach a copy of the model these ids once: forward, loss, backward, clip, step. The model itself is left alone.
 
-    It is the very first step of a fresh optimizer, with the run's settings and peak learning rates, and without a real
-    run's memory of earlier gradients. `rule` (adamw; muon for the matrices inside the blocks, with AdamW for the rest;
-    or sgd) overrides how the model was trained. Raises ValueError for a text with nothing to predict.
+    It is the first step of a fresh AdamW, with the run's settings and peak learning rate, and without a real run's
+    memory of earlier gradients. The ids are at least two.
     """
-    config = config or TrainConfig()
-    rule = rule or config.optimizer
-    if rule not in RULES:
-        raise ValueError(f"there is no optimizer {rule!r} here; choose one of {', '.join(RULES)}")
-    if len(ids) < 2:
-        raise ValueError("a single token has nothing after it to learn from: type at least two")
-    if len(ids) > model.config.context_length + 1:
-        raise ValueError(f"{len(ids)} tokens are more than the context of {model.config.context_length} and one more")
     learner = copy.deepcopy(model).cpu()
     for parameter in learner.parameters():
         parameter.requires_grad_(True)
@@ -90,22 +72,13 @@ def optimizer_step(
         name: torch.zeros_like(p) if p.grad is None else p.grad.detach().clone()
         for name, p in learner.named_parameters()
     }
-    if rule == "sgd":
-        optimizers = [SGD(learner.parameters(), lr=SGD_RATE)]
-    else:
-        optimizers = make_optimizers(learner, config.replace(optimizer=rule))
-    names = {id(parameter): name for name, parameter in learner.named_parameters()}
-    rules, decays = {}, {}
-    for optimizer in optimizers:
-        optimizer.step()
-        for group in optimizer.param_groups:
-            for parameter in group["params"]:
-                rules[names[id(parameter)]] = _rule_of(optimizer)
-                decays[names[id(parameter)]] = group["weight_decay"]
+    (optimizer,) = make_optimizers(learner, config.replace(optimizer="adamw"))
+    optimizer.step()
+    names, groups = {id(each): name for name, each in learner.named_parameters()}, optimizer.param_groups
+    decays = {names[id(each)]: group["weight_decay"] for group in groups for each in group["params"]}
     with torch.no_grad():
         loss_after = loss_of(learner(inputs).logits, targets).item()
     return StepReport(
-        learning_rates={_rule_of(optimizer): optimizer.param_groups[0]["lr"] for optimizer in optimizers},
         config=config,
         loss_before=loss.item(),
         loss_after=loss_after,
@@ -114,17 +87,12 @@ def optimizer_step(
         before=before,
         gradients=gradients,
         after=_copies(learner),
-        rules=rules,
         decays=decays,
     )
 
 
 def _copies(model: Transformer) -> dict[str, torch.Tensor]:
     return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-
-
-def _rule_of(optimizer: torch.optim.Optimizer) -> str:
-    return "muon" if isinstance(optimizer, Muon) else "sgd" if isinstance(optimizer, SGD) else "adamw"
 
 
 def first_adamw_step(

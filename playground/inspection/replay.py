@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 
 from ..model import Transformer
 from ..storage import Checkpoint, Snapshots
@@ -32,15 +30,6 @@ class Replay:
     scores: dict[str, np.ndarray]
     """Habit → (M, L, H) score of every head on this prompt, as `inspection.heads` defines it; NaN if the prompt cannot
     tell."""
-    probabilities: np.ndarray
-    """(M, T − 1) how probable each token after the first was, given those before it."""
-
-    @property
-    def losses(self) -> np.ndarray:
-        """(M,) mean loss in nats on the prompt's tokens; NaN for a prompt of one token."""
-        if self.probabilities.shape[1] == 0:
-            return np.full(len(self.steps), np.nan)
-        return -np.log(np.maximum(self.probabilities, 1e-38)).mean(axis=1)
 
     def most(self, habit: str) -> tuple[float, float]:
         """First and last score of the head that shows a habit most in the end; NaN if this prompt cannot tell."""
@@ -69,26 +58,18 @@ def replay(checkpoint: Checkpoint, ids: Sequence[int]) -> Replay:
     """Read ids (T,) at every kept moment. Raises ValueError if none was kept."""
     snapshots = snapshots_of(checkpoint)
     scores: dict[str, list[np.ndarray]] = {habit: [] for habit in HABITS}
-    probabilities = []
     then = dataclasses.replace(checkpoint, model=Transformer(checkpoint.config))  # one model, moved through time
     for step in snapshots.steps:
         then.model.load_state_dict(snapshots.weights(step))
         seen = look(then, ids)
         for habit in HABITS:
             scores[habit].append(getattr(head_scores(seen), habit))
-        probabilities.append(_next_token_probabilities(seen))
-    return Replay(snapshots.steps, {h: np.stack(s) for h, s in scores.items()}, np.stack(probabilities))
+    return Replay(snapshots.steps, {habit: np.stack(each) for habit, each in scores.items()})
 
 
 def look_at(checkpoint: Checkpoint, step: int, ids: Sequence[int]) -> Look:
     """Look at the ids with the model of that moment. Its weights are the kept ones, in half precision."""
     return look(dataclasses.replace(checkpoint, model=snapshots_of(checkpoint).model(step)), ids)
-
-
-def _next_token_probabilities(seen: Look) -> np.ndarray:
-    """(T − 1,) how probable the model found each token of its prompt after the first."""
-    chances = F.softmax(seen.trace["logits"][0, :-1].float(), dim=-1)
-    return chances.gather(1, torch.tensor(seen.ids[1:], dtype=torch.long)[:, None])[:, 0].numpy()
 
 
 def snapshots_of(checkpoint: Checkpoint) -> Snapshots:

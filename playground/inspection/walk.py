@@ -238,29 +238,23 @@ def add(at: Selection) -> Numbers:
 
 
 def mlp(at: Selection) -> Numbers:
-    """values (n,): the strongest neurons of the query token, or the probability of every expert; chosen (n,), only
-    with experts: 1 where the token is routed.
+    """values (n,): the strongest neurons of the query token, or the probability of every expert.
 
-    neurons: which they are; active: how many are beyond ±0.01; elsewhere: the other token at which the
-    first of them responds most, and how much; or experts and weights: where the token is routed;
+    neurons: which they are; active: how many are beyond ±0.01; or experts and weights: where the token is routed;
     added, length: lengths of what is added and of the stream; share: of the model's parameters that are in such layers.
     """
     config, query = at.config, at.query
     facts = {"added": norm(at.rows("ff_out")[query]), "length": norm(at.rows("resid_mid")[query])}
     if config.has_experts(at.layer):
         experts = at.look.trace["experts", at.layer][0, query].tolist()
-        chosen = np.isin(np.arange(config.n_experts), experts).astype(float)
-        arrays = {"values": at.rows("router_probabilities")[query], "chosen": chosen}
+        arrays = {"values": at.rows("router_probabilities")[query]}
         return arrays, {**facts, "experts": experts, "weights": at.rows("expert_weights")[query].tolist()}
     hidden = at.rows("ff_hidden")[query]
     neurons = np.argsort(-np.abs(hidden), kind="stable")[: 2 * TOP]
-    others = at.rows("ff_hidden")[:, neurons[0]] * (np.arange(at.look.length) != query)
-    elsewhere = int(np.abs(others).argmax())
     return {"values": hidden[neurons]}, {
         **facts,
         "neurons": neurons.tolist(),
         "active": int((np.abs(hidden) > ACTIVE).sum()),
-        "elsewhere": (elsewhere, float(others[elsewhere])),
         "share": config.parameters_by_component()["feed-forward"] / config.n_parameters,
     }
 

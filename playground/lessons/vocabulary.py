@@ -75,7 +75,6 @@ _PLACES = (
     ("inspect heads", "headline", "=headline"),
     ("inspect heads", "switch off", "=head-buttons"),
     ("inspect heads", "weight button", "#inspect-panel [data-reveal=receipt]"),
-    ("inspect heads compare", "other pattern", "#inspect-panel [data-fold=compare] .two"),
     ("inspect heads why", "receipt", "=receipt"),
     ("inspect heads why", "receipt score", "#inspect-panel .receipt-score"),
     ("inspect heads change", "cost", "=edit-cost"),

@@ -46,16 +46,6 @@ class AdamW(_NeverCompiled, torch.optim.AdamW):
         return inspect.unwrap(torch.optim.AdamW.step)(self, closure)
 
 
-class SGD(_NeverCompiled, torch.optim.SGD):
-    """`torch.optim.SGD`: plain gradient descent, never compiled."""
-
-    MEMORY = ()
-
-    @torch.no_grad()
-    def step(self, closure=None):
-        return inspect.unwrap(torch.optim.SGD.step)(self, closure)
-
-
 class Muon(_NeverCompiled):
     """Momentum whose update is made orthogonal (Jordan et al. 2024), for matrices (n, m) and stacks of them (E, n, m).
 

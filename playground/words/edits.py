@@ -16,10 +16,8 @@ def edit_words(edit: Edit) -> str:
             what = {"head": head_name(layer, head), "layer": f"all of layer {layer}"}.get(part)
             return f"layer {layer}'s {part} switched off" if what is None else f"{what} switched off"
         case EditCell():
-            how = f"× {edit.value:g}" if edit.scale else f"= {edit.value:g}"
-            weight = f"weight {how} from token {edit.query} to token {edit.key}"
-            rest = "rescaled" if edit.renormalise else "unchanged"
-            return f"{head_name(edit.layer, edit.head)}, {weight}, rest of the row {rest}"
+            head, cell = head_name(edit.layer, edit.head), f"from token {edit.query} to token {edit.key}"
+            return f"{head}, weight = {edit.value:g} {cell}"
         case SwapPattern(layer, head, pattern):
             where = "to all visible tokens equally" if pattern == "uniform" else "only to the token before"
             return f"{head_name(layer, head)} attends {where}"

@@ -34,11 +34,6 @@ ROLE_NAMES = {
     "unclear here": "has no clear role on average, though it matters most here",
 }
 """Of `inspection.roles.ROLES`, and of an unclear head without which this prompt's prediction changes most."""
-ORDERS = {
-    "prediction": "sorted by effect on the next token (nats)",
-    "pattern": "clearest pattern first",
-}
-"""Of a list of heads, by what it is sorted by."""
 CRITERIA = (
     f"A head gets a role if more than {MOST:.2f} of its weight is on one kind of token. It also gets one if its "
     f"weight falls by over {GIVEN_UP:.2f} when a token's earlier copy is replaced. Two more roles are even attention "
@@ -80,8 +75,8 @@ def head_name(layer: int, head: int) -> str:
 
 
 NAMED = 0.01
-"""Effect in nats from which a head's small picture names it."""
-UNNAMED = f"Without a number: under {NAMED:g} nats."
+"""Nats from which a head's small picture has a number."""
+NUMBERS = "Numbers: how many nats the prediction changes by without the head."
 
 
 def grid_title(layer: int, head: int, effect: float | None) -> str:

@@ -26,7 +26,7 @@ READING = {
     "output": "One row per head: what it adds to the token, and its length. Click a row to choose its head.",
     "add": "One bar per token: how far attention moves it (‖Δ‖), how similar it stays (cosine). Click to choose one.",
     "mlp": "The neurons that respond most strongly to this token.",
-    "route": "The router's probability for each expert. The token goes to those with a filled bar.",
+    "route": "The router's probability for each expert.",
     "predict": "The most probable next tokens; ▸ marks the one that follows in the prompt.",
     "predict last": "The most probable next tokens.",
 }
@@ -84,8 +84,6 @@ ADAM = (
     "Adam divides by the gradient's own size. So in its first step, nearly every weight moves by about the learning "
     "rate."
 )
-SGD = "Plain gradient descent moves a weight in proportion to its gradient."
-MUON = "Muon has no formula for one weight: it evens out the directions of a matrix's gradient."
 
 
 # ---- the KV cache ----------------------------------------------------------------------------------------------------

@@ -3,38 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..interventions.circuit import FEEDS, Circuit, Node, Place
-from ..interventions.patching import PREDICT_ALIKE, Donor, PatchMap, predict_alike
+from ..interventions.patching import PREDICT_ALIKE, PatchMap, predict_alike
 from ..interventions.steering import BEARABLE, SteeringCurve
 from .heads import HABIT_NAMES, token_in_word
 from .numbers import listed, percent, share, signed
 from .result import Result
 
 PART_NAMES = {"residual": "Residual stream", "head": "Heads", "mlp": "MLPs", "expert": "Experts"}
-"""Of `interventions.patching.PARTS`."""
-DONOR_NAMES = {
-    Donor.OTHER: "the other prompt's value",
-    Donor.ZERO: "zero",
-    Donor.MEAN: "its average",
-    Donor.RESAMPLE: "values from other texts",
-}
-ASSUMPTIONS = {
-    Donor.OTHER: "This assumes that the prompts differ only in what you ask about.",
-    Donor.ZERO: "This assumes that later layers read zero as no information. They never saw it in training.",
-    Donor.MEAN: "This assumes that the average says nothing about this prompt. Perhaps no text produces it.",
-    Donor.RESAMPLE: "This assumes that the other texts share nothing with this prompt.",
-}
-"""What a donor takes for granted."""
+"""Of `interventions.patching.TAPPED`."""
+ASSUMPTION = "This assumes that the prompts differ only in what you ask about."
 OVERLAP = "The shares need not add up to 100 %, because parts build on each other."
 ARROWS = {True: "A wider arrow passes on more.", False: "The links between these parts are not measured."}
 LEFT_OUT = "Work that is the same in both prompts does not count."
-BOXES = (
-    "In each box: how much of the lead is lost if only this part gets the other prompt. Filled: the most needed. "
-    "Tap a head to see where it attends."
-)
+BOXES = "In each box: the share of the lead that is lost if only this part gets the other prompt."
 """What the picture of a circuit shows."""
-UNLIKE = "Your two prompts differ in many tokens, so this compares more than one thing."
+FILLED = "The most needed parts are filled."
+UNLIKE = "It differs from yours in many tokens, so this compares more than one thing."
 FRESH = "A fresh pair has the same form with other words."
 ALIKE = 0.9
 """Share of the strongest effect from which a cell looks the same on the map."""
@@ -42,7 +29,6 @@ LITTLE = 0.1
 """Share of the way to the other answer below which a patch does not matter much."""
 NAMED_AT_MOST = 40
 """Characters of a prompt's words that a sentence names."""
-DIRECT = "A direct effect skips all later layers, so only the last token can have one."
 
 
 def part_name(part: str, layer: int, index: int | None) -> str:
@@ -54,44 +40,37 @@ def part_name(part: str, layer: int, index: int | None) -> str:
     return f"expert {index} of layer {layer}" if part == "expert" else f"layer {layer}"
 
 
-def patched_result(
-    found: PatchMap, tokens: list[str], answers: tuple[str, str], donor: Donor, direct: bool, part: slice = slice(None)
-) -> Result:
-    """The strongest cell of a map; `tokens` of the prompt, of which `part` is shown, `answers` of the two prompts."""
-    row, place = found.strongest_in(part)
-    shown = " in view" if (row, place) != found.strongest_in() else ""
+def patched_result(found: PatchMap, tokens: list[str], answers: tuple[str, str]) -> Result:
+    """The strongest cell of a map; `tokens` of the prompt, `answers` of the two prompts."""
+    row, place = found.strongest
     where = f"{part_name(found.part, *found.rows[row])} at token {place} “{tokens[place]}”"
     effect, (answer, foil) = found.effects[row, place], answers
     leads = [(answer, foil) if gap >= 0 else (foil, answer) for gap in (found.here, found.other)]
     runs = f"Without the patch, “{leads[0][0]}” leads “{leads[0][1]}” by {signed(abs(found.here))}. "
     runs += f"In the other prompt, “{leads[1][0]}” leads “{leads[1][1]}” by {signed(abs(found.other))}."
-    alike = int((abs(found.effects[:, part]) >= ALIKE * abs(effect)).sum()) - 1
+    alike = int((abs(found.effects) >= ALIKE * abs(effect)).sum()) - 1
     near = f"{alike} other cell{'s do' if alike > 1 else ' does'} nearly as much." if alike else ""
-    details = " ".join(filter(None, (near, runs, ASSUMPTIONS[donor], DIRECT if direct else "")))
+    details = " ".join(filter(None, (near, runs, ASSUMPTION)))
     if abs(effect) < 0.005:
-        return Result(f"No {'cell in view' if shown else 'single cell'} changes the answer.", "", details)
+        return Result("No single cell changes the answer.", "", details)
     way, moves = found.shares[row, place], f"It moves the logit difference by {signed(effect)}."
-    most = f"Patching {where} matters most{shown}."
+    most = f"Patching {where} matters most."
     if predict_alike(found.here, found.other):
         headline, remedy = PREDICT_ALIKE.split(". ")
         return Result(f"{headline}.", f"{remedy}.", f"{most} {moves} {details}")
     from_to = f"the way from “{answer}” to “{foil}”."
     if abs(way) < LITTLE:
-        headline = f"No single part does much{' directly' if direct else ''}{shown}."
-        return Result(
-            headline, f"Patching {where} has the largest effect: {percent(way, 0)} of {from_to}", f"{moves} {details}"
-        )
+        largest = f"Patching {where} has the largest effect: {percent(way, 0)} of {from_to}"
+        return Result("No single part does much.", largest, f"{moves} {details}")
     if way > 0:
-        details = f"{moves} {details}"
-        moves = f"With {DONOR_NAMES[donor]} there, the model goes "
-        moves += f"{'all' if way > 0.995 else f'{percent(way, 0)} of'} {from_to}"
-    return Result(most, moves, details)
+        moves += f" The model goes {'all' if way > 0.995 else f'{percent(way, 0)} of'} {from_to}"
+    return Result(most, "", f"{moves} {details}")
 
 
-def kept_words(part: str, layer: int, index: int | None, place: int, tokens: Sequence[str]) -> str:
-    """A patch that is kept at one of the prompt's tokens, briefly."""
-    name = ("residual stream, " if part == "residual" else "") + part_name(part, layer, index)
-    return f"{name}, at token {place} “{tokens[place]}”"
+def kept_words(cell: Any, tokens: Sequence[str]) -> str:
+    """A patch at one of the prompt's tokens, briefly; `cell` has `part`, `layer`, `index` and `place`."""
+    name = ("residual stream, " if cell.part == "residual" else "") + part_name(cell.part, cell.layer, cell.index)
+    return f"{name}, at token {cell.place} “{tokens[cell.place]}”"
 
 
 def expected_words(before: tuple[str, float], after: tuple[str, float], pair: Sequence[str]) -> str:
@@ -163,7 +142,7 @@ def circuit_result(
     found: Circuit, places: Mapping[Node, Place], tokens: Sequence[str], answer: str, foil: str
 ) -> Result:
     """How few parts carry an answer, whether they do so on fresh pairs, and where their heads look (`places`)."""
-    several = (OVERLAP, ARROWS[bool(found.edges)]) if found.nodes else ()
+    several = (OVERLAP, FILLED, _drawn(found), ARROWS[bool(found.edges)]) if found.nodes else ()
     checked = (_fresh(found.fresh), FRESH) if found.fresh else ()
     details = " ".join(filter(None, (_reading(found, places, tokens, answer), *checked, LEFT_OUT, *several)))
     if not found.nodes:
@@ -180,11 +159,16 @@ def circuit_result(
     return Result(headline, number if found.fresh else f"{number} No fresh pair was clear enough for a check.", details)
 
 
-def circuit_caption(found: Circuit) -> str:
-    """What the picture of a circuit shows, and how many of its parts."""
+def circuit_prompts(other: str, changed: int, length: int) -> str:
+    """The prompt that all parts outside a circuit get, which differs from the first in so many of its tokens."""
+    unlike = f" {UNLIKE}" * (changed > length / 2)
+    return f"The other prompt is “{other}”.{unlike} Change it under “Patch from another prompt”."
+
+
+def _drawn(found: Circuit) -> str:
+    """How many of its parts the picture shows, if not all."""
     shown, parts = len(found.drawn), len(found.nodes)
-    left_out = f"The picture shows {shown} of the {parts} parts; any other is under {percent(FEEDS, 0)}. "
-    return f"{left_out if shown < parts else ''}{BOXES}"
+    return f"The picture shows {shown} of the {parts} parts; any other is under {percent(FEEDS, 0)}." * (shown < parts)
 
 
 def _fresh(shares: Sequence[float]) -> str:

@@ -21,7 +21,7 @@ EDITS = (
     SwitchOff(1, "head", 2),
     SwitchOff(0, "feed-forward"),
     EditCell(1, 0, 4, 2, 0.9),
-    EditCell(0, 3, 7, 6, 0.2, scale=True),  # of tokens that are still to be written
+    EditCell(0, 3, 7, 6, 0.2),  # of tokens that are still to be written
     SwapPattern(0, 1, "uniform"),
     SwapPattern(1, 1, "previous"),
     RemoveMask(1),

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from playground.inspection.head_matrices import head_matrix
-from playground.inspection.optimizer_step import SGD_RATE, first_adamw_step, optimizer_step
+from playground.inspection.optimizer_step import first_adamw_step, optimizer_step
 from playground.model import Transformer
 from playground.training import TrainConfig
 from tests.model.configs import GPU, TINY, VARIANTS
@@ -21,13 +21,12 @@ def loss(model):
     return F.cross_entropy(model(text[:, :-1]).logits[0].double().cpu(), text[0, 1:])
 
 
-@pytest.mark.parametrize("rule", ["adamw", "muon", "sgd"])
 @pytest.mark.parametrize("name", ["learned", "tied", "separate heads", "experts", "post-norm"])
-def test_the_stored_model_stays_and_the_copy_learns(name, rule):
+def test_the_stored_model_stays_and_the_copy_learns(name):
     model = Transformer(VARIANTS[name], seed=7).to(GPU)
     model.requires_grad_(False)
     kept = copy.deepcopy(model.state_dict())
-    report = optimizer_step(model, IDS, CONFIG, rule)
+    report = optimizer_step(model, IDS, CONFIG)
     assert all(torch.equal(tensor, kept[key]) for key, tensor in model.state_dict().items())
     assert all(p.grad is None and not p.requires_grad for p in model.parameters())
     assert report.loss_after < report.loss_before
@@ -39,12 +38,11 @@ def test_the_stored_model_stays_and_the_copy_learns(name, rule):
     assert report.loss_after == pytest.approx(loss(changed).item(), abs=1e-5)
     assert sum(weights.numel() for weights in report.before.values()) == model.config.n_parameters
     assert report.before.keys() == report.after.keys() == report.gradients.keys() == report.decays.keys()
-    assert set(report.rules.values()) == ({"adamw", "muon"} if rule == "muon" else {rule})
 
 
 def test_gradients_are_the_slope_of_the_loss():
     model = Transformer(TINY, seed=7).double()
-    report = optimizer_step(model, IDS, CONFIG, "sgd")
+    report = optimizer_step(model, IDS, CONFIG)
     for name, at in (
         ("blocks.0.attention.qkv.weight", (5, 3)),
         ("embedding.weight", (4, 2)),
@@ -64,7 +62,6 @@ def test_every_weight_moves_by_the_formula():
     model = Transformer(TINY, seed=7)
     config = CONFIG.replace(optimizer="adamw", learning_rate=0.004, beta1=0.8, beta2=0.95, weight_decay=0.2)
     report = optimizer_step(model, IDS, config)
-    assert report.learning_rates == {"adamw": 0.004}
     for name in ("blocks.1.attention.qkv.weight", "blocks.0.feedforward.up.bias", "head.weight", "final_norm.weight"):
         before, gradient, after = (x[name].flatten() for x in (report.before, report.gradients, report.after))
         decay = report.decays[name]
@@ -73,23 +70,14 @@ def test_every_weight_moves_by_the_formula():
             step = first_adamw_step(before[i].item(), gradient[i].item(), 0.004, 0.8, 0.95, decay)
             assert after[i].item() == pytest.approx(step["after"], abs=1e-6)
             assert step["after"] == pytest.approx(before[i].item() + step["shrink"] + step["move"])
-    plain = optimizer_step(model, IDS, config, "sgd")
-    for name, before in plain.before.items():
-        assert torch.allclose(plain.after[name], before - SGD_RATE * plain.gradients[name], atol=1e-7)
 
 
-def test_clipping_is_told_and_nothing_to_learn_from_is_a_sentence():
+def test_clipping_is_told():
     model = Transformer(TINY, seed=7)
     free, tight = optimizer_step(model, IDS, CONFIG), optimizer_step(model, IDS, CONFIG.replace(gradient_clip=0.01))
     assert free.clipped == 1.0 and tight.clipped == pytest.approx(0.01 / free.gradient_norm, rel=1e-3)
     total = torch.sqrt(sum(g.square().sum() for g in tight.gradients.values()))
     assert total.item() == pytest.approx(0.01, rel=1e-3)
-    model = Transformer(TINY)
-    for ids, words in (([3], "nothing after"), ([], "nothing after"), ([1] * 14, "context")):
-        with pytest.raises(ValueError, match=words):
-            optimizer_step(model, ids)
-    with pytest.raises(ValueError, match="optimizer 'magic'"):
-        optimizer_step(model, IDS, rule="magic")
 
 
 @pytest.mark.parametrize("name", ["learned", "separate heads", "rmsnorm, swiglu, grouped"])

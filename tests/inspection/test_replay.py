@@ -37,10 +37,6 @@ def test_each_moment_is_the_model_of_then(watched):
         halved.load_state_dict({name: tensor.half().float() for name, tensor in model.state_dict().items()})
         seen = trace(halved, torch.tensor([IDS]))
         assert torch.equal(look_at(checkpoint, found.steps[i], IDS).pattern(1), seen["pattern", 1][0])
-        logits = seen["logits"][0].double().numpy()
-        chances = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-        assert np.allclose(found.probabilities[i], chances[np.arange(7), IDS[1:]], atol=1e-6)
-        assert found.losses[i] == pytest.approx(-np.log(chances[np.arange(7), IDS[1:]]).mean(), abs=1e-5)
         for layer in range(2):
             pattern = seen["pattern", layer][0].numpy()
             # 1 stands at places 1 and 3: the follower of the earlier one is at 2, seen from place 3
@@ -52,7 +48,7 @@ def test_each_moment_is_the_model_of_then(watched):
 def test_a_run_without_moments_says_so_and_of_used_weights_only_what_came_before_is_the_past(watched):
     _, checkpoint = watched
     one = replay(checkpoint, IDS[:1])
-    assert np.isnan(one.losses).all() and appearance(one, "induction") is None
+    assert appearance(one, "induction") is None
     bare = Checkpoint(checkpoint.model, checkpoint.tokenizer, History())
     with pytest.raises(ValueError, match="no snapshots"):
         replay(bare, IDS)
@@ -68,7 +64,7 @@ def test_the_appearance_is_where_the_strongest_head_is_halfway_there_and_in_the_
     scores = np.zeros((4, 2, 2))
 
     def appeared(scores):
-        return appearance(Replay((0, 10, 20, 40), {"first": scores}, np.ones((4, 1))), "first")
+        return appearance(Replay((0, 10, 20, 40), {"first": scores}), "first")
 
     scores[:, 1, 0] = (0.1, 0.15, 0.7, 0.8)
     scores[:, 0, 1] = (0.0, 0.6, 0.1, 0.2)
@@ -90,7 +86,6 @@ def test_the_appearance_is_where_the_strongest_head_is_halfway_there_and_in_the_
     assert most_learned(found) in found.scores and most_learned(replay(checkpoint, IDS[:1])) is None
     assert seen.layer == 1 and found.scores["induction"][0].max() < 0.25 and seen.final > 0.4
     assert seen.after <= 0.1 * checkpoint.history.last_step
-    assert found.losses[-1] < found.losses[0] / 2
     last = Transformer(checkpoint.config)
     last.load_state_dict(checkpoint.snapshots.model(found.steps[-1]).state_dict())
     ids = torch.tensor([checkpoint.tokenizer.encode("bdfh bdfh\n")])

@@ -282,6 +282,6 @@ def test_lesson_3_stays_in_one_layer_and_tells_what_its_pictures_show():
     seen = look(checkpoint, checkpoint.tokenizer.encode(lesson.scene["inspect.prompt"]))
     at = [lesson.scene[f"inspect.{each}"] for each in ("layer", "head", "query")]
     assert at[2] == seen.length - 1 and attends_most(seen, *at, 0) == "earlier"
-    top = logit_lens(seen.model, seen.trace, torch.zeros(seen.length, dtype=torch.long)).best[0].tolist()
+    top = logit_lens(seen.model, seen.trace).best[0].tolist()
     assert [seen.token_label(top[at]) for at, token in enumerate(seen.tokens) if token == "s"] == ["e", "e"]
     assert "�" not in map(seen.token_label, top) and favourite(seen)[0] == "a"

@@ -41,7 +41,7 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     made = again(tab, opened)
     assert len(made["patch-map"]["figure"]["layout"]["shapes"]) == 1, "a frame around the cell that is named"
     assert drawn(made["patch-map"]).shape == (2, len(opened["at"]))
-    assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"] == made["circuit-ideas"]
+    assert made["pair-ideas"].count("<button") > 1 and " / " in made["pair-ideas"] and not made["circuit-ideas"]
     assert made["patch-kept"].count("<samp>") == 2 and "Restore" not in made["patch-kept"], "patched before any click"
     assert made["steer-texts"].count("<samp>") == 5 and made["steer-curve"]["figure"]
     steps = "Head 1.0 gives 61\xa0% of its attention to the “g” of “cage” (what followed the same token). Input for "
@@ -56,9 +56,9 @@ def test_opening_a_part_brings_two_prompts_that_fit_and_draws_everything(tab, op
     assert (clicked.selection["layer"], clicked.selection["head"]) == (1, 0)
     alike = tab.made("hgfe hg", view="heads", patch=True, circuit=True, other="cafe ca ")  # one blank more
     assert "<h3>Both prompts lead to almost the same prediction.</h3>" in alike["patch-map-headline"]
-    assert "Both prompts lead to almost the same prediction" in str(alike["circuit"])
+    assert "Both prompts lead to almost the same prediction" in alike["circuit-headline"]
     unlike = tab.made("bhfd bh", view="heads", circuit=True, other="faeb ca")
-    assert UNLIKE in str(unlike["circuit"]) and UNLIKE not in str(made["circuit"])
+    assert UNLIKE in unlike["circuit-headline"] and UNLIKE not in made["circuit-headline"]
 
 
 @pytest.mark.parametrize(
@@ -133,19 +133,12 @@ def test_patched_stories_are_written_to_the_end_of_a_sentence_and_name_whom_they
     assert re.search("“b”, a third token, leads with [0-9.]+.%. Before, “k” had 99.98.%.</p>", said)
 
 
-def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_chosen():
+def test_a_map_of_a_long_prompt_ends_where_patches_stop_doing_anything():
     tab = Inspecting(load(CHECKPOINTS / "stories"))
     prompt = 'Tom lived by the sea. He had a blue ball. Then Ana came to the sea. Ana asked, "May I have the ball?" So '
-    chosen = {"view": "heads", "patch": True, "other": prompt.replace("Tom", "Max")}
-    first = tab.made(prompt, **chosen)
-    assert "Shown: the first 3 of" in first["patch-map"]["summary"] and "Later" in first["patch-window"], "what matters"
-    assert "Patching layer 3 at token 1 “o” matters most." in first["patch-map-headline"]
-    then = tab.made(prompt, **chosen, query=len(prompt) - 2)
-    count, length = map(int, re.search(r"the last (\d+) of (\d+)", then["patch-map"]["summary"]).groups())
-    start, stop = length - count, length - 1
-    place = int(re.search(r"much in view.*layer \d at token (\d+) .* has the largest", then["patch-map-headline"])[1])
-    assert 1 < start <= place <= stop
-    assert abs(drawn(then["patch-map"]))[:, place - start].max() == abs(drawn(then["patch-map"])).max()
+    made = tab.made(prompt, view="heads", patch=True, other=prompt.replace("Tom", "Max"))
+    assert "Shown: the first 3 of" in made["patch-map"]["summary"]
+    assert "Patching layer 3 at token 1 “o” matters most." in made["patch-map-headline"]
 
 
 @pytest.mark.parametrize(
@@ -154,10 +147,8 @@ def test_a_map_of_a_long_prompt_shows_its_strongest_cell_until_another_token_is_
         ({"other": "abc"}, "make them equally long"),
         ({"part": "expert"}, "dense model"),
         ({"kept": [{"part": "head", "layer": 0, "index": 9, "place": 0}]}, "no head 9"),
-        ({"kept": [{"x": 1}]}, "cannot be read"),
-        ({"kept": [{"part": "head", "layer": "0", "index": None, "place": []}]}, "not in the map"),
-        ({"kept": [{"part": [], "layer": 0, "index": 0, "place": 0}] * 99}, "cannot be read"),
-        ({"strength": 1e300, "steer_layer": -3, "donor": "x", "part": "x", "path": "x", "away": ""}, "at least one"),
+        ({"kept": [{"part": "head", "layer": 0, "index": 0, "place": 99}]}, "not in the map"),
+        ({"strength": 1e300, "steer_layer": -3, "kept": [{"x": 1}], "part": "x", "away": ""}, "at least one"),
         ({"away": " "}, "at least one in each field"),
     ],
 )

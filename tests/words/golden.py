@@ -25,7 +25,7 @@ from playground.inspection.precision import InPrecision, PrecisionCost
 from playground.inspection.roles import Estimate
 from playground.inspection.walk import step, step_names
 from playground.interventions.circuit import Circuit, Edge, Node, Place
-from playground.interventions.patching import Donor, PatchMap
+from playground.interventions.patching import PatchMap
 from playground.interventions.steering import SteeringCurve
 from playground.links import RunCard
 from playground.model import PRESETS, Transformer
@@ -169,10 +169,8 @@ def of_heads_and_precision() -> Iterator[Case]:
     one = lambda value: Estimate(np.full((1, 1), value), np.full((1, 1), 0.05))  # noqa: E731
     yield from ((f"role: {role}", f"It {words}.") for role, words in heads.ROLE_NAMES.items())
     yield "an effect and noise", ", ".join(heads.effect_or_noise(one(x), (0, 0)) for x in (0.357, -0.03))
-    yield "heads without a number", heads.UNNAMED
+    yield "below all heads", heads.NUMBERS
     yield "when a head has a role", heads.CRITERIA
-    for by, words in heads.ORDERS.items():
-        yield f"a list of heads, sorted by the {by}", words
     yield "a role in a table", heads.role_words("content")
     yield "roles of three heads", heads.roles_counted(Facts(roles=[["first", "even"], ["first"]]))
     yield "no roles", heads.roles_counted(Facts(roles=[["unclear"] * 4]))
@@ -319,26 +317,17 @@ def of_studies() -> Iterator[Case]:
 
 
 def of_edits_and_patches() -> Iterator[Case]:
-    effects = np.array([[-3.19, -3.2], [0.1, 0.4]])
-    for part, rows in (("residual", ((0, None), (1, None))), ("head", ((0, 1), (1, 0))), ("expert", ((1, 2), (1, 3)))):
-        yield f"a kept patch: {part}", interventions.kept_words(part, *rows[1], 1, "ab")
-    yield "a kept patch: mlp", interventions.kept_words("mlp", 1, None, 1, "ab")
-    found = PatchMap("expert", rows, effects, 2.0, -1.5)
-    for donor in Donor:
-        told = interventions.patched_result(found, ["a", "b"], ("x", "y"), donor, True)
-        yield f"a direct map: {donor.value}, {interventions.DONOR_NAMES[donor]}", told
-    away = PatchMap("mlp", ((0, None),), np.array([[2.0]]), 2.0, -1.5)
-    yield "a map: away from the other", interventions.patched_result(away, ["a"], ("x", "y"), Donor.OTHER, False)
-    far = PatchMap("mlp", ((0, None),), np.array([[0.0, 1.0, 2.0]]), 2.0, -1.5)
-    for part in (slice(0, 1), slice(0, 2)):
-        told = interventions.patched_result(far, ["a", "b", "c"], ("x", "y"), Donor.OTHER, False, part)
-        yield f"a map that shows {part.stop} of 3 tokens", told
-    nothing = PatchMap("mlp", ((0, None),), np.zeros((1, 1)), 2.0, 2.0)
-    yield "a map: nothing", interventions.patched_result(nothing, ["a"], ("x", "y"), Donor.ZERO, False)
-    little = PatchMap("mlp", ((0, None),), np.array([[-0.07]]), 2.0, -1.5)
-    yield "a direct map: little", interventions.patched_result(little, ["a"], ("x", "y"), Donor.OTHER, True)
-    alike = PatchMap("mlp", ((0, None),), np.array([[-0.6]]), 0.63, 0.16)
-    yield "a map: prompts alike", interventions.patched_result(alike, ["a"], ("x", "y"), Donor.OTHER, False)
+    for part, index in (("residual", None), ("head", 0), ("expert", 3), ("mlp", None)):
+        yield f"a kept patch: {part}", interventions.kept_words(Facts(part=part, layer=1, index=index, place=1), "ab")
+    for facts, effects, here, other in (
+        ("several alike", [[-3.19, -3.2], [0.1, 0.4]], 2.0, -1.5),
+        ("away from the other", [[2.0]], 2.0, -1.5),
+        ("nothing", [[0.0]], 2.0, 2.0),
+        ("little", [[-0.07]], 2.0, -1.5),
+        ("prompts alike", [[-0.6]], 0.63, 0.16),
+    ):
+        found = PatchMap("mlp", ((0, None), (1, None)), np.array(effects), here, other)
+        yield f"a map: {facts}", interventions.patched_result(found, ["a", "b"], ("x", "y"))
     words = {"x": "xylo", "y": "yes", "z": "zoo", "b": "␣"}
     for leaders, chosen in {
         "yxxx": 1,
@@ -362,14 +351,15 @@ def of_edits_and_patches() -> Iterator[Case]:
     several = Circuit({fed: 0.01, mlp: 0.3, first: 0.5, second: 0.9}, edges, 0.93, (0.7, 1.2, 0.9, 0.8, 0.6), 6)
     place = Place(1, "induction", 0.61)
     yield "a circuit", interventions.circuit_result(several, {first: place}, "axba", "x", "y")
-    yield "below a circuit", f"{interventions.circuit_caption(several)} {interventions.UNLIKE}"
+    yield "below a circuit", interventions.BOXES
+    for changed in (1, 4):
+        yield f"the prompts of a circuit, {changed} of 6 changed", interventions.circuit_prompts("faeb ca", changed, 6)
     for lost, fresh in (({first: 0.9}, (0.54,)), ({first: 0.9}, (0.11, *[0.95] * 4)), ({first: 0.9}, ()), ({}, ())):
         few, places = Circuit(lost, (), 0.93, fresh, 6), {node: Place(2, None, 0.2) for node in lost}
         said = interventions.circuit_result(few, places, "a xa", "x", "y")
         yield f"a circuit: {len(lost)} of its parts, fresh pairs keep {fresh}", said
     for edit in (SwitchOff(1, "head", 2), SwitchOff(0, "layer"), SwitchOff(0, "attention"), EditCell(1, 0, 5, 2, 0.9),
-                 EditCell(1, 0, 5, 2, 2.0, scale=True, renormalise=False), SwapPattern(1, 1, "previous"),
-                 SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
+                 SwapPattern(1, 1, "previous"), SwapPattern(1, 1, "uniform"), RemoveMask(), RemoveMask(1)):  # fmt: skip
         yield repr(edit), edits.edit_words(edit)
     yield "where edits are seen", edits.SEEN
 

@@ -100,8 +100,6 @@ def of_inspect() -> Iterator[Case]:
         yield f"a loss of 1 before a step, {after} after it", inspect.step_headline(1.0, after)
     yield "a framed weight", inspect.framed_words("step", (2, 70), -0.00452, (32, 128), (range(32), range(64, 128)))
     yield "AdamW", inspect.ADAM
-    yield "SGD", inspect.SGD
-    yield "Muon", inspect.MUON
     parts = ("final_norm", "head", "0 attention", "blocks.2.attention.qkv.weight", "blocks.0.feedforward_norm.weight")
     yield from ((f"the name of {part}", plain_name(part)) for part in parts)
     for name, operations in (("embeddings", 0), ("attention", 10), ("MLPs", 63), ("experts", 45)):

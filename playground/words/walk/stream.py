@@ -94,12 +94,8 @@ def _neurons(at: Here) -> Described:
         f"Active neurons for {at.query_token} ({beyond}): {active} of {width}. "
         f"Neuron {neurons[0]} responds most: {signed(at.arrays['values'][0])}"
     )
-    place, value = at.facts["elsewhere"]
-    if value:
-        sentence += f"; elsewhere it reaches {signed(value)}, at {at.placed(place)}"
     expressions = {"values": f"hidden[0, {query}, {neurons}]"}
-    labels = tuple(f"neuron {n}" for n in neurons)
-    title = "MLP: every token by itself"
+    title, labels = "MLP: every token by itself", tuple(map(str, neurons))
     return Described(title, why, formula, code, f"{sentence}. {_effect(at)}", expressions, labels)
 
 
@@ -116,7 +112,7 @@ def _experts(at: Here) -> Described:
     ).replace("(probabilities).", "probabilities.")
     if config.shared_expert:
         code += "mlp_out = mlp_out + feedforward.shared.down(feedforward.shared.hidden(h))\n"
-    code += f"{_added(at)}\nchosen = torch.zeros({E}).index_fill(0, experts[0, {query}], 1)"
+    code += _added(at)
     formula = (
         f"router: ({at.T}, {at.d}) · ({at.d}, {E}) → softmax → the {K} best of {E}, each {at.d} → {width} → {at.d}, "
         "summed by weight"
@@ -131,7 +127,7 @@ def _experts(at: Here) -> Described:
         why += " All tokens also use one shared expert."
     used = listed([f"expert {e} ({w:.2f})" for e, w in zip(at.facts["experts"], at.facts["weights"])])
     sentence = f"{at.query_token} uses {used}. {_effect(at)}"
-    expressions = {"values": f"probabilities[0, {query}]", "chosen": "chosen"}
+    expressions = {"values": f"probabilities[0, {query}]"}
     labels = tuple(f"expert {e}" for e in range(E))
     return Described("MLP: experts", why, formula, code, sentence, expressions, labels)
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ....figures.interventions import circuit_picture
 from ....interventions import circuit
 from ....interventions.pairs import fresh_pairs
-from ....words.interventions import UNLIKE, circuit_caption, circuit_result
+from ....words.interventions import BOXES, circuit_prompts, circuit_result
 from ....words.result import Result
 from ...chart import chart_place
 from ...clicks import index_of
 from ...panel import Slot, slot
-from .pairs import FIELD, answers_of, check_size, ideas, kept_here, pair_here, texts_like, with_headline
+from .pairs import answers_of, check_size, ideas, kept_here, pair_here, text_of, texts_like, with_headline
 from .selection import At
 
 TEMPLATE = f"""<details class="fold" data-fold="circuit"><summary>Find the circuit</summary><div class="card stack">
-<div class="stack" data-for="patch:false">{FIELD}{slot("circuit-ideas", class_="line")}</div>
-<p class="quiet" data-for="patch:true">Change the other prompt under <i>Patch from another prompt</i> above.</p>
-<div class="head-card" data-if="other"><div class="stack">{slot("circuit-headline")}</div>
+{slot("circuit-ideas", class_="line")}<div class="stack" data-if="other">{slot("circuit-headline")}
 <div data-reveal="headline">{chart_place("circuit", height=400, save_name="circuit", clickable=True)}</div></div>
 </div></details>"""
 
@@ -27,13 +26,14 @@ KNOWN, FRESH = 7, 24
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The slots of the circuit's graph, and pairs to choose from, which are seen unless Patch shows them."""
+    """The slots of the circuit's graph; without a second prompt, pairs to choose from."""
     c = at.chosen
     if not c.circuit:
         return {}
-    suggested = {"circuit-ideas": ideas(at)}
-    graph = with_headline("circuit", (*at.about, c.other), lambda: _graph(at), lambda: _caption(at))
-    return suggested | graph if c.other else suggested
+    if not c.other:
+        return {"circuit-ideas": ideas(at)}
+    graph = with_headline("circuit", (*at.about, c.other), lambda: _graph(at), lambda: BOXES)
+    return {"circuit-ideas": Slot("", str), **graph}
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
@@ -57,12 +57,9 @@ def _found(at: At) -> circuit.Circuit:
     return kept_here.get(("circuit", pair), search, owner=look.model)
 
 
-def _caption(at: At) -> str:
-    unlike = len(pair_here(at).changed) > at.look.length / 2
-    return circuit_caption(_found(at)) + f" {UNLIKE}" * unlike
-
-
 def _graph(at: At) -> tuple[dict[str, Any], Result]:
-    found, answers = _found(at), answers_of(at)
+    found, answers, pair = _found(at), answers_of(at), pair_here(at)
     places = circuit.places_of(found, at.look.ids, at.look.pattern)
-    return circuit_picture(found, answers[0]), circuit_result(found, places, at.look.tokens, *answers)
+    result = circuit_result(found, places, at.look.tokens, *answers)
+    prompts = circuit_prompts(text_of(at, pair.other), len(pair.changed), at.look.length)
+    return circuit_picture(found, answers[0]), replace(result, details=f"{prompts} {result.details}")

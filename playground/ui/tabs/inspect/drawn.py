@@ -1,4 +1,4 @@
-"""Token window: the part of a long prompt that a picture shows, the sentence that says so, and how to move it."""
+"""Token window: the part of a long prompt that a picture shows, and the sentence that says so."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 from ....inspection import Look
 from ...clicks import cell_of
-from ...panel import move_button
 
 MOST_TOKENS = 64
 """Tokens that a map of token against token shows at most."""
@@ -36,19 +35,6 @@ def window_words(look: Look, part: slice) -> str:
     side = "first" if not part.start else "last" if part.stop == look.length else ""
     which = f"the {side} {count} of {look.length:,} tokens" if side else f"tokens {part.start} to {part.stop - 1}"
     return f" Shown: {which}."
-
-
-def window_buttons(length: int, query: int, most: int = MOST_TOKENS) -> str:
-    """The buttons Earlier and Later, which select a token in the window before or after; empty if all are shown."""
-    if length <= most:
-        return ""
-    part, stride = window(length, query, most), most // 2
-    moves = {}
-    if part.start:
-        moves["← Earlier"] = max((part.start - stride) // stride, 0) * stride + stride
-    if part.stop < length:
-        moves["Later →"] = min(part.start // stride * stride + 2 * stride, length - 1)
-    return "".join(move_button(text, {"query": token, "key": None}) for text, token in moves.items())
 
 
 def clicked_cell(click: dict[str, Any], part: slice) -> dict[str, Any]:

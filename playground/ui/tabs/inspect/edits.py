@@ -38,14 +38,14 @@ CHANGES = {
     "uniform": "Head {head} attends to all visible tokens equally",
     "previous": "Head {head} attends only to the token before",
     "set": "Set a weight of head {head}, from token {query} to {key}",
-    "scale": "Multiply a weight of head {head}, from token {query} to {key}",
     "mask": "Remove the causal mask everywhere",
     "mask here": "Remove the causal mask in layer {layer}",
 }
-CELLS = ("set", "scale")
 
 TEMPLATE = f"""<details class="fold" data-fold="change"><summary>Edit the model while it reads</summary>
-<div class="two"><div class="card stack">{slot("edit-choice")}{slot("edit-cell", class_="stack")}
+<div class="two"><div class="card stack">{slot("edit-choice")}
+<label class="field-label" data-for="edit:set">New weight<input type="number" name="edit_value" min="0" max="1"
+step="0.05"></label>
 {slot("edit-apply", class_="line tight")}
 <p class="quiet">Edits last until you restore them. The stored model does not change.</p></div>
 <div class="card stack">{slot("edit-headline", class_="line")}
@@ -61,8 +61,7 @@ def slots(at: At) -> dict[str, Slot]:
         place = (*at.about, c.layer, c.head, c.query, c.key)
         shown = {
             "edit-choice": Slot(place, lambda: choice("edit", "Change", changes(at))),
-            "edit-cell": Slot((c.edit,), lambda: cell_fields(c.edit)),
-            "edit-apply": Slot((*place, c.edits, c.edit, c.edit_value, c.renormalise), lambda: apply_button(at)),
+            "edit-apply": Slot((*place, c.edits, c.edit, c.edit_value), lambda: apply_button(at)),
             "edit-headline": Slot((*at.about, c.edits, c.query), lambda: headline(at)),
             "edit-bars": Slot((*at.about, c.edits, c.query), lambda: show(*before_after(at))),
             "edit-cost": Slot((*at.about, c.edits), lambda: cost_words(at), slow=True),
@@ -92,19 +91,6 @@ def changes(at: At) -> dict[str, str]:
     return {name: words.format_map(names) for name, words in CHANGES.items()}
 
 
-def cell_fields(kind: str) -> str:
-    """The number that an edit of a single weight needs."""
-    if kind not in CELLS:
-        return ""
-    label = "New weight" if kind == "set" else "Factor"
-    return (
-        f'<label class="field-label">{label}<input type="number" name="edit_value" min="0" max="10" step="0.05">'
-        "</label>"
-        '<label class="check"><input type="checkbox" name="renormalise"> Scale the rest of the row so that it sums to 1'
-        "</label>"
-    )
-
-
 def apply_button(at: At) -> str:
     """The button that puts the chosen edit in force; a ValueError where it cannot be."""
     edit = made(at)
@@ -122,8 +108,8 @@ def made(at: At) -> Edit:
         return SwitchOff(c.layer, c.edit, c.head if c.edit == "head" else None)
     if c.edit in ("uniform", "previous"):
         return SwapPattern(c.layer, c.head, c.edit)
-    if c.edit in CELLS:
-        return EditCell(c.layer, c.head, c.query, c.key, c.edit_value, c.edit == "scale", c.renormalise)
+    if c.edit == "set":
+        return EditCell(c.layer, c.head, c.query, c.key, c.edit_value)
     return RemoveMask(None if c.edit == "mask" else c.layer)
 
 

@@ -1,4 +1,4 @@
-"""Heads: where the chosen head looks and what the prediction loses without it; all heads; another one beside it."""
+"""Heads: where the chosen head looks and what the prediction loses without it; all heads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from ....inspection.edits import SwitchOff, edits_tap, to_dict
 from ....kept import Kept
 from ....model import trace
 from ....words.heads import (
-    NAMED,
-    ORDERS,
+    NUMBERS,
     ROLE_NAMES,
-    UNNAMED,
     attends_headline,
     cell_words,
     edited_headline,
@@ -29,10 +27,10 @@ from ....words.heads import (
 )
 from ...chart import chart_place, show
 from ...clicks import trace_of
-from ...panel import Slot, choice, move_button, slot
+from ...panel import Slot, move_button, slot
 from . import receipt
 from .drawn import MOST_HEADS, cell, clicked_cell, window, window_words
-from .selection import At, importance, order, ranking, strongest_key
+from .selection import At, importance, ranking
 from .strip import edited
 from .tested import known
 
@@ -43,32 +41,26 @@ TEMPLATE = f"""<div class="two wide-left"><div class="card stays head-card">
 <div class="stack">{slot("headline")}{slot("head-buttons", class_="line tight")}</div>
 {chart_place("pattern", height=HEIGHT, save_name="head", clickable=True)}</div>
 <section>{receipt.TEMPLATE}
-<div class="card"><h3>All heads{slot("grid-order", tag="span")}</h3>
-{chart_place("grid", height=427, save_name="heads", clickable=True)}</div></section></div>
-<details class="fold" data-fold="compare"><summary>Compare with another head or model</summary>
-{slot("with-choice", class_="line tight")}
-<div class="two"><div>{slot("own-headline")}{chart_place("own-pattern", height=HEIGHT, save_name="compared-head")}</div>
-<div>{slot("with-headline")}{chart_place("with-pattern", height=HEIGHT, save_name="other-head")}</div></div>
-</details>"""
+<div class="card"><h3>All heads, the most important first</h3>
+{chart_place("grid", height=427, save_name="heads", clickable=True)}</div></section></div>"""
 
 _effects = Kept(entries=512, megabytes=8)
 _edited = Kept(entries=64, megabytes=16)
 
 
 def slots(at: At) -> dict[str, Slot]:
-    """The chosen head and the grid; the receipt and the comparison where they are open."""
+    """The chosen head and the grid; the receipt where it is open."""
     c, look = at.chosen, at.look
     head = (*at.about, c.layer, c.head)
-    shown = {
+    return {
         "headline": Slot((*head, c.query, c.edits, known(look) is None), lambda: headline(at)),
         "head-buttons": Slot((*head, c.edits, c.why), lambda: buttons(at)),
         "pattern": Slot(
             (*head, c.query, c.key, c.edits), lambda: show(*drawn(look, weights(at), c.query, c.key), aloud=True)
         ),
-        "grid-order": Slot(at.about, lambda: f", {ORDERS[order(at.look)]}"),
         "grid": Slot((*head, window(at.look.length, c.query)), lambda: show(*grid(at))),
+        **receipt.slots(at),
     }
-    return {**shown, **receipt.slots(at), **(_compared(at) if c.compare else {})}
 
 
 def clicked(at: At, click: dict[str, Any]) -> dict[str, Any] | None:
@@ -155,13 +147,13 @@ def weights(at: At) -> np.ndarray:
     return _edited.get((tuple(look.ids), tuple(at.edits), c.layer, c.head), edited, owner=look.model)
 
 
-def drawn(look: Look, weights: np.ndarray, query: int, key: int) -> tuple[dict[str, Any], str]:
+def drawn(look: Look, weights: np.ndarray, query: int, key: int, height: int = HEIGHT) -> tuple[dict[str, Any], str]:
     """A pattern (T, T) of this prompt as a map around a cell, and that cell's weight."""
     part = window(look.length, query)
     tokens = look.tokens[part]
     mark = cell(part, query, key)
     hidden = look.config.causal and not np.triu(weights, 1).any()
-    figure = pattern_map(weights[part, part], tokens, causal=hidden, first=part.start, mark=mark, height=HEIGHT)
+    figure = pattern_map(weights[part, part], tokens, causal=hidden, first=part.start, mark=mark, height=height)
     words = cell_words(look.tokens, query, key, float(weights[query, key]))
     return figure, words + window_words(look, part)
 
@@ -182,58 +174,4 @@ def grid(at: At) -> tuple[dict[str, Any], str]:
     chosen = shown.index(at.owner) if at.owner in shown else None
     figure = head_grid(patterns, titles, columns=4, causal=look.config.causal, size=132, chosen=chosen)
     more = f" The first {len(shown)} of {len(heads)} heads." if len(shown) < len(heads) else ""
-    unnamed = UNNAMED if moved is not None and min(moved[head] for head in shown) < NAMED else ""
-    return figure, f"{unnamed}{more}{window_words(look, part)}".strip()
-
-
-# ---- beside another one ----------------------------------------------------------------------------------------------
-
-
-def _compared(at: At) -> dict[str, Slot]:
-    c, page = at.chosen, at.page
-    model = c.with_model if page.registry.has(c.with_model, at.visitor) else c.model
-    there = page.shared("inspect.looks").look(
-        at.visitor, model, c.prompt, example=c.subject if model == c.model else None
-    )
-    layer, head = other_head(at, there, same=model == c.model)
-    about = (*at.about, model, page.step_of(at.visitor, model), layer, head)
-
-    def picture() -> tuple[dict[str, Any], str]:
-        query = min(c.query, there.length - 1)
-        found = there.pattern(layer)[head].float().cpu().numpy()
-        return drawn(there, found, query, strongest_key(there, layer, head, query))
-
-    def named(look: Look, layer: int, head: int) -> str:
-        row = look.pattern(layer)[head, min(c.query, look.length - 1)].float().cpu().numpy()
-        whose = "" if model == c.model else f"{look.checkpoint.name}: "
-        return f"<h3><bdi>{html.escape(whose + attends_headline(layer, head, look.tokens, row))}</bdi></h3>"
-
-    own = (*at.about, *at.owner, c.query, model == c.model)
-    return {
-        "with-choice": Slot(
-            (*about, page.registry.choices(at.visitor)), lambda: _choices(at, model, layer, head, there)
-        ),
-        "own-headline": Slot(own, lambda: named(at.look, *at.owner)),
-        "own-pattern": Slot((*own, c.key, c.edits), lambda: show(*drawn(at.look, weights(at), c.query, c.key))),
-        "with-headline": Slot((*about, c.query), lambda: named(there, layer, head)),
-        "with-pattern": Slot((*about, c.query), lambda: show(*picture())),
-    }
-
-
-def other_head(at: At, there: Look, *, same: bool) -> tuple[int, int]:
-    """The head to compare with: the one that was asked for; by itself the next in the order of `ranking`."""
-    c, config = at.chosen, there.config
-    if c.with_layer is not None and c.with_head is not None:
-        return min(max(c.with_layer, 0), config.n_layers - 1), min(max(c.with_head, 0), config.n_heads - 1)
-    heads = ranking(there)
-    others = [owner for owner in heads if not (same and owner == at.owner)]
-    return (others or heads)[0]
-
-
-def _choices(at: At, model: str, layer: int, head: int, there: Look) -> str:
-    models = {model_id: name for name, model_id in at.page.registry.choices(at.visitor)}
-    return (
-        choice("with_model", "Model", models, model)
-        + choice("with_layer", "Layer", {str(i): str(i) for i in range(there.config.n_layers)}, str(layer))
-        + choice("with_head", "Head", {str(i): str(i) for i in range(there.config.n_heads)}, str(head))
-    )
+    return figure, f"{NUMBERS if moved is not None else ''}{more}{window_words(look, part)}".strip()

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ....engine import SamplingConfig, count_projections, generate
+from ....engine import SamplingConfig, generate
 from ....figures.courses import token_times
 from ....kept import Kept
-from ....model import PRESETS, ModelConfig
+from ....model import ModelConfig
 from ....words.inspect import cache_words
 from ....words.pictures import times_words
 from ... import theme
@@ -79,31 +79,10 @@ def measured(at: At) -> Measured:
     return _measured.get((look.ids, at.weights, length), measure, owner=look.model)
 
 
-def arithmetic() -> str:
-    """Worked counts that hold for every model; each is computed here."""
-    small, long, llama = count_projections(5, 3), count_projections(5, 500), PRESETS["llama-7b"]
-    saved = 100 * (1 - (long[1] - 3) / long[0])
-    gib = llama.cache_bytes(2048, bytes_per_number=2) / 2**30
-    rows = [
-        ("3 tokens after a prompt of 5", f"{small[0]:,}", f"{small[1] - 3:,}"),
-        ("500 tokens after a prompt of 5", f"{long[0]:,}", f"{long[1] - 3:,} ({saved:.1f} % saved)"),
-    ]
-    counted = theme.table(("Q, K and V vectors per layer", "without the cache", "with it"), rows)
-    return (
-        f"<details><summary>Counted by hand</summary>{counted}"
-        f"<p>Three vectors for each token read. Without the cache: 3 · (5 + 6 + 7) = {small[0]}. With it, each token "
-        f"is read once: 3 · (5 + 1 + 1) = {small[1] - 3}. The last new token is never read. Count "
-        f"it as well, and the total is {small[1]}.</p>"
-        "<p>The price is memory: 2 · layers · heads · d_head · tokens · bytes. For a Llama of 7 billion parameters "
-        f"(32 layers, 32 heads of 128) at 2,048 tokens in float16 that is {gib:g} GiB ({gib * 1.024**3:.2f} GB).</p>"
-        "</details>"
-    )
-
-
 TEMPLATE = f"""<details class="fold" data-fold="kv"><summary>What the KV cache saves</summary>
 <div class="stack">{slot("kv-proof")}
 <div class="card">{chart_place("kv-times", height=280, save_name="ms-per-token")}</div>
-{WHY}{arithmetic()}</div></details>"""
+{WHY}</div></details>"""
 
 
 def slots(at: At) -> dict[str, Slot]:

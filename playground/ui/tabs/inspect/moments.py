@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import torch
@@ -13,7 +12,6 @@ from ....inspection import Look
 from ....inspection.replay import Replay, appearance, look_at, most_learned, replay, snapshots_of
 from ....kept import Kept
 from ....service.limits import REPLAY_NUMBERS as MOST_NUMBERS
-from ....words.baselines import title
 from ....words.heads import HABIT_NAMES, head_name
 from ....words.pictures import appearance_words, expected
 from ....words.result import Result
@@ -21,11 +19,13 @@ from ... import theme
 from ...chart import chart_place, show
 from ...clicks import number_of
 from ...panel import Slot, choice, move_button, slot
-from .drawn import clicked_cell, window, window_buttons
-from .heads import HEIGHT, drawn
+from .drawn import clicked_cell, window
+from .heads import drawn
 from .selection import MODEL, At, strongest_key
 
-CANDIDATES = 8
+CANDIDATES = 5
+TIMELINE, MOMENT = 165, 215
+"""Pixels of the timeline, and of the pictures of a moment: with the slider, all fit on one screen."""
 
 SLIDER = f"""<label class="moment" style="padding-inline: {BESIDE[0] - 8}px {BESIDE[1] - 8}px">
 {slot("moments-slider")}{slot("moments-step", tag="output")}</label>"""
@@ -33,13 +33,12 @@ SLIDER = f"""<label class="moment" style="padding-inline: {BESIDE[0] - 8}px {BES
 TEMPLATE = f"""<section data-for="training:moments">
 <div class="card stack"><div class="line">{slot("moments-headline", class_="grow")}
 {choice("look_at", "Attention to", HABIT_NAMES)}</div>
-{chart_place("moments-timeline", height=380, save_name="through-training", clickable=True, below=SLIDER)}</div>
+{chart_place("moments-timeline", height=TIMELINE, save_name="through-training", clickable=True, below=SLIDER)}</div>
 <div class="two">
 <div class="card">{slot("moments-head", tag="h3")}
-{chart_place("moments-pattern", height=HEIGHT, save_name="pattern-then", clickable=True)}
-{slot("moments-window", class_="line tight")}</div>
+{chart_place("moments-pattern", height=MOMENT, save_name="pattern-then", clickable=True)}</div>
 <div class="card">{slot("moments-then", tag="h3")}
-{chart_place("moments-bars", height=300, save_name="prediction-then")}</div></div></section>"""
+{chart_place("moments-bars", height=MOMENT, save_name="prediction-then")}</div></div></section>"""
 
 _replays = Kept(entries=96, megabytes=64)
 _looks = Kept(entries=64, megabytes=64)
@@ -53,34 +52,18 @@ def slots(at: At) -> dict[str, Slot]:
     steps = snapshots_of(look.checkpoint).steps
     index, habit = index_of_moment(c.moment, len(steps)), c.look_at
     step, head = f"step {steps[index]:,}", (*at.about, c.layer, c.head, habit, index)
-
-    @functools.cache
-    def then() -> Look:
-        return look_then(look, steps[index])
-
+    after = f"after token {c.query} “{look.tokens[c.query]}” " if c.query < look.length - 1 else ""
     return {
-        "training-problem": Slot("", lambda: ""),
+        "training-problem": Slot("", str),
         "moments-slider": Slot((*at.about, len(steps)), lambda: slider(index, len(steps))),
         "moments-headline": Slot((*at.about, habit), lambda: theme.result(appeared(look, habit), tag="h2"), slow=True),
         "moments-step": Slot(step, lambda: f"Moment: {step}"),
-        "moments-timeline": Slot(
-            head,
-            lambda: show(*timeline_picture(at, replay_of(look), index, habit), aloud=True, layer=None, head=None),
-            slow=True,
-        ),
+        "moments-timeline": Slot(head, lambda: timeline_picture(at, index, habit), slow=True),
         "moments-head": Slot(head, lambda: f"{head_name(*at.owner)} at {step}"),
-        "moments-pattern": Slot((*head, c.query, c.key), lambda: pattern(at, then(), steps[index]), slow=True),
-        "moments-then": Slot((*at.about, c.query, step), lambda: f"Prediction {_after(look, c.query)}at {step}"),
-        "moments-window": Slot((*at.about, c.query), lambda: window_buttons(look.length, c.query)),
-        "moments-bars": Slot(
-            (*at.about, c.query, index),
-            lambda: show(
-                *prediction(look, then(), c.query, steps[index], steps[-1]),
-                aloud=True, moment=steps[index], layer=None, head=None,
-            ),
-            slow=True,
-        ),
-    }  # fmt: skip
+        "moments-pattern": Slot((*head, c.query, c.key), lambda: pattern(at, steps[index]), slow=True),
+        "moments-then": Slot((*at.about, c.query, step), lambda: f"Prediction {after}at {step}"),
+        "moments-bars": Slot((*at.about, c.query, index), lambda: prediction(at, steps[index], steps[-1]), slow=True),
+    }
 
 
 def within(at: At) -> dict[str, Any]:
@@ -159,42 +142,37 @@ def appeared(look: Look, habit: str) -> Result:
     return appearance_words(HABIT_NAMES[habit], appearance(found, habit), found.most(habit))
 
 
-def timeline_picture(at: At, found: Replay, index: int, habit: str) -> tuple[dict[str, Any], str]:
-    """What heads do above, losses below, the moment marked, and the steps shaded in which the habit appeared."""
-    history, about = at.look.checkpoint.history, at.look.checkpoint.about
-    losses = dict(at.look.checkpoint.baselines.losses()) if at.look.checkpoint.baselines else {}
-    rungs = [(title(name), losses[name]) for name in ("bigram", "floor") if name in losses]
-    habit_found = appearance(found, habit)
-    figure = timeline(
-        history.evaluations, found.steps, found.losses, found.scores[habit],
-        moment=found.steps[index], chosen=at.owner, rungs=rungs, recorded=bool(about.get("recorded")),
-        rose=habit_found and (habit_found.before, habit_found.after),
-    )  # fmt: skip
-    return figure, appeared(at.look, habit).headline
+def timeline_picture(at: At, index: int, habit: str) -> dict[str, Any] | None:
+    """What heads do, the moment marked, and the snapshots shaded between which the habit appeared."""
+    found = replay_of(at.look)
+    rise = appearance(found, habit)
+    rose = rise and (found.steps.index(rise.before), found.steps.index(rise.after))
+    figure = timeline(found.steps, found.scores[habit], moment=index, chosen=at.owner, rose=rose, height=TIMELINE)
+    return show(figure, appeared(at.look, habit).headline, aloud=True, layer=None, head=None)
 
 
-def pattern(at: At, then: Look, step: int) -> dict[str, Any] | None:
+def pattern(at: At, step: int) -> dict[str, Any] | None:
     """The chosen head's pattern at that moment."""
     c = at.chosen
-    figure = drawn(at.look, then.pattern(c.layer)[c.head].float().cpu().numpy(), c.query, c.key)
-    return show(*figure, aloud=True, moment=step, layer=c.layer, head=c.head)
+    weights = look_then(at.look, step).pattern(c.layer)[c.head].float().cpu().numpy()
+    return show(*drawn(at.look, weights, c.query, c.key, MOMENT), aloud=True, moment=step, layer=c.layer, head=c.head)
 
 
-def prediction(look: Look, then: Look, query: int, step: int, last: int) -> tuple[dict[str, Any], str]:
+def prediction(at: At, step: int, last: int) -> dict[str, Any] | None:
     """The next-token prediction after a token, at that moment and, in a pale colour, at the end."""
-    now = look.trace["logits"][0, query].float().softmax(-1)
-    before = then.trace["logits"][0, query].float().softmax(-1)
+    look, query = at.look, at.chosen.query
+    now, before = (each.trace["logits"][0, query].float().softmax(-1) for each in (look, look_then(look, step)))
     both = now + before
     both[torch.stack((now.argmax(), before.argmax()))] += 2  # the leader of each is always shown
     best = both.topk(min(CANDIDATES, len(now))).indices
-    labels, chances = [look.token_label(int(token)) for token in best], now[best].tolist()
+    labels, chances, earlier = (
+        [look.token_label(int(token)) for token in best],
+        now[best].tolist(),
+        before[best].tolist(),
+    )
     if step == last:
-        return next_tokens(labels, chances), expected(labels, chances, when=("", "in the end"))
-    earlier, when = before[best].tolist(), f"step {step:,}"
-    figure = next_tokens(labels, earlier, chances, names=("in the end", when))
-    return figure, expected(labels, chances, earlier, (f"at {when}", "in the end"))
-
-
-def _after(look: Look, query: int) -> str:
-    """The token that a prediction follows, where that is not the last one."""
-    return f"after token {query} “{look.tokens[query]}” " if query < look.length - 1 else ""
+        figure, said = next_tokens(labels, chances), expected(labels, chances, when=("", "in the end"))
+    else:
+        figure = next_tokens(labels, earlier, chances, names=("in the end", f"step {step:,}"))
+        said = expected(labels, chances, earlier, (f"at step {step:,}", "in the end"))
+    return show(figure, said, aloud=True, moment=step, layer=None, head=None)

@@ -26,19 +26,14 @@ from ...theme import quiet
 from ...theme import result as result_html
 from .selection import MODEL, At
 from .tested import judged_by, texts_of
-from .validation import held_out
 
 PAIRS, MOST_NEW, SENTENCES, OTHERS = 16, 180, 120, 60
 """Pairs, and tokens that are written, at most; characters at least, to the end of a sentence or of any other text."""
-ENOUGH_TEXTS, TEXT_TOKENS = 8, 8192
-"""Texts from which the model needs to write none itself; tokens of the text that is read."""
+TEXT_TOKENS = 8192
+"""Tokens of text in which pairs are looked for."""
 NO_PAIRS = "No ready pair suits this model. Under “Patch from another prompt”, type your prompt with one token changed."
 BY_HAND = "This example was written by hand for one prompt. Choose a trained model under “Look into”"
 REPLACE = "Replace your prompt with a pair:"
-FIELD = """<div class="line"><label class="field-label grow">Other prompt <textarea rows="1"
-name="other" data-resets="kept" dir="auto" autocomplete="off" spellcheck="false"
-placeholder="Your prompt with one word changed"></textarea></label></div>"""
-"""Where the second prompt is typed, in a template."""
 MARKS = ".,:;!?…。\"'"
 END = (".", "!", "?", "…", "。")
 RULES = SamplingConfig(greedy=True)
@@ -72,31 +67,19 @@ def check_size(at: At, tokens: int, what: str) -> None:
 
 def texts_like(at: At) -> torch.Tensor:
     """Windows (N, T) of text like the training text."""
-
-    def gathered() -> torch.Tensor:
-        judged = held_out(at.page, at.look, TEXT_TOKENS)
-        its_own = texts_of(at.look, None)[0] if judged.stand_in or len(judged.inputs) < ENOUGH_TEXTS else None
-        if judged.stand_in:
-            return its_own
-        texts = texts_of(at.look, judged)[0]
-        if its_own is None:
-            return texts
-        T = min(texts.shape[1], its_own.shape[1])
-        return torch.cat((texts[:, :T], its_own[:, :T]))
-
-    return kept_here.get("texts", gathered, owner=at.look.model)
+    make = lambda: texts_of(at.look, judged_by(at.page, at.look, TEXT_TOKENS))[0]  # noqa: E731
+    return kept_here.get("texts", make, owner=at.look.model)
 
 
 def pairs_of(at: At) -> list[Pair]:
     """Pairs that suit the model; none for a model too large to look for them."""
     try:
         check_size(at, SEARCHED, "pairs")
-        own = at.look.model, at.look.checkpoint.tokenizer
-        text = lambda: texts_of(at.look, judged_by(at.page, at.look))[0]  # noqa: E731
-        made = lambda: written_pairs(*own) or found_pairs(*own, text())  # noqa: E731
-        return kept_here.get("pairs", made, owner=at.look.model)
     except ValueError:
         return []
+    own = at.look.model, at.look.checkpoint.tokenizer
+    made = lambda: written_pairs(*own) or found_pairs(*own, texts_like(at))  # noqa: E731
+    return kept_here.get("pairs", made, owner=at.look.model)
 
 
 def suggested_other(at: At, pairs: list[Pair]) -> str:

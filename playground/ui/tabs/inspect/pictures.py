@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ....figures.attention import pattern_map, signed_map
-from ....figures.bars import named_bars, token_bars
+from ....figures.bars import signed_bars, token_bars
 from ....figures.candidates import next_tokens
+from ....figures.shapes import slanted
 from ....figures.vectors import MOST_NUMBERS, rotation, vector_rows
 from ....inspection.walk import Step
 from ....words.inspect import READING
@@ -19,10 +20,8 @@ from .selection import At
 
 HEIGHT = 380
 """Pixels of every picture but a map of few rows."""
-FEW_ROWS = 3
-"""Token vectors shown at first: the chosen one and its neighbours."""
-MOST_ROWS = 22
-"""Token vectors shown at most: a row needs the height of its name."""
+ROWS = 6
+"""Token vectors shown at most: the chosen one and its neighbours."""
 _NAMES = 24
 """Row names that fit above each other in a map."""
 
@@ -57,16 +56,9 @@ class _Drawing:
         return cell(self.part, self.query, self.at.chosen.key)
 
 
-def most_tokens(name: str, at: At) -> int | None:
-    """How many tokens the step's picture shows at most; None where it shows no rows of tokens."""
-    if name in VECTORS:
-        return MOST_ROWS if at.chosen.all_rows else FEW_ROWS
-    return MOST_TOKENS if name in MAPS else None
-
-
 def part_drawn(name: str, at: At) -> slice:
     """Which tokens the step shows, where it shows rows of tokens."""
-    return window(at.look.length, at.chosen.query, most_tokens(name, at) or MOST_TOKENS)
+    return window(at.look.length, at.chosen.query, ROWS if name in VECTORS else MOST_TOKENS)
 
 
 def picture(step: Step, labels: tuple[str, ...], at: At) -> dict[str, Any]:
@@ -109,9 +101,10 @@ def _softmax(d: _Drawing) -> dict[str, Any]:
 
 
 def _mlp(d: _Drawing) -> dict[str, Any]:
-    chosen = d.step.arrays.get("chosen")
-    title, strong = ("activation", None) if chosen is None else ("probability", chosen > 0)
-    return named_bars(d.labels, d.step.arrays["values"], title, strong=strong)
+    values = d.step.arrays["values"]
+    if d.at.look.config.has_experts(d.at.chosen.layer):
+        return next_tokens(d.labels, values.tolist())
+    return signed_bars(values, slanted(d.labels, "neuron"), "activation", HEIGHT)
 
 
 def _predict(d: _Drawing) -> dict[str, Any]:

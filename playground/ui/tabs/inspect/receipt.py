@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ....figures.bars import product_bars
+from ....figures.bars import signed_bars
+from ....figures.shapes import FIXED, axis
 from ....inspection import Look
 from ....inspection.receipts import Receipt, receipt
 from ....words.heads import weight_words
@@ -54,8 +55,8 @@ def _why(r: Receipt, look: Look) -> str:
 
 def products_picture(r: Receipt) -> dict[str, Any] | None:
     """Bars of the products that sum to q · k, one per number."""
-    names = [str(i) for i in range(len(r.products))]
-    return show(product_bars(names, r.products), "")
+    along = axis("number of the vector", nticks=9, automargin=False, **FIXED)
+    return show(signed_bars(r.products, along, "q × k", 150), "")
 
 
 def receipt_html(r: Receipt, look: Look) -> str:

@@ -5,22 +5,32 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import field_validator
+from pydantic import BaseModel, Field
 
 from ....inspection import Look
 from ....inspection.edits import Edit, from_dict
 from ....inspection.heads import flops_of_moves, head_scores, moves, ranked
 from ....kept import Kept
-from ....service.limits import EDITS, HEADS_AT_ONCE_FLOPS
+from ....service.limits import EDITS, HEADS_AT_ONCE_FLOPS, PATCHES
 from ...page import Page
 from ...selected import Selected
 
 MODEL = "model"
 """The subject that is no worked example: the chosen model."""
 VIEWS = {"steps": "Step by step", "heads": "Heads", "training": "Training", "cost": "Cost"}
+
+
+class Cell(BaseModel, frozen=True):
+    """A part of the model at one token, which takes the other prompt's value."""
+
+    part: str
+    layer: int
+    index: int | None
+    """Of the head or expert."""
+    place: int
 
 
 class Selection(Selected):
@@ -34,10 +44,8 @@ class Selection(Selected):
     """Whether the visitor typed it: then it stays when a model is chosen that can read it."""
     read_by: str = ""
     """The model that last read it."""
-    view: str = "heads"
+    view: Literal["steps", "heads", "training", "cost"] = "heads"
     step: str = "embed"
-    all_rows: bool = False
-    """Whether a step shows the vectors of all tokens, or only those beside the chosen one."""
     layer: int | None = None
     head: int | None = None
     suggested: tuple[int, int] | None = None
@@ -46,13 +54,10 @@ class Selection(Selected):
     """The token that looks; None stands for the last."""
     key: int | None = None
     """The token that it looks at; None stands for the one with the largest weight."""
-    strip: str = "head"
-    """Whose attention shades the prompt: that of one head, or the mean of all."""
     edits: tuple[dict[str, Any], ...] = ()
     """Edits in force, as `inspection.edits.to_dict` writes them."""
     why: bool = False
     """Whether the receipt is open."""
-    compare: bool = False
     roles: bool = False
     change: bool = False
     worth: bool = False
@@ -64,12 +69,9 @@ class Selection(Selected):
     circuit: bool = False
     other: str | None = None
     """The second prompt, from whose run parts are patched; None stands for a suggestion."""
-    part: str = "residual"
-    path: str = "total"
-    """Which effect of a patch: total, or direct to the logits."""
-    donor: str = "other"
-    kept: tuple[dict[str, Any], ...] = ()
-    """Patches that stay: part, layer, index and place of each."""
+    part: Literal["residual", "head", "mlp", "expert"] = "residual"
+    kept: tuple[Cell, ...] = Field((), max_length=PATCHES)
+    """Patches that stay."""
     towards: str | None = None
     """Prompts, one a line, from whose mean the steering direction leads; None stands for a suggestion."""
     away: str | None = None
@@ -79,19 +81,14 @@ class Selection(Selected):
     """The prompt on which steering is shown, where it does not work on the visitor's."""
     steer_layer: int | None = None
     strength: float = 1.0
-    with_model: str = ""
-    with_layer: int | None = None
-    with_head: int | None = None
-    edit: str = "head"
+    edit: Literal["head", "attention", "feed-forward", "layer", "uniform", "previous", "set", "mask", "mask here"] = (
+        "head"
+    )
     edit_value: float = 0.5
-    renormalise: bool = True
-    answer: str = ""
-    """The token that the logit lens follows."""
-    training: str = "step"
-    optimizer: str = "trained"
+    training: Literal["step", "moments"] = "step"
     matrix: str = "q"
-    picture: str = "step"
-    """Of a matrix: its step, gradient or weights."""
+    picture: Literal["step", "gradient", "weight"] = "step"
+    """Of a matrix."""
     row: int | None = None
     column: int | None = None
     """Of the framed weight; None stands for the one that moves most."""
@@ -99,11 +96,6 @@ class Selection(Selected):
     """The habit whose appearance through training is drawn; empty stands for the one that grew most."""
     moment: int | None = None
     """Which of the run's snapshots; None stands for the last."""
-
-    @field_validator("view")
-    @classmethod
-    def _one_there_is(cls, view: str) -> str:
-        return view if view in VIEWS else "heads"
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,11 +175,6 @@ def importance(look: Look) -> np.ndarray | None:
 
 
 def ranking(look: Look) -> list[tuple[int, int]]:
-    """(layer, head) of all heads, in the order that `order` names."""
+    """(layer, head) of all heads, the largest effect first; in a model too large for that, the clearest pattern."""
     found = importance(look)
     return head_scores(look).ranking() if found is None else ranked(found)
-
-
-def order(look: Look) -> str:
-    """What `ranking` sorts by, as `words.heads.ORDERS` names it: in a model too large for the effect, the pattern."""
-    return "pattern" if importance(look) is None else "prediction"

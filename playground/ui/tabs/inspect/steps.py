@@ -15,10 +15,9 @@ from ...clicks import cell_of, index_of
 from ...panel import Slot, choice, move_button, slot
 from ...slips import slips
 from . import lens
-from .drawn import clicked_cell, window_buttons, window_words
-from .pictures import FEW_ROWS, HEIGHT, MAPS, VECTORS, most_tokens, part_drawn, picture, reading
+from .drawn import clicked_cell, window_words
+from .pictures import HEIGHT, MAPS, VECTORS, part_drawn, picture, reading
 from .selection import At
-from .words import coloured
 
 LABELS = {
     "embed": "embed", "arrive": "earlier layers", "norm": "norm", "project": "Q K V", "split": "heads",
@@ -32,6 +31,8 @@ WITHOUT_HEAD = (*WITHOUT_LAYER, "arrive", "norm", "project", "add", "mlp")
 """Steps that are the same for every head."""
 EXPERTS = "Router and experts"
 """The MLP step of a mixture."""
+_ROLE = re.compile(r"\{([qkvs]):([^{}]*)\}")
+_QUOTED = re.compile("“([^”]*)”")
 SLIPS = {"split": ("counts",), "mask": ("mask",), "add": ("placement",), "mlp": ("compute",)}
 """What textbooks get wrong at a step."""
 
@@ -40,8 +41,9 @@ TEMPLATE = f"""<div class="card"><div class="line step-bar">
 {slot("step-heading", class_="step grow", aria_live="polite")}{slot("step-head", class_="line tight")}
 <button type="button" class="primary" data-step="1" data-of="step" data-keys>Next →</button></div>
 {slot("step-row", class_="seg many", role="radiogroup", aria_label="Step")}
-<div class="two"><div class="step-picture">{chart_place("step-chart", height=HEIGHT, save_name="step", clickable=True)}
-{slot("step-window", class_="line tight")}</div>{slot("step-how", class_="how")}</div></div>
+<div class="two">
+<div class="step-picture">{chart_place("step-chart", height=HEIGHT, save_name="step", clickable=True)}</div>
+{slot("step-how", class_="how")}</div></div>
 {lens.TEMPLATE}"""
 
 
@@ -49,7 +51,7 @@ def slots(at: At) -> dict[str, Slot]:
     """The row of steps, the chosen step's picture and its words; the lens where it is open."""
     look, c = at.look, at.chosen
     names, experts = step_names(look, c.layer), look.config.has_experts(c.layer)
-    place = (*at.about, c.step, c.layer, c.head, c.query, c.key, c.all_rows)
+    place = (*at.about, c.step, c.layer, c.head, c.query, c.key)
 
     @functools.cache
     def here() -> tuple[Step, Described]:
@@ -61,7 +63,6 @@ def slots(at: At) -> dict[str, Slot]:
         "step-head": Slot(pickers(look.config, c.step), lambda: pickers(look.config, c.step)),
         "step-heading": Slot((*at.about, c.step, c.layer), lambda: heading(here()[1], c.step, names, experts)),
         "step-chart": Slot(place, lambda: chart(at, *here())),
-        "step-window": Slot((*at.about, c.step, c.query, c.all_rows), lambda: _window(at)),
         "step-how": Slot(place, lambda: words(here()[1], c.step, experts)),
         **lens.slots(at),
     }
@@ -69,7 +70,7 @@ def slots(at: At) -> dict[str, Slot]:
 
 def within(at: At) -> dict[str, Any]:
     """The fields of this view, limited to values that exist for this model and prompt."""
-    return {"step": nearest(at.chosen.step, step_names(at.look, at.chosen.layer)), **lens.within(at)}
+    return {"step": nearest(at.chosen.step, step_names(at.look, at.chosen.layer))}
 
 
 def nearest(name: str, names: tuple[str, ...]) -> str:
@@ -131,16 +132,8 @@ def heading(here: Described, name: str, names: tuple[str, ...], experts: bool) -
 def chart(at: At, made: Step, here: Described) -> dict[str, Any] | None:
     """The step's picture and how to read it."""
     name = at.chosen.step
-    part = window_words(at.look, part_drawn(name, at)) if most_tokens(name, at) else ""
+    part = window_words(at.look, part_drawn(name, at)) if name in (*VECTORS, *MAPS) else ""
     return show(picture(made, here.labels, at), reading(name, at) + part)
-
-
-def _window(at: At) -> str:
-    c, most = at.chosen, most_tokens(at.chosen.step, at)
-    buttons = window_buttons(at.look.length, c.query, most) if most else ""
-    if c.step in VECTORS and at.look.length > FEW_ROWS:
-        buttons += move_button("Fewer rows" if c.all_rows else "More rows", {"all_rows": not c.all_rows})
-    return buttons
 
 
 def words(here: Described, name: str, experts: bool) -> str:
@@ -163,3 +156,9 @@ def code(here: Described) -> str:
     """The step's lines of PyTorch, and which of their values the picture shows."""
     shown = [re.sub(r"\[\d+(?:, \d+){4,}\]", "[…]", expression) for expression in here.expressions.values()]
     return f"{here.code}\n# shown: {', '.join(e for e in dict.fromkeys(shown) if len(e) <= 60)}"
+
+
+def coloured(text: str) -> str:
+    """Escaped HTML in which `{q:Q}` is a Q in the colour of queries, and “token” keeps its own writing direction."""
+    isolated = _QUOTED.sub(r"“<bdi>\1</bdi>”", html.escape(text, quote=False))
+    return _ROLE.sub(r'<span class="\1">\2</span>', isolated)

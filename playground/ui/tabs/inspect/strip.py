@@ -13,7 +13,7 @@ from ....kept import Kept
 from ....words.edits import SEEN, edit_words
 from ....words.heads import head_name, next_words
 from ....words.numbers import percent
-from ...panel import Slot, choice, move_button, slot
+from ...panel import Slot, move_button, slot
 from .selection import At
 
 TEMPLATE = f"""<div class="stack" data-for="steps heads"><div class="strip-head">
@@ -29,11 +29,11 @@ _effects = Kept(entries=256, megabytes=16)
 def slots(at: At) -> dict[str, Slot]:
     """The prediction, the tokens and the edits."""
     c = at.chosen
-    shade = (*at.about, c.strip, *(at.owner if c.strip == "head" else ()), c.query)
+    shade = (*at.about, *at.owner, c.query)
     return {
         "next": Slot((*at.about, c.edits), lambda: next_token(at)),
         "tokens": Slot(shade, lambda: tokens(at)),
-        "strip-words": Slot((*at.about, c.strip, *at.owner, c.query), lambda: words(at)),
+        "strip-words": Slot(shade, lambda: words(at)),
         "edits-in-force": Slot((*at.about, c.edits), lambda: in_force(at)),
         "edits-seen": Slot(bool(c.edits), lambda: SEEN if c.edits else ""),
     }
@@ -70,11 +70,8 @@ def _said(at: At, token: int, words: str, *, was_first: bool = False) -> str:
 
 
 def weights(at: At) -> torch.Tensor:
-    """Where the chosen token looks: weights (T,) of the chosen head, or the mean over all heads of all layers."""
-    if at.chosen.strip == "head":
-        return at.look.pattern(at.chosen.layer)[at.chosen.head, at.chosen.query].float().cpu()
-    layers = range(at.look.config.n_layers)
-    return torch.stack([at.look.pattern(layer)[:, at.chosen.query].float().cpu().mean(0) for layer in layers]).mean(0)
+    """Where the chosen token looks: weights (T,) of the chosen head."""
+    return at.look.pattern(at.chosen.layer)[at.chosen.head, at.chosen.query].float().cpu()
 
 
 def tokens(at: At) -> str:
@@ -106,15 +103,10 @@ def shortened(token: str) -> str:
 
 
 def words(at: At) -> str:
-    """What the shade means: the strongest weight, and the choice of whose weights they are."""
+    """What the shade means: the strongest weight."""
     row = weights(at)
-    strongest = int(row.argmax())
-    token = html.escape(at.look.tokens[strongest])
-    whose = {"head": head_name(*at.owner).lower(), "all": "all heads (mean)"}
-    return (
-        f"In {choice('strip', '', whose, at.chosen.strip, said='Shade by')} the framed token gives "
-        f"{percent(float(row[strongest]), 0)} of its attention to “<bdi>{token}</bdi>”."
-    )
+    token, most = html.escape(at.look.tokens[int(row.argmax())]), percent(float(row.max()), 0)
+    return f"In {head_name(*at.owner).lower()} the framed token gives {most} of its attention to “<bdi>{token}</bdi>”."
 
 
 def in_force(at: At) -> str:

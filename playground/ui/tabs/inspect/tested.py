@@ -14,7 +14,7 @@ from ....inspection.roles import TEXT_TOKENS, TEXTS, HeadTests, flops_of_tests, 
 from ....kept import Kept
 from ....service.limits import HEAD_TESTS_FLOPS
 from ...page import Page
-from .validation import Judged, held_out
+from .validation import TOKENS, Judged, held_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +57,10 @@ def known(look: Look) -> Tested | None:
     return _kept.peek("tests", owner=look.model)
 
 
-def judged_by(page: Page, look: Look) -> Judged | None:
-    """The model's validation text, if anybody knows it still."""
+def judged_by(page: Page, look: Look, tokens: int = TOKENS) -> Judged | None:
+    """About so many tokens of the model's validation text, if anybody knows it still."""
     try:
-        judged = held_out(page, look)
+        judged = held_out(page, look, tokens)
     except ValueError:
         return None
     return None if judged.stand_in else judged

@@ -12,14 +12,7 @@ from ....inspection.optimizer_step import StepReport, first_adamw_step, optimize
 from ....kept import Kept
 from ....service.limits import STEP_PARAMETERS as MOST_PARAMETERS
 from ....training import TrainConfig
-from ....words.inspect import (
-    ADAM,
-    MUON,
-    SGD,
-    framed_words,
-    step_headline,
-    step_words,
-)
+from ....words.inspect import ADAM, framed_words, step_headline, step_words
 from ....words.numbers import brief, signed
 from ....words.parts import plain_name
 from ....words.result import Result
@@ -31,8 +24,6 @@ from ...slips import slips
 from . import moments
 from .selection import At
 
-TRAINED = "trained"
-RULES = {TRAINED: "As in its training", "adamw": "AdamW", "muon": "Muon", "sgd": "Plain SGD"}
 HEAD_MATRICES = {"q": "Wq of this head", "k": "Wk of this head", "v": "Wv of this head", "o": "Wo of this head"}
 PICTURES = {"step": "Step", "gradient": "Gradient", "weight": "Weights"}
 """The pictures of one matrix."""
@@ -44,9 +35,9 @@ TEMPLATE = f"""{slot("training-problem")}
 <section data-unless="training-problem"><section data-for="training:step">
 <div class="card stack">{slot("training-headline")}{switch("picture", "Picture", PICTURES)}
 {chart_place("training-picture", height=280, save_name="matrix", clickable=True)}
-<div class="line">{choice("optimizer", "Optimizer", RULES, resets="row column")}{slot("training-matrix")}</div>
+{slot("training-matrix")}
 <details><summary>Details</summary>{slot("training-rates", tag="p", class_="quiet")}
-<p class="quiet">A copy of the model predicts each token of the prompt, then takes the first step of a fresh optimizer.
+<p class="quiet">A copy of the model predicts each token of the prompt, then takes the first step of a fresh AdamW.
 The model itself does not change.</p></details></div>
 <details class="fold"><summary>One weight by hand</summary><div class="card">
 {slot("training-place", class_="line tight")}{slot("training-weight")}</div></details>
@@ -64,12 +55,9 @@ def slots(at: At) -> dict[str, Slot]:
     if problem := unable(at.look):
         return {"training-problem": Slot(problem, lambda: theme.notice(problem))}
     part = chosen_matrix(at.look, at.owner, c.matrix)
-    step = (*at.about, c.optimizer)
-    place = (*step, part, c.row, c.column)
+    place = (*at.about, part, c.row, c.column)
 
-    @functools.cache
-    def report() -> StepReport:
-        return step_of(at.look, c.optimizer)
+    report = functools.partial(step_of, at.look)
 
     @functools.cache
     def framed() -> tuple[int, int]:
@@ -78,16 +66,12 @@ def slots(at: At) -> dict[str, Slot]:
         return tuple(most if n is None else n for n, most in zip((c.row, c.column), largest))
 
     return {
-        "training-problem": Slot("", lambda: ""),
+        "training-problem": Slot("", str),
         "training-matrix": Slot(at.about, lambda: choice("matrix", "Matrix", matrices(at.look), resets="row column")),
-        "training-headline": Slot((*step, part), lambda: headline(part, report()), slow=True),
-        "training-picture": Slot(
-            (*place, c.picture),
-            lambda: show(*picture(part, report(), c.picture, *framed()), picture=c.picture),
-            slow=True,
-        ),
-        "training-rates": Slot(step, lambda: rates(at.look, report()), slow=True),
-        "training-place": Slot((*step, part), lambda: place_fields(shape_of(at.look, part), framed()), slow=True),
+        "training-headline": Slot((*at.about, part), lambda: headline(part, report()), slow=True),
+        "training-picture": Slot((*place, c.picture), lambda: picture(part, report(), c.picture, *framed()), slow=True),
+        "training-rates": Slot(at.about, lambda: rates(report()), slow=True),
+        "training-place": Slot((*at.about, part), lambda: place_fields(shape_of(at.look, part), framed()), slow=True),
         "training-weight": Slot(place, lambda: weight_receipt(part, report(), *framed()), slow=True),
         "training-slips": Slot("", lambda: slips("padding", "dropout"), slow=True),
     }
@@ -100,10 +84,7 @@ def within(at: At) -> dict[str, Any]:
     shape = shape_of(at.look, chosen_matrix(at.look, at.owner, matrix))
     place = [None if n is None else min(max(n, 0), count - 1) for n, count in zip((c.row, c.column), shape)]
     return {
-        "training": c.training if c.training in SWITCH else "step",
         **(moments.within(at) if c.training == "moments" else {}),
-        "optimizer": c.optimizer if c.optimizer in RULES else TRAINED,
-        "picture": c.picture if c.picture in PICTURES else "step",
         "matrix": matrix,
         **dict(zip(("row", "column"), place)),
     }
@@ -128,10 +109,10 @@ def unable(look: Look) -> str:
     return ""
 
 
-def step_of(look: Look, rule: str) -> StepReport:
+def step_of(look: Look) -> StepReport:
     """One training step on this prompt, computed once and cached."""
-    by, config = None if rule == TRAINED else rule, look.checkpoint.training or TrainConfig()
-    return _steps.get((look.ids, rule), lambda: optimizer_step(look.model, look.ids, config, by), owner=look.model)
+    config = look.checkpoint.training or TrainConfig()
+    return _steps.get(look.ids, lambda: optimizer_step(look.model, look.ids, config), owner=look.model)
 
 
 def matrices(look: Look) -> dict[str, str]:
@@ -140,10 +121,8 @@ def matrices(look: Look) -> dict[str, str]:
 
 
 def chosen_matrix(look: Look, owner: tuple[int, int], which: str) -> Matrix:
-    """The weights to watch; a name that this model lacks means the head's W_q."""
-    if which in HEAD_MATRICES or which not in matrices(look):
-        return head_matrix(look.config, which if which in HEAD_MATRICES else "q", *owner)
-    return Matrix(plain_name(which), which)
+    """The weights to watch, by their name in `matrices`."""
+    return head_matrix(look.config, which, *owner) if which in HEAD_MATRICES else Matrix(plain_name(which), which)
 
 
 def shape_of(look: Look, part: Matrix) -> tuple[int, int]:
@@ -164,14 +143,15 @@ def place_fields(shape: tuple[int, int], framed: tuple[int, int]) -> str:
 # ---- one matrix ------------------------------------------------------------------------------------------------------
 
 
-def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> tuple[dict[str, Any], str]:
+def picture(part: Matrix, report: StepReport, name: str, i: int, j: int) -> dict[str, Any] | None:
     """One of the pictures of a matrix, with one weight framed, and its sentence."""
     whole = {"weight": report.before, "gradient": report.gradients}.get(name, {part.name: report.step(part.name)})
     values = part.of(whole[part.name]).numpy()
     starts = [n - n % MOST_DRAWN for n in (i, j)]
     rows, columns = (range(n, min(n + MOST_DRAWN, count)) for n, count in zip(starts, values.shape))
     figure = weights_map(values[rows.start : rows.stop, columns.start : columns.stop], name, rows, columns, (i, j))
-    return figure, framed_words(name, (i, j), values[i, j].item(), values.shape, (rows, columns))
+    words = framed_words(name, (i, j), values[i, j].item(), values.shape, (rows, columns))
+    return show(figure, words, picture=name)
 
 
 # ---- numbers and words -----------------------------------------------------------------------------------------------
@@ -184,13 +164,10 @@ def headline(part: Matrix, report: StepReport) -> str:
     return theme.result(Result(step_headline(report.loss_before, report.loss_after), words), tag="h2")
 
 
-def rates(look: Look, report: StepReport) -> str:
-    """The gradient and what clipping did; the learning rates."""
-    its = look.checkpoint.training is not None and "sgd" not in report.learning_rates
-    rates = ", ".join(f"{RULES[name]} {rate:g}" for name, rate in report.learning_rates.items())
+def rates(report: StepReport) -> str:
+    """The gradient and what clipping did; the learning rate."""
     clipped = "not clipped" if report.clipped >= 1 else f"clipped to {report.config.gradient_clip:g}"
-    peak = "peak of its training" if its else "the usual one"
-    return f"Gradient norm: {report.gradient_norm:.3f} ({clipped}). Learning rate: {rates} ({peak})."
+    return f"Gradient norm: {report.gradient_norm:.3f} ({clipped}). Learning rate: {report.config.learning_rate:g}."
 
 
 def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
@@ -198,32 +175,17 @@ def weight_receipt(part: Matrix, report: StepReport, i: int, j: int) -> str:
     before, gradient, after = (
         part.of(x[part.name])[i, j].item() for x in (report.before, report.gradients, report.after)
     )
-    rule, config = report.rules[part.name], report.config
-    rate = report.learning_rates[rule]
-    decay = report.decays[part.name]
-    lines = [("weight before", signed(before, 8)), ("gradient, after clipping", brief(gradient, 8))]
-    if rule == "adamw":
-        hand = first_adamw_step(before, gradient, rate, config.beta1, config.beta2, decay)
-        lines += [
-            (f"m = (1 − {config.beta1:g}) · gradient, ÷ (1 − {config.beta1:g})", brief(hand["m_corrected"], 8)),
-            (f"v = (1 − {config.beta2:g}) · gradient², ÷ (1 − {config.beta2:g})", brief(hand["v_corrected"], 8)),
-            (f"move = −{rate:g} · m ÷ (√v + 10⁻⁸)", brief(hand["move"], 8)),
-            (f"weight decay = −{rate:g} · {decay:g} · weight", brief(hand["shrink"], 8)),
-        ]
-        expected = hand["after"]
-        note = ADAM
-    elif rule == "sgd":
-        expected = before - rate * gradient
-        lines.append((f"move = −{rate:g} · gradient", brief(-rate * gradient, 8)))
-        note = SGD
-    else:
-        expected = None
-        lines.append((f"weight decay = −{rate:g} · {decay:g} · weight", brief(-rate * decay * before, 8)))
-        lines.append(("move (from the orthogonalised matrix)", brief(after - before + rate * decay * before, 8)))
-        note = MUON
-    lines.append(("weight after, in the model", signed(after, 8)))
-    if expected is not None:
-        lines.append(("by hand − in the model", f"{expected - after:.1e}"))
-    rows = [(name, value.replace("-", "−")) for name, value in lines]
-    head = (f"{part.title}, row {i}, column {j}", "")
-    return theme.table(head, rows, save="one-weight") + theme.quiet(note)
+    config, decay = report.config, report.decays[part.name]
+    rate = config.learning_rate
+    hand = first_adamw_step(before, gradient, rate, config.beta1, config.beta2, decay)
+    rows = [
+        ("weight before", signed(before, 8)),
+        ("gradient, after clipping", brief(gradient, 8)),
+        (f"m = (1 − {config.beta1:g}) · gradient, ÷ (1 − {config.beta1:g})", brief(hand["m_corrected"], 8)),
+        (f"v = (1 − {config.beta2:g}) · gradient², ÷ (1 − {config.beta2:g})", brief(hand["v_corrected"], 8)),
+        (f"move = −{rate:g} · m ÷ (√v + 10⁻⁸)", brief(hand["move"], 8)),
+        (f"weight decay = −{rate:g} · {decay:g} · weight", brief(hand["shrink"], 8)),
+        ("weight after, in the model", signed(after, 8)),
+        ("by hand − in the model", f"{hand['after'] - after:.1e}".replace("-", "−")),
+    ]
+    return theme.table((f"{part.title}, row {i}, column {j}", ""), rows, save="one-weight") + theme.quiet(ADAM)
