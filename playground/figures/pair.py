@@ -28,8 +28,6 @@ class Curve:
     """Nats per token."""
     is_first: bool = True
     """Whether it is the first seed's curve; the others are drawn thin behind it."""
-    floor: float | None = None
-    """The lowest possible loss on its own windows; None if unknown."""
 
 
 def pair_curves(

@@ -94,8 +94,7 @@ _PLACES = (
     ("moe", "difference", "#moe-difference"),
     ("moe", "pair curve", "#moe-curve"),
     ("moe", "pair facts", "#moe-panel .facts"),
-    ("moe loads", "loads", "#load-balanced"),
-    ("moe loads", "unbalanced loads", "#load-unbalanced"),
+    ("moe loads", "loads", "#moe-load"),
     ("moe loads", "train unbalanced", "#train-unbalanced"),
 )
 

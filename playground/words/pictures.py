@@ -133,19 +133,12 @@ def difference_words(steps: Sequence[int], mean: np.ndarray, margin: np.ndarray)
     return f"At step {steps[-1]:,}: {signed(mean[-1], 4, plus=True)}{around}."
 
 
-def pair_words(curves: Sequence[Any], comparable: bool = True) -> str:
-    """The last losses of both models' first curves; `curves` have `kind`, `is_first`, `y` and `floor`."""
-    firsts = {c.kind: c for c in curves if c.is_first and len(c.y) and math.isfinite(c.y[-1])}
-    if len(firsts) < 2:
+def pair_words(curves: Sequence[Any]) -> str:
+    """The last losses of both models' first curves; `curves` have `kind`, `is_first` and `y`."""
+    last = {c.kind: c.y[-1] for c in curves if c.is_first and len(c.y) and math.isfinite(c.y[-1])}
+    if len(last) < 2:
         return "Both curves appear here: dense solid with discs, MoE dashed with diamonds."
-    said = []
-    for name, kind in (("dense", "dense"), ("MoE", "moe")):
-        loss, floor = firsts[kind].y[-1], firsts[kind].floor
-        above = "" if floor is None else f" ({signed(loss - floor, 4)} above its best possible)"
-        said.append(f"{name} {loss:.4f}{above}")
-    if not comparable:
-        return f"Do not compare these losses: their validation texts differ. First seed: {said[0]}, {said[1]}."
-    return f"First seed: {said[0]}, {said[1]}."
+    return f"First seed: dense {last['dense']:.4f}, MoE {last['moe']:.4f}."
 
 
 def interval_words(differences: Sequence[float], mean: float | None, margin: float | None) -> str:

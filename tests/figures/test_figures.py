@@ -53,7 +53,7 @@ FIGURES = {
     "skill": courses.skill_curve([0, 10], [0.1, 0.9], [(0.0, 0.2), (0.8, 1.0)], "right"),
     "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6)),
     "game": courses.bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
-    "loads over training": routing.load_map([10, 20], np.array([[0.5, 0, 0.5], [0.6, 0, 0.4]]), (1,), 40, "x"),
+    "loads": routing.load_bars({True: [0.5, 0, 0.5], False: [0.6, 0, 0.4]}),
     "pattern": attention.pattern_map(PATTERN, TOKENS),
     "signed": attention.signed_map(PATTERN - 0.5, TOKENS, TOKENS, blank=PATTERN == 0),
     "heads": attention.head_grid(np.stack([PATTERN] * 5), [f"L0 H{i}" for i in range(5)]),
@@ -213,9 +213,7 @@ def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
     scaled = [figure, *(attention.signed_map(PATTERN[:n], TOKENS[:n], TOKENS) for n in (6, 2))]
     square = ["square" in figure["layout"]["meta"] for figure in scaled]
     assert square == [True, True, False], "where both sides are the same tokens"
-    assert FIGURES["loads over training"]["layout"]["yaxis"]["ticktext"] == ["0", "1 ✕", "2"]
-    colours = numbers_of(FIGURES["loads over training"]["data"][0]["z"])
-    assert colours[:, 0].tolist() == pytest.approx([np.log2(1.5), -2, np.log2(1.5)], abs=1e-6), "0 is an equal share"
+    assert FIGURES["loads"]["layout"]["shapes"][0]["y0"] == pytest.approx(1 / 3), "an equal share"
     patterns = np.tril(RNG.random((16, 64, 64)))
     titles = [f"L{i // 4} H{i % 4}" for i in range(16)]
     grid = attention.head_grid(patterns, titles)

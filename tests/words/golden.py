@@ -164,8 +164,8 @@ def of_verdict_and_pairs() -> Iterator[Case]:
     for name, shared in (("no shared expert", False), ("a shared expert", True)):
         pair = match_dense(TINY.replace(n_experts=4, d_expert=20, shared_expert=shared))
         yield name, matched_pair.matched_in_words(pair)
-        for row in matched_pair.sum_per_layer(pair):
-            yield f"{name}, {row[0]}", " · ".join(map(str, row))
+        yield f"{name}: cost", matched_pair.cost_headline(pair.dense, pair.moe)
+    yield "all experts: cost", matched_pair.cost_headline(pair.dense, pair.moe.replace(experts_per_token=4))
 
 
 def of_heads_and_precision() -> Iterator[Case]:

@@ -24,11 +24,6 @@ from ...under_way import left, progress
 CURVES = {"loss": "Losses", "difference": "Difference"}
 
 
-def curves(view: PairView) -> dict[str, str]:
-    """Those of CURVES that can be drawn for this pair: no differences between losses on different windows."""
-    return {name: title for name, title in CURVES.items() if name != "difference" or view.alike}
-
-
 def headline(view: PairView) -> str:
     """The lesson of the pair, in a few words."""
     verdict = view.verdict
@@ -71,7 +66,7 @@ def numbers(view: PairView) -> str:
         margin = f", ± {verdict.margin:.4f}" * verdict.margin_decides
         return f"MoE's loss{fresh} is <b>{abs(verdict.difference):.4f}</b> {sign}{margin}"
     losses = {NAMES[kind]: side.val_losses[-1] for kind, side in view.sides.items() if side.val_losses}
-    if len(losses) == len(SIDES) and view.alike:
+    if len(losses) == len(SIDES):
         return " · ".join(f"{name} <b>{loss:.4f}</b>" for name, loss in losses.items())
     return ""
 
@@ -83,8 +78,6 @@ def details(view: PairView) -> str:
         parts.append(verdict_result(view.verdict, trained(view)).details)
         if not view.active and (still := _still_learning(view)):
             parts.append(still)
-        if view.baselines is not None and view.baselines.floor is not None and view.verdict.is_clear:
-            parts.append(_beside_the_gap(view))
     if view.state == "finished" and view.message and not view.withheld:
         parts.append(view.message)
     more = not view.active and view.verdict is not None and view.verdict.seeds == 1
@@ -110,15 +103,6 @@ def _still_learning(view: PairView) -> str:
         return ""
     losses = [[each["val_loss"] for each in x] for x in judged]
     return still_learning_in_words(still_learning([x[0]["step"] for x in judged], losses, view.verdict))
-
-
-def _beside_the_gap(view: PairView) -> str:
-    losses = view.sides["dense"].val_losses[: view.verdict.seeds]  # not yet for another pair under way
-    gap = sum(losses) / len(losses) - view.baselines.floor if losses else math.nan
-    if not gap > 0:
-        return ""
-    share = 100 * abs(view.verdict.difference) / gap
-    return f"That is {share:.0f} % of the dense model's distance to the best possible loss ({gap:.4f})."
 
 
 # ---- facts -----------------------------------------------------------------------------------------------------------
@@ -207,7 +191,6 @@ def _losses(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
             history.evaluations["step"],
             history.evaluations["val_loss"],
             i == 0,
-            view.sides[side].floor,
         )
         for side in SIDES
         for i, history in enumerate(view.sides[side].histories if view.sides else ())
@@ -216,7 +199,7 @@ def _losses(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
     rungs = view.baselines.losses() if view.baselines else []
     log_y = bool(rungs) and view.baselines.low_floor
     figure = pair_curves(drawn, rungs, end=end, log_y=log_y)
-    return figure, pair_words(drawn, view.alike)
+    return figure, pair_words(drawn)
 
 
 # ---- progress --------------------------------------------------------------------------------------------------------
