@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..data.judging import LONG
 from ..influence.proof import Trial, mean_effect
 from ..influence.ranking import CORRELATION, Ranked
-from ..influence.verbatim import FREQUENT, SAME, Copied, Match
+from ..influence.verbatim import FREQUENT, LONG, SAME, Copied, Match
 from .numbers import beside_zero, estimate, listed, percent, share
 from .result import Result
 

@@ -268,9 +268,9 @@ def of_texts() -> Iterator[Case]:
     ):
         yield name, judging.parsed_summary(judge(LANGUAGES[language], text, begun))
     rule = "the old keeper sees the small lamp by the sea and "
-    learned = LearnedText(rule * 20, rule * 3 + "nothing of this was ever there before, not one of these words")
+    learned = LearnedText(rule * 20)
     half = learned.compare(rule + "x" * len(rule))
-    yield "half copied", f"{judging.compared_summary(half)} {judging.compared_details(half)}"
+    yield "half copied", judging.compared_summary(half)
     yield "one word", judging.compared_summary(learned.compare("yes "))
     yield "words of its own", judging.compared_summary(learned.compare("no xyz and no zyx "))
     yield "no whole word", judging.compared_summary(learned.compare("ab"))
