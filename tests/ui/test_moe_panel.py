@@ -75,8 +75,7 @@ def test_the_recorded_pair_opens_with_its_verdict_and_works_out_nothing_that_is_
     assert re.search(r"0\.\d+ × +the training speed|1\.\d ×", page.text("speed"))
     assert page.slots["curve"]["aloud"] and page.slots["curve"]["figure"]["layout"]["yaxis"]["type"] == "log"
     assert not {"routing-text", "favourites", "table"} & page.slots.keys()
-    assert "Train three" not in str(page.slots) and "Student" not in str(page.slots)
-    assert all(said in page.look(details=True)["details"] for said in ("Student", "Train three"))
+    assert "Student" in page.slots["details"] and "Train three" not in page.slots["details"], "it takes too long here"
 
 
 def test_a_comparison_is_followed_found_again_and_nobody_elses(served):
@@ -205,7 +204,7 @@ def mixture(about: dict | None = None, **changes) -> Checkpoint:
     return Checkpoint(model, LETTERS, history, "mixture", {"prompt": "the wind"} if about is None else about)
 
 
-CARD = {"headline", "numbers", "more", "interval", "facts", "speed", "remarks", "curve", "table"}
+CARD = {"headline", "numbers", "details", "interval", "facts", "speed", "remarks", "curve", "table"}
 
 
 class Tab:

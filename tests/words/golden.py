@@ -158,7 +158,6 @@ def of_verdict_and_pairs() -> Iterator[Case]:
     ):
         yield name, verdict.verdict_result(found, 80)
         yield f"{name}, more to come", verdict.verdict_result(found, 40, active=True).headline
-    yield "still learning", verdict.still_learning_in_words((0.2, 0.3))
     for loss, margin in ((0.5, 0.2), (0.1, math.inf), (0.01, 0.03)):
         yield f"loss {loss:g}, margin {margin:g}", verdict.loss_in_words(loss, margin)
     for name, shared in (("no shared expert", False), ("a shared expert", True)):

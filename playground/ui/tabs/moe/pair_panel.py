@@ -9,7 +9,7 @@ from typing import Any
 from ....service.comparisons import ComparisonJob
 from ...chart import chart_place, show
 from ...page import Page
-from ...panel import Asked, Shown, Slot, choice, move_button, slot, switch
+from ...panel import Asked, Shown, Slot, choice, slot, switch
 from ...quoted import model_facts
 from ...under_way import notices
 from . import both, breaking, experts, loads, routing, table, verdict
@@ -36,9 +36,8 @@ TEMPLATE = f"""<div class="card pair-card">{slot("notices")}
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}
 <div class="line pair-head"><div id="moe-verdict" class="grow">{slot("headline", tag="h2")}
 {slot("about", tag="p", class_="quiet")}
-<div class="line tight">{slot("numbers", tag="p", class_="num")}{slot("more", class_="line tight")}</div></div>
-{slot("choice")}</div>
-<div data-if="details">{slot("details", class_="stack")}</div>
+{slot("numbers", tag="p", class_="num")}</div>{slot("choice")}</div>
+<details class="pair-details"><summary>Details</summary>{slot("details", class_="stack")}</details>
 <div id="moe-difference">{chart_place("interval", height=86, save_name="verdict", toolbar=False)}</div>
 <div class="facts">{slot("facts")}{slot("speed")}</div>{slot("remarks", class_="stack")}
 <div class="line">{switch("curve", "Curve", verdict.CURVES)}</div>
@@ -88,7 +87,7 @@ def _card(here: At) -> dict[str, Slot]:
         "headline": Slot(facts, seen(lambda v: html.escape(verdict.headline(v))), slow),
         "about": Slot((facts, before_first), lambda: verdict.about(view) + mark),
         "numbers": Slot(facts, seen(verdict.numbers), slow),
-        "more": Slot((this, here.chosen.details), seen(lambda v: _more(here, v)), slow),
+        "details": Slot(facts, seen(verdict.details), slow),
         "remarks": Slot((facts, view.notices), seen(verdict.remarks), slow),
     }
     if before_first:
@@ -100,15 +99,7 @@ def _card(here: At) -> dict[str, Slot]:
         "speed": Slot(view.speeds, lambda: verdict.speed_fact(table.speeds_of(here)), slow),
         "curve": Slot((facts, kind), seen(lambda v: show(*verdict.curve(v, kind), aloud=True)), slow),
     }
-    if here.chosen.details:
-        slots["details"] = Slot(facts, seen(verdict.details), slow)
     return slots
-
-
-def _more(here: At, view: Any) -> str:
-    """The button after the number."""
-    shown, known = here.chosen.details, view.verdict is not None
-    return known * move_button("Details", {"details": not shown}, kind="link", aria_expanded=str(shown).lower())
 
 
 def _choice(here: At) -> Slot:

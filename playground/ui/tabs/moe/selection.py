@@ -39,7 +39,6 @@ class Selection(Selected):
     pair: str = ""
     """Both ids in one word, as in the drop-down; they override `dense` and `mixture`."""
     curve: str = "loss"
-    details: bool = False
     routing: bool = False
     loads: bool = False
     experts: bool = False

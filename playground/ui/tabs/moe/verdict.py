@@ -15,12 +15,13 @@ from ....training.verdict import mean_interval, still_learning
 from ....words.corpus import overlap_warning
 from ....words.pictures import difference_words, interval_words, pair_words
 from ....words.training import in_steps
-from ....words.verdict import still_learning_in_words, verdict_result
+from ....words.verdict import verdict_result
 from ... import theme
 from ...panel import deed_button
 from ...refusals import sentence
 from ...under_way import left, progress
 
+STILL = "Both were still learning: this compares how fast they start, not where they end."
 CURVES = {"loss": "Losses", "difference": "Difference"}
 
 
@@ -76,11 +77,9 @@ def details(view: PairView) -> str:
     parts = []
     if view.verdict is not None:
         parts.append(verdict_result(view.verdict, trained(view)).details)
-        if not view.active and (still := _still_learning(view)):
-            parts.append(still)
     if view.state == "finished" and view.message and not view.withheld:
         parts.append(view.message)
-    more = not view.active and view.verdict is not None and view.verdict.seeds == 1
+    more = view.state == "finished" and view.verdict is not None and view.verdict.seeds == 1
     button = more * deed_button("Train three seeds", "train_again", kind="ghost", data_with='{"seeds": 3}')
     return "".join(f"<p>{html.escape(sentence(part))}</p>" for part in parts if part) + button
 
@@ -92,17 +91,17 @@ def remarks(view: PairView) -> str:
     if view.withheld and not view.active:
         parts.append(theme.notice(view.withheld, "warning"))
     elif view.verdict is not None and not view.active and _still_learning(view):
-        parts.append(theme.notice("Both were still learning: this compares early speed. See Details.", "warning"))
+        parts.append(theme.notice(STILL, "warning"))
     return "".join(parts)
 
 
-def _still_learning(view: PairView) -> str:
-    """Whether the judged pairs were still learning at the end, in words."""
+def _still_learning(view: PairView) -> bool:
+    """Whether the judged pairs were still learning at the end."""
     judged = [[each.evaluations for each in view.sides[side].histories[: view.verdict.seeds]] for side in SIDES]
     if not all(judged):
-        return ""
+        return False
     losses = [[each["val_loss"] for each in x] for x in judged]
-    return still_learning_in_words(still_learning([x[0]["step"] for x in judged], losses, view.verdict))
+    return still_learning([x[0]["step"] for x in judged], losses, view.verdict)
 
 
 # ---- facts -----------------------------------------------------------------------------------------------------------
