@@ -11,15 +11,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 from .languages import Language
 from .languages.grammar import Fault, grammar_of
 
-LONG = 30
-"""Characters in a row that also occur in the learned text: this many or more count as copied."""
-BESIDE = 600
-"""Characters of a held-out text that are looked for, too; each takes half a millisecond in a text of a million."""
 MOST = 20_000
 """How many characters of a text are judged, from its beginning."""
 WORDED = 0.8
@@ -102,16 +97,10 @@ class Compared:
 
     words: Share
     """How many of its words occur in the text learned."""
-    usual: Share
-    """The same share for the words of a held-out text by the same author."""
-    copied: Share
-    """Characters in runs of at least LONG that also occur there, word for word; 0 of 0 if no run can be that long."""
     strange: tuple[tuple[int, int], ...]
     """(start, end) of each word that does not occur there."""
-    sentences: Share = Share(0, 0)
+    sentences: Share
     """How many of its whole sentences occur there unchanged, if the text learned is a list of sentences."""
-    usual_copied: Share = Share(0, 0)
-    """`copied` for a held-out text by the same author."""
 
 
 def without_divided_word(before: str, after: str) -> tuple[str, str]:
@@ -146,14 +135,7 @@ class LearnedText:
         letters, written = sum(len(word) * n for word, n in self.words.items()), sum(map(len, before.split()))
         self.worded = letters >= WORDED * written > 0
         """Whether the text is made of words: a table of numbers or code is not."""
-        known = [word.lower() in self.words for word in _WORD.findall(held_out)]
-        self.usual = Share(sum(known), len(known))
         self.held_out = held_out
-
-    @cached_property
-    def usual_copied(self) -> Share:
-        """How much of a held-out text also occurs there word for word: the usual share for a text by this author."""
-        return self._copying(self.held_out[:BESIDE])
 
     @property
     def nbytes(self) -> int:
@@ -172,13 +154,7 @@ class LearnedText:
             within += Share(known, 1)
             if not known:
                 strange.append(word.span())
-        sentences = self._sentences(begun, text)
-        copied, usual = self._copying(text), self.usual_copied
-        return Compared(within, self.usual, copied, tuple(strange), sentences, usual)
-
-    def _copying(self, text: str) -> Share:
-        could = not self.sentences and min(len(text), len(self.text)) >= LONG
-        return Share(self._copied(text), len(text)) if could else Share(0, 0)
+        return Compared(within, tuple(strange), self._sentences(begun, text))
 
     def _sentences(self, begun: str, text: str) -> Share:
         """Of the sentences that end in a text, how many are copies of learned ones; 0 of 0 without sentences."""
@@ -188,18 +164,6 @@ class LearnedText:
         whole = [_regular(sentence) for sentence in f"{begun}{text}".split(self.ends)[:-1]]
         found = [sentence in self.sentences for sentence in whole if sentence]
         return Share(sum(found), len(found))
-
-    def _copied(self, text: str) -> int:
-        """Characters within pieces of at least LONG characters that occur in the learned text."""
-        copied, done, start = 0, 0, 0
-        while start + LONG <= len(text):
-            if text[start : start + LONG] not in self.text:
-                start += 1
-                continue
-            end = start + LONG
-            copied += end - max(start, done)
-            done, start = end, start + 1
-        return copied
 
 
 def _regular(sentence: str) -> str:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..words.baselines import title
 from . import palette
 from .shapes import Figure, axis, legend, line, lines, note, rule
-
-_PLAYERS = {
-    "you": (palette.INK, "solid"), "bigram": (palette.FAINT, "dash"), "floor": (palette.HIGHLIGHT, "dot")
-}  # fmt: skip
 
 
 def bits_curve(bits: Mapping[str, np.ndarray], *, kind: str = "dense", height: int = 240) -> Figure:

@@ -28,8 +28,6 @@ class Curve:
     """Nats per token."""
     is_first: bool = True
     """Whether it is the first seed's curve; the others are drawn thin behind it."""
-    floor: float | None = None
-    """The lowest possible loss on its own windows; None if unknown."""
 
 
 def pair_curves(
@@ -91,14 +89,9 @@ def difference_lines(
         ]  # fmt: skip
     name = "mean" if len(differences) > 1 else "one seed"
     traces.append(line(steps, mean, name, palette.INK, width=2.2, marks=4, hover="%{y:.4f}"))
-    # differences are far larger in the first fifth of the steps: there, the line may leave the picture, as marks show
+    # differences are far larger in the first fifth of the steps: there, the line may leave the picture
     late = differences[:, np.asarray(steps) >= 0.2 * (steps[-1] if len(steps) else 0)]
     reach = 1.25 * max([abs(float(x)) for x in late.ravel() if math.isfinite(x)] + [1e-3])
-    beyond = [
-        note("▲" if value > 0 else "▼", color=palette.INK, x=step, xref="x", xanchor="center", y=float(value > 0),
-             yanchor="top" if value > 0 else "bottom", hovertext=f"{value:.4f}")
-        for step, value in zip(steps, mean) if abs(value) > reach
-    ]  # fmt: skip
     sides = {"x": 1, "xref": "paper", "xanchor": "right", "yref": "paper"}
     return lines(
         traces,
@@ -108,7 +101,6 @@ def difference_lines(
         margin={"l": 60, "r": 16, "t": 30, "b": 44},
         shapes=[rule(y=0, color=palette.INK, dash="dot")],
         annotations=[
-            *beyond,
             note("dense better ↑", color=palette.DENSE, **sides, y=0.99, yanchor="top"),
             note("MoE better ↓", color=palette.MOE, **sides, y=0.01, yanchor="bottom"),
         ],

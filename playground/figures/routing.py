@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from . import palette
-from .shapes import (
-    FIXED,
-    UPSIDE_DOWN,
-    Figure,
-    axis,
-    cells,
-    counted,
-    frame,
-    heatmap,
-    layers_down,
-    names,
-    note,
-)
-from .wire import numbers
+from .shapes import FIXED, Figure, axis, bar, cells, counted, figure, frame, heatmap, layers_down, legend, names, rule
 
 
 def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int]) -> Figure:
@@ -42,41 +29,23 @@ def journey_map(weights: np.ndarray, experts: np.ndarray, layers: Sequence[int])
     )
 
 
-def load_map(
-    steps: Sequence[int], load: np.ndarray, dead: Sequence[int], planned: int, title: str, bar: bool = True
-) -> Figure:
-    """Heat map of each expert's share of visits (records, E) at the first of these steps; crosses mark `dead` experts.
-
-    The colour shows how far a share is above or below an equal one, up to four times either way. The scale is the same
-    for all runs, so two maps side by side need one colour `bar`.
-    """
-    E = load.shape[1]
-    load = np.pad(load, ((0, len(steps) - len(load)), (0, 0)), constant_values=np.nan)
-    half = (steps[1] - steps[0]) / 2 if len(steps) > 1 else 0.5  # a cell
-    named = "expert, ✕ almost unused" if dead else "expert"
-    trace = cells(
-        np.log2(np.clip(load.T * E, 1 / 4, 4)),
-        "%{y}, step %{x:,.0f}<br>share of load %{customdata:.1f}\u00a0%",
-        scale=palette.DIVERGING_SCALE,
-        ends=(-2, 2),
-        bar="" if bar else None,
-        ticks={
-            "tickvals": [-2, 0, 2], "ticktext": ["¼ or less", "equal share", "4 × or more"],
-            "ticklabelposition": "outside", "orientation": "h", "lenmode": "pixels", "len": 220, "thickness": 8,
-            "x": 0, "xanchor": "left", "xpad": 0, "yref": "container", "y": 1, "yanchor": "top", "ypad": 4,
-        },
-        gap=0,
-        ygap=1,
-        x=numbers(steps),
-        customdata=numbers(100 * load.T),
-        saved={"": load.T},
-    )  # fmt: skip
-    return heatmap(
-        trace,
-        120 + 24 * bar + max(14 * E, 160),
-        axis("step", showgrid=False, range=[steps[0] - half, planned + half], tickformat=",d"),
-        names([f"{e} ✕" if e in dead else str(e) for e in range(E)], named, **UPSIDE_DOWN, **FIXED),
-        margin={"l": 8, "r": 8, "t": 44 + 24 * bar, "b": 8},
-        annotations=[note(title, color=palette.INK, size=14, yshift=8)],
-        uirevision=str(E),
+def load_bars(loads: Mapping[bool, Sequence[float]]) -> Figure:
+    """Each expert's share of the load (E,) in a model with balance (True) or without, and a line at an equal share."""
+    E = len(next(iter(loads.values())))
+    kinds = {True: ("with balance", palette.MOE), False: ("without balance", palette.FAINT)}
+    traces = [
+        bar(shares, list(range(E)), kinds[kind][1], f"expert %{{x}}: %{{y:.1%}} {kinds[kind][0]}<extra></extra>",
+            name=kinds[kind][0])
+        for kind, shares in loads.items()
+    ]  # fmt: skip
+    return figure(
+        traces,
+        240,
+        margin={"l": 48, "r": 8, "t": 30, "b": 40},
+        bargap=0.3,
+        xaxis=names([str(e) for e in range(E)], "expert", **FIXED),
+        yaxis=axis("share of the load", rangemode="tozero", tickformat=".0%", **FIXED),
+        shapes=[rule(y=1 / E, color=palette.INK, dash="dot")],
+        **legend(),
+        uirevision=f"{E} {len(loads)}",
     )

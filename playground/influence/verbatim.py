@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..data.judging import LONG
-
 SOURCES = 3
 """Places of a match that are named."""
 SAME = 0.05
 """Shares of copied text that differ by less are as good as the same."""
 FREQUENT = 100
 """No single passage explains a piece that occurs so often: each is at most 1 % of its occurrences."""
+LONG = 30
+"""Characters in a row that also occur in the learned text: this many or more count as copied."""
 PIECES, BESIDE = 8, 4000
 """Pieces of a held-out text that a text is compared with, and characters that they have together at most."""
 WORDS = 5

@@ -47,7 +47,6 @@ _PLACES = (
     ("generate", "warnings", "=notes"),
     ("generate game", "bets", "=game-board"),
     ("generate game", "last bet", "=game-result"),
-    ("generate game", "bits", "#generate-panel :is([data-slot=game-chart], [data-slot=game-bits])"),
     ("generate game", "bets summary", "=game-summary"),
     ("generate experiments", "compare temperatures", "#generate-panel .compare-temperatures"),
     ("generate experiments", "four temperatures", "=heat-texts"),
@@ -93,8 +92,7 @@ _PLACES = (
     ("moe", "difference", "#moe-difference"),
     ("moe", "pair curve", "#moe-curve"),
     ("moe", "pair facts", "#moe-panel .facts"),
-    ("moe loads", "loads", "#load-balanced"),
-    ("moe loads", "unbalanced loads", "#load-unbalanced"),
+    ("moe loads", "loads", "#moe-load"),
     ("moe loads", "train unbalanced", "#train-unbalanced"),
 )
 

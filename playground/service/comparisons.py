@@ -46,6 +46,8 @@ class ComparisonSpec:
     tokenizer: str = "word"
     vocab_size: int | None = None
     """Size of a byte-level vocabulary to be trained; None for its default."""
+    aside: bool = False
+    """Whether it only shows what balance does: of its models, the mixture alone is kept."""
 
     def check(self, matched: MatchedPair, limits: Limits) -> None:
         """Raise LimitError if the spec asks for too much."""
@@ -142,15 +144,10 @@ class ComparisonJob(TrainingJob):
             )
 
     def _side(self, side: str) -> SideView:
-        config, model_id = getattr(self._matched, side), self.model_ids[side]
-        training = self.spec.training
         return SideView(
-            config=config,
+            config=getattr(self._matched, side),
             histories=tuple(history.copied() for history in self._histories[side]),
             planned_steps=self._steps,
-            tokens_per_step=training.batch_size * training.accumulation * config.context_length,
-            model_id=model_id if self.models[model_id] else None,
-            baselines=self._baselines,
             reasons=tuple(self._reasons[side]),
         )
 
@@ -240,7 +237,8 @@ class ComparisonJob(TrainingJob):
             elif event is _OVER:
                 self.state, self.message = "finished", self._ending()
             self.version += 1
-        if isinstance(event, Trained) and event.seed == self.spec.training.seed:
+        wanted = isinstance(event, Trained) and event.seed == self.spec.training.seed
+        if wanted and not (self.spec.aside and event.side == "dense"):
             self._keep(event)
 
     def _take_told(self, told: SideEvent) -> None:

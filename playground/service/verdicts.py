@@ -11,14 +11,7 @@ from ..data.judging import LearnedText, judge
 from ..kept import Kept
 from ..model import Transformer
 from ..storage import Checkpoint
-from ..words.judging import (
-    FIRST_MISTAKES,
-    LACKING,
-    compared_details,
-    compared_summary,
-    copied_summary,
-    parsed_summary,
-)
+from ..words.judging import FIRST_MISTAKES, LACKING, compared_summary, copied_summary, parsed_summary
 
 _learned = Kept(entries=50, megabytes=64)
 
@@ -30,8 +23,6 @@ class Verdict:
     words: str
     marks: tuple[tuple[int, int, str], ...] = ()
     """(start, end, why) of words in the text, ascending."""
-    details: str = ""
-    """The statistics behind it."""
     legend: str = ""
     """What the underlines mean."""
 
@@ -60,7 +51,7 @@ def verdict(
         return Verdict(words) if (words := copied_summary(found)) else None
     why = "does not occur in the text it learned from"
     marks = tuple((start, end, why) for start, end in found.strange)
-    return Verdict(compared_summary(found), marks, compared_details(found), LACKING)
+    return Verdict(compared_summary(found), marks, LACKING)
 
 
 def verdicts_on(checkpoint: Checkpoint, texts: Sequence[str], begun: str) -> list[Verdict | None]:
@@ -69,9 +60,9 @@ def verdicts_on(checkpoint: Checkpoint, texts: Sequence[str], begun: str) -> lis
     return [verdict(text, begun, language=language, tokenizer=checkpoint.tokenizer, learned=learned) for text in texts]
 
 
-def in_words(verdicts: Sequence[Verdict | None], *, details: bool = False) -> str:
-    """The verdicts, or their details, as sentences, numbered if there are several."""
-    said = [(i, found.details if details else found.words) for i, found in enumerate(verdicts, 1) if found is not None]
+def in_words(verdicts: Sequence[Verdict | None]) -> str:
+    """The verdicts as sentences, numbered if there are several."""
+    said = [(i, found.words) for i, found in enumerate(verdicts, 1) if found is not None]
     return " ".join(words if len(verdicts) == 1 else f"Text {i}: {words}" for i, words in said if words)
 
 

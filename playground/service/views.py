@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from ..data import LANGUAGES, Baselines, Tokenizer, corpus_from_language
+from ..data import Baselines, Tokenizer, corpus_from_language
 from ..data.judging import LearnedText
 from ..links import RunCard
 from ..model import ModelConfig
@@ -174,7 +174,7 @@ EQUAL_WORDS = {
     "flops": "equal FLOPs",
 }
 WINDOWS = 256
-"""How many validation windows are used to compare two finished models anew."""
+"""How many validation windows are used to judge the recorded pair."""
 TEXT = 200_000
 """Characters of the validation text from which these windows come."""
 
@@ -187,18 +187,8 @@ class SideView:
     histories: tuple[History, ...]
     """One history per seed begun, in order; the first belongs to the kept model."""
     planned_steps: int
-    tokens_per_step: int
-    model_id: str | None = None
-    """The model's id in the registry, once it is there."""
     reasons: tuple[str, ...] = ()
     """Why each ended run ended, by seed."""
-    baselines: Baselines | None = None
-    """The baselines on the windows used for its own losses."""
-
-    @property
-    def floor(self) -> float | None:
-        """The lowest possible loss on those windows; None if unknown."""
-        return self.baselines.floor if self.baselines else None
 
     @property
     def val_losses(self) -> list[float]:
@@ -217,8 +207,6 @@ class PairView(View):
     equal: str | None = None
     """What was made equal; None if nothing was."""
     matched: MatchedPair | None = None
-    alike: bool = True
-    """Whether both models' losses were recorded on the same windows, so that they may be compared."""
     verdict: Verdict | None = None
     withheld: str = ""
     """Why there is no verdict, or not on all seeds, as a sentence."""
@@ -238,36 +226,25 @@ class PairView(View):
         return {side: statistics.median(*speeds) if any(speeds) else None for side, speeds in first.items()}
 
 
-# ---- two finished models ---------------------------------------------------------------------------------------------
+# ---- the recorded pair -----------------------------------------------------------------------------------------------
 
 
-def pair_of(
-    dense_id: str, dense: Checkpoint, moe_id: str, moe: Checkpoint, *, recorded: bool, judged: bool = True
-) -> PairView:
-    """Two models that remember how they were trained, judged on fresh text in their language, if they have one.
+def pair_of(dense_id: str, dense: Checkpoint, moe_id: str, moe: Checkpoint, *, judged: bool = True) -> PairView:
+    """Two recorded models that learned one language from the same windows, judged on fresh text.
 
     `judged`: False leaves them unjudged, since that takes a moment, unless it was done before.
     """
-    sides = {"dense": _side(dense_id, dense), "moe": _side(moe_id, moe)}
-    windows = _windows(dense)
-    alike = windows is not None and windows == _windows(moe)
-    baselines = (sides["moe"].baselines or sides["dense"].baselines) if alike else None
-    if alike:
-        sides = {side: replace(part, baselines=baselines) for side, part in sides.items()}
     known = _verdicts.setdefault(moe.model, weakref.WeakKeyDictionary())
     if judged and dense.model not in known:
         known[dense.model] = _judged(dense, moe)
-    verdict, withheld = known.get(dense.model, (None, ""))
     return PairView(
         id=f"{dense_id} {moe_id}",
         name=f"{dense.name} and {moe.name}",
-        state="recorded" if recorded else "finished",
-        sides=sides,
-        equal=_equal(dense.config, moe.config),
-        alike=alike,
-        baselines=baselines,
-        verdict=verdict,
-        withheld=withheld,
+        state="recorded",
+        sides={"dense": _side(dense), "moe": _side(moe)},
+        equal="active",
+        baselines=moe.baselines,
+        verdict=known.get(dense.model),
         corpus=str(moe.about.get("corpus") or ""),
     )
 
@@ -276,55 +253,17 @@ def pair_of(
 _verdicts: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def _windows(checkpoint: Checkpoint) -> tuple | None:
-    """A key for the windows used for a model's losses; None if unknown."""
-    about, training = checkpoint.about, checkpoint.training
-    if not about.get("text_sha256"):
-        return None
-    cut = checkpoint.config.context_length, training and training.eval_windows
-    return about["text_sha256"], checkpoint.tokenizer.to_dict(), *cut
-
-
-def _side(model_id: str, checkpoint: Checkpoint) -> SideView:
-    training = checkpoint.training
-    windows = training.batch_size * training.accumulation if training else 1
+def _side(checkpoint: Checkpoint) -> SideView:
     return SideView(
         config=checkpoint.config,
         histories=(checkpoint.history,),
-        planned_steps=training.steps if training else checkpoint.history.last_step or 1,
-        tokens_per_step=windows * checkpoint.config.context_length,
-        model_id=model_id,
-        reasons=(str((checkpoint.history.finished or {}).get("reason") or "done"),),
-        baselines=checkpoint.baselines,
+        planned_steps=checkpoint.history.last_step,
+        reasons=("done",),
     )
 
 
-def _equal(dense: ModelConfig, moe: ModelConfig) -> str | None:
-    """What the two models happen to have in common, to within half a percent."""
-    for equal, (here, there) in {
-        "active": (dense.n_active_parameters, moe.n_active_parameters),
-        "flops": (dense.flops_per_token(), moe.flops_per_token()),
-        "total": (dense.n_parameters, moe.n_parameters),
-    }.items():
-        if abs(here / there - 1) < 0.005:
-            return equal
-    return None
-
-
-def _judged(dense: Checkpoint, moe: Checkpoint) -> tuple[Verdict | None, str]:
-    """The verdict on two finished models, or a sentence on why there is none."""
-    language = str(moe.about.get("language") or "")
-    if dense.about.get("text_sha256") != moe.about.get("text_sha256") or dense.tokenizer.to_dict() != (
-        moe.tokenizer.to_dict()
-    ):
-        return None, "These two did not learn from the same text, so their losses cannot be compared."
-    if dense.config.context_length != moe.config.context_length:
-        return None, "One of the two sees more text at once, so their losses cannot be compared."
-    if language not in LANGUAGES or moe.tokenizer.kind not in ("char", "word"):
-        return None, "Their validation text was not saved, so there is no verdict on these two."
-    unit, context = moe.tokenizer.kind, moe.config.context_length
+def _judged(dense: Checkpoint, moe: Checkpoint) -> Verdict:
+    language, unit = str(moe.about["language"]), moe.tokenizer.kind
     corpus = corpus_from_language(language, n_characters=1000, n_validation=TEXT, unit=unit)
-    if corpus.vocab_size > min(dense.config.vocab_size, moe.config.vocab_size):
-        return None, "Their language has more tokens today than these two know, so there is no verdict."
-    windows = corpus.windows("val", context, WINDOWS)
-    return judge([window_losses(dense.model, *windows)], [window_losses(moe.model, *windows)]), ""
+    windows = corpus.windows("val", moe.config.context_length, WINDOWS)
+    return judge([window_losses(dense.model, *windows)], [window_losses(moe.model, *windows)])

@@ -46,8 +46,8 @@ class Verdict:
 
 def still_learning(
     steps: Sequence[Sequence[int]], losses: Sequence[Sequence[Sequence[float]]], verdict: Verdict
-) -> tuple[float, float] | None:
-    """By how many nats the dense and the MoE model were still improving at the end; None unless both clearly were.
+) -> bool:
+    """Whether the dense and the MoE model were both clearly still improving at the end.
 
     A model was still improving if its loss fell clearly during the last fifth of its steps: by more than the two models
     differ, and by more than `ON_ITS_WAY` of its whole fall. Then their difference is one of speed. It says little about
@@ -61,14 +61,12 @@ def still_learning(
     for at, by_seed in zip(steps, losses):
         before = [i for i, step in enumerate(at) if step <= 0.8 * at[-1]]
         if not before or len(at) < 3:
-            return None
+            return False
         values = np.mean(by_seed, axis=0)
         fell.append(float(values[before[-1]] - values[-1]))
         learned.append(values[0] - values[-1])
     apart = max(abs(verdict.difference), verdict.margin if math.isfinite(verdict.margin) else 0.0)
-    if any(last <= ON_ITS_WAY * whole for last, whole in zip(fell, learned)) or min(fell) <= apart:
-        return None
-    return fell[0], fell[1]
+    return min(fell) > apart and all(last > ON_ITS_WAY * whole for last, whole in zip(fell, learned))
 
 
 def judge(dense: Sequence[WindowLosses], moe: Sequence[WindowLosses]) -> Verdict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -38,22 +38,27 @@ def journey_words(token: str, position: int, layers: Sequence[int], experts: np.
     return f"The first choices of token {position} “{token}”. {way}. Framed: the experts it uses."
 
 
-def balance_headline(step: int, balanced: Evenness, unbalanced: Evenness) -> str:
-    """What balance did to a layer's load after this many steps."""
-    died, dead = len(unbalanced.dead), len(balanced.dead)
+def load_result(loads: Mapping[bool, Evenness]) -> Result:
+    """How evenly a layer's experts are used in a model with balance (True) or without, and what balance did to that."""
+    E = round(2 ** next(iter(loads.values())).most)
+    equal = f"an equal share is {100 / E:.3g} %."
+    if len(loads) == 1:
+        ((balanced, load),) = loads.items()
+        which = "With balance" if balanced else "Without balance"
+        headline = f"{which}, the busiest of {E} experts gets {100 * load.busiest_share:.0f} % of the load."
+        pushed = "Balance pushed towards equal shares. Without it, a few experts may do all the work." * balanced
+        return Result(headline, f"{equal.capitalize()} {pushed}".strip())
+    dead, died = len(loads[True].dead), len(loads[False].dead)
+    balanced, unbalanced = 100 * loads[True].busiest_share, 100 * loads[False].busiest_share
+    number = f"The busiest expert gets {unbalanced:.0f} % of the load without it, {balanced:.0f} % with it; {equal}"
     if died != dead:
         rather = f", instead of {dead}" if dead else ""
-        return f"Without balance, {died} of {round(2**balanced.most)} experts are almost unused{rather}."
-    shares = [100 * load.busiest_share for load in (unbalanced, balanced)]
-    if not 1 / BUSIER < shares[0] / shares[1] < BUSIER:
-        return "Without balance, the busiest expert gets {:.0f} % of the load, not {:.0f} %.".format(*shares)
-    return f"After {step:,} steps, the experts are used about as evenly without balance as with it."
-
-
-def usage_words(load: Evenness | None, balanced: bool) -> str:
-    """The title of a load map: whether this model has balance, and how many of its experts are in use."""
-    used = f" · {2**load.entropy:.1f} of {2**load.most:.0f} in use" if load else ""
-    return f"{'With' if balanced else 'Without'} balance{used}"
+        waste = "They take memory, but learn almost nothing."
+        return Result(f"Without balance, {died} of {E} experts are almost unused{rather}.", f"{waste} {number}")
+    if 1 / BUSIER < unbalanced / balanced < BUSIER:
+        learn = " All experts get enough tokens to learn." * (not dead)
+        return Result("Balance makes little difference here.", f"{number}{learn}")
+    return Result(f"Without balance, the load is {'less' if unbalanced > balanced else 'more'} even.", number)
 
 
 def specialised_result(sorting: Sorting, kind: tuple[int, Sequence[str]] | None, judged: str) -> Result:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..data.judging import LONG, Compared, ParsedText, Share
+from ..data.judging import Compared, ParsedText, Share
 from ..data.languages import LANGUAGES, Language
 
 FIRST_MISTAKES = "Red underlines mark the first mistake of each {unit}."
@@ -63,32 +63,14 @@ def compared_summary(compared: Compared) -> str:
     return f"{said} in the training text."
 
 
-def compared_details(compared: Compared) -> str:
-    """The share of words from the training text with its interval, the same for held-out text, and how much is copied;
-    empty without a whole word."""
-    if not compared.words.of:
-        return ""
-    words = f"Words from the training text: {share_text(compared.words)}"
-    if (usual := compared.usual).of:
-        words += f"; in held-out text, {100 * usual.right / usual.of:.0f} %"
-    return f"{words}. {copied_summary(compared)}".strip()
-
-
 def copied_summary(compared: Compared) -> str:
-    """How much of it is copied; empty if that is unknown."""
+    """How many of its sentences are copied; empty if that is unknown."""
     right, of = compared.sentences.right, compared.sentences.of
+    if not of:
+        return ""
     if of == 1:
         return f"This sentence is {'copied' if right else 'not copied'} from the training text."
-    if of:
-        return f"{right:,} of {of:,} sentences {'is' if right == 1 else 'are'} copied from the training text."
-    if not compared.copied.of:
-        return ""
-    words = (
-        f"{_percent(compared.copied.right / compared.copied.of)} % is copied in pieces of at least {LONG} characters"
-    )
-    if compared.usual_copied.of:
-        words += f"; in held-out text, {_percent(compared.usual_copied.right / compared.usual_copied.of)} %"
-    return f"{words}."
+    return f"{right:,} of {of:,} sentences {'is' if right == 1 else 'are'} copied from the training text."
 
 
 def _percent(share: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..model import ModelConfig
 from ..model.matched_pair import COUNTS, MatchedPair
 
 
@@ -18,17 +19,8 @@ def matched_in_words(pair: MatchedPair) -> str:
     )
 
 
-def sum_per_layer(pair: MatchedPair) -> list[tuple[str, str, int, int]]:
-    """Weights in one block's MLP or experts: (what, how it is counted, in all, used by one token)."""
-    d, matrices = pair.moe.d_model, 3 if pair.moe.activation == "swiglu" else 2
-    f, E, K = pair.moe.expert_width, pair.moe.n_experts, pair.moe.experts_per_token
-    shared = int(pair.moe.shared_expert)
-    dense = matrices * d * pair.dense.ff_width
-    one = matrices * d * f
-    everyone = f" + {shared} shared" if shared else ""
-    return [
-        ("Dense", f"{matrices} × {d} × {pair.dense.ff_width:,}", dense, dense),
-        ("Experts", f"{E}{everyone} × {matrices} × {d} × {f:,}, {K}{everyone} used",
-         (E + shared) * one, (K + shared) * one),
-        ("Router", f"{d} × {E}", d * E, d * E),
-    ]  # fmt: skip
+def cost_headline(dense: ModelConfig, moe: ModelConfig) -> str:
+    """Size and arithmetic of the MoE model, as multiples of the dense one's."""
+    work = f"{moe.flops_per_token() / dense.flops_per_token():.1f}"
+    arithmetic = "the same arithmetic" if work == "1.0" else f"{work} times the arithmetic"
+    return f"MoE: {moe.n_parameters / dense.n_parameters:.1f} times the parameters, {arithmetic} per token."

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Baselines
-from .baselines import BEST, beside_guessing, from_the_best
+from .baselines import beside_guessing, from_the_best
 from .numbers import beside_zero, estimate, listed, percent, share, signed
 from .result import Result
 
@@ -84,14 +84,6 @@ def temperatures_words(labels: Sequence[str], by_temperature: Mapping[float, Seq
     return f"“{labels[best]}” has {' and '.join(ends)}. Temperature never changes the order."
 
 
-def bits_words(bits: Mapping[str, np.ndarray]) -> str:
-    """What each player of a game has paid so far, the least first."""
-    if not len(next(iter(bits.values()), ())):
-        return ""
-    totals = sorted((float(np.sum(costs)), BEST if player == "floor" else player) for player, costs in bits.items())
-    return f"Bits paid so far, fewest first: {', '.join(f'{player} {total:.1f}' for total, player in totals)}."
-
-
 def times_words(
     lengths: Sequence[int], cached: Sequence[float], plain: Sequence[float], context: int | None = None
 ) -> str:
@@ -114,19 +106,12 @@ def difference_words(steps: Sequence[int], mean: np.ndarray, margin: np.ndarray)
     return f"At step {steps[-1]:,}: {signed(mean[-1], 4, plus=True)}{around}."
 
 
-def pair_words(curves: Sequence[Any], comparable: bool = True) -> str:
-    """The last losses of both models' first curves; `curves` have `kind`, `is_first`, `y` and `floor`."""
-    firsts = {c.kind: c for c in curves if c.is_first and len(c.y) and math.isfinite(c.y[-1])}
-    if len(firsts) < 2:
+def pair_words(curves: Sequence[Any]) -> str:
+    """The last losses of both models' first curves; `curves` have `kind`, `is_first` and `y`."""
+    last = {c.kind: c.y[-1] for c in curves if c.is_first and len(c.y) and math.isfinite(c.y[-1])}
+    if len(last) < 2:
         return "Both curves appear here: dense solid with discs, MoE dashed with diamonds."
-    said = []
-    for name, kind in (("dense", "dense"), ("MoE", "moe")):
-        loss, floor = firsts[kind].y[-1], firsts[kind].floor
-        above = "" if floor is None else f" ({signed(loss - floor, 4)} above its best possible)"
-        said.append(f"{name} {loss:.4f}{above}")
-    if not comparable:
-        return f"Do not compare these losses: their validation texts differ. First seed: {said[0]}, {said[1]}."
-    return f"First seed: {said[0]}, {said[1]}."
+    return f"First seed: dense {last['dense']:.4f}, MoE {last['moe']:.4f}."
 
 
 def interval_words(differences: Sequence[float], mean: float | None, margin: float | None) -> str:

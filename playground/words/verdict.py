@@ -31,16 +31,6 @@ def verdict_result(verdict: Verdict, steps: int, *, active: bool = False) -> Res
     )
 
 
-def still_learning_in_words(fell: tuple[float, float] | None) -> str:
-    """That both models were still learning, if they were: by how much the dense and the MoE model's loss fell."""
-    if fell is None:
-        return ""
-    return (
-        f"Both were still learning. In the last fifth of the steps, the dense loss fell by {fell[0]:.4f}, the MoE loss "
-        f"by {fell[1]:.4f}. So this compares how fast they start, not where they end."
-    )
-
-
 def loss_in_words(loss: float, margin: float) -> str:
     """A loss with its interval, cut off at 0."""
     if not math.isfinite(margin):

@@ -79,7 +79,7 @@ def test_no_number_is_printed_over_another_words_can_be_read_and_things_have_nam
         look((390,), rules=view == "Training")
     tab(page, "Dense vs MoE")
     page.wait_for_selector("#moe-curve [data-state=drawn]")
-    for name in ("routing", "loads", "experts", "breaking", "figures"):
+    for name in ("routing", "loads", "experts", "breaking", "figures", "texts"):
         page.locator(f"#moe-{name} > summary").click()
     page.wait_for_selector("#moe-panel [data-slot=favourites] table")
     page.wait_for_selector("#both-texts .sample")

@@ -51,8 +51,7 @@ FIGURES = {
     "temperatures": candidates.temperature_comparison(["a", "b"], {0.5: [0.9, 0.1], 2: [0.6, 0.4]}),
     "token times": courses.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1.0, 2.0, 4.0], context=2),
     "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6)),
-    "game": courses.bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
-    "loads over training": routing.load_map([10, 20], np.array([[0.5, 0, 0.5], [0.6, 0, 0.4]]), (1,), 40, "x"),
+    "loads": routing.load_bars({True: [0.5, 0, 0.5], False: [0.6, 0, 0.4]}),
     "pattern": attention.pattern_map(PATTERN, TOKENS),
     "signed": attention.signed_map(PATTERN - 0.5, TOKENS, TOKENS, blank=PATTERN == 0),
     "heads": attention.head_grid(np.stack([PATTERN] * 5), [f"L0 H{i}" for i in range(5)]),
@@ -166,8 +165,6 @@ def test_rungs_the_best_moment_and_differences_are_drawn_where_they_fit():
     layout = pair.difference_lines(steps, differences, differences[0], np.full(10, np.nan), end=450)["layout"]
     (start, end), (low, high) = layout["xaxis"]["range"], layout["yaxis"]["range"]
     assert (start, end) == (0, 450) and low <= differences[0, 2:].min() and differences[0, 2:].max() <= high
-    beyond = layout["annotations"][:-2]
-    assert [(each["text"], each["x"], each["hovertext"]) for each in beyond] == [("▼", 50, "-0.5000")]
     drawn = pair.difference_lines(steps, np.vstack([differences] * 3), differences[0], differences[0])["data"]
     assert [each["name"] for each in drawn if each.get("showlegend", True)] == ["95 % interval", "each seed", "mean"]
 
@@ -192,11 +189,6 @@ def test_cosines_candidates_gradients_and_games_are_drawn_as_they_are_counted():
     np.testing.assert_array_equal(numbers_of(after["x"]), [0.5, 0.3, 0.2])
     np.testing.assert_array_equal(numbers_of(before["x"]), [0.1, 0.2, 0.7])
     assert numbers_of(after["y"]).tolist() == [0, 1, 2], "equal texts are different rows"
-    bits = {"you": np.array([1.0, 3.0]), "model": np.array([0.5, 0.25])}
-    drawn = courses.bits_curve(bits)
-    totals = [numbers_of(trace["y"]).tolist() for trace in drawn["data"]]
-    assert totals == [[0.0, 1.0, 4.0], [0.0, 0.5, 0.75]]
-    assert courses.bits_curve({"you": np.array([])})["data"]
 
 
 def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
@@ -212,9 +204,7 @@ def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():
     scaled = [figure, *(attention.signed_map(PATTERN[:n], TOKENS[:n], TOKENS) for n in (6, 2))]
     square = ["square" in figure["layout"]["meta"] for figure in scaled]
     assert square == [True, True, False], "where both sides are the same tokens"
-    assert FIGURES["loads over training"]["layout"]["yaxis"]["ticktext"] == ["0", "1 ✕", "2"]
-    colours = numbers_of(FIGURES["loads over training"]["data"][0]["z"])
-    assert colours[:, 0].tolist() == pytest.approx([np.log2(1.5), -2, np.log2(1.5)], abs=1e-6), "0 is an equal share"
+    assert FIGURES["loads"]["layout"]["shapes"][0]["y0"] == pytest.approx(1 / 3), "an equal share"
     patterns = np.tril(RNG.random((16, 64, 64)))
     titles = [f"L{i // 4} H{i % 4}" for i in range(16)]
     grid = attention.head_grid(patterns, titles)

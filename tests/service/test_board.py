@@ -294,7 +294,7 @@ def test_when_one_of_two_leaves_the_other_keeps_its_moments(tmp_path):
         and board.find(ANNA, job.id, kind=ComparisonJob) is job
     )
     assert [moe.snapshots.model(step).config for step in moe.snapshots.steps] == [moe.config] * len(moe.snapshots.steps)
-    assert job.view().sides["dense"].model_id is None and job.view().sides["moe"].model_id
+    assert job.learned == [job.model_ids["moe"]]
     board.registry.remove(job.model_ids["moe"], ANNA)
     assert board.find(ANNA, job.id, kind=ComparisonJob) is None and not job.folder.exists()
 

@@ -44,7 +44,7 @@ def test_a_comparison_ends_with_a_verdict_and_both_models_which_are_its_visitors
     assert view.baselines.uniform > view.baselines.bigram
     for side, experts in (("dense", 0), ("moe", 4)):
         part = view.sides[side]
-        checkpoint = jobs.registry.get(part.model_id, ANNA)
+        checkpoint = jobs.registry.get(job.model_ids[side], ANNA)
         assert checkpoint.config.n_experts == experts and checkpoint.history.last_step == 12
         assert checkpoint.about["ladder"] == view.baselines.to_dict()
         assert checkpoint.snapshots.steps[-1] == 12  # for pictures over training
@@ -53,7 +53,7 @@ def test_a_comparison_ends_with_a_verdict_and_both_models_which_are_its_visitors
     mean = sum(m - d for d, m in zip(view.sides["dense"].val_losses, view.sides["moe"].val_losses)) / 2
     assert math.isclose(mean, view.verdict.difference, abs_tol=1e-5)
     assert jobs.find(ANNA, job.id, kind=ComparisonJob) is job and jobs.find(BERT, job.id, kind=ComparisonJob) is None
-    assert not jobs.registry.has(view.sides["moe"].model_id, BERT) and jobs.of(BERT, kind=ComparisonJob) == []
+    assert not jobs.registry.has(job.model_ids["moe"], BERT) and jobs.of(BERT, kind=ComparisonJob) == []
     assert jobs.of(ANNA) == [] and jobs.find(ANNA, job.id) is None  # the Train tab does not meet it
 
 
@@ -86,7 +86,7 @@ def test_one_thing_at_a_time_within_the_limits_and_stop_keeps_both(tmp_path):
     view = job.view()
     assert view.state == "finished" and view.verdict is None
     assert "not judged" in view.withheld
-    assert all(jobs.registry.has(part.model_id, ANNA) for part in view.sides.values())
+    assert job.learned == list(job.model_ids.values())
 
 
 OTHER = "a dog and a cat sat on a mat, and that mat sat on the cat. " * 40

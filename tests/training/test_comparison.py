@@ -143,11 +143,10 @@ def test_a_comparison_of_models_that_still_fall_is_one_of_speed():
     steps = [10, 20, 30, 40, 50, 60, 70, 80]
     falling = [3.0 - 0.02 * step for step in steps]
     rested = [*falling[:3], *[falling[3]] * 5]
-    found = still_learning([steps, steps], [[falling], [falling]], verdict)
-    assert found == pytest.approx((0.4, 0.4))
-    assert still_learning([steps, steps], [[falling], [rested]], verdict) is None
-    assert still_learning([steps, steps], [[rested], [rested]], verdict) is None
+    assert still_learning([steps, steps], [[falling], [falling]], verdict)
+    assert not still_learning([steps, steps], [[falling], [rested]], verdict)
+    assert not still_learning([steps, steps], [[rested], [rested]], verdict)
     nearly = [*falling[:6], falling[5], falling[5] - 0.005]  # still falls, and by more than they differ, but hardly
-    assert still_learning([steps, steps], [[nearly], [nearly]], Verdict(0.001, 0.001, 3, 0.001)) is None
-    assert still_learning([[], []], [[[]], [[]]], verdict) is None
-    assert still_learning([[80], [80]], [[[1.0]], [[1.0]]], verdict) is None
+    assert not still_learning([steps, steps], [[nearly], [nearly]], Verdict(0.001, 0.001, 3, 0.001))
+    assert not still_learning([[], []], [[[]], [[]]], verdict)
+    assert not still_learning([[80], [80]], [[[1.0]], [[1.0]]], verdict)

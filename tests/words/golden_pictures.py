@@ -41,15 +41,12 @@ def of_pictures() -> Iterator[Case]:
     stages = ["embeddings", "layer 0", "layer 1"]
     for name, ranks in (("leads", [1, 1, 1]), ("takes the lead", [9, 2, 1]), ("never leads", [9, 2, 2])):
         yield f"lens: {name}", pictures.lens_words(np.array([0.1, 0.4, 0.3]), np.array(ranks), stages, "h", "i")
-    yield "game: two bets", pictures.bits_words({"you": np.array([1.0, 3.0]), "floor": np.array([0.5, 0.25])})
     lengths, times = list(range(2, 12)), ([1.0] * 7 + [9.0] * 3, [2.0] * 7 + [9.0] * 3)
     yield "times: beyond the context", pictures.times_words(lengths, *times, context=8)
     yield "difference", pictures.difference_words([0, 40], np.array([0.0, -0.2]), np.array([math.nan, 0.1]))
     yield "difference: nothing yet", pictures.difference_words([], np.array([]), np.array([]))
-    curves = [
-        Facts(kind=kind, is_first=True, y=[2.0, loss], floor=1.0) for kind, loss in (("dense", 1.5), ("moe", 1.4))
-    ]
-    yield "two curves on different texts", pictures.pair_words(curves, comparable=False)
+    curves = [Facts(kind=kind, is_first=True, y=[2.0, loss]) for kind, loss in (("dense", 1.5), ("moe", 1.4))]
+    yield "two curves", pictures.pair_words(curves)
     yield "no curves yet", pictures.pair_words([])
     for mean in (0.05, -0.3):
         yield f"interval: {mean}", pictures.interval_words([-0.1, 0.2], mean, 0.1)
@@ -78,9 +75,9 @@ def of_experts() -> Iterator[Case]:
         ("one is busy", even, Evenness(2.0, 3.0, 0.5, ())),
         ("nothing", even, even),
     ):
-        yield f"what balance did: {what}", experts.balance_headline(80, balanced, unbalanced)
-    yield "a load's title", experts.usage_words(even, True)
-    yield "a load's title, not measured yet", experts.usage_words(None, False)
+        yield f"what balance did: {what}", str(experts.load_result({True: balanced, False: unbalanced}))
+    for balanced in (True, False):
+        yield f"a load, balanced: {balanced}", str(experts.load_result({balanced: even}))
     yield "kept", experts.repeated_words([7, 8, 7, 7], [3, 1, 3, 1], 2)
     yield "nothing kept", experts.repeated_words([7, 8], [1, 1], 1)
     for random, kind in ((0.61, (3, ["a"])), (0.61, (3, list("abcde"))), (0.61, None), (0.73, None)):

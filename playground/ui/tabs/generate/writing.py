@@ -195,7 +195,7 @@ def written(page: Page, asked: Asked, after: Any, stopped: threading.Event) -> I
     yield {"end": {
         "cut": step is not None and not all(step.stopped),
         "said": " ".join(filter(None, said)),
-        "details": " ".join(filter(None, [in_words(verdicts, details=True), speed, full])),
+        "details": f"{speed} {full}".strip(),
         "faults": wrong,
     }}  # fmt: skip
 

@@ -3,7 +3,7 @@
 training.py    the form, Train both, and what the panel's buttons do
 selection.py   which pair is shown, and what a view knows about it
 pair_panel.py  the panel; verdict.py words a pair's result
-routing.py, loads.py, experts.py, breaking.py, both.py   its folds; table.py, texts.py, expert_text.py help them
+routing.py, loads.py, experts.py, breaking.py, table.py, both.py   its folds; texts.py: the text they are judged on
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Break it: experts switched off or silenced, routes forced; what each expert is worth."""
+"""Break it: experts switched off; what each expert is worth."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ....data import visible
 from ....figures.candidates import next_tokens
 from ....figures.parts import part_map
 from ....inspection.cost import effect, expert_costs
-from ....inspection.edits import Edit, ForceExpert, SwitchOffExperts, edits_tap
-from ....inspection.routing import RoutedText, expert_layers, routing_of
+from ....inspection.edits import SwitchOffExperts, edits_tap
+from ....inspection.routing import expert_layers, routing_of
 from ....kept import Kept
 from ....storage import Checkpoint
 from ....training.losses import window_losses
@@ -30,16 +30,8 @@ TITLE = "Break it"
 CANDIDATES = 8
 LOSS_WINDOWS = 24
 """The number of windows for every loss here, so that a model has only one loss."""
-WAYS = {
-    "off": "Switch off: tokens go to the next choice",
-    "silent": "Silence: routed as before, output zero",
-    "force": "Send every token to the first chosen expert",
-}
-
 TEMPLATE = f"""<div class="stack">{slot("breaking-note")}
-<div class="line">{PROMPT}
-{choice("way", "", WAYS, said="What to do with the experts")}</div>
-<div class="line">{slot("breaking-layer")}{slot("breaking-experts", class_="line tight", data_arrows="")}</div>
+<div class="line">{PROMPT}{slot("breaking-layer")}{slot("breaking-experts", class_="line tight", data_arrows="")}</div>
 {slot("breaking-visited")}{slot("breaking-result", id="breaking-result")}
 {chart_place("breaking-next", height=340, save_name="next-tokens")}
 <details data-fold="worth"><summary>What is each expert worth?</summary>
@@ -55,19 +47,18 @@ def slots(at: At) -> dict[str, Slot]:
     ids, notes = read_prompt(at.page, checkpoint, c.prompt or "")
     E, K = checkpoint.config.n_experts, checkpoint.config.experts_per_token
     ids = ids[-checkpoint.config.context_length :]
-    routed = _routed(checkpoint, ids)
+    routed = routing_of(checkpoint.model, torch.tensor([ids]))
     i = routed.layers.index(c.layer)
     visited, weights = (each[i, 0, -1].tolist() for each in (routed.experts, routed.weights))  # by the last token
     chosen = tuple(visited[:1]) if c.off is None else c.off
-    way = "silent" if c.way == "off" and K == E else c.way  # if every expert is visited, none can take over
     if K == E:
         notes = [*notes, f"Every token uses all {E} experts, so no other can take over. Here they are silenced."]
     here = (*at.about, tuple(ids), c.layer)
-    edited = (*here, way, chosen)
+    edited = (*here, chosen)
     names = {str(layer): str(layer) for layer in layers}
 
     def changed() -> Changed:
-        return _kept.get(("changed", *edited), lambda: change(at, checkpoint, ids, way, chosen), owner=checkpoint.model)
+        return _kept.get(("changed", *edited), lambda: change(at, checkpoint, ids, chosen), owner=checkpoint.model)
 
     return {
         "breaking-note": Slot(notes, lambda: "".join(notice(n) for n in notes)),
@@ -88,13 +79,6 @@ def clicked(at: At, click: dict[str, Any]) -> dict[str, Any]:
     return {"layer": layers[row], "off": (column,)}
 
 
-def _routed(checkpoint: Checkpoint, ids: list[int]) -> RoutedText:
-    """Where the prompt's tokens go by themselves."""
-    return _kept.get(
-        ("routed", tuple(ids)), lambda: routing_of(checkpoint.model, torch.tensor([ids])), owner=checkpoint.model
-    )
-
-
 def _toggle(expert: int, chosen: tuple[int, ...]) -> str:
     """A button that adds an expert to the edit, or removes it."""
     into = [e for e in chosen if e != expert] if expert in chosen else sorted({*chosen, expert})
@@ -106,10 +90,11 @@ Changed = tuple[str, dict[str, Any] | None]
 """What it does to the loss, and the next token's picture."""
 
 
-def change(at: At, checkpoint: Checkpoint, ids: list[int], way: str, chosen: tuple[int, ...]) -> Changed:
-    """An edit's effect on the next token and on the loss. Raises ValueError if there is no such edit."""
-    model = checkpoint.model
-    tap = edits_tap([edit_for(way, at.chosen.layer, chosen)], model.config)
+def change(at: At, checkpoint: Checkpoint, ids: list[int], chosen: tuple[int, ...]) -> Changed:
+    """What switching experts off does to the next token and to the loss. Raises ValueError if too few would be left."""
+    model, config = checkpoint.model, checkpoint.config
+    replaced = config.experts_per_token < config.n_experts  # or else no other can take over
+    tap = edits_tap([SwitchOffExperts(at.chosen.layer, chosen, replaced=replaced)], config)
     found = effect(model, torch.tensor([ids]), tap)
     top = torch.cat([found.after.topk(CANDIDATES // 2).indices, found.before.topk(CANDIDATES).indices])
     kept = sorted(dict.fromkeys(top.tolist()), key=lambda t: -found.before[t].item())[:CANDIDATES]
@@ -138,20 +123,6 @@ def worth(at: At, checkpoint: Checkpoint) -> dict[str, Any] | None:
     names = [[f"expert {e} of layer {layer}" for e in experts] for layer in layers]
     judged = f"{y.numel():,} tokens of {what}"
     return show(figure, str(worth_words(costs, margins, found.first.numpy(), found.before, judged, names)))
-
-
-def edit_for(how: str, layer: Any, experts: Any) -> Edit:
-    """The edit that the controls describe. Raises ValueError if there is no such edit."""
-    chosen = tuple(experts or ())
-    if not all(isinstance(e, int) and not isinstance(e, bool) for e in [layer, *chosen]):
-        raise ValueError("Choose a layer and experts by their numbers")
-    if how in ("off", "silent"):
-        return SwitchOffExperts(layer, chosen, replaced=how == "off")
-    if how != "force":
-        raise ValueError(f"Choose what to do with the experts: {', '.join(WAYS)}")
-    if not chosen:
-        raise ValueError("Choose the expert to send tokens to")
-    return ForceExpert(layer, chosen[0])
 
 
 def labels_of(checkpoint: Checkpoint, ids: list[int]) -> list[str]:

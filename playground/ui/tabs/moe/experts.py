@@ -21,10 +21,7 @@ TITLE = "What did the experts learn?"
 MOST = 6
 
 TEMPLATE = f"""<div class="stack">{slot("experts-note")}
-<div class="line">{slot("experts-layers")}</div>{slot("favourites", class_="stack")}
-<details><summary>Another text</summary><label><span class="sr-only">Text to sort</span><textarea rows="1"
-name="own" dir="auto" autocomplete="off" spellcheck="false" placeholder="Type or paste a text"></textarea></label>
-</details></div>"""
+<div class="line">{slot("experts-layers")}</div>{slot("favourites", class_="stack")}</div>"""
 
 
 def slots(at: At) -> dict[str, Slot]:
@@ -33,7 +30,7 @@ def slots(at: At) -> dict[str, Slot]:
     names = {str(each): str(each) for each in expert_layers(checkpoint.config)}
     return {
         "experts-layers": Slot((names, layer), lambda: choice("layer", "Layer", names, str(layer))),
-        "favourites": Slot((*at.about, layer, at.chosen.own), lambda: favourites_of(at, checkpoint, layer), slow=True),
+        "favourites": Slot((*at.about, layer), lambda: favourites_of(at, checkpoint, layer), slow=True),
     }
 
 
@@ -42,7 +39,7 @@ def favourites_of(at: At, checkpoint: Checkpoint, layer: int) -> str:
 
     Raises ValueError if there is no text, or too little.
     """
-    windows, what = text_for(at.page, checkpoint, at.chosen.own)
+    windows, what = text_for(at.page, checkpoint)
     ids = windows[:, :-1]
     routing, tokens = routing_of(checkpoint.model, ids), ids.flatten().numpy()
     E = routing.n_experts

@@ -9,20 +9,19 @@ from typing import Any
 from ....service.comparisons import ComparisonJob
 from ...chart import chart_place, show
 from ...page import Page
-from ...panel import Asked, Shown, Slot, choice, move_button, slot, switch
+from ...panel import Asked, Shown, Slot, choice, slot, switch
 from ...quoted import model_facts
 from ...under_way import notices
-from . import both, breaking, experts, loads, routing, verdict
+from . import both, breaking, experts, loads, routing, table, verdict
 from .selection import At, Selection, at, pairs, within
-from .table import training_speeds
 
-FOLDS = {"routing": routing, "loads": loads, "experts": experts, "breaking": breaking, "figures": both}
+FOLDS = {"routing": routing, "loads": loads, "experts": experts, "breaking": breaking, "figures": table, "texts": both}
 """The modules that draw each fold: TITLE, TEMPLATE, slots(at). A ValueError shows in the slot <fold>-note."""
 CLICKED = {"expert-costs": breaking.clicked}
 """Chart → the function for a click in it."""
-ADDRESS = "dense mixture curve routing loads experts breaking figures prompt typed layer token"
+ADDRESS = "dense mixture curve routing loads experts breaking figures texts prompt typed layer token"
 """The fields of the selection that the page's address holds."""
-OF_MODEL = "dense mixture pair layer token off worth own"
+OF_MODEL = "dense mixture pair layer token off worth"
 """The fields that are kept separately for each model."""
 
 
@@ -37,12 +36,11 @@ TEMPLATE = f"""<div class="card pair-card">{slot("notices")}
 {slot("problem", tag="p", class_="notice notice-error", role="alert")}
 <div class="line pair-head"><div id="moe-verdict" class="grow">{slot("headline", tag="h2")}
 {slot("about", tag="p", class_="quiet")}
-<div class="line tight">{slot("numbers", tag="p", class_="num")}{slot("more", class_="line tight")}</div></div>
-{slot("choice")}</div>
-<div data-if="details">{slot("details", class_="stack")}</div>
+{slot("numbers", tag="p", class_="num")}</div>{slot("choice")}</div>
+<details class="pair-details"><summary>Details</summary>{slot("details", class_="stack")}</details>
 <div id="moe-difference">{chart_place("interval", height=86, save_name="verdict", toolbar=False)}</div>
 <div class="facts">{slot("facts")}{slot("speed")}</div>{slot("remarks", class_="stack")}
-{slot("curves", class_="line")}
+<div class="line">{switch("curve", "Curve", verdict.CURVES)}</div>
 <div id="moe-curve">{chart_place("curve", height=300, save_name="dense-vs-moe")}</div></div>
 {"".join(map(_folded, FOLDS))}"""
 
@@ -54,8 +52,6 @@ def show_pair(page: Page, asked: Asked) -> Shown:
         clicked = CLICKED.get(str(asked.clicked.get("slot")))
         changes = clicked(here, asked.clicked) if clicked else {}
         here = within(replace(here, chosen=here.chosen.moved(**changes)))
-    if here.view and here.chosen.curve not in (drawable := verdict.curves(here.view)):
-        here = replace(here, chosen=here.chosen.moved(curve=next(iter(drawable))))
     slots = _card(here)
     for name, module in FOLDS.items():
         if getattr(here.chosen, name):
@@ -91,37 +87,19 @@ def _card(here: At) -> dict[str, Slot]:
         "headline": Slot(facts, seen(lambda v: html.escape(verdict.headline(v))), slow),
         "about": Slot((facts, before_first), lambda: verdict.about(view) + mark),
         "numbers": Slot(facts, seen(verdict.numbers), slow),
-        "more": Slot((this, here.chosen.details), seen(lambda v: _more(here, v)), slow),
+        "details": Slot(facts, seen(verdict.details), slow),
         "remarks": Slot((facts, view.notices), seen(verdict.remarks), slow),
     }
     if before_first:
         return slots
-    kinds, kind = verdict.curves(view), here.chosen.curve
+    kind = here.chosen.curve
     slots |= {
-        "curves": Slot(kinds, lambda: switch("curve", "Curve", kinds)),
         "interval": Slot(facts, seen(lambda v: show(*verdict.interval(v))), slow),
         "facts": Slot(this, lambda: verdict.facts(view) if view.sides else ""),
-        "speed": _speed(here),
-        "curve": Slot((facts, kind), seen(lambda v: show(*verdict.curve(v, kind), aloud=v.alike)), slow),
+        "speed": Slot(view.speeds, lambda: verdict.speed_fact(table.speeds_of(here)), slow),
+        "curve": Slot((facts, kind), seen(lambda v: show(*verdict.curve(v, kind), aloud=True)), slow),
     }
-    if here.chosen.details:
-        slots["details"] = Slot(facts, seen(verdict.details), slow)
     return slots
-
-
-def _speed(here: At) -> Slot:
-    """The speed: recorded if the two were trained in turns; else timed, which takes seconds the first time."""
-    view = here.view
-    if here.job:
-        return Slot(view.speeds, lambda: verdict.speed_fact(view.speeds))
-    models = [checkpoint.model for checkpoint in here.pair]
-    return Slot((*here.about_both, "timed"), lambda: verdict.speed_fact(training_speeds(*models)), slow=True)
-
-
-def _more(here: At, view: Any) -> str:
-    """The button after the number."""
-    shown, known = here.chosen.details, view.verdict is not None
-    return known * move_button("Details", {"details": not shown}, kind="link", aria_expanded=str(shown).lower())
 
 
 def _choice(here: At) -> Slot:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -10,13 +12,11 @@ import torch
 from ....data import visible
 from ....figures.routing import journey_map
 from ....inspection.routing import RoutedText, expert_layers, routing_of
-from ....kept import Kept
 from ....words.experts import journey_words, repeated_words
 from ...chart import chart_place, show
 from ...panel import Slot, chip, choice, slot
 from ...prompts import read_prompt
 from ...theme import notice
-from .expert_text import expert_text
 from .selection import PROMPT, At, prompts
 
 TITLE = "Where do tokens go?"
@@ -34,8 +34,6 @@ TEMPLATE = f"""<div class="stack">{slot("routing-note")}
 <details><summary>Another text</summary><div class="stack">{PROMPT}
 {slot("routing-ideas", class_="line tight", data_arrows="")}</div></details></div>"""
 
-_kept = Kept(entries=96, megabytes=64)
-
 
 def slots(at: At) -> dict[str, Slot]:
     """All slots of this fold. Raises ValueError if the text cannot be read."""
@@ -50,8 +48,9 @@ def slots(at: At) -> dict[str, Slot]:
     names = {str(each): str(each) for each in layers}
     text, here = (*at.about, tuple(ids)), (*at.about, tuple(ids), layer)
 
+    @cache
     def routed() -> RoutedText:
-        return _kept.get(tuple(ids), lambda: routing_of(checkpoint.model, torch.tensor([ids])), owner=checkpoint.model)
+        return routing_of(checkpoint.model, torch.tensor([ids]))
 
     def first() -> list[int]:
         return routed().experts[i, 0, :, 0].tolist()
@@ -85,3 +84,25 @@ def _journey(routing: RoutedText, token: str, position: int) -> tuple[dict[str, 
     visited, shares = (each[:, 0, position].numpy() for each in (routing.experts, routing.weights))
     figure = journey_map(routing.dense_weights()[:, 0, position].numpy(), visited, routing.layers)
     return figure, journey_words(token, position, routing.layers, visited, shares)
+
+
+def expert_text(
+    tokens: Sequence[str], first: Sequence[int], n_experts: int, followed: int, ends: Sequence[bool]
+) -> str:
+    """Tokens as HTML with the experts (T,) that they chose first in one layer. Everything is escaped.
+
+    `ends`: after which tokens the text begins a new line; they stay beside the token before.
+    """
+    spans = []
+    for t, (token, expert, end) in enumerate(zip(tokens, first, ends)):
+        mark = ' class="followed" aria-current="true"' * (t == followed)
+        move = html.escape(f'{{"token": {t}}}', quote=True)
+        spans.append(  # one stop for the tab key, arrow keys inside
+            f'<button type="button" data-token="{t}" data-move="{move}"{mark} tabindex="{-(t != followed)}" '
+            f'style="--hue: {360 * expert // n_experts}" title="token {t}: expert {expert}">'
+            f"<b>{html.escape(token)}</b><i>{expert}</i></button>"
+        )
+        if end:
+            before = spans.pop(-2) if t and not ends[t - 1] else ""
+            spans[-1] = f'<span class="end">{before}{spans[-1]}</span><br>'
+    return f'<div class="expert-text" data-arrows="">{"".join(spans)}</div>'

@@ -39,21 +39,18 @@ class Selection(Selected):
     pair: str = ""
     """Both ids in one word, as in the drop-down; they override `dense` and `mixture`."""
     curve: str = "loss"
-    details: bool = False
     routing: bool = False
     loads: bool = False
     experts: bool = False
     breaking: bool = False
     figures: bool = False
+    texts: bool = False
     prompt: str | None = None
     """What the folds read: the mixture routes it, both models continue it. None stands for the model's suggestion."""
     typed: bool = False
     layer: int | None = None
     token: int = 0
     """The token that is followed."""
-    own: str = ""
-    """A text for the question of which tokens experts favour."""
-    way: str = "off"
     off: tuple[int, ...] | None = None
     """The experts to be switched off; None stands for the one that the last token visits."""
     worth: bool = False
@@ -83,7 +80,12 @@ class At:
 
     def seen(self, *, judged: bool = True) -> PairView | None:
         """Like `view`; with `judged`, a missing verdict is computed, which takes a moment."""
-        return self.job.view() if self.job else two(self.page, self.visitor, *self.ids, judged=judged)
+        if self.job:
+            return self.job.view()
+        if not all(self.ids):
+            return None
+        dense, mixture = self.pair
+        return pair_of(self.ids[0], dense, self.ids[1], mixture, judged=judged)
 
     @functools.cached_property
     def by_balance(self) -> dict[bool, PairView]:
@@ -122,15 +124,6 @@ class At:
         return self.chosen.dense, self.page.step_of(self.visitor, self.chosen.dense), *self.about
 
 
-def two(page: Page, visitor: str | None, dense: str, mixture: str, *, judged: bool = True) -> PairView | None:
-    """Two existing models as a pair; None if one is missing."""
-    if not all(page.registry.has(model_id, visitor) for model_id in (dense, mixture)):
-        return None
-    one, other = (page.registry.get(model_id, visitor) for model_id in (dense, mixture))
-    recorded = (dense, mixture) == SHIPPED
-    return pair_of(dense, one, mixture, other, recorded=recorded, judged=judged)
-
-
 def pairs(page: Page, visitor: str | None) -> dict[tuple[str, str], str]:
     """(dense, mixture) → name of every pair that was trained as one, the newest first, the recorded one last."""
     jobs = page.board.of(visitor, kind=ComparisonJob)
@@ -142,16 +135,14 @@ def pairs(page: Page, visitor: str | None) -> dict[tuple[str, str], str]:
 def at(page: Page, visitor: str, chosen: Selection) -> At:
     """What to show: the running comparison, or else the chosen pair."""
     jobs = page.board.of(visitor, kind=ComparisonJob)
-    going = next((job for job in reversed(jobs) if job.active), None)
+    going = next((job for job in reversed(jobs) if job.active and not job.spec.aside), None)
     if going is not None:
         return At(page, visitor, _with(chosen, _ids(going)), going)
-    known, registry = pairs(page, visitor), page.registry
-    given = tuple(chosen.pair.split(" ")) if chosen.pair.count(" ") == 1 else (chosen.dense, chosen.mixture)
-    ids = tuple(next((m for m in (each, f"shipped-{each}") if each and registry.has(m, visitor)), "") for each in given)
-    if not all(ids):
-        wanted = [each for each in (*reversed(ids), chosen.model) if each]
-        found = next((pair for name in wanted for pair in known if name in pair), None)
-        ids = found or next(iter(known), ("", ""))
+    known = pairs(page, visitor)
+    given = tuple(chosen.pair.split(" ")) if chosen.pair else (chosen.dense, chosen.mixture)
+    wanted = [given, tuple(f"shipped-{each}" for each in given)]
+    wanted += [pair for name in (*reversed(given), chosen.model) for pair in known if name in pair]
+    ids = next((pair for pair in wanted if pair in known), next(iter(known), ("", "")))
     job = next((job for job in jobs if _ids(job) == ids and len(job.learned) == 2), None)
     return At(page, visitor, _with(chosen, ids), job)
 
@@ -168,7 +159,7 @@ def within(here: At) -> At:
         chosen = chosen.moved(layer=second(layers), off=None)
     if chosen.off is not None:
         chosen = chosen.moved(off=tuple(sorted({e for e in chosen.off if 0 <= e < config.n_experts})))
-    if chosen.prompt is None and (chosen.routing or chosen.breaking or chosen.figures):
+    if chosen.prompt is None and (chosen.routing or chosen.breaking or chosen.texts):
         chosen = chosen.moved(prompt=prompts(here.page, here.ids[1], here.visitor)[0])
     return replace(here, chosen=chosen)
 
@@ -186,7 +177,7 @@ def prompts(page: Page, model_id: str | None, visitor: str | None) -> list[str]:
 
 def _but_balance(spec: ComparisonSpec) -> ComparisonSpec:
     """The spec without what `train_again` may change."""
-    return replace(spec, seeds=1, moe=spec.moe.replace(balance="none"))
+    return replace(spec, seeds=1, aside=False, moe=spec.moe.replace(balance="none"))
 
 
 def _ids(job: ComparisonJob) -> tuple[str, str]:

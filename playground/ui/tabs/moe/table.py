@@ -1,9 +1,8 @@
-"""The table: the two models' shape, cost and results, row by row; speeds without a record are timed here, in turns."""
+"""Both in numbers: the two models' size, cost and results; speeds without a record are timed here, in turns."""
 
 from __future__ import annotations
 
 import copy
-import html
 import statistics
 import threading
 import time
@@ -17,33 +16,45 @@ from ....model import Transformer
 from ....service.views import PairView
 from ....training import loss_of
 from ....training.comparison import SIDES
+from ....words.matched_pair import cost_headline
 from ....words.numbers import signed
 from ... import theme
+from ...panel import Slot, slot
+from .selection import At
 
+TITLE = "Both in numbers"
+TEMPLATE = f'<div id="moe-table" class="stack">{slot("figures-note")}{slot("table", class_="stack")}</div>'
 ROUNDS = 5
 TRAINED_WINDOWS = 8
 """How many windows a timed step has."""
 
 
-def pair_table(view: PairView | None, speeds: dict[str, float | None] | None = None) -> str:
-    """The table of both models, with the rows that are known. Escaped.
+def slots(at: At) -> dict[str, Slot]:
+    """The table."""
+    view = at.view
+    state = (at.about_both, view.id, view.state, view.version if view.active else 0) if view else None
+    return {"table": Slot(state, lambda: pair_table(at.seen(), speeds_of(at)), slow=True)}
 
-    Args:
-        speeds: each side's tokens per second in training, recorded during their training or timed here.
-    """
+
+def speeds_of(at: At) -> dict[str, float | None]:
+    """Each side's tokens per second in training: recorded if both were trained in turns, or else timed."""
+    return at.view.speeds if at.job else training_speeds(*(checkpoint.model for checkpoint in at.pair))
+
+
+def pair_table(view: PairView | None, speeds: dict[str, float | None]) -> str:
+    """A headline and the table of both models, with the rows that are known."""
     if view is None or not view.sides:
         return theme.notice("Both models appear here, side by side, once there are two.")
-    configs = [view.sides[side].config for side in SIDES]
+    dense, moe = configs = [view.sides[side].config for side in SIDES]
     rows = [
         _compared("parameters in all", *(config.n_parameters for config in configs)),
         _compared("active parameters", *(config.n_active_parameters for config in configs)),
         _compared("FLOPs per token", *(config.flops_per_token() for config in configs)),
-        _compared("training, tokens/s", *((speeds or {}).get(side) for side in SIDES), written=two_digits),
+        _compared("training, tokens/s", *(speeds[side] for side in SIDES), written=two_digits),
         *_losses(view),
     ]
-    whose = "" if view.matched is None else f"{view.name}, under way" if view.active else view.name
-    caption = f'<p class="quiet">{html.escape(whose)}</p>' if whose else ""
-    return caption + theme.table(("", "Dense", "MoE", "MoE compared"), rows, save="dense-vs-moe-table")
+    table = theme.table(("", "Dense", "MoE", "MoE compared"), rows, save="dense-vs-moe-table")
+    return f"<h3>{cost_headline(dense, moe)}</h3>{table}"
 
 
 def two_digits(speed: float) -> str:
@@ -77,7 +88,7 @@ def _time_training(models: dict[str, Transformer]) -> dict[str, float]:
 
 
 _clock = threading.Lock()  # two timings at once would disturb each other
-_timed = Kept(entries=256)
+_timed = Kept(entries=4)
 
 
 def _compared(
@@ -93,20 +104,12 @@ def _losses(view: PairView) -> list[list[str]]:
     found = {side: view.sides[side].val_losses[:n] for side in SIDES}
     if not all(found.values()):
         return []
-    means = {side: statistics.fmean(losses) for side, losses in found.items()}
-    over = f", mean of {n} seeds" if n > 1 else ""
-    if view.verdict is None and (view.active or any(side.reasons[:1] != ("done",) for side in view.sides.values())):
-        over = ", unfinished runs"
-    gap, fresh = means["moe"] - means["dense"], ""
-    if view.verdict is not None and view.matched is None:
-        over, gap, fresh = " at the end of training", view.verdict.difference, "on fresh text: "
-    difference = f"{fresh}{abs(gap):.4f} {'lower' if gap < 0 else 'higher'}"
-    if not view.alike:
-        over, difference = ", each recorded on its own windows", "not comparable"
-    rows = [[f"validation loss{over}", f"{means['dense']:.4f}", f"{means['moe']:.4f}", difference]]
-    floors = [view.sides[side].floor for side in SIDES]
-    if any(floor is not None for floor in floors):
-        gaps = [None if floor is None else means[side] - floor for side, floor in zip(SIDES, floors)]
-        written = ["–" if gap is None else signed(gap, 4) for gap in gaps]
-        rows.append([f"above the best possible{over}", *written, ""])
+    dense, moe = (statistics.fmean(found[side]) for side in SIDES)
+    recorded = view.matched is None
+    over = f", mean of {n} seeds" if n > 1 else " so far" if view.active else " at the end of training"
+    gap = view.verdict.difference if recorded and view.verdict else moe - dense
+    difference = f"{'on fresh text: ' * recorded}{abs(gap):.4f} {'lower' if gap < 0 else 'higher'}"
+    rows = [[f"validation loss{over}", f"{dense:.4f}", f"{moe:.4f}", difference]]
+    if view.baselines and (floor := view.baselines.floor) is not None:
+        rows.append([f"above the best possible{over}", signed(dense - floor, 4), signed(moe - floor, 4), ""])
     return rows

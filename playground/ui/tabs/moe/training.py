@@ -13,7 +13,7 @@ from ....service.comparisons import ComparisonJob, ComparisonSpec
 from ....service.limits import Limits
 from ....service.pace import Pace
 from ....service.runs import OWN_TEXT, Source
-from ....words.matched_pair import matched_in_words, sum_per_layer
+from ....words.matched_pair import matched_in_words
 from ....words.training import in_steps
 from ...forms import pair as form
 from ...forms import texts
@@ -22,7 +22,7 @@ from ...forms.followed import Begins, Followed, Follows, Values
 from ...page import UNSEEN, Page
 from ...panel import Asked
 from ...refusals import sentence
-from ...theme import duration, notice, quiet, table
+from ...theme import duration, notice, quiet
 from ...under_way import add_bar, just_begun
 from . import verdict
 
@@ -115,11 +115,8 @@ class Comparing:
 
     def filled(self, visitor: str | None) -> dict:
         """The form on an opening page: as it was when the last comparison with its balance was begun."""
-        specs = [job.spec for job in self.board.of(visitor, kind=ComparisonJob)]
-        if not specs:
-            return gr.skip()
-        balanced = [spec for spec in specs if spec.moe.balance != "none"]  # without: for one look, by a button
-        return self._holding(form.values_of((balanced or specs)[-1]))
+        specs = [job.spec for job in self.board.of(visitor, kind=ComparisonJob) if not job.spec.aside]
+        return self._holding(form.values_of(specs[-1])) if specs else gr.skip()
 
     def _holding(self, values: Values) -> dict:
         """Outputs that make the form hold these."""
@@ -134,25 +131,15 @@ class Comparing:
         self.board.compare(asked.visitor, self.again(asked), share=share)
 
     def again(self, asked: Asked) -> ComparisonSpec:
-        """The comparison `train_again` starts; for three seeds, a recorded pair takes the form's first values.
-
-        Raises ValueError.
-        """
-        seeds, balance = asked.selection.get("seeds"), asked.selection.get("balance")
+        """The comparison `train_again` starts. Raises ValueError."""
         ids = asked.selection.get("dense"), asked.selection.get("mixture")
         jobs = self.board.of(asked.visitor, kind=ComparisonJob)
-        job = next((job for job in jobs if (job.model_ids["dense"], job.model_ids["moe"]) == ids), None)
-        if job is not None:
-            spec = job.spec
-        elif seeds is None:
+        spec = next((job.spec for job in jobs if tuple(job.model_ids.values()) == ids), None)
+        if spec is None:
             raise ValueError("The recorded pair takes too long to train again. Press Train both first")
-        else:
-            values = form.first_values() | {"equal": "active"}
-            spec = form.comparison_spec(values, Source(form.FIRST_SOURCE), self.page.limits)
-        if seeds is not None:
+        if (seeds := asked.selection.get("seeds")) is not None:
             return replace(spec, seeds=form.BY_NAME["seeds"].read(seeds, self.page.limits))
-        kind = form.BY_NAME["balance"].read(balance, self.page.limits)
-        return replace(spec, seeds=1, moe=spec.moe.replace(balance=kind))
+        return replace(spec, seeds=1, aside=True, moe=spec.moe.replace(balance="none"))
 
 
 # ---- the layout ------------------------------------------------------------------------------------------------------
@@ -194,9 +181,4 @@ def words(named: Values, limits: Limits, pace: Pace) -> tuple[str, str, str]:
     count = f"{spec.moe.n_experts} experts, {spec.moe.experts_per_token} per token"
     each = f"{spec.seeds} seeds of {in_steps(spec.training.steps)}" if spec.seeds > 1 else in_steps(spec.training.steps)
     line = f"{count} · {each} · about {duration(min(seconds, limits.seconds))}"
-    known = own.vocabulary or source.kind in texts.EXAMPLES
-    guess = f"Counted for a vocabulary of {matched.moe.vocab_size:,}. "
-    guess += "Your text's own vocabulary changes both models equally."
-    rows = [[what, how, f"{whole:,}", f"{used:,}"] for what, how, whole, used in sum_per_layer(matched)]
-    total = table(("one block", "matrices", "stored", "per token"), rows)
-    return "", quiet(line), quiet(matched_in_words(matched)) + total + ("" if known else quiet(guess))
+    return "", quiet(line), quiet(matched_in_words(matched))

@@ -15,18 +15,14 @@ from ....training.verdict import mean_interval, still_learning
 from ....words.corpus import overlap_warning
 from ....words.pictures import difference_words, interval_words, pair_words
 from ....words.training import in_steps
-from ....words.verdict import still_learning_in_words, verdict_result
+from ....words.verdict import verdict_result
 from ... import theme
 from ...panel import deed_button
 from ...refusals import sentence
 from ...under_way import left, progress
 
+STILL = "Both were still learning: this compares how fast they start, not where they end."
 CURVES = {"loss": "Losses", "difference": "Difference"}
-
-
-def curves(view: PairView) -> dict[str, str]:
-    """Those of CURVES that can be drawn for this pair: no differences between losses on different windows."""
-    return {name: title for name, title in CURVES.items() if name != "difference" or view.alike}
 
 
 def headline(view: PairView) -> str:
@@ -71,7 +67,7 @@ def numbers(view: PairView) -> str:
         margin = f", ± {verdict.margin:.4f}" * verdict.margin_decides
         return f"MoE's loss{fresh} is <b>{abs(verdict.difference):.4f}</b> {sign}{margin}"
     losses = {NAMES[kind]: side.val_losses[-1] for kind, side in view.sides.items() if side.val_losses}
-    if len(losses) == len(SIDES) and view.alike:
+    if len(losses) == len(SIDES):
         return " · ".join(f"{name} <b>{loss:.4f}</b>" for name, loss in losses.items())
     return ""
 
@@ -81,13 +77,9 @@ def details(view: PairView) -> str:
     parts = []
     if view.verdict is not None:
         parts.append(verdict_result(view.verdict, trained(view)).details)
-        if not view.active and (still := _still_learning(view)):
-            parts.append(still)
-        if view.baselines is not None and view.baselines.floor is not None and view.verdict.is_clear:
-            parts.append(_beside_the_gap(view))
     if view.state == "finished" and view.message and not view.withheld:
         parts.append(view.message)
-    more = not view.active and view.verdict is not None and view.verdict.seeds == 1
+    more = view.state == "finished" and view.verdict is not None and view.verdict.seeds == 1
     button = more * deed_button("Train three seeds", "train_again", kind="ghost", data_with='{"seeds": 3}')
     return "".join(f"<p>{html.escape(sentence(part))}</p>" for part in parts if part) + button
 
@@ -99,26 +91,17 @@ def remarks(view: PairView) -> str:
     if view.withheld and not view.active:
         parts.append(theme.notice(view.withheld, "warning"))
     elif view.verdict is not None and not view.active and _still_learning(view):
-        parts.append(theme.notice("Both were still learning: this compares early speed. See Details.", "warning"))
+        parts.append(theme.notice(STILL, "warning"))
     return "".join(parts)
 
 
-def _still_learning(view: PairView) -> str:
-    """Whether the judged pairs were still learning at the end, in words."""
+def _still_learning(view: PairView) -> bool:
+    """Whether the judged pairs were still learning at the end."""
     judged = [[each.evaluations for each in view.sides[side].histories[: view.verdict.seeds]] for side in SIDES]
     if not all(judged):
-        return ""
+        return False
     losses = [[each["val_loss"] for each in x] for x in judged]
-    return still_learning_in_words(still_learning([x[0]["step"] for x in judged], losses, view.verdict))
-
-
-def _beside_the_gap(view: PairView) -> str:
-    losses = view.sides["dense"].val_losses[: view.verdict.seeds]  # not yet for another pair under way
-    gap = sum(losses) / len(losses) - view.baselines.floor if losses else math.nan
-    if not gap > 0:
-        return ""
-    share = 100 * abs(view.verdict.difference) / gap
-    return f"That is {share:.0f} % of the dense model's distance to the best possible loss ({gap:.4f})."
+    return still_learning([x[0]["step"] for x in judged], losses, view.verdict)
 
 
 # ---- facts -----------------------------------------------------------------------------------------------------------
@@ -207,7 +190,6 @@ def _losses(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
             history.evaluations["step"],
             history.evaluations["val_loss"],
             i == 0,
-            view.sides[side].floor,
         )
         for side in SIDES
         for i, history in enumerate(view.sides[side].histories if view.sides else ())
@@ -216,7 +198,7 @@ def _losses(view: PairView, end: int | None) -> tuple[dict[str, Any], str]:
     rungs = view.baselines.losses() if view.baselines else []
     log_y = bool(rungs) and view.baselines.low_floor
     figure = pair_curves(drawn, rungs, end=end, log_y=log_y)
-    return figure, pair_words(drawn, view.alike)
+    return figure, pair_words(drawn)
 
 
 # ---- progress --------------------------------------------------------------------------------------------------------
