@@ -8,9 +8,8 @@ Park et al. 2023, "TRAK"). Actual effects are those of training again with the s
 from __future__ import annotations
 
 import argparse
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -21,7 +20,7 @@ from playground.engine import SamplingConfig, generate
 from playground.influence.geometry import optimizer_step
 from playground.influence.gradients import Gradient, log_probability, loss_gradient, selection_gradient
 from playground.influence.passages import Passages, passages_of
-from playground.influence.proof import prove, retrain, sources, without
+from playground.influence.proof import prove, rank_correlation, retrain, sources, without
 from playground.influence.ranking import Measured, Moment, measure, moments_of, rank
 from playground.model import PRESETS, ModelConfig, Transformer
 from playground.training import RECIPES, Snapshotted, TrainConfig, train
@@ -83,19 +82,6 @@ def run(options: argparse.Namespace) -> None:
     if options.seeds > 2:
         other = np.array([each for seed, each in actual if seed == 1])
         print(_row(f"the same {options.seeds} models with another seed", other, effects[: options.seeds]))
-
-
-def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
-    """Spearman's, −1 … 1; NaN where either side has fewer than three different values."""
-    if min(len(set(a)), len(set(b))) < 3:
-        return math.nan
-    return float(np.corrcoef(*(_ranks(np.asarray(each, dtype=float)) for each in (a, b)))[0, 1])
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Ties share their mean rank."""
-    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[group]
 
 
 def _row(name: str, predicted: np.ndarray, actual: np.ndarray) -> str:

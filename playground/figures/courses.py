@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..words.baselines import title
 from . import palette
 from .shapes import Figure, axis, legend, line, lines, note, rule
+
+_PLAYERS = {
+    "you": (palette.INK, "solid"), "bigram": (palette.FAINT, "dash"), "floor": (palette.HIGHLIGHT, "dot")
+}  # fmt: skip
+
+
+def bits_curve(bits: Mapping[str, np.ndarray], *, kind: str = "dense", height: int = 240) -> Figure:
+    """Bits paid so far by each player (you, model, bigram, floor), from 0 before the first bet."""
+    traces = []
+    for player, costs in bits.items():
+        total = np.concatenate(([0.0], np.cumsum(costs)))
+        color, dash = _PLAYERS.get(player, (palette.of_kind(kind), "solid"))
+        width = 2.8 if player == "you" else 2
+        traces.append(
+            line(range(len(total)), total, title(player), color, dash=dash, width=width, hover="%{y:.2f} bits")
+        )
+    return lines(
+        traces, height, axis("bets", rangemode="tozero", dtick=5), axis("bits paid so far", rangemode="tozero")
+    )
 
 
 def bits_curve(bits: Mapping[str, np.ndarray], *, kind: str = "dense", height: int = 240) -> Figure:

@@ -5,6 +5,7 @@ A removed passage is replaced by other passages of the same length, so every bat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -169,3 +170,16 @@ def mean_effect(trials: Sequence[Trial]) -> tuple[float, float]:
     """The mean effect in nats and half its 95 % interval, which one seed alone does not give (infinite)."""
     mean, margin = mean_interval(np.array([trial.effect for trial in trials]))
     return float(mean), float(margin)
+
+
+def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
+    """Spearman's, −1 … 1; NaN where either side has fewer than three different values."""
+    if min(len(set(a)), len(set(b))) < 3:
+        return math.nan
+    return float(np.corrcoef(*(_ranks(np.asarray(each, dtype=float)) for each in (a, b)))[0, 1])
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ties share their mean rank."""
+    _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[group]

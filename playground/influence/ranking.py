@@ -1,4 +1,4 @@
-"""Ranking: which passages of a training text raise the log-probability of a selection.
+"""Ranking: which passages of a training text raise the log-probability of a selection, and which lower it.
 
 The influence of a passage is the product of its gradient with the selection's, summed over moments of the run, each
 weighted by the learning rates until then (Pruthi et al. 2020, "TracIn"). All passages are measured at the last moment;
@@ -8,7 +8,7 @@ those with the most influence there are measured at the other moments, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..data import Corpus
 from ..model import Transformer
 from ..training import TrainConfig
 from .geometry import optimizer_step
-from .gradients import AT_ONCE, Gradient, changes_along, selection_gradient, step_length
+from .gradients import AT_ONCE, Gradient, changes_along, log_probability, selection_gradient, step_length
 from .passages import Passages, first_copies, most_similar, passages_of, windows_of
 
 CORRELATION = 0.13
@@ -32,7 +32,7 @@ FEW = 500
 AGAIN, FEWEST = 6, 16
 """One in so many windows, and so many at least."""
 SHOWN = 10
-"""Passages that are named."""
+"""Passages that are named on either side."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,16 @@ class Ranked:
     """The passages with most influence."""
 
     raising: tuple[Passage, ...]
+    lowering: tuple[Passage, ...]
     """The strongest first."""
     measured: int
     of: int
     """Passages measured, and all there are."""
     moments: int
+    log_probability: float
+    """Of the selection, in nats, by the last weights."""
+    rules: tuple[tuple[str, float], ...] = ()
+    """Of a language: the rules that decide the tokens of the raising passages, by their share of the influence."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,9 @@ def rank(
     """Rank the passages by their influence on the tokens ids[first:], as `measure` finds it; ends with Ranked."""
     for found in measure(moments, corpus, training, ids, first, should_stop=should_stop):
         if isinstance(found, Measured):
-            yield _ranked(found, corpus, len(moments))
+            last = moments[-1].model()
+            ranked = _ranked(found, corpus, len(moments), log_probability(last, ids, first))
+            yield replace(ranked, rules=rules_of(corpus, found, ranked.raising, last.config.context_length))
         else:
             yield found
 
@@ -175,7 +182,7 @@ def _places(passages: Passages) -> np.ndarray:
     return np.repeat(passages.starts, lengths) + offsets
 
 
-def _ranked(found: Measured, corpus: Corpus, moments: int) -> Ranked:
+def _ranked(found: Measured, corpus: Corpus, moments: int, log_p: float) -> Ranked:
     passages, copy_of = found.passages, first_copies(corpus, found.passages)
     sums, seen = passages.sums(found.effects), passages.sums(found.seen)
     # of others, only a part was measured, or the last moment alone
@@ -190,4 +197,24 @@ def _ranked(found: Measured, corpus: Corpus, moments: int) -> Ranked:
         return Passage(tuple(places), float(total[first]))
 
     raising = tuple(named(i) for i in order[:SHOWN] if total[i] > 0)
-    return Ranked(raising, int((seen > 0).sum()), len(passages), moments)
+    lowering = tuple(named(i) for i in order[::-1][:SHOWN] if total[i] < 0)
+    return Ranked(raising, lowering, int((seen > 0).sum()), len(passages), moments, log_p)
+
+
+def rules_of(
+    corpus: Corpus, found: Measured, passages: Sequence[Passage], context_length: int
+) -> tuple[tuple[str, float], ...]:
+    """The grammar rules behind the passages' tokens, each with its share of the influence that raises the selection."""
+    inside = np.zeros(len(corpus.train) + context_length + 1, dtype=bool)
+    for start, end in (place for each in passages for place in each.places):
+        inside[start:end] = True
+    inputs, targets, places = windows_of(corpus, context_length)
+    rows = np.flatnonzero(inside[places].any(axis=1))
+    kinds = corpus.kinds(inputs[rows], targets[rows]) if len(rows) else None
+    if kinds is None:
+        return ()
+    effects = np.append(found.effects, np.zeros(context_length + 1))[places[rows]].clip(min=0) * inside[places[rows]]
+    shares = {name: float(effects[kinds.part == i].sum()) for i, name in enumerate(kinds.names)}
+    total = sum(shares.values())
+    ordered = sorted(shares.items(), key=lambda each: -each[1])
+    return tuple((name, share / total) for name, share in ordered if share > 0)

@@ -47,6 +47,7 @@ _PLACES = (
     ("generate", "warnings", "=notes"),
     ("generate game", "bets", "=game-board"),
     ("generate game", "last bet", "=game-result"),
+    ("generate game", "bits", "#generate-panel :is([data-slot=game-chart], [data-slot=game-bits])"),
     ("generate game", "bets summary", "=game-summary"),
     ("generate experiments", "compare temperatures", "#generate-panel .compare-temperatures"),
     ("generate experiments", "four temperatures", "=heat-texts"),

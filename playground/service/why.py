@@ -1,7 +1,7 @@
 """Why a model wrote something: a search for the passages behind it, and the proof by training without them.
 
 Both are jobs. A search takes seconds; a proof trains twice. Several proofs of one claim, each with its own seed, give
-an interval.
+an interval. All proofs about a model together say how good the ranking's predictions are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from ..data import Corpus
 from ..influence.gradients import log_probability
-from ..influence.proof import Trial, prove, quiet, said_instead
+from ..influence.proof import Trial, mean_effect, prove, quiet, said_instead
 from ..influence.ranking import Passage, Progress, Ranked, moments_of, rank
 from ..processes import threads_for
 from ..storage import Checkpoint
@@ -272,6 +272,13 @@ def by_claim(proofs: Iterable[ProofJob]) -> list[list[ProofJob]]:
     for each in proofs:
         found.setdefault(each.claim, []).append(each)
     return list(found.values())
+
+
+def scores_of(proofs: Iterable[ProofJob]) -> tuple[list[float], list[float]]:
+    """The predicted and the actual effect of each claim, whose seeds are averaged."""
+    claims = by_claim(proofs)
+    actual = [mean_effect([each.result.trial for each in same])[0] for same in claims]
+    return [same[0].result.predicted for same in claims], actual
 
 
 def corpus_of(board: Any, checkpoint: Checkpoint) -> tuple[TextSpec, Corpus]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 from ..game.rules import BIGRAM, FLOOR, MODEL, YOU, Game
+from .numbers import beside_zero, signed
 
 PLAYERS = {YOU: "you", MODEL: "the model", BIGRAM: "the bigram", FLOOR: "the best possible player"}
 
 
-def result(game: Game) -> str:
-    """The result of a finished game."""
+def result(game: Game, word: Callable[[int], str]) -> str:
+    """The result of a finished game and its reason. `word` returns the word that holds a round's token."""
     gaps = {player: int((game.points(YOU) - game.points(player)).sum()) for player in (BIGRAM, MODEL)}
     if not gaps[BIGRAM]:
         said = "You and the bigram are level. "
@@ -17,8 +21,10 @@ def result(game: Game) -> str:
     gap = gaps[MODEL]
     if not gap:
         return said + f"You and the model are level{', too' * (not gaps[BIGRAM])}."
+    lead = (game.bits(MODEL) - game.bits(YOU)).round(6)
+    most = int(lead.argmax() if gap > 0 else lead.argmin())
     who = "You beat the model" if gap > 0 else "The model beat you"
-    return f"{said}{who} by {abs(gap)} point{'s' * (abs(gap) != 1)}."
+    return f"{said}{who} by {abs(gap)} point{'s' * (abs(gap) != 1)}, mostly on “{word(most)}”."
 
 
 def luck(game: Game) -> str:
@@ -32,3 +38,16 @@ def luck(game: Game) -> str:
     names = " and ".join(PLAYERS[player] for player in lucky)
     were = "were" if len(lucky) > 1 or lucky == [YOU] else "was"
     return f"{names[:1].upper()}{names[1:]} {were} lucky. In the long run, no one beats the best possible player."
+
+
+def in_bits(game: Game) -> str:
+    """The result in bits, with its interval."""
+    means = ", ".join(
+        f"{PLAYERS[player]} {game.bits(player).mean():.2f}" for player in PLAYERS if player in game.players
+    )
+    said = f"Mean cost per bet in bits: {means}. "
+    gap, margin = game.behind(MODEL)
+    if not math.isfinite(margin):
+        return said
+    said += f"You minus the model: {signed(gap)} ± {margin:.2f} (95 % interval). "
+    return said + beside_zero(gap, margin)

@@ -5,16 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from ..data.languages.grammar import ENDS, NEXT, SPELLING, WORD
+from ..data.languages.graph import CHANCE
 from ..influence.proof import Trial, mean_effect
 from ..influence.ranking import CORRELATION, Ranked
 from ..influence.verbatim import FREQUENT, LONG, SAME, Copied, Match
-from .numbers import beside_zero, estimate, listed, percent, share
+from .numbers import beside_zero, estimate, listed, percent, share, signed
 from .result import Result
 
+NO_RULES = (CHANCE, NEXT, WORD, SPELLING, ENDS)
+"""Kinds of tokens that no rule of a grammar's own decides."""
 HINT = "A hint: this passage may have helped most."
 LITTLE = "This passage may have helped a little more than others."
+LOWERING = "A hint: these may make it less likely. Small values may be chance."
 COMMON = "Any text in this style repeats such pieces, so copying proves nothing here."
 RARE = "So the model may know parts of this by heart."
+RULE = 0.2
+"""A rule is named that decides at least this part of the influence."""
 SLIGHT = 0.1
 """With fewer seeds than three, an effect up to so many nats (a tenth of the probability) is not clear."""
 MEASURE = (
@@ -26,8 +33,12 @@ TRUST = (
     f"Its rank correlation was {CORRELATION:.2f}: 1 is perfect, 0 is chance. Counting shared pieces did no worse."
 )
 PROVE = "Only “Prove it” tests this."
+SAMPLED = "The text is long, so we measured only a random sample and the passages most like the selection."
 FEWEST_SEEDS = 3
 """With fewer, an interval over seeds is so wide that it says nothing."""
+FEWEST_PROOFS = 5
+"""With fewer sets of passages, a rank correlation is mostly luck."""
+AVERAGES = "Averages over seeds are geometric means."
 ANOTHER = "Test the same passages again to add a seed; three give an interval."
 PROOFS = ("Removed passages", "Influence, largest = 1", "These words get", "Without random passages")
 """The head of a table of proofs."""
@@ -72,11 +83,17 @@ def times(count: int) -> str:
 
 
 def ranking_details(ranked: Ranked) -> str:
-    """How the passages were found, and how far to trust them."""
+    """How far to trust the passages found, and the grammar rule that they carry, if one stands out."""
     moments = "the last weights" if ranked.moments == 1 else f"{ranked.moments} moments of the run"
     some = ranked.measured < ranked.of
     which = f"{ranked.measured:,} of the {ranked.of:,}" if some else "all"
-    return f"{MEASURE} We measured {which} training passages, at {moments}. {TRUST} {PROVE}"
+    number = f"We measured {which} training passages, at {moments}."
+    sampled = SAMPLED if some else ""
+    rule, part = next((each for each in ranked.rules if each[0] not in NO_RULES), ("", 0.0))
+    shows = (
+        f"{percent(part, 0)} of the passages' influence comes from one grammar rule: {rule}." if part >= RULE else ""
+    )
+    return " ".join(filter(None, (MEASURE, number, sampled, TRUST, PROVE, shows)))
 
 
 def strength(effect: float, most: float) -> str:
@@ -84,31 +101,43 @@ def strength(effect: float, most: float) -> str:
     return f"Influence: {percent(effect / most, 0)} of the first passage's."
 
 
-def proof_result(trials: Sequence[Trial], before: float, passages: Sequence[int], selected: str) -> Result:
+def proof_result(
+    trials: Sequence[Trial], before: float, passages: Sequence[int], removed: int, selected: str
+) -> Result:
     """What the selection is worth without the passages of these numbers, and in the control.
 
     Args:
         before: its log-probability after training on everything, in nats.
+        removed: how many passages are removed, with all copies.
     """
     without, control = (mean_share([getattr(trial, side) for trial in trials]) for side in ("without", "control"))
     mean, margin = mean_effect(trials)
-    n, one, size = len(trials), len(passages) == 1, abs(mean)
+    n, one = len(trials), len(passages) == 1
     which = f"passage{'s' * (not one)} {listed([str(each) for each in passages])}"
+    both = "Both" if removed == 2 else f"All {removed}"
+    copies = f" {both} copies were removed." if one else f" Counting their copies, {removed} passages were removed."
+    copies *= removed > len(passages)
+    random = "one random passage" if removed == 1 else f"{removed} random passages"
     chance = margin if n >= FEWEST_SEEDS else max(SLIGHT, abs(before - sum(t.control for t in trials) / n))
     headline = f"Without {which}, “{selected}” gets {without}."
-    number = f"With as many random passages removed instead: {control}."
+    number = f"With {random} removed instead: {control}."
     number += f" Both are averages over {n} seeds." * (n > 1)
-    number += f" With all passages: {share(math.exp(before))}."
-    if size <= chance:
-        headline, number = "No clear effect.", f"{headline} {number}"
-    elif n >= FEWEST_SEEDS:
+    clear, size = abs(mean) > chance, abs(mean)
+    if clear and n >= FEWEST_SEEDS:
         effect = f"{times_as(size, 'about ')} times {'less' if mean > 0 else 'more'} likely"
         interval = f"95 % interval: {times_as(size - margin)} to {times_as(size + margin)}"
         number += f" So without {'it' if one else 'them'}, “{selected}” is {effect} ({interval})."
+    number += f" With all passages: {share(math.exp(before))}.{copies}"
+    if not clear:
+        headline, number = "No clear effect.", f"{headline} {number}"
     if n < FEWEST_SEEDS:
-        return Result(headline, f"{number} {ANOTHER}", KEPT_SAME)
+        each = f"Without the passages, seed by seed: {listed([share(math.exp(t.without)) for t in trials])}."
+        each = f"{each} {AVERAGES}" if n > 1 else ""
+        return Result(headline, f"{number} {ANOTHER}", f"{each} {KEPT_SAME}".strip())
     adds = f"Compared with random passages, these add {estimate(mean, margin)} to the log-probability."
-    return Result(headline, number, f"{adds} {beside_zero(mean, margin)} The ± is a 95 % interval. {KEPT_SAME}")
+    return Result(
+        headline, number, f"{adds} {beside_zero(mean, margin)} The ± is a 95 % interval. {AVERAGES} {KEPT_SAME}"
+    )
 
 
 def times_as(nats: float, about: str = "") -> str:
@@ -126,3 +155,11 @@ def proof_row(passages: Sequence[int], influence: float, trials: Sequence[Trial]
 def mean_share(nats: Sequence[float]) -> str:
     """The geometric mean of some log-probabilities, as a share."""
     return share(math.exp(sum(nats) / len(nats)))
+
+
+def score_sentence(count: int, correlation: float) -> str:
+    """How well the predicted effects of so many sets of passages did, whatever words they were about."""
+    tested = f"{count} sets of passages were tested with this model, for any words"
+    if count < FEWEST_PROOFS:
+        return f"{tested}: too few for a rank correlation."
+    return f"{tested}. Their predicted and actual effects have a rank correlation of {signed(correlation)}."

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Baselines
-from .baselines import beside_guessing, from_the_best
+from .baselines import BEST, beside_guessing, from_the_best
 from .numbers import beside_zero, estimate, listed, percent, share, signed
 from .result import Result
 
@@ -82,6 +82,14 @@ def temperatures_words(labels: Sequence[str], by_temperature: Mapping[float, Seq
     best = int(np.argmax(by_temperature[min(by_temperature)]))
     ends = [f"{share(by_temperature[t][best])} at {t:g}" for t in sorted({min(by_temperature), max(by_temperature)})]
     return f"“{labels[best]}” has {' and '.join(ends)}. Temperature never changes the order."
+
+
+def bits_words(bits: Mapping[str, np.ndarray]) -> str:
+    """What each player of a game has paid so far, the least first."""
+    if not len(next(iter(bits.values()), ())):
+        return ""
+    totals = sorted((float(np.sum(costs)), BEST if player == "floor" else player) for player, costs in bits.items())
+    return f"Bits paid so far, fewest first: {', '.join(f'{player} {total:.1f}' for total, player in totals)}."
 
 
 def times_words(

@@ -51,6 +51,7 @@ FIGURES = {
     "temperatures": candidates.temperature_comparison(["a", "b"], {0.5: [0.9, 0.1], 2: [0.6, 0.4]}),
     "token times": courses.token_times([1, 2, 3], [1.0, 1.0, 1.1], [1.0, 2.0, 4.0], context=2),
     "parts": parts.part_map(PATTERN - 0.5, TOKENS, "", margins=PATTERN, layers=range(6)),
+    "game": courses.bits_curve({player: RNG.random(12) for player in ("you", "model", "bigram", "floor")}),
     "loads": routing.load_bars({True: [0.5, 0, 0.5], False: [0.6, 0, 0.4]}),
     "pattern": attention.pattern_map(PATTERN, TOKENS),
     "signed": attention.signed_map(PATTERN - 0.5, TOKENS, TOKENS, blank=PATTERN == 0),
@@ -189,6 +190,11 @@ def test_cosines_candidates_gradients_and_games_are_drawn_as_they_are_counted():
     np.testing.assert_array_equal(numbers_of(after["x"]), [0.5, 0.3, 0.2])
     np.testing.assert_array_equal(numbers_of(before["x"]), [0.1, 0.2, 0.7])
     assert numbers_of(after["y"]).tolist() == [0, 1, 2], "equal texts are different rows"
+    bits = {"you": np.array([1.0, 3.0]), "model": np.array([0.5, 0.25])}
+    drawn = courses.bits_curve(bits)
+    totals = [numbers_of(trace["y"]).tolist() for trace in drawn["data"]]
+    assert totals == [[0.0, 1.0, 4.0], [0.0, 0.5, 0.75]]
+    assert courses.bits_curve({"you": np.array([])})["data"]
 
 
 def test_masked_cells_are_blank_and_sixteen_heads_and_a_long_run_weigh_little():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from playground.data import corpus_from_sentences, corpus_from_text
+from playground.data import corpus_from_language, corpus_from_sentences, corpus_from_text
 from playground.data.baselines import IGNORE
 from playground.influence.geometry import optimizer_step
 from playground.influence.gradients import (
@@ -20,7 +20,7 @@ from playground.influence.gradients import (
     step_length,
 )
 from playground.influence.passages import first_copies, most_similar, passages_of, windows_of
-from playground.influence.proof import Trial, mean_effect, prove, random_passages, retrain, without
+from playground.influence.proof import Trial, mean_effect, prove, random_passages, rank_correlation, retrain, without
 from playground.influence.ranking import Measured, Progress, Ranked, measure, moments_of, rank
 from playground.influence.verbatim import Match, SuffixArray, copied, matches
 from playground.model import ModelConfig, Transformer
@@ -72,8 +72,8 @@ def test_influence_is_what_a_step_on_a_passage_changes(optimizer):
                 parameter.add_(step[name], alpha=-amount)
         return log_probability(moved, IDS[:20], 4)
 
-    assert ranked.raising
-    for each in ranked.raising:
+    assert ranked.raising and ranked.lowering
+    for each in ranked.raising + ranked.lowering:
         inside = torch.from_numpy(np.any([(start <= places) & (places < end) for start, end in each.places], axis=0))
         gradient = loss_gradient(model, inputs, targets, inside & (targets >= 0))
         step = optimizer_step(model, CORPUS, training, gradient)
@@ -120,14 +120,23 @@ def test_passages_that_say_the_same_raise_a_selection(optimizer):
     assert CORPUS.tokenizer.decode(CORPUS.train[best : best + 6].tolist()) == " Ben h"
 
 
-def test_a_ranking_names_the_strongest_first_and_stops_when_asked():
-    moments = moments_of(Transformer(DENSE, seed=0).to(GPU), 10, TRAINING)
+def test_a_ranking_names_both_sides_and_the_rules_and_stops_when_asked():
+    model = Transformer(DENSE, seed=0).to(GPU)
+    moments = moments_of(model, 10, TRAINING)
     *_, ranked = rank(moments, CORPUS, TRAINING, IDS[:20], 4)
     assert isinstance(ranked, Ranked) and ranked.measured == ranked.of == len(passages_of(CORPUS))
     effects = [each.effect for each in ranked.raising]
-    assert effects == sorted(effects, reverse=True) and all(effect > 0 for effect in effects)
+    assert effects == sorted(effects, reverse=True) and all(each.effect < 0 for each in ranked.lowering)
+    assert ranked.log_probability == log_probability(model, IDS[:20], 4) and ranked.rules == ()
     with pytest.raises(Interrupted):
         list(rank(moments, CORPUS, TRAINING, IDS[:20], 4, should_stop=lambda: True))
+    corpus = corpus_from_language("addition", n_characters=1500, n_validation=400)
+    model = Transformer(DENSE.replace(vocab_size=corpus.vocab_size), seed=0)
+    ids = corpus.tokenizer.encode("12+34=46\n")
+    *_, ranked = rank(moments_of(model, 10, TRAINING), corpus, TRAINING, ids, 6)
+    known = set(corpus.kinds(*corpus.windows("train", 16)).names)
+    assert {name for name, _ in ranked.rules} <= known and len(known) > 3
+    assert sum(share for _, share in ranked.rules) == pytest.approx(1)
 
 
 def longest_by_search(text: str, query: str) -> list[int]:
@@ -199,7 +208,7 @@ def test_a_planted_sentence_is_found_and_the_fact_goes_with_it():
     assert len(odd) == 2 and "purple" in texts[0] and len(set(texts)) == len(texts), texts
     *progress, trial = prove(config, PROVEN, corpus, odd, ids, first, steps=PROVEN.steps, seed=0)
     assert all(isinstance(each, Progress) for each in progress) and isinstance(trial, Trial)
-    assert math.exp(trial.control) > 0.3
+    assert math.exp(ranked.log_probability) > 0.3 and math.exp(trial.control) > 0.3
     assert math.exp(trial.without) < 0.01
 
 
@@ -246,3 +255,5 @@ def test_the_same_seed_trains_the_same_model_and_seeds_have_their_numbers():
     assert mean_effect([Trial(0, -3.0, -1.0)]) == (2.0, math.inf)
     mean, margin = mean_effect([Trial(0, -3.0, -1.0), Trial(1, -3.0, 0.0), Trial(2, -2.0, -1.0)])
     assert mean == 2.0 and margin == pytest.approx(4.303 / math.sqrt(3), rel=1e-3)
+    assert rank_correlation([1, 2, 3, 4], [10, 20, 20, 90]) == pytest.approx(0.9487, abs=1e-4)
+    assert rank_correlation([3, 2, 1], [1, 5, 9]) == -1.0 and math.isnan(rank_correlation([1, 1, 2], [1, 2, 3]))

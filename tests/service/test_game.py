@@ -1,7 +1,9 @@
 """Games of many visitors: what is no bet is refused in words, nothing is told before its time, all play at once."""
 
 import math
+import re
 
+import numpy as np
 import pytest
 
 from playground.data import build_tokenizer, corpus_from_language
@@ -11,7 +13,7 @@ from playground.service.game import Games
 from playground.service.limits import TYPED
 from playground.storage import Checkpoint
 from playground.training import History
-from playground.ui.tabs.generate.game import board_value, latest, scores
+from playground.ui.tabs.generate.game import all_bets, board_value, latest, scores
 from tests.model.configs import TINY
 from tests.ui.runs import ANNA, BERT, TEXT, small_spec
 
@@ -45,6 +47,11 @@ def test_a_game_on_ones_own_text(kind):
         assert at.game.rounds[-1].token == comes and at.game.players == [YOU, BIGRAM, MODEL]
         assert len(games.bet(ANNA, "mine", made, SOURCE, sent).game.rounds) == turn + 1, "sent twice, it counts once"
         assert "came" in latest(at, made.tokenizer) and ("game-words" in scores(at, made.tokenizer)) == at.game.over
+    saved = all_bets(at, made.tokenizer)  # the table that its button saves
+    assert 'data-csv="bets"' in saved
+    rows = [re.findall('data-value="([^"]+)"', row) for row in saved.split("<tr>")[2:]]
+    mine, models = (np.array([float(row[i]) for row in rows]) for i in (0, 1))
+    assert mine.tolist() == at.game.bits(YOU).tolist() and models.tolist() == at.game.bits(MODEL).tolist()
     assert all(math.isfinite(x) and x >= 0 for player in at.game.players for x in at.game.bits(player))
     assert games.open(ANNA, "mine", made, SOURCE).game is at.game, "a reload finds it again"
     assert games.open(ANNA, "mine", made, SOURCE, anew=True).game is not at.game
@@ -64,7 +71,7 @@ def test_what_is_not_shown_yet_changes_nothing_that_is_told_or_bet():
     game.passage = Passage((*game.passage.ids[: first + 1], *others[::-1]), game.passage.places)
     again = games.bet(ANNA, "it", made, None, a_bet(at)).game.rounds[0].bets
     assert bets == again and set(bets) == {YOU, BIGRAM, MODEL, FLOOR}
-    chance = 0.6 if game.rounds[0].token == 1 else 0.4 / (made.config.vocab_size - 1)
+    chance = 0.6 if game.rounds[0].right else 0.4 / (made.config.vocab_size - 1)
     assert bets[YOU].bits == pytest.approx(-math.log2(chance))
 
 

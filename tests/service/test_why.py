@@ -44,6 +44,8 @@ def test_a_search_and_a_proof_go_from_beginning_to_end_and_are_there_after_a_res
     until(lambda: len(data.rows(noted, proofs[0].kind)) == 2)
     assert [each.seed for each in proofs] == [0, 1] and proofs[0].claim == proofs[1].claim
     assert all(math.isfinite(each.result.trial.effect) for each in proofs)
+    (predicted,), (actual,) = why.scores_of(proofs)  # one claim, however many seeds
+    assert predicted == chosen[0].effect and actual == pytest.approx(sum(p.result.trial.effect for p in proofs) / 2)
     assert proofs_of(board, ANNA, model_id) == proofs and not proofs_of(board, BERT, model_id)
     data.close()
     again = house(tmp_path, data=DataFolder(tmp_path / "data"))

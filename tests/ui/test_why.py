@@ -50,7 +50,9 @@ def test_from_the_question_to_the_proof(house, monkeypatch):
     assert "occurs nowhere" in house.made("why-answer", why=why | {"first": 34, "last": 38}), "out of the piece"
     passages = house.made("why-passages", why=why)
     others = house.made("why-more", why=why).partition("<h3>More passages</h3>")[2]
-    assert others.count("checkbox") == others.count("of the first passage") > 0 and "checked" not in others
+    raising, lowering = others.split("A hint: these may make it less likely.")
+    assert raising.count("checkbox") == raising.count("of the first passage") > 0 and "checked" not in others
+    assert lowering.count("Influence: −") == 2
     assert "<h3>" not in passages, "one headline: the answer"
     assert "<mark>a dog ran</mark> to the sea" in _shown("a dog ran to the sea", "the a dog ran"), "no stray “the”"
     assert "the <mark>dog</mark> ran in the sun." in passages and 'data-field="passage-0" checked' in passages

@@ -385,7 +385,7 @@ def of_influence() -> Iterator[Case]:
     ):
         yield name, influence.copied_sentence(found)
     one = (Passage(((0, 9),), 1.0),)
-    ranked = Ranked(one, 300, 1200, 8)
+    ranked = Ranked(one, (), 300, 1200, 8, -1.0, (("who owns what", 0.45), ("free choices", 0.4)))
     for name, count, of in (
         ("a passage for rare words", 1, ranked),
         ("a passage for frequent words", 1200, ranked),
@@ -397,20 +397,26 @@ def of_influence() -> Iterator[Case]:
     whole = dataclasses.replace(ranked, measured=1200, moments=1)
     yield "all passages, the last weights", influence.ranking_details(whole)
     yield "a strength", influence.strength(0.4, 1.0)
+    yield "the other side", f"{influence.LOWERING} {influence.strength(-0.134, 1.0)}"
     sure, unsure = Trial(0, -3.5, -0.2), Trial(1, -0.4, -0.6)
-    yield "one seed", influence.proof_result([sure], -0.1, [1], "the fox")
+    yield "one seed", influence.proof_result([sure], -0.1, [1], 1, "the fox")
     never = dataclasses.replace(sure, without=-16.0)
     same = dataclasses.replace(sure, without=-0.05, control=-0.03)
-    yield "one seed, hardly an effect", influence.proof_result([same], -0.03, [2], "the fox")
-    yield "three seeds that differ", influence.proof_result([sure, unsure, sure], -0.1, [1, 2, 5], "the fox")
+    yield "one seed, hardly an effect", influence.proof_result([same], -0.03, [2], 1, "the fox")
+    yield "one seed, two copies", influence.proof_result([sure], -0.1, [1], 2, "the fox")
+    yield "three seeds that differ", influence.proof_result([sure, unsure, sure], -0.1, [1, 2, 5], 7, "the fox")
     hardly = dataclasses.replace(never, without=-13.0)
-    yield "three seeds, next to impossible", influence.proof_result([never, never, hardly], -0.1, [1], "the fox")
+    yield "three seeds, next to impossible", influence.proof_result([never, never, hardly], -0.1, [1], 1, "the fox")
     alike = dataclasses.replace(sure, seed=1, control=-0.3)
-    yield "two seeds", influence.proof_result([sure, alike], -0.1, [2, 3], "the fox")
-    yield "three seeds that agree", influence.proof_result([sure, alike, alike], -0.1, [2, 3], "the fox")
+    yield "two seeds", influence.proof_result([sure, alike], -0.1, [2, 3], 2, "the fox")
+    yield "three seeds that agree", influence.proof_result([sure, alike, alike], -0.1, [2, 3], 2, "the fox")
     yield (
         "the table of proofs",
         "\n".join(map(" | ".join, (influence.PROOFS, influence.proof_row([1, 3], 1.0, [sure])))),
+    )
+    yield (
+        "a score, and too few proofs for one",
+        f"{influence.score_sentence(5, 0.7)} {influence.score_sentence(3, 1.0)}",
     )
 
 
@@ -477,10 +483,12 @@ def of_game() -> Iterator[Case]:
     for name, you, model in (("all level", bigram, bigram), ("one point", near, bigram), ("you lead", better, worse),
                              ("the model leads", worse, better), ("both lead", better, better)):  # fmt: skip
         over = played(you, model)
-        yield f"a game: {name}", f"{game.result(over)}\n{game.luck(over)}"
+        yield f"a game: {name}", f"{game.result(over, 'word {}'.format)}\n{game.in_bits(over)}\n{game.luck(over)}"
         for each in over.rounds:
             each.bets[FLOOR] = each.bets[MODEL]
-        yield f"{name}, the model is the best possible player", game.luck(over)
+        yield f"{name}, the model is the best possible player", f"{game.in_bits(over)}\n{game.luck(over)}"
+    yield "a game: a clear difference", game.in_bits(played([3.0, 3.1] * 5, [1.0, 1.2] * 5))
+    yield "a game: one bet", game.in_bits(played([1.0], [2.0])).rstrip()
 
 
 def of_walk() -> Iterator[Case]:

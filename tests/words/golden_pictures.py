@@ -41,6 +41,7 @@ def of_pictures() -> Iterator[Case]:
     stages = ["embeddings", "layer 0", "layer 1"]
     for name, ranks in (("leads", [1, 1, 1]), ("takes the lead", [9, 2, 1]), ("never leads", [9, 2, 2])):
         yield f"lens: {name}", pictures.lens_words(np.array([0.1, 0.4, 0.3]), np.array(ranks), stages, "h", "i")
+    yield "game: two bets", pictures.bits_words({"you": np.array([1.0, 3.0]), "floor": np.array([0.5, 0.25])})
     lengths, times = list(range(2, 12)), ([1.0] * 7 + [9.0] * 3, [2.0] * 7 + [9.0] * 3)
     yield "times: beyond the context", pictures.times_words(lengths, *times, context=8)
     yield "difference", pictures.difference_words([0, 40], np.array([0.0, -0.2]), np.array([math.nan, 0.1]))

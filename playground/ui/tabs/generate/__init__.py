@@ -134,9 +134,9 @@ def show(page: Page, played: game.Game, reasons: why.Why, asked: Asked) -> Shown
     about = (chosen.model, step, chosen.choice)
     slots["choice"] = Slot(about, lambda: made()[0])
     slots["choice-table"] = Slot(about, lambda: made()[1], echoes=True)
-    slots |= reasons.slots(asked, chosen.model, checkpoint, chosen.why)
+    answers, scored = reasons.slots(asked, chosen.model, checkpoint, chosen.why)
     facts = {**model_facts(page.registry, asked.visitor, chosen.model), "prompt": chosen.prompt}
-    return Shown(chosen.to_dict(), slots, facts)
+    return Shown(chosen.to_dict() | {"why_scored": scored}, slots | answers, facts)
 
 
 def _warnings(checkpoint: Checkpoint) -> list[str]:

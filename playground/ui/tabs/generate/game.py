@@ -7,14 +7,17 @@ from collections.abc import Callable
 from typing import Any
 
 from ....data import Tokenizer, visible
+from ....figures.courses import bits_curve
 from ....game import rules
 from ....game.rules import SURE, YOU, stakes
 from ....service.game import Games, Position
 from ....service.limits import TYPED
 from ....storage import Checkpoint
-from ....words.game import PLAYERS, luck, result
+from ....words.game import PLAYERS, in_bits, luck, result
 from ....words.numbers import percent, signed
+from ....words.pictures import bits_words
 from ... import theme
+from ...chart import chart_place, show
 from ...page import Page
 from ...panel import Asked, Slot, slot
 from .selection import Selection
@@ -46,8 +49,8 @@ spellcheck="false" maxlength="{TYPED}"></label></div></div>"""
 TEMPLATE = f"""<div class="two"><div class="card">{slot("game-note")}
 <div data-slot="game-board" data-own>{_BOARD}</div>
 <button type="button" class="ghost play-again" data-do="another-text">Another text</button>
-<details><summary>Details</summary>{_RULES}</details></div>
-<div class="card">{slot("game-result")}{slot("game-summary")}</div></div>"""
+<details><summary>Details</summary>{chart_place("game-chart", height=220, save_name="bits")}{slot("game-bits")}{_RULES}
+</details></div><div class="card">{slot("game-result")}{slot("game-summary")}</div></div>"""
 
 
 class Game:
@@ -88,6 +91,8 @@ class Game:
             "game-board": board_value,
             "game-result": lambda position: latest(position, tokenizer),
             "game-summary": lambda position: scores(position, tokenizer),
+            "game-chart": lambda position: _curve(position, checkpoint),
+            "game-bits": lambda position: all_bets(position, tokenizer),
         }
         return {name: slot_of(name, show) for name, show in makes.items()}
 
@@ -103,6 +108,13 @@ def _note(position: Position, checkpoint: Checkpoint) -> str:
     ]
     notes += [theme.notice(said, "warning") for said in (position.warning, no_mask(checkpoint)) if said]
     return "".join(notes)
+
+
+def _curve(position: Position, checkpoint: Checkpoint) -> dict[str, Any] | None:
+    game = position.game
+    bits = {player: game.bits(player) for player in PLAYERS if player in game.players}
+    kind = "moe" if checkpoint.config.n_experts else "dense"
+    return show(bits_curve(bits, kind=kind), bits_words(bits)) if bits else None
 
 
 def board_value(position: Position) -> dict[str, Any]:
@@ -145,11 +157,38 @@ def scores(position: Position, tokenizer: Tokenizer) -> str:
             rows.append([who, theme.Cell(signed(total, 0), total), signed(earned[-1], 0, plus=True), gave, favourite])
     said = ""
     if game.over:
-        words = f"{result(game)} {luck(game)}".strip()
+        words = " ".join(filter(None, (result(game, lambda n: _word(position, tokenizer, n)), luck(game))))
         said = f'<p class="game-words" role="status">{html.escape(words)}</p>'
     came = _label(tokenizer, game.rounds[-1].token)
     possible = f"of {rules.POINTS * len(game.rounds)} points"
     return said + theme.table(("", possible, "this round", f"gave “{came}”", "favourite"), rows)
+
+
+def all_bets(position: Position, tokenizer: Tokenizer) -> str:
+    """All bits for this text so far, from which the points can be recomputed."""
+    game, rows = position.game, []
+    players = [player for player in PLAYERS if player in game.players]
+    for n, each in enumerate(game.rounds, start=1):
+        bits = [each.bets[player].bits for player in players]
+        rows.append([n, _label(tokenizer, each.token), *(theme.Cell(f"{cost:.2f}", cost) for cost in bits)])
+    if not rows:
+        return ""
+    head = ("bet", "came", *(f"{PLAYERS[player]}, bits" for player in players))
+    return theme.quiet(in_bits(game)) + theme.table(head, rows, save="bets")
+
+
+def _word(position: Position, tokenizer: Tokenizer, n: int) -> str:
+    """The word that holds a round's token, or the token itself if it is in none."""
+    game, at = position.game, position.game.passage.places[n][1]
+    texts = [tokenizer.token_text(token) for token in game.passage.ids]
+    if not texts[at].strip().isalpha() or tokenizer.kind == "word":
+        return _label(tokenizer, game.passage.ids[at])
+    start, end = at, at + 1
+    while start > 0 and texts[start - 1].isalpha() and not texts[start][:1].isspace():
+        start -= 1
+    while end < len(texts) and texts[end].isalpha():
+        end += 1
+    return "".join(texts[start:end]).strip()
 
 
 def _label(tokenizer: Tokenizer, token: int) -> str:

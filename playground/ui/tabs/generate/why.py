@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Any
 
 from ....data import Corpus
+from ....figures.influence import effects
+from ....influence.proof import rank_correlation
 from ....influence.ranking import Passage, Ranked
-from ....influence.verbatim import Copied, Match, SuffixArray, copied
+from ....influence.verbatim import SOURCES, Copied, Match, SuffixArray, copied
 from ....kept import Kept
 from ....service.pace import Pace
-from ....service.why import ProofJob, Question, SearchJob, by_claim, corpus_of, proofs_of, prove_it, search
+from ....service.why import ProofJob, Question, SearchJob, by_claim, corpus_of, proofs_of, prove_it, scores_of, search
 from ....storage import Checkpoint
 from ....words.influence import (
     HINT,
+    LOWERING,
     PROOFS,
     copied_result,
     copied_sentence,
@@ -26,10 +30,12 @@ from ....words.influence import (
     proof_result,
     proof_row,
     ranking_details,
+    score_sentence,
     strength,
     times,
 )
 from ... import theme
+from ...chart import chart_place, show
 from ...page import Page
 from ...panel import Asked, Slot, deed_button, move_button, slot
 from ...under_way import left, progress
@@ -38,7 +44,7 @@ from .selection import Selection
 
 AROUND = 30
 """How many characters are shown on either side."""
-MATCHES, RAISING = 4, 6
+MATCHES, RAISING, FALLING = 4, 6, 2
 """How many pieces and passages are shown."""
 LETTER = r"[^\W\d_\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]"
 """A letter of a script that puts something between words."""
@@ -52,6 +58,7 @@ TEMPLATE = f"""<div class="card why-card" data-if="why"><div class="line tight">
 <div data-slot="why-marks" data-own hidden></div>{slot("why-answer", class_="stack")}
 <fieldset class="stack why-passages">{slot("why-passages", class_="stack")}
 {slot("why-proof", class_="stack")}{slot("why-proven", class_="stack")}
+<div data-if="why_scored">{chart_place("why-scores", height=240, save_name="proofs")}</div>
 <details class="why-details"><summary>Details</summary><div class="stack">{slot("why-more", class_="stack")}
 {slot("why-copied", class_="stack")}</div></details></fieldset></div>"""
 
@@ -133,10 +140,10 @@ class Why:
         for kind in (SearchJob, ProofJob):
             self._page.board.stop(asked.visitor, kind=kind)
 
-    def slots(self, asked: Asked, model_id: str, checkpoint: Checkpoint, sent: Any) -> dict[str, Slot]:
-        """The panel's slots for the selected words."""
+    def slots(self, asked: Asked, model_id: str, checkpoint: Checkpoint, sent: Any) -> tuple[dict[str, Slot], bool]:
+        """The panel's slots for the selected words, and whether there are proofs to compare."""
         if not isinstance(sent, dict):
-            return {"why-marks": Slot(None, lambda: None)}
+            return {"why-marks": Slot(None, lambda: None)}, False
         page, visitor = self._page, asked.visitor
         chosen = Chosen.read(sent, page, checkpoint)
         about = (model_id, checkpoint.history.last_step, chosen)
@@ -166,11 +173,12 @@ class Why:
         }
         if known is None:
             nothing = dict.fromkeys(("why-passages", "why-proof", "why-proven", "why-more"), Slot(None, lambda: ""))
-            return slots | nothing
+            return slots | nothing, False
         question, corpus = known
+        proofs = proofs_of(page.board, visitor, model_id)
         going = next((each for each in page.board.of(visitor, kind=ProofJob) if not each.settled), None)
         failed = page.board.failed(visitor, kind=ProofJob)
-        mine = [each for each in proofs_of(page.board, visitor, model_id) if each.question == question]
+        mine = [each for each in proofs if each.question == question]
         refused = sent.get("refused") or ""
         state = job and (job.id, job.version), refused
         listed = lambda part: _ranked_html(ranked, question, corpus)[part]  # noqa: E731
@@ -182,7 +190,12 @@ class Why:
             marks, lambda: _proof_html(going, failed, checkpoint, page.board.pace) if ready else ""
         )
         slots["why-proven"] = Slot((len(mine), ready), lambda: _proven_html(mine, job, corpus) if ready else "")
-        return slots
+        predicted, actual = scores_of(proofs)
+        score = rank_correlation(predicted, actual)
+        scored = ready and not math.isnan(score)
+        drawn = lambda: show(effects(predicted, actual), score_sentence(len(actual), score)) if scored else None  # noqa: E731
+        slots["why-scores"] = Slot((len(proofs), scored), drawn)
+        return slots, scored
 
 
 def _job(page: Page, visitor: str, question: Question) -> SearchJob | None:
@@ -263,9 +276,12 @@ def _answer_html(
 
 
 def _copied_html(found: Copied, corpus: Corpus, checkpoint: Checkpoint, chosen: Chosen) -> str:
-    """How much of the text is copied, and its longest pieces; the one that holds the selection first."""
-    text, held = corpus.learned().text, _selected(found, checkpoint, chosen)[1]
+    """How much of the text is copied: its longest pieces, or first the places of the selection if none holds that."""
+    text, (selected, held, _) = corpus.learned().text, _selected(found, checkpoint, chosen)
     parts = [f'<h3>How much is copied?</h3><p class="num">{html.escape(copied_sentence(found))}</p>']
+    if held is None and selected:
+        places = islice(re.finditer(re.escape(selected), text), SOURCES)
+        parts += [_source(each.start(), len(selected), text) for each in places]
     for each in sorted(found.matches, key=lambda match: (match is not held, match.start - match.end))[:MATCHES]:
         parts += [
             _source(each.sources[0], each.end - each.start, text),
@@ -313,15 +329,17 @@ def _ranked_html(ranked: Ranked, question: Question, corpus: Corpus) -> tuple[st
     """The first passage, which is ticked; and all others and how far to trust them."""
     if not ranked.raising:
         return "", ""
-    raising = []
+    raising, beside_first = [], lambda each: theme.quiet(strength(each.effect, ranked.raising[0].effect))
     for i, each in enumerate(ranked.raising[:RAISING]):
-        ticked, beside = ("", theme.quiet(strength(each.effect, ranked.raising[0].effect))) if i else (" checked", "")
+        ticked, beside = ("", beside_first(each)) if i else (" checked", "")
         box = f'<input type="checkbox" data-field="passage-{i}"{ticked} aria-label="Remove passage {i + 1}">'
         number = f" {i + 1}" * bool(i)  # the first stands alone
         shown = _passage(each, question, corpus) + beside
         raising.append(f'<label class="why-passage"><span>{box}{number}</span><div>{shown}</div></label>')
-    first, *others = raising
-    return first, "<h3>More passages</h3>" * bool(others) + "".join(others) + theme.quiet(ranking_details(ranked))
+    lowering = [_passage(each, question, corpus) + beside_first(each) for each in ranked.lowering[:FALLING]]
+    lowered = [theme.quiet(LOWERING), *lowering] if lowering else []
+    others = ["<h3>More passages</h3>" * bool(raising[1:] + lowered), *raising[1:], *lowered]
+    return raising[0], "".join(others) + theme.quiet(ranking_details(ranked))
 
 
 def _selection(question: Question, corpus: Corpus) -> str:
@@ -361,8 +379,9 @@ def _proven_html(proofs: list[ProofJob], job: SearchJob, corpus: Corpus) -> str:
     number_of = {each.places: i for i, each in enumerate(job.result.raising, 1)}
     numbers = lambda proof: sorted(number_of.get(each.places, 0) for each in proof.passages)  # noqa: E731
     trials = lambda claim: [each.result.trial for each in claim]  # noqa: E731
-    same, selected = next(each for each in claims if last in each), _shortened(_selection(question, corpus))
-    said = theme.result(proof_result(trials(same), last.result.before, numbers(last), selected))
+    same, removed = next(each for each in claims if last in each), sum(len(each.places) for each in last.passages)
+    selected = _shortened(_selection(question, corpus))
+    said = theme.result(proof_result(trials(same), last.result.before, numbers(last), removed, selected))
     most = max(each.result.predicted for each in proofs)
     rows = [proof_row(numbers(each[0]), each[0].result.predicted / most, trials(each)) for each in claims]
     return said + texts + (theme.table(PROOFS, rows, save="proofs-so-far") if len(rows) > 1 else "")
