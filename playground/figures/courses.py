@@ -31,21 +31,6 @@ def bits_curve(bits: Mapping[str, np.ndarray], *, kind: str = "dense", height: i
     )
 
 
-def bits_curve(bits: Mapping[str, np.ndarray], *, kind: str = "dense", height: int = 240) -> Figure:
-    """Bits paid so far by each player (you, model, bigram, floor), from 0 before the first bet."""
-    traces = []
-    for player, costs in bits.items():
-        total = np.concatenate(([0.0], np.cumsum(costs)))
-        color, dash = _PLAYERS.get(player, (palette.of_kind(kind), "solid"))
-        width = 2.8 if player == "you" else 2
-        traces.append(
-            line(range(len(total)), total, title(player), color, dash=dash, width=width, hover="%{y:.2f} bits")
-        )
-    return lines(
-        traces, height, axis("bets", rangemode="tozero", dtick=5), axis("bits paid so far", rangemode="tozero")
-    )
-
-
 def token_times(
     lengths: Sequence[int], cached: Sequence[float], plain: Sequence[float], *, context: int | None = None
 ) -> Figure:
