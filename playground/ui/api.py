@@ -44,12 +44,13 @@ def build(page: Page) -> None:
     """Add the endpoints to the page's Blocks, before any tab takes one of their names for a handler of its own."""
     endpoints = Endpoints(page)
     queues = {
+        "models": {"concurrency_limit": 4},
         "train": {"concurrency_limit": None},  # the board says who may train; waiting there holds no thread
         "generate": {"concurrency_id": "generate", "concurrency_limit": WRITERS},
         "inspect": {"concurrency_id": "look", "concurrency_limit": 4},
     }
     for name in ENDPOINTS:
-        gr.api(getattr(endpoints, name), api_name=name, **queues.get(name, {}))
+        gr.api(getattr(endpoints, name), api_name=name, **queues[name])
 
 
 class Endpoints:
