@@ -51,8 +51,8 @@ class Job:
         """Whether a program requested it, not a page."""
         self.share = ""
         """The address from which it was requested, see `Board`."""
-        self.turn = 0, 0
-        """Its round in the queue and the time of its request: the smaller begins first, see `Line`."""
+        self.turn = 0
+        """Its place among all requests: the smaller begins first, see `Line`."""
         self.number = 0
         """Its number among the visitor's jobs of this kind."""
         self.place: int | None = None

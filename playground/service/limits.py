@@ -141,8 +141,6 @@ class Limits:
     """Most tokens generated at one press of a button."""
     samples: int
     """Most continuations generated at once."""
-    jobs_per_visitor: int
-    """Most runs of one visitor at the same time, including waiting ones."""
     jobs_per_address: int
     """Most runs from one address at the same time; more wait in the queue. A class may come from one address."""
     jobs: int
@@ -270,7 +268,6 @@ LOCAL = Limits(
     prompt=20_000,
     new_tokens=4096,
     samples=16,
-    jobs_per_visitor=1,
     jobs_per_address=1000,
     jobs=4,
     waiting=16,
