@@ -71,8 +71,8 @@ class WhyJob(Job):
     BUTTON: ClassVar[str]
 
     def __init__(self, job_id: str, visitor: str, question: Question, limits: Limits, registry: Registry):
-        super().__init__(job_id, visitor, self.NAME, registry.data.folder_of(job_id))
-        self.question, self.limits, self.registry = question, limits, registry
+        super().__init__(job_id, visitor, self.NAME, limits, registry)
+        self.question = question
         self.result: Any = None
         """The result; None before the job is over."""
 
